@@ -36,7 +36,9 @@ const SECRET_NAMES = new Set([
   'env',
 ]);
 
-/** Bounds of what one line takes from its fields: objects deep, entries of one object or array, characters of one text. */
+/**
+ * Bounds of what one line takes from its fields: objects deep, entries of one object or array, characters of one text.
+ */
 const DEPTH_MAX = 6;
 const ENTRIES_MAX = 100;
 const CHARACTERS_MAX = 4_096;
@@ -55,7 +57,8 @@ export function createLog(
       level,
       base: { name },
       timestamp: pino.stdTimeFunctions.isoTime,
-      // Not pino's `redact`: its wildcard paths, one per name and depth, cost 80 µs a line (measured); this walk costs 4.
+      // Not pino's `redact`: its wildcard paths, one per name and depth, cost 80 µs a line (measured); this walk costs
+      // 4.
       formatters: {
         level: (label) => ({ level: label }),
         log: (fields) => clean(fields, 0) as Record<string, unknown>,

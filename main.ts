@@ -99,10 +99,16 @@ import { createWebhookPosts } from './transport/webhooks/posts.ts';
 /** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
 const SETTINGS_REFRESH_MS = 300_000;
 
-/** So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the last one is stored. */
+/**
+ * So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the
+ * last one is stored.
+ */
 const HANDED_OVER_FACTOR = 6;
 
-/** Addresses whose wrong passwords at the proxies, or wrong tokens of sessions, are remembered at once, and for how long, in ms. */
+/**
+ * Addresses whose wrong passwords at the proxies, or wrong tokens of sessions, are remembered at once, and for how
+ * long, in ms.
+ */
 const FAILURES_ADDRESSES_MAX = 10_000;
 const FAILURES_WINDOW_MS = 60_000;
 
@@ -222,7 +228,8 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
     monotonicMs,
     send: (node, frame) => sessions.sendToNode(node, frame),
     askOwner: (node, token) =>
-      wantTunnel(pool, adminId, node, token, config.ADMIN_OWN_URL ?? urls[0] ?? '').catch(() => false), // the database is away: nobody can be asked
+      // the database is away: nobody can be asked
+      wantTunnel(pool, adminId, node, token, config.ADMIN_OWN_URL ?? urls[0] ?? '').catch(() => false),
     meshUrl: (node) => gateway.urlFor(node),
   });
   const gateway = openGateway(

@@ -1,4 +1,7 @@
-/** Where an admin's metrics are read: its parts, in the words of api/metrics. Called by main.ts, which alone has all of them. */
+/**
+ * Where an admin's metrics are read: its parts, in the words of api/metrics. Called by main.ts, which alone has all of
+ * them.
+ */
 import type { MetricSources, ProxyReadings, RelayReadings } from './api/metrics/sources.ts';
 import type { GroupCommitter } from './persistence/committer/committer.ts';
 import type { Database } from './persistence/database.ts';
@@ -112,7 +115,10 @@ function proxiesOf(proxies: Proxies, reach: ReachCounters): ProxyReadings {
   };
 }
 
-/** Statuses and failures in one list: a try comes to one of them. Those that were cut count for nobody, and are told all the same. */
+/**
+ * Statuses and failures in one list: a try comes to one of them. Those that were cut count for nobody, and are told all
+ * the same.
+ */
 function deliveriesOf({
   answers: { other, ...answers },
   failures,

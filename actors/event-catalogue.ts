@@ -1,4 +1,7 @@
-/** The catalogue of events: every type with what it means, the fields of its `data` and a full example. Clients read it, and the AsyncAPI document and its page are made from it. */
+/**
+ * The catalogue of events: every type with what it means, the fields of its `data` and a full example. Clients read it,
+ * and the AsyncAPI document and its page are made from it.
+ */
 import { z } from 'zod';
 import { COMMAND_EXECUTION_EVENTS, type ExecutionSnapshot } from './event-types/command-execution.ts';
 import { CORE_EVENTS } from './event-types/core.ts';
@@ -26,8 +29,8 @@ export const EVENT_DEFINITIONS = {
 } as const satisfies Record<EventType, EventDefinition>;
 
 /**
- * `data` of each type, as what emits it must word it. Of executions any snapshot is taken: what each of their types fixes is certain only
- * at run time, and held by tests.
+ * `data` of each type, as what emits it must word it. Of executions any snapshot is taken: what each of their types
+ * fixes is certain only at run time, and held by tests.
  */
 export type EventData = {
   readonly [T in EventType]: T extends `edge.command_execution.${string}`

@@ -1,7 +1,10 @@
 /** Into which of five topics an event belongs: streams, topics and managed queues of brokers are cut along them. */
 import type { EventType } from './events.ts';
 
-/** Names of the topics, in the order of the spec. Managed brokers must have them provisioned. Source: spec.md, topics of the log and managed adapters. */
+/**
+ * Names of the topics, in the order of the spec. Managed brokers must have them provisioned. Source: spec.md, topics of
+ * the log and managed adapters.
+ */
 export const TOPICS = [
   'edge-nodes-events',
   'edge-commands-events',

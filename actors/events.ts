@@ -23,7 +23,10 @@ export const EVENT_TYPES = [
 /** One of them. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its full snapshot, `atMs` when the change happened. */
+/**
+ * One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its
+ * full snapshot, `atMs` when the change happened.
+ */
 export type DomainEvent<T extends EventType = EventType> = {
   readonly [Type in T]: {
     readonly type: Type;
@@ -72,7 +75,10 @@ export function envelope(event: StoredEvent, coreName: string): Envelope {
   };
 }
 
-/** The envelope as JSON text around data that is JSON text already: what webhooks and brokers send. Equal to the JSON of `envelope`. */
+/**
+ * The envelope as JSON text around data that is JSON text already: what webhooks and brokers send. Equal to the JSON of
+ * `envelope`.
+ */
 export function envelopeText(
   event: Pick<StoredEvent, 'id' | 'type' | 'time'>,
   dataText: string,

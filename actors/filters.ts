@@ -1,12 +1,21 @@
-/** What lists can be filtered and sorted by, once: lists, discovery and targeting read it, persistence gives each field its SQL. */
+/**
+ * What lists can be filtered and sorted by, once: lists, discovery and targeting read it, persistence gives each field
+ * its SQL.
+ */
 import { EVENT_TYPES } from './events.ts';
 import { DELIVERY_STATUSES, EXECUTION_STATUSES, NODE_STATUSES } from './resources.ts';
 
-/** `text` takes `*` as wildcard, `exact` does not and may be longer; `time` takes date-time or date; `cidr` an address range. */
+/**
+ * `text` takes `*` as wildcard, `exact` does not and may be longer; `time` takes date-time or date; `cidr` an address
+ * range.
+ */
 export type FieldKind = 'text' | 'exact' | 'uuid' | 'integer' | 'boolean' | 'time' | 'cidr' | readonly string[];
 export type FilterOp = 'eq' | 'in' | 'gte' | 'lte';
 
-/** One filterable field: its kind and the operators it offers. The parameter is the field's name, with `__op` unless `eq`. */
+/**
+ * One filterable field: its kind and the operators it offers. The parameter is the field's name, with `__op` unless
+ * `eq`.
+ */
 export interface FilterField {
   readonly kind: FieldKind;
   readonly ops: readonly FilterOp[];

@@ -1,6 +1,12 @@
-/** What is measured at nodes, as records. Every leaf is null where the node does not tell it, and never zero instead. Source: spec.md, metrics records. */
+/**
+ * What is measured at nodes, as records. Every leaf is null where the node does not tell it, and never zero instead.
+ * Source: spec.md, metrics records.
+ */
 
-/** Bytes of something that fills up. `available` counts what can be had at once, such as buffers and caches; `used` is the rest. GB are 2^30 bytes. */
+/**
+ * Bytes of something that fills up. `available` counts what can be had at once, such as buffers and caches; `used` is
+ * the rest. GB are 2^30 bytes.
+ */
 export interface SpaceMetrics {
   readonly total_bytes: number | null;
   readonly available_bytes: number | null;

@@ -1,7 +1,10 @@
 /** Host names of nodes and aliases, as people write them. Source: contract.md 4, node names. Pure. */
 import { NodeId } from '../transport/protocol/ids.ts';
 
-/** What a host name may mean, most likely first: a label `cluster-x` is the cluster of that name before it is the cluster `x`. */
+/**
+ * What a host name may mean, most likely first: a label `cluster-x` is the cluster of that name before it is the
+ * cluster `x`.
+ */
 export type NodeName =
   | { readonly kind: 'node'; readonly node: NodeId; readonly cluster: string }
   | { readonly kind: 'alias'; readonly alias: string; readonly cluster: string };
@@ -12,7 +15,10 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
 const NODE_PREFIX = 'node-';
 const CLUSTER_PREFIX = 'cluster-';
 
-/** Meanings of a host name below `domain`, in any case, with or without a dot at its end; none when it is no name of a node. */
+/**
+ * Meanings of a host name below `domain`, in any case, with or without a dot at its end; none when it is no name of a
+ * node.
+ */
 export function nodeNames(hostName: string, domain: string): readonly NodeName[] {
   const name = hostName.toLowerCase().replace(/\.$/u, '');
   if (!name.endsWith(`.${domain}`)) return [];

@@ -6,7 +6,9 @@ import type { EventType } from './events.ts';
 import type { ExecutionStatus, NodeStatus, StatusEvidence } from './resources.ts';
 import type { Targeting } from './targeting.ts';
 
-/** A cluster's row. `nodeCount` is kept in the transaction of every change of membership; `nodeLimit` null means none. */
+/**
+ * A cluster's row. `nodeCount` is kept in the transaction of every change of membership; `nodeLimit` null means none.
+ */
 export interface ClusterRecord {
   readonly id: ClusterId;
   readonly name: string;
@@ -62,7 +64,10 @@ export interface MeshPlace {
   readonly listenPort: number | null;
   /** Of its own interfaces, as it says itself. */
   readonly endpoints: readonly string[];
-  /** As its WireGuard socket is seen from outside, and whether that is the same from everywhere; null: not seen yet, not known. */
+  /**
+   * As its WireGuard socket is seen from outside, and whether that is the same from everywhere; null: not seen yet, not
+   * known.
+   */
   readonly observed: string | null;
   readonly isStable: boolean | null;
   readonly relayRegion: number | null;
@@ -91,7 +96,9 @@ export interface MeshReading {
   readonly gateway: MeshGatewayRecord | null;
 }
 
-/** A node's row. `lastSeenAtMs` is null until its first session, and is stored in batches: a live session knows better. */
+/**
+ * A node's row. `lastSeenAtMs` is null until its first session, and is stored in batches: a live session knows better.
+ */
 export interface NodeRecord {
   readonly id: NodeId;
   readonly cluster: ClusterId;
@@ -150,7 +157,10 @@ export interface SshPublicKeyRecord {
   readonly fingerprint: string;
 }
 
-/** A webhook's row. It never changes. Secret and headers are sealed under the names in sealed-columns.ts; headers are a JSON object. */
+/**
+ * A webhook's row. It never changes. Secret and headers are sealed under the names in sealed-columns.ts; headers are a
+ * JSON object.
+ */
 export interface WebhookRecord {
   readonly id: string;
   readonly url: string;

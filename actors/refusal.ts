@@ -57,7 +57,10 @@ export const UNAVAILABLE: Refusal = {
 /** What passes by itself, and so carries a time after which to try again, always. Source: contract.md, 1. */
 const PASSING: ReadonlySet<RefusalCode> = new Set(['rate_limited', 'service_unavailable', 'degraded_mode']);
 
-/** That time, in seconds, where whoever refuses knows no better: a session, a lease and a database are back within so long, or not soon. */
+/**
+ * That time, in seconds, where whoever refuses knows no better: a session, a lease and a database are back within so
+ * long, or not soon.
+ */
 export const RETRY_AFTER_SECONDS = 5;
 
 /** Seconds to wait before trying again; undefined for what stays refused however long one waits. */

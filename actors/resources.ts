@@ -1,4 +1,7 @@
-/** What clients see of each resource: the shapes that reads return and answers carry. Field names are those of contract.md, 2. */
+/**
+ * What clients see of each resource: the shapes that reads return and answers carry. Field names are those of
+ * contract.md, 2.
+ */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { MeshPath } from '../transport/protocol/mesh.ts';
 import type { EventType } from './events.ts';
@@ -68,7 +71,9 @@ export interface ServiceProblem {
 
 /** How well a node is connected to the mesh. */
 export interface VpnEvidence {
-  /** Age of the last handshake with the gateway of its cluster, in ms; null when there was none, or there is no gateway. */
+  /**
+   * Age of the last handshake with the gateway of its cluster, in ms; null when there was none, or there is no gateway.
+   */
   readonly handshake_age_ms: number | null;
   /** How packets go to that gateway; without one, the best way to any other member. */
   readonly path: MeshPath;
@@ -144,7 +149,11 @@ export interface CommandResource {
   readonly updated_at: Instant;
 }
 
-/** An execution, as clients see it. `timeout` is in ms; `output` is null until it is over, and on a page of a list that would grow too large with it (then `output_withheld` is true). `output_truncated`: what is stored is not all that there was. */
+/**
+ * An execution, as clients see it. `timeout` is in ms; `output` is null until it is over, and on a page of a list that
+ * would grow too large with it (then `output_withheld` is true). `output_truncated`: what is stored is not all that
+ * there was.
+ */
 export interface ExecutionResource {
   readonly id: string;
   readonly command_id: string;
@@ -278,7 +287,10 @@ export interface AdminResource {
   readonly last_computed_at: Instant;
 }
 
-/** An admin as one of many. `vpn_host_id` is its id; it has no name in the networks of clusters. Source: spec.md, AdminTopologyEntry. */
+/**
+ * An admin as one of many. `vpn_host_id` is its id; it has no name in the networks of clusters. Source: spec.md,
+ * AdminTopologyEntry.
+ */
 export type AdminTopologyEntry = Pick<
   AdminResource,
   'name' | 'max_wireguard_peers' | 'admin_peer_count' | 'edge_node_capacity' | 'erlang_node_name' | 'vpn_hostname'
@@ -326,6 +338,8 @@ export function instant(ms: number | null): Instant | null {
   return text;
 }
 
-/** A fan-out words the same few instants ten thousand times. Pure all the same: the text of an instant never changes. */
+/**
+ * A fan-out words the same few instants ten thousand times. Pure all the same: the text of an instant never changes.
+ */
 const recent = new Map<number, Instant>();
 const RECENT_INSTANTS_MAX = 64;

@@ -1,4 +1,7 @@
-/** Under which name each secret is sealed: its table, row and column, so that a sealed text that is moved elsewhere does not open (E3). */
+/**
+ * Under which name each secret is sealed: its table, row and column, so that a sealed text that is moved elsewhere does
+ * not open (E3).
+ */
 
 /** The blob of an enrolment key. */
 export function enrollmentKeyBlob(id: string): string {

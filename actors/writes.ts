@@ -1,4 +1,7 @@
-/** Every row change that a step may ask for, in the words of the domain. Persistence knows the SQL and guards each by the states it may follow. */
+/**
+ * Every row change that a step may ask for, in the words of the domain. Persistence knows the SQL and guards each by
+ * the states it may follow.
+ */
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
 import type { SshGrant } from '../transport/protocol/ssh.ts';
@@ -16,7 +19,9 @@ export interface Ending {
   readonly truncated: boolean;
 }
 
-/** Set-based, grouped with those of other actors into one transaction. A guard that matches no row refuses the change. */
+/**
+ * Set-based, grouped with those of other actors into one transaction. A guard that matches no row refuses the change.
+ */
 export type HotWrite =
   | {
       readonly kind: 'command-created';
@@ -44,7 +49,10 @@ export type HotWrite =
       readonly standing: Standing;
       readonly atMs: number;
     }
-  /** An SSH login was verified. With a grant it stands only while its username and its key are still there; without one it always does. */
+  /**
+   * An SSH login was verified. With a grant it stands only while its username and its key are still there; without one
+   * it always does.
+   */
   | {
       readonly kind: 'ssh-verified';
       readonly node: NodeId;
@@ -158,7 +166,10 @@ export type ColdWrite =
       readonly atMs: number;
     }
   | { readonly kind: 'ssh-public-key-deleted'; readonly node: NodeId; readonly id: string }
-  /** The first time with an address, which the rows give. Refused when the key is another node's, or the network is full. */
+  /**
+   * The first time with an address, which the rows give. Refused when the key is another node's, or the network is
+   * full.
+   */
   | {
       readonly kind: 'mesh-member-set';
       readonly node: NodeId;
@@ -193,9 +204,15 @@ export interface NodeEnrolled {
   readonly node: NodeId;
   readonly cluster: ClusterId;
   readonly enrollmentKey: string;
-  /** False for a retry after a lost answer: its use is spent already (E1). A recovery spends one, or a spent key could let in any number. */
+  /**
+   * False for a retry after a lost answer: its use is spent already (E1). A recovery spends one, or a spent key could
+   * let in any number.
+   */
   readonly spendsUse: boolean;
-  /** What makes an existing node acceptable: `none` wants a new id, `retry` the machine that enrolled it (null: its agent proves nothing, and it never connected), `recovery` a recovery key with this hash, consumed here (E2). */
+  /**
+   * What makes an existing node acceptable: `none` wants a new id, `retry` the machine that enrolled it (null: its
+   * agent proves nothing, and it never connected), `recovery` a recovery key with this hash, consumed here (E2).
+   */
   readonly existing:
     | { readonly type: 'none' }
     | { readonly type: 'retry'; readonly machineSecretHash: Uint8Array | null }

@@ -36,10 +36,16 @@ import { BEAT_MS } from './start-gate.ts';
 import { aliveMs, machineTimeline } from './timeline.ts';
 import { startVisibility } from './visibility.ts';
 
-/** After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps the rest. */
+/**
+ * After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps
+ * the rest.
+ */
 export const GOODBYE_MS_MAX = 10_000;
 
-/** Commands that do not end, or whose ends the disk does not take, are left to the next start after this, in ms: TERM, KILL and what follows take 10 s at most. */
+/**
+ * Commands that do not end, or whose ends the disk does not take, are left to the next start after this, in ms: TERM,
+ * KILL and what follows take 10 s at most.
+ */
 const CLOSE_MS_MAX = 12_000;
 
 /** The first session is followed by whatever waited for this node; memory is trimmed after that, in ms. */
@@ -62,7 +68,10 @@ export interface AgentOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for what stops it at once. */
+/**
+ * Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for
+ * what stops it at once.
+ */
 export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
   const options = { ...given, ...(await withFreePorts(given.config)) };
   const { config, log, signal } = options;
@@ -89,7 +98,10 @@ export async function runAgent(given: AgentOptions): Promise<ExitStatus> {
   }
 }
 
-/** Ends what runs and removes everything that this agent keeps. The node stays known to the admins until somebody deletes it. */
+/**
+ * Ends what runs and removes everything that this agent keeps. The node stays known to the admins until somebody
+ * deletes it.
+ */
 export async function leave(options: AgentOptions): Promise<ExitStatus> {
   const { config, log } = options;
   const directory = openDataDirectory(config.AGENT_DATA_DIR);

@@ -11,7 +11,10 @@ export function apiKeyOf(token: string): string {
   return agentApiKey(createHash('sha256').update(token).digest());
 }
 
-/** The key of the agent of this data directory, running or not. Throws an `AgentProblem` when it is not enrolled, or when the directory is not this user's to read. */
+/**
+ * The key of the agent of this data directory, running or not. Throws an `AgentProblem` when it is not enrolled, or
+ * when the directory is not this user's to read.
+ */
 export function storedApiKey(directory: string): string {
   const token = readIdentity(join(directory, IDENTITY_FILE))?.enrollment?.api_token;
   if (token === undefined)

@@ -1,4 +1,7 @@
-/** What a session does with executions that an admin names: new ones are stored and run, of those that it misses the ending is told. */
+/**
+ * What a session does with executions that an admin names: new ones are stored and run, of those that it misses the
+ * ending is told.
+ */
 import type { AgentFrameBody, Delivery } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { SessionJournal, SessionRunner } from './ports.ts';

@@ -1,4 +1,7 @@
-/** One session's questions about what may still start: when they go out, what their answers prove, and what an admin of before is taken to say. */
+/**
+ * One session's questions about what may still start: when they go out, what their answers prove, and what an admin of
+ * before is taken to say.
+ */
 import type { AdminFrame, AgentFrameBody } from '../transport/protocol/frames.ts';
 import { PROTOCOL_VERSION_ASKS } from '../transport/protocol/version.ts';
 import type { SessionRunner } from './ports.ts';
@@ -51,7 +54,10 @@ export class Asking {
     this.ask();
   }
 
-  /** An admin of before cannot be asked: what it ended while this agent was away it has said before it answered a ping of later. */
+  /**
+   * An admin of before cannot be asked: what it ended while this agent was away it has said before it answered a ping
+   * of later.
+   */
   ponged(): void {
     this.#proofs.ponged();
     if (this.#canAsk) return;

@@ -1,4 +1,7 @@
-/** What the keeper of one execution has captured, read from its files: any position while it runs, head and tail in the end. */
+/**
+ * What the keeper of one execution has captured, read from its files: any position while it runs, head and tail in the
+ * end.
+ */
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { KEEPER_FILES } from './keeper-script.ts';
@@ -39,7 +42,9 @@ export class CapturedOutput {
     return existsSync(join(this.#directory, KEEPER_FILES.cut));
   }
 
-  /** At most `bytesMax` bytes from `position` on, or from the first later position that is still kept; empty at the end. */
+  /**
+   * At most `bytesMax` bytes from `position` on, or from the first later position that is still kept; empty at the end.
+   */
   read(position: number, bytesMax: number): RawPiece {
     for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
       const before = this.#segment();

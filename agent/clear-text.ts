@@ -1,4 +1,7 @@
-/** Which admins are reached without encryption over a network, where whoever listens has the node's token and can say what is run. */
+/**
+ * Which admins are reached without encryption over a network, where whoever listens has the node's token and can say
+ * what is run.
+ */
 import { originOf } from './doctor/admin-answers.ts';
 
 /** What to do about one. */
@@ -16,7 +19,10 @@ function isClearText(url: string): boolean {
   return protocol === 'http:' && !isLoopback(hostname);
 }
 
-/** As `URL` writes hosts: addresses in their one form, IPv6 in brackets. Names below localhost are loopback. Source: RFC 6761, 6.3. */
+/**
+ * As `URL` writes hosts: addresses in their one form, IPv6 in brackets. Names below localhost are loopback. Source: RFC
+ * 6761, 6.3.
+ */
 function isLoopback(hostname: string): boolean {
   return /^127(?:\.\d+){3}$|^(?:.+\.)?localhost\.?$|^\[::1\]$|^\[::ffff:7f[\da-f]{2}:/u.test(hostname);
 }

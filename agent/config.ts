@@ -182,7 +182,10 @@ export const AGENT_SETTINGS = {
 /** The settings, read. */
 export type AgentConfig = Settings<typeof AGENT_SETTINGS>;
 
-/** What the agent says of itself to admins. `served`: the ports that its servers got, where 0 or another one was asked for. */
+/**
+ * What the agent says of itself to admins. `served`: the ports that its servers got, where 0 or another one was asked
+ * for.
+ */
 export function registrationOf(config: AgentConfig, version: string, served: Partial<AgentPorts> = {}): Registration {
   return {
     version,

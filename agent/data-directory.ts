@@ -7,7 +7,10 @@ import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 /** Name of the file of the identity in it. */
 export const IDENTITY_FILE = 'identity.json';
 
-/** Names of the files of the SSH host key, of WireGuard's key, and of the process and the API's port of the agent that runs. */
+/**
+ * Names of the files of the SSH host key, of WireGuard's key, and of the process and the API's port of the agent that
+ * runs.
+ */
 export const SSH_HOST_KEY_FILE = 'ssh-host-key';
 export const MESH_KEYS_FILE = 'mesh-keys.json';
 export const PID_FILE = 'agent.pid';
@@ -37,8 +40,9 @@ export interface DataDirectory {
 }
 
 /**
- * Opens the directory for this process alone, 0700. The lock is one of SQLite's on an empty database: the system drops it
- * with the process, so that no stale lock is ever in the way. Throws an `AgentProblem` that names the other agent's process.
+ * Opens the directory for this process alone, 0700. The lock is one of SQLite's on an empty database: the system drops
+ * it with the process, so that no stale lock is ever in the way. Throws an `AgentProblem` that names the other agent's
+ * process.
  */
 export function openDataDirectory(path: string): DataDirectory {
   const pidFile = join(path, PID_FILE);

@@ -1,4 +1,7 @@
-/** Where the agent keeps its data unless told otherwise. A file of its own: the program needs it before it loads anything else. */
+/**
+ * Where the agent keeps its data unless told otherwise. A file of its own: the program needs it before it loads
+ * anything else.
+ */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 

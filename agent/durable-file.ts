@@ -2,7 +2,10 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Replaces the file at `path`, readable by its owner only. Durable on return; throws what the file system says, with the old content in place. */
+/**
+ * Replaces the file at `path`, readable by its owner only. Durable on return; throws what the file system says, with
+ * the old content in place.
+ */
 export function writeDurably(path: string, content: string): void {
   const temporary = `${path}.new`;
   const file = openSync(temporary, 'w', 0o600);

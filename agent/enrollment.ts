@@ -34,7 +34,10 @@ export interface EnrollmentOptions {
   readonly post?: (url: string, body: unknown) => Promise<HttpAnswer>;
 }
 
-/** The admin's answer. Tries for ever while no admin can be reached; throws an `AgentProblem` on a refusal that will not change. */
+/**
+ * The admin's answer. Tries for ever while no admin can be reached; throws an `AgentProblem` on a refusal that will not
+ * change.
+ */
 export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> {
   const { adminUrls, log, random, sleep, request, post = postJson } = options;
   for (let round = 0; ; round += 1) {

@@ -23,7 +23,10 @@ import { StartGate } from './start-gate.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
 import { WatchedOutputs } from './watched-outputs.ts';
 
-/** An idle agent starts its waiting keeper so long after the last execution, in ms: not while a fan-out to many agents of one machine is under way. */
+/**
+ * An idle agent starts its waiting keeper so long after the last execution, in ms: not while a fan-out to many agents
+ * of one machine is under way.
+ */
 const PARK_AFTER_MS = 250;
 
 /** The runner of a real agent. */
@@ -75,7 +78,8 @@ export class Executor implements SessionRunner {
     const started = this.#options.journal.started();
     for (const execution of started) this.#adopt(execution);
     this.#takeUpOthers(new Set(started.map((execution) => execution.keeper)));
-    this.#gate.hold(this.#options.journal.waiting()); // nobody knows for how long: the clock may have been set, the node deleted
+    // nobody knows for how long: the clock may have been set, the node deleted
+    this.#gate.hold(this.#options.journal.waiting());
     this.run(this.#options.journal.waiting());
     this.#tick();
     this.#parkLater();
@@ -155,7 +159,10 @@ export class Executor implements SessionRunner {
     return cursor;
   }
 
-  /** Starts nothing more, ends what runs and what waits as cancelled, and resolves when all of it is in the journal. `keepsWaiting`: what has not started waits for the next agent. */
+  /**
+   * Starts nothing more, ends what runs and what waits as cancelled, and resolves when all of it is in the journal.
+   * `keepsWaiting`: what has not started waits for the next agent.
+   */
   async close({ keepsWaiting = false }: { readonly keepsWaiting?: boolean } = {}): Promise<void> {
     this.#isClosing = true;
     this.#queue.clear();
@@ -214,7 +221,10 @@ export class Executor implements SessionRunner {
     this.#arm();
   }
 
-  /** Chooses which of new executions start at once, so that their receipt and their start share a transaction, and its fsync. */
+  /**
+   * Chooses which of new executions start at once, so that their receipt and their start share a transaction, and its
+   * fsync.
+   */
   #plan(fresh: readonly Delivery[]): StartPlan {
     const starts = new Map<ExecutionId, Start>();
     const bornMs = this.#bornMs ?? this.#options.timeline.aliveMs();
@@ -328,8 +338,9 @@ export class Executor implements SessionRunner {
   }
 
   /**
-   * Directories that the journal does not name. Those of idle keepers and of stored results go. A claimed one was started
-   * under a journal that is lost: its execution is taken up like any other, so that it is neither run again nor forgotten.
+   * Directories that the journal does not name. Those of idle keepers and of stored results go. A claimed one was
+   * started under a journal that is lost: its execution is taken up like any other, so that it is neither run again nor
+   * forgotten.
    */
   #takeUpOthers(owned: ReadonlySet<string>): void {
     const { journal, directory, log } = this.#options;
@@ -442,7 +453,8 @@ export class Executor implements SessionRunner {
     });
     if (inMs === null) return;
     const dueMs = this.#options.timeline.monotonicMs() + inMs;
-    if (this.#timer !== null && this.#timerDueMs <= dueMs) return; // never later than planned, however often something happens
+    // never later than planned, however often something happens
+    if (this.#timer !== null && this.#timerDueMs <= dueMs) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timerDueMs = dueMs;
     this.#timer = setTimeout(() => this.#tick(), inMs);

@@ -1,4 +1,7 @@
-/** Ports that the system may pick: picked before anything else, so that enrolment tells admins the ones that are listened on later. */
+/**
+ * Ports that the system may pick: picked before anything else, so that enrolment tells admins the ones that are
+ * listened on later.
+ */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { AgentConfig } from './config.ts';
@@ -15,7 +18,10 @@ const SERVED = [
 /** Settings whose port was picked. */
 export type PickedPorts = ReadonlySet<(typeof SERVED)[number]>;
 
-/** The settings with a free port in place of each 0, all of them different, and which these are: another program can take one before it is listened on, and then another one does as well. */
+/**
+ * The settings with a free port in place of each 0, all of them different, and which these are: another program can
+ * take one before it is listened on, and then another one does as well.
+ */
 export async function withFreePorts(
   config: AgentConfig,
 ): Promise<{ readonly config: AgentConfig; readonly picked: PickedPorts }> {

@@ -8,8 +8,8 @@ import { writeDurably } from './durable-file.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 
 /**
- * What the file holds: before enrolment the id and the secret, so that a retry after a lost answer asks with the same ones, and shows that it is
- * the same machine (E1). `was_deleted`: an admin said so, and nobody took it back since.
+ * What the file holds: before enrolment the id and the secret, so that a retry after a lost answer asks with the same
+ * ones, and shows that it is the same machine (E1). `was_deleted`: an admin said so, and nobody took it back since.
  */
 const IdentityFile = z.object({
   node_id: NodeId,
@@ -19,7 +19,10 @@ const IdentityFile = z.object({
 });
 export type Identity = z.infer<typeof IdentityFile>;
 
-/** Reads the identity at `path`, or null when there is none. Throws an `AgentProblem` when it is damaged: a new one would make a second node of this machine. */
+/**
+ * Reads the identity at `path`, or null when there is none. Throws an `AgentProblem` when it is damaged: a new one
+ * would make a second node of this machine.
+ */
 export function readIdentity(path: string): Identity | null {
   let text: string;
   try {

@@ -25,7 +25,10 @@ export interface JoiningOptions {
 /** An agent that is enrolled: everything of it that must not be there before. */
 export type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
 
-/** The stored identity, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that will not change. */
+/**
+ * The stored identity, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that will not
+ * change.
+ */
 export async function enrolledIdentity(options: JoiningOptions, directory: DataDirectory): Promise<Enrolled> {
   const { config, log, signal } = options;
   const stored = config.AGENT_ID_TYPE === 'random' ? null : readIdentity(directory.identity);
@@ -62,8 +65,9 @@ export async function enrolledIdentity(options: JoiningOptions, directory: DataD
 }
 
 /**
- * Joins again with the id that this machine has, for admins whose database was set back to before it joined: one try. Null when it did not
- * succeed. Nothing is given up for it: what is stored stays until an admin lets it in. A node that was deleted on purpose is left alone.
+ * Joins again with the id that this machine has, for admins whose database was set back to before it joined: one try.
+ * Null when it did not succeed. Nothing is given up for it: what is stored stays until an admin lets it in. A node that
+ * was deleted on purpose is left alone.
  */
 export async function rejoined(
   options: JoiningOptions,

@@ -5,13 +5,19 @@ import type { StatementSync } from 'node:sqlite';
 import { JOURNAL_SCHEMA, JOURNAL_VERSION, JournalVersionError, LATER_COLUMNS } from './journal-schema.ts';
 import type { AgentLog } from './ports.ts';
 
-/** How a transaction ends: on the disk, or in the system's hands. The latter survives the agent's death at once, and the machine's after the next `now`. */
+/**
+ * How a transaction ends: on the disk, or in the system's hands. The latter survives the agent's death at once, and the
+ * machine's after the next `now`.
+ */
 export type Durability = 'now' | 'soon';
 
 /** A row, as SQLite gives it. */
 export type JournalRow = Record<string, string | number | bigint | Uint8Array | null>;
 
-/** Size to which the write-ahead log is made at opening, in pages of 4 KiB; it is begun anew when it is nearly full. Overwriting takes an fsync 0.11 ms where growing takes it 0.19 (measured). */
+/**
+ * Size to which the write-ahead log is made at opening, in pages of 4 KiB; it is begun anew when it is nearly full.
+ * Overwriting takes an fsync 0.11 ms where growing takes it 0.19 (measured).
+ */
 const LOG_PAGES = 256;
 
 /** One open file. */

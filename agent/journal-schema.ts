@@ -1,6 +1,9 @@
 /** The journal's tables. */
 
-/** Raised with every change of the tables that an older agent could not live with: one that goes back to the version before must still read the file. */
+/**
+ * Raised with every change of the tables that an older agent could not live with: one that goes back to the version
+ * before must still read the file.
+ */
 export const JOURNAL_VERSION = 1;
 
 /** `boot_id`, `monotonic_ms` and `wall_ms` are the moment of receipt, and from the start on that of the start. */
@@ -31,8 +34,8 @@ CREATE INDEX execution_state ON execution (state, finished_order);
 CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB)`;
 
 /**
- * Columns of `execution` that came later, all nullable: added to a journal that lacks them, and left alone by agents that
- * do not know them. `traceparent` is that of the delivery, `ran_ms` how long the process ran.
+ * Columns of `execution` that came later, all nullable: added to a journal that lacks them, and left alone by agents
+ * that do not know them. `traceparent` is that of the delivery, `ran_ms` how long the process ran.
  */
 export const LATER_COLUMNS = { traceparent: 'TEXT', ran_ms: 'INTEGER' } as const;
 

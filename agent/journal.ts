@@ -1,4 +1,7 @@
-/** The agent's durable memory of executions: received, started, finished, forgotten. SQLite with an fsync for every transaction. */
+/**
+ * The agent's durable memory of executions: received, started, finished, forgotten. SQLite with an fsync for every
+ * transaction.
+ */
 import type { Delivery } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { EXECUTIONS_PER_FRAME_MAX, EXIT_CANCELLED, EXIT_INTERRUPTED } from '../transport/protocol/limits.ts';
@@ -60,7 +63,10 @@ export interface JournalCounts {
   readonly started: number;
   /** Ended, and not confirmed by an admin yet. */
   readonly unconfirmed: number;
-  /** Since it was opened: taken in; ended by themselves; ended as cancelled; given up by the admin, such as expired ones. */
+  /**
+   * Since it was opened: taken in; ended by themselves; ended as cancelled; given up by the admin, such as expired
+   * ones.
+   */
   readonly received: number;
   readonly completed: number;
   readonly cancelled: number;
@@ -74,11 +80,12 @@ const SYNC_AFTER_MS = 100;
  * Every method that writes has done so when it returns true, and has changed nothing when it returns false: the disk is
  * full or broken, which `problem` then says until a write succeeds again. Only a corrupt file throws, at opening.
  *
- * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them. A start is fsynced
- * in the ledger, which a damaged journal does not touch; the journal's own record of it follows with the next fsync.
- * Ends are fsynced SYNC_AFTER_MS later, if they are not confirmed by then, and forgetting is not: a machine that goes down in
- * between finds an execution that was started and lost, which it was a moment before as well, and an admin that has the
- * result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
+ * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them.
+ * A start is fsynced in the ledger, which a damaged journal does not touch; the journal's own record of it follows with
+ * the next fsync.
+ * Ends are fsynced SYNC_AFTER_MS later, if they are not confirmed by then, and forgetting is not: a machine that goes
+ * down in between finds an execution that was started and lost, which it was a moment before as well, and an admin that
+ * has the result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
  */
 export class Journal implements SessionJournal {
   /** Set by who runs executions. Without it every execution waits for `start`. */
@@ -93,7 +100,10 @@ export class Journal implements SessionJournal {
   readonly #past = { received: 0, completed: 0, cancelled: 0, dropped: 0 };
   #sync: NodeJS.Timeout | null = null;
 
-  /** Opens or creates the journal at `path`. `ledger` remembers what ran when it has forgotten; it stays its owner's to close. Throws what SQLite throws when the file is no sound journal. */
+  /**
+   * Opens or creates the journal at `path`. `ledger` remembers what ran when it has forgotten; it stays its owner's to
+   * close. Throws what SQLite throws when the file is no sound journal.
+   */
   constructor(path: string, timeline: Timeline, log: AgentLog, ledger: Ledger | null = null) {
     this.#timeline = timeline;
     this.#ledger = ledger;
@@ -198,7 +208,8 @@ export class Journal implements SessionJournal {
     const inState = (wanted: string) =>
       [...this.#states].filter(([, state]) => state === wanted).map(([execution]) => execution);
     const isOver = (execution: ExecutionId) => ['ended', 'confirmed'].includes(ledger.stateOf(execution) ?? '');
-    this.#recall([...inState('received'), ...inState('started')].filter(isOver)); // the machine went down before the journal's end was on its disk
+    // the machine went down before the journal's end was on its disk
+    this.#recall([...inState('received'), ...inState('started')].filter(isOver));
     const unknown = this.started().filter(({ execution }) => ledger.stateOf(execution) === null);
     if (unknown.length > 0) ledger.start(unknown);
     ledger.end(
@@ -315,14 +326,17 @@ export class Journal implements SessionJournal {
     return starts.length === 0 || this.#ledger === null || this.#ledger.start(starts);
   }
 
-  /** A start that is in the ledger is on the disk already: the journal's own may follow, so that both together cost one fsync. */
+  /**
+   * A start that is in the ledger is on the disk already: the journal's own may follow, so that both together cost one
+   * fsync.
+   */
   #afterLedger(): Durability {
     return this.#ledger === null ? 'now' : 'soon';
   }
 
   /**
-   * Takes in a start that this journal lost: with the whole file, or with the last moments before the machine went down. False when it is known, the
-   * execution is over, or it cannot be stored.
+   * Takes in a start that this journal lost: with the whole file, or with the last moments before the machine went
+   * down. False when it is known, the execution is over, or it cannot be stored.
    */
   restore(start: { readonly execution: ExecutionId; readonly keeper: string }): boolean {
     if (['started', 'finished'].includes(this.#states.get(start.execution) ?? '')) return false;
@@ -493,7 +507,10 @@ export class Journal implements SessionJournal {
 /** Of an execution that this machine had, as an admin knows, and that neither file knows. */
 const LOST = { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED, text: '' } as const;
 
-/** What is said of an execution whose output is kept no more. Without an ending it was lost with the machine, as after any power cut. */
+/**
+ * What is said of an execution whose output is kept no more. Without an ending it was lost with the machine, as after
+ * any power cut.
+ */
 function answerOf(tombstone: Tombstone | null): {
   readonly outcome: Ending['outcome'];
   readonly exitCode: number;

@@ -4,20 +4,27 @@
  * Why it is built so:
  * - The script's stdout and stderr are one pipe. Not a file: `echo oops >/dev/stderr` reopens what is behind the
  *   descriptor, and on a file that truncates everything written so far. Not a socket: there it fails.
- * - The pipe is read by a process of the execution's own (`dd`, which every Linux has), not by the agent: an agent that is
+ * - The pipe is read by a process of the execution's own (`dd`, which every Linux has), not by the agent: an agent that
+ *   is
  *   killed between reading and writing would lose a piece of output, and its death would stop the script with SIGPIPE.
- * - `dd` stops after READS_MAX reads and is started again, so that the shell can count ("1+511 records in": whole and partial reads): the first bytes go to `first`, what
- *   follows to `ring.0` and `ring.1` in turn. So an output of any length takes a bounded amount of disk, agent or no agent.
+ * - `dd` stops after READS_MAX reads and is started again, so that the shell can count ("1+511 records in": whole and
+ *   partial reads): the first bytes go to `first`, what
+ *   follows to `ring.0` and `ring.1` in turn. So an output of any length takes a bounded amount of disk, agent or no
+ * agent.
  * - The shell ignores signals that the agent sends to the group, and gives them back to the script. It writes the exit
- *   status to `status` when the script's own process ends, whatever that left behind in the background; on a full disk it
+ *   status to `status` when the script's own process ends, whatever that left behind in the background; on a full disk
+ * it
  *   tries again until there is room or the directory is gone.
  * - It says who it is in `claim`, made with O_EXCL: an agent that comes back makes the file itself if it can, and then
  *   knows that this keeper never started anything and never will.
  * - It is started ahead of need and waits for its job on stdin, where a vanished agent shows as end of file. Starting a
- *   shell, `dd` and two forks takes 1.3 ms more than a bare shell; done ahead, a command costs what a bare shell costs (measured).
+ *   shell, `dd` and two forks takes 1.3 ms more than a bare shell; done ahead, a command costs what a bare shell costs
+ * (measured).
  */
 
-/** Bytes that `dd` takes in one read, and reads until the shell looks at sizes again: 4 MiB at most between two looks. */
+/**
+ * Bytes that `dd` takes in one read, and reads until the shell looks at sizes again: 4 MiB at most between two looks.
+ */
 const READ_BYTES = 8_192;
 const READS_MAX = 512;
 
@@ -48,8 +55,9 @@ export const EXECUTION_MARK = 'EDGE_EXECUTION_ID';
 const SIGNALS = 'HUP INT QUIT USR1 USR2 ALRM TERM';
 
 /**
- * Arguments: directory, bytes of `first`, bytes of each ring file. Job on stdin, a line each: execution id, interpreter,
- * its argument (or empty), the traceparent of the process (or empty). The interpreter gets the argument, if any, and the path of the script.
+ * Arguments: directory, bytes of `first`, bytes of each ring file. Job on stdin, a line each: execution id,
+ * interpreter, its argument (or empty), the traceparent of the process (or empty). The interpreter gets the argument,
+ * if any, and the path of the script.
  */
 export const KEEPER_SCRIPT = `
 trap '' ${SIGNALS}

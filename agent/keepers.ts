@@ -96,7 +96,8 @@ export class Keepers {
     const name = randomBytes(12).toString('hex');
     const directory = join(this.#options.directory, name);
     mkdirSync(directory, { mode: 0o700 });
-    closeSync(openSync(join(directory, KEEPER_FILES.script), 'w', 0o700)); // made ahead as well: filling a file is quicker than making one
+    // made ahead as well: filling a file is quicker than making one
+    closeSync(openSync(join(directory, KEEPER_FILES.script), 'w', 0o700));
     const half = String(halfBytes(this.#options.outputBytesMax) + HALF_SLACK_BYTES);
     const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, half, half], {
       cwd: '/',
@@ -117,13 +118,16 @@ export class Keepers {
   }
 }
 
-/** Tries at a directory that fills while it is removed, and the wait before each further one, in ms: each waits so much longer. */
+/**
+ * Tries at a directory that fills while it is removed, and the wait before each further one, in ms: each waits so much
+ * longer.
+ */
 const REMOVALS_MAX = 5;
 const REMOVAL_MS = 2;
 
 /**
- * Removes the directory of a keeper. Its process may be making files there just then, so that it is not empty when it should go:
- * what stays after a few tries is removed at the next start of the agent.
+ * Removes the directory of a keeper. Its process may be making files there just then, so that it is not empty when it
+ * should go: what stays after a few tries is removed at the next start of the agent.
  */
 export function removeDirectory(directory: string): void {
   try {

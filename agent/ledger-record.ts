@@ -11,7 +11,10 @@ export const LEDGER_VERSION = 1;
 /** `confirmed`: an admin has the result. */
 export type RecordState = 'started' | 'ended' | 'confirmed';
 
-/** One execution. `order` rises from one execution to the next, and stays as its record changes: the oldest make room first. */
+/**
+ * One execution. `order` rises from one execution to the next, and stays as its record changes: the oldest make room
+ * first.
+ */
 export interface LedgerRecord {
   readonly execution: ExecutionId;
   readonly state: RecordState;

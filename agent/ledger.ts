@@ -1,10 +1,11 @@
 /**
- * What this machine ran: one small record an execution, in a file of its own, so that a damaged journal forgets no start (C3).
+ * What this machine ran: one small record an execution, in a file of its own, so that a damaged journal forgets no
+ * start (C3).
  *
- * A record is durable before the process of its execution exists, and takes its ending later; it stays long after the journal
- * has forgotten the execution, so that one which a database that was set back sends again is answered and not run. Records are
- * overwritten in place, each with a checksum, in a file that is as large as it will be: a full disk refuses no record, and damage
- * costs the records that it hits.
+ * A record is durable before the process of its execution exists, and takes its ending later; it stays long after the
+ * journal has forgotten the execution, so that one which a database that was set back sends again is answered and not
+ * run. Records are overwritten in place, each with a checksum, in a file that is as large as it will be: a full disk
+ * refuses no record, and damage costs the records that it hits.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -34,11 +35,12 @@ import type { AgentLog } from './ports.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 
 /**
- * Executions that are remembered, at most; the oldest ones that ended make room. 8 MiB: one every 40 s for the 30 days for which admins keep them
- * by default (EXECUTION_RETENTION_DAYS).
+ * Executions that are remembered, at most; the oldest ones that ended make room. 8 MiB: one every 40 s for the 30 days
+ * for which admins keep them by default (EXECUTION_RETENTION_DAYS).
  *
- * By number alone, not by time: the file is as large as it will be in any case, so that forgetting sooner would save nothing, and a dump may be
- * older than any retention. A machine that runs more remembers them for less long: at one a second for 18 h.
+ * By number alone, not by time: the file is as large as it will be in any case, so that forgetting sooner would save
+ * nothing, and a dump may be older than any retention. A machine that runs more remembers them for less long: at one a
+ * second for 18 h.
  */
 export const LEDGER_RECORDS_MAX = 65_536;
 
@@ -85,7 +87,10 @@ export class Ledger {
   #isDirty = false;
   #sync: NodeJS.Timeout | null = null;
 
-  /** Opens or creates the file at `path`; a damaged one is set aside. Throws an `AgentProblem` when it belongs to a newer agent. */
+  /**
+   * Opens or creates the file at `path`; a damaged one is set aside. Throws an `AgentProblem` when it belongs to a
+   * newer agent.
+   */
   constructor(path: string, log: AgentLog) {
     this.#path = path;
     this.#log = log;
@@ -273,7 +278,10 @@ export class Ledger {
     this.#places.set(execution, { slot, order, state: record.state });
   }
 
-  /** Out of memory first, whatever the disk does: a record that stays there is one of a start that is not known to have happened. */
+  /**
+   * Out of memory first, whatever the disk does: a record that stays there is one of a start that is not known to have
+   * happened.
+   */
   #takeBack(executions: readonly ExecutionId[]): void {
     const slots: number[] = [];
     for (const execution of executions) {

@@ -1,4 +1,7 @@
-/** The agent's log: one JSON object a line, or plain lines on a terminal. A few dozen lines of its own because pino costs 7 MiB of memory on every device (measured). */
+/**
+ * The agent's log: one JSON object a line, or plain lines on a terminal. A few dozen lines of its own because pino
+ * costs 7 MiB of memory on every device (measured).
+ */
 import { writeSync } from 'node:fs';
 import type { AgentLog } from './ports.ts';
 
@@ -9,7 +12,10 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** Longest text of one field, in characters. */
 const FIELD_CHARACTERS_MAX = 1_024;
 
-/** What moves a cursor, starts a line or hides what follows on a terminal: control characters, and those that turn the direction of text. JSON escapes what matters to its readers itself. */
+/**
+ * What moves a cursor, starts a line or hides what follows on a terminal: control characters, and those that turn the
+ * direction of text. JSON escapes what matters to its readers itself.
+ */
 const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**

@@ -1,7 +1,9 @@
 /** When an executor looks at its executions again. */
 import type { RunningExecution } from './running-execution.ts';
 
-/** Between two looks at running executions, in ms: usual, when somebody watches an output, and when one is being ended. */
+/**
+ * Between two looks at running executions, in ms: usual, when somebody watches an output, and when one is being ended.
+ */
 const CHECK_MS = 250;
 const CHECK_WATCHED_MS = 100;
 const CHECK_STOPPING_MS = 40;

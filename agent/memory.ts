@@ -4,11 +4,12 @@
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
 
 /**
- * Collects garbage thoroughly, once. Loading and enrolling leave the heap twice as large as what lives in it, and an idle
- * agent allocates too little for V8 ever to notice: 10 MiB less afterwards, for 20 ms (measured).
+ * Collects garbage thoroughly, once. Loading and enrolling leave the heap twice as large as what lives in it, and an
+ * idle agent allocates too little for V8 ever to notice: 10 MiB less afterwards, for 20 ms (measured).
  */
 export function trimMemory(): void {
-  const { setFlagsFromString } = process.getBuiltinModule('node:v8'); // not by `import`, which would look at all that it exports
+  // not by `import`, which would look at all that it exports
+  const { setFlagsFromString } = process.getBuiltinModule('node:v8');
   setFlagsFromString('--expose-gc');
   const collect = process.getBuiltinModule('node:vm').runInNewContext('gc') as Collect;
   setFlagsFromString('--no-expose-gc');

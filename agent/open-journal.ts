@@ -8,7 +8,10 @@ import type { AgentLog } from './ports.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 import type { Timeline } from './timeline.ts';
 
-/** SQLite result codes that mean damage rather than trouble. Source: sqlite.org/rescode.html: SQLITE_CORRUPT, SQLITE_NOTADB. */
+/**
+ * SQLite result codes that mean damage rather than trouble. Source: sqlite.org/rescode.html: SQLITE_CORRUPT,
+ * SQLITE_NOTADB.
+ */
 const DAMAGE_CODES = new Set([11, 26]);
 
 /**

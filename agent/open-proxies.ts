@@ -5,7 +5,10 @@ import type { AgentConfig } from './config.ts';
 /** What to do about it. */
 export const OPEN_PROXIES_HINT = 'Set AGENT_PROXY_AUTH_ENABLED=true, or AGENT_PROXY_HOST to 127.0.0.1.';
 
-/** One sentence when they ask for no password at an address that other machines reach; else null. It names no address (R3). */
+/**
+ * One sentence when they ask for no password at an address that other machines reach; else null. It names no address
+ * (R3).
+ */
 export function openProxiesProblem({
   AGENT_PROXY_ENABLED,
   AGENT_PROXY_AUTH_ENABLED,

@@ -1,4 +1,7 @@
-/** Bytes of a process to the text that is stored: UTF-8 with what is invalid replaced, cut to a limit, and split between code points. */
+/**
+ * Bytes of a process to the text that is stored: UTF-8 with what is invalid replaced, cut to a limit, and split between
+ * code points.
+ */
 import type { OutputPiece } from './ports.ts';
 
 /** Stands where the middle of an output was cut out. */
@@ -30,8 +33,9 @@ export function halfBytes(bytesMax: number): number {
 }
 
 /**
- * The text to store, as UTF-8 of at most `bytesMax` bytes. Invalid bytes become U+FFFD, and so does NUL, which PostgreSQL's
- * text cannot hold. Too long: the first and last halves with CUT_MARKER between. No code point is ever split.
+ * The text to store, as UTF-8 of at most `bytesMax` bytes. Invalid bytes become U+FFFD, and so does NUL, which
+ * PostgreSQL's text cannot hold. Too long: the first and last halves with CUT_MARKER between. No code point is ever
+ * split.
  */
 export function storedOutput(captured: CapturedBytes, bytesMax: number): StoredOutput {
   const head = replaced(captured.head);
@@ -54,7 +58,9 @@ export function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
 }
 
-/** The piece of at most `bytesMax` bytes at the start of valid UTF-8 `bytes`, which begin at byte `offset` of the whole. */
+/**
+ * The piece of at most `bytesMax` bytes at the start of valid UTF-8 `bytes`, which begin at byte `offset` of the whole.
+ */
 export function pieceOf(bytes: Buffer, offset: number, bytesMax: number): OutputPiece {
   const end = startOfCodePoint(bytes, bytesMax);
   return { text: bytes.toString('utf8', 0, end), next: offset + end };

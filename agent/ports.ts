@@ -1,4 +1,7 @@
-/** What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of sessions in one process. */
+/**
+ * What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of
+ * sessions in one process.
+ */
 import type { AdminFrame, AgentFrameBody, Delivery, HealthReport } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict, UnansweredLogin } from '../transport/protocol/ssh.ts';
@@ -6,7 +9,10 @@ import type { SessionCounters } from './session-counters.ts';
 
 /** What became of the deliveries of one frame. */
 export interface Received {
-  /** Durable now, or known from before: to be acknowledged. Those missing were refused (no room on the disk) and come again. */
+  /**
+   * Durable now, or known from before: to be acknowledged. Those missing were refused (no room on the disk) and come
+   * again.
+   */
   readonly acknowledged: readonly ExecutionId[];
   /** Those of them that were not known before: to be run. */
   readonly fresh: readonly ExecutionId[];
@@ -33,15 +39,17 @@ export interface OutputPiece {
   readonly next: number;
 }
 
-/** The journal as the session sees it. No method throws: what cannot be stored is refused, what is unknown is ignored. */
+/**
+ * The journal as the session sees it. No method throws: what cannot be stored is refused, what is unknown is ignored.
+ */
 export interface SessionJournal {
   /** Everything not forgotten: received, started or finished; for `hello`. */
   holding(): readonly ExecutionId[];
   /** Stores deliveries durably before it returns. */
   receive(deliveries: readonly Delivery[]): Received;
   /**
-   * Has the endings of these there again, to be sent; one of which nothing is known was lost with the journal. Returns those that were not
-   * there before. What could not be stored is not held afterwards.
+   * Has the endings of these there again, to be sent; one of which nothing is known was lost with the journal. Returns
+   * those that were not there before. What could not be stored is not held afterwards.
    */
   recall(executions: readonly ExecutionId[]): readonly ExecutionId[];
   /** Finished ones that are not forgotten, in the order in which they finished. */
@@ -59,8 +67,8 @@ export interface SessionJournal {
 /** Output of one execution as it grows. */
 export interface OutputCursor {
   /**
-   * The next piece of at most `bytesMax` UTF-8 bytes, or null when there is none now. `offset` is the byte position in the
-   * whole replaced-UTF-8 output; a jump from the end of the piece before means that what lies between is not kept.
+   * The next piece of at most `bytesMax` UTF-8 bytes, or null when there is none now. `offset` is the byte position in
+   * the whole replaced-UTF-8 output; a jump from the end of the piece before means that what lies between is not kept.
    */
   read(bytesMax: number): { readonly offset: number; readonly text: string } | null;
   /** True once the execution is over; together with a null from `read` nothing will come any more. */
@@ -80,7 +88,10 @@ export interface SessionRunner {
   hold?(): void;
   /** What waits until an admin was asked. */
   held?(): readonly ExecutionId[];
-  /** An admin that was asked at `askedMs` says that these may start, for so long from then; `undefined`: it cannot say for how long. */
+  /**
+   * An admin that was asked at `askedMs` says that these may start, for so long from then; `undefined`: it cannot say
+   * for how long.
+   */
   release?(
     open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[],
     askedMs: number,
@@ -89,7 +100,9 @@ export interface SessionRunner {
   cancel(executions: readonly ExecutionId[]): void;
   /** Ends their processes without a result and makes the journal forget them. */
   settle(executions: readonly ExecutionId[]): void;
-  /** Follows an output from byte `offset`; null for an unknown execution. `wake` is called when `read` may have more. */
+  /**
+   * Follows an output from byte `offset`; null for an unknown execution. `wake` is called when `read` may have more.
+   */
   tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null;
 }
 
@@ -116,8 +129,8 @@ export interface LinkOwner {
   opened(link: Link): void;
   message(link: Link, text: string): void;
   /**
-   * `code` is the WebSocket close code; 1006 when the connection broke or never stood, and then `reason` says why, free of
-   * secrets; the HTTP status where the admin refused the connection.
+   * `code` is the WebSocket close code; 1006 when the connection broke or never stood, and then `reason` says why, free
+   * of secrets; the HTTP status where the admin refused the connection.
    */
   closed(link: Link, code: number, reason: string): void;
 }
@@ -135,13 +148,19 @@ export interface AgentLog {
 
 /** Those parts of the agent that let people reach the machine. No method throws. */
 export interface SessionReach {
-  /** The admin at this URL, which need not be that of the session, wants a tunnel; the token is good once, for a few seconds. `meshUrl`: where it says it is in the mesh. */
+  /**
+   * The admin at this URL, which need not be that of the session, wants a tunnel; the token is good once, for a few
+   * seconds. `meshUrl`: where it says it is in the mesh.
+   */
   openTunnel(adminUrl: string, token: string, meshUrl?: string): void;
   /** The answer to `Session.verifySsh`. */
   verdict(attempt: number, verdict: SshVerdict): void;
   /** These users and keys are gone: what they opened ends now. */
   endSsh(usernames: readonly string[], keys: readonly string[]): void;
-  /** The oldest logins that no admin answered and that were not told on this session yet. Asked after every welcome (`stored` is null), and when some of them are stored, which are forgotten. */
+  /**
+   * The oldest logins that no admin answered and that were not told on this session yet. Asked after every welcome
+   * (`stored` is null), and when some of them are stored, which are forgotten.
+   */
   unanswered(stored: readonly string[] | null): readonly UnansweredLogin[];
   /** By whom the live SSH sessions were opened; asked after every welcome. */
   grants(): readonly SshGrant[];

@@ -14,7 +14,10 @@ export interface HttpAnswer {
   readonly body: unknown;
 }
 
-/** Posts `body`, with these headers besides. Follows no redirect. Rejects with one sentence when there is no answer, a late one or one too large. */
+/**
+ * Posts `body`, with these headers besides. Follows no redirect. Rejects with one sentence when there is no answer, a
+ * late one or one too large.
+ */
 export async function postJson(
   url: string,
   body: unknown,

@@ -24,7 +24,9 @@ export function systemProblem(error: unknown): string {
   return message;
 }
 
-/** What a failed connection means to an operator. An AggregateError (several addresses tried) has no message of its own. */
+/**
+ * What a failed connection means to an operator. An AggregateError (several addresses tried) has no message of its own.
+ */
 export function networkProblem(error: unknown): string {
   const first = (error as { errors?: Error[] }).errors?.[0] ?? (error as Error);
   const { code } = first as NodeJS.ErrnoException;

@@ -5,8 +5,8 @@ import type { Ending } from './journal.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 
 /**
- * The process's own `traceparent`, a child of the delivered one; null when nobody traces it. Always the same for the same
- * delivery, so that an agent that was killed reports the span whose id the script was given.
+ * The process's own `traceparent`, a child of the delivered one; null when nobody traces it. Always the same for the
+ * same delivery, so that an agent that was killed reports the span whose id the script was given.
  */
 export function processTraceparent(delivered: string | null | undefined): string | null {
   const parent = parseTraceparent(delivered);

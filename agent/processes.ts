@@ -52,8 +52,8 @@ export interface Membership {
 
 /**
  * The execution's processes, without its keeper's own: those that carry its mark, those of its session, those that were
- * seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now. What drops its environment, its session
- * and its parents before it is ever looked at cannot be found without a cgroup.
+ * seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now. What
+ * drops its environment, its session and its parents before it is ever looked at cannot be found without a cgroup.
  */
 export function membersOf(
   membership: Membership,
@@ -81,7 +81,10 @@ export function membersOf(
   return [...members.values()];
 }
 
-/** True when `pid` is the living keeper that this agent, or the one before it, started as `keeper`. A reused pid lacks the mark. */
+/**
+ * True when `pid` is the living keeper that this agent, or the one before it, started as `keeper`. A reused pid lacks
+ * the mark.
+ */
 export function isKeeper(pid: number, keeper: string): boolean {
   const entry = readProcess(pid);
   return entry !== null && isMarked(entry, `${KEEPER_MARK}=${keeper}`);

@@ -1,4 +1,7 @@
-/** Since when a session is known to be up to date: what comes after the answer to a question was sent after the question. */
+/**
+ * Since when a session is known to be up to date: what comes after the answer to a question was sent after the
+ * question.
+ */
 
 /** Questions whose answers may still come, at most. */
 const ASKS_MAX = 64;
@@ -38,7 +41,9 @@ export class Proofs {
     return this.#lastAsk;
   }
 
-  /** When that question was asked; null: nobody asked it, or too long ago. Several answers to one question are possible. */
+  /**
+   * When that question was asked; null: nobody asked it, or too long ago. Several answers to one question are possible.
+   */
   answered(ask: number): number | null {
     const askedMs = this.#asks.get(ask) ?? null;
     if (askedMs !== null) this.#proven(askedMs);

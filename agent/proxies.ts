@@ -42,7 +42,10 @@ export interface AgentProxies {
   close(drainMsMax?: number): Promise<void>;
 }
 
-/** Starts them, as far as the settings want it and the ports are free. Never rejects: what is wrong is logged once and stays in `services`. */
+/**
+ * Starts them, as far as the settings want it and the ports are free. Never rejects: what is wrong is logged once and
+ * stays in `services`.
+ */
 export async function startAgentProxies({
   config,
   picked,
@@ -79,7 +82,8 @@ export async function startAgentProxies({
   });
   const ports = { http_proxy_port: proxies.http.port, socks5_proxy_port: proxies.socks5.port };
   const got = Object.entries(ports).flatMap(([name, port]) => (port === null ? [] : [[name, port] as const]));
-  if (got.length > 0) log.info('The proxies of this machine listen', Object.fromEntries(got)); // without the addresses: one may be of the VPN (R3)
+  // without the addresses: one may be of the VPN (R3)
+  if (got.length > 0) log.info('The proxies of this machine listen', Object.fromEntries(got));
   return {
     ports: Object.fromEntries(got),
     services:

@@ -67,7 +67,10 @@ export interface Reach {
   close(): Promise<void>;
 }
 
-/** Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its service. */
+/**
+ * Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its
+ * service.
+ */
 export async function startReach({
   config,
   picked,

@@ -1,6 +1,12 @@
-/** What it means that admins do not know this node (401): which waits follow, and what is said of it. Nothing is given up for it. */
+/**
+ * What it means that admins do not know this node (401): which waits follow, and what is said of it. Nothing is given
+ * up for it.
+ */
 
-/** An admin that does not know this node is asked again after UNKNOWN_AGAIN_MS at most; from then on after UNKNOWN_MS_MAX at most; in ms, and after half of that at least. */
+/**
+ * An admin that does not know this node is asked again after UNKNOWN_AGAIN_MS at most; from then on after
+ * UNKNOWN_MS_MAX at most; in ms, and after half of that at least.
+ */
 export const UNKNOWN_AGAIN_MS = 3_000;
 export const UNKNOWN_MS_MAX = 600_000;
 

@@ -1,4 +1,7 @@
-/** Sends results on one connection: small ones batched in frames, long outputs ahead of theirs in parts, one part at a time. */
+/**
+ * Sends results on one connection: small ones batched in frames, long outputs ahead of theirs in parts, one part at a
+ * time.
+ */
 import type { AgentFrameBody, ExecutionResult } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import {
@@ -56,7 +59,8 @@ export class ResultSender {
   /** The admin has part `part`: the next goes out, or after the last the result. */
   partStored(execution: ExecutionId, part: number): void {
     const upload = this.#upload;
-    if (upload === null || upload.execution !== execution || upload.part !== part) return; // late answer for one that was dropped
+    // late answer for one that was dropped
+    if (upload === null || upload.execution !== execution || upload.part !== part) return;
     upload.part += 1;
     this.#sendPart(upload);
   }

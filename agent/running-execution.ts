@@ -17,7 +17,10 @@ export const KILL_AFTER_MS = 5_000;
 /** After KILL an execution that still does not end is given up on, keeper and all, in ms. */
 const GIVE_UP_AFTER_MS = 5_000;
 
-/** The script has ended but something in the background holds its output open: the result waits for output in the pipe this long, in ms, and at most so long. */
+/**
+ * The script has ended but something in the background holds its output open: the result waits for output in the pipe
+ * this long, in ms, and at most so long.
+ */
 const LINGER_MS = 500;
 const LINGER_MS_MAX = 2_000;
 
@@ -142,7 +145,8 @@ export class RunningExecution {
       return { outcome: 'cancelled', exitCode: EXIT_CANCELLED };
     const status = this.#status();
     if (status !== null) return { outcome: 'completed', exitCode: status };
-    // The keeper was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the execution.
+    // The keeper was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the
+    // execution.
     const seen = this.#exit?.signal ?? null;
     return seen === null
       ? { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED }
@@ -163,7 +167,9 @@ export class RunningExecution {
     return text !== null && /^\d{1,3}\n$/.test(text) ? Number(text) : null;
   }
 
-  /** What the script wrote before it ended is in the files, although a process that it left behind keeps the pipe open. */
+  /**
+   * What the script wrote before it ended is in the files, although a process that it left behind keeps the pipe open.
+   */
   #isDrained(nowMs: number): boolean {
     const { length } = this.captured;
     this.#lingering ??= { sinceMs: nowMs, length };
@@ -233,7 +239,10 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Before the first signal: an agent that is killed between that and the result leaves a status of 143, and children that ignore TERM (C9). */
+/**
+ * Before the first signal: an agent that is killed between that and the result leaves a status of 143, and children
+ * that ignore TERM (C9).
+ */
 function noteReason(directory: string, reason: StopReason): void {
   try {
     writeFileSync(join(directory, KEEPER_FILES.ending), `${reason}\n`, { mode: 0o600 });

@@ -17,13 +17,19 @@ export interface SessionOptions {
   readonly onConfirmed?: () => void;
   /** Called at every welcome. */
   readonly onLive?: (adminUrl: string) => void;
-  /** Called after each round in which admins do not know this node, once that lasts; `wasDeleted`: one said that somebody deleted it. The session goes on dialling, seldom. */
+  /**
+   * Called after each round in which admins do not know this node, once that lasts; `wasDeleted`: one said that
+   * somebody deleted it. The session goes on dialling, seldom.
+   */
   readonly onUnknown?: (wasDeleted: boolean) => void;
   /** Called once when the admin revoked this node: the session is over and does not dial again. */
   readonly onRevoked?: (reason: string) => void;
 }
 
-/** Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not spin. */
+/**
+ * Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not
+ * spin.
+ */
 export const REDIRECTS_MAX = 3;
 
 /** A session that lived this long was a good one: the next attempt starts with the shortest wait, in ms. */
@@ -32,7 +38,9 @@ export const STEADY_MS_MIN = 10_000;
 /** Where a session stands. */
 export type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
 
-/** A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token. */
+/**
+ * A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token.
+ */
 export function isFollowed(from: string, to: string): boolean {
   const protocol = new URL(to).protocol;
   return protocol === 'https:' || (protocol === 'http:' && new URL(from).protocol === 'http:');

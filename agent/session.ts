@@ -1,4 +1,7 @@
-/** The control session of one node: it dials admins for ever, says hello, and carries frames between the admin, the journal and the runner. */
+/**
+ * The control session of one node: it dials admins for ever, says hello, and carries frames between the admin, the
+ * journal and the runner.
+ */
 import { CLOSE } from '../transport/protocol/close-codes.ts';
 import { decodeAdminFrame, encodeFrame } from '../transport/protocol/codec.ts';
 import type { AdminFrame, AgentFrameBody, AgentSettings } from '../transport/protocol/frames.ts';
@@ -134,7 +137,10 @@ export class Session implements LinkOwner {
     this.#greet();
   }
 
-  /** Also in the middle of a connection, when the node moved: what was sent and not answered is sent again after the welcome. */
+  /**
+   * Also in the middle of a connection, when the node moved: what was sent and not answered is sent again after the
+   * welcome.
+   */
   #greet(): void {
     this.#phase = 'greeting';
     this.#helloMs = this.#aliveMs();
@@ -185,7 +191,8 @@ export class Session implements LinkOwner {
         this.#redirected(reason);
         return;
       case 401:
-        // Not the end: another admin of the list, or this one with its database of before, may know it again. A revocation says 4003.
+        // Not the end: another admin of the list, or this one with its database of before, may know it again. A
+        // revocation says 4003.
         this.#refusals.refused(reason === NODE_DELETED);
         this.#ports.runner.hold?.();
         return this.#restBeforeNext(false);
@@ -208,7 +215,10 @@ export class Session implements LinkOwner {
     this.#link = this.#ports.dial(this.#url, this.#options.token, this);
   }
 
-  /** From the first admin after a live session, else on through the list; only a whole round without success makes the waits longer. */
+  /**
+   * From the first admin after a live session, else on through the list; only a whole round without success makes the
+   * waits longer.
+   */
   #restBeforeNext(wasLive: boolean): void {
     const admins = this.#options.adminUrls().length;
     this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
@@ -374,7 +384,8 @@ export class Session implements LinkOwner {
   }
 
   #confirmed(executions: readonly ExecutionId[]): void {
-    // Only what was sent on this connection: a confirm answers a result, nothing else ends the journal's duty to keep it.
+    // Only what was sent on this connection: a confirm answers a result, nothing else ends the journal's duty to keep
+    // it.
     const stored = this.#results?.confirmed(executions) ?? [];
     if (stored.length === 0) return;
     this.#counters.confirmed += stored.length;

@@ -1,6 +1,7 @@
 /**
- * What must not start before an admin was asked (C8): whatever waited while this machine stood still, while no agent ran, or while admins did
- * not know the node, may have expired or been cancelled since. Durations count on a clock that runs while the machine is suspended.
+ * What must not start before an admin was asked (C8): whatever waited while this machine stood still, while no agent
+ * ran, or while admins did not know the node, may have expired or been cancelled since. Durations count on a clock that
+ * runs while the machine is suspended.
  */
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { SESSION_SILENCE_MS_MAX } from '../transport/protocol/limits.ts';
@@ -8,7 +9,10 @@ import { SESSION_SILENCE_MS_MAX } from '../transport/protocol/limits.ts';
 /** The agent notes that it lives this often, in ms. */
 export const BEAT_MS = 1_000;
 
-/** Between two beats more than this means that the agent stood still, in ms: twice the beat, so that a busy machine is not often taken for one. */
+/**
+ * Between two beats more than this means that the agent stood still, in ms: twice the beat, so that a busy machine is
+ * not often taken for one.
+ */
 export const STANDSTILL_MS_MIN = 2_000;
 
 /** All times are those of `nowMs`, in ms. */
@@ -61,7 +65,10 @@ export class StartGate {
     return [...this.#held.keys()];
   }
 
-  /** An admin that was asked at `askedMs` said that it may start for so long, counted from the question; `undefined`: it cannot say. */
+  /**
+   * An admin that was asked at `askedMs` said that it may start for so long, counted from the question; `undefined`: it
+   * cannot say.
+   */
   release(execution: ExecutionId, askedMs: number, expiresInMs: number | null | undefined): void {
     const heldMs = this.#held.get(execution);
     if (heldMs === undefined || askedMs < heldMs) return;

@@ -4,7 +4,10 @@ import type { ExecutionId } from '../transport/protocol/ids.ts';
 import { OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
 import type { OutputCursor, SessionRunner } from './ports.ts';
 
-/** Outputs that one session streams at the same time, at most; the oldest is ended for a further one. At 10 pieces a second each it stays below the frames that an admin takes. */
+/**
+ * Outputs that one session streams at the same time, at most; the oldest is ended for a further one. At 10 pieces a
+ * second each it stays below the frames that an admin takes.
+ */
 export const TAILS_MAX = 32;
 
 type Send = (body: AgentFrameBody) => void;

@@ -1,4 +1,7 @@
-/** Durations that survive a restart of the agent: counted on the machine's monotonic clock, over a reboot on the wall clock. */
+/**
+ * Durations that survive a restart of the agent: counted on the machine's monotonic clock, over a reboot on the wall
+ * clock.
+ */
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 

@@ -1,4 +1,7 @@
-/** Starts the program so that no TypeScript compiler stays in its memory. Imports nothing of the agent: it runs before all of it. */
+/**
+ * Starts the program so that no TypeScript compiler stays in its memory. Imports nothing of the agent: it runs before
+ * all of it.
+ */
 import { mkdirSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { isAbsolute } from 'node:path';
@@ -7,10 +10,10 @@ import { isAbsolute } from 'node:path';
 const STARTS_VARIABLE = 'EDGE_AGENT_STARTS';
 
 /**
- * Node compiles TypeScript with a compiler of 15 MiB (measured), which stays for as long as the process lives. Code that
- * is in the compile cache does not need it. So this starts the program again, in the same process (execve): once to have
- * the cache from the first line on, and where the cache was empty once more, with it filled. Costs 50 ms, and 0.3 s the
- * first time. Does nothing where the code is not TypeScript, the cache cannot be kept, or there is no execve.
+ * Node compiles TypeScript with a compiler of 15 MiB (measured), which stays for as long as the process lives. Code
+ * that is in the compile cache does not need it. So this starts the program again, in the same process (execve): once
+ * to have the cache from the first line on, and where the cache was empty once more, with it filled. Costs 50 ms, and
+ * 0.3 s the first time. Does nothing where the code is not TypeScript, the cache cannot be kept, or there is no execve.
  */
 export class WarmStart {
   readonly #directory: string;
@@ -28,7 +31,10 @@ export class WarmStart {
     if (this.#starts === 0) this.#startAgain();
   }
 
-  /** Call when everything is imported and nothing has begun. `later` imports what is needed only at some time, so that it is in the cache too. */
+  /**
+   * Call when everything is imported and nothing has begun. `later` imports what is needed only at some time, so that
+   * it is in the cache too.
+   */
   async last(later: () => Promise<unknown>): Promise<void> {
     if (this.#starts !== 1 || !isCompilerLoaded()) return;
     await later();

@@ -24,7 +24,10 @@ export interface WebLimits {
   readonly lookMs: number;
 }
 
-/** The limits of an agent. Sources: an admin gives up a scrape after 10 s by default; bearer keys take 50 bytes of headers. */
+/**
+ * The limits of an agent. Sources: an admin gives up a scrape after 10 s by default; bearer keys take 50 bytes of
+ * headers.
+ */
 export const WEB_LIMITS: WebLimits = {
   connectionsMax: 64,
   requestsMax: 1_000,
@@ -79,7 +82,10 @@ export interface WebServer {
   close(): void;
 }
 
-/** Starts it on every address that can be had. Never rejects: what cannot is logged once and stays the service's problem. */
+/**
+ * Starts it on every address that can be had. Never rejects: what cannot is logged once and stays the service's
+ * problem.
+ */
 export async function startWebServer(options: WebServerOptions): Promise<WebServer> {
   const { name, hosts, orAnother, setting, log } = options;
   const limits = { ...WEB_LIMITS, ...options.limits };
@@ -145,7 +151,8 @@ function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }
   function made(route: WebRoute): Promise<WebAnswer> {
     const waiting = underWay.get(route);
     if (waiting !== undefined) return waiting;
-    const making = inTime(route.answer(), answerMsMax).finally(() => underWay.delete(route)); // else one that never ends would be everybody's
+    // else one that never ends would be everybody's
+    const making = inTime(route.answer(), answerMsMax).finally(() => underWay.delete(route));
     underWay.set(route, making);
     return making;
   }
@@ -178,7 +185,8 @@ function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }
     const hasBody =
       request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
     const { status = 200, type, body } = await answerTo(request);
-    if (hasBody) response.shouldKeepAlive = false; // it is not for us, and not read: what is left of it goes with the connection
+    // it is not for us, and not read: what is left of it goes with the connection
+    if (hasBody) response.shouldKeepAlive = false;
     const headers = {
       'content-type': type,
       'content-length': Buffer.byteLength(body),

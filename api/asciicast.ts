@@ -1,4 +1,7 @@
-/** Looks through a gzipped asciicast, version 2, without ever holding what it unpacks to. Format: https://docs.asciinema.org/manual/asciicast/v2/ */
+/**
+ * Looks through a gzipped asciicast, version 2, without ever holding what it unpacks to. Format:
+ * https://docs.asciinema.org/manual/asciicast/v2/
+ */
 import { TextDecoder } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { z } from 'zod';
@@ -19,7 +22,10 @@ export type Inspection =
   | { readonly sizeBytes: number }
   | { readonly problem: 'too_large' | 'not_gzip' | 'not_asciicast' };
 
-/** Unpacks piece by piece, and stops at `bytesMax`: so a small body cannot become a large one. Resolves also for garbage. */
+/**
+ * Unpacks piece by piece, and stops at `bytesMax`: so a small body cannot become a large one. Resolves also for
+ * garbage.
+ */
 export async function inspectCast(gzipped: Uint8Array, bytesMax: number): Promise<Inspection> {
   const utf8 = new TextDecoder('utf-8', { fatal: true });
   const beginning: Buffer[] = [];

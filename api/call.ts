@@ -1,4 +1,7 @@
-/** The single path of every call on every surface: authenticate → authorise → parse → (idempotency) → ask or read → result. */
+/**
+ * The single path of every call on every surface: authenticate → authorise → parse → (idempotency) → ask or read →
+ * result.
+ */
 import type { z } from 'zod';
 import type { ListQuery } from '../actors/filters.ts';
 import { DatabaseUnavailable, type Log } from '../actors/kit/ports.ts';
@@ -35,7 +38,10 @@ export type Answer<O extends AnyOperation> = O['list'] extends true
   ? Listing<z.output<O['output']>>
   : z.output<O['output']>;
 
-/** Calls an operation with what the client sent. Never throws: bugs are logged under the request id and refused as `internal_error`. */
+/**
+ * Calls an operation with what the client sent. Never throws: bugs are logged under the request id and refused as
+ * `internal_error`.
+ */
 export type CallOperation = <O extends AnyOperation>(
   operation: O,
   rawInput: unknown,

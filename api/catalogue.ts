@@ -1,4 +1,7 @@
-/** Every operation, under its name. The REST routes, the tRPC router, the MCP tools and the OpenAPI document are made from it. */
+/**
+ * Every operation, under its name. The REST routes, the tRPC router, the MCP tools and the OpenAPI document are made
+ * from it.
+ */
 import {
   check_admin_health,
   get_admin,

@@ -7,15 +7,18 @@ const IDS_PER_MS = 4_096;
 /** Random digits of an id: the variant with its two random bits, and 60 bits more. */
 const RANDOM_DIGITS = 16;
 
-/** Ids whose randomness is fetched at once. A fan-out makes ten thousand: asking the kernel for each took a fifth of its time (measured). */
+/**
+ * Ids whose randomness is fetched at once. A fan-out makes ten thousand: asking the kernel for each took a fifth of its
+ * time (measured).
+ */
 const POOL_IDS = 512;
 
 /** The variant of RFC 9562 by the random digit in its place. */
 const VARIANTS = '89ab89ab89ab89ab';
 
 /**
- * A source of ids that rise strictly within this process, also when the clock stands or goes back: more than 4,096 in one ms
- * borrow from the next. 62 bits are random, so that ids of several admins do not meet.
+ * A source of ids that rise strictly within this process, also when the clock stands or goes back: more than 4,096 in
+ * one ms borrow from the next. 62 bits are random, so that ids of several admins do not meet.
  */
 export function createIds(nowMs: () => number): () => string {
   let lastMs = 0;

@@ -1,7 +1,10 @@
 /** Text of an exposition for clients that read it whole, as models do: bounded, and saying when it was cut. */
 import { z } from 'zod';
 
-/** Text in one answer, in bytes: some 16,000 tokens of a model. All of it is at the raw routes, which have no such bound. */
+/**
+ * Text in one answer, in bytes: some 16,000 tokens of a model. All of it is at the raw routes, which have no such
+ * bound.
+ */
 export const EXPOSITION_TEXT_BYTES_MAX = 65_536;
 
 /** An exposition as an answer. */

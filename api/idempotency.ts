@@ -1,4 +1,7 @@
-/** Retried creates: the same Idempotency-Key and body get the first answer for 24 h; the same key with another body is refused. */
+/**
+ * Retried creates: the same Idempotency-Key and body get the first answer for 24 h; the same key with another body is
+ * refused.
+ */
 import { hash } from 'node:crypto';
 import type { Reads } from '../actors/kit/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
@@ -10,8 +13,8 @@ import type { Caller, Principal } from './principals.ts';
 export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/u;
 
 /**
- * Runs a create once a key. The answer is stored in the transaction of the create (C1), so a twin that runs at the same time
- * loses there, by its key or by the name it wants to take, and then gets the winner's answer.
+ * Runs a create once a key. The answer is stored in the transaction of the create (C1), so a twin that runs at the same
+ * time loses there, by its key or by the name it wants to take, and then gets the winner's answer.
  */
 export async function answerOnce<T>(
   operation: AnyOperation,

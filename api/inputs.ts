@@ -5,7 +5,10 @@ import { Uuid } from '../transport/protocol/ids.ts';
 /** Largest value of the integer columns: PostgreSQL's `int`. */
 export const INTEGER_MAX = 2_147_483_647;
 
-/** Text without NUL, for its JSON Schema: a pattern of all other characters would say the same, and keep generators of texts busy for minutes. */
+/**
+ * Text without NUL, for its JSON Schema: a pattern of all other characters would say the same, and keep generators of
+ * texts busy for minutes.
+ */
 const NO_NUL = { not: { pattern: String.raw`\u0000` } };
 
 /** Text of at most `charactersMax` that PostgreSQL can store: no NUL, no lone surrogate. */
@@ -25,7 +28,10 @@ export const NOT_KNOWN_YEAR = 'must lie in the years 1970 to 9999';
 /** The same in Unix ms. */
 const INSTANT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** An instant as ISO 8601 with a time zone, to Unix ms. The zone may carry it out of the years in which it is written: then it is their first or last ms. */
+/**
+ * An instant as ISO 8601 with a time zone, to Unix ms. The zone may carry it out of the years in which it is written:
+ * then it is their first or last ms.
+ */
 export const instantMs = z.iso
   .datetime({ offset: true, abort: true })
   .refine((text) => KNOWN_YEAR.test(text), NOT_KNOWN_YEAR)

@@ -1,4 +1,7 @@
-/** The input of every list operation, made from its filter table: page, page_size, sort, and one parameter a field and operator. */
+/**
+ * The input of every list operation, made from its filter table: page, page_size, sort, and one parameter a field and
+ * operator.
+ */
 import { z } from 'zod';
 import {
   LISTS,
@@ -25,7 +28,9 @@ export const PAGE_MAX = 1_000_000_000;
 export const IN_VALUES_MAX = 500;
 export const SORT_FIELDS_MAX = 8;
 
-/** Longest text filter, in characters, and longest one without wildcards: an enrolment key with the URLs of many admins. */
+/**
+ * Longest text filter, in characters, and longest one without wildcards: an enrolment key with the URLs of many admins.
+ */
 export const FILTER_TEXT_MAX = 1_024;
 export const FILTER_EXACT_MAX = 8_192;
 
@@ -151,7 +156,10 @@ export const timeText = z
   .refine((text) => KNOWN_YEAR.test(text), NOT_KNOWN_YEAR)
   .meta({ anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format, pattern: KNOWN_YEAR.source })) });
 
-/** Unix ms of a date-time or date. A date alone is its first ms, or its last for `lte`, so that both ends of a range are included. */
+/**
+ * Unix ms of a date-time or date. A date alone is its first ms, or its last for `lte`, so that both ends of a range are
+ * included.
+ */
 function timeMs(text: string, op: FilterOp): number {
   if (text.includes('T')) return Date.parse(text);
   return Date.parse(text) + (op === 'lte' ? DAY_MS - 1 : 0);

@@ -84,8 +84,8 @@ export interface Call {
 }
 
 /**
- * Where REST offers it. Path parameters are `:name` and are fields of the input; the rest of the input is the query (GET)
- * or the body (other methods).
+ * Where REST offers it. Path parameters are `:name` and are fields of the input; the rest of the input is the query
+ * (GET) or the body (other methods).
  */
 export interface RestRoute<Answer = never> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';

@@ -1,4 +1,7 @@
-/** Input against an operation's schema: a wrong body is `validation_failed`, a wrong path or query `bad_request`, on every surface. */
+/**
+ * Input against an operation's schema: a wrong body is `validation_failed`, a wrong path or query `bad_request`, on
+ * every surface.
+ */
 import type { z } from 'zod';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { IN_WORDS } from './issue-words.ts';
@@ -11,7 +14,10 @@ const MESSAGES_MAX = 50;
 /** Longest field name that a refusal repeats, in characters. */
 const FIELD_CHARACTERS_MAX = 128;
 
-/** An input that its surface could not even put together: a query where none belongs, a body that is no object. Refused only after its caller was let in. */
+/**
+ * An input that its surface could not even put together: a query where none belongs, a body that is no object. Refused
+ * only after its caller was let in.
+ */
 export class Malformed {
   readonly refusal: Refusal;
   constructor(refusal: Refusal) {
@@ -19,7 +25,10 @@ export class Malformed {
   }
 }
 
-/** The parsed input of an operation, or which field is wrong and why. No input at all counts as an empty object; null does not. */
+/**
+ * The parsed input of an operation, or which field is wrong and why. No input at all counts as an empty object; null
+ * does not.
+ */
 export function parse<O extends AnyOperation>(operation: O, rawInput: unknown): Result<z.output<O['input']>> {
   if (rawInput instanceof Malformed) return { ok: false, refusal: rawInput.refusal };
   const parsed = operation.input.safeParse(rawInput === undefined ? {} : rawInput, IN_WORDS);

@@ -52,7 +52,10 @@ export interface Gate {
    * else whoever shares an address, or stands behind the same load balancer, could lock the operator out.
    */
   admit(scope: Scope, caller: Caller): Result<Principal>;
-  /** Whose key it is, whatever it reaches, without counting a wrong one; `anonymous` where the API asks for none; null: it is no key. */
+  /**
+   * Whose key it is, whatever it reaches, without counting a wrong one; `anonymous` where the API asks for none; null:
+   * it is no key.
+   */
   identify(caller: Caller): Principal | null;
 }
 

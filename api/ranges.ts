@@ -9,7 +9,10 @@ const V4_PREFIX_MAX = 30;
 /** Prefix of every IPv6 range. Source: contract.md, create_cluster. */
 const V6_PREFIX = 64;
 
-/** Networks in which no machine has an address: its own, link-local (with metadata services), multicast, reserved. Source: RFC 6890. */
+/**
+ * Networks in which no machine has an address: its own, link-local (with metadata services), multicast, reserved.
+ * Source: RFC 6890.
+ */
 const NO_ONES = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -19,7 +22,10 @@ for (const [network, prefix] of [
 ] as const)
   NO_ONES.addSubnet(network, prefix, 'ipv4');
 
-/** An IPv4 network such as `100.64.1.0/24`: a prefix of 8 to 30 bits, and no bit set behind it; one in which machines can have addresses. */
+/**
+ * An IPv4 network such as `100.64.1.0/24`: a prefix of 8 to 30 bits, and no bit set behind it; one in which machines
+ * can have addresses.
+ */
 export const ipv4Range = z
   .cidrv4({ abort: true })
   .regex(/\/(?:[89]|[12]\d|30)$/u, {

@@ -111,7 +111,10 @@ function spanOf(
   };
 }
 
-/** What is the server's fault: a client that asks wrongly is no failure of this span. Source: OpenTelemetry, semantic conventions of HTTP spans. */
+/**
+ * What is the server's fault: a client that asks wrongly is no failure of this span. Source: OpenTelemetry, semantic
+ * conventions of HTTP spans.
+ */
 function isFailure(code: RequestEnd['code']): boolean {
   return typeof code === 'number' ? code >= 500 : code === 'internal_error' || code === 'service_unavailable';
 }

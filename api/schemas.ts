@@ -40,7 +40,10 @@ const KNOWN_FORMATS: ReadonlySet<string> = new Set(['uuid', 'date-time', 'date',
 /** Patterns of formats are longer than this, in characters, those that narrow one down shorter. */
 const OWN_PATTERN_CHARS_MAX = 64;
 
-/** Known formats say what their patterns spell out in hundreds of characters, so those are left out; unknown ones say nothing, and their patterns do. */
+/**
+ * Known formats say what their patterns spell out in hundreds of characters, so those are left out; unknown ones say
+ * nothing, and their patterns do.
+ */
 function plain(jsonSchema: JsonSchema): void {
   const { format, pattern } = jsonSchema;
   if (format === undefined) return;

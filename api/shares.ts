@@ -1,4 +1,7 @@
-/** Places that many want: some in all, and of these a share for one key and one for one address, so that nobody has them all. */
+/**
+ * Places that many want: some in all, and of these a share for one key and one for one address, so that nobody has them
+ * all.
+ */
 import { sourceNetwork } from '../transport/protocol/source-networks.ts';
 import type { Principal } from './principals.ts';
 

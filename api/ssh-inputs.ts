@@ -11,7 +11,10 @@ const KEY_NAME_CHARS_MAX = 255;
 /** What every key looks like from afar, for JSON Schema; what is in its base64 is checked as well. */
 const PUBLIC_KEY_PATTERN = `^\\s*(?:${SSH_KEY_ALGORITHMS.join('|')})[ \\t]+[A-Za-z0-9+/]{32,8000}={0,2}(?:[ \\t][^\\u0000-\\u001f]*)?\\s*$`;
 
-/** What a client calls a key, and the key: at most `PUBLIC_KEY_LINE_CHARS_MAX` characters in one line, refused with the mistake that it is. */
+/**
+ * What a client calls a key, and the key: at most `PUBLIC_KEY_LINE_CHARS_MAX` characters in one line, refused with the
+ * mistake that it is.
+ */
 export const PublicKeyInput = {
   key_name: storableText(KEY_NAME_CHARS_MAX).min(1),
   public_key: storableText(PUBLIC_KEY_LINE_CHARS_MAX)

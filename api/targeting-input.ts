@@ -22,7 +22,10 @@ function filtersOf(fields: Readonly<Record<string, FilterField>>) {
   );
 }
 
-/** A targeting: unknown keys are refused, names and ids deduplicated, and only the list that belongs to the type may be given. */
+/**
+ * A targeting: unknown keys are refused, names and ids deduplicated, and only the list that belongs to the type may be
+ * given.
+ */
 export const targetingInput: z.ZodType<Targeting, Targeting> = z
   .strictObject({
     type: z.enum(['all', 'nodes', 'clusters']),

@@ -1,4 +1,7 @@
-/** Which nodes there are to scrape, as entries of Prometheus' HTTP service discovery. Source: contract.md, 4, metrics discovery. */
+/**
+ * Which nodes there are to scrape, as entries of Prometheus' HTTP service discovery. Source: contract.md, 4, metrics
+ * discovery.
+ */
 import { z } from 'zod';
 import { LISTS, type Filter } from '../actors/filters.ts';
 import type { MetricsSource } from '../actors/kit/ports.ts';
@@ -19,7 +22,10 @@ export function discoveryFilters(given: Readonly<Record<string, unknown>>): read
   );
 }
 
-/** Where an admin is reached, as every entry says it: a scheme other than http is a label of its own, and a path of its own is kept. */
+/**
+ * Where an admin is reached, as every entry says it: a scheme other than http is a label of its own, and a path of its
+ * own is kept.
+ */
 export interface ScrapedAdmin {
   readonly address: string;
   readonly isHttps: boolean;

@@ -14,13 +14,15 @@ export interface OwnNames {
 /** What a request says of the page behind it. */
 export interface WebPages {
   /**
-   * Why a request that changes something, or takes a socket over, is refused; null: no page of another origin asked for it.
-   * Programs send no Origin. Browsers do with every such request (WHATWG Fetch, 3.2), also with those that no preflight asks for.
+   * Why a request that changes something, or takes a socket over, is refused; null: no page of another origin asked for
+   * it.
+   * Programs send no Origin. Browsers do with every such request (WHATWG Fetch, 3.2), also with those that no preflight
+   * asks for.
    */
   readonly foreignOrigin: (request: IncomingMessage) => Refusal | null;
   /**
-   * Whether Host is what this admin is called: its own names, those of this machine, or an address. A stranger's page whose
-   * name was made to point here (DNS rebinding) has the same origin as its Host, and only the name gives it away.
+   * Whether Host is what this admin is called: its own names, those of this machine, or an address. A stranger's page
+   * whose name was made to point here (DNS rebinding) has the same origin as its Host, and only the name gives it away.
    */
   readonly isOwnHost: (host: string | undefined) => boolean;
 }

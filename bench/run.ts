@@ -1,4 +1,7 @@
-/** `npm run bench -- CASE`: measures the product beside its floor and its peers. Figures and method: docs/performance.md. */
+/**
+ * `npm run bench -- CASE`: measures the product beside its floor and its peers. Figures and method:
+ * docs/performance.md.
+ */
 import { parseArgs } from 'node:util';
 import { adminMetrics } from './cases/admin-metrics.ts';
 import { agent } from './cases/agent.ts';
@@ -91,7 +94,8 @@ if (chosen === undefined || values.help) {
   process.exit(values.help ? 0 : 2);
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1)); // what runs is ended on exit
+// what runs is ended on exit
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const report = createReport(values.json);
 try {

@@ -11,7 +11,9 @@ import { RESTORE_ENV, RESTORES, watchEvents } from './restores.ts';
 import { TAKEOVERS } from './takeovers.ts';
 import type { World, WorldOptions } from './world.ts';
 
-/** For so many kills the points of an act that happen once happen once more, where they are faults that are no kills. */
+/**
+ * For so many kills the points of an act that happen once happen once more, where they are faults that are no kills.
+ */
 const KILLS_PER_FAULT = 200;
 
 /** A world with what happens there. */

@@ -1,4 +1,7 @@
-/** What agents and admins of a world said to each other: results that were confirmed, and what a restore took back of it. */
+/**
+ * What agents and admins of a world said to each other: results that were confirmed, and what a restore took back of
+ * it.
+ */
 import type { ExecutionResult } from '../transport/protocol/frames.ts';
 import type { Frame, Wire } from './wire.ts';
 import type { Attempt } from './world.ts';
@@ -9,7 +12,10 @@ export interface Books {
   readonly confirmed: ReadonlyMap<string, ExecutionResult>;
   /** Confirmations that contradict an earlier one. Must stay empty. */
   readonly contradictions: readonly string[];
-  /** What was confirmed after a dump that was restored since: the agents say it again. The first result of each, which is that of its run. */
+  /**
+   * What was confirmed after a dump that was restored since: the agents say it again. The first result of each, which
+   * is that of its run.
+   */
   readonly takenBack: ReadonlyMap<string, ExecutionResult>;
   /** Texts of what was delivered, by execution. */
   readonly delivered: ReadonlyMap<string, string>;

@@ -1,4 +1,7 @@
-/** Clocks of admins and agents are wrong by hours, and jump while they work (O2, C8). What is decided and stored is by the database's clock. */
+/**
+ * Clocks of admins and agents are wrong by hours, and jump while they work (O2, C8). What is decided and stored is by
+ * the database's clock.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../test/support/until.ts';
 import { LATE_S_MAX } from './invariants.ts';
@@ -39,7 +42,10 @@ async function jumpsUnderLoad(world: World): Promise<void> {
   await noticed(world);
 }
 
-/** The agent that stands still wakes with another time than it had; what is due has expired by the database's clock, and what is not has not. */
+/**
+ * The agent that stands still wakes with another time than it had; what is due has expired by the database's clock, and
+ * what is not has not.
+ */
 async function jumpsBeforeExpiry(world: World): Promise<void> {
   const still = world.fleet.agents.at(-1);
   still?.program.pause();
@@ -142,7 +148,10 @@ const MOMENTS = `select 'command' as what, inserted_at as at from command union 
   union all select 'finished', finished_at from command_execution union all select 'sent', sent_at from command_execution union all select 'completed', completed_at from command_execution
   union all select 'cancelled', cancelled_at from command_execution union all select 'cluster', inserted_at from cluster`;
 
-/** What was stored by another clock than the database's: no clock is set by less than an hour, and no world is so old (O2). */
+/**
+ * What was stored by another clock than the database's: no clock is set by less than an hour, and no world is so old
+ * (O2).
+ */
 export async function wrongMoments(world: World): Promise<readonly string[]> {
   const wrong = await world.fleet.sql<{ what: string; n: number }>(
     `select what, count(*)::int as n from (${MOMENTS}) m where abs(extract(epoch from at - clock_timestamp())) > 3300 group by what`,

@@ -1,4 +1,7 @@
-/** Clocks on the wall that are wrong, and set while programs run: libfaketime reads the offset from a file at each look. What counts durations stays right. */
+/**
+ * Clocks on the wall that are wrong, and set while programs run: libfaketime reads the offset from a file at each look.
+ * What counts durations stays right.
+ */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

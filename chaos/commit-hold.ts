@@ -3,7 +3,10 @@ import { Client } from 'pg';
 import type { TestConnection } from '../test/support/server.ts';
 import { until } from '../test/support/until.ts';
 
-/** What is being stored by the transactions that can be held, with the keys of their advisory locks. Any numbers do that the product does not use. */
+/**
+ * What is being stored by the transactions that can be held, with the keys of their advisory locks. Any numbers do that
+ * the product does not use.
+ */
 const MOMENTS = {
   'command-created': 90_001,
   'execution-sent': 90_002,
@@ -19,7 +22,10 @@ const MOMENTS = {
 /** A moment at which a commit can be held. */
 export type Moment = keyof typeof MOMENTS;
 
-/** Triggers that run in the COMMIT, not with the statement; each waits there for as long as the lock of its moment is held. */
+/**
+ * Triggers that run in the COMMIT, not with the statement; each waits there for as long as the lock of its moment is
+ * held.
+ */
 const TRIGGERS = `
   create function chaos_hold() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(tg_argv[0]::bigint); return null; end $$;
   create constraint trigger chaos_created after insert on command deferrable initially deferred for each row execute function chaos_hold(${MOMENTS['command-created']});
@@ -66,7 +72,10 @@ export async function holdTable(
   return holdBy(connection, `begin; lock table ${table} in exclusive mode`, `relation = '${table}'::regclass`);
 }
 
-/** Lets a commit that is held through, and holds all that wants to read a table from then on. Nobody reads between the two. */
+/**
+ * Lets a commit that is held through, and holds all that wants to read a table from then on. Nobody reads between the
+ * two.
+ */
 export async function holdReads(
   connection: TestConnection,
   commit: CommitHold,

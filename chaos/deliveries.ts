@@ -20,7 +20,10 @@ import { until } from '../test/support/until.ts';
 import { deliveryBreaches, OWED, type Owed, type Subscribed } from './delivery-invariants.ts';
 import type { World } from './world.ts';
 
-/** Settings of admins whose deliveries are watched: retries that fit a round. The moody receiver makes some deliveries fail for good. */
+/**
+ * Settings of admins whose deliveries are watched: retries that fit a round. The moody receiver makes some deliveries
+ * fail for good.
+ */
 export const DELIVERY_ENV = {
   WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
   WEBHOOK_RETRY_BASE_MS: '20',
@@ -140,7 +143,8 @@ export async function openDeliveries(scope: Scope, world: World): Promise<Delive
       const before = subscription.endpoint.arrivals.filter(({ id }) => id === event).length;
       const answer = await fleet.rest.call('POST', `/webhook_deliveries/${row?.id}/redeliver`).catch(() => null);
       if (answer?.status === 202 || answer === null)
-        subscription.redelivered.set(event, answer === null ? before - 1 : before); // unanswered: it may be sent, and need not be
+        // unanswered: it may be sent, and need not be
+        subscription.redelivered.set(event, answer === null ? before - 1 : before);
       return answer?.status === 202;
     },
     event: (at) =>

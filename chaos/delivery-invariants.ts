@@ -45,10 +45,16 @@ export const OWED = `select w.id as webhook_id, e.id as event_id, e.type, e.subj
   left join lateral (select array_agg(number order by number) as numbers, count(status_code)::int as answered from webhook_attempt where delivery_id = d.id) a on true
   order by e.txid, e.seq`;
 
-/** How long after an answered deletion a request may still be read that was sent before, in ms: it was in the receiver's buffers, and the machine may be busy. */
+/**
+ * How long after an answered deletion a request may still be read that was sent before, in ms: it was in the receiver's
+ * buffers, and the machine may be busy.
+ */
 export const CUT_MS_MAX = 250;
 
-/** Types of one execution's events: none of a later rank comes before one of an earlier. Does not lean on what the database says of order. */
+/**
+ * Types of one execution's events: none of a later rank comes before one of an earlier. Does not lean on what the
+ * database says of order.
+ */
 const RANKS: Readonly<Record<string, number>> = { created: 0, sent: 1, completed: 2, cancelled: 2, expired: 2 };
 
 /** What was broken, one line each; empty when all held. */
@@ -126,8 +132,9 @@ function ofDelivery(
 }
 
 /**
- * Of one subject nothing is sent before the one before it is through: taken by its receiver, or over with all of its tries. What was taken may come
- * once more behind the next, where its lease ran out while the answer was being stored: at least once is promised. Redeliveries keep no order.
+ * Of one subject nothing is sent before the one before it is through: taken by its receiver, or over with all of its
+ * tries. What was taken may come once more behind the next, where its lease ran out while the answer was being stored:
+ * at least once is promised. Redeliveries keep no order.
  */
 function inOrder(
   webhook: Subscribed,

@@ -7,7 +7,9 @@ import { burden } from './delivery-points.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { KillPoint } from './kill-points.ts';
 
-/** Longest until the other admin delivers, in ms: a lease of 10 s, a look every 3 s, and two seconds for a busy machine. */
+/**
+ * Longest until the other admin delivers, in ms: a lease of 10 s, a look every 3 s, and two seconds for a busy machine.
+ */
 const TAKEN_OVER_MS_MAX = 15_000;
 
 const POINTS: readonly { readonly name: string; readonly strike: (deliveries: Deliveries) => Promise<void> }[] = [
@@ -59,8 +61,9 @@ async function dies(all: Deliveries): Promise<void> {
 }
 
 /**
- * Requests that may come from a frozen admin when it wakes: the one that it was just about to write when it froze. The right to deliver is asked
- * before each write, one after another, and no program can make the question and the system call one.
+ * Requests that may come from a frozen admin when it wakes: the one that it was just about to write when it froze. The
+ * right to deliver is asked before each write, one after another, and no program can make the question and the system
+ * call one.
  */
 const WRITTEN_AT_ONCE = 1;
 

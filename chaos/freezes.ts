@@ -70,7 +70,10 @@ async function whatCameEnds(world: World, standstillMs: number): Promise<void> {
   }
 }
 
-/** Each runs a script that waits at its gate, and has more in its journal, of which some expires and some is cancelled. The gate opens while they stand still. */
+/**
+ * Each runs a script that waits at its gate, and has more in its journal, of which some expires and some is cancelled.
+ * The gate opens while they stand still.
+ */
 async function whatWaitsEnds(
   world: World,
   standstillMs: number,

@@ -52,12 +52,15 @@ export const COMMANDS = 'select id, command_text from command';
 export const EVENTS = `select subject, array_agg(type order by txid, seq) as types from event where type like 'edge.command_execution.%' group by subject`;
 
 /**
- * How long after its end an execution may start, in s: an agent notices a standstill of 2 s (agent/start-gate.ts), and takes a second to
- * start a script on a busy machine. Who stands still longer than that beyond an end starts nothing.
+ * How long after its end an execution may start, in s: an agent notices a standstill of 2 s (agent/start-gate.ts), and
+ * takes a second to start a script on a busy machine. Who stands still longer than that beyond an end starts nothing.
  */
 export const LATE_S_MAX = 3;
 
-/** What an agent answers of an execution that it ran, when the database was set back and the output is not there any more. Source: agent/journal.ts. */
+/**
+ * What an agent answers of an execution that it ran, when the database was set back and the output is not there any
+ * more. Source: agent/journal.ts.
+ */
 const FROM_LEDGER = /^\[This execution ended on this machine before and was not run again\./u;
 
 /** What was broken, one line each; empty when all held. */

@@ -1,4 +1,7 @@
-/** The moments at which processes are killed, one function each. Each leaves the world as it fell; recovering is the world's. */
+/**
+ * The moments at which processes are killed, one function each. Each leaves the world as it fell; recovering is the
+ * world's.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminProgram } from '../test/support/fleet/admin-program.ts';
 import { processesWith } from '../test/support/fleet/agent-program.ts';
@@ -101,7 +104,10 @@ async function adminAtFrame(world: World, type: Frame['type'], kind: ScriptKind 
   await created;
 }
 
-/** In its commit, which goes through: the client knows of nothing, asks again under its key, and there is one command (C1). */
+/**
+ * In its commit, which goes through: the client knows of nothing, asks again under its key, and there is one command
+ * (C1).
+ */
 async function askedAgain(world: World): Promise<void> {
   const hold = await holdCommit(world.postgres.connection, 'command-created');
   const created = world.create();

@@ -7,10 +7,16 @@ import type { World } from './world.ts';
 /** How long the database is frozen, in ms. Source: the proof that the main job asks for. */
 const FREEZE_MS = 60_000;
 
-/** Longest that any call may take while the database does not answer, in ms, with a second for a busy machine. Source: invariants.md, L3. */
+/**
+ * Longest that any call may take while the database does not answer, in ms, with a second for a busy machine. Source:
+ * invariants.md, L3.
+ */
 const ANSWER_MS_MAX = 6_000;
 
-/** Longest until creates are stored again once the database is back, in ms, with two seconds for a busy machine. Source: invariants.md, L3 (3 s). */
+/**
+ * Longest until creates are stored again once the database is back, in ms, with two seconds for a busy machine. Source:
+ * invariants.md, L3 (3 s).
+ */
 export const BACK_MS_MAX = 5_000;
 
 /** Freezes of a minute. */
@@ -18,7 +24,10 @@ export const PAUSES: readonly KillPoint[] = [
   { name: 'PostgreSQL is frozen for 60 s', strike: (world) => frozenPostgres(world, FREEZE_MS) },
 ];
 
-/** The database stands still, with agents at work and clients that ask: all are answered in time, and nothing of it is lost. */
+/**
+ * The database stands still, with agents at work and clients that ask: all are answered in time, and nothing of it is
+ * lost.
+ */
 export async function frozenPostgres(world: World, freezeMs: number): Promise<void> {
   await world.create('slow');
   const thaw = await world.pausePostgres();

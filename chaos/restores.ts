@@ -42,8 +42,8 @@ export const RESTORES: readonly KillPoint[] = [
 type Beneath = (world: World, restore: () => Promise<void>) => Promise<void>;
 
 /**
- * Dumped while an agent stands still: what is pending for it in the dump runs and is confirmed before the restore, and so do commands
- * that the dump does not have.
+ * Dumped while an agent stands still: what is pending for it in the dump runs and is confirmed before the restore, and
+ * so do commands that the dump does not have.
  */
 async function setBack(world: World, { beneath }: { readonly beneath: Beneath }): Promise<void> {
   const { fleet, postgres } = world;
@@ -101,7 +101,10 @@ async function beneathKilledAgents(world: World, restore: () => Promise<void>): 
   for (const agent of world.fleet.agents) agent.start();
 }
 
-/** A webhook that wants what ends. The returned function tells what of it never came, and what health says is wrong, once all is over (V4). */
+/**
+ * A webhook that wants what ends. The returned function tells what of it never came, and what health says is wrong,
+ * once all is over (V4).
+ */
 export async function watchEvents(scope: Scope, world: World): Promise<() => Promise<readonly string[]>> {
   const { fleet } = world;
   const endpoint = (await openReceiver(scope)).endpoint();

@@ -15,7 +15,10 @@ export interface Outcome {
   readonly breaches: readonly string[];
 }
 
-/** Plays a point in a world that is whole, and leaves it whole. `alsoBroken` is asked once executions are over. Never rejects: what went wrong is a breach. */
+/**
+ * Plays a point in a world that is whole, and leaves it whole. `alsoBroken` is asked once executions are over. Never
+ * rejects: what went wrong is a breach.
+ */
 export async function playRound(
   world: World,
   point: KillPoint,

@@ -1,6 +1,7 @@
 /**
- * `npm run chaos [-- --kills 200] [--only WORDS]`: kills the real programs, again and again, at every moment that matters,
- * sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One line a round, a summary at the end; the exit status says whether all held.
+ * `npm run chaos [-- --kills 200] [--only WORDS]`: kills the real programs, again and again, at every moment that
+ * matters, sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One
+ * line a round, a summary at the end; the exit status says whether all held.
  */
 import { parseArgs } from 'node:util';
 import { missingPeers } from '../test/support/peers.ts';

@@ -1,4 +1,7 @@
-/** What stands between agents and an admin: passes everything on, reads the frames, and can hold them at a moment of choice. */
+/**
+ * What stands between agents and an admin: passes everything on, reads the frames, and can hold them at a moment of
+ * choice.
+ */
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -80,7 +83,10 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
     await once(server, 'close');
   });
 
-  /** As long as the admin is away the agent waits here: so its back-off, which has tests of its own, does not slow every round. */
+  /**
+   * As long as the admin is away the agent waits here: so its back-off, which has tests of its own, does not slow every
+   * round.
+   */
   function connect(request: IncomingMessage, socket: Duplex, head: Buffer, untilMs: number): void {
     if (socket.destroyed) return;
     const upper = new WebSocket(adminUrl.replace('http', 'ws') + (request.url ?? ''), SESSION_SUBPROTOCOL, {

@@ -1,4 +1,7 @@
-/** What chaos is let loose on: a database, admins and agents as real processes, a wire between them, and the books that tell what must be true. */
+/**
+ * What chaos is let loose on: a database, admins and agents as real processes, a wire between them, and the books that
+ * tell what must be true.
+ */
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,10 +17,16 @@ import { openClocks, type Clocks } from './clocks.ts';
 import { prepareHolds } from './commit-hold.ts';
 import { openWire, type Wire } from './wire.ts';
 
-/** Agents of a world, unless told otherwise. Enough that a command has something to fan out to, few enough for two cores. */
+/**
+ * Agents of a world, unless told otherwise. Enough that a command has something to fan out to, few enough for two
+ * cores.
+ */
 const AGENTS = 3;
 
-/** An agent that was not back so long after all admins are, is started again, in ms: its back-off grows with every kill and is tested elsewhere. */
+/**
+ * An agent that was not back so long after all admins are, is started again, in ms: its back-off grows with every kill
+ * and is tested elsewhere.
+ */
 const PATIENCE_MS = 1_500;
 
 /** An agent younger than this is not started again, in ms: on a busy machine a start takes its time. */
@@ -41,7 +50,10 @@ export interface Attempt {
   readonly outputOf: (execution: string) => string;
   /** When it was last answered, or asked without an answer, as `performance.now()`. */
   answeredMs: number;
-  /** From then on nothing of it may start, as seconds since this machine booted: it expired, or its cancel was answered. Null: no such time. */
+  /**
+   * From then on nothing of it may start, as seconds since this machine booted: it expired, or its cancel was answered.
+   * Null: no such time.
+   */
   overAtS: number | null;
   /** Stored, and taken back by a restore: nothing of it need be there. */
   isTakenBack: boolean;
@@ -68,7 +80,10 @@ export interface World {
   restores: number;
   freezes: number;
   clocksSet: number;
-  /** Asks for a command on every node, the first admin unless another is given; resolves when it was answered or the connection broke. */
+  /**
+   * Asks for a command on every node, the first admin unless another is given; resolves when it was answered or the
+   * connection broke.
+   */
   create(kind?: ScriptKind, more?: CreateOptions): Promise<Attempt>;
   /** Asks for its end until that is answered with 2xx. */
   cancel(attempt: Attempt): Promise<void>;
@@ -115,7 +130,10 @@ export interface WorldOptions {
 /** A machine that went down under an execution. */
 const INTERRUPTED = 'cancelled 137';
 
-/** Over at once, taking a moment, with an output of several parts, ended by whoever cancels it, waiting for a file, or ended by its timeout. */
+/**
+ * Over at once, taking a moment, with an output of several parts, ended by whoever cancels it, waiting for a file, or
+ * ended by its timeout.
+ */
 const SCRIPTS = {
   quick: { body: '', endings: ['completed 0', INTERRUPTED] },
   slow: { body: 'sleep 0.3', endings: ['completed 0', INTERRUPTED] },

@@ -22,7 +22,10 @@ export type Command = Outputs['get_command'];
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 5_000;
 
-/** A connection without subscriptions is closed after this, in ms. tRPC looks this often whether there are any: not 0, which keeps it busy. */
+/**
+ * A connection without subscriptions is closed after this, in ms. tRPC looks this often whether there are any: not 0,
+ * which keeps it busy.
+ */
 const IDLE_MS = 10_000;
 
 /** Calls go over HTTP. */

@@ -29,8 +29,8 @@ export interface StoredConnection extends Connection {
 }
 
 /**
- * The connection to use. A remembered key goes to the service that it was remembered for, whatever else is named. Throws a Problem
- * for another service without a key of its own, a URL that is none, and a file that cannot be read.
+ * The connection to use. A remembered key goes to the service that it was remembered for, whatever else is named.
+ * Throws a Problem for another service without a key of its own, a URL that is none, and a file that cannot be read.
  */
 export function connectionFrom(flags: ConnectionFlags, env: Environment): Connection {
   const stored = readStored(connectionFile(env));
@@ -62,7 +62,9 @@ export function serviceUrl(flags: ConnectionFlags, env: Environment): string {
   return url;
 }
 
-/** A URL as it may be shown: what stands before its last @ may be a password, also where no URL parser would find it. */
+/**
+ * A URL as it may be shown: what stands before its last @ may be a password, also where no URL parser would find it.
+ */
 export function shownUrl(text: string): string {
   const at = text.lastIndexOf('@');
   return at === -1 ? text : `${/^[a-z][a-z\d+.-]*:\/\//iu.exec(text)?.[0] ?? ''}***${text.slice(at)}`;
@@ -84,7 +86,9 @@ export function storeConnection({ url, key, proxyUrl, proxyKey }: StoredConnecti
   return file;
 }
 
-/** What was remembered about the service at this URL and its proxy. Nothing of another one: its keys must not come here. */
+/**
+ * What was remembered about the service at this URL and its proxy. Nothing of another one: its keys must not come here.
+ */
 export function storedProxy(
   url: string,
   env: Environment,

@@ -124,11 +124,15 @@ function nextSteps({ url, key }: Connection, proxyPorts: ProxyPorts): string {
   ].join('\n');
 }
 
-/** Ctrl-C or SIGTERM: `reached` resolves with the status to end with. A second one is left to Node, which ends the process. */
+/**
+ * Ctrl-C or SIGTERM: `reached` resolves with the status to end with. A second one is left to Node, which ends the
+ * process.
+ */
 function interruption(): { readonly signal: AbortSignal; readonly reached: Promise<number> } {
   const controller = new AbortController();
   const reached = new Promise<number>((resolve) => {
-    process.stdout.on('error', () => resolve(EXIT.failed)); // whoever read it has gone (`| head`): end in order all the same
+    // whoever read it has gone (`| head`): end in order all the same
+    process.stdout.on('error', () => resolve(EXIT.failed));
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () => {
         controller.abort();

@@ -143,7 +143,10 @@ function warnOfOpenSurfaces(config: AdminConfig, log: Log): void {
     );
 }
 
-/** Compiled code is kept in DATA_DIR, not in the shared temporary directory where others could leave theirs: the next start costs 40 % less (measured), which counts after a crash. */
+/**
+ * Compiled code is kept in DATA_DIR, not in the shared temporary directory where others could leave theirs: the next
+ * start costs 40 % less (measured), which counts after a crash.
+ */
 function keepCompiledCode(dataDir: string): void {
   const cache = join(dataDir, 'code-cache');
   try {

@@ -9,7 +9,8 @@ import { plainText } from './plain-text.ts';
 
 const COMMANDS = ['up', 'leave', 'doctor', 'metrics-key', 'rotate-key'] as const;
 
-void main(process.argv.slice(2)); // not awaited here: the published agent is one CommonJS file, where that is not possible
+// not awaited here: the published agent is one CommonJS file, where that is not possible
+void main(process.argv.slice(2));
 
 async function main([command = '--help', ...rest]: readonly string[]): Promise<void> {
   if (command === '--version' || command === '-V') process.stdout.write(`${manifest.version}\n`);

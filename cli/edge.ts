@@ -5,6 +5,7 @@ import { enableCompileCache } from 'node:module';
 // Before anything else is loaded: with compiled code at hand the start takes half the time (measured).
 enableCompileCache();
 const [command, ...words] = process.argv.slice(2);
-// Every ssh to a node starts one of these: without all other commands it is there in less than half of the time (measured).
+// Every ssh to a node starts one of these: without all other commands it is there in less than half of the time
+// (measured).
 const connect = command === 'connect' ? (await import('./reach/connect.ts')).plainConnect(words) : null;
 await (connect === null ? (await import('./program.ts')).runEdge() : connect());

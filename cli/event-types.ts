@@ -9,7 +9,10 @@ export type EventType = Inputs['create_webhook']['subscribed_events'][number];
 /** Most types that are read. */
 const TYPES_MAX = 1_000;
 
-/** The types of these names, each once; `all` alone is every type. Refuses a name that is none, and says which there are. */
+/**
+ * The types of these names, each once; `all` alone is every type. Refuses a name that is none, and says which there
+ * are.
+ */
 export async function eventTypesOf(api: Api, names: readonly string[]): Promise<readonly EventType[]> {
   const known = await knownTypes(api);
   return names.length === 1 && names[0] === 'all' ? known : [...new Set(names)].map((name) => typeIn(known, name));

@@ -1,4 +1,7 @@
-/** The life of a resident program: started, held until a signal, stopped within bounded time, with a status that tells how it went. */
+/**
+ * The life of a resident program: started, held until a signal, stopped within bounded time, with a status that tells
+ * how it went.
+ */
 import type { Log } from '../actors/kit/ports.ts';
 
 /** Exit statuses of the resident programs. 70 is EX_SOFTWARE of sysexits.h. */
@@ -7,7 +10,10 @@ export const EXIT_START_FAILED = 1;
 export const EXIT_BAD_SETTINGS = 2;
 export const EXIT_BUG = 70;
 
-/** Time an orderly stop may take, in ms, before the program ends anyhow. Below the 30 s that supervisors of processes allow, as a rule. */
+/**
+ * Time an orderly stop may take, in ms, before the program ends anyhow. Below the 30 s that supervisors of processes
+ * allow, as a rule.
+ */
 const STOP_MS_MAX = 25_000;
 
 /** Exit status of a program ended by a second signal: 128 and the signal's number, as shells have it. */

@@ -11,7 +11,10 @@ const PREFIX = /^[0-9a-f][0-9a-f-]{3,34}$/u;
 /** Nodes looked through for the beginning of an id; larger fleets take whole ids, aliases or host names. */
 const SEARCHED_NODES_MAX = 5_000;
 
-/** The id of the node that is meant: by id, unique beginning of an id (4 characters or more), alias, or VPN host name. Says what to do when it is none or several. */
+/**
+ * The id of the node that is meant: by id, unique beginning of an id (4 characters or more), alias, or VPN host name.
+ * Says what to do when it is none or several.
+ */
 export async function nodeIdOf(api: Api, name: string): Promise<string> {
   const text = name.trim().toLowerCase();
   if (UUID.test(text)) return text;

@@ -1,8 +1,11 @@
-/** What others wrote, as it may go to a terminal: a terminal obeys control characters, and some turn a line round or hide a part of it. */
+/**
+ * What others wrote, as it may go to a terminal: a terminal obeys control characters, and some turn a line round or
+ * hide a part of it.
+ */
 
 /**
- * Control characters of C0 and C1, separators of lines, the marks and overrides of bidirectional text (U+202E and its kind),
- * what has no width, and tags. Source: UAX 9, UTR 36; Trojan Source (CVE-2021-42574).
+ * Control characters of C0 and C1, separators of lines, the marks and overrides of bidirectional text (U+202E and its
+ * kind), what has no width, and tags. Source: UAX 9, UTR 36; Trojan Source (CVE-2021-42574).
  */
 const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{200b}\u{2060}-\u{2064}\u{feff}\u{e0000}-\u{e007f}]/gu;
 
@@ -25,7 +28,10 @@ export function plainJson(value: unknown, indent?: number): string {
   );
 }
 
-/** What a script said, for a person: its lines, tabs and colours stay, everything else of these is shown as a replacement character. */
+/**
+ * What a script said, for a person: its lines, tabs and colours stay, everything else of these is shown as a
+ * replacement character.
+ */
 export function plainOutput(text: string): string {
   return text
     .split(COLOUR)

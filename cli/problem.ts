@@ -1,4 +1,6 @@
-/** What goes wrong for the user of `edge`: one line that says what to do, and the exit status that scripts decide by. */
+/**
+ * What goes wrong for the user of `edge`: one line that says what to do, and the exit status that scripts decide by.
+ */
 import type { TRPCClientError } from '@trpc/client';
 
 /** Exit statuses of `edge`. Those of a run are worse from 0 to 7. */
@@ -42,7 +44,10 @@ export function problemOf(error: unknown, url: string): Problem {
   return new Problem(error instanceof Error ? oneLine(error.message) : 'something went wrong');
 }
 
-/** Whether the service answered, with a refusal: what was asked for cannot be had, and it may be asked for something else. */
+/**
+ * Whether the service answered, with a refusal: what was asked for cannot be had, and it may be asked for something
+ * else.
+ */
 export function isRefusal(error: unknown): error is Error {
   return isOfClient(error) && typeof (error.data as RefusalData | null | undefined)?.code === 'string';
 }

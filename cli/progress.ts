@@ -1,4 +1,7 @@
-/** One line on stderr that says how far a run is, rewritten in place. Only for people: nothing when stderr is no terminal. */
+/**
+ * One line on stderr that says how far a run is, rewritten in place. Only for people: nothing when stderr is no
+ * terminal.
+ */
 import type { Command } from './client.ts';
 
 type Summary = Command['summary'];

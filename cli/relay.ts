@@ -20,7 +20,10 @@ export function readRelayConfig(
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: read.settings };
 }
 
-/** Runs until a signal. Its map goes to stdout, one line of JSON, to put behind one of CORE_DERP_MAP_URLS; it serves the same under /derp-map.json. */
+/**
+ * Runs until a signal. Its map goes to stdout, one line of JSON, to put behind one of CORE_DERP_MAP_URLS; it serves the
+ * same under /derp-map.json.
+ */
 export async function relay(config: RelayConfig): Promise<never> {
   const log = createLog('edge-relay', config.LOG_LEVEL);
   return runUntilSignalled({

@@ -8,7 +8,10 @@ export interface Renewable extends Running {
   readonly setBack: Promise<void>;
 }
 
-/** Starts it, and starts it again each time that it says so. One that does not come back ends the process, whose supervisor knows what to do. */
+/**
+ * Starts it, and starts it again each time that it says so. One that does not come back ends the process, whose
+ * supervisor knows what to do.
+ */
 export async function startRenewed(
   start: () => Promise<Renewable>,
   describe: (error: unknown) => string,

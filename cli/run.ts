@@ -27,7 +27,10 @@ const HINT_MS = 5_000;
 /** Nodes that the hint names. */
 const HINT_NODES_MAX = 5;
 
-/** Runs a command and tells its outputs. Answers the exit status: EXIT.someFailed, EXIT.someUnfinished (which wins), or EXIT.ok. */
+/**
+ * Runs a command and tells its outputs. Answers the exit status: EXIT.someFailed, EXIT.someUnfinished (which wins), or
+ * EXIT.ok.
+ */
 export async function runCommand(
   api: Api,
   live: LiveClient,

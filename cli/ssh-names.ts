@@ -16,7 +16,10 @@ const NODES_NAMED_MAX = 3;
 
 type SshUsername = Outputs['list_ssh_usernames']['data'][number];
 
-/** The id of the username that is meant: by id, `NODE/USERNAME`, or its name where one node has it. Says what to do when it is none or several. */
+/**
+ * The id of the username that is meant: by id, `NODE/USERNAME`, or its name where one node has it. Says what to do when
+ * it is none or several.
+ */
 export async function sshUsernameIdOf(api: Api, text: string): Promise<string> {
   if (UUID.test(text)) return text;
   const slash = text.lastIndexOf('/');
@@ -61,7 +64,10 @@ export interface GivenKey {
 /** A file of keys larger than this, in bytes, is none. */
 const KEY_FILE_BYTES_MAX = 65_536;
 
-/** A key as it was given: the line itself, or `@` and the file that holds it. Its name is its comment, or that of the file. Never lets a private key out of the machine. */
+/**
+ * A key as it was given: the line itself, or `@` and the file that holds it. Its name is its comment, or that of the
+ * file. Never lets a private key out of the machine.
+ */
 export function givenKey(given: string, name?: string): GivenKey {
   const file = given.startsWith('@') ? pathOf(given.slice(1)) : null;
   const line = (file === null ? given : textOf(file)).trim();

@@ -13,7 +13,10 @@ interface Handlers<M> {
   readonly onError: (error: unknown) => void;
 }
 
-/** Subscribes, and again whenever the service says that it is not available: a cut connection comes back by itself, a refusal does not. */
+/**
+ * Subscribes, and again whenever the service says that it is not available: a cut connection comes back by itself, a
+ * refusal does not.
+ */
 export function subscribePatiently<M>(
   subscribe: (handlers: Handlers<M>) => Subscription,
   { data, failed }: { readonly data: (message: M) => void; readonly failed: (error: unknown) => void },

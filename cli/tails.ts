@@ -10,7 +10,10 @@ type TailMessage =
   | { readonly type: 'output'; readonly offset: number; readonly text: string }
   | { readonly type: 'end' };
 
-/** Follows one output to its end; `line` gets whole lines, the last one also without its newline. Resolves at the end or when `signal` aborts. */
+/**
+ * Follows one output to its end; `line` gets whole lines, the last one also without its newline. Resolves at the end or
+ * when `signal` aborts.
+ */
 export function followOutput(api: Api, id: string, signal: AbortSignal, line: (text: string) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     let rest = '';

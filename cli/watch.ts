@@ -34,8 +34,8 @@ export interface CommandState {
 }
 
 /**
- * Follows a command until all of its executions are over, or `signal` aborts. `changed` gets the state after each message,
- * with the executions that changed. Rejects when the command cannot be watched, or is deleted.
+ * Follows a command until all of its executions are over, or `signal` aborts. `changed` gets the state after each
+ * message, with the executions that changed. Rejects when the command cannot be watched, or is deleted.
  */
 export function followCommand(
   api: Api,

@@ -1,6 +1,8 @@
 /**
- * `npm run build`: makes the package that is published, in `dist/` or the directory that is given, which is emptied first.
- * Plain JavaScript for plain Node, with nothing to install but PostgreSQL's binaries and two prebuilt pieces that it can do without.
+ * `npm run build`: makes the package that is published, in `dist/` or the directory that is given, which is emptied
+ * first.
+ * Plain JavaScript for plain Node, with nothing to install but PostgreSQL's binaries and two prebuilt pieces that it
+ * can do without.
  */
 import {
   chmodSync,
@@ -23,7 +25,10 @@ import { AGENT, bundlePrograms, NATIVE, PROGRAMS, PROGRAMS_DIRECTORY } from './b
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 
-/** The least Node that published programs ask for. Not in our own package.json, which brings a Node: npm would warn at each call on machines with another. */
+/**
+ * The least Node that published programs ask for. Not in our own package.json, which brings a Node: npm would warn at
+ * each call on machines with another.
+ */
 const NODE_MIN = '24.7';
 
 /** Where the files of the AsyncAPI viewer are in the package: they are served, not bundled. */
@@ -48,7 +53,10 @@ for (const file of [...VIEWER_FILES.map((shown) => shown.file), 'browser/standal
 writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licenses(metafiles));
 process.stdout.write(`${packageFile.name} ${packageFile.version} is in ${DIST}: npm publish ${DIST} publishes it\n`);
 
-/** Code that says in one line that this Node is too old. It stands before anything that an old Node could stumble over, and uses nothing new itself. */
+/**
+ * Code that says in one line that this Node is too old. It stands before anything that an old Node could stumble over,
+ * and uses nothing new itself.
+ */
 function versionCheck(program: string): string {
   const [major = '0', minor = '0'] = NODE_MIN.split('.');
   return `var __node=process.versions.node.split('.').map(Number);if(__node[0]<${major}||__node[0]===${major}&&__node[1]<${minor}){process.stderr.write('${program}: this is Node '+process.versions.node+', and Node ${NODE_MIN} or later is needed\\n');process.exit(1)}`;

@@ -5,7 +5,10 @@ import type { BuildOptions, Metafile } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Programs that share their pieces, by name; the agent is a file of its own, so that it can be copied alone onto a device. */
+/**
+ * Programs that share their pieces, by name; the agent is a file of its own, so that it can be copied alone onto a
+ * device.
+ */
 export const PROGRAMS = ['edge', 'edge-admin'] as const;
 
 /** The agent's file in the directory of the package. */
@@ -14,11 +17,17 @@ export const AGENT = 'edge-agent.cjs';
 /** Where the files of PROGRAMS are in the directory of the package, as `<name>.js`. */
 export const PROGRAMS_DIRECTORY = 'programs';
 
-/** What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of theirs. */
+/**
+ * What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of
+ * theirs.
+ */
 const REQUIRE =
   "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
 
-/** Packages with native code, prebuilt for many machines: npm installs them beside the bundles where it can. Without them sessions have no terminal, and ws masks more slowly. */
+/**
+ * Packages with native code, prebuilt for many machines: npm installs them beside the bundles where it can. Without
+ * them sessions have no terminal, and ws masks more slowly.
+ */
 export const NATIVE = ['@lydell/node-pty', 'bufferutil'];
 
 const SHARED = {
@@ -36,7 +45,10 @@ const SHARED = {
 export interface BundleOptions {
   /** Code that stands at the beginning of the agent. */
   readonly agentBanner?: string;
-  /** For whoever reads stack traces: the agent is not minified either, and beside each file is its source map, as `<file>.map`. */
+  /**
+   * For whoever reads stack traces: the agent is not minified either, and beside each file is its source map, as
+   * `<file>.map`.
+   */
   readonly isReadable?: boolean;
 }
 
@@ -74,7 +86,8 @@ export async function bundlePrograms(
       format: 'cjs',
       minify: !isReadable,
       banner: { js: agentBanner },
-      define: { SFTP_PROGRAM: JSON.stringify(sftp.outputFiles[0]?.text), 'import.meta.dirname': '""' }, // a program within the program: see agent/sftp/command.ts
+      // a program within the program: see agent/sftp/command.ts
+      define: { SFTP_PROGRAM: JSON.stringify(sftp.outputFiles[0]?.text), 'import.meta.dirname': '""' },
     }),
   ]);
   return [programs.metafile, agent.metafile];

@@ -1,4 +1,7 @@
-/** `node deploy/dashboards.ts` writes the dashboards in `deploy/grafana/dashboards/` from what stands in `deploy/grafana/`. A test holds the two equal. */
+/**
+ * `node deploy/dashboards.ts` writes the dashboards in `deploy/grafana/dashboards/` from what stands in
+ * `deploy/grafana/`. A test holds the two equal.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

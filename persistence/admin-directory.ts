@@ -24,9 +24,15 @@ export class AnotherAdminGroup extends Error {
 
 /** The AdminDirectory port, and how this admin comes to be in it. */
 export interface AdminRegistry extends AdminDirectory {
-  /** Throws AnotherAdminGroup while admins of another ADMIN_CLUSTER_NAME use this database: they would be one group under two names. */
+  /**
+   * Throws AnotherAdminGroup while admins of another ADMIN_CLUSTER_NAME use this database: they would be one group
+   * under two names.
+   */
   checkGroup(): Promise<void>;
-  /** Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_MS_MAX, as renewing leases does. */
+  /**
+   * Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_MS_MAX, as
+   * renewing leases does.
+   */
   checkIn(): Promise<string>;
   /** Removes other admins that have not checked in for so long by the database's clock. Answers how many. */
   forgetGone(afterMs: number): Promise<number>;

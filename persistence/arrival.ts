@@ -9,8 +9,8 @@ const RETRY_MS = 100;
 const RETRY_MS_MAX = 2_000;
 
 /**
- * Resolves when the database answers. What says that it is away or starting is told in one line and tried again for `msMax`; then, and for whatever else is wrong
- * (a password, a name), rejects as the first try did.
+ * Resolves when the database answers. What says that it is away or starting is told in one line and tried again for
+ * `msMax`; then, and for whatever else is wrong (a password, a name), rejects as the first try did.
  */
 export async function awaitDatabase(pool: Pool, msMax: number, log: Log): Promise<void> {
   const endsMs = performance.now() + msMax;

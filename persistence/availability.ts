@@ -1,23 +1,39 @@
-/** Tells a database that is away from a statement that could not be run now, and both from a statement that is wrong (L4). */
+/**
+ * Tells a database that is away from a statement that could not be run now, and both from a statement that is wrong
+ * (L4).
+ */
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 
-/** SQLSTATE classes: connection exception, insufficient resources, operator intervention (also statement timeouts), system error. Source: PostgreSQL, appendix A. */
+/**
+ * SQLSTATE classes: connection exception, insufficient resources, operator intervention (also statement timeouts),
+ * system error. Source: PostgreSQL, appendix A.
+ */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
-/** Single SQLSTATEs: read-only after a failover, idle-in-transaction timeout, serialization failure, deadlock, lock timeout. */
+/**
+ * Single SQLSTATEs: read-only after a failover, idle-in-transaction timeout, serialization failure, deadlock, lock
+ * timeout.
+ */
 const UNAVAILABLE_STATES = new Set(['25006', '25P03', '40001', '40P01', '55P03']);
 
-/** SQLSTATEs of a transaction that another one stood in the way of, and that was rolled back whole: serialization failure, deadlock. */
+/**
+ * SQLSTATEs of a transaction that another one stood in the way of, and that was rolled back whole: serialization
+ * failure, deadlock.
+ */
 const CONFLICT_STATES = new Set(['40001', '40P01']);
 
 /**
- * Of those, what says that the whole server is away, for everybody: connection exceptions, a shutdown, a crash, a start, no room for a
- * connection. A timeout, a lock or a deadlock says so of one statement only. Source: PostgreSQL, appendix A.
+ * Of those, what says that the whole server is away, for everybody: connection exceptions, a shutdown, a crash, a
+ * start, no room for a connection. A timeout, a lock or a deadlock says so of one statement only. Source: PostgreSQL,
+ * appendix A.
  */
 const LOST_CLASSES = new Set(['08']);
 const LOST_STATES = new Set(['57P01', '57P02', '57P03', '53300']);
 
-/** SQLSTATEs that may say so of one statement or of all: a disk that is full, no memory, read-only. Only a write can tell. */
+/**
+ * SQLSTATEs that may say so of one statement or of all: a disk that is full, no memory, read-only. Only a write can
+ * tell.
+ */
 const DOUBTFUL_STATES = new Set(['53100', '53200', '25006']);
 
 /** Errors of the socket. ENOENT is a Unix socket of a server that is not running. */
@@ -35,14 +51,20 @@ const SOCKET_ERRORS = new Set([
   'EACCES',
 ]);
 
-/** A message that the server could not read, such as a statement with a NUL in it: of class 08, and yet the fault of the statement. */
+/**
+ * A message that the server could not read, such as a statement with a NUL in it: of class 08, and yet the fault of the
+ * statement.
+ */
 const PROTOCOL_VIOLATION = '08P01';
 
 /** What `pg` 8 and `pg-pool` 3 say without giving a code. */
 const DRIVER_MESSAGES =
   /^(?:Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|This socket has been ended)/u;
 
-/** Whether the same statement may succeed later: the database was lost, too slow, locked or out of resources, rather than the statement wrong. Looks through `cause`s, because MikroORM wraps. */
+/**
+ * Whether the same statement may succeed later: the database was lost, too slow, locked or out of resources, rather
+ * than the statement wrong. Looks through `cause`s, because MikroORM wraps.
+ */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof DatabaseUnavailable) return true;
@@ -53,7 +75,9 @@ export function isUnavailable(error: unknown): boolean {
   return isUnavailable(error.cause);
 }
 
-/** Whether the server itself is away: nobody's statement would be run now, and it is unknown what became of this one. */
+/**
+ * Whether the server itself is away: nobody's statement would be run now, and it is unknown what became of this one.
+ */
 export function isLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
@@ -86,12 +110,18 @@ function isUnavailableState(code: string): boolean {
   return isSqlStateOfServer(code) && (UNAVAILABLE_CLASSES.has(code.slice(0, 2)) || UNAVAILABLE_STATES.has(code));
 }
 
-/** Five characters: an error of a socket, such as EPIPE, is told apart by its name. Not one that is the fault of the statement. */
+/**
+ * Five characters: an error of a socket, such as EPIPE, is told apart by its name. Not one that is the fault of the
+ * statement.
+ */
 function isSqlStateOfServer(code: string): boolean {
   return /^[0-9A-Z]{5}$/u.test(code) && !SOCKET_ERRORS.has(code) && code !== PROTOCOL_VIOLATION;
 }
 
-/** The error to throw instead: a DatabaseUnavailable with the given one as its cause, or the given one when the statement was wrong. */
+/**
+ * The error to throw instead: a DatabaseUnavailable with the given one as its cause, or the given one when the
+ * statement was wrong.
+ */
 export function asUnavailable(error: unknown, doing: string): unknown {
   if (error instanceof DatabaseUnavailable || !isUnavailable(error)) return error;
   return new DatabaseUnavailable(`The database is not available (${doing}).`, { cause: error });

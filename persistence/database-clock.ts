@@ -1,4 +1,7 @@
-/** The database's clock, as this admin knows it: what every decision and every stored time goes by, whatever the clock of this machine says (O2). */
+/**
+ * The database's clock, as this admin knows it: what every decision and every stored time goes by, whatever the clock
+ * of this machine says (O2).
+ */
 import type { Pool } from 'pg';
 import type { Clock, Log } from '../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
@@ -7,7 +10,10 @@ import { rowsOf, sql } from './reads/sql.ts';
 /** How often the database is asked for its time, in ms: a machine that was suspended knows it again within this. */
 const ASK_EVERY_MS = 1_000;
 
-/** An admin whose own clock differs from the database's by more than this says so in its health, and prunes nothing, in ms. Source: invariants, O2. */
+/**
+ * An admin whose own clock differs from the database's by more than this says so in its health, and prunes nothing, in
+ * ms. Source: invariants, O2.
+ */
 export const SKEW_MS_MAX = 5_000;
 
 /** The running clock. */
@@ -28,8 +34,9 @@ interface LocalTime {
 }
 
 /**
- * Asks the database for its time, and then each second. In between the time goes on by the monotonic clock, so that a machine whose clock is
- * set notices nothing. Rejects with DatabaseUnavailable when the first question is not answered; later ones are asked again.
+ * Asks the database for its time, and then each second. In between the time goes on by the monotonic clock, so that a
+ * machine whose clock is set notices nothing. Rejects with DatabaseUnavailable when the first question is not answered;
+ * later ones are asked again.
  */
 export async function startDatabaseClock(pool: Pool, { clock, monotonicMs, log }: LocalTime): Promise<DatabaseClock> {
   let offsetMs: number | null = null;
@@ -38,7 +45,10 @@ export async function startDatabaseClock(pool: Pool, { clock, monotonicMs, log }
   let asking: Promise<void> = Promise.resolve();
   let cancel: () => void = () => undefined;
 
-  /** The answer was written between the question and its arrival: the offset moves no further than that demands, so that it does not jitter. */
+  /**
+   * The answer was written between the question and its arrival: the offset moves no further than that demands, so that
+   * it does not jitter.
+   */
   async function ask(): Promise<void> {
     const askedMs = monotonicMs();
     const [row] = await rowsOf<{ ms: number }>(

@@ -1,4 +1,7 @@
-/** Connections to PostgreSQL: MikroORM for entities, migrations and cold paths, a `pg` pool for hot ones. Every call ends within 5 s (L3). */
+/**
+ * Connections to PostgreSQL: MikroORM for entities, migrations and cold paths, a `pg` pool for hot ones. Every call
+ * ends within 5 s (L3).
+ */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
 import { Client, Pool, type PoolConfig } from 'pg';
 import type { Clock, Log } from '../actors/kit/ports.ts';
@@ -10,19 +13,31 @@ import { bringUpToDate } from './schema-version.ts';
 /** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
 export const CONNECT_MS_MAX = 2_000;
 
-/** The same for migrations and for an operator's backup or restore, in ms: nobody is kept waiting by them, and a busy machine takes its time. */
+/**
+ * The same for migrations and for an operator's backup or restore, in ms: nobody is kept waiting by them, and a busy
+ * machine takes its time.
+ */
 const PATIENT_CONNECT_MS_MAX = 30_000;
 
-/** The client's patience with one statement, in ms: it is what ends the wait when the server is stopped and cannot cancel anything itself. */
+/**
+ * The client's patience with one statement, in ms: it is what ends the wait when the server is stopped and cannot
+ * cancel anything itself.
+ */
 export const QUERY_MS_MAX = 2_800;
 
-/** The server cancels a statement after this, in ms: earlier than the client gives up, so that the connection stays usable. */
+/**
+ * The server cancels a statement after this, in ms: earlier than the client gives up, so that the connection stays
+ * usable.
+ */
 export const STATEMENT_MS_MAX = 2_500;
 
 /** The server gives up waiting for a row or table lock after this, in ms. */
 export const LOCK_MS_MAX = 1_500;
 
-/** The server ends a transaction whose client has gone quiet after this, in ms, so that a stopped admin holds no lock for long. */
+/**
+ * The server ends a transaction whose client has gone quiet after this, in ms, so that a stopped admin holds no lock
+ * for long.
+ */
 export const IDLE_IN_TRANSACTION_MS_MAX = 3_000;
 
 /** A spare connection is closed after this, in ms. */
@@ -32,8 +47,10 @@ const IDLE_CONNECTION_MS_MAX = 30_000;
 export const ORM_CONNECTIONS_MAX = 2;
 
 /**
- * Connections that only the group commit and the leases use: however many reads wait for each other, none of them keeps a write or a renewal waiting (L1, L4).
- * One for a batch, one for leases, two for what is taken apart beside them. Where there are fewer than POOL_DIVIDED_MIN in all, everybody shares.
+ * Connections that only the group commit and the leases use: however many reads wait for each other, none of them keeps
+ * a write or a renewal waiting (L1, L4).
+ * One for a batch, one for leases, two for what is taken apart beside them. Where there are fewer than POOL_DIVIDED_MIN
+ * in all, everybody shares.
  */
 const WRITE_CONNECTIONS = 4;
 const POOL_DIVIDED_MIN = 8;
@@ -65,7 +82,10 @@ export interface Database {
   readonly writes: Pool;
   /** Connections in use and spare, and callers that wait for one. Without those of MikroORM. */
   connections(): { readonly busy: number; readonly idle: number; readonly waiting: number };
-  /** Brings the schema up to date; several admins may call it at once. Throws SchemaTooNew when the database was made by a newer version. */
+  /**
+   * Brings the schema up to date; several admins may call it at once. Throws SchemaTooNew when the database was made by
+   * a newer version.
+   */
   migrate(): Promise<void>;
   /** Hears what is notified on these channels, on a connection of its own. */
   listen(channels: readonly string[], clock: Clock): Listener;
@@ -129,7 +149,10 @@ function openOrm(options: PoolConfig, dbName: string, log: Log): Promise<MikroOR
   );
 }
 
-/** Connection settings with every timeout. A plan made for the values at hand beats a generic one for filters of very different selectivity. */
+/**
+ * Connection settings with every timeout. A plan made for the values at hand beats a generic one for filters of very
+ * different selectivity.
+ */
 function timed(connection: Connection): PoolConfig {
   return {
     ...untimed(connection),

@@ -1,4 +1,7 @@
-/** Incarnations of a database: one begins when it was restored into another server, set back or promoted, and the order of its events goes on above all ids of before (V4). */
+/**
+ * Incarnations of a database: one begins when it was restored into another server, set back or promoted, and the order
+ * of its events goes on above all ids of before (V4).
+ */
 import type { Pool, PoolClient } from 'pg';
 import { rowsOf, sql } from './reads/sql.ts';
 import { inTransaction } from './transaction.ts';
@@ -13,14 +16,16 @@ export interface Incarnation {
 const LOCK_MS_MAX = 10_000;
 
 /**
- * Sees at the start that what comes next lies above all that is stored: begins an incarnation when the server is another one than before, or
- * when stored ids lie above its own although it says that it is the same (files of it were set back, then a later dump was loaded).
+ * Sees at the start that what comes next lies above all that is stored: begins an incarnation when the server is
+ * another one than before, or when stored ids lie above its own although it says that it is the same (files of it were
+ * set back, then a later dump was loaded).
  */
 export async function settledIncarnation(pool: Pool): Promise<Incarnation> {
   await inTransaction(pool, 'comparing the order of events with the server', async (client) => {
     if ((await aheadBy(client)) > 0) {
       await client.query(`set local lock_timeout = ${LOCK_MS_MAX}; set local statement_timeout = ${LOCK_MS_MAX}`);
-      await client.query('lock table event in share row exclusive mode'); // whoever wrote by the former base has committed
+      // whoever wrote by the former base has committed
+      await client.query('lock table event in share row exclusive mode');
       if ((await aheadBy(client)) > 0) await client.query(`update database_incarnation set server = 'another'`);
     }
     await client.query('select event_transaction()');
@@ -40,7 +45,10 @@ export async function incarnationOf(pool: Pool): Promise<Incarnation> {
   return { number: row.number, beganAtMs: row.at };
 }
 
-/** Places in the order of events, stored ones and cursors, that lie ahead of what comes next in this server: what is stored then is read by nobody. */
+/**
+ * Places in the order of events, stored ones and cursors, that lie ahead of what comes next in this server: what is
+ * stored then is read by nobody.
+ */
 export async function aheadBy(client: Pool | PoolClient): Promise<number> {
   const [row] = await rowsOf<{ ahead: number }>(
     client,
@@ -54,15 +62,18 @@ export async function aheadBy(client: Pool | PoolClient): Promise<number> {
 
 /** Looks whether the database is still the one that this admin knows. */
 export interface IncarnationWatch {
-  /** Resolves once it was set back, restored or promoted beneath this admin: nothing that it remembers of the rows holds any more. */
+  /**
+   * Resolves once it was set back, restored or promoted beneath this admin: nothing that it remembers of the rows holds
+   * any more.
+   */
   readonly isOver: Promise<void>;
   /** Compares. Called before each check-in. */
   compared(): Promise<void>;
 }
 
 /**
- * Settles the incarnation of the start, and compares with it from then on. A database that was set back in place, with files of the same server,
- * is known by this admin's own row: it is older than it was.
+ * Settles the incarnation of the start, and compares with it from then on. A database that was set back in place, with
+ * files of the same server, is known by this admin's own row: it is older than it was.
  */
 export async function watchIncarnation(pool: Pool, adminName: string): Promise<IncarnationWatch> {
   const known = await settledIncarnation(pool);

@@ -1,4 +1,7 @@
-/** Looking at the database from outside: its size and tables, what waits in it, who holds what. For the debug dashboard; every call rejects with DatabaseUnavailable. */
+/**
+ * Looking at the database from outside: its size and tables, what waits in it, who holds what. For the debug dashboard;
+ * every call rejects with DatabaseUnavailable.
+ */
 import type { Pool } from 'pg';
 import type { DatabaseSight } from '../actors/kit/sights.ts';
 import { rowsOf, sql } from './reads/sql.ts';

@@ -3,7 +3,10 @@ import type { Pool } from 'pg';
 import type { ClusterId } from '../transport/protocol/ids.ts';
 import { asUnavailable } from './availability.ts';
 
-/** How long a lease lasts without renewal, in ms. With a tick of 1 s every cluster has an owner within 5 s of a kill (O2). */
+/**
+ * How long a lease lasts without renewal, in ms. With a tick of 1 s every cluster has an owner within 5 s of a kill
+ * (O2).
+ */
 export const LEASE_MS = 3_000;
 
 /** An admin that has not checked in for this long counts as gone, in ms. */
@@ -37,15 +40,19 @@ export interface Owned {
 
 export interface Leases {
   /**
-   * Renews what this process owns, also what ran out and nobody took. Returns what it still owns: a cluster that is missing was
-   * taken over. Epochs count, not only the admin: another process of the same name has taken everything up under new ones.
+   * Renews what this process owns, also what ran out and nobody took. Returns what it still owns: a cluster that is
+   * missing was taken over. Epochs count, not only the admin: another process of the same name has taken everything up
+   * under new ones.
    */
   renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]>;
   /** Live admins and free clusters, in one snapshot. */
   survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }>;
   /** Takes those of the clusters that are still free; each gets the next epoch. */
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
-  /** At boot: takes what this admin still holds from before its crash, under a new epoch, so that nothing of its old self can write. */
+  /**
+   * At boot: takes what this admin still holds from before its crash, under a new epoch, so that nothing of its old
+   * self can write.
+   */
   retake(adminId: string): Promise<readonly Owned[]>;
   /** Lets these go at once, for a drain. */
   release(adminId: string, owned: readonly Owned[]): Promise<void>;
@@ -125,8 +132,8 @@ export function createLeases(pool: Pool): Leases {
 }
 
 /**
- * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (lease-check.ts): in another order
- * a renewal and a batch that writes for several clusters would wait for each other.
+ * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (lease-check.ts): in
+ * another order a renewal and a batch that writes for several clusters would wait for each other.
  */
 const MINE = `select o.cluster_id from cluster_ownership o join unnest($2::uuid[], $3::bigint[]) as v(id, epoch) on v.id = o.cluster_id and v.epoch = o.epoch
   where o.admin_id = $1 order by o.cluster_id for update of o`;

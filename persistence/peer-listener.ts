@@ -1,4 +1,7 @@
-/** What the other admins ask for through the database, done here: tunnels from nodes whose sessions are here, and the end of those to nodes that are revoked. */
+/**
+ * What the other admins ask for through the database, done here: tunnels from nodes whose sessions are here, and the
+ * end of those to nodes that are revoked.
+ */
 import type { Clock, Log } from '../actors/kit/ports.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
@@ -54,7 +57,9 @@ export function hearPeers(
       );
   }
 
-  /** What was said while nobody listened is worth nothing any more, but that a node is gone, and that executions ended. */
+  /**
+   * What was said while nobody listened is worth nothing any more, but that a node is gone, and that executions ended.
+   */
   async function catchUp(): Promise<void> {
     try {
       endExecutions((await expiredLately(database.pool, adminId)).map(({ node, execution }) => [node, execution]));

@@ -1,11 +1,17 @@
-/** Whether the other admins are heard: each says every few seconds that it is here, by the way by which it says everything else. */
+/**
+ * Whether the other admins are heard: each says every few seconds that it is here, by the way by which it says
+ * everything else.
+ */
 import type { Pool } from 'pg';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 import type { Clock, Log } from '../actors/kit/ports.ts';
 import { tellPeers } from './peers.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
-/** How often an admin says that it is here, in ms. A notification takes a lock of the whole database, so not more often than needed. */
+/**
+ * How often an admin says that it is here, in ms. A notification takes a lock of the whole database, so not more often
+ * than needed.
+ */
 export const HERE_EVERY_MS = 5_000;
 
 /** An admin that checks in and was not heard for so long is not heard, in ms: three of its words were lost. */
@@ -18,7 +24,9 @@ const AGAIN_MS = 1_000;
 export interface PeerPresence {
   /** This admin said that it is here; also the own one, whose word comes back by the same way. */
   heard(adminId: string): void;
-  /** Admins that check in, this one among them, and those of them that are not heard. Rejects with DatabaseUnavailable. */
+  /**
+   * Admins that check in, this one among them, and those of them that are not heard. Rejects with DatabaseUnavailable.
+   */
   unheard(): Promise<{ readonly total: number; readonly unheard: number }>;
   stop(): Promise<void>;
 }
@@ -75,7 +83,10 @@ export function announcePresence(
   };
 }
 
-/** Admins of this version that check in and have done so for long enough to have been heard. Another version may not say that it is here. */
+/**
+ * Admins of this version that check in and have done so for long enough to have been heard. Another version may not say
+ * that it is here.
+ */
 async function presentAdmins(pool: Pool, adminId: string): Promise<readonly string[]> {
   const rows = await rowsOf<{ id: string }>(
     pool,

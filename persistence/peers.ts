@@ -1,4 +1,7 @@
-/** What admins say to each other through the database: a few words that are worth nothing later, and are lost when nobody listens. */
+/**
+ * What admins say to each other through the database: a few words that are worth nothing later, and are lost when
+ * nobody listens.
+ */
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
@@ -39,15 +42,23 @@ export function readPeerWord(payload: string): PeerWord | null {
   }
 }
 
-/** Tells all admins, in a transaction once it is committed. Rejects with DatabaseUnavailable when the database is away. */
+/**
+ * Tells all admins, in a transaction once it is committed. Rejects with DatabaseUnavailable when the database is away.
+ */
 export async function tellPeers(client: Pool | PoolClient, word: PeerWord): Promise<void> {
   await rowsOf(client, 'telling the other admins', sql`select pg_notify(${PEER_WORDS}, ${JSON.stringify(word)})`);
 }
 
-/** Pairs of ids in one word: PostgreSQL notifies of less than 8,000 bytes, and a pair takes 80. Source: PostgreSQL, NOTIFY. */
+/**
+ * Pairs of ids in one word: PostgreSQL notifies of less than 8,000 bytes, and a pair takes 80. Source: PostgreSQL,
+ * NOTIFY.
+ */
 const ENDED_PAIRS_MAX = 90;
 
-/** Tells the other admins which executions a sweep of this one ended, in its transaction: no crash comes between (C7). Rejects with DatabaseUnavailable when the database is away. */
+/**
+ * Tells the other admins which executions a sweep of this one ended, in its transaction: no crash comes between (C7).
+ * Rejects with DatabaseUnavailable when the database is away.
+ */
 export async function tellEnded(
   client: PoolClient,
   from: string,
@@ -61,7 +72,10 @@ export async function tellEnded(
     });
 }
 
-/** How far back an admin looks for what ended while it did not listen, in ms: a connection that is gone is noticed after 10 s and dialled again within 5. And how much it looks at. */
+/**
+ * How far back an admin looks for what ended while it did not listen, in ms: a connection that is gone is noticed after
+ * 10 s and dialled again within 5. And how much it looks at.
+ */
 const MISSED_MS_MAX = 60_000;
 const MISSED_ENDS_MAX = 10_000;
 
@@ -79,7 +93,9 @@ export async function expiredLately(
   );
 }
 
-/** Asks the admin that owns a node's cluster for a tunnel from that node to `url`. False: no other admin owns it now. */
+/**
+ * Asks the admin that owns a node's cluster for a tunnel from that node to `url`. False: no other admin owns it now.
+ */
 export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: string, url: string): Promise<boolean> {
   const rows = await rowsOf<{ to: string }>(
     pool,

@@ -54,8 +54,8 @@ export class SchemaTooNew extends Error {
 }
 
 /**
- * Runs the migrations that are missing, under a lock that all admins share; `last` is the last one to run, null all. Throws SchemaTooNew and
- * changes nothing when the database is ahead.
+ * Runs the migrations that are missing, under a lock that all admins share; `last` is the last one to run, null all.
+ * Throws SchemaTooNew and changes nothing when the database is ahead.
  */
 export async function bringUpToDate(
   connection: PoolConfig,

@@ -34,7 +34,10 @@ function openCheck(vault: Vault, sealed: string): void {
   if (vault.open(sealed, NAME) !== KNOWN_TEXT) throw new SealBroken('opened to another text');
 }
 
-/** Seals a known text on the first start, and opens it on every later one. Throws WrongEncryptionKey. Of admins that start at once, one seals and the others verify. */
+/**
+ * Seals a known text on the first start, and opens it on every later one. Throws WrongEncryptionKey. Of admins that
+ * start at once, one seals and the others verify.
+ */
 export async function checkEncryptionKey(orm: MikroORM, vault: Vault): Promise<void> {
   const em = orm.em.fork();
   try {

@@ -1,4 +1,7 @@
-/** What the rows come to as a whole, for metrics. Counted within time limits, each total on its own, so that a slow one costs itself and nobody waits for it. */
+/**
+ * What the rows come to as a whole, for metrics. Counted within time limits, each total on its own, so that a slow one
+ * costs itself and nobody waits for it.
+ */
 import type { Pool, PoolClient } from 'pg';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources.ts';
@@ -12,7 +15,10 @@ export const TOTAL_MS_MAX = 500;
 /** No total is begun later than this after the first, in ms. */
 const TOTALS_MS_MAX = 1_200;
 
-/** Events and deliveries are counted up to this: it is known then that they are too many, and counting millions costs seconds. */
+/**
+ * Events and deliveries are counted up to this: it is known then that they are too many, and counting millions costs
+ * seconds.
+ */
 export const COUNTED_MAX = 100_000;
 
 /** SQLSTATE of a statement that took too long. Source: PostgreSQL, appendix A. */
@@ -30,7 +36,10 @@ export interface Totals {
   readonly deliveriesPending: number | null;
 }
 
-/** Counts, one total after another. Without a broker its backlog is null. Rejects with DatabaseUnavailable when the database is away. */
+/**
+ * Counts, one total after another. Without a broker its backlog is null. Rejects with DatabaseUnavailable when the
+ * database is away.
+ */
 export async function readTotals(pool: Pool, hasBroker: boolean): Promise<Totals> {
   const endsMs = performance.now() + TOTALS_MS_MAX;
   const count = async <T extends object>(query: Sql): Promise<readonly T[] | null> =>

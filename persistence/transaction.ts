@@ -3,9 +3,9 @@ import type { Pool, PoolClient } from 'pg';
 import { asUnavailable, isLost } from './availability.ts';
 
 /**
- * Runs the work between `begin` and `commit`. Rolls back and rethrows when it throws; errors of a lost or stuck database
- * come out as DatabaseUnavailable. `doing` says what for, in that error; `begin` may
- * set what holds for the transaction alone, in the same round trip.
+ * Runs the work between `begin` and `commit`. Rolls back and rethrows when it throws; errors of a lost or stuck
+ * database come out as DatabaseUnavailable. `doing` says what for, in that error; `begin` may set what holds for the
+ * transaction alone, in the same round trip.
  */
 export async function inTransaction<T>(
   pool: Pool,
@@ -28,7 +28,10 @@ export async function inTransaction<T>(
   }
 }
 
-/** A connection that did not answer is closed at once: a rollback would wait behind the stuck statement, and pass the 5 s of L3. */
+/**
+ * A connection that did not answer is closed at once: a rollback would wait behind the stuck statement, and pass the 5
+ * s of L3.
+ */
 async function giveBack(client: PoolClient, error: unknown): Promise<void> {
   if (isLost(error)) {
     client.release(true);

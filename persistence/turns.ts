@@ -1,10 +1,16 @@
 /** Work of which only so much may be done at a time: it takes much memory, or a connection. */
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
 
-/** Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its turn did not come in time. */
+/**
+ * Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its
+ * turn did not come in time.
+ */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** So many at once; so many more may wait, and for so long, in ms: null, until it is their turn. `doing` says what for, in the error. */
+/**
+ * So many at once; so many more may wait, and for so long, in ms: null, until it is their turn. `doing` says what for,
+ * in the error.
+ */
 export function createTurns(
   doing: string,
   atOnceMax: number,

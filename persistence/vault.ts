@@ -7,7 +7,10 @@ const VERSION = 'v1';
 
 const CIPHER = 'aes-256-gcm';
 
-/** Bytes of the key (AES-256), the nonce and the tag (NIST SP 800-38D). A random nonce is safe for 2^32 texts under one key. */
+/**
+ * Bytes of the key (AES-256), the nonce and the tag (NIST SP 800-38D). A random nonce is safe for 2^32 texts under one
+ * key.
+ */
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -1,9 +1,13 @@
-/** Whether the database takes writes: one whose disk is full, or that follows another one, still answers every question. */
+/**
+ * Whether the database takes writes: one whose disk is full, or that follows another one, still answers every question.
+ */
 import type { Pool } from 'pg';
 import { asUnavailable, isLost } from './availability.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
-/** Between two writes the last answer holds, in ms: health is asked by strangers, and each write costs the disk a flush. */
+/**
+ * Between two writes the last answer holds, in ms: health is asked by strangers, and each write costs the disk a flush.
+ */
 export const WRITE_EVERY_MS_MIN = 1_000;
 
 /** SQLSTATE of a role that may make no temporary tables. Source: PostgreSQL, appendix A. */
@@ -16,9 +20,10 @@ export interface WriteProbe {
 }
 
 /**
- * One write: a table of its own that ends with its transaction. An update of a row would find room in a page that is there already, on a
- * full disk too; a new table needs new pages, and its entry in the catalogue has to reach the log on the disk. A role without the right to
- * make temporary tables passes: of it nothing more is known than that the database answers.
+ * One write: a table of its own that ends with its transaction. An update of a row would find room in a page that is
+ * there already, on a full disk too; a new table needs new pages, and its entry in the catalogue has to reach the log
+ * on the disk. A role without the right to make temporary tables passes: of it nothing more is known than that the
+ * database answers.
  */
 export async function takesWrites(pool: Pool): Promise<boolean> {
   try {
@@ -38,8 +43,9 @@ interface Written {
 }
 
 /**
- * Writes at most once in WRITE_EVERY_MS_MIN, however often it is asked. Between two writes the answer is still one of now: a database that
- * stood still since the last write is asked a question that it has to answer. What it did not answer is not remembered.
+ * Writes at most once in WRITE_EVERY_MS_MIN, however often it is asked. Between two writes the answer is still one of
+ * now: a database that stood still since the last write is asked a question that it has to answer. What it did not
+ * answer is not remembered.
  */
 export function createWriteProbe(pool: Pool, monotonicMs: () => number): WriteProbe {
   let last: Written | null = null;

@@ -2,7 +2,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 
-/** The settings of a program: environment variable name → zod schema that takes its text. Make the schemas with `settings/fields.ts`. */
+/**
+ * The settings of a program: environment variable name → zod schema that takes its text. Make the schemas with
+ * `settings/fields.ts`.
+ */
 export type SettingsShape = Readonly<Record<string, z.ZodType>>;
 
 /** What a shape reads to. */
@@ -25,7 +28,9 @@ export interface SettingMeta {
   readonly description?: string;
 }
 
-/** Largest file that NAME_FILE may name, in bytes. Keys are far smaller; it keeps a wrong path from filling the memory. */
+/**
+ * Largest file that NAME_FILE may name, in bytes. Keys are far smaller; it keeps a wrong path from filling the memory.
+ */
 export const SECRET_FILE_BYTES_MAX = 65_536;
 
 /** Longest piece of a wrong value that a problem repeats, in characters. */
@@ -36,7 +41,8 @@ const HELP_COLUMNS = 110;
 
 /**
  * The settings in `env`. An empty value counts as unset, unknown variables are ignored, and all problems are reported
- * at once. A setting marked secret may be given as NAME_FILE, the path of a file holding it (one trailing newline is dropped).
+ * at once. A setting marked secret may be given as NAME_FILE, the path of a file holding it (one trailing newline is
+ * dropped).
  */
 export function readSettings<Shape extends SettingsShape>(
   shape: Shape,
@@ -161,7 +167,10 @@ function was(text: string | undefined, meta: SettingMeta): string {
   return meta.secret === true ? `holds a value of ${text.length} characters that does not fit` : `is ${quoted(text)}`;
 }
 
-/** The value in quotes, cut, with control characters escaped. What stands before its last @ may be credentials, also where no URL parser would find them. */
+/**
+ * The value in quotes, cut, with control characters escaped. What stands before its last @ may be credentials, also
+ * where no URL parser would find them.
+ */
 function quoted(text: string): string {
   const at = text.lastIndexOf('@');
   const [scheme = ''] = /^[a-z][a-z\d+.-]*:\/\//iu.exec(text) ?? [];
@@ -173,7 +182,10 @@ function unset(text: string | undefined): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** Metadata sits on whichever layer `.meta()` was called, so every wrapper (default, optional, pipe …) is looked through; the outer one wins. */
+/**
+ * Metadata sits on whichever layer `.meta()` was called, so every wrapper (default, optional, pipe …) is looked
+ * through; the outer one wins.
+ */
 function metaOf(schema: z.ZodType): SettingMeta {
   const definition = schema.def as { readonly innerType?: z.ZodType; readonly in?: z.ZodType };
   const inner = definition.innerType ?? definition.in;

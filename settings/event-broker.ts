@@ -176,7 +176,10 @@ export function chooseBroker(read: Read): BrokerChoice {
     return value as NonNullable<Read[N]>;
   }
 
-  /** Servers that the adapter cannot do without. Credentials in them would be printed with them, and a query would be lost. */
+  /**
+   * Servers that the adapter cannot do without. Credentials in them would be printed with them, and a query would be
+   * lost.
+   */
   function servers(
     name: 'EVENT_BROKER_NATS_URLS' | 'EVENT_BROKER_REDIS_URLS' | 'EVENT_BROKER_MQTT_URLS',
     why: string,

@@ -1,4 +1,7 @@
-/** The kinds of value that a setting may have, each taking the text of an environment variable. Add `.default(…)`, `.optional()` and `.describe(…)`. */
+/**
+ * The kinds of value that a setting may have, each taking the text of an environment variable. Add `.default(…)`,
+ * `.optional()` and `.describe(…)`.
+ */
 import { z } from 'zod';
 
 /** Bounds of a number; both ends are allowed. */
@@ -9,7 +12,9 @@ export interface Bounds {
 
 const DURATION_UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Text of `min` to `max` characters, trimmed. `expected` says in words what else it must be, when `pattern` is given. */
+/**
+ * Text of `min` to `max` characters, trimmed. `expected` says in words what else it must be, when `pattern` is given.
+ */
 export function text(
   limits: { readonly min?: number; readonly max?: number; readonly pattern?: RegExp; readonly expected?: string } = {},
 ) {
@@ -23,7 +28,10 @@ export function text(
     .meta({ expected: expected ?? `text of ${min} to ${max} characters` });
 }
 
-/** A secret of at most `max` characters, taken exactly as given. It is never printed, and NAME_FILE may name a file that holds it. */
+/**
+ * A secret of at most `max` characters, taken exactly as given. It is never printed, and NAME_FILE may name a file that
+ * holds it.
+ */
 export function secret({ max = 4_096 }: { readonly max?: number } = {}) {
   return z
     .string()
@@ -95,7 +103,10 @@ function milliseconds(value: string): number {
   return Number(amount) * (DURATION_UNITS_MS[unit] ?? Number.NaN);
 }
 
-/** One absolute URL of the given protocols (`http:` and `https:` unless said otherwise), as it was written. Where it is told on, nothing of it is lost: it ends with its path. */
+/**
+ * One absolute URL of the given protocols (`http:` and `https:` unless said otherwise), as it was written. Where it is
+ * told on, nothing of it is lost: it ends with its path.
+ */
 export function url(protocols: readonly string[] = ['http:', 'https:']) {
   return z
     .string()
@@ -131,7 +142,10 @@ export function urls(protocols: readonly string[] = ['http:', 'https:']) {
     });
 }
 
-/** Such URLs are told to others and stand in logs. Those of brokers have settings of their own for credentials, which say so. */
+/**
+ * Such URLs are told to others and stand in logs. Those of brokers have settings of their own for credentials, which
+ * say so.
+ */
 function isWeb(protocols: readonly string[]): boolean {
   return protocols.includes('http:');
 }

@@ -1,4 +1,7 @@
-/** Settings of what this service does itself where it coordinates the networks of clusters: with a Netmaker server that does, they would do nothing. */
+/**
+ * Settings of what this service does itself where it coordinates the networks of clusters: with a Netmaker server that
+ * does, they would do nothing.
+ */
 
 /** Each of them, and whether `false` may be said all the same: it is so then. */
 const IDLE: Readonly<Record<string, { readonly mayBeOff: boolean }>> = {
@@ -17,7 +20,10 @@ const IDLE: Readonly<Record<string, { readonly mayBeOff: boolean }>> = {
   CORE_DERP_MAP_URLS: { mayBeOff: false },
 };
 
-/** What is set and would do nothing, in one line for the operator each. `apiUrl`: of Netmaker; undefined: this service coordinates. */
+/**
+ * What is set and would do nothing, in one line for the operator each. `apiUrl`: of Netmaker; undefined: this service
+ * coordinates.
+ */
 export function netmakerProblems(
   env: Readonly<Record<string, string | undefined>>,
   apiUrl: string | undefined,

@@ -3,7 +3,10 @@
 /** Base 32. Source: RFC 4648, 6. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** Whether this is the seed of a user: 58 characters that begin with SU and end with their checksum. Source: NATS documentation, NKeys (CRC-16/XMODEM, low byte first). */
+/**
+ * Whether this is the seed of a user: 58 characters that begin with SU and end with their checksum. Source: NATS
+ * documentation, NKeys (CRC-16/XMODEM, low byte first).
+ */
 export function isUserSeed(text: string): boolean {
   if (!/^SU[A-Z2-7]{56}$/u.test(text)) return false;
   const bits = text.replaceAll(/./gu, (character) => ALPHABET.indexOf(character).toString(2).padStart(5, '0'));

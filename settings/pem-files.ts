@@ -1,4 +1,7 @@
-/** Certificates and keys that settings name by path: looked at when a program starts, so that it says then which file is wrong. */
+/**
+ * Certificates and keys that settings name by path: looked at when a program starts, so that it says then which file is
+ * wrong.
+ */
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 
@@ -15,7 +18,10 @@ export function certificatesProblem(setting: string, path: string): string | nul
   return read.ok ? null : read.problem;
 }
 
-/** The same of a certificate of our own, as a client or a server (first in its file; those that vouch for it may follow), and its key, which must not be encrypted. */
+/**
+ * The same of a certificate of our own, as a client or a server (first in its file; those that vouch for it may
+ * follow), and its key, which must not be encrypted.
+ */
 export function clientCertificateProblem(
   cert: { readonly setting: string; readonly path: string },
   key: { readonly setting: string; readonly path: string },

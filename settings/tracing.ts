@@ -1,4 +1,7 @@
-/** The standard variables of OpenTelemetry, as the settings tables tell of them. What they mean is read where they are used: a wrong one is warned of, and refuses no start. */
+/**
+ * The standard variables of OpenTelemetry, as the settings tables tell of them. What they mean is read where they are
+ * used: a wrong one is warned of, and refuses no start.
+ */
 import { z } from 'zod';
 
 const standard = (defaultText: string, description: string) => z.string().optional().meta({ defaultText, description });
@@ -26,7 +29,10 @@ export const TRACING_SETTINGS = {
   OTEL_SDK_DISABLED: standard('false', '`true` switches the export off, whatever else is set.'),
 };
 
-/** All variables of OpenTelemetry in an environment, those of the settings as they were read: what is secret may be in a file. */
+/**
+ * All variables of OpenTelemetry in an environment, those of the settings as they were read: what is secret may be in a
+ * file.
+ */
 export function tracingVariables(
   env: Readonly<Record<string, string | undefined>>,
   read: Readonly<Partial<Record<keyof typeof TRACING_SETTINGS, string | undefined>>>,

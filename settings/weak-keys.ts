@@ -15,14 +15,20 @@ const ROWS = [
   '0123456789abcdef',
 ].flatMap((row) => [row, row.split('').reverse().join('')]);
 
-/** Words that manuals and examples put where a key belongs, apart from digits; `passw0rd` is `passwrd` then. None begins as two others do, so that it is read in one pass. */
+/**
+ * Words that manuals and examples put where a key belongs, apart from digits; `passw0rd` is `passwrd` then. None begins
+ * as two others do, so that it is read in one pass.
+ */
 const WORDS =
   /^(?:change|me|it|pass|word|passwd|passwrd|passwort|secret|super|admin|administrator|master|key|api|token|default|example|demo|test|letmein|welcome|qwerty|please|replace|insert|your|my|here|this|with|root|user|login|edge)+$/u;
 
 /** Digits with which such words are made to look better. */
 const DIGITS_AMONG_WORDS_MAX = 6;
 
-/** Whether a key is one of those: a few characters, a short piece again and again, a row of the keyboard, or words of examples alone. */
+/**
+ * Whether a key is one of those: a few characters, a short piece again and again, a row of the keyboard, or words of
+ * examples alone.
+ */
 export function isWeakKey(key: string): boolean {
   const plain = key.toLowerCase().replaceAll(/[^a-z\d]/gu, '');
   return (

@@ -1,4 +1,7 @@
-/** Stored changes of executions to the commands that count them: one message a command and batch, however many executions changed. */
+/**
+ * Stored changes of executions to the commands that count them: one message a command and batch, however many
+ * executions changed.
+ */
 import type { ExecutionChange } from '../actors/command/messages.ts';
 import type { Notice } from '../actors/kit/notice.ts';
 import type { CommandId } from '../transport/protocol/ids.ts';

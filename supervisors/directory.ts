@@ -65,7 +65,10 @@ export interface Directory {
   settle(address: Address, state: unknown): void;
   /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
   evict(cluster: ClusterId): void;
-  /** Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows changed elsewhere. Messages that wait are answered. */
+  /**
+   * Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows
+   * changed elsewhere. Messages that wait are answered.
+   */
   evictWebhooks(ids?: readonly string[]): void;
   /** Whether it lives here now, or is on the way. */
   isResident(address: Address): boolean;
@@ -250,7 +253,10 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     for (const message of left) tell({ to: address, message } as Addressed);
   }
 
-  /** A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are told then. */
+  /**
+   * A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are
+   * told then.
+   */
   function vanished({ address }: Resident): void {
     if (address.kind === 'webhook') posts.cut(address.id); // deleted, though nobody could be told (V2)
     stop(address);
@@ -323,7 +329,10 @@ export function createDirectory(ports: DirectoryPorts): Directory {
 /** Wait between two tries to read an actor's rows while the database is away, in ms. */
 const READ_AGAIN_MS = 250;
 
-/** When a create that was in doubt is looked for again, in ms: the server has ended by then what it had begun (its timeouts end at 3 s). */
+/**
+ * When a create that was in doubt is looked for again, in ms: the server has ended by then what it had begun (its
+ * timeouts end at 3 s).
+ */
 const SECOND_LOOK_MS = 5_000;
 
 /** Rows that are there, and make no state: a bug. */

@@ -1,4 +1,7 @@
-/** Executions on nodes of other admins: what becomes of them is stored there and told there. While somebody here waits for them, their rows are read. */
+/**
+ * Executions on nodes of other admins: what becomes of them is stored there and told there. While somebody here waits
+ * for them, their rows are read.
+ */
 import type { OpenAt, CommandState } from '../actors/command/state.ts';
 import type { Bus } from '../actors/kit/bus.ts';
 import type { Notice } from '../actors/kit/notice.ts';
@@ -11,7 +14,10 @@ import type { Directory } from './directory.ts';
 /** Time between two readings, in ms: how late an admin knows what happened at another. */
 export const ELSEWHERE_EVERY_MS = 1_000;
 
-/** Executions that are looked at in one round, and those of one statement. What is beyond has its turn in the next round. */
+/**
+ * Executions that are looked at in one round, and those of one statement. What is beyond has its turn in the next
+ * round.
+ */
 export const AWAITED_A_ROUND_MAX = 50_000;
 export const AWAITED_A_STATEMENT_MAX = 5_000;
 
@@ -51,8 +57,8 @@ export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
   let round: Promise<void> = Promise.resolve();
   let walk = awaited();
   /**
-   * On nodes of other admins in the last walk, and in this one. One that was there is read once more when its node lives here: what its owner
-   * stored before that was told to nobody here.
+   * On nodes of other admins in the last walk, and in this one. One that was there is read once more when its node
+   * lives here: what its owner stored before that was told to nobody here.
    */
   let before = new Set<ExecutionId>();
   let now = new Set<ExecutionId>();

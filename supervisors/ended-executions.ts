@@ -10,7 +10,10 @@ export function noneEnded(): EndedExecutions {
   return { completed: 0, cancelled: 0, expired: 0, dropped: 0 };
 }
 
-/** A listener of the bus that counts on `ended`. What may have been told before is left out: after an outage a batch may be missing, and nothing is there twice. */
+/**
+ * A listener of the bus that counts on `ended`. What may have been told before is left out: after an outage a batch may
+ * be missing, and nothing is there twice.
+ */
 export function countEnded(ended: EndedExecutions): (notices: readonly Notice[]) => void {
   return (notices) => {
     for (const notice of notices) {

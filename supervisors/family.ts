@@ -1,4 +1,7 @@
-/** A family: actors of one kind under silent parents, at most 128 children each, because nact copies a parent's child map on every message the parent handles. */
+/**
+ * A family: actors of one kind under silent parents, at most 128 children each, because nact copies a parent's child
+ * map on every message the parent handles.
+ */
 /* eslint-disable typescript/no-generated-empty-object-type -- nact types its Ref as an empty class */
 import { spawn } from 'nact';
 import type { ActorSystemRef, Ref } from 'nact';

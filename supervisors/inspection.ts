@@ -1,4 +1,7 @@
-/** Looking at the tree from outside: who lives in it, how they fare, and how large they are. Reads only, and never a message's content. */
+/**
+ * Looking at the tree from outside: who lives in it, how they fare, and how large they are. Reads only, and never a
+ * message's content.
+ */
 import { serialize } from 'node:v8';
 import {
   ACTOR_KINDS,

@@ -1,4 +1,6 @@
-/** What the supervisor must know of each kind of actor: its behaviour, how it is born, and how it comes back from rows. */
+/**
+ * What the supervisor must know of each kind of actor: its behaviour, how it is born, and how it comes back from rows.
+ */
 import { NO_MESH } from '../actors/cluster/mesh.ts';
 import { clusterBehaviour } from '../actors/cluster/transition.ts';
 import type { ClusterMessage } from '../actors/cluster/messages.ts';

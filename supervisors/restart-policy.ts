@@ -7,7 +7,10 @@ export const ESCALATE_WINDOW_MS = 60_000;
 /** First wait after a crash, in ms; doubles with each crash in the window. */
 export const BACK_OFF_MS_MIN = 20;
 
-/** How long an actor that keeps crashing is left alone, in ms. Who asks it in the meantime is told that it is unavailable. */
+/**
+ * How long an actor that keeps crashing is left alone, in ms. Who asks it in the meantime is told that it is
+ * unavailable.
+ */
 export const REST_MS = 60_000;
 
 /** What to do about a crash: start again after so many ms. */

@@ -1,4 +1,7 @@
-/** What time does: expiry each second, orphans, retention, and when nodes were last heard. Each runs on its own, one batch after another, and never twice at once. */
+/**
+ * What time does: expiry each second, orphans, retention, and when nodes were last heard. Each runs on its own, one
+ * batch after another, and never twice at once.
+ */
 import type { Bus } from '../actors/kit/bus.ts';
 import type { Notice } from '../actors/kit/notice.ts';
 import { DatabaseUnavailable } from '../actors/kit/ports.ts';
@@ -9,7 +12,10 @@ import type { Directory } from './directory.ts';
 /** Time between two looks for expired executions, in ms. Source: contract.md, 3.8. */
 export const EXPIRY_EVERY_MS = 1_000;
 
-/** Time between two looks for executions whose node is gone, in ms. They are rare: a command that raced with the deletion of a node. */
+/**
+ * Time between two looks for executions whose node is gone, in ms. They are rare: a command that raced with the
+ * deletion of a node.
+ */
 export const ORPHANS_EVERY_MS = 5_000;
 
 /** Time between two looks for executions that another admin stored for a cluster of ours, in ms. */
@@ -21,7 +27,10 @@ export const PRUNE_EVERY_MS = 60_000;
 /** Time between two looks for nodes whose cluster nobody owns, and for admins that are gone, in ms. */
 export const OWNERLESS_EVERY_MS = 5_000;
 
-/** Time between two looks for nodes with random ids that are gone, in ms. Each deletes `GONE_NODES_MAX` at most: 1,200 in a minute. */
+/**
+ * Time between two looks for nodes with random ids that are gone, in ms. Each deletes `GONE_NODES_MAX` at most: 1,200
+ * in a minute.
+ */
 export const GONE_NODES_EVERY_MS = 5_000;
 
 /** Nodes that are deleted in one look, each in a transaction of its own. */
@@ -76,7 +85,10 @@ export interface SweeperPorts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the clock of this machine agrees with the database's: where it does not, one of them is wrong, and nothing is deleted by it (O2). */
+  /**
+   * Whether the clock of this machine agrees with the database's: where it does not, one of them is wrong, and nothing
+   * is deleted by it (O2).
+   */
   readonly isClockRight: () => boolean;
 }
 
@@ -138,7 +150,8 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     return executions.length >= sweeps.batchRows;
   }
 
-  // A deletion ends what fits into its transaction. Should the rest be missed here, by a crash or an outage, the look for orphans finds it.
+  // A deletion ends what fits into its transaction. Should the rest be missed here, by a crash or an outage, the look
+  // for orphans finds it.
   const unsubscribe = bus.subscribe((notices) => {
     for (const notice of notices)
       if (notice.type === 'node-removed')

@@ -1,4 +1,6 @@
-/** One name for one thing: every field of every line that admin and agent write stands in the table of docs/tracing.md. */
+/**
+ * One name for one thing: every field of every line that admin and agent write stands in the table of docs/tracing.md.
+ */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { fieldsOfLogCalls } from './support/log-calls.ts';
@@ -25,7 +27,8 @@ test('every field of a log line has its name in the table', (t) => {
 });
 
 test('every name of the table is used', (t) => {
-  const used = new Set([...calls.map(({ name }) => name), 'node', 'command', 'cluster', 'webhook', 'kind']); // the last ones are computed: those of actors
+  // the last ones are computed: those of actors
+  const used = new Set([...calls.map(({ name }) => name), 'node', 'command', 'cluster', 'webhook', 'kind']);
 
   t.deepEqual(
     [...known].filter((name) => !used.has(name)),

@@ -1,12 +1,14 @@
 /**
  * Runs the tests, all or those that the arguments name (they go to ava), against one PostgreSQL of their own.
  * The last line is `N passed, N failed` and, where some were left out, `, N skipped`. The exit status is 0 only when
- * something passed and nothing failed. Programs that the tests talk to are installed first, where that can be done (see support/peers.ts); the
- * line before the last names those that are missing, which in CI fails the run.
+ * something passed and nothing failed. Programs that the tests talk to are installed first, where that can be done (see
+ * support/peers.ts); the line before the last names those that are missing, which in CI fails the run.
  *
- * When no more than RETRIED_TESTS_MAX tests failed, their files are run once more, by themselves. What passes then is named as failed once, with its
- * failure above: a fault of the test or of the code that somebody has to find. It goes when `test/under-load.sh` passes.
- * By root on Linux the run has namespaces of its own, so that no process, interface, network or directory stays behind, also when it is killed.
+ * When no more than RETRIED_TESTS_MAX tests failed, their files are run once more, by themselves. What passes then is
+ * named as failed once, with its failure above: a fault of the test or of the code that somebody has to find. It goes
+ * when `test/under-load.sh` passes.
+ * By root on Linux the run has namespaces of its own, so that no process, interface, network or directory stays behind,
+ * also when it is killed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -54,7 +56,10 @@ interface Counts {
   readonly failures: string[];
 }
 
-/** A run in which no test passes or fails for so long stands still: it is ended, and says which files are at fault. In ms. */
+/**
+ * A run in which no test passes or fails for so long stands still: it is ended, and says which files are at fault. In
+ * ms.
+ */
 const SILENT_MS_MAX = 600_000;
 
 /** From so many files on, making the bundle of our programs takes less than it saves. */
@@ -163,7 +168,10 @@ function unfinished(env: Readonly<Record<string, string>>): readonly string[] {
   return path === undefined ? [] : begunIn(readFileSync(path, 'utf8'));
 }
 
-/** The files of these tests; none when one of them cannot be told. Ava names a test by its file's path, without what all files share. */
+/**
+ * The files of these tests; none when one of them cannot be told. Ava names a test by its file's path, without what all
+ * files share.
+ */
 function filesOf(titles: readonly string[], words: readonly string[]): string[] {
   const files = selectedFiles(words);
   const found = titles.map((title) => {
@@ -189,7 +197,10 @@ function nameOf(file: string): string {
     .join(' › ');
 }
 
-/** Passes the output on, and counts: passed tests by their lines, the others by the closing lines, which follow the last rule. */
+/**
+ * Passes the output on, and counts: passed tests by their lines, the others by the closing lines, which follow the last
+ * rule.
+ */
 async function count(output: NodeJS.ReadableStream): Promise<Counts> {
   const counts: Counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
   for await (const line of createInterface({ input: output })) {

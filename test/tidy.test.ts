@@ -13,7 +13,10 @@ import {
   type SourceFile,
 } from './support/source-text.ts';
 
-/** What a part may import, by the beginnings of paths. A part may always import itself. Types are erased, so some may cross where values may not. */
+/**
+ * What a part may import, by the beginnings of paths. A part may always import itself. Types are erased, so some may
+ * cross where values may not.
+ */
 interface Rule {
   readonly values: readonly string[];
   readonly types?: readonly string[];
@@ -29,7 +32,10 @@ const DERP = 'transport/derp/';
 const MESH = 'transport/mesh/';
 const EVERYTHING = [''];
 
-/** Who may import whom. The longest beginning that fits a file is its part. The siblings never import each other: main.ts joins them. */
+/**
+ * Who may import whom. The longest beginning that fits a file is its part. The siblings never import each other:
+ * main.ts joins them.
+ */
 const PARTS: Readonly<Record<string, Rule>> = {
   'settings/': { values: [], types: ['transport/brokers/settings.ts'] },
   [WIRE]: { values: [] },

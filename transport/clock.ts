@@ -9,7 +9,10 @@ export const systemClock: Clock = {
   after: (ms, run) => startTimer(ms, run),
 };
 
-/** A clock for rates and intervals: goes on while the process is paused, never jumps, and stands still while the machine is suspended. In ms. */
+/**
+ * A clock for rates and intervals: goes on while the process is paused, never jumps, and stands still while the machine
+ * is suspended. In ms.
+ */
 export function monotonicMs(): number {
   return performance.now();
 }
@@ -25,23 +28,30 @@ export interface LeaseWitnesses {
 }
 
 /**
- * A witness that runs ahead of the monotonic clock by more than this between two looks, in ms, tells of a time in which the machine stood still.
- * Well above the 10 ms in which the uptime is counted and what NTP slews between two rounds of ownership (0.5 ms a second); well below any lease.
+ * A witness that runs ahead of the monotonic clock by more than this between two looks, in ms, tells of a time in which
+ * the machine stood still.
+ * Well above the 10 ms in which the uptime is counted and what NTP slews between two rounds of ownership (0.5 ms a
+ * second); well below any lease.
  */
 export const STOOD_STILL_MS_MIN = 250;
 
 const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: () => uptime() * 1_000, wallMs: () => Date.now() };
 
 /**
- * A clock for leases, in ms: never goes back, and counts the time in which this machine was suspended or paused as passed (O2), so that whoever held a
- * lease before asks the database again. A wall clock that is set forward counts as passed time too: that costs one question. Set back it costs nothing.
- * A hypervisor's pause after which nobody sets the wall clock cannot be seen from inside; then the epoch that each write carries decides alone.
+ * A clock for leases, in ms: never goes back, and counts the time in which this machine was suspended or paused as
+ * passed (O2), so that whoever held a lease before asks the database again. A wall clock that is set forward counts as
+ * passed time too: that costs one question. Set back it costs nothing.
+ * A hypervisor's pause after which nobody sets the wall clock cannot be seen from inside; then the epoch that each
+ * write carries decides alone.
  */
 export function createLeaseClock(witnesses: LeaseWitnesses = SYSTEM_WITNESSES): () => number {
   let stoodStillMs = 0;
   let aheadMs = readAhead();
 
-  /** How far each witness is ahead of the monotonic clock, which is read last: a pause in between is counted, never hidden. */
+  /**
+   * How far each witness is ahead of the monotonic clock, which is read last: a pause in between is counted, never
+   * hidden.
+   */
   function readAhead(): { readonly boot: number; readonly wall: number; readonly nowMs: number } {
     const [boot, wall] = [witnesses.bootMs(), witnesses.wallMs()];
     const nowMs = witnesses.monotonicMs();

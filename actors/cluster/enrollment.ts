@@ -1,4 +1,7 @@
-/** Who may join a cluster with which key. The row decides again at the commit, so that k uses let exactly k nodes in (E1). */
+/**
+ * Who may join a cluster with which key. The row decides again at the commit, so that k uses let exactly k nodes in
+ * (E1).
+ */
 import { timingSafeEqual } from 'node:crypto';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
@@ -29,7 +32,10 @@ export const KEY_REFUSALS = {
   node_limit_reached: 'The cluster has reached its node limit.',
 } as const satisfies Partial<Record<RefusalCode, string>>;
 
-/** The event of an attempt. It tells of the key, so that those of one key stay in order; without one, of the node, and all key fields are null. */
+/**
+ * The event of an attempt. It tells of the key, so that those of one key stay in order; without one, of the node, and
+ * all key fields are null.
+ */
 export function verifiedEvent(
   key: EnrollmentKeyRecord | null,
   result: VerificationResult,
@@ -117,8 +123,9 @@ function answerOf(record: ClusterRecord, { request, credentials }: Enroll, setti
 }
 
 /**
- * How an id may enrol; a sentence when it may not. The machine that enrolled it, which the secret shows, may ask again whenever it wants, at no use:
- * its answer was lost, by an enrolment key or a recovery key, or the database was set back to before the token that it has.
+ * How an id may enrol; a sentence when it may not. The machine that enrolled it, which the secret shows, may ask again
+ * whenever it wants, at no use: its answer was lost, by an enrolment key or a recovery key, or the database was set
+ * back to before the token that it has.
  */
 function existingOf({ existing, recoveryKeyHash, machineSecretHash, key }: Enroll): NodeEnrolled['existing'] | string {
   if (existing === null) return recoveryKeyHash === null ? { type: 'none' } : 'The recovery key fits no node.';
@@ -135,8 +142,9 @@ function isSameMachine(stored: Uint8Array | null, said: Uint8Array | null): bool
 }
 
 /**
- * What is certain from here. The uses and the node limit are decided by the rows, where several agents meet, and so is all of a recovery:
- * an id that is enrolled is a conflict unless the recovery key is valid (contract.md, 5), whatever the enrolment key is.
+ * What is certain from here. The uses and the node limit are decided by the rows, where several agents meet, and so is
+ * all of a recovery: an id that is enrolled is a conflict unless the recovery key is valid (contract.md, 5), whatever
+ * the enrolment key is.
  */
 function problemOf(
   message: Enroll,

@@ -9,13 +9,19 @@ import type { ClusterRecord, MeshGatewayRecord, MeshMemberRecord } from '../reco
 import type { ClusterMessage } from './messages.ts';
 import type { ClusterState } from './state.ts';
 
-/** Changes that are remembered for members that were away for a moment; who was away for longer is told the whole network. */
+/**
+ * Changes that are remembered for members that were away for a moment; who was away for longer is told the whole
+ * network.
+ */
 export const MESH_CHANGES_MAX = 64;
 
 /** Both sides of a pair begin to try a direct path after this, in ms: their sessions deliver the word within it. */
 const TRY_IN_MS = 250;
 
-/** MTU of the networks: what fits through any path and a relay. Source: notes of measurements; 1,420 gains an eighth where nothing is in the way. */
+/**
+ * MTU of the networks: what fits through any path and a relay. Source: notes of measurements; 1,420 gains an eighth
+ * where nothing is in the way.
+ */
 export const MESH_MTU = 1_280;
 
 /** How often the log is told of members that ask for strangers, in ms. */
@@ -106,7 +112,8 @@ export function meshRead(
   if (mesh.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(mesh.leftOut))
     return refused.length === 0 ? unchanged(state) : step(state, [], refused);
 
-  // No other cluster of this admin has this number: a node that was just moved may ask with a state of the one that it left, and is told all.
+  // No other cluster of this admin has this number: a node that was just moved may ask with a state of the one that it
+  // left, and is told all.
   const revision = { epoch, number };
   const changes =
     mesh.revision?.epoch === epoch
@@ -192,7 +199,8 @@ export function directWanted(
 ): Step<ClusterState> {
   const [asking, asked] = [state.mesh.ofNode.get(node), state.mesh.peers.get(publicKey)];
   if (asking === undefined || asked === undefined) {
-    if (Math.abs(nowMs - state.mesh.warnedAtMs) < WARN_MS) return unchanged(state); // one that asks without end does not fill the log
+    // one that asks without end does not fill the log
+    if (Math.abs(nowMs - state.mesh.warnedAtMs) < WARN_MS) return unchanged(state);
     return step(
       { ...state, mesh: { ...state.mesh, warnedAtMs: nowMs } },
       [],
@@ -209,7 +217,10 @@ export function directWanted(
   );
 }
 
-/** The changes from this state to the present one; null when they are not all remembered. Nothing is missed by who has the present one. */
+/**
+ * The changes from this state to the present one; null when they are not all remembered. Nothing is missed by who has
+ * the present one.
+ */
 function missed(mesh: ClusterMesh, held: MeshRevision | null): readonly MeshChange[] | null {
   if (held === null) return null;
   if (isRevision(held, mesh.revision)) return [];
@@ -248,7 +259,10 @@ function tellNode(node: NodeId, body: MeshBody): Effect {
   return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'mesh-told', body } } };
 }
 
-/** The gateway first: of more members than a frame holds, it is never the one that is left out, nor is it a member that says it has the gateway's key. */
+/**
+ * The gateway first: of more members than a frame holds, it is never the one that is left out, nor is it a member that
+ * says it has the gateway's key.
+ */
 function peersOf(
   members: readonly MeshMemberRecord[],
   gateway: MeshGatewayRecord | null,

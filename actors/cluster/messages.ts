@@ -8,7 +8,9 @@ import type { EnrolledBefore, EnrollmentKeyRecord, MeshReading } from '../record
 import type { Refusal } from '../refusal.ts';
 import type { Write } from '../writes.ts';
 
-/** Secrets of a new node, made before the ask: the clear text is answered once, only hash and sealed form are stored. */
+/**
+ * Secrets of a new node, made before the ask: the clear text is answered once, only hash and sealed form are stored.
+ */
 export interface NodeCredentials {
   readonly apiToken: string;
   readonly tokenHash: Uint8Array;
@@ -53,7 +55,10 @@ export type ClusterMessage =
       readonly usesRemaining?: number | null | undefined;
     }
   | { readonly type: 'delete-key'; readonly asker: Asker; readonly id: string }
-  /** `key` is null when no key has this nonce; `existing` is the node that already has this id, and whether it ever connected. */
+  /**
+   * `key` is null when no key has this nonce; `existing` is the node that already has this id, and whether it ever
+   * connected.
+   */
   | {
       readonly type: 'enroll';
       readonly asker: Asker;
@@ -67,7 +72,10 @@ export type ClusterMessage =
     }
   /** A node left (deleted or moved): the count was lowered in that transaction. */
   | { readonly type: 'count-changed'; readonly by: number }
-  /** The rows of its network, read under this epoch of the ownership. Readings are numbered over all clusters of an admin, ever higher. */
+  /**
+   * The rows of its network, read under this epoch of the ownership. Readings are numbered over all clusters of an
+   * admin, ever higher.
+   */
   | { readonly type: 'mesh-read'; readonly epoch: number; readonly number: number; readonly reading: MeshReading }
   /** A member is connected and holds this state of the network; null: none. */
   | { readonly type: 'mesh-wanted'; readonly node: NodeId; readonly revision: MeshRevision | null }

@@ -100,7 +100,8 @@ function limit(
   settings: ClusterSettings,
   nowMs: number,
 ): Step<ClusterState> {
-  // Whether it has more nodes than that is for the rows to say: the count here is behind when another admin moves nodes in.
+  // Whether it has more nodes than that is for the rows to say: the count here is behind when another admin moves nodes
+  // in.
   const limited = { ...record, nodeLimit: message.nodeLimit, updatedAtMs: nowMs };
   return step(
     { ...state, record: limited },

@@ -9,7 +9,10 @@ export interface OpenAt {
   readonly status: 'pending' | 'sent';
 }
 
-/** The state of one command. `summary` counts every execution, `open` holds those that are not terminal: when it is empty, the actor ends. */
+/**
+ * The state of one command. `summary` counts every execution, `open` holds those that are not terminal: when it is
+ * empty, the actor ends.
+ */
 export interface CommandState {
   readonly id: CommandId;
   /** Null only before its creation is stored. */

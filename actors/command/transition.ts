@@ -1,4 +1,7 @@
-/** The behaviour of a command: it is stored with all of its executions, hands them to their nodes, and counts how they end. */
+/**
+ * The behaviour of a command: it is stored with all of its executions, hands them to their nodes, and counts how they
+ * end.
+ */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Behaviour } from '../kit/behaviour.ts';
@@ -41,7 +44,9 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
   refreshed: (_live, rows) => rows,
 };
 
-/** A command whose commit was in doubt may be stored without any node knowing: each looks for what it was not told of. */
+/**
+ * A command whose commit was in doubt may be stored without any node knowing: each looks for what it was not told of.
+ */
 function owed(state: CommandState): readonly Effect[] {
   const nodes = new Set([...state.open.values()].flatMap((at) => (at.status === 'pending' ? [at.node] : [])));
   return [...nodes].map((node) => ({

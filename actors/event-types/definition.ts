@@ -1,11 +1,16 @@
 /** How a type of event is written down once, and the fields that several types share. */
 import { z } from 'zod';
 
-/** All that there is to know about one type. Everything that describes it is made from this: answers, documents, pages. */
+/**
+ * All that there is to know about one type. Everything that describes it is made from this: answers, documents, pages.
+ */
 export interface EventDefinition<S extends z.ZodObject = z.ZodObject> {
   /** When it fires, in one or two sentences. */
   readonly description: string;
-  /** The exact fields of its `data`: none more, none missing, null where there is nothing. Never checked on the way out, only in tests. */
+  /**
+   * The exact fields of its `data`: none more, none missing, null where there is nothing. Never checked on the way out,
+   * only in tests.
+   */
   readonly data: S;
   /** `data` of one, and when it happened. */
   readonly example: { readonly time: string; readonly data: z.output<S> };

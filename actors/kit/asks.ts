@@ -19,7 +19,10 @@ export interface Asks {
   readonly waiting: () => number;
 }
 
-/** Asks over `tell`. One timer serves all of them: they have the same patience, so the oldest is always first in the map. */
+/**
+ * Asks over `tell`. One timer serves all of them: they have the same patience, so the oldest is always first in the
+ * map.
+ */
 export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): Asks {
   const waiting = new Map<number, Waiting>();
   let last = 0;

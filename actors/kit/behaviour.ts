@@ -1,7 +1,9 @@
 /** What makes an actor of a kind: pure, total functions of state. */
 import type { Effect, Step } from './step.ts';
 
-/** The right to write for a cluster, as the owner holds it. Every write carries it; a stale epoch changes no row (O1). */
+/**
+ * The right to write for a cluster, as the owner holds it. Every write carries it; a stale epoch changes no row (O1).
+ */
 export interface Lease {
   readonly cluster: string;
   readonly epoch: number;

@@ -1,4 +1,7 @@
-/** Committed notices to whoever listens, in commit order. Listeners must not block: a slow one keeps its own bounded queue. */
+/**
+ * Committed notices to whoever listens, in commit order. Listeners must not block: a slow one keeps its own bounded
+ * queue.
+ */
 import type { Notice } from './notice.ts';
 import type { Log } from './ports.ts';
 

@@ -1,4 +1,7 @@
-/** What was observed, sorted into fixed buckets: plain numbers, so that whoever observes on a hot path pays some nanoseconds and knows no metrics library. */
+/**
+ * What was observed, sorted into fixed buckets: plain numbers, so that whoever observes on a hot path pays some
+ * nanoseconds and knows no metrics library.
+ */
 
 /** A histogram as it is read. Values are in whatever unit its owner says. */
 export interface Histogram {

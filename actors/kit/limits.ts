@@ -1,6 +1,9 @@
 /** Bounds of the actor runtime, with their units. */
 
-/** Messages waiting at one actor. Above it the sender is refused: askers get `service_unavailable`, sessions are cut. Source: design.md 2, nact's own mailbox has no bound. */
+/**
+ * Messages waiting at one actor. Above it the sender is refused: askers get `service_unavailable`, sessions are cut.
+ * Source: design.md 2, nact's own mailbox has no bound.
+ */
 export const MAILBOX_MESSAGES_MAX = 1_024;
 
 /** Messages decided in one round, before one commit. Keeps a busy actor from starving the others. */
@@ -16,8 +19,8 @@ export const ASK_SWEEP_MS = 250;
 export const CHILDREN_PER_SHARD_MAX = 128;
 
 /**
- * An admin that has not checked in for so long is gone, in ms: others own its clusters since long, and whoever looks after the service has heard of it. It is
- * listed as such and removed after ADMIN_FORGET_AFTER_MS.
+ * An admin that has not checked in for so long is gone, in ms: others own its clusters since long, and whoever looks
+ * after the service has heard of it. It is listed as such and removed after ADMIN_FORGET_AFTER_MS.
  */
 export const ADMIN_GONE_MS = 300_000;
 

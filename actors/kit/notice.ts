@@ -17,7 +17,9 @@ export type Notice =
   /** Any field of the node that clients see, except `last_seen_at`. */
   | { readonly type: 'node-changed'; readonly node: NodeId }
   | { readonly type: 'node-removed'; readonly node: NodeId }
-  /** Its credential was replaced: whatever was opened with the one before must end, also where it has no session (E5). */
+  /**
+   * Its credential was replaced: whatever was opened with the one before must end, also where it has no session (E5).
+   */
   | { readonly type: 'node-revoked'; readonly node: NodeId }
   | { readonly type: 'command-created'; readonly command: CommandId }
   | { readonly type: 'command-removed'; readonly command: CommandId }

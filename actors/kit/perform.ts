@@ -32,7 +32,10 @@ export interface EffectPorts {
   readonly log: Log;
   /** False: its mailbox is full, or it takes nothing now. */
   tell(addressed: Addressed): boolean;
-  /** Runs while this admin holds the lease behind an actor, by its own lease clock: now, when the lease is renewed, or never. */
+  /**
+   * Runs while this admin holds the lease behind an actor, by its own lease clock: now, when the lease is renewed, or
+   * never.
+   */
   whenOwned(address: Address, run: () => void): void;
   /** Starts an actor from its rows if it is not there. */
   revive(address: Address): void;
@@ -112,7 +115,10 @@ export class Performer {
     }
   }
 
-  /** A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late decides again when it is renewed: what it would have sent may be cancelled or expired by then (C8). */
+  /**
+   * A paused owner that wakes after a takeover delivers nothing (O1): the new owner does. One whose lease is only late
+   * decides again when it is renewed: what it would have sent may be cancelled or expired by then (C8).
+   */
   #send({ session, frame }: Extract<Effect, { type: 'send' }>): void {
     if (frame.type !== 'deliver') return this.#ports.sessions.send(session, frame);
     let isLate = false;
@@ -179,7 +185,9 @@ export class Performer {
     if (gone !== null) this.#report({ type: 'ssh-grants-checked', session, ...gone });
   }
 
-  /** The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged. */
+  /**
+   * The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged.
+   */
   async #untilLoaded<T>(load: () => Promise<T>): Promise<T | null> {
     const { clock, committer, log } = this.#ports;
     for (;;) {

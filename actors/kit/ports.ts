@@ -49,7 +49,10 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
-/** Structured lines. `fields` come first and may hold anything but secrets' own names, which are blanked; the message is constant, so that lines can be counted by it. */
+/**
+ * Structured lines. `fields` come first and may hold anything but secrets' own names, which are blanked; the message is
+ * constant, so that lines can be counted by it.
+ */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -86,7 +89,10 @@ export interface Loader {
   clusters(ids: readonly ClusterId[]): Promise<readonly ClusterState[]>;
   command(id: CommandId): Promise<CommandState | null>;
   webhook(id: string): Promise<WebhookState | null>;
-  /** Unfinished deliveries of a webhook behind a cursor in the order of their events, at most `limit`; `more` when there are others. */
+  /**
+   * Unfinished deliveries of a webhook behind a cursor in the order of their events, at most `limit`; `more` when there
+   * are others.
+   */
   deliveries(
     webhook: string,
     after: string | null,
@@ -94,7 +100,9 @@ export interface Loader {
   ): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
   /** Commands that have open executions. */
   openCommands(): Promise<readonly CommandId[]>;
-  /** Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others. */
+  /**
+   * Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others.
+   */
   openExecutions(
     node: NodeId,
     limit: number,
@@ -106,10 +114,16 @@ export interface Loader {
 
 /** Live control sessions of agents. */
 export interface SessionLink {
-  /** Sends, or drops the frame when the session is gone: `agent-disconnected` follows. An agent that does not read is cut, so this never grows without bound. */
+  /**
+   * Sends, or drops the frame when the session is gone: `agent-disconnected` follows. An agent that does not read is
+   * cut, so this never grows without bound.
+   */
   send(session: SessionId, frame: AdminFrameBody): void;
   hangUp(session: SessionId, code: CloseCode, reason: string): void;
-  /** Ends a session whose node moved to this cluster. Its agent says hello again on the same connection; one that is too old for that has to connect anew. */
+  /**
+   * Ends a session whose node moved to this cluster. Its agent says hello again on the same connection; one that is too
+   * old for that has to connect anew.
+   */
   renew(session: SessionId, cluster: ClusterId): void;
   /** Whatever session the node has here. */
   hangUpNode(node: NodeId, code: CloseCode, reason: string): void;
@@ -135,7 +149,10 @@ export interface GatewayLink {
 
 /** Requests to webhooks. */
 export interface WebhookPosts {
-  /** One try. Resolves with what it came to, within the time limit; null when this admin may not deliver any more, or the request was cut: then nobody should count it. Never rejects. */
+  /**
+   * One try. Resolves with what it came to, within the time limit; null when this admin may not deliver any more, or
+   * the request was cut: then nobody should count it. Never rejects.
+   */
   post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null>;
   /** Cuts all requests of a webhook that are under way. */
   cut(webhook: string): void;
@@ -143,7 +160,10 @@ export interface WebhookPosts {
 
 /** Checks SSH logins against the rows. */
 export interface SshVerifier {
-  /** What a login comes to. Takes as long for a username that does not exist as for a wrong password. Null: the database does not answer. Never rejects. */
+  /**
+   * What a login comes to. Takes as long for a username that does not exist as for a wrong password. Null: the database
+   * does not answer. Never rejects.
+   */
   verify(node: NodeId, username: string, credential: SshCredential): Promise<SshOutcome | null>;
   /** Those of the named usernames and keys that do not open this node any more. Rejects with DatabaseUnavailable. */
   gone(
@@ -158,13 +178,19 @@ export interface SshVerifier {
 export interface Passwords {
   /** An Argon2id hash that holds its salt and parameters (E3). */
   hash(password: string): Promise<string | null>;
-  /** Whether this is the password. A null hash is never matched, and takes as long. Those of other lanes do not wait for all of one. */
+  /**
+   * Whether this is the password. A null hash is never matched, and takes as long. Those of other lanes do not wait for
+   * all of one.
+   */
   verify(password: string, hash: string | null, lane: string): Promise<boolean | null>;
 }
 
 /** Whether a URL given by a client may be called from here (R2). */
 export interface UrlGuard {
-  /** Null: it may. Else why not, in one sentence for the person who gave it. The address is checked again, and pinned, whenever it is dialled. */
+  /**
+   * Null: it may. Else why not, in one sentence for the person who gave it. The address is checked again, and pinned,
+   * whenever it is dialled.
+   */
   problem(url: string): Promise<string | null>;
 }
 
@@ -195,9 +221,15 @@ export interface Reads {
   /** By id; clusters by name. Null when there is none. Single reads carry what lists leave out. */
   get<N extends ListName>(name: N, key: string): Promise<ListRows[N] | null>;
   clusterId(name: string): Promise<ClusterId | null>;
-  /** A free pair of ranges for a new cluster; null when the configured ranges are full. Another create may take it first: then the create is refused with `conflict` and the caller asks again, a few times. */
+  /**
+   * A free pair of ranges for a new cluster; null when the configured ranges are full. Another create may take it
+   * first: then the create is refused with `conflict` and the caller asks again, a few times.
+   */
   freeRanges(): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null>;
-  /** Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not exist with no error: it simply matches nothing. */
+  /**
+   * Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not
+   * exist with no error: it simply matches nothing.
+   */
   targets(targeting: Targeting): Promise<readonly Target[]>;
   executionNode(
     id: ExecutionId,
@@ -213,9 +245,14 @@ export interface Reads {
   nodeForEnrollment(id: NodeId): Promise<EnrolledBefore | null>;
   /** Which node a session token belongs to, by SHA-256; null when none. Look-ups that wait together are one query. */
   nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
-  /** Whether a token, by SHA-256, was that of a node which somebody deleted. Look-ups that wait together are one query. */
+  /**
+   * Whether a token, by SHA-256, was that of a node which somebody deleted. Look-ups that wait together are one query.
+   */
   deletedByToken(tokenHash: Uint8Array): Promise<boolean>;
-  /** A delivery with the webhook that it goes to, as its actor would hold it; null when there is none, or its event is gone. */
+  /**
+   * A delivery with the webhook that it goes to, as its actor would hold it; null when there is none, or its event is
+   * gone.
+   */
   delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
   remembered(scope: string, key: string): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
   /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
@@ -227,13 +264,17 @@ export interface Reads {
   ping(): Promise<void>;
 }
 
-/** Asks an actor and waits for its answer, at most ASK_MS_MAX. An actor that does not live here, or is too busy, refuses with `service_unavailable`; one that does not exist with `not_found`. */
+/**
+ * Asks an actor and waits for its answer, at most ASK_MS_MAX. An actor that does not live here, or is too busy, refuses
+ * with `service_unavailable`; one that does not exist with `not_found`.
+ */
 export type Ask = <T>(build: (asker: Asker) => Addressed) => Promise<Result<T>>;
 
 /** Live output of running executions, asked of the agent itself. */
 export interface Tails {
   /**
-   * Streams output of an execution that runs on a node from byte `offset`. Calls `onOutput` in order; `end` is the last call.
+   * Streams output of an execution that runs on a node from byte `offset`. Calls `onOutput` in order; `end` is the last
+   * call.
    * `onRenewed`: the node's session is another one, on which nothing comes of this stream: it has to be opened anew.
    * The returned function stops the stream. Null when the node has no live session here.
    */
@@ -261,9 +302,14 @@ export const METRICS_SOURCES = ['host', 'agent', 'wireguard'] as const;
 /** One of them. */
 export type MetricsSource = (typeof METRICS_SOURCES)[number];
 
-/** Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable. */
+/**
+ * Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable.
+ */
 export interface NodeMetrics {
-  /** The exposition of one source as its node gave it, in pieces, whole and well-formed. `service_unavailable` when it cannot be had, within METRICS_SCRAPE_TIMEOUT_MS, with a sentence that says why. */
+  /**
+   * The exposition of one source as its node gave it, in pieces, whole and well-formed. `service_unavailable` when it
+   * cannot be had, within METRICS_SCRAPE_TIMEOUT_MS, with a sentence that says why.
+   */
   raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Uint8Array[]>>;
   /** The same of its host and of its agent, as records. */
   host(node: NodeId): Promise<Result<HostMetrics>>;
@@ -273,9 +319,11 @@ export interface NodeMetrics {
 /** Complete lists of nodes, for service discovery. */
 export interface Discovery {
   /**
-   * All nodes that match, of one snapshot, in pieces that are not empty. A piece has a line a node, each with its end: id, cluster name as JSON, status,
-   * and version as JSON, with tabs between. A hundred thousand rows as objects would be 300 MB of garbage. What comes next is read while a piece is used.
-   * Throws DatabaseUnavailable, also in the middle, and when nobody asks for the next piece for too long; whoever stops early must `return` it.
+   * All nodes that match, of one snapshot, in pieces that are not empty. A piece has a line a node, each with its end:
+   * id, cluster name as JSON, status, and version as JSON, with tabs between. A hundred thousand rows as objects would
+   * be 300 MB of garbage. What comes next is read while a piece is used.
+   * Throws DatabaseUnavailable, also in the middle, and when nobody asks for the next piece for too long; whoever stops
+   * early must `return` it.
    */
   pieces(filters: readonly Filter[]): AsyncGenerator<string, void, void>;
 }
@@ -296,14 +344,19 @@ export interface NodeStanding {
   readonly report: { readonly collectedAtMs: number; readonly checks: readonly DiagnosisCheck[] } | null;
 }
 
-/** A diagnosis as clients get it. `is_live`: the agent's own checks were made just now; else `collected_at` says when. */
+/**
+ * A diagnosis as clients get it. `is_live`: the agent's own checks were made just now; else `collected_at` says when.
+ */
 export interface NodeReport extends Diagnosis {
   readonly is_live: boolean;
 }
 
 /** Reports on machines. Diagnoses change nothing but the report that is kept. Both reject with DatabaseUnavailable. */
 export interface NodeDiagnoses {
-  /** What is wrong with a node, the network first; within 15 s. Those who ask meanwhile share the answer. A node that is away gets its last report, behind what is seen from here. */
+  /**
+   * What is wrong with a node, the network first; within 15 s. Those who ask meanwhile share the answer. A node that is
+   * away gets its last report, behind what is seen from here.
+   */
   get(node: NodeId): Promise<Result<NodeReport>>;
   /** Keeps a report that an agent brought. `validation_failed` when it is none. */
   take(node: NodeId, body: unknown): Promise<Result<null>>;
@@ -336,7 +389,10 @@ export interface NewRecording {
   readonly atMs: number;
 }
 
-/** `known`: this node sent it before. `taken`: its id is that of another node's. `no_node`: the node was deleted meanwhile. `foreign_user`: its user is another node's. */
+/**
+ * `known`: this node sent it before. `taken`: its id is that of another node's. `no_node`: the node was deleted
+ * meanwhile. `foreign_user`: its user is another node's.
+ */
 export type StoredRecording = 'stored' | 'known' | 'taken' | 'no_node' | 'foreign_user';
 
 /** Clears live state no actor holds. */

@@ -34,7 +34,8 @@ export class TransitionFailed<M> extends Error {
 }
 
 /**
- * Decides waiting messages one after another, each on the state that the one before left, and gathers their changes for one commit.
+ * Decides waiting messages one after another, each on the state that the one before left, and gathers their changes for
+ * one commit.
  * A message with an asker and a cold write stand alone, so that their refusal has one owner.
  */
 export function decideRound<S, M extends KitMessage>(

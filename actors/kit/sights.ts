@@ -1,4 +1,7 @@
-/** A running admin as it is seen from outside, for the debug dashboard. Nothing here holds a message's content or a secret. */
+/**
+ * A running admin as it is seen from outside, for the debug dashboard. Nothing here holds a message's content or a
+ * secret.
+ */
 import type { ActorKind } from '../messages.ts';
 
 /** One kind of actors. `shards`: the silent parents over them. */

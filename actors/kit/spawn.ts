@@ -1,4 +1,7 @@
-/** One running actor: nact schedules and supervises it, a bounded mailbox feeds it, and each round is decided, committed, then performed. */
+/**
+ * One running actor: nact schedules and supervises it, a bounded mailbox feeds it, and each round is decided,
+ * committed, then performed.
+ */
 /* eslint-disable typescript/no-generated-empty-object-type -- nact types its Ref as an empty class */
 import { dispatch, spawn as nactSpawn, stop as nactStop } from 'nact';
 import type { ActorSystemRef, Ref } from 'nact';
@@ -24,7 +27,10 @@ export interface Crash {
 /** Wait between two tries to read rows while the database is away, in ms. */
 const RECOVER_MS = 100;
 
-/** Wait before a write that was refused for a stale lease is tried again, in ms. A quarter of the ownership loop's round. */
+/**
+ * Wait before a write that was refused for a stale lease is tried again, in ms. A quarter of the ownership loop's
+ * round.
+ */
 const STALE_MS = 250;
 
 const INTERNAL_ERROR: Refusal = {
@@ -76,7 +82,10 @@ export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>, place
   return new Actor(plan, place, state);
 }
 
-/** Never nact's own policy: it prints the message, which may hold secrets. The supervisor starts another actor on the same mailbox. */
+/**
+ * Never nact's own policy: it prints the message, which may hold secrets. The supervisor starts another actor on the
+ * same mailbox.
+ */
 const STOP_ON_CRASH = (_message: unknown, _error: unknown, context: { readonly stop: symbol }): symbol => context.stop;
 
 /** A class, because there is one for each of 10,000 nodes: methods are shared. */
@@ -114,7 +123,10 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     nactStop(this.#ref);
   }
 
-  /** One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs. Makes no promise unless something is stored. */
+  /**
+   * One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs. Makes no
+   * promise unless something is stored.
+   */
   #handle(state: S): S | Promise<S> {
     this.#scheduled = false;
     if (this.#stopped) return state;
@@ -165,14 +177,20 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     }
   }
 
-  /** Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows have. */
+  /**
+   * Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows
+   * have.
+   */
   #inDoubt(state: S, round: Round<S, M>): Promise<S> {
     for (const message of round.messages) this.#answerAsker(message, UNAVAILABLE);
     this.#plan.mailbox.putBack(round.messages.filter((message) => !isAsked(message)));
     return this.#recovered(state);
   }
 
-  /** One of these messages asks for what the database will never take. Nothing of the round is stored: each is decided again alone, and the one that fails alone crashes its actor once. */
+  /**
+   * One of these messages asks for what the database will never take. Nothing of the round is stored: each is decided
+   * again alone, and the one that fails alone crashes its actor once.
+   */
   #unstorable(state: S, round: Round<S, M>, error: unknown): S {
     const [first] = round.messages;
     if (first === undefined || round.messages.length === 1) {
@@ -232,7 +250,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
       return isStale ? before : this.#recovered(before);
     }
     if (isStale) {
-      // Either the lease ran out while the database was away, and is renewed in a moment; or another admin took over, and the ownership loop ends this actor.
+      // Either the lease ran out while the database was away, and is renewed in a moment; or another admin took over,
+      // and the ownership loop ends this actor.
       plan.mailbox.putBack(round.messages);
       await this.#pause(STALE_MS);
       return before;
@@ -256,7 +275,9 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   }
 }
 
-/** The database took a change for wrong: a bug. The message is out of the mailbox, so that it crashes its actor once. */
+/**
+ * The database took a change for wrong: a bug. The message is out of the mailbox, so that it crashes its actor once.
+ */
 class NotStorable extends Error {
   override readonly name = 'NotStorable';
   readonly messageType: string | null;

@@ -1,4 +1,6 @@
-/** What one message makes of an actor: the next state, changes to store, and effects to perform once they are stored. */
+/**
+ * What one message makes of an actor: the next state, changes to store, and effects to perform once they are stored.
+ */
 import type { CloseCode } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
@@ -22,7 +24,9 @@ export interface Change {
   /** Told inside this admin once it is stored. */
   readonly notices: readonly Notice[];
   readonly remember?: Remembered | undefined;
-  /** Performed once this change is stored, and never when it is refused: the effects of a step come to pass either way. */
+  /**
+   * Performed once this change is stored, and never when it is refused: the effects of a step come to pass either way.
+   */
   readonly onceStored?: readonly Effect[];
 }
 
@@ -32,7 +36,10 @@ export type Effect =
   | { readonly type: 'answer'; readonly to: Asker; readonly result: Result<unknown> }
   | { readonly type: 'send'; readonly session: SessionId; readonly frame: AdminFrameBody }
   | { readonly type: 'hang-up'; readonly session: SessionId; readonly code: CloseCode; readonly reason: string }
-  /** The session ends, and its agent says hello again on the same connection where it can: its node moved to this cluster. */
+  /**
+   * The session ends, and its agent says hello again on the same connection where it can: its node moved to this
+   * cluster.
+   */
   | { readonly type: 'renew-session'; readonly session: SessionId; readonly cluster: ClusterId }
   /** Comes back to this actor after the delay. The same key replaces an earlier reminder. */
   | { readonly type: 'remind'; readonly key: string; readonly afterMs: number; readonly message: Message }

@@ -15,7 +15,10 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 /** A span that is over. Times are Unix ms and may have fractions. */
 export interface EndedSpan extends Span {
   readonly name: string;
-  /** A request that came in; one that went out; work that was handed on; work that was taken over from elsewhere; anything else. */
+  /**
+   * A request that came in; one that went out; work that was handed on; work that was taken over from elsewhere;
+   * anything else.
+   */
   readonly kind: 'server' | 'client' | 'producer' | 'consumer' | 'internal';
   readonly startMs: number;
   readonly endMs: number;
@@ -29,7 +32,10 @@ export interface EndedSpan extends Span {
 
 /** Where recorded spans go. */
 export interface SpanSink {
-  /** Whether spans of this trace are recorded here. `parentSampled`: whether who passed it on records it; null when it begins here. */
+  /**
+   * Whether spans of this trace are recorded here. `parentSampled`: whether who passed it on records it; null when it
+   * begins here.
+   */
   samples(traceId: string, parentSampled: boolean | null): boolean;
   /** Takes a span, or drops it: returns at once, never throws. */
   take(span: EndedSpan): void;
@@ -39,7 +45,10 @@ export interface SpanSink {
 export interface Tracer {
   /** Whether spans go anywhere. */
   readonly isOn: boolean;
-  /** A span under this parent, or one that begins a trace; recorded as the sampler says, and without one as its parent is. */
+  /**
+   * A span under this parent, or one that begins a trace; recorded as the sampler says, and without one as its parent
+   * is.
+   */
   begin(parent: TraceContext | null): Span;
   /** Records a span that is over, if its trace is recorded. */
   ended(span: EndedSpan): void;

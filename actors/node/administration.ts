@@ -79,7 +79,10 @@ export function clearRecoveryKey(state: NodeState, message: Said<'clear-recovery
   );
 }
 
-/** Moves the node. Its recovery key goes in the same transaction (E2); its agent says hello again and learns the new cluster. */
+/**
+ * Moves the node. Its recovery key goes in the same transaction (E2); its agent says hello again and learns the new
+ * cluster.
+ */
 export function changeCluster(
   state: NodeState,
   message: Said<'change-cluster'>,
@@ -132,8 +135,8 @@ export function remove(state: NodeState, message: Said<'delete'>, nowMs: number)
 }
 
 /**
- * Deletes a node with a random id that nobody hears any more, as `remove` does, but for its id: an agent that comes back with it after all
- * is let in again by its enrolment key. Unchanged for one that is there.
+ * Deletes a node with a random id that nobody hears any more, as `remove` does, but for its id: an agent that comes
+ * back with it after all is let in again by its enrolment key. Unchanged for one that is there.
  */
 export function forget(state: NodeState, nowMs: number): Step<NodeState> {
   const { record, session } = state;

@@ -1,4 +1,7 @@
-/** An agent that stood still or started anew asks what of its queue may still start: the rows say, whatever this actor holds (C8). */
+/**
+ * An agent that stood still or started anew asks what of its queue may still start: the rows say, whatever this actor
+ * holds (C8).
+ */
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step } from '../kit/step.ts';
@@ -15,7 +18,10 @@ export function asked(state: NodeState, message: Said<'executions-asked'>): Step
   return step(state, [], [{ type: 'look-up', executions: [...new Set(message.executions)], retry: message }]);
 }
 
-/** What the rows say: over is settled, asked to cancel is cancelled, and of the rest each is told for how long it may still start. */
+/**
+ * What the rows say: over is settled, asked to cancel is cancelled, and of the rest each is told for how long it may
+ * still start.
+ */
 export function answered(
   state: NodeState,
   message: Said<'executions-looked-up'>,

@@ -1,8 +1,9 @@
 /**
- * What keeps a node that goes up and down from flooding everyone with news. Worse is told at once. Better is told at once too, until the status
- * has changed CALM_CHANGES_MAX times within the window: then once it has lasted, and not while there were CHANGES_MAX changes.
- * Between two changes for the better there are at most two for the worse, so that a window sees no more than CHANGES_TOLD_MAX,
- * and once a node rests its status is told within a window. Pure.
+ * What keeps a node that goes up and down from flooding everyone with news. Worse is told at once. Better is told at
+ * once too, until the status has changed CALM_CHANGES_MAX times within the window: then once it has lasted, and not
+ * while there were CHANGES_MAX changes.
+ * Between two changes for the better there are at most two for the worse, so that a window sees no more than
+ * CHANGES_TOLD_MAX, and once a node rests its status is told within a window. Pure.
  */
 
 /** The window in which changes are counted, in ms. */
@@ -17,7 +18,10 @@ export const CHANGES_MAX = 12;
 /** Most changes that a window sees. */
 export const CHANGES_TOLD_MAX = CHANGES_MAX + 2;
 
-/** When a better status that began at `sinceMs` may be told, in Unix ms. `lastingMs` is how long it must have lasted after many changes; 0: at once, always. */
+/**
+ * When a better status that began at `sinceMs` may be told, in Unix ms. `lastingMs` is how long it must have lasted
+ * after many changes; 0: at once, always.
+ */
 export function betterDueMs(changesMs: readonly number[], sinceMs: number, lastingMs: number, nowMs: number): number {
   const recent = recentOf(changesMs, nowMs);
   if (lastingMs === 0 || recent.length < CALM_CHANGES_MAX) return nowMs;

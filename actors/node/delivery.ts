@@ -12,7 +12,10 @@ import type { LiveSession, NodeState } from './state.ts';
 /** Executions sent and not acknowledged yet, at most. Bounds what one socket buffers: 32 scripts of 128 KiB. */
 export const UNACKNOWLEDGED_MAX = 32;
 
-/** Script bytes in one deliver frame, at most: escaped it stays below FRAME_BYTES_MAX. A single larger script goes alone. */
+/**
+ * Script bytes in one deliver frame, at most: escaped it stays below FRAME_BYTES_MAX. A single larger script goes
+ * alone.
+ */
 const DELIVER_TEXT_CHARS_MAX = 131_072;
 
 /** Adds open executions up to the bound; what does not fit stays in the database as backlog. */

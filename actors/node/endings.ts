@@ -9,7 +9,10 @@ import { traced } from './spans.ts';
 
 const EVENTS_STORED: Notice = { type: 'events-stored' };
 
-/** The change that ends an execution as the agent reported it. One that was pending becomes sent and finished at once, and both events tell of it (C6). */
+/**
+ * The change that ends an execution as the agent reported it. One that was pending becomes sent and finished at once,
+ * and both events tell of it (C6).
+ */
 export function ending(execution: OpenExecution, result: ExecutionResult, nowMs: number): Change {
   const status = result.outcome;
   const sentAtMs = execution.sentAtMs ?? nowMs;

@@ -14,13 +14,17 @@ type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
 /** New executions for this node. They are stored already. */
 export function run(state: NodeState, message: Said<'run'>, nowMs: number): Step<NodeState> {
-  // Behind a backlog the order of creation is kept by loading, not by adding here. Beside a load, only its answer may add:
+  // Behind a backlog the order of creation is kept by loading, not by adding here. Beside a load, only its answer may
+  // add:
   // it could show as open what was told here and has finished since, and that would run twice.
   if (state.backlog || state.loading !== false) return missed(state);
   return deliver(withOpen(state, message.executions, state.backlog), nowMs);
 }
 
-/** The next open executions, as asked for. Each is taken up as its row has it: one that was cancelled meanwhile, or that the agent lost, is over. */
+/**
+ * The next open executions, as asked for. Each is taken up as its row has it: one that was cancelled meanwhile, or that
+ * the agent lost, is over.
+ */
 export function loaded(state: NodeState, message: Said<'executions-loaded'>, nowMs: number): Step<NodeState> {
   if (state.loading === false) return deliver(state, nowMs); // nobody here asked for it: an actor that crashed did
   const more = message.more || state.loading === 'more';
@@ -73,7 +77,10 @@ export function acknowledged(
   return step(next.state, marked.changes, [...lookUp, ...cancelsOwed(next.state, known), ...next.effects]);
 }
 
-/** Results: stored with the state they found, then confirmed (C5). A pending row becomes sent and completed at once (C6). */
+/**
+ * Results: stored with the state they found, then confirmed (C5). A pending row becomes sent and completed at once
+ * (C6).
+ */
 export function finished(state: NodeState, message: Said<'results-arrived'>, nowMs: number): Step<NodeState> {
   const changes: Change[] = [];
   const confirmed = new Set<ExecutionId>();
@@ -104,7 +111,10 @@ export function outputPart(state: NodeState, message: Said<'output-part-arrived'
   return step(state, [change], [{ type: 'send', session, frame: { type: 'part-stored', execution, part } }]);
 }
 
-/** What the rows say of executions that this actor did not hold. The rest is terminal: the agent stops and forgets it (C8). */
+/**
+ * What the rows say of executions that this actor did not hold. The rest is terminal: the agent stops and forgets it
+ * (C8).
+ */
 export function lookedUp(
   state: NodeState,
   message: Said<'executions-looked-up'>,
@@ -127,7 +137,10 @@ export function lookedUp(
   );
 }
 
-/** Takes up executions that were looked up. `isHeld`: the agent of this session named them, so it has them. Else those that it should have and has not are `missing`. */
+/**
+ * Takes up executions that were looked up. `isHeld`: the agent of this session named them, so it has them. Else those
+ * that it should have and has not are `missing`.
+ */
 function adopt(
   state: NodeState,
   executions: readonly OpenExecution[],
@@ -136,7 +149,8 @@ function adopt(
 ): Step<NodeState> {
   const open = new Map(state.open);
   const delivered = new Set(state.session?.delivered);
-  const found = executions.filter(({ id }) => !open.has(id) && !state.over.has(id)); // what is known here is newer than what was read
+  // what is known here is newer than what was read
+  const found = executions.filter(({ id }) => !open.has(id) && !state.over.has(id));
   for (const execution of found) {
     // Beyond the bound on purpose: the agent holds these, and it holds no more than was delivered to it.
     open.set(execution.id, execution);
@@ -150,8 +164,8 @@ function adopt(
 }
 
 /**
- * Those of these that the agent should have and did not name. One that remembers what it ran is asked: they ended there, and the database is one
- * of before. Else its machine lost them, and they are over.
+ * Those of these that the agent should have and did not name. One that remembers what it ran is asked: they ended
+ * there, and the database is one of before. Else its machine lost them, and they are over.
  */
 export function missing(state: NodeState, executions: readonly OpenExecution[], nowMs: number): Step<NodeState> {
   const { session } = state;

@@ -1,12 +1,16 @@
-/** What an agent may name that is not here: each such execution is looked up in the rows. Counted by node, over all of its sessions (L1). */
+/**
+ * What an agent may name that is not here: each such execution is looked up in the rows. Counted by node, over all of
+ * its sessions (L1).
+ */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { Effect, Step } from '../kit/step.ts';
 import { step } from '../kit/step.ts';
 import type { NodeState } from './state.ts';
 
 /**
- * Executions that an agent may name at once without this actor holding them, and how many more each second. An honest one names at most
- * the 1,024 that it holds (EXECUTIONS_PER_FRAME_MAX) with its hello, and again with their results: twice that fits two connections in a row.
+ * Executions that an agent may name at once without this actor holding them, and how many more each second. An honest
+ * one names at most the 1,024 that it holds (EXECUTIONS_PER_FRAME_MAX) with its hello, and again with their results:
+ * twice that fits two connections in a row.
  */
 export const LOOKED_UP_BURST_MAX = 4_096;
 export const LOOKED_UP_PER_SECOND_MAX = 64;
@@ -23,7 +27,10 @@ export interface LookUpAllowance {
 /** One object for all nodes. */
 export const FULL_LOOK_UPS: LookUpAllowance = { left: LOOKED_UP_BURST_MAX, atMs: 0 };
 
-/** The step, if what it wants to look up for the agent is within the allowance of its node. Else the session is hung up in place of that. */
+/**
+ * The step, if what it wants to look up for the agent is within the allowance of its node. Else the session is hung up
+ * in place of that.
+ */
 export function withinLookUps(decided: Step<NodeState>, nowMs: number): Step<NodeState> {
   const cost = decided.effects.reduce((sum, effect) => sum + costOf(effect), 0);
   if (cost === 0) return decided;

@@ -1,4 +1,6 @@
-/** What a node has to do with the mesh of its cluster: it says where its agent is, and passes on what the cluster tells. */
+/**
+ * What a node has to do with the mesh of its cluster: it says where its agent is, and passes on what the cluster tells.
+ */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
 import type { MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
@@ -10,15 +12,23 @@ import type { Refusal } from '../refusal.ts';
 import type { NodeMessage } from './messages.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
-/** Tries of direct paths that an agent may ask for at once, and how many more each second: one a peer of a large network when it starts. */
+/**
+ * Tries of direct paths that an agent may ask for at once, and how many more each second: one a peer of a large network
+ * when it starts.
+ */
 export const TRIES_BURST_MAX = 512;
 export const TRIES_PER_SECOND_MAX = 8;
 
-/** What an agent may say of itself at once, and how much more each second: each may be the whole network as the answer. */
+/**
+ * What an agent may say of itself at once, and how much more each second: each may be the whole network as the answer.
+ */
 export const ADVERTISEMENTS_BURST_MAX = 128;
 export const ADVERTISEMENTS_PER_SECOND_MAX = 4;
 
-/** News of itself that is stored at once, and how much more each second: each is a row, and a frame to every other member. What comes faster is taken together, the newest last (L1). */
+/**
+ * News of itself that is stored at once, and how much more each second: each is a row, and a frame to every other
+ * member. What comes faster is taken together, the newest last (L1).
+ */
 export const NEWS_BURST_MAX = 32;
 export const NEWS_PER_SECOND_MAX = 0.5;
 
@@ -37,7 +47,10 @@ export interface MeshSession {
 /** Of a session that has just begun. One object for all. */
 export const NEW_MESH_SESSION: MeshSession = { report: null };
 
-/** What a node may still cost the others. It is the node's and not the session's: an agent that connects again has no more than before. */
+/**
+ * What a node may still cost the others. It is the node's and not the session's: an agent that connects again has no
+ * more than before.
+ */
 export interface MeshAllowances {
   readonly tries: Allowance;
   readonly advertisements: Allowance;
@@ -56,7 +69,10 @@ export const FULL_MESH_ALLOWANCES: MeshAllowances = {
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
-/** The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is hung up; news beyond its allowance waits, and only the last of it is stored. */
+/**
+ * The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is
+ * hung up; news beyond its allowance waits, and only the last of it is stored.
+ */
 export function advertised(
   before: NodeState,
   session: LiveSession,
@@ -129,7 +145,8 @@ export function advertised(
       message: { type: 'mesh-wanted', node: record.id, revision: advertisement.revision },
     },
   };
-  if (isSamePlace(state.mesh, place)) return step(state, [], [wanted, ...instead]); // what was left out was told when it was new
+  // what was left out was told when it was new
+  if (isSamePlace(state.mesh, place)) return step(state, [], [wanted, ...instead]);
   const news = spent(state.meshAllowances.news, NEWS_BURST_MAX, NEWS_PER_SECOND_MAX, nowMs);
   if (news.left < 0)
     return step({ ...state, meshAllowances: { ...state.meshAllowances, isNewsWaiting: true } }, [], [later]);
@@ -247,7 +264,10 @@ export function meshRefused(state: NodeState, refusal: Refusal): Step<NodeState>
   );
 }
 
-/** Private addresses are anybody's; a public one must be one from which the node was seen to come, or it could point others at a stranger. */
+/**
+ * Private addresses are anybody's; a public one must be one from which the node was seen to come, or it could point
+ * others at a stranger.
+ */
 function isOwnEndpoint(endpoint: string, seen: readonly (string | null)[]): boolean {
   const address = addressOf(endpoint);
   return address !== null && (isPrivateAddress(address) || seen.some((one) => one !== null && plain(one) === address));

@@ -12,7 +12,9 @@ import type { Write } from '../writes.ts';
 /** An idempotent create: the answer is stored under the client's key with it. */
 export type Idempotency = Omit<Remembered, 'answer'>;
 
-/** What the agent said first on a connection. `holding` is complete: whatever it does not name, the agent does not have. */
+/**
+ * What the agent said first on a connection. `holding` is complete: whatever it does not name, the agent does not have.
+ */
 export interface Hello {
   readonly registration: Registration;
   readonly report: HealthReport;
@@ -24,7 +26,10 @@ export interface Hello {
 /** What a cluster tells its members of their network. */
 export type MeshBody = Extract<AdminFrameBody, { type: 'mesh-network' | 'mesh-changed' | 'mesh-try' | 'mesh-refused' }>;
 
-/** What a session names is believed only while that session is the live one: agents reconnect mid-flight, and news of an older one is ignored. */
+/**
+ * What a session names is believed only while that session is the live one: agents reconnect mid-flight, and news of an
+ * older one is ignored.
+ */
 export type NodeMessage =
   | { readonly type: 'agent-connected'; readonly session: SessionId; readonly hello: Hello }
   /** `isOurs`: it was this admin that stood still and heard nobody, so that the silence says nothing of the agent. */
@@ -39,7 +44,10 @@ export type NodeMessage =
       readonly session: SessionId;
       readonly executions: readonly ExecutionId[];
     }
-  /** The agent has these, has not started them, and does not know whether it still may. `ask` is its number, for the answer. */
+  /**
+   * The agent has these, has not started them, and does not know whether it still may. `ask` is its number, for the
+   * answer.
+   */
   | {
       readonly type: 'executions-asked';
       readonly session: SessionId;
@@ -99,7 +107,10 @@ export type NodeMessage =
       readonly from: string | null;
       /** News that had to wait: it is said by a reminder. */ readonly isLate?: boolean;
     }
-  /** Where the WireGuard socket with this key is seen from outside; whether it is the same from everywhere, null while that is not known. */
+  /**
+   * Where the WireGuard socket with this key is seen from outside; whether it is the same from everywhere, null while
+   * that is not known.
+   */
   | {
       readonly type: 'mesh-observed';
       readonly publicKey: string;
@@ -115,7 +126,10 @@ export type NodeMessage =
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }
   | { readonly type: 'executions-loaded'; readonly executions: readonly OpenExecution[]; readonly more: boolean }
-  /** Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is the part of the message that asked, decided again with that knowledge. */
+  /**
+   * Of those asked for, `executions` are open; the others are terminal or unknown. `retry` is the part of the message
+   * that asked, decided again with that knowledge.
+   */
   | {
       readonly type: 'executions-looked-up';
       readonly asked: readonly ExecutionId[];

@@ -1,4 +1,7 @@
-/** What connecting, reporting and going away do to a node. The newest session wins; news of an older one is ignored, because agents reconnect mid-flight. */
+/**
+ * What connecting, reporting and going away do to a node. The newest session wins; news of an older one is ignored,
+ * because agents reconnect mid-flight.
+ */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentSettings, Registration } from '../../transport/protocol/frames.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
@@ -17,15 +20,24 @@ import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
 import { judged, seen, shown, unreachable } from './status.ts';
 
-/** An agent may take this long to be back after its admin was away, in ms: its longest wait between two tries, and a try that an admin which stands still holds up for 10 s. */
+/**
+ * An agent may take this long to be back after its admin was away, in ms: its longest wait between two tries, and a try
+ * that an admin which stands still holds up for 10 s.
+ */
 export const AGENT_RETURN_MS_MAX = RECONNECT_MS_MAX + 10_000;
 
-/** A reminder that comes later than this was held up by an absence of the admin, in ms: an event loop that is only busy is sooner. */
+/**
+ * A reminder that comes later than this was held up by an absence of the admin, in ms: an event loop that is only busy
+ * is sooner.
+ */
 export const REMINDER_LATE_MS_MAX = 3_000;
 
 type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 
-/** A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is delivered. */
+/**
+ * A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is
+ * delivered.
+ */
 export function connected(
   state: NodeState,
   message: Said<'agent-connected'>,
@@ -94,7 +106,10 @@ export function disconnected(
   );
 }
 
-/** What a node without a session owes: to be out of reach, unless its agent comes. After an absence of the admin itself the agents get the time that they may take to come back. */
+/**
+ * What a node without a session owes: to be out of reach, unless its agent comes. After an absence of the admin itself
+ * the agents get the time that they may take to come back.
+ */
 export function silenceOwed(state: NodeState, unreachableAfterMs: number, nowMs: number): readonly Effect[] {
   if (state.session !== null || state.record.status === 'unreachable') return [];
   return [silence(Math.max(unreachableAfterMs, AGENT_RETURN_MS_MAX), nowMs)];
@@ -144,8 +159,9 @@ export function silent(
 }
 
 /**
- * The agent's journal is the truth about what it has. Pending and held: sent. Sent and not held: it ended there, and this
- * database is one of before, or the machine lost it; it never runs again (C3). Held and not open here: looked up, then ended at the agent.
+ * The agent's journal is the truth about what it has. Pending and held: sent. Sent and not held: it ended there, and
+ * this database is one of before, or the machine lost it; it never runs again (C3). Held and not open here: looked up,
+ * then ended at the agent.
  */
 function reconcile(
   state: NodeState,
@@ -156,7 +172,8 @@ function reconcile(
   const sent = markSent(state, holding, nowMs);
   const { state: next, changes, effects } = missing(sent.state, [...sent.state.open.values()], nowMs);
   const strange = holding.filter((id) => !state.open.has(id));
-  // The agent has them, as if it acknowledged them now: those that are open become sent, and get the cancel that they missed.
+  // The agent has them, as if it acknowledged them now: those that are open become sent, and get the cancel that they
+  // missed.
   const lookUp: readonly Effect[] =
     strange.length === 0
       ? []

@@ -14,14 +14,17 @@ export interface TracedEnding {
   readonly machine?: ExecutionTrace | undefined;
 }
 
-/** The execution's own place in the trace of its command; null when nobody traces it. The same at every admin, at any time. */
+/**
+ * The execution's own place in the trace of its command; null when nobody traces it. The same at every admin, at any
+ * time.
+ */
 export function traceOf({ id, command }: Pick<OpenExecution, 'id' | 'command'>): TraceContext | null {
   return command.trace === undefined ? null : { ...command.trace, spanId: spanIdOf(command.trace.traceId, id) };
 }
 
 /**
- * The spans of an execution that ended, to be told once that is stored: of its whole life, from its creation on, so that a
- * wait for its machine shows; and of its process there. Nothing where nobody records the trace.
+ * The spans of an execution that ended, to be told once that is stored: of its whole life, from its creation on, so
+ * that a wait for its machine shows; and of its process there. Nothing where nobody records the trace.
  */
 export function traced(execution: OpenExecution, ending: TracedEnding): { readonly onceStored?: readonly Effect[] } {
   const context = traceOf(execution);
@@ -51,7 +54,10 @@ function executionSpan(
   };
 }
 
-/** Placed by this admin's clock: it ended so long before its result came, and ran for so long before. What an agent says fits into the life of the execution, or is made to. */
+/**
+ * Placed by this admin's clock: it ended so long before its result came, and ran for so long before. What an agent says
+ * fits into the life of the execution, or is made to.
+ */
 function processSpan(
   execution: OpenExecution,
   parent: TraceContext,

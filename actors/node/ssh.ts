@@ -67,7 +67,10 @@ export function deleteSshPublicKey(state: NodeState, { asker, id }: Said<'delete
   return step(state, [{ write, events: [], notices: [] }], [...end(state, [], [id]), answer(asker, ok(null))]);
 }
 
-/** Somebody tries to log in: the rows are asked, unless it is one of too many. An attempt that is asked about twice has one verdict. */
+/**
+ * Somebody tries to log in: the rows are asked, unless it is one of too many. An attempt that is asked about twice has
+ * one verdict.
+ */
 export function attempted(
   state: NodeState,
   session: LiveSession,
@@ -88,7 +91,10 @@ export function attempted(
   );
 }
 
-/** One of too many: refused at once, and an event all the same, as far as those are not too many themselves. `tried` is null for a mere question. */
+/**
+ * One of too many: refused at once, and an event all the same, as far as those are not too many themselves. `tried` is
+ * null for a mere question.
+ */
 function limited(
   state: NodeState,
   session: LiveSession,
@@ -106,7 +112,10 @@ function limited(
   );
 }
 
-/** Logins that the agent refused while no admin answered: each is an event of the time when it was tried, and confirmed once that is stored. */
+/**
+ * Logins that the agent refused while no admin answered: each is an event of the time when it was tried, and confirmed
+ * once that is stored.
+ */
 export function unansweredReported(
   state: NodeState,
   session: LiveSession,
@@ -140,9 +149,10 @@ function stored(session: LiveSession, ids: readonly string[]): Effect {
 const UNKNOWN: SshOutcome = { sshUsername: null, grant: null };
 
 /**
- * What the rows say of an attempt. It is stored as an event first, and the agent hears of it then: a yes together with a last look at
- * the rows, so that a login that races a deletion is refused. A probe that would do is no login yet. Of an outcome that is not known, and
- * could not be stored either, nothing is said: the agent refuses by itself when it has waited for long enough.
+ * What the rows say of an attempt. It is stored as an event first, and the agent hears of it then: a yes together with
+ * a last look at the rows, so that a login that races a deletion is refused. A probe that would do is no login yet. Of
+ * an outcome that is not known, and could not be stored either, nothing is said: the agent refuses by itself when it
+ * has waited for long enough.
  */
 export function verified(
   state: NodeState,
@@ -191,7 +201,10 @@ export function grantsReported(
   );
 }
 
-/** After a write of this node that may have been stored or not, nobody knows what it removed: all that may have opened a session is looked for. */
+/**
+ * After a write of this node that may have been stored or not, nobody knows what it removed: all that may have opened a
+ * session is looked for.
+ */
 export function grantsOwed({ session }: NodeState): readonly Effect[] {
   return session === null || session.ssh.grants.size === 0
     ? []
@@ -255,7 +268,8 @@ function verifiedEvent(
     data: {
       ssh_username_id: sshUsername,
       node_id: record.id,
-      // What a client typed may be no text at all: a NUL or half a character, which not every reader of the event could take.
+      // What a client typed may be no text at all: a NUL or half a character, which not every reader of the event could
+      // take.
       username: username.toWellFormed().replaceAll('\0', '\uFFFD'),
       cluster_name: isKnown ? record.clusterName : null,
       auth_method: isKnown ? method : 'unknown',

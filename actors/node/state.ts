@@ -6,10 +6,16 @@ import type { LookUpAllowance } from './look-ups.ts';
 import type { MeshAllowances, MeshSession } from './mesh.ts';
 import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
-/** Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and the agent's `holding`. */
+/**
+ * Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and
+ * the agent's `holding`.
+ */
 export const OPEN_EXECUTIONS_MAX = 256;
 
-/** The live session, as far as behaviour cares. `delivered` are executions sent or recalled on this session or held by the agent, until they are over: it grows no larger than what is open. */
+/**
+ * The live session, as far as behaviour cares. `delivered` are executions sent or recalled on this session or held by
+ * the agent, until they are over: it grows no larger than what is open.
+ */
 export interface LiveSession {
   readonly id: SessionId;
   readonly connectedAtMs: number;
@@ -36,11 +42,17 @@ export interface NodeState {
   readonly open: ReadonlyMap<ExecutionId, OpenExecution>;
   /** More open executions wait in the database than `open` holds. */
   readonly backlog: boolean;
-  /** Whether a `load-open` is under way. `more`: rows were stored since it was asked for, so that it must be asked for again. */
+  /**
+   * Whether a `load-open` is under way. `more`: rows were stored since it was asked for, so that it must be asked for
+   * again.
+   */
   readonly loading: false | 'asked' | 'more';
   /** Loads and look-ups under way. */
   readonly reads: number;
-  /** What ended since the oldest of them was asked for: it may show these as open, and they must not run again (C3). Empty when none is under way. */
+  /**
+   * What ended since the oldest of them was asked for: it may show these as open, and they must not run again (C3).
+   * Empty when none is under way.
+   */
   readonly over: ReadonlySet<ExecutionId>;
   /** How many SSH logins are looked at from now on. */
   readonly sshAllowance: SshAllowance;

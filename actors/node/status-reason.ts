@@ -1,4 +1,7 @@
-/** Why a node has its status, in one sentence for an operator, and what that rests on. Nothing in it is a secret or an address (E4, R3). */
+/**
+ * Why a node has its status, in one sentence for an operator, and what that rests on. Nothing in it is a secret or an
+ * address (E4, R3).
+ */
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import { MESH_PATHS } from '../../transport/protocol/mesh.ts';
 import type { NodeRecord, Standing } from '../records.ts';
@@ -28,7 +31,10 @@ export function problemsOf({ services }: HealthReport): readonly ServiceProblem[
     }));
 }
 
-/** Why the node is told to be in `told`; null: it is healthy. `isDamped`: its session shows a better status, which is told once it has lasted. */
+/**
+ * Why the node is told to be in `told`; null: it is healthy. `isDamped`: its session shows a better status, which is
+ * told once it has lasted.
+ */
 export function reasonOf(
   record: Pick<NodeRecord, 'lastSeenAtMs'>,
   session: LiveSession | null,
@@ -65,7 +71,10 @@ export function evidenceOf(
   };
 }
 
-/** What the agent last said of the mesh. It makes no status worse: a node without it is reached all the same. Null: it is in none. */
+/**
+ * What the agent last said of the mesh. It makes no status worse: a node without it is reached all the same. Null: it
+ * is in none.
+ */
 function vpnOf({ mesh: { report } }: LiveSession, nowMs: number): VpnEvidence | null {
   if (report === null) return null;
   const {
@@ -77,10 +86,16 @@ function vpnOf({ mesh: { report } }: LiveSession, nowMs: number): VpnEvidence | 
   return { handshake_age_ms: ageMs === null ? null : ageMs + Math.max(0, nowMs - atMs), path };
 }
 
-/** What looks like an address: `::` or five colons among hex digits, with a zone, or four numbers. A time of day has two colons. */
+/**
+ * What looks like an address: `::` or five colons among hex digits, with a zone, or four numbers. A time of day has two
+ * colons.
+ */
 const ADDRESSES = /(?=[\da-f:.]*::|(?:[\da-f]*:){5})[\da-f:.]+(?:%[\w.-]+)?|\d{1,3}(?:\.\d{1,3}){3}/giu;
 
-/** Words of an agent, which may be anybody's: without addresses, without what terminals obey and PostgreSQL cannot hold, and not long. */
+/**
+ * Words of an agent, which may be anybody's: without addresses, without what terminals obey and PostgreSQL cannot hold,
+ * and not long.
+ */
 function shown(text: string): string {
   // eslint-disable-next-line no-control-regex -- these are what is taken out
   const plain = text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029]+/gu, ' ').toWellFormed();

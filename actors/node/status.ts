@@ -21,14 +21,17 @@ export function judged(session: LiveSession, nowMs: number): LiveSession {
   return { ...session, wellSinceMs: statusOf(session) === 'healthy' ? (session.wellSinceMs ?? nowMs) : null };
 }
 
-/** The record of the node, seen now if it has a session: while one lives, only its rows are told how long ago it was heard. */
+/**
+ * The record of the node, seen now if it has a session: while one lives, only its rows are told how long ago it was
+ * heard.
+ */
 export function seen({ record, session }: NodeState, nowMs: number): NodeRecord {
   return session === null ? record : { ...record, lastSeenAtMs: nowMs };
 }
 
 /**
- * The node as its live session shows it: worse at once, better when it has lasted (`dampingMs`), and the same with its reason kept
- * up to date. Unchanged without a session: then silence decides.
+ * The node as its live session shows it: worse at once, better when it has lasted (`dampingMs`), and the same with its
+ * reason kept up to date. Unchanged without a session: then silence decides.
  */
 export function shown(state: NodeState, dampingMs: number, nowMs: number): Step<NodeState> {
   const { session, record } = state;
@@ -74,7 +77,9 @@ export function ownerless(state: NodeState, sinceMs: number, nowMs: number): Ste
   return state.record.status === 'unreachable' ? unchanged(state) : inStatus(state, 'unreachable', nowMs, reason);
 }
 
-/** Statuses that are better than the one that is told and that the session shows, best first, each with its beginning. */
+/**
+ * Statuses that are better than the one that is told and that the session shows, best first, each with its beginning.
+ */
 function betterSteps(
   session: LiveSession,
   told: NodeStatus,
@@ -113,7 +118,10 @@ function inStatus(
   );
 }
 
-/** The reason for the same status, stored when it is another one: no news for the world, and not more often than agents report. */
+/**
+ * The reason for the same status, stored when it is another one: no news for the world, and not more often than agents
+ * report.
+ */
 function explained(state: NodeState, nowMs: number): Step<NodeState> {
   const { record } = state;
   const { evidence, reason } = record.standing;

@@ -52,7 +52,10 @@ import type { LiveSession, NodeState } from './state.ts';
 export interface NodeSettings {
   /** Silence after which a node without a session is unreachable, in ms. */
   readonly unreachableAfterMs: number;
-  /** How long a better status must have lasted before it is told, once a node changes often, in ms; 0: none is held back. */
+  /**
+   * How long a better status must have lasted before it is told, once a node changes often, in ms; 0: none is held
+   * back.
+   */
   readonly dampingMs: number;
   readonly vpnDomain: string;
   /** Handed to every agent with its welcome. */
@@ -218,7 +221,10 @@ function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refuse
   );
 }
 
-/** After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for again. */
+/**
+ * After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for
+ * again.
+ */
 function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly Effect[] {
   const effects: Effect[] = [...cancelsOwed(state, [...state.open.keys()]), ...grantsOwed(state)];
   const pendingCancels = [...state.open.values()].filter(
@@ -256,7 +262,10 @@ function refreshed(live: NodeState, rows: NodeState): NodeState {
   };
 }
 
-/** What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is known. */
+/**
+ * What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is
+ * known.
+ */
 function endedSince(live: NodeState, rows: NodeState): readonly ExecutionId[] {
   const youngest = rows.backlog ? [...rows.open.keys()].at(-1) : undefined;
   return [...live.open.keys()].filter((id) => !rows.open.has(id) && (youngest === undefined || id < youngest));

@@ -1,4 +1,6 @@
-/** Whether bytes are a point of a curve. Only public values come here, so nothing needs to take the same time for all. */
+/**
+ * Whether bytes are a point of a curve. Only public values come here, so nothing needs to take the same time for all.
+ */
 
 /** A NIST curve as SSH names it (RFC 5656, 10.1). */
 export type CurveName = 'nistp256' | 'nistp384' | 'nistp521';
@@ -46,8 +48,8 @@ const P = 2n ** 255n - 19n;
 const D = modulo(-121_665n * power(121_666n, P - 2n), P);
 
 /**
- * Whether these are a point of edwards25519 in its only encoding (RFC 8032, 5.1.3), and one that can stand for a key: of the eight
- * points of small order none does, as anyone could sign for it.
+ * Whether these are a point of edwards25519 in its only encoding (RFC 8032, 5.1.3), and one that can stand for a key:
+ * of the eight points of small order none does, as anyone could sign for it.
  */
 export function isEd25519Point(bytes: Uint8Array): boolean {
   if (bytes.length !== 32) return false;

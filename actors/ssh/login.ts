@@ -2,21 +2,33 @@
 import { SSH_GRANTS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 
-/** Attempts at one node that are looked at in a row, and how many more a second, of those that come to nothing: each may cost a password hash, and an event. Source: a person with many keys makes ten, a fleet tool at one node some dozens. */
+/**
+ * Attempts at one node that are looked at in a row, and how many more a second, of those that come to nothing: each may
+ * cost a password hash, and an event. Source: a person with many keys makes ten, a fleet tool at one node some dozens.
+ */
 export const SSH_ATTEMPTS_BURST_MAX = 120;
 export const SSH_ATTEMPTS_PER_SECOND = 2;
 
-/** Refusals without a look at one node that become events in a row, and how many more a second: those of a limit, and those of an agent without an admin. Beyond, they are counted only. */
+/**
+ * Refusals without a look at one node that become events in a row, and how many more a second: those of a limit, and
+ * those of an agent without an admin. Beyond, they are counted only.
+ */
 export const SSH_REFUSALS_TOLD_BURST_MAX = 1_000;
 export const SSH_REFUSALS_TOLD_PER_SECOND = 5;
 
 /** Attempts of one node that are verified at the same time. */
 export const SSH_ATTEMPTS_VERIFYING_MAX = 32;
 
-/** An attempt that is decided later than this is refused, in ms: the agent waits for 10 s, and would have to hear of it by then. */
+/**
+ * An attempt that is decided later than this is refused, in ms: the agent waits for 10 s, and would have to hear of it
+ * by then.
+ */
 export const SSH_DECIDED_MS_MAX = 5_000;
 
-/** A login that an agent tells of later was tried no longer ago than this, whatever its clock says, in ms: the days for which events are kept by default. */
+/**
+ * A login that an agent tells of later was tried no longer ago than this, whatever its clock says, in ms: the days for
+ * which events are kept by default.
+ */
 export const SSH_UNANSWERED_MS_MAX = 604_800_000;
 
 /** What a client tried, without the credential. */
@@ -74,7 +86,10 @@ export function withGrants({ attempts, grants }: SshSession, more: readonly SshG
   return { attempts, grants: new Map([...all].slice(-SSH_GRANTS_MAX)) };
 }
 
-/** What is left after a login: its own attempt does not count, nor the probe that a client makes before it signs with a key. */
+/**
+ * What is left after a login: its own attempt does not count, nor the probe that a client makes before it signs with a
+ * key.
+ */
 export function refund({ left, told, atMs }: SshAllowance, method: SshTried['method']): SshAllowance {
   return { told, left: Math.min(SSH_ATTEMPTS_BURST_MAX, left + (method === 'public_key' ? 2 : 1)), atMs };
 }

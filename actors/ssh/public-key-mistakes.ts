@@ -6,7 +6,10 @@ const CERTIFICATE = /-cert-v0\d@openssh\.com$/u;
 /** A fingerprint, alone or in a line of `ssh-keygen -l`. */
 const FINGERPRINT = /^(?:\d+ )?(?:SHA256:[A-Za-z0-9+/]{20,}|(?:MD5:)?(?:[0-9a-f]{2}:){15}[0-9a-f]{2})/u;
 
-/** The mistake that a trimmed text is, as a sentence about the public key; null when it is none of those known. Says nothing of what the text holds: it may be a secret. */
+/**
+ * The mistake that a trimmed text is, as a sentence about the public key; null when it is none of those known. Says
+ * nothing of what the text holds: it may be a secret.
+ */
 export function mistakeIn(text: string, algorithms: readonly string[]): string | null {
   if (text === '') return 'must not be empty';
   if (/PRIVATE KEY-----|^PuTTY-User-Key-File-/mu.test(text))

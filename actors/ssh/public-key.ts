@@ -1,4 +1,7 @@
-/** Public keys as OpenSSH writes them: one line of algorithm, base64 and comment. Pure: a line is a key, or there is one sentence on why not. */
+/**
+ * Public keys as OpenSSH writes them: one line of algorithm, base64 and comment. Pure: a line is a key, or there is one
+ * sentence on why not.
+ */
 import { SSH_KEY_CHARS_MAX } from '../../transport/protocol/limits.ts';
 import { fingerprintOf, SSH_KEY_ALGORITHMS, type SshKeyAlgorithm } from '../../transport/protocol/ssh.ts';
 import { isCurvePoint, isEd25519Point, type CurveName } from './curves.ts';
@@ -7,11 +10,16 @@ import { mistakeIn } from './public-key-mistakes.ts';
 /** Characters of a whole line with its comment, at most. */
 export const PUBLIC_KEY_LINE_CHARS_MAX = 8_192;
 
-/** Size of the modulus of an RSA key, in bits. Below, it can be broken (NIST SP 800-131A); above, OpenSSH itself takes none (SSHBUF_MAX_BIGNUM). */
+/**
+ * Size of the modulus of an RSA key, in bits. Below, it can be broken (NIST SP 800-131A); above, OpenSSH itself takes
+ * none (SSHBUF_MAX_BIGNUM).
+ */
 export const RSA_BITS_MIN = 2_048;
 export const RSA_BITS_MAX = 16_384;
 
-/** Size of the public exponent of an RSA key, in bits: what common verifiers take (OPENSSL_RSA_MAX_PUBEXP_BITS is 64). */
+/**
+ * Size of the public exponent of an RSA key, in bits: what common verifiers take (OPENSSL_RSA_MAX_PUBEXP_BITS is 64).
+ */
 const RSA_EXPONENT_BITS_MAX = 64;
 
 /** A key that was understood. */
@@ -29,8 +37,9 @@ export type ParsedPublicKey =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * Reads a line. The blob must say the same algorithm as the line, have exactly its fields in their only encoding, hold a point that
- * is on its curve or a modulus of RSA_BITS_MIN to RSA_BITS_MAX, and end there. White space around the line is left out.
+ * Reads a line. The blob must say the same algorithm as the line, have exactly its fields in their only encoding, hold
+ * a point that is on its curve or a modulus of RSA_BITS_MIN to RSA_BITS_MAX, and end there. White space around the line
+ * is left out.
  */
 export function parsePublicKey(text: string): ParsedPublicKey {
   const line = text.trim();
@@ -83,7 +92,10 @@ function problemOf(algorithm: SshKeyAlgorithm, blob: Uint8Array): string | null 
     : ecdsaProblem(values, algorithm.slice('ecdsa-sha2-'.length) as CurveName);
 }
 
-/** The strings that a blob is made of, each behind its length in four bytes (RFC 4251, 5); null when they do not end where it does. */
+/**
+ * The strings that a blob is made of, each behind its length in four bytes (RFC 4251, 5); null when they do not end
+ * where it does.
+ */
 function fieldsOf(blob: Uint8Array): readonly Uint8Array[] | null {
   const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
   const fields: Uint8Array[] = [];

@@ -29,16 +29,20 @@ export type Repair =
   | { readonly type: 'remove-host'; readonly node: NodeId }
   | { readonly type: 'remove-network'; readonly name: string };
 
-/** What differs. `misranged`: networks whose ranges are not those of their clusters, which cannot be changed while they have members. */
+/**
+ * What differs. `misranged`: networks whose ranges are not those of their clusters, which cannot be changed while they
+ * have members.
+ */
 export interface Drift {
   readonly repairs: readonly Repair[];
   readonly misranged: readonly string[];
 }
 
 /**
- * Compares. A node leaves where it should not be before it joins where it should, so that it is never in two networks. Nodes that are no hosts yet
- * join by themselves, and names wait until who bears them is a member: both are found by the next comparison. The survey must be older than the rows:
- * what was made by somebody who knew newer rows is not a stranger then.
+ * Compares. A node leaves where it should not be before it joins where it should, so that it is never in two networks.
+ * Nodes that are no hosts yet join by themselves, and names wait until who bears them is a member: both are found by
+ * the next comparison. The survey must be older than the rows: what was made by somebody who knew newer rows is not a
+ * stranger then.
  */
 export function driftOf(wanted: WantedVpn, seen: VpnSurvey): Drift {
   const seenNetworks = new Map(seen.networks.map((network) => [network.name, network]));

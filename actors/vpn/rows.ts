@@ -25,7 +25,10 @@ export interface Uninvited {
 /** Which node each host is, stored. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface VpnHostRows {
   hosts(): Promise<readonly VpnHost[]>;
-  /** These hosts are these nodes from now on; those that are no nodes of ours are left out, and those that are another's already. */
+  /**
+   * These hosts are these nodes from now on; those that are no nodes of ours are left out, and those that are another's
+   * already.
+   */
   knowHosts(hosts: readonly VpnHost[]): Promise<void>;
   /** These hosts are not there any more. */
   forgetHosts(hosts: readonly VpnHost[]): Promise<void>;

@@ -1,7 +1,13 @@
-/** Whoever coordinates the networks of clusters, seen from the admin: this service itself, or Netmaker. A port, and the words for what it holds. */
+/**
+ * Whoever coordinates the networks of clusters, seen from the admin: this service itself, or Netmaker. A port, and the
+ * words for what it holds.
+ */
 import type { NodeId } from '../../transport/protocol/ids.ts';
 
-/** What the names of our networks begin with; the rest is that of the cluster. Whatever is called otherwise is not ours and never touched. */
+/**
+ * What the names of our networks begin with; the rest is that of the cluster. Whatever is called otherwise is not ours
+ * and never touched.
+ */
 export const NETWORK_PREFIX = 'cluster-';
 
 /** Longest name of a network. Source: Netmaker; the prefix and the longest name of a cluster fit exactly. */
@@ -56,7 +62,10 @@ export interface VpnSurvey {
   readonly names: readonly (VpnName & { readonly network: string })[];
 }
 
-/** The manager cannot be reached, or is too busy: everything else would fail as well. The message is one sentence without secrets and addresses. */
+/**
+ * The manager cannot be reached, or is too busy: everything else would fail as well. The message is one sentence
+ * without secrets and addresses.
+ */
 export class VpnUnavailable extends Error {
   override readonly name = 'VpnUnavailable';
 }
@@ -67,8 +76,9 @@ export class VpnRefused extends Error {
 }
 
 /**
- * Everything is idempotent: what is there already, or gone already, is no failure. Deletions may show a little later. A call that cannot be carried
- * out now rejects with VpnUnavailable or VpnRefused, and is tried again by the reconciler. Whatever is not called as ours is refused.
+ * Everything is idempotent: what is there already, or gone already, is no failure. Deletions may show a little later. A
+ * call that cannot be carried out now rejects with VpnUnavailable or VpnRefused, and is tried again by the reconciler.
+ * Whatever is not called as ours is refused.
  */
 export interface VpnManager {
   readonly kind: 'embedded' | 'netmaker';

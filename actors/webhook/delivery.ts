@@ -21,7 +21,9 @@ export type Attempt = {
   readonly atMs: number;
   readonly durationMs: number;
 } &
-  /** The receiver answered. `retryAfterMs` is its wish; `answer` the beginning of its body, at most ANSWER_BYTES_MAX. */
+  /**
+   * The receiver answered. `retryAfterMs` is its wish; `answer` the beginning of its body, at most ANSWER_BYTES_MAX.
+   */
   (
     | {
         readonly type: 'answered';

@@ -30,7 +30,9 @@ export type WebhookMessage =
       readonly deliveries: readonly DeliveryRef[];
       readonly more: boolean;
     }
-  /** `random` is from 0 to 1 and spreads retries. A null attempt: this admin may not deliver any more, nothing was sent. */
+  /**
+   * `random` is from 0 to 1 and spreads retries. A null attempt: this admin may not deliver any more, nothing was sent.
+   */
   | {
       readonly type: 'delivery-attempted';
       readonly delivery: string;

@@ -2,7 +2,10 @@
 import type { WebhookRecord } from '../records.ts';
 import { instant, type WebhookResource } from '../resources.ts';
 
-/** The resource of a webhook: without its secret and headers (E4). It never changes, so both dates are that of its creation. */
+/**
+ * The resource of a webhook: without its secret and headers (E4). It never changes, so both dates are that of its
+ * creation.
+ */
 export function webhookResource(record: WebhookRecord): WebhookResource {
   const at = instant(record.insertedAtMs);
   return {

@@ -17,7 +17,10 @@ export interface Verdict {
   readonly nextAttemptAtMs: number | null;
 }
 
-/** 2xx is delivered; what may succeed later is tried again after an exponential wait with jitter, not before the receiver's wish; anything else ends it. */
+/**
+ * 2xx is delivered; what may succeed later is tried again after an exponential wait with jitter, not before the
+ * receiver's wish; anything else ends it.
+ */
 export function verdictOf(
   delivery: DeliveryRef,
   attempt: Attempt,

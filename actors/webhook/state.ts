@@ -3,8 +3,8 @@ import type { WebhookRecord } from '../records.ts';
 import type { DeliveryRef } from './delivery.ts';
 
 /**
- * Where a delivery in the window is. `waiting` ones come back by a reminder. Of an `unsure` one only the rows know what became of its
- * latest try: until they are read it is not posted, and holds up its subject.
+ * Where a delivery in the window is. `waiting` ones come back by a reminder. Of an `unsure` one only the rows know what
+ * became of its latest try: until they are read it is not posted, and holds up its subject.
  */
 export interface Windowed {
   readonly ref: DeliveryRef;
@@ -17,13 +17,19 @@ export interface Windowed {
 export interface WebhookState {
   readonly id: string;
   readonly record: WebhookRecord | null;
-  /** First those asked for by hand, at most REDELIVERIES_MAX, then unfinished deliveries in the order of their events, at most WINDOW_DELIVERIES_MAX. */
+  /**
+   * First those asked for by hand, at most REDELIVERIES_MAX, then unfinished deliveries in the order of their events,
+   * at most WINDOW_DELIVERIES_MAX.
+   */
   readonly window: readonly Windowed[];
   /** Where loading goes on: the cursor of the last delivery that was loaded. Null: at the beginning. */
   readonly loadedTo: string | null;
   /** Number of the latest load. What an earlier one brings is old, and ignored. */
   readonly load: number;
-  /** `unloaded`: to be read from the beginning. `idle`: all that was there is loaded. `more`: there is more behind the window. `loading`: asked for; `loading-again`: and news came meanwhile. */
+  /**
+   * `unloaded`: to be read from the beginning. `idle`: all that was there is loaded. `more`: there is more behind the
+   * window. `loading`: asked for; `loading-again`: and news came meanwhile.
+   */
   readonly supply: 'unloaded' | 'idle' | 'more' | 'loading' | 'loading-again';
   /** Deliveries that were finished while a load is under way: it may still bring them as unfinished. */
   readonly finished: readonly string[];
@@ -34,8 +40,13 @@ export function unloaded(record: WebhookRecord): WebhookState {
   return { id: record.id, record, window: [], loadedTo: null, load: 0, supply: 'unloaded', finished: [] };
 }
 
-/** Deliveries of one webhook in memory. Without bodies, so a thousand webhooks that all have a backlog need some thirty MiB. */
+/**
+ * Deliveries of one webhook in memory. Without bodies, so a thousand webhooks that all have a backlog need some thirty
+ * MiB.
+ */
 export const WINDOW_DELIVERIES_MAX = 128;
 
-/** Deliveries of one webhook that were asked for by hand and are not sent yet. Beyond it, whoever asks comes back later. */
+/**
+ * Deliveries of one webhook that were asked for by hand and are not sent yet. Beyond it, whoever asks comes back later.
+ */
 export const REDELIVERIES_MAX = 100;

@@ -16,7 +16,10 @@ type Said<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T 
 
 /** What a webhook's behaviour depends on besides its state. */
 export interface WebhookSettings {
-  /** Deliveries handed over at once. WEBHOOK_CONCURRENCY of them are on their way; the others go when one of those is through, without waiting until it is stored. */
+  /**
+   * Deliveries handed over at once. WEBHOOK_CONCURRENCY of them are on their way; the others go when one of those is
+   * through, without waiting until it is stored.
+   */
   readonly concurrency: number;
   /** Wait before the second try, in ms: WEBHOOK_RETRY_BASE_MS. */
   readonly retryBaseMs: number;
@@ -139,7 +142,10 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
   };
 }
 
-/** The rows know better: this try, or another in its place, was counted already. What becomes of the delivery is in its row, and that is being read. */
+/**
+ * The rows know better: this try, or another in its place, was counted already. What becomes of the delivery is in its
+ * row, and that is being read.
+ */
 function refused(state: WebhookState, { write }: Said<'refused'>): Step<WebhookState> {
   if (write.kind !== 'delivery-attempted') return unchanged(state);
   const isThere = state.window.some(({ ref }) => ref.id === write.delivery);

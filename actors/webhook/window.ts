@@ -16,7 +16,10 @@ export interface Load {
   readonly more: boolean;
 }
 
-/** Puts loaded deliveries among those that are there, in order. One that is there already stays as it is, and an `unsure` one is as its row says. News of an earlier load change nothing. */
+/**
+ * Puts loaded deliveries among those that are there, in order. One that is there already stays as it is, and an
+ * `unsure` one is as its row says. News of an earlier load change nothing.
+ */
 export function loaded(state: WebhookState, { load, deliveries, more }: Load): WebhookState {
   if (load !== state.load || state.supply === 'idle' || state.supply === 'more') return state;
   const last = deliveries.at(-1)?.cursor ?? null;
@@ -42,7 +45,10 @@ export function loaded(state: WebhookState, { load, deliveries, more }: Load): W
   };
 }
 
-/** Those asked for by hand first, as they are; the others in the order of their events: read once more, an older one may come back. */
+/**
+ * Those asked for by hand first, as they are; the others in the order of their events: read once more, an older one may
+ * come back.
+ */
 function inOrder(window: readonly Windowed[]): readonly Windowed[] {
   const byEvents = window
     .filter(({ isRedelivery }) => !isRedelivery)
@@ -80,8 +86,9 @@ export function without(state: WebhookState, id: string): WebhookState {
 }
 
 /**
- * Starts what may start: of each subject the oldest delivery alone, `concurrency` at a time, those that wait for their time by a reminder;
- * and asks for more when the window runs low. Looks no further than there is room: this runs after every try.
+ * Starts what may start: of each subject the oldest delivery alone, `concurrency` at a time, those that wait for their
+ * time by a reminder; and asks for more when the window runs low. Looks no further than there is room: this runs after
+ * every try.
  */
 export function advanced(state: WebhookState, concurrency: number, nowMs: number): Moved {
   const { record, window } = state;

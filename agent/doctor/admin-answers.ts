@@ -88,7 +88,8 @@ function head(
 }
 
 /**
- * The header has whole seconds, cut off, so it stands for the middle of its second; it was written half a round trip before it came.
+ * The header has whole seconds, cut off, so it stands for the middle of its second; it was written half a round trip
+ * before it came.
  * Good to half a second and half the round trip, which is enough for what is warned of.
  */
 function skewOf(date: string | undefined, atMs: number, latencyMs: number): number | null {

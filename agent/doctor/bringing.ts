@@ -4,7 +4,10 @@ import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
 import type { AgentLog, SessionClock } from '../ports.ts';
 import { postJson } from '../post.ts';
 
-/** The first one follows a connection after this, in ms. The spread keeps a fleet that came back together from bringing them together. */
+/**
+ * The first one follows a connection after this, in ms. The spread keeps a fleet that came back together from bringing
+ * them together.
+ */
 const FIRST_MS_MIN = 60_000;
 const FIRST_MS_MAX = 300_000;
 

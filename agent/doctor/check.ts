@@ -26,7 +26,10 @@ export interface Finding {
   readonly details: Readonly<Record<string, DiagnosisDetail>> | null;
 }
 
-/** One check. It may throw: that is a finding too. It changes nothing, and stops when the signal is aborted, as far as it can. */
+/**
+ * One check. It may throw: that is a finding too. It changes nothing, and stops when the signal is aborted, as far as
+ * it can.
+ */
 export interface Check {
   readonly name: string;
   look(signal: AbortSignal): Finding | Promise<Finding>;

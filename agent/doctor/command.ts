@@ -19,7 +19,10 @@ import { diskCheck, resourceChecks, systemCheck } from './machine.ts';
 /** The running agent is waited for so long, in ms: a little longer than it takes itself. */
 const ASK_MS_MAX = DIAGNOSIS_MS_MAX + 2_000;
 
-/** The report of the agent of this data directory; without one that answers, what can be seen from outside. Throws an `AgentProblem` when the identity cannot be read. */
+/**
+ * The report of the agent of this data directory; without one that answers, what can be seen from outside. Throws an
+ * `AgentProblem` when the identity cannot be read.
+ */
 export async function diagnoseMachine(
   config: AgentConfig,
   version: string,

@@ -1,4 +1,7 @@
-/** Which checks there are, and in which order: the network and the VPN before the services, because nothing above works while something below does not. */
+/**
+ * Which checks there are, and in which order: the network and the VPN before the services, because nothing above works
+ * while something below does not.
+ */
 import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import { createVet } from '../../transport/guard/vetting.ts';

@@ -12,7 +12,10 @@ const DISK_FREE_BYTES_WARN = 268_435_456;
 const INODES_FREE_MIN = 64;
 const INODES_FREE_WARN = 1_024;
 
-/** Shares of memory that are left, in percent, and of time that everything waited for memory in the last minute. Source of the latter: Linux, PSI. */
+/**
+ * Shares of memory that are left, in percent, and of time that everything waited for memory in the last minute. Source
+ * of the latter: Linux, PSI.
+ */
 const MEMORY_PERCENT_WARN = 10;
 const MEMORY_PERCENT_FAIL = 3;
 const STALLED_PERCENT_WARN = 10;

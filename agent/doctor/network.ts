@@ -11,7 +11,10 @@ import type { AdminAnswer } from './admin-answers.ts';
 /** Above this a name took suspiciously long, in ms. */
 const RESOLVE_MS_WARN = 1_000;
 
-/** The clock of this machine may be so far from the admin's, in ms. Beyond the second, certificates and signatures begin to fail. */
+/**
+ * The clock of this machine may be so far from the admin's, in ms. Beyond the second, certificates and signatures begin
+ * to fail.
+ */
 const SKEW_MS_WARN = 2_000;
 const SKEW_MS_FAIL = 30_000;
 
@@ -78,7 +81,10 @@ async function defaultRouteV4(proc: string): Promise<readonly string[]> {
     .map(([name = '']) => name);
 }
 
-/** Source: Linux, /proc/net/ipv6_route: destination and its prefix come first, flags and interface last; flag 0x200 is a route that rejects. */
+/**
+ * Source: Linux, /proc/net/ipv6_route: destination and its prefix come first, flags and interface last; flag 0x200 is a
+ * route that rejects.
+ */
 async function defaultRouteV6(proc: string): Promise<readonly string[]> {
   const lines = await linesOf(`${proc}/net/ipv6_route`);
   return lines
@@ -139,7 +145,10 @@ async function names(urls: readonly string[]): Promise<Finding> {
   );
 }
 
-/** By the system, as the agent's own connections do it. A look-up that hangs cannot be cut; the check is over without it. */
+/**
+ * By the system, as the agent's own connections do it. A look-up that hangs cannot be cut; the check is over without
+ * it.
+ */
 async function resolved(
   host: string,
 ): Promise<{ readonly host: string; readonly isKnown: boolean; readonly ms: number }> {

@@ -1,4 +1,6 @@
-/** The reports of a running agent: made when somebody asks, one at a time, and brought to an admin from time to time. */
+/**
+ * The reports of a running agent: made when somebody asks, one at a time, and brought to an admin from time to time.
+ */
 import { rmSync } from 'node:fs';
 import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
 import type { AgentConfig } from '../config.ts';

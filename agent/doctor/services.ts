@@ -152,7 +152,9 @@ async function proxies(
     : passed('The HTTP and the SOCKS5 proxy accept connections.', details);
 }
 
-/** Each is asked for what it serves. The API is asked for something that takes a key: that it demands one is an answer. */
+/**
+ * Each is asked for what it serves. The API is asked for something that takes a key: that it demands one is an answer.
+ */
 async function exporters({ services, ports }: ServiceSources, signal: AbortSignal): Promise<Finding> {
   const { http_port: api, host_metrics_port: host, wireguard_metrics_port: wireguard } = ports();
   const wanted = [

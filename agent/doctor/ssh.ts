@@ -1,4 +1,7 @@
-/** The SSH server: whether it listens and greets, the key that clients know it by, and whether users can become accounts. */
+/**
+ * The SSH server: whether it listens and greets, the key that clients know it by, and whether users can become
+ * accounts.
+ */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';

@@ -1,4 +1,7 @@
-/** What the VPN stands on: the TUN device, WireGuard's interfaces and handshakes, and the relay map. Addresses of the VPN are told nowhere (R3). */
+/**
+ * What the VPN stands on: the TUN device, WireGuard's interfaces and handshakes, and the relay map. Addresses of the
+ * VPN are told nowhere (R3).
+ */
 import { open } from 'node:fs/promises';
 import { fetchMap, type MapReach } from '../../transport/derp/map-source.ts';
 import type { Vet } from '../../transport/guard/vetting.ts';

@@ -29,7 +29,10 @@ const FAILURES: Readonly<Record<string, ConnectionFailure>> = {
   EADDRNOTAVAIL: 'overloaded', // the last: no port is free
 };
 
-/** Of several failures the first in this order is told: one that answered "no" says more than a network that this machine has no way to. */
+/**
+ * Of several failures the first in this order is told: one that answered "no" says more than a network that this
+ * machine has no way to.
+ */
 const TELLING: readonly ConnectionFailure[] = ['overloaded', 'refused', 'timed_out', 'failed', 'unreachable'];
 
 /** Tries the addresses one after another. Gives up, as `timed_out`, when the signal is aborted. Never rejects. */
@@ -100,7 +103,10 @@ function attempt(
   });
 }
 
-/** TCP connects a socket to itself when it dials a port of this machine that nobody has and is given just that one to dial from. */
+/**
+ * TCP connects a socket to itself when it dials a port of this machine that nobody has and is given just that one to
+ * dial from.
+ */
 function isOwnEcho(socket: Socket): boolean {
   return socket.localPort === socket.remotePort && socket.localAddress === socket.remoteAddress;
 }

@@ -1,4 +1,7 @@
-/** The ways out of this machine: what is asked for is checked, and the addresses that were checked are the ones that are dialled. */
+/**
+ * The ways out of this machine: what is asked for is checked, and the addresses that were checked are the ones that are
+ * dialled.
+ */
 import { isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { bareHost, isLiteral } from '../../transport/guard/destination.ts';
@@ -153,7 +156,10 @@ export function createExit(options: ExitOptions): CountedExit {
       : vetted.addresses;
   }
 
-  /** Users of SSH may go through the proxies of the machine on which they are logged in: each such step is one that they asked for. */
+  /**
+   * Users of SSH may go through the proxies of the machine on which they are logged in: each such step is one that they
+   * asked for.
+   */
   function leadsBack(addresses: readonly string[], port: number, use: ExitUse): boolean {
     const servers = use === 'ssh' ? [] : proxies().filter((server) => server.port === port);
     return servers.length > 0 && addresses.some((address) => isLoop({ address, port }, servers, ownAddresses()));

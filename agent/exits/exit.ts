@@ -2,9 +2,9 @@
 import type { Dialled } from '../../transport/streams/dialled.ts';
 
 /**
- * Who wants out. `self`: the admin's forward mode, which reaches this machine alone, its loopback included. `chain`: the admin's
- * chaining mode. `proxy`: a client of this machine's own proxies. `ssh`: a logged-in user's -L or -D, who could dial anything
- * from a shell as well.
+ * Who wants out. `self`: the admin's forward mode, which reaches this machine alone, its loopback included. `chain`:
+ * the admin's chaining mode. `proxy`: a client of this machine's own proxies. `ssh`: a logged-in user's -L or -D, who
+ * could dial anything from a shell as well.
  */
 export type ExitUse = 'self' | 'chain' | 'proxy' | 'ssh';
 

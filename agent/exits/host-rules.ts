@@ -29,7 +29,10 @@ export function hostRule(text: string): HostRule | null {
     : { kind: 'addresses', first, bits: size, isSingle: size === bitsMax };
 }
 
-/** The first of the rules that holds a host, a name in lower case without a last dot or an address. A single address comes before ranges. */
+/**
+ * The first of the rules that holds a host, a name in lower case without a last dot or an address. A single address
+ * comes before ranges.
+ */
 export function ruleFor(host: string, rules: readonly HostRule[]): HostRule | undefined {
   if (isIP(host) === 0)
     return rules.find((rule) =>

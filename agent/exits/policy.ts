@@ -1,6 +1,7 @@
 /**
- * What may be dialled, and for whom. Pure. Addresses are judged by the one guard (`transport/guard`, R2); what is said here is what
- * each use opens of them, what the operator said, which ports, and what would come back to this agent's own proxies.
+ * What may be dialled, and for whom. Pure. Addresses are judged by the one guard (`transport/guard`, R2); what is said
+ * here is what each use opens of them, what the operator said, which ports, and what would come back to this agent's
+ * own proxies.
  */
 import ipaddr from 'ipaddr.js';
 import { addressKind, type AddressPolicy, type Ruling } from '../../transport/guard/addresses.ts';
@@ -8,7 +9,9 @@ import type { ExitUse } from './exit.ts';
 import { hostRule, ruleFor, type HostRule } from './host-rules.ts';
 import { isInRanges, portRange } from './port-ranges.ts';
 
-/** What the operator said, as in the settings; entries that cannot be read are ignored, as settings were checked before. */
+/**
+ * What the operator said, as in the settings; entries that cannot be read are ignored, as settings were checked before.
+ */
 export interface ExitRules {
   /** Ports and ranges of ports that nobody dials: PROXY_BLOCKED_PORTS. */
   readonly blockedPorts: readonly string[];
@@ -46,14 +49,15 @@ export function createExitPolicy(rules: ExitRules): ExitPolicy {
       if (!isInRanges(port, blockedPorts) || (use === 'self' && rules.servedPorts.includes(port))) return undefined;
       return `Port ${port} is blocked by the operator of this machine.`;
     },
-    // A logged-in user has a shell and reaches loopback from there anyway; clients of proxies could only be fooled into it.
+    // A logged-in user has a shell and reaches loopback from there anyway; clients of proxies could only be fooled into
+    // it.
     addressPolicy: (use) => ({ allowPrivate: true, allowLoopback: use === 'ssh', rulingOn }),
   };
 }
 
 /**
- * Whether a connection would come back to one of these servers: the admin's chaining mode and clients of the proxies are not sent
- * in circles. `own` are the addresses of the machine's interfaces, for servers that listen on all of them.
+ * Whether a connection would come back to one of these servers: the admin's chaining mode and clients of the proxies
+ * are not sent in circles. `own` are the addresses of the machine's interfaces, for servers that listen on all of them.
  */
 export function isLoop(target: Listening, servers: readonly Listening[], own: readonly string[]): boolean {
   const address = normalized(target.address);

@@ -6,7 +6,10 @@ import { makeKeyPair, publicKeyOf } from '../../transport/wireguard/keys.ts';
 import { writeDurably } from '../durable-file.ts';
 import { systemProblem } from '../problem.ts';
 
-/** Ports from which one is picked: above those that services are registered for, below those that systems give away. Two machines behind one NAT must not share one. */
+/**
+ * Ports from which one is picked: above those that services are registered for, below those that systems give away. Two
+ * machines behind one NAT must not share one.
+ */
 const PORT_MIN = 20_000;
 const PORT_MAX = 32_767;
 
@@ -29,7 +32,10 @@ export type OpenedMeshKeys =
   | { readonly ok: true; readonly keys: MeshKeys }
   | { readonly ok: false; readonly problem: string };
 
-/** Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is made anew: the network takes the new key as a rotation. */
+/**
+ * Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is
+ * made anew: the network takes the new key as a rotation.
+ */
 export function openMeshKeys(path: string, port: number): OpenedMeshKeys {
   const stored = read(path);
   const keys =

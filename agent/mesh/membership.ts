@@ -1,4 +1,7 @@
-/** This machine in the network of its cluster: it says what it is, becomes what it is told, and goes on with what it knows while no admin answers. */
+/**
+ * This machine in the network of its cluster: it says what it is, becomes what it is told, and goes on with what it
+ * knows while no admin answers.
+ */
 import type { RelayMap } from '../../transport/derp/map.ts';
 import {
   leftOutNote,
@@ -26,7 +29,10 @@ const REPORT_GATHER_MS = 1_000;
 /** A machine that can have no interface now is tried again after this, in ms: somebody may have loaded a module. */
 const OPEN_AGAIN_MS = 600_000;
 
-/** Changes of the network within this time are stored together, in ms: each is a wait for the disk. After a crash, an admin tells what is missing. */
+/**
+ * Changes of the network within this time are stored together, in ms: each is a wait for the disk. After a crash, an
+ * admin tells what is missing.
+ */
 const STORE_GATHER_MS = 1_000;
 
 /** MTU until a network says another: what fits through every path. */
@@ -295,7 +301,8 @@ export function createMembership(options: MembershipOptions): Membership {
       note: () => (cannot === null ? leftOutNote(leftOut()) : `This machine joins no VPN: ${cannot}`),
     },
     configured(settings, adminUrl, isWelcome) {
-      if (settings === undefined) return; // an admin of an older version, while others are newer: it says nothing of networks, and what is known goes on
+      // an admin of an older version, while others are newer: it says nothing of networks, and what is known goes on
+      if (settings === undefined) return;
       isOff = settings.mode !== 'embedded';
       if (settings.mode !== 'embedded') {
         cancelAgain();

@@ -1,4 +1,7 @@
-/** This machine in the network of its cluster, put together: its membership, the names of the others, and what is left of both when it goes. */
+/**
+ * This machine in the network of its cluster, put together: its membership, the names of the others, and what is left
+ * of both when it goes.
+ */
 import { existsSync } from 'node:fs';
 import { followMap } from '../../transport/derp/followed-map.ts';
 import { createMapSource } from '../../transport/derp/map-source.ts';
@@ -47,7 +50,10 @@ export interface Mesh {
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
 
-/** Starts it; null: it is switched off. Never throws: what this machine cannot do is said once, in the log and in its health. */
+/**
+ * Starts it; null: it is switched off. Never throws: what this machine cannot do is said once, in the log and in its
+ * health.
+ */
 export function startMesh({
   config,
   directory,
@@ -108,7 +114,10 @@ export function startMesh({
   };
 }
 
-/** Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a warning. */
+/**
+ * Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a
+ * warning.
+ */
 export async function leaveMesh(directory: DataDirectory, node: NodeId, log: AgentLog): Promise<void> {
   await leaveNetmaker(directory.path, log);
   if (!existsSync(directory.meshKeys)) return; // it never was in a network

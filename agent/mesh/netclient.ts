@@ -1,4 +1,7 @@
-/** This machine as a host of Netmaker: its own client, `netclient`, is what enters networks. It is run when the admin says so, and only then. */
+/**
+ * This machine as a host of Netmaker: its own client, `netclient`, is what enters networks. It is run when the admin
+ * says so, and only then.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +41,10 @@ export interface NetclientOptions {
 
 /** The client, to be told. */
 export interface Netclient {
-  /** Enters this network, and leaves another that it had entered for an admin. Does nothing more for the same order again. */
+  /**
+   * Enters this network, and leaves another that it had entered for an admin. Does nothing more for the same order
+   * again.
+   */
   told(order: Extract<MeshOrder, { type: 'netmaker-join' }>): void;
   /** Why it joins no network, for health; null: nothing is known to be wrong. */
   note(): string | null;
@@ -61,7 +67,8 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     if (entered !== null && entered !== network) {
       const left = await runProgram(['leave', entered], [], env, ending.signal);
       if (left !== null)
-        log.debug('netclient did not leave the network that this machine was in before', { problem: left }); // the admin took it out already
+        // the admin took it out already
+        log.debug('netclient did not leave the network that this machine was in before', { problem: left });
     }
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);

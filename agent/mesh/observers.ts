@@ -9,7 +9,10 @@ export interface ObserverPeer {
   readonly endpoint: string;
 }
 
-/** Observers that can be spoken to now; those whose names lead nowhere are left out. `adminUrl`: of the admin that told of them. Never rejects. */
+/**
+ * Observers that can be spoken to now; those whose names lead nowhere are left out. `adminUrl`: of the admin that told
+ * of them. Never rejects.
+ */
 export async function observerPeers(
   observers: readonly MeshObserver[],
   adminUrl: string,

@@ -13,7 +13,10 @@ import {
 import { writeDurably } from '../durable-file.ts';
 import type { MeshOrder } from '../ports.ts';
 
-/** One state of the network. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by what stands for their key. */
+/**
+ * One state of the network. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by
+ * what stands for their key.
+ */
 export interface Picture {
   readonly revision: MeshRevision;
   readonly network: MeshNetwork;

@@ -1,4 +1,7 @@
-/** What the agent tells of itself, as metrics. Every number counts from the start of this program; what each means is in docs/metrics.md. */
+/**
+ * What the agent tells of itself, as metrics. Every number counts from the start of this program; what each means is in
+ * docs/metrics.md.
+ */
 import { readdirSync } from 'node:fs';
 import { Exposition } from '../../transport/exposition/exposition.ts';
 import type { ExitCounts } from '../exits/dialler.ts';
@@ -224,7 +227,10 @@ function counted(
   for (const [value, count] of Object.entries(values)) exposition.sample(name, count, { [label]: value });
 }
 
-/** Time until the event loop comes to what is ready. Measured at the scrape alone: a timer that runs all the time would wake idle machines. */
+/**
+ * Time until the event loop comes to what is ready. Measured at the scrape alone: a timer that runs all the time would
+ * wake idle machines.
+ */
 async function lagSeconds(): Promise<number> {
   const beganMs = performance.now();
   await new Promise((resolve) => {

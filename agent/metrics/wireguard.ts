@@ -1,4 +1,7 @@
-/** Metrics of this machine's WireGuard interfaces, under the names of the common exporter, without addresses of the VPN (R3). */
+/**
+ * Metrics of this machine's WireGuard interfaces, under the names of the common exporter, without addresses of the VPN
+ * (R3).
+ */
 import { join } from 'node:path';
 import { Exposition, renderLabels } from '../../transport/exposition/exposition.ts';
 import type { MeshPath } from '../../transport/protocol/mesh.ts';
@@ -48,7 +51,9 @@ export interface WireguardDevice {
   readonly reading: Exclude<DeviceReading, { kind: 'gone' }>;
 }
 
-/** The metrics of WireGuard as text. Never rejects: an interface that cannot be read is down, and has no other metrics. */
+/**
+ * The metrics of WireGuard as text. Never rejects: an interface that cannot be read is down, and has no other metrics.
+ */
 export async function wireguardMetrics(sources: WireguardSources): Promise<string> {
   const { devices, isComplete } = await readDevices(sources);
   const exposition = new Exposition().single(

@@ -1,6 +1,6 @@
 /**
- * Lines of ours in a text file that others own, between two marks that name the node, so that each agent of a machine has a block of its
- * own. Pure. Texts are latin1: every byte of others survives as it is.
+ * Lines of ours in a text file that others own, between two marks that name the node, so that each agent of a machine
+ * has a block of its own. Pure. Texts are latin1: every byte of others survives as it is.
  */
 
 /** What is put into a file. */
@@ -28,7 +28,9 @@ interface Place {
   readonly isUnended: boolean;
 }
 
-/** The text with exactly this block in it, whatever was left of earlier ones. The same text when nothing is to be done. */
+/**
+ * The text with exactly this block in it, whatever was left of earlier ones. The same text when nothing is to be done.
+ */
 export function withBlock(text: string, block: OwnBlock): string {
   const { node, lines, place } = block;
   if (lines.length === 0) return withoutBlock(text, block);

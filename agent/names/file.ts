@@ -1,6 +1,6 @@
 /**
- * A text file of others, changed in place: a hosts file is often mounted into a container by itself and cannot be replaced by a rename
- * (EBUSY, tried). Only bytes from the first difference on are written.
+ * A text file of others, changed in place: a hosts file is often mounted into a container by itself and cannot be
+ * replaced by a rename (EBUSY, tried). Only bytes from the first difference on are written.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -26,7 +26,10 @@ export type Edited = string | null;
 /** Wait before a lock that another one has is tried again, in ms. */
 const LOCK_RETRY_MS = 5;
 
-/** Changes the file to what `change` makes of it (latin1). Agents of one machine do so one after another. Never rejects; on a failure the old content stands. */
+/**
+ * Changes the file to what `change` makes of it (latin1). Agents of one machine do so one after another. Never rejects;
+ * on a failure the old content stands.
+ */
 export async function editFile(path: string, change: (text: string) => string): Promise<Edited> {
   try {
     if (changed(path, change) === null) return null; // nothing to do: the usual case, and no lock is taken
@@ -91,7 +94,10 @@ function overwrite(file: number, before: string, after: string): void {
   ftruncateSync(file, after.length);
 }
 
-/** A file that says that somebody writes. One that is old was left by a crash; where none can be made, or somebody has put another thing there, it goes without. */
+/**
+ * A file that says that somebody writes. One that is old was left by a crash; where none can be made, or somebody has
+ * put another thing there, it goes without.
+ */
 async function lockOf(path: string): Promise<() => void> {
   const lock = join(tmpdir(), `edge-agent-names-${createHash('sha256').update(path).digest('hex').slice(0, 16)}.lock`);
   const deadlineMs = performance.now() + FILE_LOCK_MS_MAX;

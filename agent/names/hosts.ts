@@ -13,7 +13,10 @@ export function writeHosts(path: string, node: string, records: MeshRecords | nu
   return editFile(path, (text) => withBlock(text, { node, lines, place: 'last', isOwn: isHostsRow }));
 }
 
-/** Lines of a hosts file, the canonical names first, as an address is called what its first line says. Each is below 1,024 bytes, which is what musl reads. */
+/**
+ * Lines of a hosts file, the canonical names first, as an address is called what its first line says. Each is below
+ * 1,024 bytes, which is what musl reads.
+ */
 export function hostsRows({ hosts }: MeshRecords): readonly string[] {
   return hosts.flatMap(({ names, ipv4, ipv6 }) => {
     const pairs = pairsOf(names);

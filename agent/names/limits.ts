@@ -1,6 +1,9 @@
 /** What the resolver of names may cost, and how fresh names are, with units. Source: invariants.md, L1 and L2. */
 
-/** How long an answer may be kept, in s: not at all. The resolver is on the machine that asks, and a moved alias must be seen within 2 s. */
+/**
+ * How long an answer may be kept, in s: not at all. The resolver is on the machine that asks, and a moved alias must be
+ * seen within 2 s.
+ */
 export const NAME_TTL_SECONDS = 0;
 
 /** Port of DNS. Source: RFC 1035, 4.2. */
@@ -18,7 +21,10 @@ export const PLAIN_ANSWER_BYTES_MAX = 512;
 /** Queries of one address in a second; those beyond are dropped. */
 export const QUERIES_PER_SECOND_MAX = 2_000;
 
-/** Queries of all addresses in a second. One takes some 0.1 ms (measured), so that this is half a core for a second at most. */
+/**
+ * Queries of all addresses in a second. One takes some 0.1 ms (measured), so that this is half a core for a second at
+ * most.
+ */
 export const ALL_QUERIES_PER_SECOND_MAX = 5_000;
 
 /** TCP connections of one listener; beyond, new ones are closed. */
@@ -37,7 +43,9 @@ export const UNREAD_BYTES_MAX = 65_536;
 export const LISTEN_RETRY_MS_MIN = 100;
 export const LISTEN_RETRY_MS_MAX = 5_000;
 
-/** How often it is looked whether what leads to the names is still there, in ms: other programs write the same files. */
+/**
+ * How often it is looked whether what leads to the names is still there, in ms: other programs write the same files.
+ */
 export const CHECK_MS = 5_000;
 
 /** How often systemd-resolved is asked the same, in ms: it takes a process each time. */
@@ -49,8 +57,14 @@ export const COMMAND_MS_MAX = 5_000;
 /** A hosts file or resolv.conf that is larger is left alone, in bytes. */
 export const FILE_BYTES_MAX = 16_777_216;
 
-/** How long another program of ours is waited for that writes the same file, in ms. It takes some milliseconds; whoever takes longer is dead. */
+/**
+ * How long another program of ours is waited for that writes the same file, in ms. It takes some milliseconds; whoever
+ * takes longer is dead.
+ */
 export const FILE_LOCK_MS_MAX = 2_000;
 
-/** How long an interface may take to come up before its absence is a problem, in ms: names are told in the moment in which it is set up. */
+/**
+ * How long an interface may take to come up before its absence is a problem, in ms: names are told in the moment in
+ * which it is set up.
+ */
 export const INTERFACE_MS_MAX = 5_000;

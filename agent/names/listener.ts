@@ -15,7 +15,10 @@ import {
 } from './limits.ts';
 import type { DnsTransport } from './reply.ts';
 
-/** What stands in the way, as the system calls it: EADDRNOTAVAIL while the interface is not up, EADDRINUSE when another program has the port. */
+/**
+ * What stands in the way, as the system calls it: EADDRNOTAVAIL while the interface is not up, EADDRINUSE when another
+ * program has the port.
+ */
 export type ListenerState =
   | { readonly isListening: true; readonly port: number }
   | { readonly isListening: false; readonly code: string };
@@ -148,7 +151,8 @@ async function openSockets(options: ListenerOptions, lost: (code: string) => voi
     lost(error.code ?? 'unknown error');
   });
   udp.on('message', (query, source) => {
-    if (query.length > QUERY_BYTES_MAX || source.port === 0) return; // port 0 cannot be answered: Node throws, and the agent would end with it
+    // port 0 cannot be answered: Node throws, and the agent would end with it
+    if (query.length > QUERY_BYTES_MAX || source.port === 0) return;
     const answer = options.answer(query, 'udp', source.address);
     if (answer !== null) udp.send(answer, source.port, source.address, () => {}); // whoever is gone, is gone
   });

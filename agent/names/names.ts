@@ -1,4 +1,7 @@
-/** Names of a cluster's members on this machine: a resolver of our own with what leads programs there, or the hosts file. */
+/**
+ * Names of a cluster's members on this machine: a resolver of our own with what leads programs there, or the hosts
+ * file.
+ */
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { MeshNetwork, MeshPeer } from '../../transport/protocol/mesh.ts';
 import type { AgentLog } from '../ports.ts';
@@ -30,7 +33,10 @@ export interface NamesOptions {
   readonly node: NodeId;
   /** Of the network. */
   readonly interfaceName: string;
-  /** The operator lets the resolver stand first in resolv.conf, where systemd-resolved is not used: see docs/decisions/names.md for what this breaks. */
+  /**
+   * The operator lets the resolver stand first in resolv.conf, where systemd-resolved is not used: see
+   * docs/decisions/names.md for what this breaks.
+   */
   readonly mayUseResolvConf?: boolean;
   readonly log: AgentLog;
   /** Those of this machine, except in tests. */
@@ -41,13 +47,22 @@ export interface NamesOptions {
 
 /** Names that are kept up. */
 export interface Names {
-  /** What there is from now on, whole. Returns at once: the resolver answers by it from the next query on, a file follows within moments. */
+  /**
+   * What there is from now on, whole. Returns at once: the resolver answers by it from the next query on, a file
+   * follows within moments.
+   */
   update(network: MeshNetwork, peers: Iterable<MeshPeer>): void;
   /** This member is in no network: no names. */
   clear(): void;
-  /** Why programs of this machine do not find the names, in one sentence without addresses; null: they do, or there are none. */
+  /**
+   * Why programs of this machine do not find the names, in one sentence without addresses; null: they do, or there are
+   * none.
+   */
   problem(): string | null;
-  /** While there is no problem: why they find them by the hosts file although a resolver could be used, in one sentence; null: all is as it should be. */
+  /**
+   * While there is no problem: why they find them by the hosts file although a resolver could be used, in one sentence;
+   * null: all is as it should be.
+   */
   note(): string | null;
   readonly way: NameWay;
   /** Removes everything. May be called twice. */
@@ -61,7 +76,9 @@ export function createNames(options: NamesOptions): Names {
   return names;
 }
 
-/** Removes what names of this node an agent left behind: on `leave`. Never rejects; what cannot be removed is a warning. */
+/**
+ * Removes what names of this node an agent left behind: on `leave`. Never rejects; what cannot be removed is a warning.
+ */
 export async function removeNames({
   node,
   interfaceName,
@@ -86,7 +103,9 @@ type Tried = string | null;
 class KeptNames implements Names {
   readonly #options: NamesOptions & { readonly places: SystemPlaces };
   readonly #resolver: Resolver | null;
-  /** Where it is asked by way of resolv.conf; null: that is not allowed, or programs here would not find other names. */
+  /**
+   * Where it is asked by way of resolv.conf; null: that is not allowed, or programs here would not find other names.
+   */
   readonly #loopback: string | null;
   readonly #check: NodeJS.Timeout;
   #records: MeshRecords | null = null;
@@ -301,7 +320,9 @@ class KeptNames implements Names {
 /** The interface is not up yet, or gone; or the machine does not have that family. */
 const ABSENT: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']);
 
-/** Domains that systemd-resolved is given for one interface: two of names, and those of the ranges unless they are many. */
+/**
+ * Domains that systemd-resolved is given for one interface: two of names, and those of the ranges unless they are many.
+ */
 const ROUTED_ZONES_MAX = 16;
 
 function codesOf(states: readonly ({ readonly isListening: boolean; readonly code?: string } | null)[]): string {

@@ -37,15 +37,19 @@ const NAME_BYTES_MAX = 253;
 /** What may stand in a hosts file: letters, digits, hyphens, dots. Whatever an admin says, nothing else gets there. */
 const HOST_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/u;
 
-/** Shortest prefixes whose addresses get names: no network of a cluster is larger, and nobody shall answer for half of the world. */
+/**
+ * Shortest prefixes whose addresses get names: no network of a cluster is larger, and nobody shall answer for half of
+ * the world.
+ */
 const IPV4_PREFIX_MIN = 8;
 const IPV6_PREFIX_MIN = 32;
 
 /**
- * Names of this member (`node`) and its peers: `node-<uuid>` and each alias, below the cluster's domain and below the same with
- * `cluster-` before it; of the gateway `gateway`. What the API shows is true before all: the name of a node cannot be taken by an alias,
- * and `gateway` is the node that has this alias. While an alias moves and two have it, the node with the lower id does. Null: the
- * domain is no host name.
+ * Names of this member (`node`) and its peers: `node-<uuid>` and each alias, below the cluster's domain and below the
+ * same with
+ * `cluster-` before it; of the gateway `gateway`. What the API shows is true before all: the name of a node cannot be
+ * taken by an alias, and `gateway` is the node that has this alias. While an alias moves and two have it, the node with
+ * the lower id does. Null: the domain is no host name.
  */
 export function meshRecords(node: NodeId, network: MeshNetwork, peers: Iterable<MeshPeer>): MeshRecords | null {
   const domain = network.domain.toLowerCase();
@@ -116,7 +120,9 @@ export function reverseName(address: string): string {
   return [...digitsOf(parsed).toReversed(), suffixOf(parsed)].join('.');
 }
 
-/** The zones that are exactly a range: a /20 of IPv4 is sixteen. None for a range that is too large to be a cluster's. */
+/**
+ * The zones that are exactly a range: a /20 of IPv4 is sixteen. None for a range that is too large to be a cluster's.
+ */
 function reverseZones(range: string, prefixMin: number): readonly string[] {
   const [network, prefix] = ipaddr.parseCIDR(range);
   if (prefix < prefixMin) return [];

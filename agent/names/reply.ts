@@ -29,7 +29,9 @@ const ADDITIONALS_MAX = 4;
 /** What names here are made of. Others are nobody's. */
 const LABEL = /^[\w-]+$/u;
 
-/** A question. `name` as it was written, null when it holds what no host name does; `end`: where it ends in the query. */
+/**
+ * A question. `name` as it was written, null when it holds what no host name does; `end`: where it ends in the query.
+ */
 interface Question {
   readonly name: string | null;
   readonly type: number;
@@ -47,7 +49,8 @@ interface Sections {
 }
 
 /**
- * The answer to a query, never longer than its asker takes; null: none is due, as to what is no query. Never throws, whatever comes.
+ * The answer to a query, never longer than its asker takes; null: none is due, as to what is no query. Never throws,
+ * whatever comes.
  * Authoritative for the names and addresses of the cluster; everything else is refused, so that others are asked.
  */
 export function replyTo(query: Buffer, transport: DnsTransport, records: MeshRecords): Buffer | null {
@@ -113,13 +116,17 @@ function zoneOf(name: string, zones: ReadonlySet<string>): string | null {
   return null;
 }
 
-/** Whether there is something below a name that has no records itself, as between a range and its addresses: such a name exists. Source: RFC 8020, 2. */
+/**
+ * Whether there is something below a name that has no records itself, as between a range and its addresses: such a name
+ * exists. Source: RFC 8020, 2.
+ */
 function isAboveOthers(name: string, { pointers }: MeshRecords): boolean {
   return name.endsWith('.arpa') && [...pointers.keys()].some((other) => other.endsWith(`.${name}`));
 }
 
 function soaOf(zone: string, { self }: MeshRecords): Answer {
-  // Nobody copies these zones: serial, refresh, retry and expire mean nothing. `minimum` is how long a "no" may be kept (RFC 2308, 4).
+  // Nobody copies these zones: serial, refresh, retry and expire mean nothing. `minimum` is how long a "no" may be kept
+  // (RFC 2308, 4).
   return {
     type: 'SOA',
     name: zone,
@@ -143,7 +150,10 @@ function addressesOf({ names: [name], ipv4, ipv6 }: MeshRecords['self']): readon
   ];
 }
 
-/** The one question, read by hand: dns-packet makes text of labels, and of a label with a dot in it another name. Null: the query is broken. */
+/**
+ * The one question, read by hand: dns-packet makes text of labels, and of a label with a dot in it another name. Null:
+ * the query is broken.
+ */
 function onlyQuestion(query: Buffer): Question | null {
   if (
     query.readUInt16BE(4) !== 1 ||
@@ -190,7 +200,10 @@ function bare(query: Buffer, rcode: Rcode): Buffer {
   });
 }
 
-/** The question goes back byte for byte, as clients compare it, and in the case in which they asked (draft-vixie-dnsext-dns0x20). */
+/**
+ * The question goes back byte for byte, as clients compare it, and in the case in which they asked
+ * (draft-vixie-dnsext-dns0x20).
+ */
 function written(
   query: Buffer,
   question: Question,

@@ -1,4 +1,7 @@
-/** A small DNS server for the names of a cluster, on addresses of this machine. It forwards nothing and knows nothing else. */
+/**
+ * A small DNS server for the names of a cluster, on addresses of this machine. It forwards nothing and knows nothing
+ * else.
+ */
 import { createHash } from 'node:crypto';
 import { createAdmission } from './admission.ts';
 import { createListener } from './listener.ts';
@@ -67,7 +70,8 @@ export function createResolver({ port, loopback, nowMs, changed }: ResolverOptio
       const wanted = [next.self.ipv4, next.self.ipv6, ...(loopback === null ? [] : [loopback])];
       for (const [address, listener] of listeners) if (!wanted.includes(address)) shut(listener);
       listeners = new Map(wanted.map((address) => [address, listeners.get(address) ?? open(address)]));
-      for (const listener of listeners.values()) listener.retry(); // whoever tells names has often just set the interface up
+      // whoever tells names has often just set the interface up
+      for (const listener of listeners.values()) listener.retry();
     },
     get states() {
       return { ipv4: stateOf(records?.self.ipv4), ipv6: stateOf(records?.self.ipv6), loopback: stateOf(loopback) };
@@ -82,9 +86,9 @@ export function createResolver({ port, loopback, nowMs, changed }: ResolverOptio
 }
 
 /**
- * Where programs of this machine ask by way of resolv.conf: loopback, so that whoever asks a dead agent is refused at once, while an
- * address of an interface that is gone would cost 5 s a name. Its own for each node, as a machine may have several agents; none of
- * 127.0.0.0/16, which others use.
+ * Where programs of this machine ask by way of resolv.conf: loopback, so that whoever asks a dead agent is refused at
+ * once, while an address of an interface that is gone would cost 5 s a name. Its own for each node, as a machine may
+ * have several agents; none of 127.0.0.0/16, which others use.
  */
 export function loopbackAddress(node: string): string {
   const [one = 0, two = 0, three = 0] = createHash('sha256').update(node).digest();

@@ -1,4 +1,7 @@
-/** Names of users and groups. Only of those in the machine's own files: asking a directory service would take a program for each. */
+/**
+ * Names of users and groups. Only of those in the machine's own files: asking a directory service would take a program
+ * for each.
+ */
 import { readFileSync } from 'node:fs';
 
 /** A line of /etc/passwd. */

@@ -9,7 +9,10 @@ const NUMBER_BYTES = 4;
 
 const BATCH_BYTES = BATCH_BYTES_MAX + ANSWER_BYTES_MAX;
 
-/** Answers in memory for a batch of them. There is always room for one more of the largest, as long as `take` follows when `isFull`. */
+/**
+ * Answers in memory for a batch of them. There is always room for one more of the largest, as long as `take` follows
+ * when `isFull`.
+ */
 export class Answers extends FieldWriter {
   readonly #spare: Buffer[] = [];
   #start = 0;
@@ -75,7 +78,10 @@ export class Answers extends FieldWriter {
     this.end();
   }
 
-  /** Data of at most `length` bytes, which `read` puts into its place. Returns how many came; where none did, there is no answer yet. */
+  /**
+   * Data of at most `length` bytes, which `read` puts into its place. Returns how many came; where none did, there is
+   * no answer yet.
+   */
   data(request: number, length: number, read: (memory: Buffer, at: number, length: number) => number): number {
     this.begin(PACKET.data, request);
     const came = read(this.memory, this.length + NUMBER_BYTES, length);

@@ -20,7 +20,10 @@ import { MODE_BITS } from './file-requests.ts';
 import { readPath, type Request } from './request.ts';
 import { RequestProblem } from './status.ts';
 
-/** Opens a file only to name it: no permission on it is needed, and a symbolic link is not followed with O_NOFOLLOW. Source: Linux, asm-generic/fcntl.h. */
+/**
+ * Opens a file only to name it: no permission on it is needed, and a symbolic link is not followed with O_NOFOLLOW.
+ * Source: Linux, asm-generic/fcntl.h.
+ */
 const O_PATH = 0o10_000_000;
 
 /** How each attribute is set. */
@@ -67,8 +70,9 @@ export function setLinkAttributes({ fields }: Request): void {
 }
 
 /**
- * Sets what is wanted, and all of it that can be set: the first problem is thrown at the end, as clients that may not set
- * an owner still want times. The owner comes before the mode, since a change of owner clears bits of it, and times come last.
+ * Sets what is wanted, and all of it that can be set: the first problem is thrown at the end, as clients that may not
+ * set an owner still want times. The owner comes before the mode, since a change of owner clears bits of it, and times
+ * come last.
  */
 function apply(wanted: WantedAttributes, setters: Setters): void {
   const problems: unknown[] = [];

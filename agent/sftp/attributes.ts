@@ -33,7 +33,10 @@ export function readAttributes(fields: FieldReader): WantedAttributes {
   return wanted;
 }
 
-/** Writes all that is known of a file. Times before 1970 and after 2106, which the wire has no numbers for, become the nearest. */
+/**
+ * Writes all that is known of a file. Times before 1970 and after 2106, which the wire has no numbers for, become the
+ * nearest.
+ */
 export function writeAttributes(answer: FieldWriter, stats: Stats): void {
   answer.number(ATTRIBUTE_FLAG.size | ATTRIBUTE_FLAG.owner | ATTRIBUTE_FLAG.permissions | ATTRIBUTE_FLAG.times);
   answer.long(stats.size);

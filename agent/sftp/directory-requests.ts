@@ -20,7 +20,8 @@ const SLASH = Buffer.from('/');
 export function openDirectory({ fields, handles, answers, number }: Request): void {
   const path = Buffer.from(readPath(fields)); // kept, so not a view into the packet
   handles.checkRoom();
-  const directory = opendirSync(path, { encoding: 'buffer' as unknown as BufferEncoding, bufferSize: READ_AHEAD }); // bytes, which the types do not know
+  // bytes, which the types do not know
+  const directory = opendirSync(path, { encoding: 'buffer' as unknown as BufferEncoding, bufferSize: READ_AHEAD });
   const handle = handles.add({ kind: 'directory', directory, path, first: [Buffer.from('.'), Buffer.from('..')] });
   answers.begin(PACKET.handle, number);
   answers.number(4);

@@ -1,4 +1,7 @@
-/** What OpenSSH's clients ask for beyond version 3. Source: OpenSSH, PROTOCOL, and draft-ietf-secsh-filexfer-extensions-00 for copy-data and home-directory. */
+/**
+ * What OpenSSH's clients ask for beyond version 3. Source: OpenSSH, PROTOCOL, and
+ * draft-ietf-secsh-filexfer-extensions-00 for copy-data and home-directory.
+ */
 import { fstatSync, fsyncSync, readSync, statfsSync, type StatsFs } from 'node:fs';
 import { homedir } from 'node:os';
 import { setLinkAttributes } from './attribute-requests.ts';
@@ -57,7 +60,10 @@ function statHandleFileSystem({ fields, handles, answers, number }: Request): vo
   writeFileSystem(answers, number, statfsSync(`/proc/self/fd/${handles.descriptor(fields.bytes())}`));
 }
 
-/** As statvfs(3). Node does not tell the size of fragments (on Linux blocks are counted in the same unit), identity and flags. */
+/**
+ * As statvfs(3). Node does not tell the size of fragments (on Linux blocks are counted in the same unit), identity and
+ * flags.
+ */
 function writeFileSystem(
   answers: Request['answers'],
   number: number,

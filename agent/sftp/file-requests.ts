@@ -47,7 +47,10 @@ export function write({ fields, handles }: Request): void {
   writeAll(descriptor, data, data.length, offset);
 }
 
-/** Writes the first `length` bytes of `data` at `offset`; a disk that becomes full half-way gives a short count first, and then its error. */
+/**
+ * Writes the first `length` bytes of `data` at `offset`; a disk that becomes full half-way gives a short count first,
+ * and then its error.
+ */
 export function writeAll(descriptor: number, data: Buffer, length: number, offset: number): void {
   for (let written = 0; written < length;)
     written += writeSync(descriptor, data, written, length - written, offset + written);
@@ -58,7 +61,10 @@ export function statHandle({ fields, handles, answers, number }: Request): void 
   answers.attributes(number, fstatSync(handles.descriptor(fields.bytes())));
 }
 
-/** As open(2) wants them. A pipe without its other end must not stop the only thread there is, and a terminal must not become this program's. */
+/**
+ * As open(2) wants them. A pipe without its other end must not stop the only thread there is, and a terminal must not
+ * become this program's.
+ */
 function systemFlags(flags: number): number {
   const has = (flag: number) => (flags & flag) !== 0;
   if (!has(OPEN_FLAG.read | OPEN_FLAG.write))

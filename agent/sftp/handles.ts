@@ -26,7 +26,10 @@ export type Handle = FileHandle | DirectoryHandle;
 const HANDLE_BYTES = 4;
 const NUMBERS = 0x1_0000_0000;
 
-/** Open handles by the four bytes that clients know them by. A closed one's bytes come again after four thousand million others only. */
+/**
+ * Open handles by the four bytes that clients know them by. A closed one's bytes come again after four thousand million
+ * others only.
+ */
 export class Handles {
   readonly #handles = new Map<number, Handle>();
   #next = 0;

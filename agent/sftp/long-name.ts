@@ -3,7 +3,9 @@ import type { Stats } from 'node:fs';
 import { constants } from 'node:fs';
 import type { Accounts } from './accounts.ts';
 
-/** Age from which the year is said in place of the time of day, in ms. Source: POSIX, ls: six months; as ls counts them. */
+/**
+ * Age from which the year is said in place of the time of day, in ms. Source: POSIX, ls: six months; as ls counts them.
+ */
 const RECENT_MS = 31_556_952_000 / 2;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

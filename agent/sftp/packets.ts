@@ -23,7 +23,9 @@ export class Packets {
     return this.bytesHeld >= HELD_BYTES_MAX;
   }
 
-  /** Memory for what comes next: at least READ_BYTES_MAX unless `isFull`. What `next` gave before is not good any more. */
+  /**
+   * Memory for what comes next: at least READ_BYTES_MAX unless `isFull`. What `next` gave before is not good any more.
+   */
   room(): Buffer {
     this.#makeRoom();
     return this.#memory.subarray(this.#end, this.#end + READ_BYTES_MAX);
@@ -46,7 +48,10 @@ export class Packets {
     return new FieldReader(this.#memory, at, at + length);
   }
 
-  /** Moves the beginning of a packet to the front only when there is too little behind it: moving costs as much as reading. */
+  /**
+   * Moves the beginning of a packet to the front only when there is too little behind it: moving costs as much as
+   * reading.
+   */
   #makeRoom(): void {
     if (this.#start === this.#end) this.#start = this.#end = 0;
     if (this.#memory.length - this.#end >= READ_BYTES_MAX) return;

@@ -41,7 +41,10 @@ export function link({ fields }: Request): void {
   linkSync(from, to);
 }
 
-/** SYMLINK. The draft has the link first and what it says second; OpenSSH sends them the other way round, and so does everybody since. */
+/**
+ * SYMLINK. The draft has the link first and what it says second; OpenSSH sends them the other way round, and so does
+ * everybody since.
+ */
 export function makeLink({ fields }: Request): void {
   const [target, path] = [readPath(fields), readPath(fields)];
   symlinkSync(target, path);
@@ -58,8 +61,10 @@ export function resolvePath({ fields, answers, number }: Request): void {
 }
 
 /**
- * Renames a file without a moment in which somebody else's file of the new name could be lost: rename(2) alone would replace it.
- * Returns whether it did; where links are not possible (some file systems, files of others) only the way with that moment is left.
+ * Renames a file without a moment in which somebody else's file of the new name could be lost: rename(2) alone would
+ * replace it.
+ * Returns whether it did; where links are not possible (some file systems, files of others) only the way with that
+ * moment is left.
  */
 function isMovedByLink(from: Buffer, to: Buffer): boolean {
   try {

@@ -15,8 +15,9 @@ export function accountWord({ uid, gid, name }: BecomeAccount): string {
 }
 
 /**
- * Becomes the account of this argument, for good: user, group, and the groups that the system knows it to be in. Without an account
- * in the argument everything stays as it is. Throws when not all of it could be done: nothing may be served then.
+ * Becomes the account of this argument, for good: user, group, and the groups that the system knows it to be in.
+ * Without an account in the argument everything stays as it is. Throws when not all of it could be done: nothing may be
+ * served then.
  */
 export function become(word: string): void {
   const { uid, gid, name } = WORD.exec(word)?.groups ?? {};

@@ -2,6 +2,7 @@
 import { become } from './privileges.ts';
 import { serve } from './server.ts';
 
-process.title = 'edge-agent sftp-server'; // for ps: the published agent hands the program over as a text, which nobody wants to see there
+// for ps: the published agent hands the program over as a text, which nobody wants to see there
+process.title = 'edge-agent sftp-server';
 become(process.argv.at(-1) ?? '');
 serve();

@@ -8,8 +8,9 @@ const HERE = Buffer.from('.');
 const UP = Buffer.from('..');
 
 /**
- * The absolute path of what `path` leads to, from the working directory. What does not exist (yet) gets the path that it would have:
- * the part that exists is resolved, the rest is taken by its words. Throws the system's error where a directory may not be searched.
+ * The absolute path of what `path` leads to, from the working directory. What does not exist (yet) gets the path that
+ * it would have: the part that exists is resolved, the rest is taken by its words. Throws the system's error where a
+ * directory may not be searched.
  */
 export function realPath(path: Buffer, linksLeft = LINKS_MAX): Buffer {
   try {
@@ -17,7 +18,8 @@ export function realPath(path: Buffer, linksLeft = LINKS_MAX): Buffer {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     const { parent, name } = split(path);
-    if (name.length === 0 || (parent.equals(HERE) && name.equals(HERE))) throw error; // the working directory itself is gone
+    // the working directory itself is gone
+    if (name.length === 0 || (parent.equals(HERE) && name.equals(HERE))) throw error;
     const target = linksLeft > 0 ? targetOf(path) : null;
     if (target !== null) return realPath(isAbsolute(target) ? target : join(parent, target), linksLeft - 1);
     const above = realPath(parent, linksLeft);

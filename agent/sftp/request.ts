@@ -17,7 +17,10 @@ export interface Request {
   readonly accounts: Accounts;
 }
 
-/** Does what the request asks for. It writes one answer, or none where "done" is all there is to say. Throws RequestProblem, or an error of the system. */
+/**
+ * Does what the request asks for. It writes one answer, or none where "done" is all there is to say. Throws
+ * RequestProblem, or an error of the system.
+ */
 export type Respond = (request: Request) => void;
 
 /** Reads a path: any bytes but none of value 0, which no file name has. It stays good until the request is answered. */

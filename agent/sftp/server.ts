@@ -12,12 +12,12 @@ const STDOUT = 1;
 const STDERR = 2;
 
 /**
- * Serves the client on stdin and stdout, which are pipes or sockets, until it hangs up; then the process ends with status 0, or with 1
- * and a line on stderr after garbage.
+ * Serves the client on stdin and stdout, which are pipes or sockets, until it hangs up; then the process ends with
+ * status 0, or with 1 and a line on stderr after garbage.
  *
- * Files are used by synchronous calls: the program has one client and nothing else to do, answers stay in the order of the requests,
- * and a round through the thread pool costs more than the call (measured). Only the client is waited for: while it does not take
- * answers its requests are read on up to a bound, since clients write many before they read.
+ * Files are used by synchronous calls: the program has one client and nothing else to do, answers stay in the order of
+ * the requests, and a round through the thread pool costs more than the call (measured). Only the client is waited for:
+ * while it does not take answers its requests are read on up to a bound, since clients write many before they read.
  */
 export function serve(): void {
   const [packets, answers] = [new Packets(), new Answers()];

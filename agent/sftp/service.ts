@@ -71,7 +71,9 @@ export class Service {
     this.#handles.closeAll();
   }
 
-  /** The client's own version does not matter: there is only this one here, and a client that cannot speak it hangs up. */
+  /**
+   * The client's own version does not matter: there is only this one here, and a client that cannot speak it hangs up.
+   */
   #greet(kind: number): void {
     if (kind !== PACKET.init) throw new Garbage(`a packet of kind ${kind} before the first greeting`);
     this.#isGreeted = true;

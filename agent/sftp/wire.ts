@@ -1,4 +1,7 @@
-/** The fields of SFTP packets: numbers are big-endian, texts are bytes after their length (draft-ietf-secsh-filexfer-02, 3). */
+/**
+ * The fields of SFTP packets: numbers are big-endian, texts are bytes after their length (draft-ietf-secsh-filexfer-02,
+ * 3).
+ */
 
 /** What no client that speaks SFTP sends. There is no way on from it: lengths cannot be trusted any more. */
 export class Garbage extends Error {
@@ -9,7 +12,10 @@ const NUMBER_BYTES = 4;
 const LONG_BYTES = 8;
 const LONG_HALF = 0x1_0000_0000;
 
-/** Reads the fields of one packet in their order. Texts are views into the packet, not copies: they are good until the request is answered. */
+/**
+ * Reads the fields of one packet in their order. Texts are views into the packet, not copies: they are good until the
+ * request is answered.
+ */
 export class FieldReader {
   readonly #packet: Buffer;
   #at: number;
@@ -79,7 +85,10 @@ export class FieldWriter {
     this.length = this.memory.writeUInt32BE(value, this.length);
   }
 
-  /** A whole number in 64 bits; exact up to 2^53, and the largest of them where it is larger, as some file systems count. */
+  /**
+   * A whole number in 64 bits; exact up to 2^53, and the largest of them where it is larger, as some file systems
+   * count.
+   */
   long(value: number): void {
     this.number(Math.min(Math.floor(value / LONG_HALF), LONG_HALF - 1));
     this.number(value % LONG_HALF);

@@ -18,7 +18,10 @@ export interface Account {
 /** A user's account. */
 export type AccountOf = (username: string) => Promise<Account>;
 
-/** Names that an account may be looked up by: nothing that a program could take for an option. Source: contract.md, SSH usernames. */
+/**
+ * Names that an account may be looked up by: nothing that a program could take for an option. Source: contract.md, SSH
+ * usernames.
+ */
 const ACCOUNT_NAME = /^[a-z_][a-z0-9_-]*$/u;
 
 /** Source: shells of accounts that have none, as sshd does it. */
@@ -36,9 +39,10 @@ export interface NameServices {
 }
 
 /**
- * A user whose name is an account of this machine gets that account when the agent runs as root. Nobody else gets in, unless the operator wants that
- * they get the agent's own, which is root; and not even then where a name service that is away would make a stranger of a known user. Rejects for
- * who is refused, and when the accounts cannot be asked: nobody must become root because of that. An agent that is not root lets everybody in as itself.
+ * A user whose name is an account of this machine gets that account when the agent runs as root. Nobody else gets in,
+ * unless the operator wants that they get the agent's own, which is root; and not even then where a name service that
+ * is away would make a stranger of a known user. Rejects for who is refused, and when the accounts cannot be asked:
+ * nobody must become root because of that. An agent that is not root lets everybody in as itself.
  */
 export function accountsOfMachine(
   unknownUsers: UnknownUserRule = 'refuse',
@@ -57,7 +61,9 @@ export function accountsOfMachine(
   };
 }
 
-/** One line of passwd(5), or null when there is no such account. The file is asked first: it answers without a process. */
+/**
+ * One line of passwd(5), or null when there is no such account. The file is asked first: it answers without a process.
+ */
 async function lineOf(username: string, services: NameServices): Promise<string | null> {
   const file = await readFile('/etc/passwd', 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''; // all accounts are elsewhere
@@ -78,15 +84,19 @@ async function asked(username: string): Promise<string | null> {
   });
 }
 
-/** Sources of passwd(5) that are on the machine itself and so never away. Source: nsswitch.conf(5); systemd's own are checked below. */
+/**
+ * Sources of passwd(5) that are on the machine itself and so never away. Source: nsswitch.conf(5); systemd's own are
+ * checked below.
+ */
 const LOCAL_SOURCES = new Set(['files', 'db', 'altfiles', 'extrausers', 'usrfiles', 'systemd', 'compat']);
 
 /** What a glibc without a line for passwd asks. Source: nsswitch.conf(5). */
 const SOURCES_DEFAULT = 'files';
 
 /**
- * By what the machine is told to ask, as an answer shows nothing: glibc and getent say of a user that he is not there also when who knows him is away.
- * systemd counts where it has homes, which its service alone knows; `compat` where the file sends on to NIS.
+ * By what the machine is told to ask, as an answer shows nothing: glibc and getent say of a user that he is not there
+ * also when who knows him is away. systemd counts where it has homes, which its service alone knows; `compat` where the
+ * file sends on to NIS.
  */
 async function absentableServices(): Promise<readonly string[]> {
   const configuration = await textOf('/etc/nsswitch.conf');

@@ -16,7 +16,10 @@ export class Admission {
     this.#failures = createFailures({ perMinuteMax: limits.failuresMax, addressesMax: FAILURE_ADDRESSES_MAX }, nowMs);
   }
 
-  /** Lets a new connection in, which is to be given back by `leave` once it is logged in or over. Or says in one line why not. */
+  /**
+   * Lets a new connection in, which is to be given back by `leave` once it is logged in or over. Or says in one line
+   * why not.
+   */
   enter(address: string): string | null {
     const source = sourceOf(address);
     const ofSource = this.#strangers.get(source) ?? 0;
@@ -38,15 +41,18 @@ export class Admission {
   }
 
   /**
-   * A wrong password or signature came from there. Answers how long the no is to wait, in ms. Behind loopback are all who come
-   * through an admin, so there nobody is shut out: only what failed waits.
+   * A wrong password or signature came from there. Answers how long the no is to wait, in ms. Behind loopback are all
+   * who come through an admin, so there nobody is shut out: only what failed waits.
    */
   fail(address: string): number {
     return this.#failures.add(sourceOf(address)) > 0 ? FAILURE_DELAY_MS : 0;
   }
 }
 
-/** What counts as one address: IPv4 also in its mapped form; of IPv6 the network of 64 bits, of which everybody has one at least. */
+/**
+ * What counts as one address: IPv4 also in its mapped form; of IPv6 the network of 64 bits, of which everybody has one
+ * at least.
+ */
 function sourceOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/u, '').replace(/%.*$/u, '');
   if (isIP(plain) !== 6 || plain === '::1') return plain;

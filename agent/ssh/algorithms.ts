@@ -1,8 +1,14 @@
-/** What this server speaks: what OpenSSH of the last ten years and every kept library know, and nothing of SHA-1, CBC, or small groups. */
+/**
+ * What this server speaks: what OpenSSH of the last ten years and every kept library know, and nothing of SHA-1, CBC,
+ * or small groups.
+ */
 import type { ServerConfig } from 'ssh2';
 import { SSH_KEY_ALGORITHMS } from '../../transport/protocol/ssh.ts';
 
-/** For ssh2, in order of preference; the client's order counts. No compression: before the login it is an attack surface, after it rarely pays. */
+/**
+ * For ssh2, in order of preference; the client's order counts. No compression: before the login it is an attack
+ * surface, after it rarely pays.
+ */
 export const ALGORITHMS: NonNullable<ServerConfig['algorithms']> = {
   kex: [
     'curve25519-sha256',

@@ -1,12 +1,21 @@
-/** Logins asked of the admin over the control session, and its verdicts. Nothing is remembered: an admin that does not answer has said no. One that is away for a moment is waited for. */
+/**
+ * Logins asked of the admin over the control session, and its verdicts. Nothing is remembered: an admin that does not
+ * answer has said no. One that is away for a moment is waited for.
+ */
 import type { SshCredential, SshVerdict } from '../../transport/protocol/ssh.ts';
 import type { VerifySsh } from './ports.ts';
 import type { UnansweredLogins } from './unanswered.ts';
 
-/** The admin has this long for a verdict, in ms. Longer than its database may stay silent (L3), shorter than a login may take. */
+/**
+ * The admin has this long for a verdict, in ms. Longer than its database may stay silent (L3), shorter than a login may
+ * take.
+ */
 export const VERDICT_MS_MAX = 10_000;
 
-/** A login waits so long for a session with an admin, in ms: those of a restart, a move or an owner that changed are back within it. */
+/**
+ * A login waits so long for a session with an admin, in ms: those of a restart, a move or an owner that changed are
+ * back within it.
+ */
 export const SESSION_AWAITED_MS_MAX = 3_000;
 
 /** Logins that wait for a verdict at once. Above it the answer is no. */
@@ -15,19 +24,27 @@ export const ASKED_MAX = 64;
 /** The asking side of a session. */
 export interface Asking {
   readonly verify: VerifySsh;
-  /** A session with an admin is live: who waits is asked about, also those whose answer went with the session before. The admin gives an attempt one verdict. */
+  /**
+   * A session with an admin is live: who waits is asked about, also those whose answer went with the session before.
+   * The admin gives an attempt one verdict.
+   */
   connected(): void;
   /** A verdict came. One that nobody waits for is dropped. */
   verdict(attempt: number, verdict: SshVerdict): void;
 }
 
-/** Nothing asked yet. `send` is false when no admin can be asked now. Logins that nobody answers are kept by `unanswered`, to be told of later. */
+/**
+ * Nothing asked yet. `send` is false when no admin can be asked now. Logins that nobody answers are kept by
+ * `unanswered`, to be told of later.
+ */
 export function createAsking(
   send: (attempt: number, username: string, credential: SshCredential) => boolean,
   unanswered: Pick<UnansweredLogins, 'add' | 'remove'>,
 ): Asking {
   const waiting = new Map<number, Waiting>();
-  /** Ids of what is kept by the attempt, for verdicts that come too late: the admin has stored such an attempt itself. */
+  /**
+   * Ids of what is kept by the attempt, for verdicts that come too late: the admin has stored such an attempt itself.
+   */
   const late = new Map<number, string>();
   let last = 0;
 

@@ -1,17 +1,26 @@
 /** Ends what a vanished client leaves running. */
 import { existsSync, readFileSync } from 'node:fs';
 
-/** The process groups that a session runs in front: that of its first process, and that which its terminal has in front. What was put into the background on purpose (nohup, setsid, tmux) lives on, as with sshd. */
+/**
+ * The process groups that a session runs in front: that of its first process, and that which its terminal has in front.
+ * What was put into the background on purpose (nohup, setsid, tmux) lives on, as with sshd.
+ */
 export function groupsOf(pid: number): number[] {
   return [...new Set([pid, foregroundOf(pid)])].filter((group) => group > 1);
 }
 
-/** What is left of the process group of a program that has ended. None when its number is another process's: numbers come again once nobody of the group is left. */
+/**
+ * What is left of the process group of a program that has ended. None when its number is another process's: numbers
+ * come again once nobody of the group is left.
+ */
 export function groupsLeftBy(pid: number): number[] {
   return existsSync(`/proc/${pid}`) ? [] : [pid];
 }
 
-/** Sends HUP to the groups now, and KILL to what is left of them after `ms`. `over` is called when there is nothing left to be killed. */
+/**
+ * Sends HUP to the groups now, and KILL to what is left of them after `ms`. `over` is called when there is nothing left
+ * to be killed.
+ */
 export function hangUp(groups: readonly number[], ms: number, over: () => void): void {
   const left = groups.filter((group) => send(group, 'SIGHUP'));
   for (const group of left) send(group, 'SIGCONT'); // a stopped process hears nothing else

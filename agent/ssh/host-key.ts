@@ -14,8 +14,8 @@ export type HostKey =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * Reads the key at `path`, or makes it (Ed25519, in OpenSSH's format, 0600) when nothing is there. A damaged one is left as it is: with a new key
- * every client would be told of an attack, so a person has to decide.
+ * Reads the key at `path`, or makes it (Ed25519, in OpenSSH's format, 0600) when nothing is there. A damaged one is
+ * left as it is: with a new key every client would be told of an attack, so a person has to decide.
  */
 export function openHostKey(path: string): HostKey {
   let stored: string;
@@ -42,8 +42,8 @@ export function openHostKey(path: string): HostKey {
 }
 
 /**
- * A new key. ssh2 1.17.0 strips zero bytes that a public key begins with, so that one of 256 has a byte too few and nobody can read it: such a one is
- * thrown away.
+ * A new key. ssh2 1.17.0 strips zero bytes that a public key begins with, so that one of 256 has a byte too few and
+ * nobody can read it: such a one is thrown away.
  */
 export function createHostKey(): string {
   for (let tries = 0; tries < HOST_KEY_TRIES_MAX; tries += 1) {

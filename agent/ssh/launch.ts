@@ -7,10 +7,16 @@ import type { Account } from './accounts.ts';
 export type Program =
   | { readonly type: 'shell' }
   | { readonly type: 'command'; readonly command: string }
-  /** The agent's own program for the file transfer, which becomes an account by itself: the account may not be able to read it. */
+  /**
+   * The agent's own program for the file transfer, which becomes an account by itself: the account may not be able to
+   * read it.
+   */
   | { readonly type: 'own'; readonly wordsFor: SftpCommand };
 
-/** Program and arguments of the SFTP server for an account that it has to become, or null: it stays with the agent's own. */
+/**
+ * Program and arguments of the SFTP server for an account that it has to become, or null: it stays with the agent's
+ * own.
+ */
 export type SftpCommand = (
   account: { readonly name: string; readonly uid: number; readonly gid: number } | null,
 ) => readonly string[];
@@ -33,7 +39,9 @@ export interface Origin {
   readonly serverPort: number;
 }
 
-/** Where setpriv may be, which becomes another account (user, group and all supplementary groups) and then the program. */
+/**
+ * Where setpriv may be, which becomes another account (user, group and all supplementary groups) and then the program.
+ */
 export const SETPRIV_PATHS = ['/usr/bin/setpriv', '/bin/setpriv', '/usr/sbin/setpriv'];
 
 /** Shells that can give a program another name, as a login shell has it. */
@@ -42,7 +50,10 @@ const NAMING_SHELLS = ['/bin/bash', '/usr/bin/bash'];
 /** Shells that let nobody in, and say so. */
 const REFUSING_SHELL = /^(?:nologin|false)$/u;
 
-/** What node-pty does not do: text is UTF-8, and the name of the terminal is known only when there is one (sshd sets it). */
+/**
+ * What node-pty does not do: text is UTF-8, and the name of the terminal is known only when there is one (sshd sets
+ * it).
+ */
 const SET_TERMINAL = 'stty iutf8 -ixany 2>/dev/null; SSH_TTY=$(tty) && export SSH_TTY';
 
 /** Source: what sshd of Debian gives. */
@@ -65,8 +76,9 @@ export type Launcher = (
 ) => Launch | string;
 
 /**
- * Everything that becomes another account is started by setpriv of util-linux: libuv drops all supplementary groups, node-pty keeps those of root, and
- * setpriv takes 2 ms where a Node program that does the same takes 45 ms (measured). It replaces itself by the program, so that process id and exit status are the program's own.
+ * Everything that becomes another account is started by setpriv of util-linux: libuv drops all supplementary groups,
+ * node-pty keeps those of root, and setpriv takes 2 ms where a Node program that does the same takes 45 ms (measured).
+ * It replaces itself by the program, so that process id and exit status are the program's own.
  */
 export function createLauncher(options: LauncherOptions): Launcher {
   const setpriv = SETPRIV_PATHS.find((path) => existsSync(path)) ?? null;
@@ -102,7 +114,8 @@ function wordsOf(account: Account, program: Program, naming: string | null, hasT
   const setTerminal = hasTerminal ? `${SET_TERMINAL}; ` : '';
   if (program.type === 'command')
     return [...(hasTerminal ? ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh'] : []), shell, '-c', program.command];
-  if (program.type === 'own' && refusesLogins(account)) return ['/bin/sh', '-c', 'exec "$0" >&2', shell]; // what it says would be taken for SFTP
+  // what it says would be taken for SFTP
+  if (program.type === 'own' && refusesLogins(account)) return ['/bin/sh', '-c', 'exec "$0" >&2', shell];
   if (refusesLogins(account)) return [shell];
   if (program.type === 'own') return program.wordsFor(account.isOther ? account : null);
   if (naming === null) return ['/bin/sh', '-c', `${setTerminal}exec "$@"`, 'sh', shell, '-l'];

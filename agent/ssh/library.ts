@@ -1,6 +1,6 @@
 /**
- * What this server needs of ssh2 and ssh2 does not offer. All that is used of its insides stands here, for exactly the version in
- * package.json; a test looks whether it is still there.
+ * What this server needs of ssh2 and ssh2 does not offer. All that is used of its insides stands here, for exactly the
+ * version in package.json; a test looks whether it is still there.
  */
 /* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
 import type { Socket } from 'node:net';
@@ -146,7 +146,10 @@ export function sendEnd(client: Connection, channel: ServerChannel): void {
   if (isOpen(client)) (channel as unknown as { eof(): void }).eof();
 }
 
-/** Whether the client has said that it sends nothing more: an OpenSSH client then closes the channel as soon as our half ends, and takes no exit status behind that. */
+/**
+ * Whether the client has said that it sends nothing more: an OpenSSH client then closes the channel as soon as our half
+ * ends, and takes no exit status behind that.
+ */
 export function hasEnded(channel: ServerChannel): boolean {
   return inside(channel).incoming.state !== 'open';
 }
@@ -157,8 +160,8 @@ export function silence(channel: ServerChannel): void {
 }
 
 /**
- * To be called after each write of a channel and its stderr, of which only one may be under way: ssh2 keeps the rest of a write that
- * waited for the window, and would write it again when a later one waits.
+ * To be called after each write of a channel and its stderr, of which only one may be under way: ssh2 keeps the rest of
+ * a write that waited for the window, and would write it again when a later one waits.
  */
 export function forgetWritten(channel: ServerChannel): void {
   const kept = inside(channel);

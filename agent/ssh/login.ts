@@ -1,4 +1,7 @@
-/** The login of one connection. Nothing is decided here but the signature: who may come in, the admin says, every time anew. */
+/**
+ * The login of one connection. Nothing is decided here but the signature: who may come in, the admin says, every time
+ * anew.
+ */
 import ssh2 from 'ssh2';
 import type { AuthContext, AuthenticationType, Connection, PublicKeyAuthContext } from 'ssh2';
 import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } from '../../transport/protocol/limits.ts';
@@ -25,7 +28,10 @@ export interface LoginOptions {
   readonly counted: () => void;
   /** A password or a signature was wrong: how long the answer has to wait, in ms. */
   readonly failed: () => number;
-  /** Whom this user becomes. Rejects with one sentence when that is nobody: then he does not get in, whatever the admin says. */
+  /**
+   * Whom this user becomes. Rejects with one sentence when that is nobody: then he does not get in, whatever the admin
+   * says.
+   */
   readonly accountOf: AccountOf;
   /** The admin said yes. Takes the connection in; or one sentence why it cannot be, which is told to the client. */
   readonly accepted: (username: string, account: Account, grant: SshGrant, ended: ReadonlySet<string>) => string | null;
@@ -84,7 +90,10 @@ async function answer(options: LoginOptions, context: AuthContext, isLast: boole
   else context.reject(METHODS);
 }
 
-/** What a client shows, or null when it is nothing that could ever be right. The signature of a key is verified here (E6). */
+/**
+ * What a client shows, or null when it is nothing that could ever be right. The signature of a key is verified here
+ * (E6).
+ */
 function credentialOf(context: AuthContext): SshCredential | null {
   if (context.method === 'password') {
     const password: unknown = context.password; // an object when it is to be changed, which is not done here
@@ -108,7 +117,8 @@ function signatureOf({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): 
   if (signature === undefined) return 'none';
   const parsed = ssh2.utils.parseKey(`${key.algo} ${key.data.toString('base64')}`);
   if (parsed instanceof Error || blob === undefined || !parsed.getPublicSSH().equals(key.data)) return 'wrong';
-  const isVerified = parsed.verify(blob, signature, hashAlgo) as boolean | Error; // an Error for a signature that is none
+  // an Error for a signature that is none
+  const isVerified = parsed.verify(blob, signature, hashAlgo) as boolean | Error;
   return isVerified === true ? 'verified' : 'wrong';
 }
 

@@ -11,8 +11,9 @@ export type OutputKind = 'out' | 'error';
 export type Seen = (kind: OutputKind, data: Buffer) => void;
 
 /**
- * Writes both streams of a channel. One write is under way at a time, as ssh2 loses count of two (see library.ts); what a client lets
- * wait is bounded by stopping the sources, also for a client with a window of gigabytes, whose socket ssh2 would fill.
+ * Writes both streams of a channel. One write is under way at a time, as ssh2 loses count of two (see library.ts); what
+ * a client lets wait is bounded by stopping the sources, also for a client with a window of gigabytes, whose socket
+ * ssh2 would fill.
  */
 export class Outlet {
   readonly #channel: ServerChannel;

@@ -47,7 +47,10 @@ export async function startPiped(
       finish();
     });
   }
-  /** It says nothing more and lives on. Where the client is done too it would close the channel now, and never hear of the exit. */
+  /**
+   * It says nothing more and lives on. Where the client is done too it would close the channel now, and never hear of
+   * the exit.
+   */
   function endEarly(): void {
     if (!isOver && !isHungUp && !hasEnded(channel)) outlet.whenEmpty(() => sendEnd(client, channel));
   }

@@ -1,4 +1,7 @@
-/** Pipes for programs. Node gives its children sockets, which cannot be opened by a name: `echo trouble > /dev/stderr` would fail. */
+/**
+ * Pipes for programs. Node gives its children sockets, which cannot be opened by a name: `echo trouble > /dev/stderr`
+ * would fail.
+ */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fchownSync, mkdirSync, openSync, rmSync, unlinkSync } from 'node:fs';
@@ -31,7 +34,10 @@ export interface ProgramPipes {
   handOver(): void;
 }
 
-/** Makes pipes ahead of need, in a directory of its own, which is emptied. They have no name any more once they are in use. */
+/**
+ * Makes pipes ahead of need, in a directory of its own, which is emptied. They have no name any more once they are in
+ * use.
+ */
 export class PipePool {
   readonly #directory: string;
   #ready: string[] = [];
@@ -42,7 +48,10 @@ export class PipePool {
     rmSync(directory, { recursive: true, force: true }); // of an agent that was killed
   }
 
-  /** Pipes that belong to the account, so that its programs may open them as /dev/stdin and so on. Null where the system makes none (no mkfifo, a full disk). */
+  /**
+   * Pipes that belong to the account, so that its programs may open them as /dev/stdin and so on. Null where the system
+   * makes none (no mkfifo, a full disk).
+   */
   async take(account: Account): Promise<ProgramPipes | null> {
     if (this.#ready.length < 3) await (this.#making ??= this.#make());
     const paths = this.#ready.splice(0, 3);

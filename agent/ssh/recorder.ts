@@ -1,4 +1,7 @@
-/** Recordings of sessions as asciicast, version 2 (https://docs.asciinema.org/manual/asciicast/v2/). What is typed is not recorded: passwords are. */
+/**
+ * Recordings of sessions as asciicast, version 2 (https://docs.asciinema.org/manual/asciicast/v2/). What is typed is
+ * not recorded: passwords are.
+ */
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
@@ -158,7 +161,10 @@ function lineOf(value: unknown): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-/** The beginning of a text whose line has room. Escapes make a line up to six times as long as its text, and the admin takes no more than it said. */
+/**
+ * The beginning of a text whose line has room. Escapes make a line up to six times as long as its text, and the admin
+ * takes no more than it said.
+ */
 function fitting(text: string, bytesOf: (text: string) => number, bytesLeft: number): string {
   let fits = text;
   for (let bytes = bytesOf(fits); bytes > bytesLeft && fits !== ''; bytes = bytesOf(fits)) {

@@ -9,7 +9,10 @@ export interface Running {
   signal(name: NodeJS.Signals): void;
   /** New size of its terminal, if it has one. */
   resize(columns: number, rows: number): void;
-  /** Its client is gone: HUP, and KILL after `ms`. Nothing of its output is read any more. `over` is called when no process is left to end. */
+  /**
+   * Its client is gone: HUP, and KILL after `ms`. Nothing of its output is read any more. `over` is called when no
+   * process is left to end.
+   */
   hangUp(ms: number, over: () => void): void;
 }
 

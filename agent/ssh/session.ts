@@ -114,7 +114,8 @@ export class ShellSession {
   #run(channel: ServerChannel | undefined, program: Program): void {
     if (channel === undefined || this.#channel !== null) return;
     this.#channel = channel;
-    for (const stream of [channel, channel.stderr]) stream.on('error', () => {}); // a channel that was cut; its close says so
+    // a channel that was cut; its close says so
+    for (const stream of [channel, channel.stderr]) stream.on('error', () => {});
     const outlet = (this.#outlet = new Outlet(this.#host.client, channel));
     void this.#start(channel, outlet, program).catch((error: unknown) =>
       this.#fail(channel, outlet, (error as Error).message),
@@ -139,7 +140,8 @@ export class ShellSession {
       terminal === null
         ? await startPiped(client, account, pipes, start)
         : await startTerminal(account, terminal.term, terminal, start);
-    if (terminal !== null) this.#running.resize(terminal.columns, terminal.rows); // it may have changed while node-pty was loaded
+    // it may have changed while node-pty was loaded
+    if (terminal !== null) this.#running.resize(terminal.columns, terminal.rows);
     if (this.#hangUpMs !== null) this.#running.hangUp(this.#hangUpMs, this.#ended); // gone meanwhile
   }
 

@@ -18,7 +18,10 @@ import { z } from 'zod';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { systemProblem } from '../problem.ts';
 
-/** Bytes of all recordings that wait here. Above it none is begun and those under way are cut: a disk that fills would stop everything else. */
+/**
+ * Bytes of all recordings that wait here. Above it none is begun and those under way are cut: a disk that fills would
+ * stop everything else.
+ */
 export const SPOOL_BYTES_MAX = 268_435_456;
 
 /** What is known of a recording beside its text. */
@@ -68,7 +71,10 @@ export interface RecordingSpool {
   onFinished: (() => void) | null;
 }
 
-/** Opens the directory, which is made. Recordings that a killed agent left open are finished, as far as they came, as truncated. */
+/**
+ * Opens the directory, which is made. Recordings that a killed agent left open are finished, as far as they came, as
+ * truncated.
+ */
 export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX): RecordingSpool {
   let problem: string | null = null;
   let bytes = 0;
@@ -147,7 +153,8 @@ export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX)
   async function recover(): Promise<void> {
     for (const id of left) {
       const sidecar = readSidecar(path(id, '.open.json'));
-      const durationMs = sidecar === null ? null : await repair(path(id, '.open.gz')).catch(() => null); // beyond repair: it goes, below
+      // beyond repair: it goes, below
+      const durationMs = sidecar === null ? null : await repair(path(id, '.open.gz')).catch(() => null);
       if (sidecar !== null && durationMs !== null)
         spool.finish({ ...sidecar, duration_ms: durationMs, truncated: true });
       else
@@ -159,7 +166,10 @@ export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX)
   return spool;
 }
 
-/** Makes a file that was cut anywhere whole again: what can be read of it, up to the last whole line. Resolves with its duration in ms, or null when there is nothing in it. */
+/**
+ * Makes a file that was cut anywhere whole again: what can be read of it, up to the last whole line. Resolves with its
+ * duration in ms, or null when there is nothing in it.
+ */
 async function repair(file: string): Promise<number | null> {
   const text = (await promisify(gunzip)(await readFile(file), { finishFlush: constants.Z_SYNC_FLUSH })).toString(
     'utf8',

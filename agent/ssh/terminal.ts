@@ -22,8 +22,8 @@ interface PtyInsides extends IPty {
 }
 
 /**
- * Starts it as the leader of a session on a terminal of its own, which belongs to the account. Rejects when there is none to be had.
- * node-pty is loaded with the first one: most agents never need it.
+ * Starts it as the leader of a session on a terminal of its own, which belongs to the account. Rejects when there is
+ * none to be had. node-pty is loaded with the first one: most agents never need it.
  */
 export async function startTerminal(
   account: Account,
@@ -49,7 +49,8 @@ export async function startTerminal(
 
   outlet.from(output, 'out', seen);
   const input = new TerminalInput(fd, () => channel.resume());
-  // A program may close its terminal and live on: the descriptor's number is the next file's then, such as the terminal of somebody else.
+  // A program may close its terminal and live on: the descriptor's number is the next file's then, such as the terminal
+  // of somebody else.
   keepOpenUntilRead(output, () => {
     isClosed = true;
     input.close();
@@ -90,8 +91,10 @@ function giveTo(account: Account, path: string): void {
 }
 
 /**
- * node-pty destroys the stream 200 ms after the program ended, also when it is paused because the client is slow: the last output would be lost.
- * Here the wait begins anew with every piece and while it is paused. `closing` is called right before the descriptor is closed.
+ * node-pty destroys the stream 200 ms after the program ended, also when it is paused because the client is slow: the
+ * last output would be lost.
+ * Here the wait begins anew with every piece and while it is paused. `closing` is called right before the descriptor is
+ * closed.
  */
 function keepOpenUntilRead(output: ReadStream, closing: () => void): void {
   const destroy = output.destroy.bind(output);
@@ -115,8 +118,9 @@ function keepOpenUntilRead(output: ReadStream, closing: () => void): void {
 }
 
 /**
- * Input for a terminal. Written by hand: libuv's own writes to it would hold up the whole agent while a program does not read
- * (it tries again without end; seen). The descriptor does not block, and a full terminal is tried again a little later.
+ * Input for a terminal. Written by hand: libuv's own writes to it would hold up the whole agent while a program does
+ * not read (it tries again without end; seen). The descriptor does not block, and a full terminal is tried again a
+ * little later.
  */
 class TerminalInput {
   readonly #fd: number;

@@ -12,7 +12,10 @@ import { writeDurably } from '../durable-file.ts';
 import type { AgentLog } from '../ports.ts';
 import { systemProblem } from '../problem.ts';
 
-/** Logins that are kept. Later ones are counted in the log and no more: who tries for hours while no admin is there must not fill the disk. */
+/**
+ * Logins that are kept. Later ones are counted in the log and no more: who tries for hours while no admin is there must
+ * not fill the disk.
+ */
 export const UNANSWERED_MAX = 256;
 
 const Kept = z
@@ -30,7 +33,10 @@ const Kept = z
 export interface UnansweredLogins {
   /** One more. Answers its id; null: there are too many. */
   add(username: string, method: SshCredential['method']): string | null;
-  /** The oldest that were not told on this session yet, as many as one frame takes. `isNew`: the session is another one, and all are to be told. */
+  /**
+   * The oldest that were not told on this session yet, as many as one frame takes. `isNew`: the session is another one,
+   * and all are to be told.
+   */
   next(isNew: boolean): readonly UnansweredLogin[];
   /** These are stored, or were answered after all. */
   remove(ids: readonly string[]): void;

@@ -1,4 +1,7 @@
-/** Hands finished recordings to an admin, one after the other, behind everything else. One leaves this machine's disk only when an admin has stored it. */
+/**
+ * Hands finished recordings to an admin, one after the other, behind everything else. One leaves this machine's disk
+ * only when an admin has stored it.
+ */
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { encodeRecordingDescription, RECORDING_HEADER, RECORDING_TYPE } from '../../transport/protocol/recording.ts';
@@ -11,7 +14,9 @@ import type { FinishedRecording, RecordingSpool } from './spool.ts';
 /** One upload takes at most so long, in ms. The admin itself gives a request 30 s. */
 export const UPLOAD_MS_MAX = 60_000;
 
-/** Answers that would be the same every time: the recording is not kept any longer. Of others a later try may be better. */
+/**
+ * Answers that would be the same every time: the recording is not kept any longer. Of others a later try may be better.
+ */
 const LASTING: ReadonlySet<number> = new Set([400, 409, 413, 415, 422, 431]);
 
 /** What uploads need. */

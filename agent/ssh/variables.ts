@@ -1,12 +1,15 @@
 /** Which variables a client may set for its sessions. */
 import { VARIABLES_MAX, VARIABLE_CHARS_MAX } from './limits.ts';
 
-/** Language, terminal and what editors tell of them: nothing that changes which code is run. Source: AcceptEnv of Debian's sshd, and COLORTERM. */
+/**
+ * Language, terminal and what editors tell of them: nothing that changes which code is run. Source: AcceptEnv of
+ * Debian's sshd, and COLORTERM.
+ */
 const ACCEPTED = /^(?:LANG|LANGUAGE|LC_[A-Z_]{1,32}|COLORTERM|TERM_PROGRAM|TERM_PROGRAM_VERSION|NO_COLOR)$/u;
 
 /**
- * True when this may be set beside those that are set already. A path in LANGUAGE would be where glibc looks for translations: also
- * those of setpriv, which is still root.
+ * True when this may be set beside those that are set already. A path in LANGUAGE would be where glibc looks for
+ * translations: also those of setpriv, which is still root.
  */
 export function isVariableAccepted(name: string, value: string, set: Readonly<Record<string, string>>): boolean {
   if (name === 'LANGUAGE' && value.includes('/')) return false;

@@ -1,4 +1,6 @@
-/** Tunnels of this agent: each a WebSocket that an admin asked for, carrying HTTP/2 of which the agent is the server. */
+/**
+ * Tunnels of this agent: each a WebSocket that an admin asked for, carrying HTTP/2 of which the agent is the server.
+ */
 import { constants, performServerHandshake } from 'node:http2';
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
@@ -35,7 +37,10 @@ export const TUNNELS_MAX = 8;
 /** An admin that does not answer through the mesh within this is dialled at its usual URL, in ms. */
 export const MESH_DIAL_MS_MAX = 2_000;
 
-/** The way to the admin through the mesh: the gateway of this machine's own network, and this machine's own address there. IPv4. */
+/**
+ * The way to the admin through the mesh: the gateway of this machine's own network, and this machine's own address
+ * there. IPv4.
+ */
 export interface MeshWay {
   readonly gateway: string;
   readonly own: string;
@@ -56,8 +61,8 @@ export interface TunnelsOptions {
 /** The tunnels of this agent. */
 export interface AgentTunnels {
   /**
-   * Opens one to the admin at an http(s) URL, or through the mesh when it says that it is there. Returns at once; what fails is logged, and the
-   * admin asks again.
+   * Opens one to the admin at an http(s) URL, or through the mesh when it says that it is there. Returns at once; what
+   * fails is logged, and the admin asks again.
    */
   open(adminUrl: string, token: string, meshUrl?: string): void;
   /** Ends all, with their streams. */
@@ -143,8 +148,9 @@ interface TrustedWay {
 }
 
 /**
- * What is dialled through the mesh: plain HTTP at the gateway of this machine's own network, from its own address there, so that the token can
- * go nowhere else, also when the network is away. Null: the URL leads elsewhere, or there is no such way.
+ * What is dialled through the mesh: plain HTTP at the gateway of this machine's own network, from its own address
+ * there, so that the token can go nowhere else, also when the network is away. Null: the URL leads elsewhere, or there
+ * is no such way.
  */
 function trusted(meshUrl: string, way: MeshWay | null): TrustedWay | null {
   const port = /^http:\/\/([\d.]+):(\d{1,5})\/?$/u.exec(meshUrl);

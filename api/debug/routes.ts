@@ -1,4 +1,7 @@
-/** `/admin/debug`: the inside of this admin, for its operator. Off unless ADMIN_DEBUG_DASHBOARD_ENABLED. Source: spec.md, authentication 5. */
+/**
+ * `/admin/debug`: the inside of this admin, for its operator. Off unless ADMIN_DEBUG_DASHBOARD_ENABLED. Source:
+ * spec.md, authentication 5.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';

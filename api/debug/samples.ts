@@ -1,4 +1,7 @@
-/** The last minutes of this process: how late its event loop was and how much memory it had. Taken only while the dashboard is on. */
+/**
+ * The last minutes of this process: how late its event loop was and how much memory it had. Taken only while the
+ * dashboard is on.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** Time between two samples, in ms, and how many are kept: ten minutes. */

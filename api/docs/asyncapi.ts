@@ -9,7 +9,10 @@ import { WEBHOOK_HEADERS } from './webhook-headers.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What every message is: a CloudEvent whose envelope is the whole body. Source: CloudEvents 1.0.2, JSON event format, 3. */
+/**
+ * What every message is: a CloudEvent whose envelope is the whole body. Source: CloudEvents 1.0.2, JSON event format,
+ * 3.
+ */
 export const EVENT_CONTENT_TYPE = 'application/cloudevents+json';
 
 /** The document. `coreName` is that of the examples. */

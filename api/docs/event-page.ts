@@ -1,4 +1,7 @@
-/** `/asyncdoc`: every type of event for people, with its fields and an example. Made by the server, and whole without a script. */
+/**
+ * `/asyncdoc`: every type of event for people, with its fields and an example. Made by the server, and whole without a
+ * script.
+ */
 import { CATALOGUE_VERSION } from '../../actors/catalogue-version.ts';
 import { ENVELOPE, EVENT_DEFINITIONS, explainEventType } from '../../actors/event-catalogue.ts';
 import { topicOf } from '../../actors/event-topics.ts';

@@ -14,7 +14,10 @@ export function dataSchema(type: EventType): JsonSchema {
   return schemaOf(EVENT_DEFINITIONS[type].data);
 }
 
-/** As short as it can be said: no pattern where the format says it, no bounds of what a number can hold, `null` beside the type where it is one. */
+/**
+ * As short as it can be said: no pattern where the format says it, no bounds of what a number can hold, `null` beside
+ * the type where it is one.
+ */
 export function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...bare } = z.toJSONSchema(schema, {
     target: 'draft-7',

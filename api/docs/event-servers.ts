@@ -1,4 +1,7 @@
-/** Where events go, as AsyncAPI describes it: the receivers of webhooks, and the brokers of which an admin publishes to one at most. */
+/**
+ * Where events go, as AsyncAPI describes it: the receivers of webhooks, and the brokers of which an admin publishes to
+ * one at most.
+ */
 
 type Json = Readonly<Record<string, unknown>>;
 

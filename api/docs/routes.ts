@@ -1,4 +1,7 @@
-/** Documentation: the OpenAPI and AsyncAPI documents, pages that show them, and guides. Nothing is made before it is asked for, so that the start does not wait; all are hidden together by API_DOCS_ENABLED=false. */
+/**
+ * Documentation: the OpenAPI and AsyncAPI documents, pages that show them, and guides. Nothing is made before it is
+ * asked for, so that the start does not wait; all are hidden together by API_DOCS_ENABLED=false.
+ */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AnyOperation } from '../operation.ts';
 import { asyncApi } from './asyncapi.ts';
@@ -20,7 +23,10 @@ export const EVENTS_PATH = '/asyncdoc';
 const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** What documentation tells of besides the operations. `coreName` is that of example events. The URLs may be known only once the server listens. */
+/**
+ * What documentation tells of besides the operations. `coreName` is that of example events. The URLs may be known only
+ * once the server listens.
+ */
 export interface Documented {
   readonly version: string;
   readonly coreName: string;

@@ -1,4 +1,7 @@
-/** The routes that monitoring systems read, for the OpenAPI document: they are no operations, since what they answer is no envelope. */
+/**
+ * The routes that monitoring systems read, for the OpenAPI document: they are no operations, since what they answer is
+ * no envelope.
+ */
 import { METRICS_SOURCES, type MetricsSource } from '../../actors/kit/ports.ts';
 import { API_PREFIX } from '../rest/routes.ts';
 import { schemaOf, type JsonSchema } from '../schemas.ts';

@@ -1,4 +1,7 @@
-/** `/asyncdoc/viewer`: the AsyncAPI viewer, from files of its package that lie on this machine. Nothing is loaded from elsewhere. */
+/**
+ * `/asyncdoc/viewer`: the AsyncAPI viewer, from files of its package that lie on this machine. Nothing is loaded from
+ * elsewhere.
+ */
 import { createReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,13 +11,19 @@ import { layout } from './layout.ts';
 /** Where the viewer is. */
 export const VIEWER_PATH = '/asyncdoc/viewer';
 
-/** What it is made of, as files of its package. The `imports` of package.json say where that is: below node_modules when run from source, beside the programs when published. */
+/**
+ * What it is made of, as files of its package. The `imports` of package.json say where that is: below node_modules when
+ * run from source, beside the programs when published.
+ */
 export const VIEWER_FILES = [
   { name: 'viewer.js', type: 'text/javascript; charset=utf-8', file: 'browser/standalone/index.js' },
   { name: 'viewer.css', type: 'text/css; charset=utf-8', file: 'styles/default.min.css' },
 ] as const;
 
-/** The viewer's validator makes functions of text, also in its build without a parser, and it sets styles. It gets that here, on a page with no secret and no input, and nothing from elsewhere. */
+/**
+ * The viewer's validator makes functions of text, also in its build without a parser, and it sets styles. It gets that
+ * here, on a page with no secret and no input, and nothing from elsewhere.
+ */
 export const VIEWER_POLICY =
   "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -32,7 +41,10 @@ export async function isViewerInstalled(): Promise<boolean> {
   return found.every((place) => place !== null);
 }
 
-/** Offers the viewer, its files and its script. What is not installed is not found. `version` tells browsers when to ask again. */
+/**
+ * Offers the viewer, its files and its script. What is not installed is not found. `version` tells browsers when to ask
+ * again.
+ */
 export function offerViewer(app: FastifyInstance, version: string): void {
   app.get(VIEWER_PATH, async (_request, reply) => {
     if (!(await isViewerInstalled())) return reply.callNotFound();

@@ -1,7 +1,10 @@
 /** The headers of a webhook request, as JSON Schema: the document and the page both tell of them. */
 import type { JsonSchema } from '../schemas.ts';
 
-/** Two signatures over the same body: ours, and that of Standard Webhooks, whose libraries verify it. Source: spec.md, Webhooks; standardwebhooks.com, 1.0. */
+/**
+ * Two signatures over the same body: ours, and that of Standard Webhooks, whose libraries verify it. Source: spec.md,
+ * Webhooks; standardwebhooks.com, 1.0.
+ */
 export const WEBHOOK_HEADERS = {
   type: 'object',
   required: ['X-Edge-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],

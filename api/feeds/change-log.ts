@@ -1,4 +1,7 @@
-/** The present state of what a feed tells of, with the order in which it last changed: snapshots and changes come out of one place. */
+/**
+ * The present state of what a feed tells of, with the order in which it last changed: snapshots and changes come out of
+ * one place.
+ */
 
 /** What changed of a thing, or all of it where it is new to the reader. */
 export type Patch<V extends { readonly id: string }> = { readonly id: string } & Partial<V>;
@@ -55,7 +58,8 @@ export function createChangeLog<V extends { readonly id: string }>(
     if (order.length > rememberedMax) forget();
   };
 
-  // Superseded marks go first; only when that frees too little is history given up, half of it at once so that this stays rare.
+  // Superseded marks go first; only when that frees too little is history given up, half of it at once so that this
+  // stays rare.
   const forget = (): void => {
     order = order.filter(({ id, position }) => entries.get(id)?.position === position);
     if (order.length <= rememberedMax / 2) return;

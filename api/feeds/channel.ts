@@ -21,7 +21,10 @@ export interface Channel<V extends { readonly id: string }, M> {
   publish(): void;
   /** A last message to everyone, now and later, and the end. */
   finish(last: M): void;
-  /** A snapshot, then ordered changes. A reader that is slow to ask for the next message gets what changed meanwhile in one. */
+  /**
+   * A snapshot, then ordered changes. A reader that is slow to ask for the next message gets what changed meanwhile in
+   * one.
+   */
   read(subscriber: Subscriber): AsyncGenerator<Tracked<M>, void, undefined>;
 }
 
@@ -69,7 +72,8 @@ export function createChannel<V extends { readonly id: string }, M>(
       last = message;
       waiters.wake();
     },
-    // One generator, with nothing around it: each layer costs every message of every reader several promises (measured).
+    // One generator, with nothing around it: each layer costs every message of every reader several promises
+    // (measured).
     async *read({ lastEventId, signal }) {
       readers += 1;
       let position = positionOf(lastEventId);

@@ -5,14 +5,19 @@ import { createPacer } from './pace.ts';
 import type { FeedPorts } from './ports.ts';
 import { createWaiters, patiently, type Subscriber, type Tracked } from './subscription.ts';
 
-/** First `started`, which says from where on; then events in commit order. `events` may be empty: then only the place moved. */
+/**
+ * First `started`, which says from where on; then events in commit order. `events` may be empty: then only the place
+ * moved.
+ */
 export type EventsMessage =
   | { readonly type: 'started' }
   | { readonly type: 'events'; readonly events: readonly Envelope[] };
 
 /** The feed behind `events.watch`. */
 export interface EventsFeed {
-  /** All types when `types` is empty. The ids are cursors into the stored events, good for as long as events are kept. */
+  /**
+   * All types when `types` is empty. The ids are cursors into the stored events, good for as long as events are kept.
+   */
   watch(types: readonly EventType[], subscriber: Subscriber): AsyncGenerator<Tracked<EventsMessage>, void, undefined>;
   close(): void;
 }

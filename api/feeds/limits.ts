@@ -1,9 +1,15 @@
 /** Every bound of the live feeds, with its unit. */
 
-/** Least time between two messages to one subscriber, in ms; the first change after a quiet time goes out at once. Source: notes of the benchmark B8c. */
+/**
+ * Least time between two messages to one subscriber, in ms; the first change after a quiet time goes out at once.
+ * Source: notes of the benchmark B8c.
+ */
 export const FEED_INTERVAL_MS = 50;
 
-/** Changes told in one message. 5,000 patches of about 110 bytes stay near half a MiB, and a storm over 10,000 nodes is two messages. */
+/**
+ * Changes told in one message. 5,000 patches of about 110 bytes stay near half a MiB, and a storm over 10,000 nodes is
+ * two messages.
+ */
 export const CHANGES_PER_MESSAGE_MAX = 5_000;
 
 /** Resources in one page of a snapshot: about 450 KiB of nodes. */
@@ -12,7 +18,10 @@ export const SNAPSHOT_PAGE_ROWS = 500;
 /** Changes that a feed remembers for those who were away. Older positions get a fresh snapshot. */
 export const REMEMBERED_CHANGES_MAX = 20_000;
 
-/** Nodes that one `nodes.watch` may match; above it the watcher is asked for a narrower filter. Equals the default of ADMIN_MAX_WIREGUARD_PEERS. */
+/**
+ * Nodes that one `nodes.watch` may match; above it the watcher is asked for a narrower filter. Equals the default of
+ * ADMIN_MAX_WIREGUARD_PEERS.
+ */
 export const WATCHED_NODES_MAX = 20_000;
 
 /** Nodes held for all live filters together, about 1.5 KiB each. */
@@ -36,7 +45,10 @@ export const FEED_RETRY_MS = 1_000;
 /** Events read at a time, and told in one message. */
 export const EVENTS_PER_READ = 500;
 
-/** Events kept for all subscribers of `events.watch`; one that is further behind reads from the database at its own pace. */
+/**
+ * Events kept for all subscribers of `events.watch`; one that is further behind reads from the database at its own
+ * pace.
+ */
 export const REMEMBERED_EVENTS_MAX = 5_000;
 
 /** The table is looked at this often even when nothing was said of new events, in ms: other admins store events too. */
@@ -45,16 +57,25 @@ export const EVENTS_POLL_MS = 2_000;
 /** Output told in one message of a tail, in bytes of UTF-8. */
 export const TAIL_PIECE_BYTES = 65_536;
 
-/** Live output that waits for one slow reader, in bytes of UTF-8; beyond it is dropped here and asked of the agent again when he has read. */
+/**
+ * Live output that waits for one slow reader, in bytes of UTF-8; beyond it is dropped here and asked of the agent again
+ * when he has read.
+ */
 export const TAIL_WAITING_BYTES_MAX = 1_048_576;
 
-/** Live output that waits for all slow readers together, in bytes of UTF-8. Above it each keeps one piece of TAIL_PIECE_BYTES at most, and is handled as one that has TAIL_WAITING_BYTES_MAX. */
+/**
+ * Live output that waits for all slow readers together, in bytes of UTF-8. Above it each keeps one piece of
+ * TAIL_PIECE_BYTES at most, and is handled as one that has TAIL_WAITING_BYTES_MAX.
+ */
 export const TAIL_WAITING_TOTAL_BYTES_MAX = 67_108_864;
 
 /** A tail whose node is away asks again this often, in ms, besides at every news of the node. */
 export const TAIL_RETRY_MS = 1_000;
 
-/** How long the live rest of an output may take once the execution is known to be over, in ms; then the stored output is told. */
+/**
+ * How long the live rest of an output may take once the execution is known to be over, in ms; then the stored output is
+ * told.
+ */
 export const TAIL_REST_MS_MAX = 2_000;
 
 /** Executions tailed at a time. */

@@ -1,4 +1,7 @@
-/** Whether a node matches the filters of `list_nodes`, in memory: a live feed decides for each change, which the database decides for a page. */
+/**
+ * Whether a node matches the filters of `list_nodes`, in memory: a live feed decides for each change, which the
+ * database decides for a page.
+ */
 import type { Filter } from '../../actors/filters.ts';
 import type { NodeResource } from '../../actors/resources.ts';
 

@@ -22,7 +22,8 @@ import type { FeedPorts } from './ports.ts';
 import type { Subscriber, Tracked } from './subscription.ts';
 
 /**
- * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known, and the feed is consistent with the last page.
+ * A snapshot comes as pages 1 to `pages`: page 1 replaces everything known, and the feed is consistent with the last
+ * page.
  * Changes are merged by id: a patch holds the fields that changed, and all of them where the node is new.
  */
 export type NodesMessage =
@@ -38,8 +39,8 @@ export type NodesMessage =
 /** The feed behind `nodes.watch`. */
 export interface NodesFeed {
   /**
-   * Filters are those of `list_nodes`, decided again at each change of the node; the passing of time alone changes nothing,
-   * and `last_seen_at` alone is no change. Refuses more than WATCHED_NODES_MAX matches.
+   * Filters are those of `list_nodes`, decided again at each change of the node; the passing of time alone changes
+   * nothing, and `last_seen_at` alone is no change. Refuses more than WATCHED_NODES_MAX matches.
    */
   watch(
     filters: readonly Filter[],

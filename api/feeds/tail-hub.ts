@@ -1,4 +1,7 @@
-/** One running execution and everyone who reads its live output: one stream from the agent, at whatever place the furthest behind needs. */
+/**
+ * One running execution and everyone who reads its live output: one stream from the agent, at whatever place the
+ * furthest behind needs.
+ */
 import type { Clock, Tails } from '../../actors/kit/ports.ts';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import {
@@ -184,7 +187,10 @@ export function createTailHub(
   };
 }
 
-/** Gives a reader what it has not had of these bytes, as far as there is room. One for whom nothing waits always gets some, or he would ask for it again and again. */
+/**
+ * Gives a reader what it has not had of these bytes, as far as there is room. One for whom nothing waits always gets
+ * some, or he would ask for it again and again.
+ */
 function hand(reading: Reading, all: TailsWaiting, offset: number, bytes: Buffer): void {
   const skipped = reading.wanted - offset;
   if (reading.behind || skipped >= bytes.length) return;

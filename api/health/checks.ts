@@ -1,11 +1,17 @@
-/** How subsystems are checked: all at once, each with its own time limit, and with nothing in the answer that a stranger may not read. */
+/**
+ * How subsystems are checked: all at once, each with its own time limit, and with nothing in the answer that a stranger
+ * may not read.
+ */
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { SubsystemCheck } from '../operation.ts';
 
 /** How long one check may take, in ms. Source: spec.md, health routes. */
 export const CHECK_MS_MAX = 5_000;
 
-/** One subsystem: passes by resolving; rejects with a HealthProblem when it knows what is wrong, and with DoesNotApply where there is nothing to check. */
+/**
+ * One subsystem: passes by resolving; rejects with a HealthProblem when it knows what is wrong, and with DoesNotApply
+ * where there is nothing to check.
+ */
 export interface HealthCheck {
   readonly name: string;
   readonly check: () => Promise<void>;
@@ -26,7 +32,10 @@ export class HealthNote extends Error {
   override readonly name = 'HealthNote';
 }
 
-/** Checks as one call. Whoever asks while they run shares the run, so that nobody multiplies the work by asking more often. Never rejects. */
+/**
+ * Checks as one call. Whoever asks while they run shares the run, so that nobody multiplies the work by asking more
+ * often. Never rejects.
+ */
 export function sharedChecks(checks: readonly HealthCheck[]): () => Promise<readonly SubsystemCheck[]> {
   let running: Promise<readonly SubsystemCheck[]> | null = null;
   return () =>
@@ -35,12 +44,18 @@ export function sharedChecks(checks: readonly HealthCheck[]): () => Promise<read
     }));
 }
 
-/** Runs them in parallel. Never rejects: of what is neither a HealthProblem nor a database that is away nothing is told but that it failed. */
+/**
+ * Runs them in parallel. Never rejects: of what is neither a HealthProblem nor a database that is away nothing is told
+ * but that it failed.
+ */
 export function runChecks(checks: readonly HealthCheck[]): Promise<readonly SubsystemCheck[]> {
   return Promise.all(checks.map(run));
 }
 
-/** Tries a check so often, with a wait between two tries, in ms. The time limit of the check holds for all of them together. */
+/**
+ * Tries a check so often, with a wait between two tries, in ms. The time limit of the check holds for all of them
+ * together.
+ */
 export function retried(check: () => Promise<void>, triesMax: number, waitMs: number): () => Promise<void> {
   const attempt = async (triesLeft: number): Promise<void> => {
     try {

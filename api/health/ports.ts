@@ -1,7 +1,10 @@
 /** What health asks of the rest of the admin. */
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 
-/** What the rows say of this admin and its clusters. Every call rejects with DatabaseUnavailable when the database is away. */
+/**
+ * What the rows say of this admin and its clusters. Every call rejects with DatabaseUnavailable when the database is
+ * away.
+ */
 export interface HealthRows {
   /** Writes: whether the write was taken. A database that is read-only, or whose disk is full, still answers. */
   write(): Promise<boolean>;
@@ -9,9 +12,15 @@ export interface HealthRows {
   registrationAgeMs(): Promise<number | null>;
   /** Clusters that have no record of ownership at all. */
   unrecordedClusters(): Promise<number>;
-  /** What is stored next would lie behind a place that is stored in the order of events already, so that nobody reads it (V4). */
+  /**
+   * What is stored next would lie behind a place that is stored in the order of events already, so that nobody reads it
+   * (V4).
+   */
   eventsLieBehind(): Promise<boolean>;
-  /** Admins that are registered, and those of them that have not checked in for `silentMsMin`. Whoever was silent for `goneMs` is gone and counts no more. */
+  /**
+   * Admins that are registered, and those of them that have not checked in for `silentMsMin`. Whoever was silent for
+   * `goneMs` is gone and counts no more.
+   */
   admins(silentMsMin: number, goneMs: number): Promise<{ readonly total: number; readonly silent: number }>;
   /** Clusters, and those of them that no live admin owns. */
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
@@ -20,7 +29,10 @@ export interface HealthRows {
 /** Everything that is checked. Null: it does not exist here. */
 export interface HealthPorts {
   readonly rows: HealthRows;
-  /** Admins that check in, this one among them, and those of them whose words do not arrive here. Rejects with DatabaseUnavailable. */
+  /**
+   * Admins that check in, this one among them, and those of them whose words do not arrive here. Rejects with
+   * DatabaseUnavailable.
+   */
   readonly peers: { unheard(): Promise<{ readonly total: number; readonly unheard: number }> };
   /** The clock of this machine beside the database's: how far it is ahead, in ms, and whether that is too far. */
   readonly clock: { skewMs(): number; isSkewed(): boolean };
@@ -30,7 +42,10 @@ export interface HealthPorts {
   readonly isDegraded: () => boolean;
   /** Whoever coordinates networks. */
   readonly vpnManager: Pick<VpnManager, 'status'> | null;
-  /** This admin's own membership in the networks of its clusters. `isHere`: it has one. The problem is one sentence without addresses. */
+  /**
+   * This admin's own membership in the networks of its clusters. `isHere`: it has one. The problem is one sentence
+   * without addresses.
+   */
   readonly vpnClient: {
     state(): {
       readonly isHere: boolean;

@@ -2,10 +2,16 @@
 import { DoesNotApply, HealthNote, HealthProblem, retried, type HealthCheck } from './checks.ts';
 import type { HealthPorts } from './ports.ts';
 
-/** An admin checks in and renews its leases each second. Quiet for longer than this, it is unhealthy, in ms. Source: invariants, O2. */
+/**
+ * An admin checks in and renews its leases each second. Quiet for longer than this, it is unhealthy, in ms. Source:
+ * invariants, O2.
+ */
 export const OWNERSHIP_QUIET_MS_MAX = 5_000;
 
-/** Tries of the VPN manager, the time of each, and the wait between two of them, in ms: together they fit CHECK_MS_MAX. Source: spec.md, health routes: it alone retries. */
+/**
+ * Tries of the VPN manager, the time of each, and the wait between two of them, in ms: together they fit CHECK_MS_MAX.
+ * Source: spec.md, health routes: it alone retries.
+ */
 export const VPN_MANAGER_TRIES_MAX = 3;
 export const VPN_MANAGER_TRY_MS_MAX = 1_200;
 export const VPN_MANAGER_RETRY_MS = 500;
@@ -84,7 +90,8 @@ export function subsystems({
         // Why not is in the log: without rights for an interface, nodes are reached beside the mesh.
         if (!isHere) throw new DoesNotApply('this admin is in no VPN');
         if (problem !== null) throw new HealthProblem(problem);
-        if (note !== null) throw new HealthNote(note); // of others' making: this admin is not taken out of service for it
+        // of others' making: this admin is not taken out of service for it
+        if (note !== null) throw new HealthNote(note);
       },
     },
     {

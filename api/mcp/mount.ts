@@ -19,7 +19,10 @@ const LISTENERS_MAX = 64;
 
 /** What MCP depends on besides the catalogue. */
 export interface McpOptions {
-  /** Whether the public tools do anything: PUBLIC_ENROLLMENT_KEY_ENABLED and DEFAULT_CLUSTER_NAME. Else nobody is shown them. */
+  /**
+   * Whether the public tools do anything: PUBLIC_ENROLLMENT_KEY_ENABLED and DEFAULT_CLUSTER_NAME. Else nobody is shown
+   * them.
+   */
   readonly offersPublicTools: boolean;
 }
 

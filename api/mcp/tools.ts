@@ -22,7 +22,9 @@ export function toolOf(operation: AnyOperation): Tool {
   };
 }
 
-/** What a call answers: the value as structured content and as text, or the refusal as an error that the model can read. */
+/**
+ * What a call answers: the value as structured content and as text, or the refusal as an error that the model can read.
+ */
 export function toolResult(operation: AnyOperation, result: Result<unknown>, requestId: string): CallToolResult {
   if (!result.ok) return refused(result.refusal, requestId);
   if (structuredOutput(operation) === null) return { content: [{ type: 'text', text: 'Done.' }] };

@@ -1,18 +1,27 @@
-/** The metrics of this admin, as text for Prometheus and as an object for people and models. Both are made of the same readings. */
+/**
+ * The metrics of this admin, as text for Prometheus and as an object for people and models. Both are made of the same
+ * readings.
+ */
 import { createRegistry } from './registry.ts';
 import { createRequestTimes, type RequestTimes } from './request-times.ts';
 import { describe, type AdminMetricsResource } from './resource.ts';
 import type { Readings } from './families.ts';
 import type { MetricSources, TotalReadings } from './sources.ts';
 
-/** A scrape waits so long for the database, in ms: then it goes on without, because an admin must be visible just when its database is away. */
+/**
+ * A scrape waits so long for the database, in ms: then it goes on without, because an admin must be visible just when
+ * its database is away.
+ */
 const TOTALS_MS_MAX = 1_500;
 
 /** Metrics of one admin. */
 export interface AdminMetrics {
   /** Where requests are counted. */
   readonly requests: RequestTimes;
-  /** The exposition. Scrapes that come while one is made share it. Within 2 s; never rejects for a database that is away. */
+  /**
+   * The exposition. Scrapes that come while one is made share it. Within 2 s; never rejects for a database that is
+   * away.
+   */
   text(): Promise<string>;
   /** The same as an object. */
   resource(): Promise<AdminMetricsResource>;

@@ -1,4 +1,7 @@
-/** Every metric of an admin: its name, what it means, and where it is read. docs/metrics.md says the same at more length; a test holds them together. */
+/**
+ * Every metric of an admin: its name, what it means, and where it is read. docs/metrics.md says the same at more
+ * length; a test holds them together.
+ */
 import type { Histogram } from '../../actors/kit/histogram.ts';
 import type { RequestTime } from './request-times.ts';
 import type { Counts, LiveReadings, TotalReadings } from './sources.ts';
@@ -22,7 +25,10 @@ export interface Sample<Value> {
   readonly value: Value;
 }
 
-/** A metric without its kind. `read` answers nothing for what does not exist or is not known now: the metric is absent then, and never zero. */
+/**
+ * A metric without its kind. `read` answers nothing for what does not exist or is not known now: the metric is absent
+ * then, and never zero.
+ */
 interface Named<Value> {
   readonly name: string;
   readonly help: string;

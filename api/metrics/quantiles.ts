@@ -7,8 +7,8 @@ export function meanOf({ sum, count }: Histogram): number | null {
 }
 
 /**
- * About where this share (0 to 1) of the observations lies below, as Prometheus' `histogram_quantile` reckons it: even within a
- * bucket, and never above the last bound. Null when nothing was observed.
+ * About where this share (0 to 1) of the observations lies below, as Prometheus' `histogram_quantile` reckons it: even
+ * within a bucket, and never above the last bound. Null when nothing was observed.
  */
 export function quantileOf({ bounds, counts, count }: Histogram, share: number): number | null {
   if (count === 0) return null;

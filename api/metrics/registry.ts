@@ -1,4 +1,7 @@
-/** The registry of prom-client: our own families, filled from readings when they are written, and what it tells of the process itself. */
+/**
+ * The registry of prom-client: our own families, filled from readings when they are written, and what it tells of the
+ * process itself.
+ */
 import { stat, readdir } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { collectDefaultMetrics, Counter, Gauge, Registry, type Metric } from 'prom-client';
@@ -8,7 +11,10 @@ import { FAMILIES, type Family, type Readings } from './families.ts';
 /** Content type of what is written. Source: Prometheus, exposition formats. */
 export const EXPOSITION_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** What prom-client would also tell, and what takes it 30 ms with 10,000 sockets, in one go (measured): one line for each socket is counted, to say what `edge_admin_sessions` says. */
+/**
+ * What prom-client would also tell, and what takes it 30 ms with 10,000 sockets, in one go (measured): one line for
+ * each socket is counted, to say what `edge_admin_sessions` says.
+ */
 const TOO_DEAR = [
   'nodejs_active_handles',
   'nodejs_active_handles_total',

@@ -1,4 +1,7 @@
-/** How long requests took, by what was asked: every operation on every surface, and the routes that are no operation. Bounded: whatever a client sends, it ends in one of the names that are known here. */
+/**
+ * How long requests took, by what was asked: every operation on every surface, and the routes that are no operation.
+ * Bounded: whatever a client sends, it ends in one of the names that are known here.
+ */
 import { createHistogram, type Histogram, type Observed } from '../../actors/kit/histogram.ts';
 import type { Surface } from '../principals.ts';
 

@@ -29,7 +29,8 @@ export const get_my_admin_cluster = operation({
   rest: { method: 'GET', path: '/admins/my_admin_cluster', status: 200 },
   input: nothing,
   output: MyAdminClusterView,
-  // A cluster that fits nowhere degrades the service too, also where total capacity would do; refused is only what would make it worse.
+  // A cluster that fits nowhere degrades the service too, also where total capacity would do; refused is only what
+  // would make it worse.
   handle: async (_input, { ports }) =>
     ok({ ...(await ports.adminTopology.mine()), degraded: ports.isDegraded() || ports.orphans().length > 0 }),
 });

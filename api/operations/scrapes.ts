@@ -1,4 +1,7 @@
-/** What monitoring systems read over HTTP (api/rest/node-metrics.ts, discovery.ts, admin-metrics.ts), for those who call operations: the same, bounded. */
+/**
+ * What monitoring systems read over HTTP (api/rest/node-metrics.ts, discovery.ts, admin-metrics.ts), for those who call
+ * operations: the same, bounded.
+ */
 import { z } from 'zod';
 import type { MetricsSource } from '../../actors/kit/ports.ts';
 import { ok } from '../../actors/refusal.ts';

@@ -1,4 +1,6 @@
-/** Metrics of this admin as Prometheus reads them. Not in the catalogue: the answer is no JSON. Source: contract.md, 2. */
+/**
+ * Metrics of this admin as Prometheus reads them. Not in the catalogue: the answer is no JSON. Source: contract.md, 2.
+ */
 import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../actors/refusal.ts';
 import { nothing } from '../inputs.ts';

@@ -1,4 +1,7 @@
-/** Where agents bring reports on their machines, so that there is a last one of those that go away. Not in the catalogue: the credential is the API token of a node. */
+/**
+ * Where agents bring reports on their machines, so that there is a last one of those that go away. Not in the
+ * catalogue: the credential is the API token of a node.
+ */
 import type { FastifyInstance } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { DIAGNOSIS_BYTES_MAX, DIAGNOSIS_PATH } from '../../transport/protocol/diagnosis.ts';
@@ -13,7 +16,9 @@ const REPORTS_MAX = 32;
 /** When those should, in seconds. */
 const RETRY_SECONDS = 5;
 
-/** Reports that one node may bring in an hour: honest agents bring at most two. And nodes that are remembered for it. */
+/**
+ * Reports that one node may bring in an hour: honest agents bring at most two. And nodes that are remembered for it.
+ */
 const NODE_REPORTS_PER_HOUR_MAX = 12;
 const NODES_REMEMBERED_MAX = 20_000;
 const HOUR_MS = 3_600_000;

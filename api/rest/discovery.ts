@@ -1,4 +1,7 @@
-/** Which nodes there are to scrape, as Prometheus' HTTP service discovery reads it. Not in the catalogue: a bare array, streamed. Source: contract.md, 4, metrics discovery. */
+/**
+ * Which nodes there are to scrape, as Prometheus' HTTP service discovery reads it. Not in the catalogue: a bare array,
+ * streamed. Source: contract.md, 4, metrics discovery.
+ */
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { METRICS_SOURCES, type Log, type MetricsSource } from '../../actors/kit/ports.ts';
@@ -42,8 +45,8 @@ export function offerDiscovery(
 }
 
 /**
- * The first piece is read before anything is said, so that a database that is away is a 503. When it goes away later the connection
- * is cut: a list that ends early would make Prometheus forget nodes.
+ * The first piece is read before anything is said, so that a database that is away is a 503. When it goes away later
+ * the connection is cut: a list that ends early would make Prometheus forget nodes.
  */
 async function sendTargets(
   reply: FastifyReply,
@@ -63,7 +66,8 @@ async function sendTargets(
     for (let piece = first; piece.done !== true; piece = await pieces.next()) await writer.take(piece.value);
     await writer.end();
   } catch (error) {
-    if (!raw.destroyed) log.warn({ error, request_id: reply.request.id }, 'a list of targets was cut before its end'); // else the client is gone, or was too slow
+    // else the client is gone, or was too slow
+    if (!raw.destroyed) log.warn({ error, request_id: reply.request.id }, 'a list of targets was cut before its end');
     raw.destroy();
   } finally {
     await pieces.return().catch(() => {}); // it was told above why they ended, and the transaction is over either way
@@ -92,7 +96,10 @@ const CHUNK_BYTES = 65_536;
 
 const [TAB, LINE_FEED] = [9, 10];
 
-/** Writes entries out of lines of nodes into one chunk, which is filled again once it has left: 25 MB of entries as strings would be garbage four times over. */
+/**
+ * Writes entries out of lines of nodes into one chunk, which is filled again once it has left: 25 MB of entries as
+ * strings would be garbage four times over.
+ */
 function createTargetWriter(
   raw: ServerResponse,
   entry: Entry,
@@ -157,7 +164,10 @@ const OPEN = 91;
 /** A client that takes nothing for so long loses its list, in ms: its turn is another's. */
 const TAKEN_MS_MAX = 10_000;
 
-/** Resolves when the bytes have left this process; rejects when the client is gone, or does not take them within `msMax`. */
+/**
+ * Resolves when the bytes have left this process; rejects when the client is gone, or does not take them within
+ * `msMax`.
+ */
 export function written(
   raw: Pick<ServerResponse, 'destroyed' | 'once' | 'off' | 'write'>,
   bytes: Buffer,

@@ -21,12 +21,16 @@ import { sendData, sendRefusal } from './answers.ts';
 import { addressOf } from './requests.ts';
 
 /**
- * Failed attempts of one address a minute that are looked into and leave an event; addresses remembered at once (L1, L2).
+ * Failed attempts of one address a minute that are looked into and leave an event; addresses remembered at once (L1,
+ * L2).
  * Beyond it, keys that let nobody in get 429. Good keys are never hindered: a fleet may enrol from behind one address.
  */
 const FAILURES_PER_MINUTE_MAX = 60;
 
-/** Events of attempts that named no good key, over all addresses, in a minute: what strangers can fill the database with. */
+/**
+ * Events of attempts that named no good key, over all addresses, in a minute: what strangers can fill the database
+ * with.
+ */
 export const REFUSED_EVENTS_PER_MINUTE_MAX = 600;
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
@@ -81,7 +85,10 @@ interface Treatment {
   /** Above 0: this address failed too often, and only a key that lets it in is taken. */
   readonly waitMs: number;
   readonly tell: () => Promise<void>;
-  /** Whether this is the first attempt of this address in the minute that is refused for that: it is told of, those that follow are not. */
+  /**
+   * Whether this is the first attempt of this address in the minute that is refused for that: it is told of, those that
+   * follow are not.
+   */
   readonly isFirst: () => boolean;
 }
 

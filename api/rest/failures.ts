@@ -49,10 +49,16 @@ function refusalOf(error: unknown): Refusal {
   }
 }
 
-/** All headers of a request with its path and query, in bytes: three lists of 500 ids with room to spare (IN_VALUES_MAX). Beyond it 400. */
+/**
+ * All headers of a request with its path and query, in bytes: three lists of 500 ids with room to spare
+ * (IN_VALUES_MAX). Beyond it 400.
+ */
 export const HEADER_BYTES_MAX = 65_536;
 
-/** What Node's parser gave up on, by its code, and what a client can do about it. A slow one may try again, as agents on bad lines do; all others are 400. */
+/**
+ * What Node's parser gave up on, by its code, and what a client can do about it. A slow one may try again, as agents on
+ * bad lines do; all others are 400.
+ */
 const UNREADABLE: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: refuse('bad_request', 'The headers of the request, with its path and query, are too large.', {
     headers: [`must be at most ${HEADER_BYTES_MAX} bytes in all`],
@@ -87,7 +93,10 @@ const NO_EXPECTATION = refuse('bad_request', 'This expectation is not known.', {
   Expect: ['must be 100-continue'],
 }).refusal;
 
-/** Answers what Node hands over apart from requests: CONNECT, which it would hang up on, and strange expectations, for which it has no words. */
+/**
+ * Answers what Node hands over apart from requests: CONNECT, which it would hang up on, and strange expectations, for
+ * which it has no words.
+ */
 export function answerStrangers(server: Server): void {
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy());

@@ -1,4 +1,7 @@
-/** Reads JSON bodies. Depth is counted on the bytes first: JSON.parse takes 200,000 levels, and whatever walks the result then overflows the stack. */
+/**
+ * Reads JSON bodies. Depth is counted on the bytes first: JSON.parse takes 200,000 levels, and whatever walks the
+ * result then overflows the stack.
+ */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';

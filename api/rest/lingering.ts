@@ -1,17 +1,24 @@
 /**
- * Answers that leave before their request was read to the end. A client that writes first and reads then would find its connection
- * reset, and the answer gone with it: so what still comes is read and thrown away for a while (RFC 9112, 9.6).
+ * Answers that leave before their request was read to the end. A client that writes first and reads then would find its
+ * connection reset, and the answer gone with it: so what still comes is read and thrown away for a while (RFC 9112,
+ * 9.6).
  */
 import type { Duplex, Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 
-/** What is thrown away of one request after its answer, in bytes: 16 times the default of MAX_BODY_BYTES. Beyond it the connection is cut (L2). */
+/**
+ * What is thrown away of one request after its answer, in bytes: 16 times the default of MAX_BODY_BYTES. Beyond it the
+ * connection is cut (L2).
+ */
 export const LINGER_BYTES_MAX = 16_777_216;
 
 /** And for how long, in ms: a client that is still writing then had its time. */
 export const LINGER_MS_MAX = 5_000;
 
-/** Reads on after every answer whose request has not come to its end. A client that stops within the bounds keeps its connection. */
+/**
+ * Reads on after every answer whose request has not come to its end. A client that stops within the bounds keeps its
+ * connection.
+ */
 export function lingerAfterAnswers(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { raw } = request;

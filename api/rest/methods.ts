@@ -1,4 +1,7 @@
-/** Which methods a path takes: what meets no route is unknown (404), or known by another method (405 with Allow, RFC 9110, 15.5.6). */
+/**
+ * Which methods a path takes: what meets no route is unknown (404), or known by another method (405 with Allow, RFC
+ * 9110, 15.5.6).
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { sendRefusal } from './answers.ts';
@@ -40,7 +43,10 @@ function fits(route: readonly string[], path: readonly string[]): boolean {
   );
 }
 
-/** OPTIONS is answered for every known path, with nothing but what it takes: no other page's scripts are let in (no CORS). */
+/**
+ * OPTIONS is answered for every known path, with nothing but what it takes: no other page's scripts are let in (no
+ * CORS).
+ */
 function answerKnown({ method }: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): FastifyReply {
   reply.header('allow', allowed.join(', '));
   return method === 'OPTIONS' ? reply.code(204).send() : sendRefusal(reply, methodNotAllowed(allowed));

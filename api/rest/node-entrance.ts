@@ -1,4 +1,7 @@
-/** Where nodes bring something over HTTP, with their API token: let in before the body is read, so that whoever may not, or not now, costs little. */
+/**
+ * Where nodes bring something over HTTP, with their API token: let in before the body is read, so that whoever may not,
+ * or not now, costs little.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
@@ -11,8 +14,9 @@ import { bearerOf } from './requests.ts';
 export const NO_TOKEN = refuse('unauthorized', 'This takes the API token of a node.').refusal;
 
 /**
- * On a full entrance whoever was inside for so long, in ms, and sent its body more slowly than this, in bytes a second, makes room for the next node:
- * a body that drips would hold its place for all the time that a request has. 256 kbit/s are a poor uplink of a machine.
+ * On a full entrance whoever was inside for so long, in ms, and sent its body more slowly than this, in bytes a second,
+ * makes room for the next node: a body that drips would hold its place for all the time that a request has. 256 kbit/s
+ * are a poor uplink of a machine.
  */
 export const SLOW_AFTER_MS = 5_000;
 export const SLOW_BYTES_PER_SECOND_MAX = 32_768;
@@ -26,7 +30,10 @@ interface Inside {
 
 /** Who gets in. */
 export interface EntranceRules {
-  /** Requests that are inside at once, over all nodes. One node has one of them, and a slow one makes room: see SLOW_AFTER_MS. */
+  /**
+   * Requests that are inside at once, over all nodes. One node has one of them, and a slow one makes room: see
+   * SLOW_AFTER_MS.
+   */
   readonly insideMax: number;
   /** For those who find it full. */
   readonly busy: Refusal;

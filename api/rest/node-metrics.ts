@@ -1,4 +1,6 @@
-/** Metrics of nodes as Prometheus reads them. Not in the catalogue: the answers are no JSON. Source: spec.md, routes. */
+/**
+ * Metrics of nodes as Prometheus reads them. Not in the catalogue: the answers are no JSON. Source: spec.md, routes.
+ */
 import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/kit/ports.ts';
@@ -18,7 +20,10 @@ const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 const NO_UUID = refuse('bad_request', 'Malformed parameter', { node_id: ['must be a UUID'] }).refusal;
 
-/** Expositions that clients have not taken yet hold at most so many bytes, and those that are read from nodes just then. Some two thousand of the usual size. */
+/**
+ * Expositions that clients have not taken yet hold at most so many bytes, and those that are read from nodes just then.
+ * Some two thousand of the usual size.
+ */
 const UNTAKEN_BYTES_MAX = 134_217_728;
 
 const UNTAKEN: Refusal = {

@@ -1,4 +1,7 @@
-/** Where agents bring recordings of SSH sessions. Not in the catalogue: the credential is the API token of a node, and the body no JSON. */
+/**
+ * Where agents bring recordings of SSH sessions. Not in the catalogue: the credential is the API token of a node, and
+ * the body no JSON.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
@@ -23,8 +26,8 @@ const UPLOADS_MAX = 8;
 const RETRY_SECONDS = 2;
 
 /**
- * Compressed bytes of recordings that one node may store in an hour: some 500 of the default size, full to the end. A token that
- * was stolen cannot fill the disk of the database in an afternoon. And nodes that are remembered for it.
+ * Compressed bytes of recordings that one node may store in an hour: some 500 of the default size, full to the end. A
+ * token that was stolen cannot fill the disk of the database in an afternoon. And nodes that are remembered for it.
  */
 const NODE_BYTES_PER_HOUR_MAX = 268_435_456;
 const NODES_REMEMBERED_MAX = 20_000;

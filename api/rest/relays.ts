@@ -1,4 +1,7 @@
-/** What relays and their users ask of an admin, without a credential: the map of its own relay, and whether a key is a member's. Not in the catalogue: the forms are those of the public DERP protocol. */
+/**
+ * What relays and their users ask of an admin, without a credential: the map of its own relay, and whether a key is a
+ * member's. Not in the catalogue: the forms are those of the public DERP protocol.
+ */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';
@@ -12,7 +15,10 @@ import { sendRefusal } from './answers.ts';
 import { addressOf } from './requests.ts';
 import type { Mount } from './server.ts';
 
-/** Keys of nobody that one address may ask for in a minute: a relay asks for every stranger that knocks. Keys of members are never hindered. */
+/**
+ * Keys of nobody that one address may ask for in a minute: a relay asks for every stranger that knocks. Keys of members
+ * are never hindered.
+ */
 const STRANGERS_PER_MINUTE_MAX = 600;
 const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
@@ -37,7 +43,10 @@ export function mountRelays(ports: RelayPorts): Mount {
   return ({ app }) => offerRelays(app, ports);
 }
 
-/** Who asks must have a whole key of 256 bits, which only those know who are told of that member: so the answer tells nobody anything new. */
+/**
+ * Who asks must have a whole key of 256 bits, which only those know who are told of that member: so the answer tells
+ * nobody anything new.
+ */
 function offerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayPorts): void {
   const strangers = createTally(
     { perWindowMax: STRANGERS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX },

@@ -18,7 +18,10 @@ export function beginRecord(request: FastifyRequest, reply: FastifyReply, reques
   reply.header('traceparent', traceparentOf(record.context));
 }
 
-/** Routes of the catalogue have their name in their configuration, so that a request that never became a call has it as well. */
+/**
+ * Routes of the catalogue have their name in their configuration, so that a request that never became a call has it as
+ * well.
+ */
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: string;

@@ -1,4 +1,7 @@
-/** How long REST requests took, told to whoever counts. Named by their operation or by the pattern of their route, never by their path, so that strangers cannot make new names. */
+/**
+ * How long REST requests took, told to whoever counts. Named by their operation or by the pattern of their route, never
+ * by their path, so that strangers cannot make new names.
+ */
 import type { FastifyInstance } from 'fastify';
 import type { AnyOperation } from '../operation.ts';
 import { codeOf, type RequestTimes } from '../metrics/request-times.ts';
@@ -7,7 +10,10 @@ import { API_PREFIX } from './routes.ts';
 /** Requests that met no route. */
 const UNKNOWN_ROUTE = 'unknown';
 
-/** Times all requests but those to these beginnings: surfaces whose calls are timed one by one, and whose streams last for hours. Before routes are added. */
+/**
+ * Times all requests but those to these beginnings: surfaces whose calls are timed one by one, and whose streams last
+ * for hours. Before routes are added.
+ */
 export function timeRequests(
   app: FastifyInstance,
   operations: readonly AnyOperation[],

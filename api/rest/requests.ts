@@ -14,7 +14,10 @@ export function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** The token of `Authorization: Bearer TOKEN`; null for no header, the empty text for another scheme (a wrong credential). */
+/**
+ * The token of `Authorization: Bearer TOKEN`; null for no header, the empty text for another scheme (a wrong
+ * credential).
+ */
 export function bearerOf(header: string | undefined): string | null {
   if (header === undefined) return null;
   return /^Bearer +(\S+) *$/iu.exec(header)?.[1] ?? '';

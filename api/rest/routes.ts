@@ -11,7 +11,9 @@ import { callerOf } from './requests.ts';
 /** Where all operations live. Source: contract.md, 1. */
 export const API_PREFIX = '/api/v1';
 
-/** Offers every operation that has a route. Callers are let in before their body is read, so that strangers cost little. */
+/**
+ * Offers every operation that has a route. Callers are let in before their body is read, so that strangers cost little.
+ */
 export function offerOperations(
   app: FastifyInstance,
   operations: readonly AnyOperation[],

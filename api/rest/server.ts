@@ -33,13 +33,19 @@ import { routeUpgrades, type UpgradeHandler } from './upgrades.ts';
 /** A request must be complete within this time, in ms. Fastify's default is none. */
 const REQUEST_MS_MAX = 30_000;
 
-/** How often late requests are looked for, in ms. Node's default is 30 s, by which they would end so much later; headers have 60 s there. */
+/**
+ * How often late requests are looked for, in ms. Node's default is 30 s, by which they would end so much later; headers
+ * have 60 s there.
+ */
 const LATE_LOOK_MS = 1_000;
 
 /** A connection with nothing going on is closed after this time, in ms. Streams must say something more often. */
 const CONNECTION_IDLE_MS_MAX = 120_000;
 
-/** Idle time between two requests of a connection, in ms. Above the usual 60 s of load balancers, so that they close first. */
+/**
+ * Idle time between two requests of a connection, in ms. Above the usual 60 s of load balancers, so that they close
+ * first.
+ */
 const KEEP_ALIVE_MS = 72_000;
 
 /** Headers of a request, in number: Node forgets those beyond it, without a word. */
@@ -82,7 +88,9 @@ export interface ApiKit {
   readonly tracer?: Tracer;
 }
 
-/** What a mounted surface gets: the app for routes, the one call path, the gate for what is no operation, and upgrades. */
+/**
+ * What a mounted surface gets: the app for routes, the one call path, the gate for what is no operation, and upgrades.
+ */
 export interface MountKit {
   readonly app: FastifyInstance;
   readonly call: CallOperation;
@@ -105,13 +113,17 @@ export interface Api {
   onUpgrade(path: string, handler: UpgradeHandler): void;
   /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. */
   listen(host: string, port: number): Promise<string>;
-  /** New requests are refused with 503, those in flight get CLOSE_GRACE_MS and sockets that were taken over UPGRADED_GRACE_MS, then all are closed. */
+  /**
+   * New requests are refused with 503, those in flight get CLOSE_GRACE_MS and sockets that were taken over
+   * UPGRADED_GRACE_MS, then all are closed.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Connections that wait to be accepted: a fleet that comes back at once overflows Node's 511, and every connection dropped
- * there waits a second or three for its retransmission. Linux takes at most net.core.somaxconn, 4,096 as it comes.
+ * Connections that wait to be accepted: a fleet that comes back at once overflows Node's 511, and every connection
+ * dropped there waits a second or three for its retransmission. Linux takes at most net.core.somaxconn, 4,096 as it
+ * comes.
  */
 const PENDING_CONNECTIONS_MAX = 4_096;
 

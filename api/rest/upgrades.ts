@@ -12,13 +12,18 @@ export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Bu
 export interface Upgrades {
   /** Hands upgrade requests of this exact path to a handler. */
   onUpgrade(path: string, handler: UpgradeHandler): void;
-  /** Resolves when every socket that was taken over is closed: by those who took it within `graceMs`, or destroyed then. */
+  /**
+   * Resolves when every socket that was taken over is closed: by those who took it within `graceMs`, or destroyed then.
+   */
   closeAll(graceMs: number): Promise<void>;
 }
 
 const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
 
-/** Routes the upgrade requests of a server. An unknown path gets a 404 and a page of another origin a 403, and their sockets are destroyed. */
+/**
+ * Routes the upgrade requests of a server. An unknown path gets a 404 and a page of another origin a 403, and their
+ * sockets are destroyed.
+ */
 export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrigin'>): Upgrades {
   const handlers = new Map<string, UpgradeHandler>();
   const sockets = new Set<Duplex>();

@@ -4,7 +4,10 @@ import { getHTTPStatusCodeFromError } from '@trpc/server/http';
 import { retryAfterSecondsOf, type Refusal, type RefusalCode } from '../../actors/refusal.ts';
 import { INTERNAL_ERROR } from '../call.ts';
 
-/** Refusal codes as tRPC's. Their HTTP statuses are those of contract.md 1. Exhaustive: a new code does not compile until it has a row here. */
+/**
+ * Refusal codes as tRPC's. Their HTTP statuses are those of contract.md 1. Exhaustive: a new code does not compile
+ * until it has a row here.
+ */
 export const TRPC_CODES = {
   bad_request: 'BAD_REQUEST',
   unauthorized: 'UNAUTHORIZED',

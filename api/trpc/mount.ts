@@ -6,7 +6,10 @@ import { offerHttp, TRPC_PATH } from './http.ts';
 import { createRouter } from './router.ts';
 import { createTrpcSockets } from './sockets.ts';
 
-/** Mounts the router with these feeds. Closing the API cuts its connections, so that clients come back to whoever serves next. */
+/**
+ * Mounts the router with these feeds. Closing the API cuts its connections, so that clients come back to whoever serves
+ * next.
+ */
 export function mountTrpc(feeds: Feeds, clock: Clock): Mount {
   return (kit) => {
     const { app, call, gate, log, records } = kit;

@@ -1,4 +1,6 @@
-/** The tRPC router: one procedure an operation of the catalogue, under its name, and the live feeds as subscriptions. */
+/**
+ * The tRPC router: one procedure an operation of the catalogue, under its name, and the live feeds as subscriptions.
+ */
 import type { TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
 import type { z } from 'zod';
 import type { Answer, CallOperation } from '../call.ts';

@@ -19,8 +19,9 @@ import { BUFFERED_BYTES_MAX, boundUnreadBytes, UNREAD_BYTES_MAX } from './unread
 import { createWaitingRoom } from './waiting-room.ts';
 
 /**
- * What one client may send: bytes of a message (the default of MAX_BODY_BYTES), pieces of one, chunks that wait to become one,
- * and pings that wait for our pong. `ws` itself would accept 100 MiB. Its types do not know the last one yet.
+ * What one client may send: bytes of a message (the default of MAX_BODY_BYTES), pieces of one, chunks that wait to
+ * become one, and pings that wait for our pong. `ws` itself would accept 100 MiB. Its types do not know the last one
+ * yet.
  */
 const SOCKET_LIMITS: ServerOptions & { readonly maxPendingAutoPongs: number } = {
   maxPayload: 1_048_576,
@@ -30,7 +31,10 @@ const SOCKET_LIMITS: ServerOptions & { readonly maxPendingAutoPongs: number } = 
   perMessageDeflate: false,
 };
 
-/** Connections that showed a key, at a time, and of these with one key and from one address: none takes the places of all others. */
+/**
+ * Connections that showed a key, at a time, and of these with one key and from one address: none takes the places of
+ * all others.
+ */
 const CONNECTIONS: ShareLimits = { placesMax: 10_000, ofOneKeyMax: 8_000, ofOneAddressMax: 5_000 };
 
 /** Calls and subscriptions under way on one connection. */

@@ -35,7 +35,9 @@ const EventsInput = z.strictObject({
   ...Resumable.shape,
 });
 
-/** Subscriptions at a time over all connections and server-sent events, and of these with one key and from one address. */
+/**
+ * Subscriptions at a time over all connections and server-sent events, and of these with one key and from one address.
+ */
 export const SUBSCRIPTIONS: ShareLimits = { placesMax: 20_000, ofOneKeyMax: 16_000, ofOneAddressMax: 8_000 };
 
 /** `nodes.watch`, `commands.watch`, `executions.tail` and `events.watch`. */
@@ -112,7 +114,10 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
   };
 }
 
-/** Passes messages on as fast as the connection takes them. A failure ends the subscription; the client comes back by itself. */
+/**
+ * Passes messages on as fast as the connection takes them. A failure ends the subscription; the client comes back by
+ * itself.
+ */
 async function* told<M>(
   messages: AsyncGenerator<Tracked<M>, void, undefined>,
   ctx: TrpcContext,

@@ -10,7 +10,10 @@ export const WAITING_MAX = 1_000;
 
 /** Where they wait. */
 export interface WaitingRoom {
-  /** Somebody waits, until the returned function is called. `leave` is called when the time is over, or when the room is full and others need it more. */
+  /**
+   * Somebody waits, until the returned function is called. `leave` is called when the time is over, or when the room is
+   * full and others need it more.
+   */
   enter(address: string, leave: () => void): () => void;
 }
 
@@ -19,7 +22,10 @@ interface Waiting {
   readonly leave: () => void;
 }
 
-/** An empty room. When it is full, the oldest of whichever network has most of it makes room: who floods, floods himself. */
+/**
+ * An empty room. When it is full, the oldest of whichever network has most of it makes room: who floods, floods
+ * himself.
+ */
 export function createWaitingRoom(clock: Pick<Clock, 'after'>): WaitingRoom {
   const waiting = new Set<Waiting>(); // oldest first
   const byNetwork = new Map<string, number>();

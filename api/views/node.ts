@@ -1,4 +1,6 @@
-/** A node and its alias as clients see them. Tokens, passwords and VPN addresses are never among their fields (E4, R3). */
+/**
+ * A node and its alias as clients see them. Tokens, passwords and VPN addresses are never among their fields (E4, R3).
+ */
 import { z } from 'zod';
 import { NODE_STATUSES, type AliasResource, type NodeResource, type StatusEvidence } from '../../actors/resources.ts';
 import { AgentPorts } from '../../transport/protocol/frames.ts';

@@ -1,4 +1,7 @@
-/** SSH usernames, their keys and recordings of their sessions as clients see them. A password, or what it is kept as, is never among their fields (E4). */
+/**
+ * SSH usernames, their keys and recordings of their sessions as clients see them. A password, or what it is kept as, is
+ * never among their fields (E4).
+ */
 import { z } from 'zod';
 import type { SshPublicKeyResource, SshRecordingResource, SshUsernameResource } from '../../actors/resources.ts';
 

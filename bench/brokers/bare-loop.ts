@@ -1,4 +1,7 @@
-/** Worker: the floor. A client of each broker, as its manual shows it, publishes the same texts in the same batches and waits for the confirmation of each, with nothing around it. */
+/**
+ * Worker: the floor. A client of each broker, as its manual shows it, publishes the same texts in the same batches and
+ * waits for the confirmation of each, with nothing around it.
+ */
 import { PublishBatchCommand, SNSClient } from '@aws-sdk/client-sns';
 import { v1, PubSub } from '@google-cloud/pubsub';
 import { jetstream } from '@nats-io/jetstream';

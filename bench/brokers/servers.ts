@@ -1,4 +1,7 @@
-/** The real servers that the tests use, for the bench: how each is started, and how the admin and the bare client find it. */
+/**
+ * The real servers that the tests use, for the bench: how each is started, and how the admin and the bare client find
+ * it.
+ */
 import { arnPrefix, provideSnsTopics, SNS_REGION, startMoto } from '../../test/support/brokers/moto.ts';
 import { startKafka } from '../../test/support/brokers/kafka.ts';
 import { startMosquitto } from '../../test/support/brokers/mosquitto.ts';
@@ -59,7 +62,8 @@ export const BROKER_SERVERS: Readonly<Record<string, BrokerServer>> = {
     events: 1_000,
     async start(scope) {
       const server = await startMoto(scope);
-      await provideSnsTopics(server, 'bench-'); // no queue: moto looks at all that is in it whenever another message comes
+      // no queue: moto looks at all that is in it whenever another message comes
+      await provideSnsTopics(server, 'bench-');
       return {
         EVENT_BROKER_CLOUD_A_SNS_REGION: SNS_REGION,
         EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: arnPrefix('bench-'),

@@ -1,4 +1,7 @@
-/** `admin-metrics`: what a scrape of the admin's own metrics costs it with a whole fleet connected, and their rendering beside one by hand. */
+/**
+ * `admin-metrics`: what a scrape of the admin's own metrics costs it with a whole fleet connected, and their rendering
+ * beside one by hand.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { FAMILIES, type Readings } from '../../api/metrics/families.ts';
 import { createRegistry } from '../../api/metrics/registry.ts';
@@ -16,13 +19,19 @@ import type { CaseOptions } from './options.ts';
 const NODES = 10_000;
 const SCRAPES = 60;
 
-/** Between two scrapes, in ms: the event loop's lag is told for the time since the one before, and what the fleet costs without scrapes is subtracted. */
+/**
+ * Between two scrapes, in ms: the event loop's lag is told for the time since the one before, and what the fleet costs
+ * without scrapes is subtracted.
+ */
 const PAUSE_MS = 250;
 
 /** Rest after the fleet has connected, in ms. */
 const REST_MS = 5_000;
 
-/** Targets, in s: a scrape, the longest that the event loop is held (both from the issue), and the rendering of the largest exposition. */
+/**
+ * Targets, in s: a scrape, the longest that the event loop is held (both from the issue), and the rendering of the
+ * largest exposition.
+ */
 const SCRAPE_SECONDS_MAX = 0.25;
 const HELD_SECONDS_MAX = 0.01;
 const RENDERING_SECONDS_MAX = 0.04;
@@ -37,7 +46,10 @@ export async function adminMetrics(options: CaseOptions): Promise<void> {
   if (has('scrape') && !options.floorOnly) await scrapes(options);
 }
 
-/** In this process: the largest exposition that an admin can have, every operation called on every surface with every outcome. */
+/**
+ * In this process: the largest exposition that an admin can have, every operation called on every surface with every
+ * outcome.
+ */
 async function rendering({ report, repeats = 200 }: CaseOptions): Promise<void> {
   const readings = busyReadings();
   const registry = createRegistry();

@@ -17,7 +17,9 @@ const REST_MS = 10_000;
 const RSS_MIB_MAX = 80;
 const CPU_PERCENT_MAX = 0.5;
 
-/** Memory and processor of an idle agent, and of the floor, at the same time: neither does enough to disturb the other. */
+/**
+ * Memory and processor of an idle agent, and of the floor, at the same time: neither does enough to disturb the other.
+ */
 export async function agent(options: CaseOptions): Promise<void> {
   const postgres = await startBenchServer();
   const floorServer = await startWorker(new URL('../floor/idle-agent.ts', import.meta.url));

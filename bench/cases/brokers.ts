@@ -1,4 +1,7 @@
-/** `brokers`: events a second from the outbox through each adapter, until the broker has confirmed them and the channel's cursor is stored, beside the bare client. */
+/**
+ * `brokers`: events a second from the outbox through each adapter, until the broker has confirmed them and the
+ * channel's cursor is stored, beside the bare client.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createScope } from '../../test/support/scope.ts';
 import { BROKER_SERVERS, type BrokerServer } from '../brokers/servers.ts';
@@ -102,7 +105,10 @@ async function brokerOf(
   }
 }
 
-/** Stores the events at once; resolves with the seconds from their commit until the channel stands behind the last of them. */
+/**
+ * Stores the events at once; resolves with the seconds from their commit until the channel stands behind the last of
+ * them.
+ */
 async function published(database: DatabasePlace, events: number): Promise<number> {
   return withClient(database, async (client) => {
     await storeEvents(client, events);

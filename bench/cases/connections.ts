@@ -1,4 +1,7 @@
-/** `connections`: new proxied connections a second beside microsocks, and thousands of open tunnels: what each costs, and that no byte crosses. */
+/**
+ * `connections`: new proxied connections a second beside microsocks, and thousands of open tunnels: what each costs,
+ * and that no byte crosses.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createScope } from '../../test/support/scope.ts';
 import { startBenchServer } from '../fleet/database.ts';
@@ -129,7 +132,9 @@ async function connect(load: Load, { pids, route }: Contestant, atOnce: number, 
   };
 }
 
-/** Opens the tunnels through the admin, looks at its memory and the agent's, then moves bytes in all of them at once. */
+/**
+ * Opens the tunnels through the admin, looks at its memory and the agent's, then moves bytes in all of them at once.
+ */
 async function open(product: ReachProduct, options: CaseOptions): Promise<void> {
   const { admin, agent } = product;
   const count = options.nodes[0] ?? TUNNELS;

@@ -1,4 +1,7 @@
-/** `converge`: how soon everybody knows a new member of a mesh, what it costs in frames, a whole fleet of meshes, and a real one by name. */
+/**
+ * `converge`: how soon everybody knows a new member of a mesh, what it costs in frames, a whole fleet of meshes, and a
+ * real one by name.
+ */
 import { spawnSync } from 'node:child_process';
 import { startBenchServer, withClient, type BenchServer } from '../fleet/database.ts';
 import { insertNodes } from '../fleet/nodes.ts';
@@ -30,7 +33,10 @@ const WORKERS = 2;
 /** Loopback addresses that they dial: one has room for 28,000 connections from another. */
 const ADDRESSES = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
-/** Open files of one process, of which each member is one, and members where that many are not allowed: 20,000 is a common limit. */
+/**
+ * Open files of one process, of which each member is one, and members where that many are not allowed: 20,000 is a
+ * common limit.
+ */
 const FILES_MAX = 200_000;
 const FLEET_WITHIN_LIMIT = 19_000;
 
@@ -41,7 +47,10 @@ const REAL_JOINS = 2;
 /** Target, in s. Source: the issue, "Speed". */
 const REACHABLE_SECONDS_MAX = 3;
 
-/** All three parts, or those named behind the case: `join`, `fleet`, `real`. `--nodes` sets the size of the fleet, or of the real mesh when that is the one part. */
+/**
+ * All three parts, or those named behind the case: `join`, `fleet`, `real`. `--nodes` sets the size of the fleet, or of
+ * the real mesh when that is the one part.
+ */
 export async function converge(options: CaseOptions): Promise<void> {
   const isWanted = (part: string): boolean => options.names.length === 0 || options.names.includes(part);
   const postgres = await startBenchServer();
@@ -191,7 +200,10 @@ function mayOpenFiles(): boolean {
   return spawnSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${FILES_MAX}:${FILES_MAX}`]).status === 0;
 }
 
-/** Real agents with real interfaces on an internet of namespaces, all of whom ping each new one by its name until it answers. */
+/**
+ * Real agents with real interfaces on an internet of namespaces, all of whom ping each new one by its name until it
+ * answers.
+ */
 async function real(postgres: BenchServer, { report, nodes, names }: CaseOptions): Promise<void> {
   const members = names.length === 1 ? (nodes[0] ?? REAL) : REAL;
   const scope = createScope();

@@ -1,4 +1,7 @@
-/** `discovery`: the complete list of a large fleet, as Prometheus asks for it: how long it takes, and what the admin holds meanwhile. */
+/**
+ * `discovery`: the complete list of a large fleet, as Prometheus asks for it: how long it takes, and what the admin
+ * holds meanwhile.
+ */
 import { request } from 'node:http';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +29,10 @@ const LOOK_MS = 5;
 const SECONDS_MAX = 1;
 const MEMORY_MIB_MAX = 64;
 
-/** One list after another, each whole, each by an admin whose garbage was collected: what it takes beyond that is the list's. */
+/**
+ * One list after another, each whole, each by an admin whose garbage was collected: what it takes beyond that is the
+ * list's.
+ */
 export async function discovery(options: CaseOptions): Promise<void> {
   const nodes = options.nodes[0] ?? NODES;
   const scope = createScope();

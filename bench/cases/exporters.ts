@@ -1,4 +1,7 @@
-/** `exporters`: a scrape of this machine by the agent beside one by node_exporter, and how much of the community's dashboard each serves. */
+/**
+ * `exporters`: a scrape of this machine by the agent beside one by node_exporter, and how much of the community's
+ * dashboard each serves.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createScope } from '../../test/support/scope.ts';
 import { DASHBOARD_NAMES } from '../../test/agent/metrics/host/dashboard-names.ts';

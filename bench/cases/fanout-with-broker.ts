@@ -1,4 +1,7 @@
-/** `fanout-with-broker`: what publishing costs those who wait for a command: the same fan-out without and with a broker, in turns. */
+/**
+ * `fanout-with-broker`: what publishing costs those who wait for a command: the same fan-out without and with a broker,
+ * in turns.
+ */
 import { createScope } from '../../test/support/scope.ts';
 import { BROKER_SERVERS } from '../brokers/servers.ts';
 import { startBenchServer, withClient } from '../fleet/database.ts';

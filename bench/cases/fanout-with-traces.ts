@@ -1,4 +1,7 @@
-/** `fanout-with-traces`: what recording every trace costs those who wait for a command: the same fan-out without and with a collector, in turns. */
+/**
+ * `fanout-with-traces`: what recording every trace costs those who wait for a command: the same fan-out without and
+ * with a collector, in turns.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startBenchServer } from '../fleet/database.ts';

@@ -6,7 +6,10 @@ import { quantile, summarise } from '../method/statistics.ts';
 /** A limit that the product's side is held against. */
 export type Target = (product: { readonly ratio: number | null; readonly series: readonly number[] }) => boolean;
 
-/** One finding a side. `ratio` is the floor's median over this side's, `cpu_ratio` the same of processor time, which neighbours disturb less. `base` is the side that stands for the floor. */
+/**
+ * One finding a side. `ratio` is the floor's median over this side's, `cpu_ratio` the same of processor time, which
+ * neighbours disturb less. `base` is the side that stands for the floor.
+ */
 export function compare(
   name: string,
   fields: Readonly<Record<string, number | string>>,

@@ -1,4 +1,6 @@
-/** `liars`: commands on honest machines, alone and beside three agents that lie on every channel of their sessions (L1). */
+/**
+ * `liars`: commands on honest machines, alone and beside three agents that lie on every channel of their sessions (L1).
+ */
 import { join } from 'node:path';
 import { startBenchServer } from '../fleet/database.ts';
 import { awaitCalm } from '../method/machine.ts';
@@ -36,7 +38,10 @@ interface Figures extends SustainedResult {
   readonly cores: { readonly admin: number; readonly database: number; readonly liars: number };
 }
 
-/** The honest ones alone, beside liars who flood, are cut and come again all the time, beside liars who stay just within their share, and alone again. */
+/**
+ * The honest ones alone, beside liars who flood, are cut and come again all the time, beside liars who stay just within
+ * their share, and alone again.
+ */
 export async function liars(options: CaseOptions): Promise<void> {
   const [nodes, seconds] = [options.nodes[0] ?? NODES, options.seconds ?? SECONDS];
   const postgres = await startBenchServer();
@@ -68,7 +73,8 @@ export async function liars(options: CaseOptions): Promise<void> {
       await beside(options, running, 'within', sustain),
     ];
     const again = await sustain();
-    const aloneMs = Math.max(p99(first), p99(again)); // of two, the worse: what else the machine did is not laid to the liars
+    // of two, the worse: what else the machine did is not laid to the liars
+    const aloneMs = Math.max(p99(first), p99(again));
     for (const [side, result] of [
       ['alone', first],
       ['alone again', again],

@@ -1,4 +1,6 @@
-/** `list`: REST pages of 100 out of 100,000 nodes and 1,000,000 executions: the first, the middle and the deepest one. */
+/**
+ * `list`: REST pages of 100 out of 100,000 nodes and 1,000,000 executions: the first, the middle and the deepest one.
+ */
 import { startBenchServer, withClient } from '../fleet/database.ts';
 import { insertHistory } from '../fleet/history.ts';
 import { insertNodes } from '../fleet/nodes.ts';

@@ -1,4 +1,7 @@
-/** `mesh`: throughput and latency between two machines of an internet of namespaces: bare WireGuard, our mesh directly and by its relay, and bytes through two TLS connections. */
+/**
+ * `mesh`: throughput and latency between two machines of an internet of namespaces: bare WireGuard, our mesh directly
+ * and by its relay, and bytes through two TLS connections.
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { selfSigned } from '../../transport/relay/self-signed.ts';

@@ -1,4 +1,7 @@
-/** `peers`: the same job beside the tools that people use for it, all in one run. Theirs is not durable; ours and the floor's is. */
+/**
+ * `peers`: the same job beside the tools that people use for it, all in one run. Theirs is not durable; ours and the
+ * floor's is.
+ */
 import { asSide, fanOut, type Contestant } from '../fleet/contestant.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { freePort } from '../fleet/ports.ts';
@@ -18,7 +21,10 @@ const HOSTS = 200;
 const NODES = 10_000;
 const REPEATS = 3;
 
-/** First real processes on 200 hosts, then answers of many nodes (`--nodes`). Peers that are not installed are named and left out. */
+/**
+ * First real processes on 200 hosts, then answers of many nodes (`--nodes`). Peers that are not installed are named and
+ * left out.
+ */
 export async function peers(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['clush', 'ansible', 'sshd', 'ssh', 'nats-server']);
   if (missing.length > 0)

@@ -1,4 +1,7 @@
-/** `scrape`: a fleet that a real Prometheus scrapes through the admin: whether all are up, how long a scrape takes, and what it costs the admin. */
+/**
+ * `scrape`: a fleet that a real Prometheus scrapes through the admin: whether all are up, how long a scrape takes, and
+ * what it costs the admin.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

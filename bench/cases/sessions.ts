@@ -1,4 +1,7 @@
-/** `sessions`: how fast a fleet connects, what an idle node costs, what an idle fleet writes, and what a kill of the admin loses. */
+/**
+ * `sessions`: how fast a fleet connects, what an idle node costs, what an idle fleet writes, and what a kill of the
+ * admin loses.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBenchServer, withClient, type BenchServer, type DatabasePlace } from '../fleet/database.ts';
 import { startFloor } from '../floor/contestant.ts';
@@ -176,7 +179,10 @@ async function writes(place: DatabasePlace): Promise<Writes> {
   });
 }
 
-/** kill -9 of the admin while results of a fan-out come in, then a start on the same place. Agents come back by their own back-off. */
+/**
+ * kill -9 of the admin while results of a fan-out come in, then a start on the same place. Agents come back by their
+ * own back-off.
+ */
 async function killed(postgres: BenchServer, nodes: number): Promise<Finding> {
   const product = await startProduct(postgres, nodes, { name: 'killed' });
   let again: AdminProcess | undefined;

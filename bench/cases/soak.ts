@@ -29,7 +29,10 @@ interface Look {
   readonly rssMib: number;
 }
 
-/** Two real admins and simulated agents, all with the owner; commands of one node each at the other admin, so many a second. */
+/**
+ * Two real admins and simulated agents, all with the owner; commands of one node each at the other admin, so many a
+ * second.
+ */
 export async function soak(options: CaseOptions): Promise<void> {
   const [nodes, seconds, rate] = [options.nodes[0] ?? NODES, options.seconds ?? SECONDS, options.rate ?? RATE];
   const postgres = await startBenchServer();

@@ -1,4 +1,7 @@
-/** `ssh`: logins and copies of a large file at the agent's own SSH server, beside OpenSSH's sshd with the same client, key, account and algorithms. */
+/**
+ * `ssh`: logins and copies of a large file at the agent's own SSH server, beside OpenSSH's sshd with the same client,
+ * key, account and algorithms.
+ */
 import { chmod, mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +48,10 @@ interface Host {
   readonly pids: readonly number[];
 }
 
-/** Both parts, or the one that is named behind the case: `logins`, or `copies` (`--mib` sets the size of the file). Needs root: sshd and the agent change to an account. */
+/**
+ * Both parts, or the one that is named behind the case: `logins`, or `copies` (`--mib` sets the size of the file).
+ * Needs root: sshd and the agent change to an account.
+ */
 export async function ssh(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['ssh', 'sshd', 'cc']);
   const sshd = await findProgram('sshd');

@@ -1,4 +1,7 @@
-/** `tunnel`: bytes to a machine and from it. Through admin and agent beside bare WebSockets and `ssh -W`; through the agent's own proxy beside microsocks. */
+/**
+ * `tunnel`: bytes to a machine and from it. Through admin and agent beside bare WebSockets and `ssh -W`; through the
+ * agent's own proxy beside microsocks.
+ */
 import { startBenchServer } from '../fleet/database.ts';
 import { freePort } from '../fleet/ports.ts';
 import { buildLoad, type Direction, type Load, type Route } from '../load/program.ts';
@@ -37,7 +40,10 @@ interface Rig {
 }
 type RouteOf = (streams: number) => Route;
 
-/** Both parts, or the one that is named behind the case: `through` the admin, or `direct` at the agent's proxy. `--mib` sets the size of a transfer. */
+/**
+ * Both parts, or the one that is named behind the case: `through` the admin, or `direct` at the agent's proxy. `--mib`
+ * sets the size of a transfer.
+ */
 export async function tunnel(options: CaseOptions): Promise<void> {
   const missing = await missingPackages(options.install, ['microsocks', 'ssh', 'sshd', 'cc']);
   if (missing.length > 0)

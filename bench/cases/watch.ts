@@ -1,4 +1,7 @@
-/** `watch`: from a change of a node's health to the last subscriber of nodes.watch, and a storm in which the whole fleet changes. */
+/**
+ * `watch`: from a change of a node's health to the last subscriber of nodes.watch, and a storm in which the whole fleet
+ * changes.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBenchServer, withClient, type BenchServer, type DatabasePlace } from '../fleet/database.ts';
 import { insertNodes, nodeId } from '../fleet/nodes.ts';
@@ -16,7 +19,10 @@ const STORMS = 5;
 /** Between two changes, in ms: above the feed's interval, so that each change is one message of its own. */
 const PAUSE_MS = 60;
 
-/** Subscribers of one cluster and the p50 target, in s; then those of all nodes and the storm's. Source: the issue, "Speed and memory". */
+/**
+ * Subscribers of one cluster and the p50 target, in s; then those of all nodes and the storm's. Source: the issue,
+ * "Speed and memory".
+ */
 const AUDIENCES = [
   [100, 0.01],
   [1_000, 0.03],

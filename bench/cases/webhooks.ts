@@ -1,4 +1,7 @@
-/** `webhooks`: events to healthy and dead receivers. How many a second beside the bare HTTP client, how late at a steady pace, and what it does to memory. */
+/**
+ * `webhooks`: events to healthy and dead receivers. How many a second beside the bare HTTP client, how late at a steady
+ * pace, and what it does to memory.
+ */
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBenchServer, withClient, type DatabasePlace } from '../fleet/database.ts';
@@ -44,7 +47,10 @@ interface Ports {
   readonly silent: readonly number[];
 }
 
-/** The floor, then the whole load at once, then the same number of events at a steady pace. `--nodes` sets the number of events. */
+/**
+ * The floor, then the whole load at once, then the same number of events at a steady pace. `--nodes` sets the number of
+ * events.
+ */
 export async function webhooks(options: CaseOptions): Promise<void> {
   const events = options.nodes[0] ?? EVENTS;
   const postgres = await startBenchServer();
@@ -63,7 +69,8 @@ export async function webhooks(options: CaseOptions): Promise<void> {
 
     const requests = events * HEALTHY;
     await receivers.ask('expect', requests);
-    await bare.ask('run', { ports: ports.healthy, requests: Math.ceil(requests / 10), inFlight: IN_FLIGHT, body }); // warms up both sides
+    // warms up both sides
+    await bare.ask('run', { ports: ports.healthy, requests: Math.ceil(requests / 10), inFlight: IN_FLIGHT, body });
     await receivers.ask('expect', requests);
     const floorSeconds = await bare.ask<number>('run', { ports: ports.healthy, requests, inFlight: IN_FLIGHT, body });
     options.report.add({

@@ -1,4 +1,7 @@
-/** The PostgreSQL of a bench run: the admin's own embedded server (fsync on), one database a side, thrown away afterwards. */
+/**
+ * The PostgreSQL of a bench run: the admin's own embedded server (fsync on), one database a side, thrown away
+ * afterwards.
+ */
 import { rmSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -35,7 +38,8 @@ export interface BenchServer {
 export async function startBenchServer(): Promise<BenchServer> {
   await mkdir(BENCH_DIR, { recursive: true });
   const dataDir = await mkdtemp(join(BENCH_DIR, 'run-'));
-  await chmod(dataDir, 0o755); // the account that runs PostgreSQL for root must get in, or the data are kept elsewhere and stay
+  // the account that runs PostgreSQL for root must get in, or the data are kept elsewhere and stay
+  await chmod(dataDir, 0o755);
   const server = await startEmbeddedPostgres({ dataDir, log: SILENT });
   const pid = (await server.pid()) ?? 0;
   const abandon = (): void => {

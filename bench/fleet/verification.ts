@@ -1,7 +1,10 @@
 /** What the rows must say after a fan-out; a figure whose rows are wrong is no figure. */
 import { withClient, type DatabasePlace } from './database.ts';
 
-/** Checks the newest command: one completed execution a node with its output, and its three events each. Throws otherwise. */
+/**
+ * Checks the newest command: one completed execution a node with its output, and its three events each. Throws
+ * otherwise.
+ */
 export async function verifyFanout(place: DatabasePlace, nodes: number, outputBytes: number): Promise<void> {
   await withClient(place, async (client) => {
     const {

@@ -101,7 +101,10 @@ serveQuestions({
   forget: () => {
     flipped = new Set();
   },
-  /** Answers when the first subscriber was told of this many nodes and all others are at the same message: Unix time of that, in ms. */
+  /**
+   * Answers when the first subscriber was told of this many nodes and all others are at the same message: Unix time of
+   * that, in ms.
+   */
   consistent: async (nodes: number) => {
     const isDone = (): boolean =>
       flipped.size >= nodes && watchers.every(({ lastId }) => lastId === watchers[0]?.lastId);

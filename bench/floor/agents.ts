@@ -1,6 +1,6 @@
 /**
- * The floor's agents, many in one process: bare `ws` clients that acknowledge, answer at once with 200 bytes (or run the
- * script with /bin/sh, when they are asked to), and count confirms. No journal, no validation, no timers.
+ * The floor's agents, many in one process: bare `ws` clients that acknowledge, answer at once with 200 bytes (or run
+ * the script with /bin/sh, when they are asked to), and count confirms. No journal, no validation, no timers.
  */
 import { spawn } from 'node:child_process';
 import { WebSocket } from 'ws';

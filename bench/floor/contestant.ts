@@ -11,7 +11,10 @@ export interface Floor extends Contestant {
   sustain(load: SustainedLoad): Promise<SustainedResult>;
 }
 
-/** Starts the floor with `nodes` connected agents on a database of its own. Agents that are `real` run scripts with /bin/sh. */
+/**
+ * Starts the floor with `nodes` connected agents on a database of its own. Agents that are `real` run scripts with
+ * /bin/sh.
+ */
 export async function startFloor(
   postgres: BenchServer,
   nodes: number,

@@ -1,4 +1,7 @@
-/** The floor of an idle agent: Node with one open `ws` connection and a ping every 10 s. No journal, no runner, no settings. */
+/**
+ * The floor of an idle agent: Node with one open `ws` connection and a ping every 10 s. No journal, no runner, no
+ * settings.
+ */
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import { serveQuestions } from '../method/worker.ts';

@@ -1,7 +1,9 @@
 /**
- * The floor of a tunnel: the same two processes, and between them a bare WebSocket for each connection. The front takes TCP
- * connections; the back, which stands behind a NAT as agents do, dials a WebSocket for each and connects it to the target.
- * No proxy protocol, no names, no permissions, no streams within a connection; back-pressure, without which it would only fill memory.
+ * The floor of a tunnel: the same two processes, and between them a bare WebSocket for each connection. The front takes
+ * TCP connections; the back, which stands behind a NAT as agents do, dials a WebSocket for each and connects it to the
+ * target.
+ * No proxy protocol, no names, no permissions, no streams within a connection; back-pressure, without which it would
+ * only fill memory.
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';

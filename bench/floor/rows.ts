@@ -1,7 +1,7 @@
 /**
- * The rows of a fan-out by plain SQL: what PostgreSQL itself needs for them. Same tables, triggers and constraints as the
- * product, same states (created, sent, completed with output), same events with full snapshots, one named statement a
- * batch and one commit. No guards beyond the status, no actors, no retries, nothing shared with other writers.
+ * The rows of a fan-out by plain SQL: what PostgreSQL itself needs for them. Same tables, triggers and constraints as
+ * the product, same states (created, sent, completed with output), same events with full snapshots, one named statement
+ * a batch and one commit. No guards beyond the status, no actors, no retries, nothing shared with other writers.
  */
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
@@ -48,7 +48,10 @@ const STORED = `with events as (${EVENTS}),
   update command_execution as e set status = 'completed', exit_code = v.code, output = v.output, sent_at = coalesce(e.sent_at, $1), completed_at = $1, finished_at = $1, updated_at = $1
   from unnest($7::uuid[], $8::int[], $9::text[]) as v(id, code, output) where e.id = v.id and e.finished_at is null`;
 
-/** Stores commands with all of their executions in one transaction. All executions share time and text; those of one command stand together. */
+/**
+ * Stores commands with all of their executions in one transaction. All executions share time and text; those of one
+ * command stand together.
+ */
 export async function insertCommands(client: Client, executions: readonly FloorExecution[]): Promise<void> {
   const first = executions[0];
   if (first === undefined) return;

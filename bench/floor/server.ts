@@ -65,7 +65,9 @@ function hear(frame: Heard): void {
   if (!writing) void write();
 }
 
-/** Group commit: one batch is stored while the next one gathers. What arrives in this turn of the loop travels together. */
+/**
+ * Group commit: one batch is stored while the next one gathers. What arrives in this turn of the loop travels together.
+ */
 async function write(): Promise<void> {
   writing = true;
   await new Promise(setImmediate);

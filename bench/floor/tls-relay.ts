@@ -1,6 +1,7 @@
 /**
- * The floor of a relay: bytes through two TLS connections and a process between them that passes them on. A program with three parts, by its
- * first word: `in PORT HOST:PORT` takes TCP and goes on by TLS, `relay PORT HOST:PORT KEY CERTIFICATE` takes TLS and goes on by TLS, `out PORT
+ * The floor of a relay: bytes through two TLS connections and a process between them that passes them on. A program
+ * with three parts, by its first word: `in PORT HOST:PORT` takes TCP and goes on by TLS, `relay PORT HOST:PORT KEY
+ * CERTIFICATE` takes TLS and goes on by TLS, `out PORT
  * HOST:PORT KEY CERTIFICATE` takes TLS and goes on by TCP. No names, no permissions, no frames; only back-pressure.
  */
 import { readFileSync } from 'node:fs';

@@ -1,9 +1,9 @@
 /**
- * Worker: thousands of tunnels that each carry random bytes of their own, both ways, at the same time. Either end hashes what it
- * sent and what it got; one byte in the wrong tunnel, or none, and the hashes differ.
+ * Worker: thousands of tunnels that each carry random bytes of their own, both ways, at the same time. Either end
+ * hashes what it sent and what it got; one byte in the wrong tunnel, or none, and the hashes differ.
  *
- * A round of one tunnel: the client sends how many bytes, then the bytes; the target sends as many of its own meanwhile, then
- * the hash of these and the hash of what it got.
+ * A round of one tunnel: the client sends how many bytes, then the bytes; the target sends as many of its own
+ * meanwhile, then the hash of these and the hash of what it got.
  */
 import { createHash, randomFillSync, type Hash } from 'node:crypto';
 import { once } from 'node:events';

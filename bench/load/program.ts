@@ -1,4 +1,7 @@
-/** The load program (C, beside this file): clients and a target so lean that they are not the limit. Built with the system's compiler when it is first wanted. */
+/**
+ * The load program (C, beside this file): clients and a target so lean that they are not the limit. Built with the
+ * system's compiler when it is first wanted.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -119,7 +122,8 @@ async function told<T>(path: string, words: readonly (string | number)[]): Promi
 }
 
 async function startOrigin(path: string) {
-  const child = spawn(path, ['origin'], { stdio: ['pipe', 'pipe', 'inherit'] }); // it ends when its input does, also when the bench is killed
+  // it ends when its input does, also when the bench is killed
+  const child = spawn(path, ['origin'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   return {
     pid: child.pid ?? 0,

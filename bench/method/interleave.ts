@@ -8,7 +8,9 @@ export interface Sample {
   readonly readings: Readonly<Record<string, number>>;
 }
 
-/** One contestant. `enter` and `leave` surround each of its runs and are not timed: there the others are put to sleep. */
+/**
+ * One contestant. `enter` and `leave` surround each of its runs and are not timed: there the others are put to sleep.
+ */
 export interface Side {
   readonly name: string;
   run(): Promise<Sample>;

@@ -15,7 +15,9 @@ export interface Spare {
   readonly stealPercent: number;
 }
 
-/** Least idle share before a case, in percent, for its figures to be judged. Source: the method in docs/performance.md. */
+/**
+ * Least idle share before a case, in percent, for its figures to be judged. Source: the method in docs/performance.md.
+ */
 export const IDLE_PERCENT_MIN = 85;
 
 /** How long a case waits for the machine to calm down, in ms. */

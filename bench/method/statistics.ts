@@ -15,7 +15,9 @@ export function quantile(series: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))] ?? Number.NaN;
 }
 
-/** Slope of the straight line through these points by least squares, in units of y a unit of x. NaN for fewer than two. */
+/**
+ * Slope of the straight line through these points by least squares, in units of y a unit of x. NaN for fewer than two.
+ */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / points.length;
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / points.length;

@@ -1,4 +1,7 @@
-/** A closed loop of independent operations: a fixed number in flight, each on a random node, for a fixed time. Used by both sides. */
+/**
+ * A closed loop of independent operations: a fixed number in flight, each on a random node, for a fixed time. Used by
+ * both sides.
+ */
 
 /** How much load, for how long. */
 export interface SustainedLoad {

@@ -1,7 +1,10 @@
 /** What processes used, from /proc: processor time and resident memory. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Processor time of a process, all threads, in ms. 0 when it is gone. Nanosecond counters (schedstat): /proc/PID/stat only counts in steps of 10 ms. */
+/**
+ * Processor time of a process, all threads, in ms. 0 when it is gone. Nanosecond counters (schedstat): /proc/PID/stat
+ * only counts in steps of 10 ms.
+ */
 export function cpuMs(pid: number): number {
   try {
     return (
@@ -14,7 +17,10 @@ export function cpuMs(pid: number): number {
   }
 }
 
-/** Processor time of a process and of its descendants that ended and were waited for, in ms. In steps of 10 ms. 0 when it is gone. */
+/**
+ * Processor time of a process and of its descendants that ended and were waited for, in ms. In steps of 10 ms. 0 when
+ * it is gone.
+ */
 export function cpuWithChildrenMs(pid: number): number {
   const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = (statOf(pid) ?? []).slice(12, 16).map(Number);
   return (user + system + endedUser + endedSystem) * 10; // USER_HZ is 100 on every Linux that Node runs on
@@ -53,7 +59,10 @@ function parentOf(pid: number): number | undefined {
   return parent === undefined ? undefined : Number(parent);
 }
 
-/** /proc/PID/stat from the program's name on, so that an index here is that of proc(5) less two. Undefined when it is gone. */
+/**
+ * /proc/PID/stat from the program's name on, so that an index here is that of proc(5) less two. Undefined when it is
+ * gone.
+ */
 function statOf(pid: number): readonly string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

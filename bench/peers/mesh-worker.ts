@@ -27,7 +27,10 @@ function int(value: number): Buffer {
   return bytes;
 }
 
-/** An agent is known by the fingerprint of its key. Signatures are not checked here (ignoreAgentHashCheck), so a key may be any number in the place of a real one. */
+/**
+ * An agent is known by the fingerprint of its key. Signatures are not checked here (ignoreAgentHashCheck), so a key may
+ * be any number in the place of a real one.
+ */
 function certificates(pem: string): () => Buffer {
   const der = new X509Certificate(pem).raw;
   const { n = '' } = createPublicKey(pem).export({ format: 'jwk' });

@@ -1,7 +1,7 @@
 /**
- * MeshCentral as a contestant: it holds thousands of agents on one Node process, as the product does. Nothing of a command
- * is durable there, there are no exit codes, and output reaches only the session that asked. Its TLS and its agents'
- * hash check are off, which flatters it.
+ * MeshCentral as a contestant: it holds thousands of agents on one Node process, as the product does. Nothing of a
+ * command is durable there, there are no exit codes, and output reaches only the session that asked. Its TLS and its
+ * agents' hash check are off, which flatters it.
  */
 import { execFile, spawn } from 'node:child_process';
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

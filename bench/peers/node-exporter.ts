@@ -1,4 +1,7 @@
-/** node_exporter, the community's exporter of hosts, as Debian packages it and with the collectors that it has switched on there. */
+/**
+ * node_exporter, the community's exporter of hosts, as Debian packages it and with the collectors that it has switched
+ * on there.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

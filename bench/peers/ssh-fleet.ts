@@ -92,7 +92,8 @@ export async function startSshFleet(sshd: string, port: number, hosts: number): 
 
   const server = spawn(sshd, ['-D', '-f', join(directory, 'sshd_config')], { stdio: ['ignore', 'ignore', 'ignore'] });
   const end = async (): Promise<void> => {
-    for (const pid of treeOf(server.pid ?? 0)) endProcess(pid); // sessions too: clients that stay connected end with them
+    // sessions too: clients that stay connected end with them
+    for (const pid of treeOf(server.pid ?? 0)) endProcess(pid);
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
     for (const until = Date.now() + END_MS_MAX; Date.now() < until; await delay(100)) {
       // processes of the account may still be ending

@@ -1,4 +1,7 @@
-/** Servers of SSH beside each other: the same account, key and algorithms, one client configuration with a host for each. */
+/**
+ * Servers of SSH beside each other: the same account, key and algorithms, one client configuration with a host for
+ * each.
+ */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +19,10 @@ export const SSH_ALGORITHMS = {
   Compression: 'no',
 } as const;
 
-/** Where a host of the configuration is: a port of this machine, or behind a command that connects its standard input and output. */
+/**
+ * Where a host of the configuration is: a port of this machine, or behind a command that connects its standard input
+ * and output.
+ */
 export type SshPlace = { readonly port: number } | { readonly proxyCommand: readonly string[] };
 
 /** Clients of these hosts. */
@@ -62,7 +68,10 @@ export function clientKey(fleet: SshFleet): Promise<string> {
   return readFile(join(fleet.directory, 'client_key.pub'), 'utf8').then((text) => text.trim());
 }
 
-/** Two directories for copies, the remote one the account's, in memory where the machine has such a place: disks are not what is compared. */
+/**
+ * Two directories for copies, the remote one the account's, in memory where the machine has such a place: disks are not
+ * what is compared.
+ */
 export async function copyPlaces(
   fleet: SshFleet,
   root: string,

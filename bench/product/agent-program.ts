@@ -40,7 +40,10 @@ export interface AgentOptions {
   readonly isOptimizing?: boolean;
 }
 
-/** Starts `edge-agent up` on a directory of its own and waits until it is healthy. The first of an admin makes the cluster. */
+/**
+ * Starts `edge-agent up` on a directory of its own and waits until it is healthy. The first of an admin makes the
+ * cluster.
+ */
 export async function startAgent(
   admin: AdminProcess,
   { env = {}, isOptimizing = false }: AgentOptions = {},

@@ -44,7 +44,8 @@ async function connect(port: number, index: number): Promise<void> {
 }
 
 /**
- * The load of `sustained`, in this process, so that the end of an operation is seen where it happens: an operation is one
+ * The load of `sustained`, in this process, so that the end of an operation is seen where it happens: an operation is
+ * one
  * REST POST for one node, and over when its answer is here and its result is confirmed to the agent.
  */
 async function sustainCommands({

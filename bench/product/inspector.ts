@@ -1,4 +1,7 @@
-/** Node's inspector of a running admin, opened by SIGUSR1 when it is first wanted: garbage collection and CPU profiles on demand, nothing before. */
+/**
+ * Node's inspector of a running admin, opened by SIGUSR1 when it is first wanted: garbage collection and CPU profiles
+ * on demand, nothing before.
+ */
 import { writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +16,10 @@ const SAMPLING_US = 250;
 export interface Inspector {
   /** Collects all garbage now. */
   collectGarbage(): Promise<void>;
-  /** Bytes of living objects on the heap and outside of it (buffers). Right after a collection these are those that are held. */
+  /**
+   * Bytes of living objects on the heap and outside of it (buffers). Right after a collection these are those that are
+   * held.
+   */
   heldBytes(): Promise<number>;
   /** Profiles the process while `work` runs and writes a `.cpuprofile`, which browsers' developer tools open. */
   profile<T>(file: string, work: () => Promise<T>): Promise<T>;

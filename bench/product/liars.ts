@@ -1,4 +1,7 @@
-/** Worker: agents that lie. Each says what costs an admin most for as little of its own as it can, and comes again as soon as it was cut. */
+/**
+ * Worker: agents that lie. Each says what costs an admin most for as little of its own as it can, and comes again as
+ * soon as it was cut.
+ */
 import { randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
 import { EXECUTIONS_PER_FRAME_MAX } from '../../transport/protocol/limits.ts';
@@ -9,7 +12,10 @@ import { REGISTRATION } from './simulated-agent.ts';
 /** Pause before a liar comes again after it was cut, in ms: far less than any agent waits. */
 const AGAIN_MS = 20;
 
-/** Frames that go at once, and the pause between two such moments, in ms: three times the share of a node, or just within it. */
+/**
+ * Frames that go at once, and the pause between two such moments, in ms: three times the share of a node, or just
+ * within it.
+ */
 const FRAMES_AT_ONCE = 8;
 const FRAMES_EVERY_MS = { flood: 5, within: 18 };
 

@@ -28,7 +28,10 @@ let complete = 0;
 const isComplete = new Set<number>();
 
 serveQuestions({
-  /** Connects members from … to - 1, each to the URL that its number picks, and answers when it began and when each knew as many others as `peers`. */
+  /**
+   * Connects members from … to - 1, each to the URL that its number picks, and answers when it began and when each knew
+   * as many others as `peers`.
+   */
   converge: async ({ urls, from, to, peers }: { urls: readonly string[]; from: number; to: number; peers: number }) => {
     const began = nowMs();
     const target = complete + to - from;

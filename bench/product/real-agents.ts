@@ -1,4 +1,7 @@
-/** Worker: agents with the real session, the real journal on disk and the real runner with its processes, several in one process. */
+/**
+ * Worker: agents with the real session, the real journal on disk and the real runner with its processes, several in one
+ * process.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { webSocketDial } from '../../agent/dial.ts';

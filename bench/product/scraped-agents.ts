@@ -1,4 +1,7 @@
-/** Worker: simulated agents that open real tunnels and answer every scrape with the metrics of this machine, made once, so that they cost little. */
+/**
+ * Worker: simulated agents that open real tunnels and answer every scrape with the metrics of this machine, made once,
+ * so that they cost little.
+ */
 import { Duplex, PassThrough } from 'node:stream';
 import { createHostMetrics } from '../../agent/metrics/host.ts';
 import type { Exit } from '../../agent/exits/exit.ts';

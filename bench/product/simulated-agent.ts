@@ -1,4 +1,7 @@
-/** One simulated agent: the real agent's session on a journal in memory and a runner that answers at once with 200 bytes. */
+/**
+ * One simulated agent: the real agent's session on a journal in memory and a runner that answers at once with 200
+ * bytes.
+ */
 import { webSocketDial } from '../../agent/dial.ts';
 import type { Finished, SessionClock, SessionJournal, SessionReach, SessionRunner } from '../../agent/ports.ts';
 import { Session } from '../../agent/session.ts';

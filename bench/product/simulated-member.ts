@@ -1,4 +1,7 @@
-/** One simulated member of a mesh: the real agent's session, and of the network that it is told the keys alone, so that fifty thousand fit in memory. */
+/**
+ * One simulated member of a mesh: the real agent's session, and of the network that it is told the keys alone, so that
+ * fifty thousand fit in memory.
+ */
 import { createHash } from 'node:crypto';
 import { webSocketDial } from '../../agent/dial.ts';
 import type { Dial, MeshOrder, SessionJournal, SessionRunner } from '../../agent/ports.ts';
@@ -51,7 +54,10 @@ export function memberKey(index: number): string {
   return createHash('sha256').update(`bench-member-${index}`).digest('base64');
 }
 
-/** Member of node `index` at an admin; it dials when its session is started. `learned` is called at each change of what it knows. */
+/**
+ * Member of node `index` at an admin; it dials when its session is started. `learned` is called at each change of what
+ * it knows.
+ */
 export function simulatedMember(url: string, index: number, tally: MeshTally, learned: () => void): SimulatedMember {
   const peers = new Set<string>();
   let revision: MeshRevision | null = null;

@@ -1,4 +1,7 @@
-/** Worker: the floor. The same HTTP client sends as many requests of the same size to the same receivers, with nothing around it. */
+/**
+ * Worker: the floor. The same HTTP client sends as many requests of the same size to the same receivers, with nothing
+ * around it.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { serveQuestions } from '../method/worker.ts';

@@ -1,4 +1,7 @@
-/** Worker: receivers of webhooks. Healthy ones answer 204 at once, refused ones do not listen, silent ones take the request and never answer. */
+/**
+ * Worker: receivers of webhooks. Healthy ones answer 204 at once, refused ones do not listen, silent ones take the
+ * request and never answer.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';

@@ -19,7 +19,10 @@ const AT_ONCE_MAX = 8;
 /** The worst first. */
 const NOT_HEALTHY = ['unreachable', 'unhealthy'] as const satisfies readonly Node['status'][];
 
-/** What is wrong with a node; without one, with the admin and all nodes that are not healthy. Exit status 1 when something fails. */
+/**
+ * What is wrong with a node; without one, with the admin and all nodes that are not healthy. Exit status 1 when
+ * something fails.
+ */
 export function addDoctorCommand(program: Program): void {
   program
     .command('doctor [node]')
@@ -90,7 +93,10 @@ async function examineAll(command: Program): Promise<boolean> {
 
 type Report = Awaited<ReturnType<Api['get_node_diagnostics']['query']>>;
 
-/** A node's report, or why there is none: one that was deleted meanwhile, or cannot be asked now, keeps nobody from reading of the others. */
+/**
+ * A node's report, or why there is none: one that was deleted meanwhile, or cannot be asked now, keeps nobody from
+ * reading of the others.
+ */
 async function diagnosed(api: Api, id: string): Promise<Report | string> {
   try {
     return await api.get_node_diagnostics.query({ id });

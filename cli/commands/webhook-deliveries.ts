@@ -46,7 +46,8 @@ export function addDeliveryCommands(webhook: Program): void {
     .action(async (id: string | undefined, flags: ListFlags, command: Program) => {
       const { api, list } = sessionOf(command);
       const filters = {
-        ...(id !== undefined && { webhook_id__in: [(await api.get_webhook.query({ id })).id] }), // one that is not there should be told as such, not listed as empty
+        // one that is not there should be told as such, not listed as empty
+        ...(id !== undefined && { webhook_id__in: [(await api.get_webhook.query({ id })).id] }),
         ...(flags.status && { status__in: flags.status as readonly Delivery['status'][] }),
         ...(flags.type && { event_type__in: await eventTypesOf(api, flags.type) }),
       };

@@ -104,7 +104,10 @@ function missingSecret(): never {
   );
 }
 
-/** Resolves at Ctrl-C and other wishes to end, also when whoever read stdout has gone: in order, as a webhook is still to be deleted. A second signal is left to Node, which ends the process. */
+/**
+ * Resolves at Ctrl-C and other wishes to end, also when whoever read stdout has gone: in order, as a webhook is still
+ * to be deleted. A second signal is left to Node, which ends the process.
+ */
 function ending(): Promise<void> {
   return new Promise((resolve) => {
     process.stdout.removeAllListeners('error');

@@ -24,7 +24,10 @@ export interface RunningProgram {
   stop(): Promise<void>;
 }
 
-/** Starts one of our programs with these settings; what it says goes to a log file. It has a process group of its own, so that Ctrl-C reaches only the demo, which then ends all in order. */
+/**
+ * Starts one of our programs with these settings; what it says goes to a log file. It has a process group of its own,
+ * so that Ctrl-C reaches only the demo, which then ends all in order.
+ */
 export function startProgram(
   name: string,
   script: string,

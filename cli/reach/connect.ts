@@ -1,4 +1,6 @@
-/** `edge connect`: a stream to a node on stdin and stdout. Each ssh starts one, so nothing is loaded that is not needed. */
+/**
+ * `edge connect`: a stream to a node on stdin and stdout. Each ssh starts one, so nothing is loaded that is not needed.
+ */
 import { closeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { finished, pipeline } from 'node:stream/promises';
@@ -20,7 +22,10 @@ export interface ConnectOptions {
   readonly isSsh: boolean;
 }
 
-/** Joins stdin and stdout to a stream, each way until its end. Rejects with a Problem when there is no stream, or it is cut. */
+/**
+ * Joins stdin and stdout to a stream, each way until its end. Rejects with a Problem when there is no stream, or it is
+ * cut.
+ */
 export async function connect({ node, target: text, isSsh }: ConnectOptions, flags: ConnectionFlags): Promise<void> {
   const connection = connectionFrom(flags, process.env);
   const proxy = proxyFrom(connection, process.env);
@@ -65,7 +70,10 @@ export function plainConnect(words: readonly string[]): (() => Promise<void>) | 
   };
 }
 
-/** The host name of a node, and the port of its SSH server if that is wanted. The service is asked only for what the name does not say. */
+/**
+ * The host name of a node, and the port of its SSH server if that is wanted. The service is asked only for what the
+ * name does not say.
+ */
 async function placeOf(
   connection: Connection,
   node: string,

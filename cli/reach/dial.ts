@@ -1,4 +1,7 @@
-/** Streams to nodes by the admin's HTTP proxy. Written on plain sockets: loading Node's HTTP client takes longer than all the rest of a start. */
+/**
+ * Streams to nodes by the admin's HTTP proxy. Written on plain sockets: loading Node's HTTP client takes longer than
+ * all the rest of a start.
+ */
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { EXIT, Problem } from '../problem.ts';
 import type { Proxy } from './proxy.ts';

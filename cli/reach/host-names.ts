@@ -5,7 +5,10 @@ import { Problem } from '../problem.ts';
 /** Port of a node's SSH server when nothing else is said. Source: spec.md, AGENT_SSH_PORT. */
 export const SSH_PORT = 40_022;
 
-/** A host name (RFC 1123) of at most 253 characters: what may stand in a line of a configuration, or in a command of a shell. */
+/**
+ * A host name (RFC 1123) of at most 253 characters: what may stand in a line of a configuration, or in a command of a
+ * shell.
+ */
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/iu;
 
 /** The name, as the service said it. Throws a Problem for one that is none: it could hold lines or commands. */
@@ -27,7 +30,9 @@ export function checkedPort(port: unknown): number {
 /** Longest piece of a wrong name that is repeated, in characters. */
 const SHOWN_CHARACTERS_MAX = 128;
 
-/** Whether a name is a whole host name, such as web-1.prod.edge.internal, rather than one that the service completes. */
+/**
+ * Whether a name is a whole host name, such as web-1.prod.edge.internal, rather than one that the service completes.
+ */
 export function isHostName(name: string): boolean {
   return /^\w[\w-]*(?:\.\w[\w-]*){2,}\.?$/u.test(name);
 }

@@ -32,11 +32,15 @@ export function nodeOptions({ sshPort, ownHost }: NodePlace, env: Environment): 
   ].flatMap((option) => ['-o', option]);
 }
 
-/** Becomes this program: its terminal, signals and exit status are those of this process from then on. Throws a Problem when it is not there. */
+/**
+ * Becomes this program: its terminal, signals and exit status are those of this process from then on. Throws a Problem
+ * when it is not there.
+ */
 export function become(program: string, words: readonly string[], flags: ConnectionFlags): never {
   const file = pathOf(program);
   if (file === null) throw new Problem(`there is no ${program} on this machine's PATH: install the OpenSSH client`);
-  // What was given by flags goes to the `edge connect` that it starts, by the environment: words of a command are in the list of processes.
+  // What was given by flags goes to the `edge connect` that it starts, by the environment: words of a command are in
+  // the list of processes.
   const given = {
     ...(flags.url !== undefined && { EDGE_URL: flags.url }),
     ...(flags.key !== undefined && { EDGE_API_KEY: flags.key }),
@@ -45,7 +49,9 @@ export function become(program: string, words: readonly string[], flags: Connect
   throw new Problem(`${program} cannot be started from here on ${process.platform}: see edge ssh-config --help`);
 }
 
-/** A word of a line in the configuration of ssh, in its own quotes. Throws a Problem for what cannot be written there. */
+/**
+ * A word of a line in the configuration of ssh, in its own quotes. Throws a Problem for what cannot be written there.
+ */
 export function configWord(text: string): string {
   return `"${checked(text).replaceAll(/["\\]/gu, '\\$&').replaceAll('%', '%%')}"`;
 }

@@ -13,7 +13,10 @@ export interface NodePlace {
   readonly status: Node['status'];
 }
 
-/** Asks for a node by id, beginning of an id, alias, alias.cluster or host name. Rejects with a Problem when it is none or several, or what the service says is no host name and no port. */
+/**
+ * Asks for a node by id, beginning of an id, alias, alias.cluster or host name. Rejects with a Problem when it is none
+ * or several, or what the service says is no host name and no port.
+ */
 export async function nodePlace(api: Api, name: string): Promise<NodePlace> {
   const node = await api.get_node.query({ id: await nodeIdOf(api, name) });
   return {

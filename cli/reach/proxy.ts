@@ -6,7 +6,10 @@ import { EXIT, Problem } from '../problem.ts';
 export const HTTP_PROXY_PORT = 43_128;
 export const SOCKS5_PROXY_PORT = 41_080;
 
-/** Username with which a destination is a port of a node itself. Any other is the host name of the node to go through. Source: spec.md, admin proxy rules. */
+/**
+ * Username with which a destination is a port of a node itself. Any other is the host name of the node to go through.
+ * Source: spec.md, admin proxy rules.
+ */
 export const SELF_USERNAME = '_';
 
 /** Where the proxy is. The key goes there in the clear unless `isTls`. */
@@ -22,8 +25,9 @@ export interface Proxy {
 }
 
 /**
- * The proxy of the service: what EDGE_PROXY_URL and EDGE_PROXY_KEY say, before what `edge login` remembers for this service, before its
- * host with the usual port and the key of the API. Refuses to guess where that would send the key of a service behind TLS in the clear.
+ * The proxy of the service: what EDGE_PROXY_URL and EDGE_PROXY_KEY say, before what `edge login` remembers for this
+ * service, before its host with the usual port and the key of the API. Refuses to guess where that would send the key
+ * of a service behind TLS in the clear.
  */
 export function proxyFrom({ url, key }: Connection, env: Environment): Proxy {
   const stored = storedProxy(url, env);
@@ -69,7 +73,9 @@ export function parsedProxy(text: string): Omit<Proxy, 'key'> {
   };
 }
 
-/** The SOCKS5 proxy as `host:port`: what EDGE_SOCKS5_URL says, before the host of the HTTP proxy with the usual port. */
+/**
+ * The SOCKS5 proxy as `host:port`: what EDGE_SOCKS5_URL says, before the host of the HTTP proxy with the usual port.
+ */
 export function socks5Authority(proxy: Pick<Proxy, 'url'>, env: Environment): string {
   const given = nonEmpty(env['EDGE_SOCKS5_URL']);
   if (given === undefined) return `${new URL(proxy.url).hostname}:${SOCKS5_PROXY_PORT}`;

@@ -7,7 +7,10 @@ import { Problem } from '../problem.ts';
 import { SSH_PORT } from './host-names.ts';
 import { configWord, knownHostsFile, proxyCommand } from './openssh.ts';
 
-/** The block for all nodes whose host names end so, which must be a checked host name. It holds no key, and no port that could change: `edge connect` asks for it. */
+/**
+ * The block for all nodes whose host names end so, which must be a checked host name. It holds no key, and no port that
+ * could change: `edge connect` asks for it.
+ */
 export function sshConfigText(domain: string, env: Environment): string {
   return `# Nodes of ${domain}, by edge ssh-config: run it again rather than edit this. ssh -p 22 leads to the machine's own sshd.
 Host *.${domain}
@@ -34,12 +37,17 @@ export function writeConfig(file: string, text: string): void {
   }
 }
 
-/** The line that makes ssh read a file. It belongs before every Host of a configuration: below one it would count for that only. */
+/**
+ * The line that makes ssh read a file. It belongs before every Host of a configuration: below one it would count for
+ * that only.
+ */
 export function includeLine(file: string): string {
   return `Include ${configWord(file).replaceAll('%%', '%')}`; // no tokens here
 }
 
-/** Puts that line at the top of the person's configuration of ssh. Answers where that is; null: it was there already. */
+/**
+ * Puts that line at the top of the person's configuration of ssh. Answers where that is; null: it was there already.
+ */
 export function includeConfig(file: string): string | null {
   const main = join(homedir(), '.ssh', 'config');
   const line = includeLine(file);

@@ -48,7 +48,10 @@ export function forwardOf(text: string): Forward {
   return { listen, target };
 }
 
-/** The way to a target by a node, which is called by its host name: loopback is the node itself, the rest lies behind it. */
+/**
+ * The way to a target by a node, which is called by its host name: loopback is the node itself, the rest lies behind
+ * it.
+ */
 export function wayTo(nodeHost: string, { host, port }: Target): Way {
   return isLoopback(host) ? { username: SELF_USERNAME, host: nodeHost, port } : { username: nodeHost, host, port };
 }

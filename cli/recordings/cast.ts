@@ -18,7 +18,10 @@ export interface Cast {
   readonly events: () => Generator<CastEvent, void>;
 }
 
-/** Reads a recording. Input, markers and lines that are no events, such as one that was cut, are left out. Throws a `Problem` when it is no asciicast of version 2. */
+/**
+ * Reads a recording. Input, markers and lines that are no events, such as one that was cut, are left out. Throws a
+ * `Problem` when it is no asciicast of version 2.
+ */
 export function readCast(text: string): Cast {
   const end = text.indexOf('\n');
   const header = parsed(end < 0 ? text : text.slice(0, end)) as {

@@ -1,9 +1,18 @@
-/** What a recorded program left switched in the terminal, and how it is switched back: a recording may end, or be left, inside an editor. */
+/**
+ * What a recorded program left switched in the terminal, and how it is switched back: a recording may end, or be left,
+ * inside an editor.
+ */
 
-/** Private modes that a terminal starts with: it wraps lines, and shows its cursor. All others are off. Source: xterm, "ctlseqs". */
+/**
+ * Private modes that a terminal starts with: it wraps lines, and shows its cursor. All others are off. Source: xterm,
+ * "ctlseqs".
+ */
 const ON_AT_FIRST: ReadonlySet<string> = new Set(['7', '25']);
 
-/** `CSI ? modes h|l`; `ESC =`, the keypad's other meaning; margins; more of the keys told; a stack of keyboard modes (kitty). */
+/**
+ * `CSI ? modes h|l`; `ESC =`, the keypad's other meaning; margins; more of the keys told; a stack of keyboard modes
+ * (kitty).
+ */
 const SWITCHES =
   // eslint-disable-next-line no-control-regex -- these are what is looked for
   /\u001B(?:\[\?(?<modes>[\d;]{1,64})(?<on>[hl])|(?<keypad>[=>])|\[(?<margins>\d*;?\d*)r|\[>4(?<keys>;\d+)?m|\[(?<pushed>[><])\d*u)/gu;

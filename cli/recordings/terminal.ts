@@ -4,7 +4,10 @@ import { write } from '../output.ts';
 import { createModeTracker } from './modes.ts';
 import type { Stage } from './player.ts';
 
-/** "Are you well?" and its answer (DSR): when that is there, the answers to all that the recording asked are there as well. */
+/**
+ * "Are you well?" and its answer (DSR): when that is there, the answers to all that the recording asked are there as
+ * well.
+ */
 const STATUS_QUESTION = '\u001B[5n';
 const STATUS_ANSWER = '\u001B[0n';
 
@@ -20,7 +23,10 @@ export interface TerminalStage extends Stage {
   leave(): Promise<void>;
 }
 
-/** The terminal of stdout. `resizes`: it is asked to take the sizes of the recording. `stop` is called for Ctrl-C, `q` and signals; what else is typed, or answered by the terminal, is swallowed. */
+/**
+ * The terminal of stdout. `resizes`: it is asked to take the sizes of the recording. `stop` is called for Ctrl-C, `q`
+ * and signals; what else is typed, or answered by the terminal, is swallowed.
+ */
 export function openTerminal(resizes: boolean, stop: (isInterrupt: boolean) => void): TerminalStage {
   const modes = createModeTracker();
   const { stdin } = process;

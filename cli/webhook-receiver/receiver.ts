@@ -111,7 +111,10 @@ async function answerTo(request: IncomingMessage, { verify, received, status }: 
   return { status, reason: null };
 }
 
-/** Of a body that is too long the rest is read and forgotten, as long as the request may take: a sender that is cut while it sends may not see the answer. */
+/**
+ * Of a body that is too long the rest is read and forgotten, as long as the request may take: a sender that is cut
+ * while it sends may not see the answer.
+ */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | 'too-long' | 'cut'> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,4 +1,7 @@
-/** Whether a request is what the service signed: over its body, and as Standard Webhooks has it over id, time and body (https://www.standardwebhooks.com). */
+/**
+ * Whether a request is what the service signed: over its body, and as Standard Webhooks has it over id, time and body
+ * (https://www.standardwebhooks.com).
+ */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** How far the time of a request may be from ours, in seconds. Source: the libraries of Standard Webhooks. */
@@ -11,10 +14,16 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 /** Values of headers by name in lower case, each as often as it came: `headersDistinct` of a request. */
 export type HeaderValues = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** Why a request is not to be believed: at most a sentence for each of the two signatures. None: both are right. `body` is its exact bytes, `nowMs` Unix time. */
+/**
+ * Why a request is not to be believed: at most a sentence for each of the two signatures. None: both are right. `body`
+ * is its exact bytes, `nowMs` Unix time.
+ */
 export type Verify = (headers: HeaderValues, body: Uint8Array, nowMs: number) => readonly string[];
 
-/** Verifies under a secret. The signature over the body alone takes the whole secret as its key. Compares in constant time. */
+/**
+ * Verifies under a secret. The signature over the body alone takes the whole secret as its key. Compares in constant
+ * time.
+ */
 export function createVerify(secret: string): Verify {
   const edgeKey = Buffer.from(secret);
   const standardKey = standardKeyOf(secret);

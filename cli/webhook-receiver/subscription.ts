@@ -41,7 +41,10 @@ export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wa
   };
 }
 
-/** Adds how private addresses are allowed where one was refused, as that of a receiver is as a rule. Other errors stay what they are. */
+/**
+ * Adds how private addresses are allowed where one was refused, as that of a receiver is as a rule. Other errors stay
+ * what they are.
+ */
 export function addressProblem(error: unknown, serviceUrl: string): unknown {
   const { url: sentences } =
     (error as { readonly data?: { readonly details?: { readonly url?: readonly string[] } | null } | null }).data

@@ -1,4 +1,7 @@
-/** Dashboards as data, and how they become what Grafana reads: nothing but a title, a unit and expressions has to be written for a panel. */
+/**
+ * Dashboards as data, and how they become what Grafana reads: nothing but a title, a unit and expressions has to be
+ * written for a panel.
+ */
 
 /** Grafana's names of units. Source: Grafana, "Standard options". */
 export type Unit = 'short' | 'bytes' | 'Bps' | 's' | 'ops' | 'percentunit' | 'none';
@@ -6,7 +9,10 @@ export type Unit = 'short' | 'bytes' | 'Bps' | 's' | 'ops' | 'percentunit' | 'no
 /** An expression of PromQL and the name of its lines; `{{label}}` stands for the value of a label. */
 export type Query = readonly [expression: string, legend: string];
 
-/** A panel. `time`: lines over time; `area`: the same, one upon another; `stat`: the last value, large; `table`: the last values. */
+/**
+ * A panel. `time`: lines over time; `area`: the same, one upon another; `stat`: the last value, large; `table`: the
+ * last values.
+ */
 export interface Panel {
   readonly kind: 'time' | 'area' | 'stat' | 'table';
   readonly title: string;

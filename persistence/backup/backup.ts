@@ -1,4 +1,7 @@
-/** A backup and a restore, put together: of the embedded PostgreSQL, which is started when it does not run, or of another. */
+/**
+ * A backup and a restore, put together: of the embedded PostgreSQL, which is started when it does not run, or of
+ * another.
+ */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
@@ -13,7 +16,10 @@ import { writeBackup } from './dump.ts';
 import { BackupRefused } from './lines.ts';
 import { restoreBackup } from './restore.ts';
 
-/** Where a database is and under which key, as the settings name it. Without DATABASE_URL it is the embedded one of DATA_DIR. */
+/**
+ * Where a database is and under which key, as the settings name it. Without DATABASE_URL it is the embedded one of
+ * DATA_DIR.
+ */
 export interface Storage {
   readonly DATABASE_URL?: string | undefined;
   readonly DATABASE_POOL_MAX: number;
@@ -24,7 +30,10 @@ export interface Storage {
 /** Name of the file in DATA_DIR that holds the key of an admin that was given none. */
 const KEY_FILE = 'encryption.key';
 
-/** Writes the whole database into a file while admins use it. Answers what to tell the operator; rejects with an error whose message is for him. */
+/**
+ * Writes the whole database into a file while admins use it. Answers what to tell the operator; rejects with an error
+ * whose message is for him.
+ */
 export async function backUp(storage: Storage, file: string, version: string, log: Log): Promise<string> {
   if (
     storage.DATABASE_URL === undefined &&
@@ -40,7 +49,10 @@ export async function backUp(storage: Storage, file: string, version: string, lo
   return `Backed up ${rows} rows of ${tables} tables to ${file}. Keep the key with it, in another place: without ${key} no secret in it can be read.`;
 }
 
-/** Loads a backup into an empty database and brings it up to date. Answers what to tell the operator; rejects with an error whose message is for him. */
+/**
+ * Loads a backup into an empty database and brings it up to date. Answers what to tell the operator; rejects with an
+ * error whose message is for him.
+ */
 export async function restore(storage: Storage, file: string, log: Log): Promise<string> {
   if (
     storage.ENCRYPTION_KEY === undefined &&

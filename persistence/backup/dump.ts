@@ -4,7 +4,10 @@ import type { Client } from 'pg';
 import { BACKUP_FORMAT, BackupRefused, readLines, writeLines } from './lines.ts';
 import { migrationsOf, quoted, sequencesOf, tablesOf } from './tables.ts';
 
-/** Text that is fetched at once, in bytes, as near as the rows of before tell. One recording of a session can have megabytes. */
+/**
+ * Text that is fetched at once, in bytes, as near as the rows of before tell. One recording of a session can have
+ * megabytes.
+ */
 const FETCHED_BYTES = 4_194_304;
 
 /** Rows that are fetched at once, at first and at most. */
@@ -18,8 +21,8 @@ export interface BackupSummary {
 }
 
 /**
- * Everything that is committed at one moment, into a file that appears whole or not at all, and that was read back to its end. Takes no lock that
- * anybody waits for. Refuses a file that is there, and a database that no admin has used.
+ * Everything that is committed at one moment, into a file that appears whole or not at all, and that was read back to
+ * its end. Takes no lock that anybody waits for. Refuses a file that is there, and a database that no admin has used.
  */
 export async function writeBackup(client: Client, file: string, version: string): Promise<BackupSummary> {
   const unfinished = `${file}.unfinished-${process.pid}`;

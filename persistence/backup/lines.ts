@@ -1,4 +1,7 @@
-/** The text of a backup: gzipped lines of JSON. A header, then for each table its name and its rows as PostgreSQL words them, then the end. */
+/**
+ * The text of a backup: gzipped lines of JSON. A header, then for each table its name and its rows as PostgreSQL words
+ * them, then the end.
+ */
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
@@ -88,7 +91,9 @@ export async function* readLines(file: string): AsyncGenerator<BackupLine, void,
   if (!isEnded) throw new BackupRefused(`${file} is cut short.`);
 }
 
-/** Not node:readline: what is wrong with a stream while nobody reads from it would be an exception that nobody catches. */
+/**
+ * Not node:readline: what is wrong with a stream while nobody reads from it would be an exception that nobody catches.
+ */
 async function* textLines(file: string): AsyncGenerator<string, void, undefined> {
   const text = createGunzip();
   pipeline(createReadStream(file), text).catch(() => {}); // told to whoever reads the text

@@ -20,7 +20,10 @@ export interface RestorePorts {
   checkKey(sealed: string | null): void;
 }
 
-/** All rows of the backup, in one transaction. Refuses a database that holds anything, and a key that does not open what the backup holds. */
+/**
+ * All rows of the backup, in one transaction. Refuses a database that holds anything, and a key that does not open what
+ * the backup holds.
+ */
 export async function restoreBackup(
   file: string,
   ports: RestorePorts,
@@ -36,7 +39,8 @@ export async function restoreBackup(
   await client.query('begin');
   try {
     for (const table of header.tables) {
-      await client.query(`alter table ${quoted(table.name)} disable trigger user`); // counts and such are rows of the backup
+      // counts and such are rows of the backup
+      await client.query(`alter table ${quoted(table.name)} disable trigger user`);
       await declareShape(client, table);
     }
     const columnsOf = new Map(
@@ -84,7 +88,10 @@ export async function restoreBackup(
   }
 }
 
-/** A type with the columns in the order in which the backup has them: where one was dropped and came back, tables of the same columns differ in it. */
+/**
+ * A type with the columns in the order in which the backup has them: where one was dropped and came back, tables of the
+ * same columns differ in it.
+ */
 async function declareShape(client: Client, { name, columns }: TableShape): Promise<void> {
   await client.query(
     `create temporary table ${rowShape(name)} (${columns.map((column) => `${quoted(nameOf(column))} ${column.slice(nameOf(column).length)}`).join(', ')}) on commit drop`,

@@ -1,6 +1,12 @@
-/** Arrays as parameters of set-based statements, without the escaping that `pg` does element by element: that was a sixth of the commit's time (profile of fanout 10,000). */
+/**
+ * Arrays as parameters of set-based statements, without the escaping that `pg` does element by element: that was a
+ * sixth of the commit's time (profile of fanout 10,000).
+ */
 
-/** An array literal of values in which nothing needs escaping: ids, names of clusters, numbers, words of a closed list. Null stays null; a cluster called null stays a name. */
+/**
+ * An array literal of values in which nothing needs escaping: ids, names of clusters, numbers, words of a closed list.
+ * Null stays null; a cluster called null stays a name.
+ */
 export function plainArray(values: readonly (string | number | boolean | null)[]): string {
   return `{${values.map((value) => (typeof value === 'string' ? `"${value}"` : (value ?? 'NULL'))).join(',')}}`;
 }

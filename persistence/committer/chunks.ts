@@ -1,14 +1,20 @@
-/** Writes that may concern more executions than one transaction should: done ahead in short ones, of which each leaves a state that a repeated try goes on from. */
+/**
+ * Writes that may concern more executions than one transaction should: done ahead in short ones, of which each leaves a
+ * state that a repeated try goes on from.
+ */
 import type { Pool } from 'pg';
 import type { CommandId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
-/** Executions that one transaction changes, at most: some 100 ms. What is within it stays one transaction with its write. */
+/**
+ * Executions that one transaction changes, at most: some 100 ms. What is within it stays one transaction with its
+ * write.
+ */
 export const CHUNK_EXECUTIONS_MAX = 5_000;
 
 /**
- * Marks the open executions of a command as to be cancelled, in chunks. An intent that is stored twice is stored once; a crash in between leaves some
- * marked, and nobody was answered: whoever asks again marks the rest.
+ * Marks the open executions of a command as to be cancelled, in chunks. An intent that is stored twice is stored once;
+ * a crash in between leaves some marked, and nobody was answered: whoever asks again marks the rest.
  */
 export async function markCancelled(pool: Pool, command: CommandId, atMs: number): Promise<void> {
   for (let marked = CHUNK_EXECUTIONS_MAX; marked === CHUNK_EXECUTIONS_MAX;) {
@@ -24,7 +30,10 @@ export async function markCancelled(pool: Pool, command: CommandId, atMs: number
   }
 }
 
-/** Deletes the executions of a command that is over but for the last chunk, which goes with the command itself. One that is not over is left as it is. */
+/**
+ * Deletes the executions of a command that is over but for the last chunk, which goes with the command itself. One that
+ * is not over is left as it is.
+ */
 export async function deleteExecutions(pool: Pool, command: CommandId): Promise<void> {
   const [open] = await rowsOf(
     pool,

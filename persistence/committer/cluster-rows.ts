@@ -24,7 +24,8 @@ export async function writeCluster(em: EntityManager, write: ClusterWrite, admin
         insertedAt: at,
         updatedAt: at,
       });
-      // Its creator owns it from the first instant, so that the next request finds an owner. The lease is by the database's clock (O2).
+      // Its creator owns it from the first instant, so that the next request finds an owner. The lease is by the
+      // database's clock (O2).
       await em.execute(
         "insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) values (?, ?, ?, clock_timestamp() + ? * interval '1 ms')",
         [write.id, adminId, FIRST_EPOCH, LEASE_MS],
@@ -92,7 +93,10 @@ export async function writeCluster(em: EntityManager, write: ClusterWrite, admin
   }
 }
 
-/** Public keys that exist at once. Those that expired or let their node in are deleted soon after: sweeps/public-keys.ts. */
+/**
+ * Public keys that exist at once. Those that expired or let their node in are deleted soon after:
+ * sweeps/public-keys.ts.
+ */
 export const PUBLIC_KEYS_MAX = 1_000;
 
 async function checkPublicKeys(em: EntityManager): Promise<void> {

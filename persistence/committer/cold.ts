@@ -49,7 +49,8 @@ export async function storeCold(
       await insertEvents(em, outcome.events ?? change.events);
       if (change.remember !== undefined) {
         const { scope, key } = change.remember;
-        await em.insert(IdempotencyKey, { scope, key, ...sealRemembered(vault, change.remember) }); // since when: the database's clock
+        // since when: the database's clock
+        await em.insert(IdempotencyKey, { scope, key, ...sealRemembered(vault, change.remember) });
       }
       return outcome;
     });

@@ -1,4 +1,6 @@
-/** The group commit: steps that wait together are stored in one transaction, so that hundreds of actors share one fsync. */
+/**
+ * The group commit: steps that wait together are stored in one transaction, so that hundreds of actors share one fsync.
+ */
 import { setTimeout as setTimer } from 'node:timers';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -26,11 +28,17 @@ import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
 /** A batch of so many units says that the system is busy. */
 const BUSY_UNITS_MIN = 8;
 
-/** So many waiting units are stored at once; for fewer a busy committer waits GATHER_MS, in ms. Source: design, group commit gathers for at most 5 ms; measured with `bench sustained`. */
+/**
+ * So many waiting units are stored at once; for fewer a busy committer waits GATHER_MS, in ms. Source: design, group
+ * commit gathers for at most 5 ms; measured with `bench sustained`.
+ */
 const WORTHWHILE_UNITS = 64;
 const GATHER_MS = 2;
 
-/** Tries of deliveries wait longer for each other, in ms: nobody waits for one, and a statement for a hundred costs a third of what ones for twenty do (measured). Anything else ends the wait. */
+/**
+ * Tries of deliveries wait longer for each other, in ms: nobody waits for one, and a statement for a hundred costs a
+ * third of what ones for twenty do (measured). Anything else ends the wait.
+ */
 const PATIENT_GATHER_MS = 8;
 
 /** How often a lost database is asked whether it is back, in ms. */
@@ -45,7 +53,10 @@ const DURATION_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 /** Buckets of changes in one transaction, up to BATCH_CHANGES_MAX and the one unit that may go beyond it. */
 const SIZE_BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
 
-/** How often a batch is stored again that met another transaction: a deadlock or a serialization failure says that nothing of it was kept. */
+/**
+ * How often a batch is stored again that met another transaction: a deadlock or a serialization failure says that
+ * nothing of it was kept.
+ */
 const CONFLICTS_MAX = 3;
 
 /** Cold changes that wait for a connection. Each is one of an actor that waits for nothing else. */
@@ -86,7 +97,9 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   const { writes: pool } = ports.database;
   const durations = createHistogram(DURATION_BOUNDS_S);
   const sizes = createHistogram(SIZE_BOUNDS);
-  /** Cold changes wait here and not at the pool: there, a wait behind others looks like a database that is away (L4). */
+  /**
+   * Cold changes wait here and not at the pool: there, a wait behind others looks like a database that is away (L4).
+   */
   const coldTurns = createTurns('storing a change', ORM_CONNECTIONS_MAX, COLD_WAITING_MAX);
   const counters: CommitCounters = { batches: 0, changes: 0, refused: 0, failed: 0, durations, sizes };
   let queue: Waiting[] = [];
@@ -94,7 +107,10 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   /** Ends the patient wait for more. */
   let hurry: (() => void) | null = null;
   let back: Promise<void> | null = null;
-  /** What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is begun while the database is away. */
+  /**
+   * What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is
+   * begun while the database is away.
+   */
   let doubted: Notice[] = [];
   const isolation = createIsolation({
     store,
@@ -125,7 +141,8 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
       }
       const taken = take();
       await storeWaiting(taken);
-      // Under load a small batch is not worth its five round trips: a moment later it is a larger one. Whoever someone waits for never waits on an idle system.
+      // Under load a small batch is not worth its five round trips: a moment later it is a larger one. Whoever someone
+      // waits for never waits on an idle system.
       if (queue.length < WORTHWHILE_UNITS) await gather(taken);
     }
     running = null;
@@ -165,7 +182,10 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     }
   }
 
-  /** Stores them, tells of them and resolves them; again where another transaction stood in the way. Rejects when nothing of it was stored. */
+  /**
+   * Stores them, tells of them and resolves them; again where another transaction stood in the way. Rejects when
+   * nothing of it was stored.
+   */
   async function store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
     const beganMs = performance.now();
     try {
@@ -189,7 +209,10 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     }
   }
 
-  /** A disk that is full, or a server that became read-only, says the same of one statement as of all: whether it takes a small write decides. */
+  /**
+   * A disk that is full, or a server that became read-only, says the same of one statement as of all: whether it takes
+   * a small write decides.
+   */
   async function isAway(error: unknown): Promise<boolean> {
     return isLost(error) || (isDoubtful(error) && !(await isWritable(pool)));
   }
@@ -258,7 +281,10 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     return refused;
   }
 
-  /** Another transaction that stood in the way (two nodes that change places) let nothing of this one be stored: it is tried again. */
+  /**
+   * Another transaction that stood in the way (two nodes that change places) let nothing of this one be stored: it is
+   * tried again.
+   */
   async function storeUnhindered(lease: Lease | null, change: Change, conflicts = 0): Promise<ColdOutcome> {
     try {
       return await storeCold(ports, lease, change);
@@ -334,7 +360,10 @@ async function waitForDatabase(pool: Pool): Promise<void> {
   }
 }
 
-/** A batch that waits for a row that is locked, or takes too long, is taken apart: it must not take the time that all of its callers have. */
+/**
+ * A batch that waits for a row that is locked, or takes too long, is taken apart: it must not take the time that all of
+ * its callers have.
+ */
 function beginWith(patience: Patience): string {
   return `begin; set local lock_timeout = ${patience.lockMsMax}${patience.statementMsMax === null ? '' : `; set local statement_timeout = ${patience.statementMsMax}`}`;
 }

@@ -1,13 +1,16 @@
-/** Commits whose answer was lost with the database: what of them is stored is asked of the rows, so that nobody who watches misses it. */
+/**
+ * Commits whose answer was lost with the database: what of them is stored is asked of the rows, so that nobody who
+ * watches misses it.
+ */
 import type { Pool } from 'pg';
 import type { Notice } from '../../actors/kit/notice.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 
 /**
- * The notices of commits in doubt, as the rows have it: executions in the state that is stored, if it is not the one they began in;
- * nodes, which are read again by whoever hears of them; and that there may be events. Others tell of rows that whoever asked was
- * not promised.
+ * The notices of commits in doubt, as the rows have it: executions in the state that is stored, if it is not the one
+ * they began in; nodes, which are read again by whoever hears of them; and that there may be events. Others tell of
+ * rows that whoever asked was not promised.
  */
 export async function storedNotices(pool: Pool, doubted: readonly Notice[]): Promise<readonly Notice[]> {
   const executions = doubted.filter((notice) => notice.type === 'execution-changed');

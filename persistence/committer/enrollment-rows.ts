@@ -19,7 +19,10 @@ const NOWHERE = { listenPort: null, endpoints: [], observed: null, isStable: nul
 /** The key or the cluster had no room left when it came to the row. The attempt is an event of its own. */
 export class EnrollmentRefused extends GuardRefused {
   readonly event: VerifiedEvent;
-  /** `usesRemaining` as the row has it: nothing was spent. A key that is gone is an invalid one, of which nothing is told (spec). */
+  /**
+   * `usesRemaining` as the row has it: nothing was spent. A key that is gone is an invalid one, of which nothing is
+   * told (spec).
+   */
   constructor(problem: KeyProblem, verified: VerifiedEvent, usesRemaining: number | null) {
     super({ code: problem, message: KEY_REFUSALS[problem] });
     const nothing = problem === 'invalid_key' ? { enrollment_key_id: null, cluster_name: null, name: null } : {};
@@ -178,7 +181,9 @@ async function writeNode(em: EntityManager, write: NodeEnrolled): Promise<void> 
   if (found === 0) throw new GuardRefused({ code: 'conflict', message: 'A node with this id is already enrolled.' });
 }
 
-/** What the row of a retry must still be: that of the machine which enrolled it, or one that nobody has connected with. */
+/**
+ * What the row of a retry must still be: that of the machine which enrolled it, or one that nobody has connected with.
+ */
 function sameMachine(existing: NodeEnrolled['existing']): { machineSecretHash?: Uint8Array | null; lastSeenAt?: null } {
   if (existing.type !== 'retry') return {};
   return existing.machineSecretHash === null

@@ -13,7 +13,9 @@ export interface WordedEvent {
 /** Events worded in one turn of the event loop, at most: about 2 ms, so that the connection is served in between. */
 const WORDED_PER_TURN_MAX = 500;
 
-/** Words events, a slice a turn: begun while the database still works on the rows, it costs a batch no time of its own. */
+/**
+ * Words events, a slice a turn: begun while the database still works on the rows, it costs a batch no time of its own.
+ */
 export async function wordEvents(events: readonly DomainEvent[]): Promise<readonly WordedEvent[]> {
   const worded: WordedEvent[] = [];
   for (const event of events) {
@@ -23,7 +25,10 @@ export async function wordEvents(events: readonly DomainEvent[]): Promise<readon
   return worded;
 }
 
-/** Inserts events in order. Each gets its UUID v4 here, unique per publish (spec, envelope). The id of the transaction is asked for once, not by the default once a row. */
+/**
+ * Inserts events in order. Each gets its UUID v4 here, unique per publish (spec, envelope). The id of the transaction
+ * is asked for once, not by the default once a row.
+ */
 export async function insertEvents(client: Pick<PoolClient, 'query'>, events: readonly DomainEvent[]): Promise<void> {
   await insertWordedEvents(client, await wordEvents(events));
 }

@@ -94,7 +94,10 @@ async function writeRows(
   return missed;
 }
 
-/** An execution that is sent and finished in one batch is written once: finishing sets `sent_at` too. Both events are stored. */
+/**
+ * An execution that is sent and finished in one batch is written once: finishing sets `sent_at` too. Both events are
+ * stored.
+ */
 function withoutOverwritten(ofKind: readonly HotChange[], all: readonly HotChange[]): readonly HotChange[] {
   if (ofKind[0]?.write.kind !== 'execution-sent') return ofKind;
   const finishing = new Set(

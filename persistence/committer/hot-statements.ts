@@ -1,4 +1,7 @@
-/** Hot writes as set-based statements: one a kind, each guarded by the states it may follow. Each tells which of its writes found their row. */
+/**
+ * Hot writes as set-based statements: one a kind, each guarded by the states it may follow. Each tells which of its
+ * writes found their row.
+ */
 import type { PoolClient } from 'pg';
 import type { HotWrite } from '../../actors/writes.ts';
 import type { SshGrant } from '../../transport/protocol/ssh.ts';
@@ -36,7 +39,10 @@ export function keyOf(write: HotWrite): string {
   }
 }
 
-/** One statement a kind, in the order in which a batch runs them: an execution may be created, sent and finished in one batch. */
+/**
+ * One statement a kind, in the order in which a batch runs them: an execution may be created, sent and finished in one
+ * batch.
+ */
 export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } = {
   'command-created': createCommands,
   'execution-sent': sendExecutions,
@@ -201,8 +207,8 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
 }
 
 /**
- * A login stands while what opened it does. The share locks make a deletion wait until the login is stored, so that it finds a session to end;
- * and a deletion that came first leaves no row to lock. One that was refused needs nothing.
+ * A login stands while what opened it does. The share locks make a deletion wait until the login is stored, so that it
+ * finds a session to end; and a deletion that came first leaves no row to lock. One that was refused needs nothing.
  */
 async function lookAgain(client: Client, writes: readonly Of<'ssh-verified'>[]): Promise<ReadonlySet<string>> {
   const keys = new Set(writes.filter((write) => write.grant === null).map(keyOf));
@@ -306,7 +312,9 @@ async function applied(
   return new Set(rows.map((row) => row.key));
 }
 
-/** PostgreSQL stores no NUL in text; a process may well print one. It is replaced like any other byte that is no text. */
+/**
+ * PostgreSQL stores no NUL in text; a process may well print one. It is replaced like any other byte that is no text.
+ */
 function storable(text: string | null): string | null {
   return text?.includes('\0') === true ? text.replaceAll('\0', '\uFFFD') : text;
 }

@@ -1,4 +1,7 @@
-/** Units that could not be stored together, taken apart beside the way of all others: the one at fault fails alone, and nobody else's write is refused for it (L4). */
+/**
+ * Units that could not be stored together, taken apart beside the way of all others: the one at fault fails alone, and
+ * nobody else's write is refused for it (L4).
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { isUnavailable } from '../availability.ts';
@@ -7,15 +10,18 @@ import { keyOf } from './hot-statements.ts';
 import type { Waiting } from './units.ts';
 
 /**
- * Into so many pieces a batch is taken apart at a time: the 2,000 units of a full one are single after four rounds, so that the
- * last healthy one is stored well within the 4.5 s that a caller waits.
+ * Into so many pieces a batch is taken apart at a time: the 2,000 units of a full one are single after four rounds, so
+ * that the last healthy one is stored well within the 4.5 s that a caller waits.
  */
 const PIECES = 8;
 
 /** Pieces that are stored at once. Each takes a connection. */
 const AT_ONCE_MAX = 2;
 
-/** A unit that failed alone goes alone for so long, in ms, so that it does not hold up a batch each time that its actor tries again. */
+/**
+ * A unit that failed alone goes alone for so long, in ms, so that it does not hold up a batch each time that its actor
+ * tries again.
+ */
 export const SUSPECT_MS = 10_000;
 
 /** Suspects that are remembered; the oldest is forgotten first. */
@@ -24,7 +30,10 @@ const SUSPECTS_MAX = 10_000;
 /** Whoever failed alone for a passing reason is told so after this, in ms: it tries again at once. */
 const FAILED_PAUSE_MS = 200;
 
-/** What is taken apart is over by then, in ms: callers wait for 4.5 s, and with everything locked each piece would take its time. */
+/**
+ * What is taken apart is over by then, in ms: callers wait for 4.5 s, and with everything locked each piece would take
+ * its time.
+ */
 const APART_MS_MAX = 2_500;
 
 /** How long a piece may wait for locks and take, in ms. `null`: as long as any statement. */
@@ -39,7 +48,10 @@ export const BATCH_PATIENCE: Patience = { lockMsMax: 250, statementMsMax: null }
 /** Of the pieces of a batch that failed. */
 const PIECE_PATIENCE: Patience = { lockMsMax: 100, statementMsMax: 400 };
 
-/** Of one that failed alone in a hurry: it gets the time of a statement once more, and less for locks, since it has waited for them before. */
+/**
+ * Of one that failed alone in a hurry: it gets the time of a statement once more, and less for locks, since it has
+ * waited for them before.
+ */
 const LAST_PATIENCE: Patience = { lockMsMax: 700, statementMsMax: null };
 
 /** What taking apart needs of the committer. */
@@ -115,7 +127,10 @@ export function createIsolation(ports: IsolationPorts): Isolation {
     };
   }
 
-  /** The healthy pieces of one round come before the smaller pieces of those that failed: nobody waits for what is at fault. */
+  /**
+   * The healthy pieces of one round come before the smaller pieces of those that failed: nobody waits for what is at
+   * fault.
+   */
   async function work(): Promise<void> {
     for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) await store(piece);
   }

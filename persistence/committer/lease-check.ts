@@ -3,7 +3,8 @@ import type { PoolClient } from 'pg';
 import type { Lease } from '../../actors/kit/behaviour.ts';
 
 /**
- * Locks the ownership rows and returns which leases are stale: another epoch, another owner, or run out by the database's clock.
+ * Locks the ownership rows and returns which leases are stale: another epoch, another owner, or run out by the
+ * database's clock.
  * The share lock makes a takeover wait until this transaction ended, so what was checked still holds at the commit.
  */
 export async function staleLeases(

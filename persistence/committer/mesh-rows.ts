@@ -35,7 +35,10 @@ export async function writeMesh(em: EntityManager, write: MeshWrite): Promise<Wr
   }
 }
 
-/** A member is what it says; one that is new gets an address. Refused when the network is full, and when the key is that of a gateway, which all members know. */
+/**
+ * A member is what it says; one that is new gets an address. Refused when the network is full, and when the key is that
+ * of a gateway, which all members know.
+ */
 export async function setMember(
   em: EntityManager,
   node: NodeId,
@@ -68,7 +71,10 @@ export async function moveMember(em: EntityManager, node: NodeId, to: ClusterId,
   await em.nativeUpdate(MeshMember, { node }, { cluster: to, hostIndex: await freeIndex(em, to), updatedAt: at });
 }
 
-/** The lowest address of a cluster that nobody has or had within a day. The cluster's row is locked, so that two never get the same. */
+/**
+ * The lowest address of a cluster that nobody has or had within a day. The cluster's row is locked, so that two never
+ * get the same.
+ */
 async function freeIndex(em: EntityManager, cluster: ClusterId): Promise<number> {
   const [range] = await em.execute<{ range: string; hosts: string }[]>(
     'select ipv4_range::text as range, (1::bigint << (32 - masklen(ipv4_range))) - 2 as hosts from cluster where id = ? for update',

@@ -102,8 +102,8 @@ async function moveNode(
 }
 
 /**
- * Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). Those beyond one chunk are without a node
- * from then on: the sweeper drops them, chunk by chunk and at once, also after a crash.
+ * Open executions become dropped; finished ones keep their result and the node's id (contract, 3.4). Those beyond one
+ * chunk are without a node from then on: the sweeper drops them, chunk by chunk and at once, also after a crash.
  */
 async function deleteNode(
   em: EntityManager,

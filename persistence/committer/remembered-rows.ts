@@ -3,7 +3,10 @@ import type { PoolClient } from 'pg';
 import type { Vault } from '../../actors/kit/ports.ts';
 import type { Remembered } from '../../actors/kit/asker.ts';
 
-/** Where the hash of the body stands in a row: sealed with the answer. A plain one, of a body with a password in it, could be guessed at far faster than Argon2id lets anyone (E3). */
+/**
+ * Where the hash of the body stands in a row: sealed with the answer. A plain one, of a body with a password in it,
+ * could be guessed at far faster than Argon2id lets anyone (E3).
+ */
 const SEALED = 'sealed';
 
 /** What is stored of an answer. */

@@ -12,7 +12,10 @@ type SshWrite = Extract<ColdWrite, { kind: `ssh-${string}` }>;
 export const SSH_USERNAMES_MAX = 256;
 export const SSH_PUBLIC_KEYS_MAX = 64;
 
-/** Writes one of them. The writes of a node come one after another, so that what is counted here still holds when it is stored. */
+/**
+ * Writes one of them. The writes of a node come one after another, so that what is counted here still holds when it is
+ * stored.
+ */
 export async function writeSsh(em: EntityManager, write: SshWrite): Promise<Written> {
   switch (write.kind) {
     case 'ssh-username-created': {

@@ -4,16 +4,22 @@ import type { RefusedChange } from '../../actors/kit/ports.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import type { HotChange, Unit } from './hot-batch.ts';
 
-/** Rows in one transaction of the group commit, at most. Larger ones were no faster (benchmark B1), and they hold locks longer. */
+/**
+ * Rows in one transaction of the group commit, at most. Larger ones were no faster (benchmark B1), and they hold locks
+ * longer.
+ */
 export const BATCH_CHANGES_MAX = 2_000;
 
 /**
- * Text in one transaction, about, in bytes: results and events. By their number alone 2,000 results of 1 MiB would be 2 GiB in one statement. At the
- * rate that a small server stores (some 50 MiB/s) it is 0.2 s. A unit that is larger goes alone.
+ * Text in one transaction, about, in bytes: results and events. By their number alone 2,000 results of 1 MiB would be 2
+ * GiB in one statement. At the rate that a small server stores (some 50 MiB/s) it is 0.2 s. A unit that is larger goes
+ * alone.
  */
 export const BATCH_BYTES_MAX = 8_388_608;
 
-/** What a row costs besides its texts, and what an event's data comes to, in bytes: measured on events of executions. */
+/**
+ * What a row costs besides its texts, and what an event's data comes to, in bytes: measured on events of executions.
+ */
 const ROW_BYTES = 200;
 const EVENT_BYTES = 800;
 

@@ -35,7 +35,10 @@ export async function writeWebhook(em: EntityManager, write: WebhookWrite, admin
   }
 }
 
-/** Nobody followed the events while there was no webhook: the first one starts the channel at itself. The lock makes those created at once wait for each other. */
+/**
+ * Nobody followed the events while there was no webhook: the first one starts the channel at itself. The lock makes
+ * those created at once wait for each other.
+ */
 async function createWebhook(
   em: EntityManager,
   write: Extract<WebhookWrite, { kind: 'webhook-created' }>,

@@ -10,9 +10,10 @@ import type { Place } from './place.ts';
 const MAP = 'admin';
 
 /**
- * Writes who may log in, where it is not said yet: an admin that runs as root lends PostgreSQL an account that other programs may have too, so their
- * processes are kept out by the kernel's word on who they are. Where PostgreSQL runs as the admin's own user, whoever is that user could read its
- * files anyhow. True: it was changed, and a server that runs has to read it.
+ * Writes who may log in, where it is not said yet: an admin that runs as root lends PostgreSQL an account that other
+ * programs may have too, so their processes are kept out by the kernel's word on who they are. Where PostgreSQL runs as
+ * the admin's own user, whoever is that user could read its files anyhow. True: it was changed, and a server that runs
+ * has to read it.
  */
 export async function ensureAccess(place: Place, databaseUser: string): Promise<boolean> {
   const { rules, map } = await accessOf(place, databaseUser);
@@ -47,7 +48,8 @@ async function ensureFile({ pgData, account }: Place, name: string, text: string
   if ((await readFile(file, 'utf8').catch(() => '')) === text) return false;
   const unfinished = `${file}.new-${process.pid}`;
   await rm(unfinished, { force: true });
-  // The directory belongs to the account: root follows no link that lies there, and gives away what it made itself, not what a name leads to.
+  // The directory belongs to the account: root follows no link that lies there, and gives away what it made itself, not
+  // what a name leads to.
   const handle = await open(unfinished, 'wx', 0o600);
   try {
     await handle.writeFile(text);

@@ -11,11 +11,15 @@ export interface Account {
   readonly gid: number;
 }
 
-/** Accounts to borrow when the admin runs as root, best first. `nobody` is everywhere; PostgreSQL's sockets and files stay closed to others (0700). */
+/**
+ * Accounts to borrow when the admin runs as root, best first. `nobody` is everywhere; PostgreSQL's sockets and files
+ * stay closed to others (0700).
+ */
 const BORROWED_NAMES = ['postgres', 'nobody'] as const;
 
 /**
- * Who runs PostgreSQL: undefined is the admin's own user. Root borrows the owner of existing data, else a system account.
+ * Who runs PostgreSQL: undefined is the admin's own user. Root borrows the owner of existing data, else a system
+ * account.
  * `dataDir` is PostgreSQL's own directory, which may not exist yet. Data of another user are refused.
  */
 export async function accountFor(dataDir: string): Promise<Account | undefined> {
@@ -63,7 +67,10 @@ async function borrowedAccount(): Promise<Account> {
   );
 }
 
-/** Whether an account can get to a path and use it: enter a directory, run a file. Asked of the system, since modes alone do not tell. */
+/**
+ * Whether an account can get to a path and use it: enter a directory, run a file. Asked of the system, since modes
+ * alone do not tell.
+ */
 export async function canUse(account: Account, path: string): Promise<boolean> {
   try {
     await promisify(execFile)('/bin/sh', ['-c', 'test -x "$1" && test -r "$1"', 'sh', path], {

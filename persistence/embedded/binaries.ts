@@ -30,7 +30,8 @@ export async function findBinaries(account: Account | undefined, sharedDir: stri
     const unfinished = await mkdtemp(`${copy}.new-`);
     await chmod(unfinished, 0o755);
     await cp(native, unfinished, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
-    await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true })); // another start was faster: its copy serves as well
+    // another start was faster: its copy serves as well
+    await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));
   } catch (error) {
     throw fileFailure(error, copy);
   }

@@ -8,8 +8,9 @@ import { EmbeddedPostgresError, fileFailure } from './failure.ts';
 const KEY_BYTES = 32;
 
 /**
- * The 32 bytes of DATA_DIR/encryption.key, made at random and synced at the first call. The file appears whole or not at
- * all, and only its owner can read it. Refuses a file that holds anything else: what it sealed would be lost by a new key.
+ * The 32 bytes of DATA_DIR/encryption.key, made at random and synced at the first call. The file appears whole or not
+ * at all, and only its owner can read it. Refuses a file that holds anything else: what it sealed would be lost by a
+ * new key.
  */
 export async function encryptionKeyIn(dataDir: string): Promise<Uint8Array> {
   const file = join(dataDir, 'encryption.key');

@@ -24,7 +24,10 @@ export class EmbeddedPostgresError extends Error {
   }
 }
 
-/** What initdb or postgres printed before it gave up, as a failure. `dir` is the directory it worked on, `logFile` where more stands. */
+/**
+ * What initdb or postgres printed before it gave up, as a failure. `dir` is the directory it worked on, `logFile` where
+ * more stands.
+ */
 export function failureOf(output: string, dir: string, logFile?: string): EmbeddedPostgresError {
   const last = lastComplaint(output);
   const more = logFile === undefined ? '' : ` (log: ${logFile})`;
@@ -111,7 +114,8 @@ function lastComplaint(output: string): string {
   const lines = output
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line !== '' && !/the database system is/u.test(line)); // said to clients that came too early or too late
+    // said to clients that came too early or too late
+    .filter((line) => line !== '' && !/the database system is/u.test(line));
   const line =
     lines.findLast((candidate) => /FATAL|PANIC|error|could not|cannot/iu.test(candidate)) ??
     lines.at(-1) ??

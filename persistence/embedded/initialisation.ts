@@ -10,7 +10,10 @@ import { exists, type Place } from './place.ts';
 /** The one database user. Who may be it: access.ts. */
 export const DATABASE_USER = 'edge';
 
-/** Age at which an unfinished directory of a killed initialisation is taken for abandoned, in ms. initdb takes one second. */
+/**
+ * Age at which an unfinished directory of a killed initialisation is taken for abandoned, in ms. initdb takes one
+ * second.
+ */
 const ABANDONED_AFTER_MS = 600_000;
 
 /** Time initdb may take, in ms. */
@@ -58,9 +61,11 @@ async function initialise(place: Place, binaries: Binaries): Promise<void> {
     await rename(unfinished, place.pgData);
     await syncDirectory(parent);
   } catch (error) {
-    await rm(unfinished, { recursive: true, force: true }).catch(() => undefined); // it may have been its removal that failed
+    // it may have been its removal that failed
+    await rm(unfinished, { recursive: true, force: true }).catch(() => undefined);
     const code = (error as NodeJS.ErrnoException).code;
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error; // else another start made it first, and its database serves
+    // else another start made it first, and its database serves
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
   }
 }
 
@@ -85,7 +90,10 @@ async function runInitdb(place: Place, binaries: Binaries, dir: string): Promise
   }
 }
 
-/** How PostgreSQL's programs are run: as the account, away from the caller's directory, without the admin's environment (it holds keys). */
+/**
+ * How PostgreSQL's programs are run: as the account, away from the caller's directory, without the admin's environment
+ * (it holds keys).
+ */
 export function runAs(place: Place) {
   return {
     ...(place.account && { uid: place.account.uid, gid: place.account.gid }),

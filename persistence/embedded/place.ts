@@ -100,7 +100,10 @@ async function moveElsewhere(dir: string, account: Account, sharedDir: string): 
   }
 }
 
-/** The data directory itself, or, where its path is too long for a socket, a closed directory with a short name made from it. */
+/**
+ * The data directory itself, or, where its path is too long for a socket, a closed directory with a short name made
+ * from it.
+ */
 async function socketDirectory(pgData: string, account: Account | undefined): Promise<string> {
   const longest = join(pgData, `.s.PGSQL.${SOCKET_PORT}`);
   if (Buffer.byteLength(longest) <= SOCKET_PATH_BYTES_MAX) return pgData;
@@ -128,7 +131,8 @@ export async function openLog(place: Place) {
   try {
     const size = (await stat(place.logFile).catch(() => undefined))?.size ?? 0;
     const log = await open(place.logFile, size > LOG_BYTES_MAX ? 'w' : 'a', 0o600);
-    if (place.account) await log.chown(place.account.uid, place.account.gid); // so that the owner of the data can start it as well
+    // so that the owner of the data can start it as well
+    if (place.account) await log.chown(place.account.uid, place.account.gid);
     return log;
   } catch (error) {
     throw fileFailure(error, place.dataDir);

@@ -19,7 +19,10 @@ export interface Keeper {
   readonly ended: Promise<void>;
 }
 
-/** Connections that the server takes: DATABASE_POOL_MAX of an admin (10 unless set) and its four listeners, launchers and people; and fifteen such admins at once, as tests have them. */
+/**
+ * Connections that the server takes: DATABASE_POOL_MAX of an admin (10 unless set) and its four listeners, launchers
+ * and people; and fifteen such admins at once, as tests have them.
+ */
 const CONNECTIONS_MAX = 250;
 
 /** Pause between two looks at a server that is coming or going, in ms. It starts in 30 ms. */
@@ -215,7 +218,10 @@ async function processState(pid: number): Promise<string | undefined> {
   return text?.slice(text.lastIndexOf(')') + 2, text.lastIndexOf(')') + 3);
 }
 
-/** Ends the server: open transactions are rolled back and a checkpoint is written. Forced after `waitMsMax`; then the next start recovers. */
+/**
+ * Ends the server: open transactions are rolled back and a checkpoint is written. Forced after `waitMsMax`; then the
+ * next start recovers.
+ */
 export async function endServer(place: Place, waitMsMax: number): Promise<void> {
   const pid = await runningPid(place);
   if (pid === undefined) return;

@@ -19,7 +19,9 @@ export const Command = defineEntity({
   },
 });
 
-/** One node's share of a command. `commandId` and `nodeId` are plain columns: a finished execution outlives its node. */
+/**
+ * One node's share of a command. `commandId` and `nodeId` are plain columns: a finished execution outlives its node.
+ */
 export const CommandExecution = defineEntity({
   name: 'CommandExecution',
   tableName: 'command_execution',

@@ -3,7 +3,10 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { EventType } from '../../actors/events.ts';
 import { instant } from './columns.ts';
 
-/** `txid` and `seq` are the database's own: together they order events by transaction, over all incarnations of the database. */
+/**
+ * `txid` and `seq` are the database's own: together they order events by transaction, over all incarnations of the
+ * database.
+ */
 export const Event = defineEntity({
   name: 'Event',
   tableName: 'event',

@@ -2,7 +2,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { instant } from './columns.ts';
 
-/** The answer is sealed, because it may show a secret once, and the hash of the body with it, because that may hold one. */
+/**
+ * The answer is sealed, because it may show a secret once, and the hash of the body with it, because that may hold one.
+ */
 export const IdempotencyKey = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_key',

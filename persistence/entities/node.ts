@@ -41,7 +41,10 @@ export const Node = defineEntity({
   indexes: [{ name: 'node_newest', properties: ['insertedAt', 'id'] }],
 });
 
-/** A node that somebody deleted: its id is never let in again, and its agent is told so when it comes with its old token. A row stays for good: about 100 bytes. */
+/**
+ * A node that somebody deleted: its id is never let in again, and its agent is told so when it comes with its old
+ * token. A row stays for good: about 100 bytes.
+ */
 export const DeletedNode = defineEntity({
   name: 'DeletedNode',
   tableName: 'deleted_node',

@@ -2,7 +2,10 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { instant } from './columns.ts';
 
-/** A recorded session. `nodeId` and `sshUsernameId` are plain columns: a recording outlives both. `content` is a gzipped asciicast. */
+/**
+ * A recorded session. `nodeId` and `sshUsernameId` are plain columns: a recording outlives both. `content` is a gzipped
+ * asciicast.
+ */
 export const SshRecording = defineEntity({
   name: 'SshRecording',
   tableName: 'ssh_recording',

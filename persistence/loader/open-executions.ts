@@ -55,7 +55,10 @@ export interface NamedExecutions {
 /** Executions that are looked up by one statement. */
 const NAMED_MAX = 10_000;
 
-/** For each question those of its executions that are open and of its node, in creation order. Questions share statements. */
+/**
+ * For each question those of its executions that are open and of its node, in creation order. Questions share
+ * statements.
+ */
 export async function namedOpen(
   pool: Pool,
   questions: readonly NamedExecutions[],

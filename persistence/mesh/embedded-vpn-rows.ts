@@ -1,4 +1,7 @@
-/** The embedded manager of networks: its networks are clusters, its hosts are nodes with a key, and its names are aliases. */
+/**
+ * The embedded manager of networks: its networks are clusters, its hosts are nodes with a key, and its names are
+ * aliases.
+ */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { EmbeddedVpnRows } from '../../actors/vpn/rows.ts';
@@ -87,7 +90,10 @@ export function createEmbeddedVpnRows({ orm, pool }: { readonly orm: MikroORM; r
   };
 }
 
-/** A member stands in the network of its node's cluster from now on, at whatever address is free there. False: it is none. */
+/**
+ * A member stands in the network of its node's cluster from now on, at whatever address is free there. False: it is
+ * none.
+ */
 async function follow(orm: MikroORM, node: NodeId): Promise<boolean> {
   try {
     return await orm.em.fork().transactional(async (em) => {

@@ -1,4 +1,7 @@
-/** Members of networks by their public keys: the look-up of every handshake with the observer, so those that wait together are one query, and what was answered lately is not asked again. */
+/**
+ * Members of networks by their public keys: the look-up of every handshake with the observer, so those that wait
+ * together are one query, and what was answered lately is not asked again.
+ */
 import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { batched } from '../reads/batch.ts';
@@ -16,7 +19,10 @@ export interface MeshMemberOfKey {
   readonly cluster: ClusterId;
 }
 
-/** The member with this public key (base64); null when none has it. Rejects with DatabaseUnavailable, and does not keep that. */
+/**
+ * The member with this public key (base64); null when none has it. Rejects with DatabaseUnavailable, and does not keep
+ * that.
+ */
 export function meshMemberLookUp(
   pool: Pool,
   monotonicMs: () => number,

@@ -74,7 +74,8 @@ export async function meshPlaces(pool: Pool, nodes: readonly NodeId[]): Promise<
 }
 
 /**
- * Says where the gateway of a cluster is, or that there is none (null), as long as the cluster is owned under this epoch. False: it is not.
+ * Says where the gateway of a cluster is, or that there is none (null), as long as the cluster is owned under this
+ * epoch. False: it is not.
  * Rejects with DatabaseUnavailable.
  */
 export async function storeGateway(

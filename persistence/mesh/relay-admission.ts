@@ -3,7 +3,10 @@ import type { Pool } from 'pg';
 import { batched } from '../reads/batch.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
-/** The clusters in whose networks a WireGuard public key is; none: it is nobody's. A gateway's key may be in several. Rejects with DatabaseUnavailable. */
+/**
+ * The clusters in whose networks a WireGuard public key is; none: it is nobody's. A gateway's key may be in several.
+ * Rejects with DatabaseUnavailable.
+ */
 export function relayClustersLookUp(pool: Pool): (publicKey: string) => Promise<readonly string[]> {
   return batched((keys: readonly string[]) => clustersOf(pool, keys));
 }

@@ -1,4 +1,7 @@
-/** What the manager of networks is compared with, moves that are not finished, and which hosts are whose: all of it rows. */
+/**
+ * What the manager of networks is compared with, moves that are not finished, and which hosts are whose: all of it
+ * rows.
+ */
 import type { Pool } from 'pg';
 import type { WantedVpn } from '../../actors/vpn/drift.ts';
 import type { MoveStep, UnfinishedMove, VpnRows } from '../../actors/vpn/rows.ts';
@@ -6,7 +9,10 @@ import { networkOf, type VpnNetwork } from '../../actors/vpn/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 
-/** Channel on which clusters, nodes and moves tell that networks should be compared. Aliases and members tell by `edge_mesh`. */
+/**
+ * Channel on which clusters, nodes and moves tell that networks should be compared. Aliases and members tell by
+ * `edge_mesh`.
+ */
 export const VPN_CHANGES = 'edge_vpn';
 
 /** How long the right to reconcile is held without renewal, in ms: an admin that was killed is followed after this. */

@@ -49,7 +49,8 @@ export class Migration20261121000000_foundation extends Migration {
       "id" uuid primary key, "command_text" text not null, "targeting" jsonb not null, "timeout" int null check ("timeout" > 0), "expired_at" timestamptz(3) null,
       "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null)`);
 
-    // No foreign keys: the row-by-row check costs 30-50 ms of a 10,000-row fan-out, and a finished execution outlives its node.
+    // No foreign keys: the row-by-row check costs 30-50 ms of a 10,000-row fan-out, and a finished execution outlives
+    // its node.
     // Both ends are kept by the transactions that create and delete (C1).
     this.addSql(`create table "command_execution" (
       "id" uuid primary key, "command_id" uuid not null, "node_id" uuid not null, "cluster_name" text not null, "target_all" boolean not null,
@@ -88,7 +89,8 @@ export class Migration20261121000000_foundation extends Migration {
       `create table "execution_output_part" ("execution_id" uuid not null, "part" int not null check ("part" >= 0), "text" text not null, primary key ("execution_id", "part"))`,
     );
 
-    // Ordered by transaction, then sequence: readers stop at the oldest transaction still running, so a late commit is never skipped (V1).
+    // Ordered by transaction, then sequence: readers stop at the oldest transaction still running, so a late commit is
+    // never skipped (V1).
     this.addSql(`create table "event" (
       "txid" xid8 not null default pg_current_xact_id(), "seq" bigint generated always as identity, "id" uuid not null, "type" text not null, "subject" uuid not null,
       "time" timestamptz(3) not null, "data" json not null, primary key ("txid", "seq"))`);
@@ -99,8 +101,10 @@ export class Migration20261121000000_foundation extends Migration {
 
     this.addSql(`create table "secret_check" ("name" text primary key, "sealed" text not null)`);
 
-    // Exact row counts of the long lists without counting a million rows. Sixteen slots a table, so that writers seldom meet.
-    // Deletions are counted apart as well, under the table's name with ':deleted': while that stands still, places in the list only move by inserts.
+    // Exact row counts of the long lists without counting a million rows. Sixteen slots a table, so that writers seldom
+    // meet.
+    // Deletions are counted apart as well, under the table's name with ':deleted': while that stands still, places in
+    // the list only move by inserts.
     this.addSql(
       `create table "row_count" ("table_name" text not null, "slot" int not null, "n" bigint not null, primary key ("table_name", "slot")) with (fillfactor = 50)`,
     );

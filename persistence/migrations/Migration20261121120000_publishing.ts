@@ -3,7 +3,8 @@ import { Migration } from '@mikro-orm/migrations';
 
 export class Migration20261121120000_publishing extends Migration {
   override up(): void {
-    // How far each channel has come, and which admin serves it. A cursor is a place in the order of (txid, seq), below every transaction that still ran.
+    // How far each channel has come, and which admin serves it. A cursor is a place in the order of (txid, seq), below
+    // every transaction that still ran.
     this.addSql(`create table "event_channel" (
       "name" text primary key, "txid" xid8 not null, "seq" bigint not null, "admin_id" uuid null, "epoch" bigint not null default 0, "lease_until" timestamptz(3) null)`);
     this.addSql(`insert into "event_channel" ("name", "txid", "seq") values ('webhooks', '0', 0)`);
@@ -25,7 +26,8 @@ export class Migration20261121120000_publishing extends Migration {
       "id" uuid primary key, "url" text not null, "subscribed_events" text[] not null, "sealed_secret" text not null, "sealed_headers" text not null, "txid" xid8 not null default pg_current_xact_id(),
       "inserted_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null)`);
 
-    // No foreign keys: a webhook is deleted at once, its many deliveries in batches behind it. No unique key either: an event becomes a delivery in
+    // No foreign keys: a webhook is deleted at once, its many deliveries in batches behind it. No unique key either: an
+    // event becomes a delivery in
     // the transaction that moves the channel, whose row is locked; each index more costs every delivery twice.
     this.addSql(`create table "webhook_delivery" (
       "id" uuid primary key default "uuid_v7"(), "webhook_id" uuid not null, "event_txid" xid8 not null, "event_seq" bigint not null, "event_id" uuid not null, "event_type" text not null, "subject" uuid not null,

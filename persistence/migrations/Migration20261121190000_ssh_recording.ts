@@ -3,7 +3,8 @@ import { Migration } from '@mikro-orm/migrations';
 
 export class Migration20261121190000_ssh_recording extends Migration {
   override up(): void {
-    // No foreign keys, and the name of the cluster as it was: what was done on a node must be there when the node, its cluster and the user are gone.
+    // No foreign keys, and the name of the cluster as it was: what was done on a node must be there when the node, its
+    // cluster and the user are gone.
     // "content" is the gzipped asciicast, "size_bytes" what it unpacks to.
     this.addSql(`create table "ssh_recording" (
       "id" uuid primary key, "node_id" uuid not null, "cluster_name" text not null, "ssh_username_id" uuid not null, "username" text not null, "command" text null,

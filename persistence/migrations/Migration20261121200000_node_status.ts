@@ -12,7 +12,8 @@ export class Migration20261121200000_node_status extends Migration {
     this.addSql(
       `update "node" set "status_since" = "updated_at", "status_reason" = case when "status" <> 'unreachable' then null when "last_seen_at" is null then 'It has not connected yet' else ${HEARD} end`,
     );
-    // The default is for admins of before that still run while others are replaced: they enrol nodes without knowing of it.
+    // The default is for admins of before that still run while others are replaced: they enrol nodes without knowing of
+    // it.
     this.addSql(
       `alter table "node" alter column "status_since" set not null, alter column "status_since" set default now()`,
     );

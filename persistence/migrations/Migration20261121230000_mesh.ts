@@ -43,6 +43,7 @@ export class Migration20261121230000_mesh extends Migration {
       );
     }
 
-    // "wireguard_public_key" of "node" is said by this table now. It stays for admins of before, which still write it: see Migration20261122041000_kept_columns.
+    // "wireguard_public_key" of "node" is said by this table now. It stays for admins of before, which still write it:
+    // see Migration20261122041000_kept_columns.
   }
 }

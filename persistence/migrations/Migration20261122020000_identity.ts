@@ -1,4 +1,7 @@
-/** An admin keeps its id over every restart: its entry in the list of admins goes when it stops, its id stays with its name. */
+/**
+ * An admin keeps its id over every restart: its entry in the list of admins goes when it stops, its id stays with its
+ * name.
+ */
 import { Migration } from '@mikro-orm/migrations';
 
 export class Migration20261122020000_identity extends Migration {

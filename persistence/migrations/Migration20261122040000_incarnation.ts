@@ -1,22 +1,27 @@
-/** The order of events goes on when the database is restored into another server, or set back: ids of transactions are counted from a base of each incarnation. */
+/**
+ * The order of events goes on when the database is restored into another server, or set back: ids of transactions are
+ * counted from a base of each incarnation.
+ */
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Ids that an incarnation has between its first and whatever it began above: transactions that run at once may have lower numbers than the
- * one that began it, by less than PostgreSQL can tell apart (2^31).
+ * Ids that an incarnation has between its first and whatever it began above: transactions that run at once may have
+ * lower numbers than the one that began it, by less than PostgreSQL can tell apart (2^31).
  */
 const GAP = '2147483648';
 
 /**
- * Milliseconds since 2020 times 2^22: a later incarnation lies above all ids that an earlier one gave, also after the dump was made, unless that
- * had four million transactions a millisecond. Enough until 2089.
+ * Milliseconds since 2020 times 2^22: a later incarnation lies above all ids that an earlier one gave, also after the
+ * dump was made, unless that had four million transactions a millisecond. Enough until 2089.
  */
 const FROM_THE_CLOCK = `((extract(epoch from clock_timestamp()) * 1000)::bigint - 1577836800000) << 22`;
 
 export class Migration20261122040000_incarnation extends Migration {
   override up(): void {
-    // Which server this is, and since when its history is its own: the identity that initdb gave it, and the timeline, which a promotion raises.
-    // A server that keeps its identity from this user is taken for one that never changes; the start of an admin still compares ids.
+    // Which server this is, and since when its history is its own: the identity that initdb gave it, and the timeline,
+    // which a promotion raises.
+    // A server that keeps its identity from this user is taken for one that never changes; the start of an admin still
+    // compares ids.
     this.addSql(`create function "database_server"() returns text language plpgsql volatile as $$ begin
       if not has_function_privilege('pg_control_system()', 'execute') then return 'unknown'; end if;
       return (select system_identifier from pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8); end $$`);
@@ -25,8 +30,10 @@ export class Migration20261122040000_incarnation extends Migration {
     this.addSql(`create table "database_incarnation" (
       "name" text primary key check ("name" = 'this'), "number" int not null, "server" text not null, "xid_base" bigint not null, "began_at" timestamptz(3) not null)`);
 
-    // The id of this transaction in the order of events. The first one in another server than the row names begins an incarnation: none that
-    // began before can still be running there, so nothing is ordered by the former base any more. Others wait for the row.
+    // The id of this transaction in the order of events. The first one in another server than the row names begins an
+    // incarnation: none that
+    // began before can still be running there, so nothing is ordered by the former base any more. Others wait for the
+    // row.
     this.addSql(`create function "event_transaction"() returns xid8 language plpgsql volatile as $$ declare base bigint; begin
       select xid_base into base from database_incarnation where server = database_server();
       if base is null then base := begin_incarnation(); end if;

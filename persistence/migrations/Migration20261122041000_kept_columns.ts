@@ -1,4 +1,7 @@
-/** A column that admins of the version before still write is there again, where the migration to the mesh had dropped it. */
+/**
+ * A column that admins of the version before still write is there again, where the migration to the mesh had dropped
+ * it.
+ */
 import { Migration } from '@mikro-orm/migrations';
 
 export class Migration20261122041000_kept_columns extends Migration {

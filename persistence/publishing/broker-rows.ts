@@ -40,12 +40,16 @@ interface Row {
 }
 
 /**
- * Text of the events in one batch, in bytes; an event that is larger is a batch by itself. Scripts are in the events of their executions, so
- * that by their number alone a batch of a fan-out could take 60 MiB, several times over, and another one is read ahead.
+ * Text of the events in one batch, in bytes; an event that is larger is a batch by itself. Scripts are in the events of
+ * their executions, so that by their number alone a batch of a fan-out could take 60 MiB, several times over, and
+ * another one is read ahead.
  */
 export const BATCH_BYTES_MAX = 8_388_608;
 
-/** The next events behind a batch (null: behind where the channel stands), at most `limit`, without those older than `ageMsMax`. Null: the channel is not held under this epoch any more. */
+/**
+ * The next events behind a batch (null: behind where the channel stands), at most `limit`, without those older than
+ * `ageMsMax`. Null: the channel is not held under this epoch any more.
+ */
 export async function nextForBroker(
   pool: Pool,
   epoch: number,
@@ -101,8 +105,8 @@ async function areUnsettled(pool: Pool, settled: string): Promise<boolean> {
 }
 
 /**
- * Moves the channel on. False: it is not held under this epoch any more. Its commit does not wait for the disk: a cursor that a crash of the
- * database takes back only repeats what was published, as at-least-once allows.
+ * Moves the channel on. False: it is not held under this epoch any more. Its commit does not wait for the disk: a
+ * cursor that a crash of the database takes back only repeats what was published, as at-least-once allows.
  */
 export async function advanceBroker(pool: Pool, epoch: number, to: string): Promise<boolean> {
   const place = cursorPlace(to);

@@ -14,7 +14,10 @@ export interface Place {
 
 /** Who serves channels. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface ChannelLeases {
-  /** Takes a channel that is free, ran out, or was this admin's own before a restart. The epoch under which it is held, or null: another admin has it. A channel that is new begins at the end of the events. */
+  /**
+   * Takes a channel that is free, ran out, or was this admin's own before a restart. The epoch under which it is held,
+   * or null: another admin has it. A channel that is new begins at the end of the events.
+   */
   claim(channel: string): Promise<number | null>;
   /** False: it was taken by another. */
   renew(channel: string, epoch: number): Promise<boolean>;
@@ -56,7 +59,10 @@ export function channelLeases(pool: Pool, adminId: string): ChannelLeases {
   };
 }
 
-/** Where a channel that is held under this epoch has come to; null when it is not held any more. `lock` keeps others from it until the transaction ends. */
+/**
+ * Where a channel that is held under this epoch has come to; null when it is not held any more. `lock` keeps others
+ * from it until the transaction ends.
+ */
 export async function placeOf(
   client: Pool | PoolClient,
   channel: string,

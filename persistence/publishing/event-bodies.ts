@@ -1,4 +1,7 @@
-/** Envelopes of stored events as they are sent: read once for all webhooks that are sent one, and kept while they are fresh. */
+/**
+ * Envelopes of stored events as they are sent: read once for all webhooks that are sent one, and kept while they are
+ * fresh.
+ */
 import type { Pool } from 'pg';
 import { envelopeText, type EventType } from '../../actors/events.ts';
 import { batched } from '../reads/batch.ts';
@@ -9,8 +12,9 @@ import { rowsOf, sql } from '../reads/sql.ts';
 export const KEPT_BYTES_MAX = 16_777_216;
 
 /**
- * The envelope of the event at a cursor in UTF-8; null when it is no longer stored. All who are sent one hold the same bytes, which nobody may
- * change: a thousand webhooks may have dozens of requests in line each, and with bytes of their own these would be gigabytes (V3).
+ * The envelope of the event at a cursor in UTF-8; null when it is no longer stored. All who are sent one hold the same
+ * bytes, which nobody may change: a thousand webhooks may have dozens of requests in line each, and with bytes of their
+ * own these would be gigabytes (V3).
  */
 export type EventBodies = (cursor: string) => Promise<Uint8Array | null>;
 
@@ -23,7 +27,9 @@ interface Row {
   readonly data: string;
 }
 
-/** Not Buffer.from: it cuts small buffers out of slabs of 8 KiB that others share, and one body kept would keep a slab. */
+/**
+ * Not Buffer.from: it cuts small buffers out of slabs of 8 KiB that others share, and one body kept would keep a slab.
+ */
 const utf8 = new TextEncoder();
 
 /** Bodies on this pool. Those asked for together are read together. */

@@ -7,15 +7,19 @@ const RETRY_MS = 250;
 const RETRY_MS_MAX = 5_000;
 
 /**
- * How often the connection is asked whether it is there, and how long it may take to say so, in ms. Nothing is ever sent on it otherwise: one that
- * a firewall has forgotten would be silent for hours, and what admins say to each other comes by it alone.
+ * How often the connection is asked whether it is there, and how long it may take to say so, in ms. Nothing is ever
+ * sent on it otherwise: one that a firewall has forgotten would be silent for hours, and what admins say to each other
+ * comes by it alone.
  */
 const BEAT_MS = 5_000;
 const BEAT_ANSWER_MS_MAX = 5_000;
 
 /** Who listens. */
 export interface Listener {
-  /** A notification, with its payload. Null: the connection is new, and anything may have been missed while there was none. */
+  /**
+   * A notification, with its payload. Null: the connection is new, and anything may have been missed while there was
+   * none.
+   */
   onNotice(run: (channel: string, payload: string | null) => void): void;
   stop(): Promise<void>;
 }

@@ -6,7 +6,10 @@ import { inTransaction } from '../transaction.ts';
 import { placeOf } from './channels.ts';
 import { WEBHOOKS_CHANNEL } from './names.ts';
 
-/** Events in one transaction, at most, and rows that they may make, so that it stays short however many webhooks there are. */
+/**
+ * Events in one transaction, at most, and rows that they may make, so that it stays short however many webhooks there
+ * are.
+ */
 const ROUTED_EVENTS_MAX = 1_000;
 const ROUTED_ROWS_MAX = 20_000;
 
@@ -22,7 +25,10 @@ export interface Routed {
 
 const NOTHING: Routed = { webhooks: [], more: false, unsettled: false };
 
-/** Routes some events and moves the channel on, in one transaction. Null: the channel is not held under this epoch any more. */
+/**
+ * Routes some events and moves the channel on, in one transaction. Null: the channel is not held under this epoch any
+ * more.
+ */
 export function routeEvents(pool: Pool, epoch: number, attemptsMax: number): Promise<Routed | null> {
   return inTransaction(pool, 'routing events to webhooks', async (client) => {
     const place = await placeOf(client, WEBHOOKS_CHANNEL, epoch, true);

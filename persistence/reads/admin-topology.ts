@@ -27,7 +27,10 @@ interface OwnedRow {
   readonly nodes: readonly NodeId[] | null;
 }
 
-/** Reads for the admin of this name and group. `domain` is that of node host names. Every call rejects with DatabaseUnavailable when the database is away. */
+/**
+ * Reads for the admin of this name and group. `domain` is that of node host names. Every call rejects with
+ * DatabaseUnavailable when the database is away.
+ */
 export function createAdminTopology(
   pool: Pool,
   { adminClusterName, domain }: { readonly adminClusterName: string; readonly domain: string },

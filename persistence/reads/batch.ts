@@ -13,8 +13,9 @@ interface Waiting<K, V> {
 }
 
 /**
- * A look-up by key that shares queries with those that wait at the same time. `load` gets the keys, and answers a value for each, in their order;
- * when it rejects, all of them do. Every look-up is answered from a query that began after it was asked.
+ * A look-up by key that shares queries with those that wait at the same time. `load` gets the keys, and answers a value
+ * for each, in their order; when it rejects, all of them do. Every look-up is answered from a query that began after it
+ * was asked.
  */
 export function batched<K, V>(load: (keys: readonly K[]) => Promise<readonly V[]>): (key: K) => Promise<V> {
   let waiting: Waiting<K, V>[] = [];

@@ -60,7 +60,9 @@ function timestamp(ms: number): string {
   return ms > TIME_MS_MAX ? 'infinity' : new Date(ms).toISOString();
 }
 
-/** `*` stands for any text; without one the text must be equal. A NUL, which PostgreSQL cannot hold, matches nothing. */
+/**
+ * `*` stands for any text; without one the text must be equal. A NUL, which PostgreSQL cannot hold, matches nothing.
+ */
 function textCondition(column: Sql, values: readonly unknown[]): Sql {
   const texts = values.map(String).filter((text) => !text.includes('\0'));
   const exact = texts.filter((text) => !text.includes('*'));
@@ -78,8 +80,8 @@ export function likePattern(text: string): string {
 }
 
 /**
- * Filters as a targeting holds them: parameter names as keys, values as the client gave them. Times may be date-time or date text;
- * a date alone is its first ms, or its last for `lte`, as in lists.
+ * Filters as a targeting holds them: parameter names as keys, values as the client gave them. Times may be date-time or
+ * date text; a date alone is its first ms, or its last for `lte`, as in lists.
  */
 export function filtersOf(
   fields: Readonly<Record<string, FilterField>>,

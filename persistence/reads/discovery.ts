@@ -1,4 +1,6 @@
-/** All nodes that match some filters, for service discovery: one snapshot, in pages by id, as fast as they are taken. */
+/**
+ * All nodes that match some filters, for service discovery: one snapshot, in pages by id, as fast as they are taken.
+ */
 import type { Pool, PoolClient } from 'pg';
 import { DatabaseUnavailable, type Discovery } from '../../actors/kit/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
@@ -10,10 +12,16 @@ import { rowsOf, sql } from './sql.ts';
 /** Nodes a statement: some 150 KB, written in 5 ms. */
 const PAGE_ROWS = 2_000;
 
-/** Nodes a piece: some 30 KB, so that the driver takes it in as it comes, and V8 as young garbage. Ten times as much cost twice the processor time and 100 MB. */
+/**
+ * Nodes a piece: some 30 KB, so that the driver takes it in as it comes, and V8 as young garbage. Ten times as much
+ * cost twice the processor time and 100 MB.
+ */
 const PIECE_ROWS = 400;
 
-/** A client that leaves a page lying for so long loses its list, in ms: then the server ends the transaction. It is longer than that of others, which hold locks. */
+/**
+ * A client that leaves a page lying for so long loses its list, in ms: then the server ends the transaction. It is
+ * longer than that of others, which hold locks.
+ */
 const PAGE_MS_MAX = 10_000;
 
 /** And one whose list takes this long in all, in ms. */

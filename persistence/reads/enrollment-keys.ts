@@ -37,7 +37,10 @@ export const ENROLLMENT_KEYS: Source<EnrollmentKeyResource> = {
   resources,
 };
 
-/** A whole key is found as an enrolment finds it: by the hash of its nonce, which has an index. What is no key is nobody's. */
+/**
+ * A whole key is found as an enrolment finds it: by the hash of its nonce, which has an index. What is no key is
+ * nobody's.
+ */
 function isKey(text: string): Sql {
   const blob = decodeEnrollmentBlob(text);
   return blob === null ? sql`false` : sql`k.nonce_hash = ${hash('sha256', blob.nonce, 'buffer')}::bytea`;

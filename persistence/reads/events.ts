@@ -4,7 +4,10 @@ import type { EventType, StoredEvent } from '../../actors/events.ts';
 import { iso } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 
-/** `<txid>-<seq>`: the transaction that wrote an event (by `event_transaction()`, which goes on where a restored database has other transaction ids), and its place there. */
+/**
+ * `<txid>-<seq>`: the transaction that wrote an event (by `event_transaction()`, which goes on where a restored
+ * database has other transaction ids), and its place there.
+ */
 const CURSOR = /^(\d{1,19})-(\d{1,18})$/u;
 
 interface EventRow {
@@ -18,9 +21,9 @@ interface EventRow {
 }
 
 /**
- * Events after a cursor, oldest first, and the cursor to go on from. Only transactions older than every one still running here are read,
- * so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or what is no cursor, starts at the end, and so
- * does one that lies ahead: it was given before the database was set back.
+ * Events after a cursor, oldest first, and the cursor to go on from. Only transactions older than every one still
+ * running here are read, so one that commits late is not skipped: it comes later, and nothing newer before it. Null, or
+ * what is no cursor, starts at the end, and so does one that lies ahead: it was given before the database was set back.
  */
 export async function eventsAfter(
   pool: Pool,
@@ -50,9 +53,9 @@ export async function eventsAfter(
 }
 
 /**
- * All transactions below this id have ended, as far as they are of this database: pg_snapshot_xmin alone would let a long transaction in
- * another database of the same server hold up the feed. Of those in the snapshot, the ones that have ended by the time the activity is
- * looked at are seen by the next statement, whose snapshot is newer.
+ * All transactions below this id have ended, as far as they are of this database: pg_snapshot_xmin alone would let a
+ * long transaction in another database of the same server hold up the feed. Of those in the snapshot, the ones that
+ * have ended by the time the activity is looked at are seen by the next statement, whose snapshot is newer.
  */
 export async function settledBefore(pool: Pool | PoolClient): Promise<string> {
   const [row] = await rowsOf<{ id: string }>(

@@ -5,7 +5,8 @@ import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 
 /**
- * Output in one page of a list, in bytes: 8 times the largest single output by default, so that a page of 100 cannot ask for 100 MiB (L2).
+ * Output in one page of a list, in bytes: 8 times the largest single output by default, so that a page of 100 cannot
+ * ask for 100 MiB (L2).
  * From the row that passes it on, `output` is null and `output_withheld` true; single reads always carry all of it.
  */
 export const PAGE_OUTPUT_BYTES_MAX = 8_388_608;

@@ -15,7 +15,10 @@ interface Span {
   readonly last: number;
 }
 
-/** A free pair; null when the configured ranges are full. Chosen at random, so that creates at the same time seldom choose the same. */
+/**
+ * A free pair; null when the configured ranges are full. Chosen at random, so that creates at the same time seldom
+ * choose the same.
+ */
 export async function freeRanges(
   pool: Pool,
   settings: RangeSettings,
@@ -40,7 +43,10 @@ function freeV4({ v4Ranges, v4Prefix }: RangeSettings, taken: readonly Span[]): 
   return null;
 }
 
-/** First address of a free block of `size` in `within`: the first one behind a random place, else the first one at all. `taken` is in order and does not overlap. */
+/**
+ * First address of a free block of `size` in `within`: the first one behind a random place, else the first one at all.
+ * `taken` is in order and does not overlap.
+ */
 function freeIn(within: Span, size: number, taken: readonly Span[]): number | null {
   const blocks = Math.floor((within.last - within.first + 1) / size);
   if (blocks < 1) return null;
@@ -70,7 +76,10 @@ function dotted(address: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.');
 }
 
-/** A unique local /64: 40 random bits of global id and 16 of subnet behind fd00::/8 (RFC 4193). Twins are refused by the database. */
+/**
+ * A unique local /64: 40 random bits of global id and 16 of subnet behind fd00::/8 (RFC 4193). Twins are refused by the
+ * database.
+ */
 function randomUla(): string {
   const bytes = randomBytes(8);
   bytes[0] = 0xfd;

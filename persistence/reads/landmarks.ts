@@ -1,11 +1,17 @@
-/** Pages deep inside a list of a million rows: known ids at known places, so that a page is read from the nearest one instead of from an end. */
+/**
+ * Pages deep inside a list of a million rows: known ids at known places, so that a page is read from the nearest one
+ * instead of from an end.
+ */
 import type { Pool } from 'pg';
 import { rowsOf, sql, type Sql } from './sql.ts';
 
 /** Rows between two landmarks. A page scans at most this many ids of the index, some 0.5 ms. */
 const STEP = 5_000;
 
-/** The newest rows get no landmark: transactions that are under way may still add to them. A second of the fastest fleet. */
+/**
+ * The newest rows get no landmark: transactions that are under way may still add to them. A second of the fastest
+ * fleet.
+ */
 const UNMARKED_ROWS = 2 * STEP;
 
 /** A place to read on from, in order of id. */
@@ -18,8 +24,9 @@ export interface Place {
 
 export interface Landmarks {
   /**
-   * Where the row at this position is, counted from the lowest id; `null` when that is not known yet: a walk over the index has begun,
-   * and the next one will find it. Never wrong: landmarks are held against the kept counts at each use, and given up when those disagree.
+   * Where the row at this position is, counted from the lowest id; `null` when that is not known yet: a walk over the
+   * index has begun, and the next one will find it. Never wrong: landmarks are held against the kept counts at each
+   * use, and given up when those disagree.
    */
   locate(
     position: (totalCount: number) => number,
@@ -66,7 +73,8 @@ export function createLandmarks(
         name,
         sql`(select count(*) from ${table} where ${after(id, known.at(-1))})`,
       );
-      // All rows are either up to the last landmark, as many as when it was set, or behind it; and none was deleted since.
+      // All rows are either up to the last landmark, as many as when it was set, or behind it; and none was deleted
+      // since.
       const holds =
         walking === null && known.length > 0 && deleted === deletedThen && known.length * STEP + newer === totalCount;
       if (!holds || newer > STEP + 2 * UNMARKED_ROWS) {

@@ -38,7 +38,10 @@ type LookUps = Pick<
   | 'ping'
 >;
 
-/** The look-ups of the read side. Those that a reconnecting fleet makes go past MikroORM's unit of work, and share queries. */
+/**
+ * The look-ups of the read side. Those that a reconnecting fleet makes go past MikroORM's unit of work, and share
+ * queries.
+ */
 export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
   return {
     clusterId: async (name) => {

@@ -1,4 +1,7 @@
-/** What a diagnosis of a node starts from, and the last report of each node. No cluster owns reports: any admin may store one, because nothing is decided by it. */
+/**
+ * What a diagnosis of a node starts from, and the last report of each node. No cluster owns reports: any admin may
+ * store one, because nothing is decided by it.
+ */
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { NodeStanding } from '../../actors/kit/ports.ts';

@@ -1,4 +1,7 @@
-/** Nodes by what people call them: the look-up of every connection through the proxies, so those that wait together are one query. */
+/**
+ * Nodes by what people call them: the look-up of every connection through the proxies, so those that wait together are
+ * one query.
+ */
 import type { Pool } from 'pg';
 import type { NodeName } from '../../actors/node-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';

@@ -14,10 +14,11 @@ const ONE_SNAPSHOT = 'begin isolation level repeatable read read only';
 const NEAR_ROWS = 20_000;
 
 /**
- * One page and the count of all rows that match. Null sorts as the greatest value; the id breaks ties, in the direction of the last
- * sort field. The count and the page are of one snapshot, so that a page that is counted from the end lies where it says: whoever walks in
- * order of creation, either way, to the last page is shown every row that was there when the walk began, however many are inserted meanwhile. Those
- * inserted in front move others to a later page, where they are shown once more. Rows that are deleted, or sorted by what changes, promise nothing.
+ * One page and the count of all rows that match. Null sorts as the greatest value; the id breaks ties, in the direction
+ * of the last sort field. The count and the page are of one snapshot, so that a page that is counted from the end lies
+ * where it says: whoever walks in order of creation, either way, to the last page is shown every row that was there
+ * when the walk began, however many are inserted meanwhile. Those inserted in front move others to a later page, where
+ * they are shown once more. Rows that are deleted, or sorted by what changes, promise nothing.
  */
 export async function page<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
   const inSnapshot = <R>(work: (client: Pool | PoolClient) => Promise<R>): Promise<R> =>
@@ -27,7 +28,8 @@ export async function page<T>(source: Source<T>, reading: Reading, query: ListQu
       const totalCount = await count(source, client, query);
       return isFar(query, totalCount) ? null : locate(source, client, query, totalCount);
     })) ??
-    // Only now that the connection of the snapshot is given back: pages that each hold one and want another wait for each other, and all writes behind them.
+    // Only now that the connection of the snapshot is given back: pages that each hold one and want another wait for
+    // each other, and all writes behind them.
     (await deepPage(source, reading, query)) ??
     (await inSnapshot(async (client) => locate(source, client, query, await count(source, client, query))));
   return { rows: await source.resources(reading, located.ids, false), totalCount: located.totalCount };

@@ -1,4 +1,7 @@
-/** The read side: lists, single reads and look-ups over rows. Every call is over within 5 s, with DatabaseUnavailable at worst (L3). */
+/**
+ * The read side: lists, single reads and look-ups over rows. Every call is over within 5 s, with DatabaseUnavailable at
+ * worst (L3).
+ */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { ListRows, Reads, Vault } from '../../actors/kit/ports.ts';
@@ -39,8 +42,8 @@ const RECORDINGS_AT_ONCE_MAX = 2;
 const RECORDINGS_WAITING_MAX = 16;
 
 /**
- * Lists take half of the connections at most, so that slow ones, or ones that are locked out, leave some to writes and leases (L4). So many more may wait,
- * and as long as for a connection.
+ * Lists take half of the connections at most, so that slow ones, or ones that are locked out, leave some to writes and
+ * leases (L4). So many more may wait, and as long as for a connection.
  */
 const LISTS_OF_CONNECTIONS = 1 / 2;
 const LISTS_WAITING_MAX = 1_000;

@@ -8,7 +8,10 @@ import type { Sql } from './sql.ts';
 import type { Summaries } from './summaries.ts';
 import type { Turns } from '../turns.ts';
 
-/** A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by creation. */
+/**
+ * A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by
+ * creation.
+ */
 export type Field = Filterable & { readonly cluster?: boolean; readonly creation?: boolean };
 
 /** What rows are read with. */
@@ -36,7 +39,10 @@ export interface Source<T> {
   readonly fields: Readonly<Record<string, Field>>;
   /** Columns whose order is the order of creation. The last one is unique. */
   readonly creation: readonly Sql[];
-  /** Resources of these ids, in their order. Those that are gone meanwhile are left out. `single` rows carry what lists leave out. */
+  /**
+   * Resources of these ids, in their order. Those that are gone meanwhile are left out. `single` rows carry what lists
+   * leave out.
+   */
   resources(reading: Reading, ids: readonly string[], single: boolean): Promise<readonly T[]>;
 }
 

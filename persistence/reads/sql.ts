@@ -1,4 +1,7 @@
-/** Pieces of SQL that carry their parameters, so that a statement is put together from conditions without ever quoting a value by hand. */
+/**
+ * Pieces of SQL that carry their parameters, so that a statement is put together from conditions without ever quoting a
+ * value by hand.
+ */
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { asUnavailable } from '../availability.ts';
 
@@ -8,7 +11,10 @@ export interface Sql {
   readonly values: readonly unknown[];
 }
 
-/** Known by its class, which nothing that came from outside can have. A WeakSet of all pieces grew by a megabyte in minutes. */
+/**
+ * Known by its class, which nothing that came from outside can have. A WeakSet of all pieces grew by a megabyte in
+ * minutes.
+ */
 class Piece implements Sql {
   readonly texts: readonly string[];
   readonly values: readonly unknown[];

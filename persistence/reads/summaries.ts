@@ -18,8 +18,9 @@ const KEPT_MAX = 10_000;
 export type Summaries = (commands: readonly string[]) => Promise<ReadonlyMap<string, CommandSummary>>;
 
 /**
- * Counts executions of commands. What is counted of a command without open executions is kept: terminal states never change (C6) and
- * no execution is added to a command, so it holds until an execution is deleted, which a trigger counts. Never stale by more than a statement.
+ * Counts executions of commands. What is counted of a command without open executions is kept: terminal states never
+ * change (C6) and no execution is added to a command, so it holds until an execution is deleted, which a trigger
+ * counts. Never stale by more than a statement.
  */
 export function createSummaries(pool: Pool): Summaries {
   const kept = new Map<string, CommandSummary>();

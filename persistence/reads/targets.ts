@@ -16,14 +16,19 @@ interface TargetRow {
   readonly clusterName: string;
 }
 
-/** Evaluates targetings, each in one statement and so in one snapshot (C2). Those that only name nodes share statements. */
+/**
+ * Evaluates targetings, each in one statement and so in one snapshot (C2). Those that only name nodes share statements.
+ */
 export function targeter(pool: Pool): (targeting: Targeting) => Promise<readonly Target[]> {
   const named = batched((lists: readonly (readonly string[])[]) => namedNodes(pool, lists));
   return (targeting) =>
     targeting.type === 'nodes' && !hasFilters(targeting) ? named(ids(targeting)) : filtered(pool, targeting);
 }
 
-/** The node ids of a targeting, in their normal form. What is no id names no node, and must not fail a statement that others share. */
+/**
+ * The node ids of a targeting, in their normal form. What is no id names no node, and must not fail a statement that
+ * others share.
+ */
 function ids({ node_ids }: Pick<Targeting, 'node_ids'>): readonly string[] {
   return (node_ids ?? []).map((id) => id.toLowerCase()).filter(isUuid);
 }

@@ -14,7 +14,10 @@ export type FairQueue = <T>(lane: string, work: () => Promise<T>) => Promise<T |
 /** Lets a piece that waits begin, or go away. */
 type Waiting = (begins: boolean) => void;
 
-/** A queue with nothing in it. When it is full, a lane that has two more than the newcomer's gives up its youngest: nobody is kept out by one lane. */
+/**
+ * A queue with nothing in it. When it is full, a lane that has two more than the newcomer's gives up its youngest:
+ * nobody is kept out by one lane.
+ */
 export function createFairQueue({ runningMax, waitingMax }: QueueLimits): FairQueue {
   /** In the order of their turns. None is empty. */
   const lanes = new Map<string, Waiting[]>();

@@ -1,11 +1,16 @@
-/** SSH passwords as Argon2id hashes, behind a small queue that all nodes share fairly: a hash costs some tens of ms of a processor, and 19 MiB. */
+/**
+ * SSH passwords as Argon2id hashes, behind a small queue that all nodes share fairly: a hash costs some tens of ms of a
+ * processor, and 19 MiB.
+ */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 import type { Passwords } from '../../actors/kit/ports.ts';
 import { createFairQueue } from './fair-queue.ts';
 
-/** What a hash costs: memory in KiB, passes over it, and lanes. Source: OWASP, Password Storage Cheat Sheet, Argon2id. */
+/**
+ * What a hash costs: memory in KiB, passes over it, and lanes. Source: OWASP, Password Storage Cheat Sheet, Argon2id.
+ */
 const MEMORY_KIB = 19_456;
 const PASSES = 2;
 const LANES = 1;
@@ -18,8 +23,9 @@ const HASH_BYTES = 32;
 const VERSION = 19;
 
 /**
- * Hashes at a time: at most two of the four threads that Node also resolves names and reads files with, and never the last core. Where two hashes had both
- * cores of a machine, three nodes that guess passwords tripled the p99 of everybody's commands (L1, `npm run bench -- liars`).
+ * Hashes at a time: at most two of the four threads that Node also resolves names and reads files with, and never the
+ * last core. Where two hashes had both cores of a machine, three nodes that guess passwords tripled the p99 of
+ * everybody's commands (L1, `npm run bench -- liars`).
  */
 export const HASHING_MAX = Math.min(2, Math.max(1, availableParallelism() - 1));
 

@@ -1,4 +1,7 @@
-/** Recordings of SSH sessions as rows. No cluster owns them: any admin may store one, under no lease, because nothing is decided by it. */
+/**
+ * Recordings of SSH sessions as rows. No cluster owns them: any admin may store one, under no lease, because nothing is
+ * decided by it.
+ */
 import type { Pool } from 'pg';
 import type { Records } from '../../actors/kit/ports.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
@@ -8,7 +11,8 @@ import { rowsOf, sql } from '../reads/sql.ts';
 export function recordingRows(pool: Pool): Pick<Records, 'storeRecording' | 'deleteRecording'> {
   return {
     storeRecording: async ({ id, node, description: told, content, sizeBytes, atMs }) => {
-      // Its user may be gone; one that is there must be a user of this node, or what was done on one machine is laid to somebody of another.
+      // Its user may be gone; one that is there must be a user of this node, or what was done on one machine is laid to
+      // somebody of another.
       const [foreign] = await rowsOf(
         pool,
         'finding the user of a recording',

@@ -19,9 +19,11 @@ export interface EndedExecution {
 }
 
 /**
- * Marks at most `limit` pending or sent executions whose expiry is past as expired, with their events, in one transaction.
- * Rows that another transaction holds are left for the next time: a result that is being stored wins. So are rows that a transaction with a
- * higher id changed and committed before this one came to them: its event would be read after ours, though it came first (V2). Its output parts go with it.
+ * Marks at most `limit` pending or sent executions whose expiry is past as expired, with their events, in one
+ * transaction.
+ * Rows that another transaction holds are left for the next time: a result that is being stored wins. So are rows that
+ * a transaction with a higher id changed and committed before this one came to them: its event would be read after
+ * ours, though it came first (V2). Its output parts go with it.
  * The other admins are told by `adminId`: only the owner of a node has the session by which its process is ended (C7).
  */
 export async function expireDue(
@@ -57,7 +59,10 @@ export async function expireDue(
   });
 }
 
-/** Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed just behind the deletion of its node. No event tells of these (spec, event types). */
+/**
+ * Marks at most `limit` open executions whose node no longer exists as dropped. They come from a create that committed
+ * just behind the deletion of its node. No event tells of these (spec, event types).
+ */
 export async function dropOrphans(pool: Pool, now: Sql, limit: number): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'dropping executions without a node', async (client) => {
     const rows = await rowsOf<ExecutionRow>(

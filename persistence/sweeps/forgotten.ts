@@ -1,10 +1,16 @@
-/** Open executions whose node is reachable and has not moved them for a while: another admin stored them, or a crash came between. Their owner is reminded. */
+/**
+ * Open executions whose node is reachable and has not moved them for a while: another admin stored them, or a crash
+ * came between. Their owner is reminded.
+ */
 import type { Pool } from 'pg';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { before, DATABASE_NOW } from './moments.ts';
 
-/** How long an execution may stand still before it counts as forgotten, in ms: well above a delivery, well below what an operator would notice. */
+/**
+ * How long an execution may stand still before it counts as forgotten, in ms: well above a delivery, well below what an
+ * operator would notice.
+ */
 export const FORGOTTEN_AFTER_MS = 2_000;
 
 export interface Forgotten {

@@ -1,4 +1,7 @@
-/** Moments by the database's clock (O2), and rows of executions as events tell of them. The snapshot itself is built where actors build theirs. */
+/**
+ * Moments by the database's clock (O2), and rows of executions as events tell of them. The snapshot itself is built
+ * where actors build theirs.
+ */
 import type { DomainEvent, EventType } from '../../actors/events.ts';
 import { executionSnapshot } from '../../actors/node/snapshots.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';

@@ -1,4 +1,7 @@
-/** Nodes of clusters that no admin owns: nobody hears their agents, so they do not stay what they were (O1: only while the lease is over, which keeps a claim waiting). */
+/**
+ * Nodes of clusters that no admin owns: nobody hears their agents, so they do not stay what they were (O1: only while
+ * the lease is over, which keeps a claim waiting).
+ */
 import type { Pool } from 'pg';
 import { ownerless } from '../../actors/node/status.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
@@ -9,21 +12,28 @@ import { NODE_COLUMNS, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
 
-/** A cluster is left in peace for at least this long, in ms: twice what a takeover may take (O2), however short a silence of nodes is allowed. */
+/**
+ * A cluster is left in peace for at least this long, in ms: twice what a takeover may take (O2), however short a
+ * silence of nodes is allowed.
+ */
 export const OWNERLESS_MS_MIN = 10_000;
 
 /** What is said of clusters, and by whom. */
 interface Watch {
   /** Silence after which a node is unreachable, in ms. */
   readonly unreachableAfterMs: number;
-  /** For how long this admin has watched without a gap, in ms: while it stood still or had no database nobody was shown to be away. */
+  /**
+   * For how long this admin has watched without a gap, in ms: while it stood still or had no database nobody was shown
+   * to be away.
+   */
   readonly watchedMs: number;
 }
 
 /**
- * Makes at most `limit` nodes unreachable, with their events, in one transaction: those of clusters whose lease ran out long ago by the database's
- * clock, and in the sight of this admin. Clusters that somebody claims just now are left out. Their epoch goes on: an owner that was only away holds
- * it no more and reads the rows again, instead of going on with what it knew of its nodes. Answers which.
+ * Makes at most `limit` nodes unreachable, with their events, in one transaction: those of clusters whose lease ran out
+ * long ago by the database's clock, and in the sight of this admin. Clusters that somebody claims just now are left
+ * out. Their epoch goes on: an owner that was only away holds it no more and reads the rows again, instead of going on
+ * with what it knew of its nodes. Answers which.
  */
 export async function markOwnerless(
   pool: Pool,

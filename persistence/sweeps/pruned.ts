@@ -1,4 +1,7 @@
-/** Sweeps that delete what has been kept long enough, each in one bounded batch. They say how much they took, so that the caller goes on while there is more. */
+/**
+ * Sweeps that delete what has been kept long enough, each in one bounded batch. They say how much they took, so that
+ * the caller goes on while there is more.
+ */
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
@@ -46,12 +49,16 @@ export async function pruneCommands(pool: Pool, before: Sql, limit: number): Pro
 }
 
 /**
- * So many of the oldest events are looked at for old ones, without those stamped in the future. They lie in the order in which they were stored,
- * so what is old stands first, but for what an admin with a clock of its own stamped: versions before 0.2 did. Some 25 ms where none is old.
+ * So many of the oldest events are looked at for old ones, without those stamped in the future. They lie in the order
+ * in which they were stored, so what is old stands first, but for what an admin with a clock of its own stamped:
+ * versions before 0.2 did. Some 25 ms where none is old.
  */
 const EVENTS_LOOKED_AT_MAX = 50_000;
 
-/** Deletes at most `limit` events that are older than this instant. Those stamped later than `now` hold nothing up. Returns how many. */
+/**
+ * Deletes at most `limit` events that are older than this instant. Those stamped later than `now` hold nothing up.
+ * Returns how many.
+ */
 export function pruneEvents(pool: Pool, now: Sql, before: Sql, limit: number): Promise<number> {
   return deleted(
     pool,
@@ -75,7 +82,10 @@ export function pruneRemembered(pool: Pool, limit: number): Promise<number> {
   );
 }
 
-/** Deletes output parts, of at most `limit` executions, that no open execution waits for: it ended otherwise while they arrived. Returns how many. */
+/**
+ * Deletes output parts, of at most `limit` executions, that no open execution waits for: it ended otherwise while they
+ * arrived. Returns how many.
+ */
 export function pruneOutputParts(pool: Pool, limit: number): Promise<number> {
   return deleted(
     pool,

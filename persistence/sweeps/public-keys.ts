@@ -2,10 +2,15 @@
 import type { Pool } from 'pg';
 import { rowsOf, sql } from '../reads/sql.ts';
 
-/** How long a public key outlives its expiry or its use, in minutes: an agent whose answer was lost asks again with it. */
+/**
+ * How long a public key outlives its expiry or its use, in minutes: an agent whose answer was lost asks again with it.
+ */
 const LOST_ANSWER_MINUTES = 10;
 
-/** Deletes at most `limit` public keys that expired, or let their node in, a while ago by the database's clock (O2). Returns how many. */
+/**
+ * Deletes at most `limit` public keys that expired, or let their node in, a while ago by the database's clock (O2).
+ * Returns how many.
+ */
 export async function prunePublicKeys(pool: Pool, limit: number): Promise<number> {
   const rows = await rowsOf(
     pool,

@@ -4,18 +4,23 @@ import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { before, DATABASE_NOW } from './moments.ts';
 
-/** A node that never connected gets this much longer, in hours: its agent may still be on its way, however busy its machine is. */
+/**
+ * A node that never connected gets this much longer, in hours: its agent may still be on its way, however busy its
+ * machine is.
+ */
 const NEVER_CONNECTED_HOURS = 1;
 
 /**
- * An agent that lives is back within this of the first admin that owns its cluster again, in ms: it tries every 30 s at most, one URL after another. A
- * node of a cluster that has been owned for less is nobody's absence, unless nodes are forgotten sooner than that.
+ * An agent that lives is back within this of the first admin that owns its cluster again, in ms: it tries every 30 s at
+ * most, one URL after another. A node of a cluster that has been owned for less is nobody's absence, unless nodes are
+ * forgotten sooner than that.
  */
 export const AGENTS_BACK_MS_MAX = 300_000;
 
 /**
- * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` by the database's clock (O2). The
- * clusters are those that were owned for long enough: while no admin ran, nobody could be seen.
+ * At most `limit` nodes of these clusters with a random id that were unreachable and not seen for `afterMs` by the
+ * database's clock (O2). The clusters are those that were owned for long enough: while no admin ran, nobody could be
+ * seen.
  */
 export async function findGone(
   pool: Pool,

@@ -1,4 +1,6 @@
-/** Everything that time does to rows: expiry, orphans, retention. When to sweep, and whom to tell, is for the caller. */
+/**
+ * Everything that time does to rows: expiry, orphans, retention. When to sweep, and whom to tell, is for the caller.
+ */
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { DATABASE_NOW, before } from './moments.ts';
@@ -63,8 +65,8 @@ export interface Sweeps {
 }
 
 /**
- * Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. Every cutoff is taken from the database's
- * clock inside the statement (O2); `now` is for tests.
+ * Sweeps over this pool. Several admins may sweep at once: each takes rows that no other holds. Every cutoff is taken
+ * from the database's clock inside the statement (O2); `now` is for tests.
  */
 export function createSweeps(
   pool: Pool,

@@ -1,4 +1,7 @@
-/** Keeps the networks of owned clusters as the rows have them: reads one when it changed, when it became ours, and now and then anyway, and tells its actor. */
+/**
+ * Keeps the networks of owned clusters as the rows have them: reads one when it changed, when it became ours, and now
+ * and then anyway, and tells its actor.
+ */
 import type { Clock, Log, MeshRows, MeshWatch } from '../../actors/kit/ports.ts';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
@@ -13,7 +16,10 @@ export const CLUSTERS_PER_READ_MAX = 64;
 /** How often it is looked for clusters that are newly owned, in ms. */
 const LOOK_MS = 1_000;
 
-/** After so many looks every network is read although nobody said that it changed: in case a word was lost. Counted, as clocks are set back. */
+/**
+ * After so many looks every network is read although nobody said that it changed: in case a word was lost. Counted, as
+ * clocks are set back.
+ */
 const LOOKS_UNTIL_ALL = 60;
 
 /** Wait before a read that failed is tried again, in ms. */
@@ -75,7 +81,8 @@ export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherP
       const still = heldEpochs();
       for (const reading of readings) {
         const epoch = epochs.get(reading.cluster);
-        if (epoch === undefined || still.get(reading.cluster) !== epoch) continue; // somebody else tells its members now (O1)
+        // somebody else tells its members now (O1)
+        if (epoch === undefined || still.get(reading.cluster) !== epoch) continue;
         known.set(reading.cluster, epoch);
         number = Math.max(number + 1, clock.nowMs());
         tell(reading.cluster, { type: 'mesh-read', epoch, number, reading });

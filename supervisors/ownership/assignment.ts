@@ -1,4 +1,7 @@
-/** Which free cluster goes to which admin. Pure and deterministic: every admin that sees the same rows comes to the same answer. */
+/**
+ * Which free cluster goes to which admin. Pure and deterministic: every admin that sees the same rows comes to the same
+ * answer.
+ */
 
 /** A live admin: nodes it has room for, and what it owns already. */
 export interface AdminLoad {
@@ -16,7 +19,8 @@ export interface ClusterSize {
 }
 
 /**
- * Assigns clusters by size descending, then name, each to the admin with fewest clusters, then most remaining capacity, then a hash.
+ * Assigns clusters by size descending, then name, each to the admin with fewest clusters, then most remaining capacity,
+ * then a hash.
  * A cluster that fits nowhere is assigned to nobody. Source: design.md, 8.
  */
 export function assign(clusters: readonly ClusterSize[], admins: readonly AdminLoad[]): ReadonlyMap<string, string> {

@@ -1,13 +1,22 @@
-/** Orphans that this admin holds for the moment, while somebody deletes or moves their nodes: that is what ends the want of room, so the want of room must not refuse it. */
+/**
+ * Orphans that this admin holds for the moment, while somebody deletes or moves their nodes: that is what ends the want
+ * of room, so the want of room must not refuse it.
+ */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { OwnershipPorts } from './loop.ts';
 
-/** So long after the last request one that was borrowed is given back, in ms: the next round gives it to an admin that has room for it by then, if there is one. */
+/**
+ * So long after the last request one that was borrowed is given back, in ms: the next round gives it to an admin that
+ * has room for it by then, if there is one.
+ */
 export const BORROWED_IDLE_MS = 2_000;
 
 /** What is borrowed now. */
 export interface Borrowed {
-  /** Takes one of the orphans, or keeps it for longer. False: it is none, or another admin was faster. Rejects with DatabaseUnavailable. */
+  /**
+   * Takes one of the orphans, or keeps it for longer. False: it is none, or another admin was faster. Rejects with
+   * DatabaseUnavailable.
+   */
   borrow(cluster: ClusterId, orphans: readonly ClusterId[]): Promise<boolean>;
   has(cluster: ClusterId): boolean;
   /** Lets go of those that nobody asked for lately. */
@@ -15,7 +24,10 @@ export interface Borrowed {
   forget(cluster: ClusterId): void;
 }
 
-/** Nothing is borrowed at first. Claimed as any other (O1): free by the database's clock, under the next epoch, which every write carries. */
+/**
+ * Nothing is borrowed at first. Claimed as any other (O1): free by the database's clock, under the next epoch, which
+ * every write carries.
+ */
 export function createBorrowed(ports: OwnershipPorts, isOpen: () => boolean): Borrowed {
   const { adminId, leases, held, directory, log } = ports;
   /** When each was last asked for, on the lease clock. */

@@ -1,4 +1,7 @@
-/** Leases that this admin holds, by a clock of its own that goes on while the process is paused, and while its machine is suspended. */
+/**
+ * Leases that this admin holds, by a clock of its own that goes on while the process is paused, and while its machine
+ * is suspended.
+ */
 import type { Lease } from '../../actors/kit/behaviour.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 

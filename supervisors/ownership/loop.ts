@@ -1,4 +1,7 @@
-/** The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost. Takes no input; every round compares what should be with what is. */
+/**
+ * The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost.
+ * Takes no input; every round compares what should be with what is.
+ */
 import type { Clock, Loader, Log } from '../../actors/kit/ports.ts';
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
@@ -11,7 +14,10 @@ import type { HeldLeases } from './held.ts';
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
 export const ROUND_MS = 1_000;
 
-/** An admin whose rounds are further apart than this was away itself, in ms: as long as a lease lasts, so that its own may have run out meanwhile. */
+/**
+ * An admin whose rounds are further apart than this was away itself, in ms: as long as a lease lasts, so that its own
+ * may have run out meanwhile.
+ */
 export const ROUNDS_APART_MS_MAX = 3_000;
 
 /** A cluster under the epoch that its owner holds. */
@@ -58,7 +64,8 @@ export interface Ownership {
   /** Clusters that the last round left without an owner because no admin has room for them. */
   orphans(): readonly ClusterId[];
   /**
-   * Takes an orphan under an epoch of its own for as long as somebody deletes or moves its nodes, which is what ends the want of room.
+   * Takes an orphan under an epoch of its own for as long as somebody deletes or moves its nodes, which is what ends
+   * the want of room.
    * False: it is no orphan, or another admin was faster. Rejects with DatabaseUnavailable.
    */
   borrow(cluster: ClusterId): Promise<boolean>;
@@ -67,11 +74,15 @@ export interface Ownership {
   /** How long ago the last round succeeded, in ms. */
   quietMs(): number;
   /**
-   * For how long this admin has looked after the leases without a gap, in ms; 0 while it does not. A lease that ran out says something of its owner
-   * only to whoever was there to see it: not to an admin that stood still itself, or had no database, just as the owner perhaps.
+   * For how long this admin has looked after the leases without a gap, in ms; 0 while it does not. A lease that ran out
+   * says something of its owner only to whoever was there to see it: not to an admin that stood still itself, or had no
+   * database, just as the owner perhaps.
    */
   watchedMs(): number;
-  /** Clusters that this admin has held for at least so long, in ms, and looked after without a gap: an agent of theirs that lives had that time to come. */
+  /**
+   * Clusters that this admin has held for at least so long, in ms, and looked after without a gap: an agent of theirs
+   * that lives had that time to come.
+   */
   heldFor(ms: number): readonly ClusterId[];
   /** Stops the loop and gives every lease back. */
   stop(): Promise<void>;

@@ -1,4 +1,7 @@
-/** The channel of the broker: it owns the one connection, publishes in order, and waits out an outage. The outbox is the buffer. */
+/**
+ * The channel of the broker: it owns the one connection, publishes in order, and waits out an outage. The outbox is the
+ * buffer.
+ */
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import { BATCH_EVENTS_MAX } from '../../actors/published-event.ts';
 import type { Broker, PublishedEvent } from '../../actors/published-event.ts';
@@ -19,7 +22,9 @@ export interface Batch {
 
 /** What the channel asks of the rows. */
 export interface BrokerRows {
-  /** The next events behind a batch, or behind where the channel stands. Null: it is not held under this epoch any more. */
+  /**
+   * The next events behind a batch, or behind where the channel stands. Null: it is not held under this epoch any more.
+   */
   next(epoch: number, after: Pick<Batch, 'to' | 'horizon'> | null, limit: number): Promise<Batch | null>;
   /** Moves the channel on. False: it is not held under this epoch any more. */
   advance(epoch: number, to: string): Promise<boolean>;

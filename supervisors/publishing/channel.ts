@@ -1,8 +1,14 @@
-/** A channel of events: one admin serves it at a time, as long as there is work, and sleeps until it is told that there is more. */
+/**
+ * A channel of events: one admin serves it at a time, as long as there is work, and sleeps until it is told that there
+ * is more.
+ */
 import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
 import type { Clock, Log } from '../../actors/kit/ports.ts';
 
-/** How often a lease is renewed, or a channel of another admin is tried for, in ms: three times within the 10 s of a lease. */
+/**
+ * How often a lease is renewed, or a channel of another admin is tried for, in ms: three times within the 10 s of a
+ * lease.
+ */
 export const RENEW_MS = 3_000;
 
 /** A look without being told, in ms: a notification may be lost together with its connection. */
@@ -14,11 +20,17 @@ export const SETTLE_MS = 20;
 /** Least pause between two looks, in ms: what is stored meanwhile travels together. */
 export const GATHER_MS = 20;
 
-/** Waits after failures, in ms: the first, and the longest. While the database is away it is always the first: service is back within 3 s of its return (L3). */
+/**
+ * Waits after failures, in ms: the first, and the longest. While the database is away it is always the first: service
+ * is back within 3 s of its return (L3).
+ */
 export const BACK_OFF_MS = 500;
 export const BACK_OFF_MS_MAX = 30_000;
 
-/** What a piece of work came to: there is more, there will be soon, there is none, or another admin serves the channel now. */
+/**
+ * What a piece of work came to: there is more, there will be soon, there is none, or another admin serves the channel
+ * now.
+ */
 export type Outcome = 'more' | 'soon' | 'none' | 'lost';
 
 /** Who may serve the channel, by the database's clock. */
@@ -99,7 +111,10 @@ export function createChannel(ports: ChannelPorts): Channel {
     }
   }
 
-  /** A lease that ran out by this admin's clock, if only for a moment, is never renewed: what was not done meanwhile is taken up under a new epoch. */
+  /**
+   * A lease that ran out by this admin's clock, if only for a moment, is never renewed: what was not done meanwhile is
+   * taken up under a new epoch.
+   */
   async function hold(): Promise<void> {
     if (epoch !== null && holds()) {
       const renewedAtMs = leaseClockMs();

@@ -23,7 +23,10 @@ export interface WebhooksChannelPorts extends Omit<ChannelPorts, 'name' | 'work'
 
 /** The channel of the webhooks. */
 export interface WebhooksChannel extends Channel {
-  /** It may have been missed that webhooks were deleted elsewhere: all start from their rows, and those that are gone get nothing more (V2). */
+  /**
+   * It may have been missed that webhooks were deleted elsewhere: all start from their rows, and those that are gone
+   * get nothing more (V2).
+   */
   reread(): void;
 }
 
@@ -35,7 +38,8 @@ export function createWebhooksChannel(ports: WebhooksChannelPorts): WebhooksChan
   let workedUnder: number | null = null;
 
   async function work(epoch: number): Promise<Outcome> {
-    // What the admin before us, or our own self before a crash or a pause, left unfinished. Who lives here already may not know of it.
+    // What the admin before us, or our own self before a crash or a pause, left unfinished. Who lives here already may
+    // not know of it.
     if (workedUnder !== epoch) {
       directory.evictWebhooks();
       await routing.caughtUp(); // else a new actor could find a delivery as it was before its last try

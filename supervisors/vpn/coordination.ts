@@ -1,4 +1,7 @@
-/** What keeps networks as they should be, put together: the reconciler, invitations where machines enter by a client of the manager's, and what wakes them. */
+/**
+ * What keeps networks as they should be, put together: the reconciler, invitations where machines enter by a client of
+ * the manager's, and what wakes them.
+ */
 import { createInvitations, type InvitationPorts } from './invitations.ts';
 import { createReconciler, type ReconcilerPorts } from './reconciler.ts';
 

@@ -1,18 +1,27 @@
-/** Machines that are in no network yet are told how to enter one, by the admin to which they are connected. Only where machines enter by a client of the manager's own. */
+/**
+ * Machines that are in no network yet are told how to enter one, by the admin to which they are connected. Only where
+ * machines enter by a client of the manager's own.
+ */
 import { DatabaseUnavailable, type Clock, type Log } from '../../actors/kit/ports.ts';
 import type { Uninvited, VpnRows } from '../../actors/vpn/rows.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 
-/** How often is looked for such machines, in ms, and how long after being told that there may be some: its agent connects meanwhile. */
+/**
+ * How often is looked for such machines, in ms, and how long after being told that there may be some: its agent
+ * connects meanwhile.
+ */
 const LOOK_MS = 15_000;
 const GATHER_MS = 1_000;
 
 /** A machine that did not enter is told again after this, in ms. */
 export const INVITE_AGAIN_MS = 60_000;
 
-/** Whoever was invited is a host within this time, or something is wrong, in ms; meanwhile the reconciler is asked so often to look for it. */
+/**
+ * Whoever was invited is a host within this time, or something is wrong, in ms; meanwhile the reconciler is asked so
+ * often to look for it.
+ */
 const ENTRY_MS = 45_000;
 const ENTRY_LOOK_MS = 3_000;
 

@@ -1,4 +1,7 @@
-/** Moves of nodes between networks, finished after the transaction that stored them: leave, join, names. Each step may be done again. */
+/**
+ * Moves of nodes between networks, finished after the transaction that stored them: leave, join, names. Each step may
+ * be done again.
+ */
 import { namesFor } from '../../actors/vpn/drift.ts';
 import type { UnfinishedMove, VpnRows } from '../../actors/vpn/rows.ts';
 import type { VpnManager, VpnSurvey } from '../../actors/vpn/vpn.ts';
@@ -12,9 +15,10 @@ export interface MovePorts {
 }
 
 /**
- * Goes on where the move stands, and does each step before it is stored as done: after a crash it is done once more. A node leaves every network that it
- * is in, not only the one it was in before this move, and only then joins; one that is no host yet is invited to the right network anyway. A move that
- * was overtaken by another ends here: that one is found by itself.
+ * Goes on where the move stands, and does each step before it is stored as done: after a crash it is done once more. A
+ * node leaves every network that it is in, not only the one it was in before this move, and only then joins; one that
+ * is no host yet is invited to the right network anyway. A move that was overtaken by another ends here: that one is
+ * found by itself.
  */
 export async function finishMove(
   { manager, rows, keep }: MovePorts,

@@ -1,10 +1,16 @@
-/** Keeps the manager of networks as the rows say: one admin at a time, woken by changes and by itself, later each time while the manager is away. */
+/**
+ * Keeps the manager of networks as the rows say: one admin at a time, woken by changes and by itself, later each time
+ * while the manager is away.
+ */
 import { DatabaseUnavailable, type Clock, type Log } from '../../actors/kit/ports.ts';
 import type { VpnRows } from '../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager } from '../../actors/vpn/vpn.ts';
 import { reconcile, type RoundOutcome } from './round.ts';
 
-/** How often everything is compared without being told, in ms: with Netmaker, where others may change things, and where only our own rows count. */
+/**
+ * How often everything is compared without being told, in ms: with Netmaker, where others may change things, and where
+ * only our own rows count.
+ */
 export const COMPARE_MS = { netmaker: 60_000, embedded: 600_000 } as const;
 
 /** How often moves are looked for without being told, in ms. */
@@ -109,7 +115,8 @@ export function createReconciler({
     readonly idleMs: number;
   } {
     if (moved > 0 || Object.keys(repaired).length > 0) log.info({ moved, ...repaired }, 'networks were reconciled');
-    const isStuck = refused.length > 0 || (plan !== '' && plan === lastPlan); // what was done does not show: deletions may take their time
+    // what was done does not show: deletions may take their time
+    const isStuck = refused.length > 0 || (plan !== '' && plan === lastPlan);
     lastPlan = plan;
     tell(
       [

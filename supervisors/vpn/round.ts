@@ -1,4 +1,7 @@
-/** One round of reconciling: moves that are not finished, then whatever differs between the rows and the manager of networks. Takes no input. */
+/**
+ * One round of reconciling: moves that are not finished, then whatever differs between the rows and the manager of
+ * networks. Takes no input.
+ */
 import { driftOf, type Repair } from '../../actors/vpn/drift.ts';
 import type { VpnRows } from '../../actors/vpn/rows.ts';
 import { VpnRefused, type VpnManager } from '../../actors/vpn/vpn.ts';
@@ -32,7 +35,8 @@ export interface RoundOutcome {
 }
 
 /**
- * Runs a round. `compares`: everything is compared, else only moves are finished. One thing that is refused keeps nothing else from being done.
+ * Runs a round. `compares`: everything is compared, else only moves are finished. One thing that is refused keeps
+ * nothing else from being done.
  * Rejects when the manager or the database is away, or when `keep` does.
  */
 export async function reconcile(ports: RoundPorts, compares: boolean): Promise<RoundOutcome> {

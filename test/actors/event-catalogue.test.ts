@@ -120,7 +120,10 @@ test('executions keep to the table of statuses and timestamps', (t) => {
   const set = ['2026-01-15T10:00:00.020Z'];
   const none = [null];
   const both = [...none, ...set];
-  /** status, exit_code, sent_at, completed_at, cancelled_at. An execution that expires after it was sent keeps its sent_at (C7). */
+  /**
+   * status, exit_code, sent_at, completed_at, cancelled_at. An execution that expires after it was sent keeps its
+   * sent_at (C7).
+   */
   const table = {
     created: [['pending'], none, none, none, none],
     sent: [['sent'], none, set, none, none],

@@ -1,4 +1,7 @@
-/** `kill -9` of a real agent at each state of its journal. The ledger that the script itself writes says how often it ran. */
+/**
+ * `kill -9` of a real agent at each state of its journal. The ledger that the script itself writes says how often it
+ * ran.
+ */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -356,7 +359,10 @@ test.serial(
   },
 );
 
-/** Overwrites files. The log of SQLite as well: what was written last is still in it, and SQLite would mend the file from there. */
+/**
+ * Overwrites files. The log of SQLite as well: what was written last is still in it, and SQLite would mend the file
+ * from there.
+ */
 function damage(directory: string, files: readonly string[]): void {
   for (const file of files)
     writeFileSync(join(directory, file), 'this is no database, and long enough to be taken for one'.repeat(100));

@@ -148,7 +148,8 @@ test.serial('an output at the limit is whole, and one byte more is cut', async (
   const rig = new Rig(t, { outputBytesMax: 4_096 });
 
   t.like(await rig.run('head -c 4096 /dev/zero | tr "\\0" x'), { outputTruncated: false, outputBytes: 4_096 });
-  t.like(await rig.run('head -c 4097 /dev/zero | tr "\\0" x'), { outputTruncated: true, outputBytes: 4_095 }); // two equal halves and the marker
+  // two equal halves and the marker
+  t.like(await rig.run('head -c 4097 /dev/zero | tr "\\0" x'), { outputTruncated: true, outputBytes: 4_095 });
 });
 
 test.serial('an output of many files of the ring keeps its ends, whatever its length', async (t) => {
@@ -241,14 +242,16 @@ test.serial('what a script prints when it is asked to end is kept', async (t) =>
 
   const result = await rig.result(execution);
   t.like(result, { outcome: 'cancelled', exitCode: 143 });
-  t.regex(result.output, /^hi\n(?:Terminated\n)?bye\n$/); // the shell says so of its sleep, which got the signal as well
+  // the shell says so of its sleep, which got the signal as well
+  t.regex(result.output, /^hi\n(?:Terminated\n)?bye\n$/);
 });
 
 test.serial('a fork bomb is ended', async (t) => {
   const rig = new Rig(t);
   const mark = `8${process.pid}${Date.now() % 100_000}`;
   const endsAt = Math.floor(Date.now() / 1_000) + 20; // a bomb that nobody ends burns out
-  // Each process leaves the session and starts two more as long as fewer than 60 live; they respawn when killed one by one.
+  // Each process leaves the session and starts two more as long as fewer than 60 live; they respawn when killed one by
+  // one.
   const bomb = `trap "" TERM; while [ $(date +%s) -lt ${endsAt} ]; do if [ $(pgrep -fc ${mark}) -lt 60 ]; then setsid sh "$0" ${mark} & setsid sh "$0" ${mark} & fi; sleep 0.1; done`;
 
   const result = await rig.run(bomb, { timeout_ms: 1_000 });

@@ -22,7 +22,8 @@ test('a directory that a process fills while it is removed ends nobody, and is r
 
   for (let time = 0; time < 20; time += 1) {
     mkdirSync(directory, { recursive: true });
-    for (let file = 0; file < 500; file += 1) writeFileSync(join(directory, `full-${file}`), ''); // so that removing takes a moment
+    // so that removing takes a moment
+    for (let file = 0; file < 500; file += 1) writeFileSync(join(directory, `full-${file}`), '');
     t.notThrows(() => removeDirectory(directory));
   }
 

@@ -76,7 +76,10 @@ export async function httpStatus(
   return Number(/^HTTP\/1\.[01] (\d{3})/u.exec(said)?.[1] ?? 0);
 }
 
-/** Asks for a host as a name, whatever it is, or as an address; returns the reply code (0: connected), or the text of what went wrong before. */
+/**
+ * Asks for a host as a name, whatever it is, or as an address; returns the reply code (0: connected), or the text of
+ * what went wrong before.
+ */
 export async function socks5Reply(
   { host, port, username = '_', password = PASSWORD }: Door,
   target: { readonly name: string } | { readonly address: string },

@@ -1,4 +1,7 @@
-/** The agent's own proxies as people use them: curl with all that it knows of proxies. What they reach in a LAN is in exits/lan.test.ts. */
+/**
+ * The agent's own proxies as people use them: curl with all that it knows of proxies. What they reach in a LAN is in
+ * exits/lan.test.ts.
+ */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';

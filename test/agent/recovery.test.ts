@@ -11,7 +11,10 @@ import { Rig } from './executor-rig.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
 import { delivery } from './session-rig.ts';
 
-/** An execution recorded as started with keeper `k`, whose directory has a script that would leave a mark. Its id is its own: whoever ends an execution ends all processes that bear its id. */
+/**
+ * An execution recorded as started with keeper `k`, whose directory has a script that would leave a mark. Its id is its
+ * own: whoever ends an execution ends all processes that bear its id.
+ */
 function startedBefore(t: ExecutionContext) {
   const rig = new Rig(t);
   const directory = join(rig.directory, 'keepers/k');

@@ -1,4 +1,7 @@
-/** An agent that stood still, was away or is not known any more starts nothing that may have ended at the admin meanwhile (C8). */
+/**
+ * An agent that stood still, was away or is not known any more starts nothing that may have ended at the admin
+ * meanwhile (C8).
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -219,7 +219,8 @@ test('a path that fails is 500 without the cause, which the log has; one that ne
       answer: () => ((calls += 1) === 1 ? new Promise(() => {}) : Promise.resolve({ type: TEXT, body: 'again' })),
     },
   };
-  const { url, log } = await serve(t, { routes, limits: { answerMsMax: 3_000, headersMsMax: 3_000 } }); // as long as a busy machine may take over one request
+  // as long as a busy machine may take over one request
+  const { url, log } = await serve(t, { routes, limits: { answerMsMax: 3_000, headersMsMax: 3_000 } });
 
   for (const path of ['/rejects', '/throws']) {
     const [status, text] = await statusOf(url + path);

@@ -62,7 +62,10 @@ export interface Reply {
   } | null;
 }
 
-/** Serves the API on a free port until the test ends. Lists are empty, single reads find nothing, and every ask is answered with a command. */
+/**
+ * Serves the API on a free port until the test ends. Lists are empty, single reads find nothing, and every ask is
+ * answered with a command.
+ */
 export async function serveApi(t: Pick<ExecutionContext, 'teardown'>, options: FakeOptions = {}): Promise<ServedApi> {
   const log = recordingLog();
   const asked: Addressed[] = [];

@@ -1,4 +1,7 @@
-/** Every operation takes anything that clients may send, and answers no 500. Made from the catalogue: a new operation is fuzzed at once. */
+/**
+ * Every operation takes anything that clients may send, and answers no 500. Made from the catalogue: a new operation is
+ * fuzzed at once.
+ */
 import * as fc from 'fast-check';
 import test from 'ava';
 import { catalogue } from '../../api/catalogue.ts';

@@ -1,4 +1,7 @@
-/** What hostile or careless clients send: values that have broken parsers, columns and prototypes before, and inputs made of them. */
+/**
+ * What hostile or careless clients send: values that have broken parsers, columns and prototypes before, and inputs
+ * made of them.
+ */
 import * as fc from 'fast-check';
 import type { AnyOperation } from '../../api/operation.ts';
 import { refusedStatuses } from '../../api/docs/refusals.ts';
@@ -83,7 +86,10 @@ const pathPart = fc.oneof(
   fc.string({ unit: 'binary-ascii', maxLength: 20 }).map(encodeURIComponent),
 );
 
-/** One request to a REST route of these operations: method, path with query, JSON body where there is one, and the statuses that may come of it. */
+/**
+ * One request to a REST route of these operations: method, path with query, JSON body where there is one, and the
+ * statuses that may come of it.
+ */
 export function requests(operations: readonly AnyOperation[], parameters: fc.Arbitrary<string> = pathPart) {
   const routed = operations.flatMap((operation) =>
     operation.rest === null ? [] : [{ operation, rest: operation.rest }],

@@ -1,4 +1,7 @@
-/** REST, tRPC and MCP are one API: the same operations, inputs and refusals. Made from the catalogue, so that a new operation is held to it at once. */
+/**
+ * REST, tRPC and MCP are one API: the same operations, inputs and refusals. Made from the catalogue, so that a new
+ * operation is held to it at once.
+ */
 import test, { type ExecutionContext } from 'ava';
 import { catalogue } from '../../api/catalogue.ts';
 import { mountMcp } from '../../api/mcp/mount.ts';

@@ -1,4 +1,7 @@
-/** Documentation and validation are one: what the JSON Schemas refuse is refused, and what they take is taken as far as a schema can say. */
+/**
+ * Documentation and validation are one: what the JSON Schemas refuse is refused, and what they take is taken as far as
+ * a schema can say.
+ */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import test from 'ava';
@@ -110,7 +113,8 @@ test('nothing that validation takes is refused by documentation', (t) => {
     fc.assert(
       fc.property(inputs(operation), (input) => {
         if (!operation.input.safeParse(input).success) return;
-        const asTyped = JSON.stringify(input); // numbers and flags of a query come as text as well, of which documentation has its own words
+        // numbers and flags of a query come as text as well, of which documentation has its own words
+        const asTyped = JSON.stringify(input);
         if (!isDocumented(input))
           t.true(
             /"(?:true|false|-?\d+|[^"]*,[^"]*|[a-z_-]+)"/u.test(asTyped) && operation.rest?.method !== 'POST',

@@ -19,7 +19,8 @@ test('a page may change things where it has the origin of the admin, of one of i
     [{ host, origin: 'https://admin.example.com' }, false],
     [{ host: 'admin.example.com:443', origin: 'https://admin.example.com' }, false],
     [{ host: 'localhost:44000', origin: 'http://localhost:44000' }, false],
-    [{ host: '127.0.0.1:44000', origin: 'https://admin.example.com' }, false], // behind a reverse proxy that changes Host
+    // behind a reverse proxy that changes Host
+    [{ host: '127.0.0.1:44000', origin: 'https://admin.example.com' }, false],
     [{ host, origin: 'https://console.example.com' }, false],
     [{ host, origin: 'http://10.0.0.5:44000' }, false],
     [{ host, origin: 'http://10.0.0.5:8080' }, true],

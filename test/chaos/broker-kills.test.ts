@@ -1,4 +1,7 @@
-/** A broker and an admin that are killed in the middle of the stream, while commands run: what is in JetStream afterwards is all of it, in the order of each subject (V1, V3). */
+/**
+ * A broker and an admin that are killed in the middle of the stream, while commands run: what is in JetStream
+ * afterwards is all of it, in the order of each subject (V1, V3).
+ */
 import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../actors/events.ts';
 import { startNats, type NatsServer } from '../support/brokers/nats.ts';
@@ -129,7 +132,8 @@ test('broker and admin are killed, one after the other and together, while comma
   const found = await published(server);
   t.deepEqual([...new Set(ids(found))], ids(stored));
   const subjects = new Map(stored.map(({ id, subject }) => [id, subject]));
-  const firsts = [...new Map(found.toReversed().map((one) => [one.id, one])).values()].toReversed(); // the first of each, in order
+  // the first of each, in order
+  const firsts = [...new Map(found.toReversed().map((one) => [one.id, one])).values()].toReversed();
   const bySubject = (events: readonly { readonly id: string }[]) =>
     Map.groupBy(
       events.map(({ id }) => id),

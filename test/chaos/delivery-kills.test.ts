@@ -1,4 +1,7 @@
-/** The admin is killed at every step of a delivery, and the database too; the receiver's own log says whether V2 held. `npm run chaos` goes on for hundreds. */
+/**
+ * The admin is killed at every step of a delivery, and the database too; the receiver's own log says whether V2 held.
+ * `npm run chaos` goes on for hundreds.
+ */
 import test from 'ava';
 import { openDeliveries, DELIVERY_ENV, type Deliveries } from '../../chaos/deliveries.ts';
 import { DELIVERY_KILL_NAMES, deliveryPoints } from '../../chaos/delivery-points.ts';

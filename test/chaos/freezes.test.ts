@@ -1,4 +1,7 @@
-/** Agents stand still in every way, once, and no longer than it takes to tell. `npm run chaos` freezes them beyond the silence of their sessions. */
+/**
+ * Agents stand still in every way, once, and no longer than it takes to tell. `npm run chaos` freezes them beyond the
+ * silence of their sessions.
+ */
 import test from 'ava';
 import { FREEZE_ENV, freezes, STANDSTILL_MS_MIN } from '../../chaos/freezes.ts';
 import { playRound, wholeStory } from '../../chaos/round.ts';

@@ -1,4 +1,6 @@
-/** Twenty kills and more of real programs, one aimed at every moment that matters. `npm run chaos` goes on for hundreds. */
+/**
+ * Twenty kills and more of real programs, one aimed at every moment that matters. `npm run chaos` goes on for hundreds.
+ */
 import test from 'ava';
 import { KILL_POINTS } from '../../chaos/kill-points.ts';
 import { frozenPostgres } from '../../chaos/pauses.ts';
@@ -6,7 +8,10 @@ import { playRound, wholeStory } from '../../chaos/round.ts';
 import { openWorld, type World } from '../../chaos/world.ts';
 import { createScope } from '../support/scope.ts';
 
-/** The database stands still for this long, in ms: longer than a lease and than any call may take. The minute of the full proof is in `npm run chaos`. */
+/**
+ * The database stands still for this long, in ms: longer than a lease and than any call may take. The minute of the
+ * full proof is in `npm run chaos`.
+ */
 const FREEZE_MS = 7_000;
 
 /** Time for one round, in ms. */

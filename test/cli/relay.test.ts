@@ -1,4 +1,7 @@
-/** `edge-admin relay`, a relay that stands alone, as a process; and a real derper, which asks for admission in the same way. */
+/**
+ * `edge-admin relay`, a relay that stands alone, as a process; and a real derper, which asks for admission in the same
+ * way.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

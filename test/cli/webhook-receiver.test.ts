@@ -1,4 +1,7 @@
-/** The local receiver as a process of its own, against requests that the reference library of Standard Webhooks signed, and against wrong ones. */
+/**
+ * The local receiver as a process of its own, against requests that the reference library of Standard Webhooks signed,
+ * and against wrong ones.
+ */
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';

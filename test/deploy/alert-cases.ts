@@ -1,4 +1,6 @@
-/** What each alert is for: series of two hours at which it fires, and series that are near it and at which it does not. */
+/**
+ * What each alert is for: series of two hours at which it fires, and series that are near it and at which it does not.
+ */
 
 /** Series by name, with values in promtool's notation: `a+bxn` is a, a+b, … with n steps of a minute. */
 type SeriesValues = Readonly<Record<string, string>>;

@@ -1,4 +1,7 @@
-/** A real Prometheus with the configuration of deploy/ scrapes a real fleet: every expression of the dashboards has something to show, and names nothing that is not exported. */
+/**
+ * A real Prometheus with the configuration of deploy/ scrapes a real fleet: every expression of the dashboards has
+ * something to show, and names nothing that is not exported.
+ */
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +21,9 @@ const test = await peerTest('prometheus', 'wireguard-go', 'wg', 'ip');
 
 const RULES = globSync(join(ROOT, 'deploy/prometheus/*.rules.yml'));
 
-/** Expressions that may have nothing to show, with the reason. Whether they name the right metrics is seen all the same. */
+/**
+ * Expressions that may have nothing to show, with the reason. Whether they name the right metrics is seen all the same.
+ */
 const MAY_BE_EMPTY: readonly (readonly [RegExp, string])[] = [
   [/^ALERTS/u, 'nothing is wrong with the fleet'],
   [/code="5xx".*> 0$/u, 'no request fails'],

@@ -1,4 +1,7 @@
-/** What an operator copies from deploy/ is right: the configuration and rules of Prometheus, each alert on both sides, the runbooks, and the dashboards. */
+/**
+ * What an operator copies from deploy/ is right: the configuration and rules of Prometheus, each alert on both sides,
+ * the runbooks, and the dashboards.
+ */
 import { execFile } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** The package that is published: built, packed and installed, then used as its users do. Not from a registry: PostgreSQL's binaries are left out. */
+/**
+ * The package that is published: built, packed and installed, then used as its users do. Not from a registry:
+ * PostgreSQL's binaries are left out.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

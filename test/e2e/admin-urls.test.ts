@@ -1,4 +1,7 @@
-/** Which admins agents try, in which order, and that what admins are told at a restart reaches the agents. Source: spec.md, rule 8. */
+/**
+ * Which admins agents try, in which order, and that what admins are told at a restart reaches the agents. Source:
+ * spec.md, rule 8.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +25,10 @@ const REFRESH_MS_MAX = 600_000;
 const WAIT_MS_MAX = 60_000;
 const TEST_MS_MAX = 300_000;
 
-/** Two admins of one database with one list of URLs. The first owns the cluster; `env` are its settings, which may be changed between two runs. */
+/**
+ * Two admins of one database with one list of URLs. The first owns the cluster; `env` are its settings, which may be
+ * changed between two runs.
+ */
 async function startAdmins(scope: Scope) {
   const connection = await createDatabase({ teardown: (task) => scope.teardown(task) });
   const { user, database, host, port } = connection;
@@ -64,8 +70,8 @@ async function startAdmins(scope: Scope) {
 }
 
 /**
- * The admin that the agent tried first, from a position of its log on. One that does not own the cluster sends it to the one that does, or did a moment ago, which alone is
- * in the log then: with two admins it was the other one.
+ * The admin that the agent tried first, from a position of its log on. One that does not own the cluster sends it to
+ * the one that does, or did a moment ago, which alone is in the log then: with two admins it was the other one.
  */
 function triedFirst(agent: AgentProgram, from: number, admins: readonly AdminProgram[]): string | undefined {
   const [line] = agent.program

@@ -1,4 +1,7 @@
-/** Who gets in where, at a real admin: every operation, on every surface, with a missing, a wrong, an out-of-scope and a right key. */
+/**
+ * Who gets in where, at a real admin: every operation, on every surface, with a missing, a wrong, an out-of-scope and a
+ * right key.
+ */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { catalogue } from '../../api/catalogue.ts';

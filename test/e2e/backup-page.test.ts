@@ -1,4 +1,7 @@
-/** docs/backup.md: its commands, as they stand there, on the embedded PostgreSQL and on one of another kind, each with an admin that serves before and after. */
+/**
+ * docs/backup.md: its commands, as they stand there, on the embedded PostgreSQL and on one of another kind, each with
+ * an admin that serves before and after.
+ */
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

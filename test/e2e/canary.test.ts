@@ -259,7 +259,8 @@ async function deliver(t: ExecutionContext, rest: Rest, secrets: Secret[]): Prom
     headers: { 'x-api-key': header },
   };
   await rest.post('/webhooks', webhook);
-  await rest.post('/webhooks', { ...webhook, url: `https://127.0.0.1:${(receiver.address() as AddressInfo).port}/` }); // no TLS there
+  // no TLS there
+  await rest.post('/webhooks', { ...webhook, url: `https://127.0.0.1:${(receiver.address() as AddressInfo).port}/` });
   for (const wrong of [
     { url: secret },
     { url: 'http://169.254.169.254/' },

@@ -37,7 +37,8 @@ test('a cluster that no admin has room for after a restart is listed as an orpha
 
   await admin.kill();
   await admin.start();
-  await fleet.sql(`update cluster_ownership set admin_id = null, lease_until = clock_timestamp() - interval '1 s'`); // it takes up what was its own; nobody else would
+  // it takes up what was its own; nobody else would
+  await fleet.sql(`update cluster_ownership set admin_id = null, lease_until = clock_timestamp() - interval '1 s'`);
   const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
   const orphans = await until('an orphan', async () => {
     const listed = await rest.get<Record<string, readonly string[]>>('/admins/orphaned_clusters');
@@ -115,7 +116,8 @@ test('nodes of a cluster that nobody has room for are deleted and moved out, not
 });
 
 test('two admins that are both asked to delete nodes of a cluster without an owner take turns, and each node is deleted once', async (t) => {
-  const fleet = await startFleet(t, { admins: 2, env: { ADMIN_MAX_WIREGUARD_PEERS: '6' } }); // one of the six is the other admin
+  // one of the six is the other admin
+  const fleet = await startFleet(t, { admins: 2, env: { ADMIN_MAX_WIREGUARD_PEERS: '6' } });
   const nodes: string[] = [];
   for (let index = 0; index < 6; index += 1) nodes.push((await enrollRaw(t, fleet)).node_id);
   await Promise.all(fleet.admins.map((admin) => admin.kill()));
@@ -129,7 +131,8 @@ test('two admins that are both asked to delete nodes of a cluster without an own
       return until('it to be deleted', async () => {
         tries += 1;
         const answer = await rests[tries % rests.length]?.call('DELETE', `/nodes/${node}`);
-        return answer?.status === 503 && answer.headers.get('retry-after') !== null ? null : answer?.status; // the other admin has it just now
+        // the other admin has it just now
+        return answer?.status === 503 && answer.headers.get('retry-after') !== null ? null : answer?.status;
       });
     }),
   );

@@ -1,4 +1,7 @@
-/** An admin whose clock is a day off: it decides and stores by the database's clock, and says in its health that its own is wrong (O2). */
+/**
+ * An admin whose clock is a day off: it decides and stores by the database's clock, and says in its health that its own
+ * is wrong (O2).
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { ExecutionResource } from '../../actors/resources.ts';

@@ -1,4 +1,7 @@
-/** Commands across real processes: what runs where, how it ends, and what comes back. Always by the plain sources, where other files may have a bundle of them. */
+/**
+ * Commands across real processes: what runs where, how it ends, and what comes back. Always by the plain sources, where
+ * other files may have a bundle of them.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** The disk of the database is full: it answers every question and takes no write, and health says so (docs/health.md). */
+/**
+ * The disk of the database is full: it answers every question and takes no write, and health says so (docs/health.md).
+ */
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +18,10 @@ const test = await peerTest('root');
 /** Room for an empty database and its first logs, in MiB. */
 const DISK_MIB = 320;
 
-/** Well again within this after there is room, in ms. Source: docs/promises.md, L3, and a second between two writes of health. */
+/**
+ * Well again within this after there is room, in ms. Source: docs/promises.md, L3, and a second between two writes of
+ * health.
+ */
 const BACK_MS_MAX = 10_000;
 
 test('health is red while the disk of the database is full, callers are told to come again, and all is well soon after there is room', async (t) => {

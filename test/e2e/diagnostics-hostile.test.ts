@@ -1,4 +1,7 @@
-/** Diagnoses of nodes whose agents are stuck, old or hostile, through real tunnels: clear answers in time. And nodes whose session is at another admin. */
+/**
+ * Diagnoses of nodes whose agents are stuck, old or hostile, through real tunnels: clear answers in time. And nodes
+ * whose session is at another admin.
+ */
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import test, { type ExecutionContext } from 'ava';

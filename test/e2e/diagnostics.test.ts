@@ -70,7 +70,10 @@ async function run(file: string, words: readonly string[], env: Readonly<Record<
   }
 }
 
-/** What a report may differ in from one machine to the next: networks of its own, TUN, interfaces of other tests, memory. */
+/**
+ * What a report may differ in from one machine to the next: networks of its own, TUN, interfaces of other tests,
+ * memory.
+ */
 const OF_THE_MACHINE = ['interface', 'tun', 'wireguard', 'memory', 'disk'];
 
 function assertHealthy(t: ExecutionContext, report: NodeReport): void {

@@ -1,4 +1,7 @@
-/** Every event that the product emits, as a subscriber of a running admin gets it from real changes: exact, a CloudEvent, free of secrets, and told at the time of the change. */
+/**
+ * Every event that the product emits, as a subscriber of a running admin gets it from real changes: exact, a
+ * CloudEvent, free of secrets, and told at the time of the change.
+ */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { v7 } from 'uuid';
@@ -18,7 +21,10 @@ import { createScope } from '../support/scope.ts';
 import { newKey } from '../support/ssh-keys.ts';
 import { until } from '../support/until.ts';
 
-/** What later parts of the product will emit. Until then their examples are all there is of them: see test/actors/event-catalogue.test.ts. */
+/**
+ * What later parts of the product will emit. Until then their examples are all there is of them: see
+ * test/actors/event-catalogue.test.ts.
+ */
 const NOT_EMITTED_YET: readonly EventType[] = ['edge.node.update_triggered', 'edge.self_update_request.completed'];
 
 const scope = createScope();

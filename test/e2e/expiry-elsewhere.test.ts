@@ -1,4 +1,7 @@
-/** Two admins sweep; only one of them has the session of the node. Whoever finds that an execution has expired, its process ends (C7). */
+/**
+ * Two admins sweep; only one of them has the session of the node. Whoever finds that an execution has expired, its
+ * process ends (C7).
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';

@@ -14,7 +14,10 @@ export interface GuideBlock {
 const COMMANDS =
   /<pre class="commands"(?<attributes>[^>]*)><code>(?<commands>.*?)<\/code><\/pre>(?:<pre class="prints"[^>]*><samp>(?<prints>.*?)<\/samp><\/pre>)?/gsu;
 
-/** Every block of commands of a page, in its order. Throws when the page has text in boxes that is neither commands, what they print, nor a file. */
+/**
+ * Every block of commands of a page, in its order. Throws when the page has text in boxes that is neither commands,
+ * what they print, nor a file.
+ */
 export function guideBlocks(html: string): readonly GuideBlock[] {
   const strange = [...html.matchAll(/<pre(?! class="(?:commands|prints|content)")[^>]*>/gu)].map(([tag]) => tag);
   if (strange.length > 0) throw new Error(`the page has boxes of no known kind: ${strange.join(' ')}`);
@@ -32,7 +35,10 @@ export function guideBlocks(html: string): readonly GuideBlock[] {
   });
 }
 
-/** Whether this was promised. `…` stands for anything, an id and a time for any other one, and space for more of it. `isWhole`: nothing else came. */
+/**
+ * Whether this was promised. `…` stands for anything, an id and a time for any other one, and space for more of it.
+ * `isWhole`: nothing else came.
+ */
 export function isPromised(prints: string, printed: string, isWhole: boolean): boolean {
   const pattern = prints
     .trim()

@@ -5,7 +5,10 @@ import type { Writable } from 'node:stream';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 
-/** Blocks come by descriptor 3, so that a command which reads stdin reads what is typed for it. Each is followed by its exit status. */
+/**
+ * Blocks come by descriptor 3, so that a command which reads stdin reads what is typed for it. Each is followed by its
+ * exit status.
+ */
 const LOOP = String.raw`exec 2>&1; while IFS= read -r -u 3 -d '' block; do eval "$block" 3<&-; printf '~ended %s~' "$?"; done`;
 
 const END = /~ended (?<status>\d+)~/u;
@@ -31,7 +34,8 @@ export class Terminal {
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#output += text;
     });
-    for (const stream of [this.#child.stdio[3], this.#child.stdin]) stream?.on('error', () => {}); // it ended: what is written then is lost
+    // it ended: what is written then is lost
+    for (const stream of [this.#child.stdio[3], this.#child.stdin]) stream?.on('error', () => {});
     scope.teardown(() => this.#signal('SIGKILL'));
   }
 
@@ -40,7 +44,10 @@ export class Terminal {
     return this.#output.replaceAll(new RegExp(END, 'gu'), '');
   }
 
-  /** Pastes a block and waits for its end; null for a status: it did not come in time, or the terminal is gone. `typed` is what is asked for. */
+  /**
+   * Pastes a block and waits for its end; null for a status: it did not come in time, or the terminal is gone. `typed`
+   * is what is asked for.
+   */
   async run(commands: string, typed: string | null): Promise<Pasted> {
     const from = this.#output.length;
     this.start(commands, typed);

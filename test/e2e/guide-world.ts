@@ -1,7 +1,7 @@
 /**
- * A program for a network of its own, in which a person, an admin and Prometheus are. Two machines have another network each, and behind
- * the first stands a router of its own network. Reads the guide pages from the admin, pastes all that they say where they say it, and
- * prints what came of it, as JSON. Takes the connection of a database.
+ * A program for a network of its own, in which a person, an admin and Prometheus are. Two machines have another network
+ * each, and behind the first stands a router of its own network. Reads the guide pages from the admin, pastes all that
+ * they say where they say it, and prints what came of it, as JSON. Takes the connection of a database.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -155,7 +155,10 @@ function open(where: string): Terminal {
   ); // no account is made on the machine that runs this
 }
 
-/** Programs on the path as an installation has them, an empty home, and a name of a receiver. All of it is seen by what is started here alone. */
+/**
+ * Programs on the path as an installation has them, an empty home, and a name of a receiver. All of it is seen by what
+ * is started here alone.
+ */
 function furnish(): void {
   mkdirSync(join(directory, 'bin'));
   for (const name of PROGRAMS)

@@ -1,4 +1,7 @@
-/** The guide pages are true: every command on them is pasted where the page says, in a real fleet, and shows what the page promises. */
+/**
+ * The guide pages are true: every command on them is pasted where the page says, in a real fleet, and shows what the
+ * page promises.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

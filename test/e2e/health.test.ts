@@ -1,4 +1,7 @@
-/** Health routes of real admins whose subsystems are broken for real: what turns red, how fast, what of it strangers read, and how it comes back. */
+/**
+ * Health routes of real admins whose subsystems are broken for real: what turns red, how fast, what of it strangers
+ * read, and how it comes back.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import test from 'ava';
 import { Client } from 'pg';
@@ -256,7 +259,8 @@ test.serial(
     await killed.kill();
     await holder.connect();
     await holder.query('begin');
-    await holder.query('select from cluster_ownership for update'); // the other admin cannot take it over meanwhile, or a slow look would miss the moment
+    // the other admin cannot take it over meanwhile, or a slow look would miss the moment
+    await holder.query('select from cluster_ownership for update');
     const ownerless = await until('a cluster without an owner', async () => {
       const now = await health(url, '/health/cluster');
       return now.red.includes('cluster_owners') ? now : null;

@@ -1,4 +1,7 @@
-/** Web servers that people reach through the HTTP proxies of an admin and of an agent, and that answer with anything: neither program notices. */
+/**
+ * Web servers that people reach through the HTTP proxies of an admin and of an agent, and that answer with anything:
+ * neither program notices.
+ */
 import { request } from 'node:http';
 import test from 'ava';
 import { forEachAnswer, hostileAnswers, openHostileTarget } from '../support/hostile-answers.ts';

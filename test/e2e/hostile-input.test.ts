@@ -1,4 +1,6 @@
-/** Whatever comes over the wire, a real admin refuses it clearly, goes on serving the others, and calls nothing a bug. */
+/**
+ * Whatever comes over the wire, a real admin refuses it clearly, goes on serving the others, and calls nothing a bug.
+ */
 import { connect } from 'node:net';
 import { randomBytes, randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';

@@ -1,4 +1,6 @@
-/** An enrolled agent that opens the tunnels it is asked for and then says what no agent would: frames of HTTP/2 by hand. */
+/**
+ * An enrolled agent that opens the tunnels it is asked for and then says what no agent would: frames of HTTP/2 by hand.
+ */
 import { constants } from 'node:buffer';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
@@ -46,7 +48,10 @@ export interface HostileTunnel {
   /** Resolves with the id of the first stream. */
   readonly firstStream: Promise<number>;
   readonly closed: Promise<void>;
-  /** Sends bytes again and again, as fast as they leave, until the admin cuts the tunnel or the time is over. Answers how many bytes left. */
+  /**
+   * Sends bytes again and again, as fast as they leave, until the admin cuts the tunnel or the time is over. Answers
+   * how many bytes left.
+   */
   flood(bytes: Buffer, ms: number): Promise<number>;
 }
 

@@ -15,7 +15,10 @@ const fleet = sharedFleet(test, {
   env: { PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER },
 });
 
-/** From the deletion of a node until its agent knows, in ms. Source: invariants.md, E5 (1 s), and a second for a busy machine. */
+/**
+ * From the deletion of a node until its agent knows, in ms. Source: invariants.md, E5 (1 s), and a second for a busy
+ * machine.
+ */
 const REVOKED_MS_MAX = 2_000;
 
 test('a key of two uses lets exactly two of three agents in; the third ends with status 3 and says why', async (t) => {

@@ -1,4 +1,7 @@
-/** A move of a node, with the admin killed at every step of it: in the transaction, behind it, and at each thing that Netmaker is asked for. */
+/**
+ * A move of a node, with the admin killed at every step of it: in the transaction, behind it, and at each thing that
+ * Netmaker is asked for.
+ */
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { createDatabase } from '../support/database.ts';

@@ -1,4 +1,7 @@
-/** A real admin and real agents with a Netmaker: the server is a stand-in, and so is netclient, which registers there as the real one does. */
+/**
+ * A real admin and real agents with a Netmaker: the server is a stand-in, and so is netclient, which registers there as
+ * the real one does.
+ */
 import test from 'ava';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

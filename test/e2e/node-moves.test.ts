@@ -1,4 +1,6 @@
-/** A node that moves to another cluster of the same admin: its session goes on, and whoever logs in meanwhile gets in. */
+/**
+ * A node that moves to another cluster of the same admin: its session goes on, and whoever logs in meanwhile gets in.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';

@@ -1,4 +1,7 @@
-/** The status of nodes with real admins and agents that are killed, frozen and started again: one event a real change (V1), none for what happened to an admin, and a reason that every admin shows. */
+/**
+ * The status of nodes with real admins and agents that are killed, frozen and started again: one event a real change
+ * (V1), none for what happened to an admin, and a reason that every admin shows.
+ */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

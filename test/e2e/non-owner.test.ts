@@ -1,4 +1,7 @@
-/** An admin that does not own the targets: what it knows of their executions is true, a little late, and it keeps nothing of what is over. */
+/**
+ * An admin that does not own the targets: what it knows of their executions is true, a little late, and it keeps
+ * nothing of what is over.
+ */
 import test, { type ExecutionContext } from 'ava';
 import type { CommandResource } from '../../actors/resources.ts';
 import { startEdge } from '../cli/edge-program.ts';

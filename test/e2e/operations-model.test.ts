@@ -1,4 +1,7 @@
-/** Random sequences of operations against a real admin, beside a model of a few lines: every status and every count must agree. */
+/**
+ * Random sequences of operations against a real admin, beside a model of a few lines: every status and every count must
+ * agree.
+ */
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import test, { type ExecutionContext } from 'ava';
@@ -210,7 +213,8 @@ async function perform(model: Model, operation: Operation): Promise<Said | null>
     }
     case 'enrol-again': {
       if (key === undefined || node === undefined || node.isGone || key.isGone) return null;
-      // A node that never connected and comes with the key that let it in is a retry; with another key it is somebody else.
+      // A node that never connected and comes with the key that let it in is a retry; with another key it is somebody
+      // else.
       const { data } = await rest.call<NodeResource>('GET', `/nodes/${node.id}`);
       return say(
         'POST',

@@ -211,7 +211,8 @@ test.serial(
         after.vpn_hostname,
         'echo in',
       ]);
-    t.true(await until('a login', async () => (await login()).stdout === 'in\n')); // its session goes to whoever owns the other cluster, and nobody logs in meanwhile
+    // its session goes to whoever owns the other cluster, and nobody logs in meanwhile
+    t.true(await until('a login', async () => (await login()).stdout === 'in\n'));
   },
 );
 

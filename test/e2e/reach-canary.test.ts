@@ -1,4 +1,7 @@
-/** E4 for what reaches into machines: passwords, keys and tokens are in no log, event, answer, row, process list or environment. */
+/**
+ * E4 for what reaches into machines: passwords, keys and tokens are in no log, event, answer, row, process list or
+ * environment.
+ */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -102,7 +102,8 @@ test('an agent that is frozen is given up, and lets go of its targets when it wa
     agentOf(fleet(), 1).program.resume();
   });
   const waitedMs = performance.now();
-  const { status } = await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`); // on the tunnel that seems alive
+  // on the tunnel that seems alive
+  const { status } = await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`);
   const answeredMs = performance.now() - waitedMs;
   const tookMs = await nearMs;
   agentOf(fleet(), 1).program.resume();

@@ -1,4 +1,7 @@
-/** Only agents are exits (R1): the kernel is asked what sockets an admin has while clients are taken everywhere. Linux only. */
+/**
+ * Only agents are exits (R1): the kernel is asked what sockets an admin has while clients are taken everywhere. Linux
+ * only.
+ */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import test from 'ava';
 import { FLEET_KEYS } from '../support/fleet.ts';

@@ -15,7 +15,10 @@ const fleet = sharedFleet(test, { agents: 1 });
 /** A flood is cut within this, in ms. Source: invariants.md, L1. */
 const CUT_MS_MAX = 2_000 + BUSY_MS;
 
-/** What the admin may hold more than before after all of this, in MB. Source: its own limits of one tunnel and one stream, with room for the heap that Node keeps. */
+/**
+ * What the admin may hold more than before after all of this, in MB. Source: its own limits of one tunnel and one
+ * stream, with room for the heap that Node keeps.
+ */
 const GROWTH_MB_MAX = 192;
 
 /** Latencies below this are taken for the machine's own noise, in ms. */
@@ -200,7 +203,8 @@ test.serial('an agent that accepts and resets, or never answers, is told of in w
   near.resume();
   t.is(await cut, 'ECONNRESET');
 
-  const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:2`); // on the same tunnel, which says nothing to a second stream
+  // on the same tunnel, which says nothing to a second stream
+  const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:2`);
   t.is(status, 504);
   t.regex(body, /too long|in time/u);
 });

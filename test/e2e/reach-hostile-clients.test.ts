@@ -1,4 +1,6 @@
-/** Clients of the proxies, and targets, that mean no good: bounded in what they cost, and nobody else notices (L1, L2). */
+/**
+ * Clients of the proxies, and targets, that mean no good: bounded in what they cost, and nobody else notices (L1, L2).
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** A network that only an agent can see, through the admin, by real clients: three networks, and no way from the outer to the inner one but the agent. */
+/**
+ * A network that only an agent can see, through the admin, by real clients: three networks, and no way from the outer
+ * to the inner one but the agent.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import ava from 'ava';

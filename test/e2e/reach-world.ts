@@ -1,6 +1,7 @@
 /**
- * A program for a network of its own, in which an admin and its clients are; an agent has another, and a neighbour of the agent a third,
- * to which there is no way but through the agent. Prints what real clients got, as JSON. Takes the connection of a database.
+ * A program for a network of its own, in which an admin and its clients are; an agent has another, and a neighbour of
+ * the agent a third, to which there is no way but through the agent. Prints what real clients got, as JSON. Takes the
+ * connection of a database.
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -42,7 +43,8 @@ const NEIGHBOUR = `${import.meta.dirname}/../agent/exits/lan-neighbour.ts`;
 const AGENT = `${import.meta.dirname}/../../cli/edge-agent.ts`;
 
 const scope = createScope();
-const neighbour = spawn('unshare', ['-n', process.execPath, NEIGHBOUR], { stdio: ['pipe', 'pipe', 'inherit'] }); // both end when their input does, so also when this program is killed
+// both end when their input does, so also when this program is killed
+const neighbour = spawn('unshare', ['-n', process.execPath, NEIGHBOUR], { stdio: ['pipe', 'pipe', 'inherit'] });
 const machine = spawn('unshare', ['-n', 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] });
 for (const child of [neighbour, machine])
   scope.teardown(() => {

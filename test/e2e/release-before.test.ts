@@ -1,4 +1,7 @@
-/** Admins of releases before go on while a newer one has brought the schema up to date beneath them: migrations expand, and contract a release later. */
+/**
+ * Admins of releases before go on while a newer one has brought the schema up to date beneath them: migrations expand,
+ * and contract a release later.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,8 +27,9 @@ import { until } from '../support/until.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Commits that stand for releases, since there are none yet: the last one before the mesh, whose admin writes a column that the mesh has no use for, and the last
- * one of protocol 4. With the first release its commit takes their place; a migration may contract what no commit here reads.
+ * Commits that stand for releases, since there are none yet: the last one before the mesh, whose admin writes a column
+ * that the mesh has no use for, and the last one of protocol 4. With the first release its commit takes their place; a
+ * migration may contract what no commit here reads.
  */
 const RELEASES = {
   'the last one before the mesh': 'b1f5ac0a16966771679dd2b5d1594e9f489d2a68',

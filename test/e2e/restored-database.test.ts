@@ -1,6 +1,6 @@
 /**
- * The whole round of a lost database server (C3, V4): dumped under load, gone, restored into an empty one that counts transactions from below,
- * and the same agents, webhook, feed and broker go on.
+ * The whole round of a lost database server (C3, V4): dumped under load, gone, restored into an empty one that counts
+ * transactions from below, and the same agents, webhook, feed and broker go on.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -208,7 +208,8 @@ test('an admin whose database is restored beneath it starts anew by itself, and 
   await fleet.sql(place.lead(LEAD));
   await fleet.settled(await fleet.run('true'));
   const gate = join(fleet.directory, 'gate');
-  const running = await fleet.run(`until [ -e '${gate}' ]; do sleep 0.1; done; echo done; exit 7`); // sent in the dump, and ended soon after
+  // sent in the dump, and ended soon after
+  const running = await fleet.run(`until [ -e '${gate}' ]; do sleep 0.1; done; echo done; exit 7`);
   await fleet.settled(running, ([one]) => one?.status === 'sent');
   await place.backup(backup, ENCRYPTION_KEY);
   await writeFile(gate, '');

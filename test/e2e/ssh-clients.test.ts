@@ -1,4 +1,7 @@
-/** OpenSSH's programs at a machine behind an admin, with every kind of key, through either proxy by somebody else's ProxyCommand. */
+/**
+ * OpenSSH's programs at a machine behind an admin, with every kind of key, through either proxy by somebody else's
+ * ProxyCommand.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

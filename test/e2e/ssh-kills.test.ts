@@ -1,4 +1,7 @@
-/** An admin that is killed while it decides about an SSH login: the agent asks again, and no yes was told that is not stored. */
+/**
+ * An admin that is killed while it decides about an SSH login: the agent asks again, and no yes was told that is not
+ * stored.
+ */
 import test, { type ExecutionContext } from 'ava';
 import { holdCommit, holdTable, prepareHolds, type CommitHold } from '../../chaos/commit-hold.ts';
 import type { SshUsernameResource } from '../../actors/resources.ts';
@@ -9,7 +12,10 @@ import { enrollRaw } from '../support/fleet/raw-agent.ts';
 import type { TestConnection } from '../support/server.ts';
 import { newKey } from '../support/ssh-keys.ts';
 
-/** Kills the admin where `hold` holds it, and answers the results of all events, and whether the agent was told before and after. */
+/**
+ * Kills the admin where `hold` holds it, and answers the results of all events, and whether the agent was told before
+ * and after.
+ */
 async function killed(t: ExecutionContext, hold: (connection: TestConnection) => Promise<CommitHold>) {
   const connection = await createDatabase(t);
   await prepareHolds(connection);

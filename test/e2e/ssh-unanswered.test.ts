@@ -1,4 +1,7 @@
-/** Logins by SSH that no admin could decide: each is an event once one can be told, also after a restart of the machine's agent. */
+/**
+ * Logins by SSH that no admin could decide: each is an event once one can be told, also after a restart of the
+ * machine's agent.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';

@@ -1,4 +1,6 @@
-/** Agents that stood still while what waits there was ended at the admin (C8), with a real admin, database and agents. */
+/**
+ * Agents that stood still while what waits there was ended at the admin (C8), with a real admin, database and agents.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,7 +31,8 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
 
   for (const { program } of fleet().agents) program.pause();
   writeFileSync(gate, ''); // what runs ends beside its agent, which has room for the next one when it wakes
-  await sleep(STANDSTILL_MS); // the time is what is tested here: nothing else tells a standstill from a pause between two deliveries
+  // the time is what is tested here: nothing else tells a standstill from a pause between two deliveries
+  await sleep(STANDSTILL_MS);
   const answers = [
     await fleet().rest.call('POST', `/command_executions/${(await executionOn(cancelled))?.id}/cancel`),
     await fleet().rest.call('DELETE', `/nodes/${deleted}`),

@@ -1,4 +1,7 @@
-/** An admin whose machine was suspended: its monotonic clock says that no time passed, and another admin does its work (O1). */
+/**
+ * An admin whose machine was suspended: its monotonic clock says that no time passed, and another admin does its work
+ * (O1).
+ */
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
 import { deliverers } from '../../chaos/delivery-takeovers.ts';
@@ -61,7 +64,8 @@ test('a suspended admin believes none of its leases when it wakes: it posts noth
     async () =>
       (await fleet.sql(`select from event_channel where name = 'webhooks' for update skip locked`)).length === 0,
   );
-  for (const response of held) response.writeHead(204).end(); // each makes room for a request that waits at the suspended one
+  // each makes room for a request that waits at the suspended one
+  for (const response of held) response.writeHead(204).end();
   holder.program.resume();
   await asking;
   await holder.program.logged('another admin publishes these events now', from);

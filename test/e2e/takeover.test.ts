@@ -1,4 +1,7 @@
-/** Two admins on one database: what happens to a cluster when its owner dies or freezes, and when the other one is asked. */
+/**
+ * Two admins on one database: what happens to a cluster when its owner dies or freezes, and when the other one is
+ * asked.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
@@ -8,7 +11,9 @@ import type { AdminProgram } from '../support/fleet/admin-program.ts';
 import { restClient } from '../support/fleet/rest.ts';
 import { until } from '../support/until.ts';
 
-/** Longest time without an owner after a kill, in ms. Source: invariants.md, O2 (5 s), and a second for a busy machine. */
+/**
+ * Longest time without an owner after a kill, in ms. Source: invariants.md, O2 (5 s), and a second for a busy machine.
+ */
 const OWNERLESS_MS_MAX = 6_000;
 
 /** The owner of the fleet's cluster, and the other admin. */

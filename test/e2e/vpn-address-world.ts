@@ -1,4 +1,7 @@
-/** Run by vpn-address.test.ts in a network of its own: a fleet whose machine has an address of its cluster's VPN range. Prints all that can be asked of it. */
+/**
+ * Run by vpn-address.test.ts in a network of its own: a fleet whose machine has an address of its cluster's VPN range.
+ * Prints all that can be asked of it.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { METRICS_SOURCES } from '../../actors/kit/ports.ts';
 import type { TestConnection } from '../support/server.ts';

@@ -1,4 +1,7 @@
-/** Web pages in a real browser, Debian's Chromium, against an admin that asks for no key: what any page could do to an operator who has it open. */
+/**
+ * Web pages in a real browser, Debian's Chromium, against an admin that asks for no key: what any page could do to an
+ * operator who has it open.
+ */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -49,7 +52,10 @@ const COMMAND = { command_text: 'id', targeting: { type: 'all' } };
 const commandTexts = async () =>
   (await rest.get<readonly CommandResource[]>('/commands?page_size=100')).map(({ command_text: text }) => text);
 
-/** What a page is asked to do, as the text of a function of the address of the admin. It resolves with what the page learns. */
+/**
+ * What a page is asked to do, as the text of a function of the address of the admin. It resolves with what the page
+ * learns.
+ */
 const ATTACKS: readonly (readonly [what: string, script: string])[] = [
   [
     'a WebSocket',

@@ -1,4 +1,7 @@
-/** Receivers that are slow, wrong or hostile, seen through a running admin: what is tried, what is recorded, and that order is kept (V2). */
+/**
+ * Receivers that are slow, wrong or hostile, seen through a running admin: what is tried, what is recorded, and that
+ * order is kept (V2).
+ */
 import test, { type ExecutionContext } from 'ava';
 import type { EventType } from '../../actors/events.ts';
 import type {

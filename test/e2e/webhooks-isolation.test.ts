@@ -1,7 +1,9 @@
 /**
- * What dead and slow receivers cost everybody else (V3): nothing that the others notice, no command, no memory without bound.
- * Speed is measured on whatever machine this is, next to other tests: each measurement is compared with one of the same load without the
- * bad receivers, moments before, on the same admin; and as noise only ever adds, the best of a few comparisons counts.
+ * What dead and slow receivers cost everybody else (V3): nothing that the others notice, no command, no memory without
+ * bound.
+ * Speed is measured on whatever machine this is, next to other tests: each measurement is compared with one of the same
+ * load without the bad receivers, moments before, on the same admin; and as noise only ever adds, the best of a few
+ * comparisons counts.
  */
 import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
@@ -28,12 +30,17 @@ const GROWTH_MAX = 2;
 /** Differences below this are the machine's, in ms. */
 const NOISE_MS = 50;
 
-/** Webhooks to receivers that never answer, and nodes that a command is for: so many deliveries wait after each command. */
+/**
+ * Webhooks to receivers that never answer, and nodes that a command is for: so many deliveries wait after each command.
+ */
 const DEAD = 50;
 const NODES = 40;
 const COMMANDS = 8;
 
-/** Memory that the admin may have more with all of those waiting than without, in bytes: far below what they would take, and above what a collector leaves lying about. */
+/**
+ * Memory that the admin may have more with all of those waiting than without, in bytes: far below what they would take,
+ * and above what a collector leaves lying about.
+ */
 const MEMORY_BYTES_MAX = 150 * 1_048_576;
 
 const TYPES = ['edge.command_execution.created', 'edge.command_execution.cancelled'];
@@ -87,7 +94,8 @@ test.serial('a dead receiver, a refusing and a slow one delay none of 200 others
   t.timeout(120_000);
   const healthy = Array.from({ length: HEALTHY }, () => receiver.endpoint());
   const ids: string[] = [];
-  for (const { url } of healthy) ids.push(await subscribe(url, ['edge.core.test'])); // all at once they would wait for each other's transactions, some for longer than a caller waits
+  // all at once they would wait for each other's transactions, some for longer than a caller waits
+  for (const { url } of healthy) ids.push(await subscribe(url, ['edge.core.test']));
   let isWarm = false;
 
   async function event(): Promise<void> {

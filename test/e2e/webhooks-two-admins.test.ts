@@ -1,4 +1,7 @@
-/** Two admins and one channel of webhooks: what the one that does not deliver says, and what happens when the one that delivers dies or freezes. */
+/**
+ * Two admins and one channel of webhooks: what the one that does not deliver says, and what happens when the one that
+ * delivers dies or freezes.
+ */
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
 import type { WebhookDeliveryResource } from '../../actors/resources.ts';
@@ -130,7 +133,8 @@ test.serial(
     const from = holder.program.output.length;
     const count = endpoint.arrivals.length;
     try {
-      await until('requests from the other admin', () => endpoint.arrivals.length > count + 2, TAKEN_OVER_MS_MAX); // up to two were on their way
+      // up to two were on their way
+      await until('requests from the other admin', () => endpoint.arrivals.length > count + 2, TAKEN_OVER_MS_MAX);
       t.log(`delivered again after ${Math.round(performance.now() - pausedMs)} ms`);
       await until(
         'all of them stored',

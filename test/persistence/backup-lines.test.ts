@@ -1,4 +1,7 @@
-/** The file of a backup while it is written: in bounded memory, and ending with what the system says where it cannot be written. */
+/**
+ * The file of a backup while it is written: in bounded memory, and ending with what the system says where it cannot be
+ * written.
+ */
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -113,7 +113,10 @@ test.serial('the server of an admin that was killed is taken over, running as it
   t.is(await adopted.pid(), undefined);
 });
 
-/** What a login gets from the kernel's point of view of another user: the process is that user for the moment in which it connects. */
+/**
+ * What a login gets from the kernel's point of view of another user: the process is that user for the moment in which
+ * it connects.
+ */
 async function loginAs(uid: number, { connection }: Pick<EmbeddedPostgres, 'connection'>): Promise<string> {
   const client = new Client(connection);
   client.on('error', () => undefined);

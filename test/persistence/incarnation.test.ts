@@ -1,4 +1,7 @@
-/** A database whose server counts transactions from below what is stored: restored from a dump, or set back. Nothing that is stored then may lie behind a cursor (V4). */
+/**
+ * A database whose server counts transactions from below what is stored: restored from a dump, or set back. Nothing
+ * that is stored then may lie behind a cursor (V4).
+ */
 import test from 'ava';
 import { v7 } from 'uuid';
 import { insertEvents } from '../../persistence/committer/event-rows.ts';

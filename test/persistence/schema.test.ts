@@ -7,7 +7,10 @@ import { createDatabase } from '../support/database.ts';
 import { recordingLog, silentLog } from '../support/log.ts';
 import { openedDatabase } from '../support/opened.ts';
 
-/** What the migration makes and MikroORM's entities have no words for. Anything else that differs is a mistake in one of the two. */
+/**
+ * What the migration makes and MikroORM's entities have no words for. Anything else that differs is a mistake in one of
+ * the two.
+ */
 const BEYOND_ENTITIES: readonly RegExp[] = [
   /^set names 'utf8'$/u,
   /^drop (?:trigger|function) if exists/u,
@@ -91,7 +94,10 @@ test('ranges of clusters cannot overlap, and their names are taken once', async 
 const CONTRACTION =
   /\bdrop (?:column|table)\b|\brename (?:column |constraint )?|\brename to\b|\balter column "\w+" (?:type|set not null|drop default)\b|\badd column (?:if not exists )?"\w+"(?![^,]*\bnull\b(?<!not null))(?![^,]*\bdefault\b)/iu;
 
-/** Migrations that contract on purpose, each with the reason why no release reads or needs what it takes. Every name here was decided, none is a formality. */
+/**
+ * Migrations that contract on purpose, each with the reason why no release reads or needs what it takes. Every name
+ * here was decided, none is a formality.
+ */
 const CONTRACTS: Readonly<Record<string, string>> = {
   Migration20261121200000_node_status: 'its column is new, and has a default for those who do not know it',
 };

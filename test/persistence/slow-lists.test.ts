@@ -17,7 +17,9 @@ const LISTS = 60;
 /** More than there are connections for reads. */
 const READS = 20;
 
-/** A call ends within this, in ms: it waits for its turn or a connection, and then for the lock. Source: invariants, L3. */
+/**
+ * A call ends within this, in ms: it waits for its turn or a connection, and then for the lock. Source: invariants, L3.
+ */
 const ENDED_MS_MAX = 5_000;
 
 test('lists of a table that somebody has locked, however many are asked for, take no connection from writes and end in time', async (t) => {

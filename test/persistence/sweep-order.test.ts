@@ -1,4 +1,6 @@
-/** The event of an expiry stands behind those of what came before it, whatever else is stored at the same moment (V2). */
+/**
+ * The event of an expiry stands behind those of what came before it, whatever else is stored at the same moment (V2).
+ */
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { Pool, PoolClient } from 'pg';

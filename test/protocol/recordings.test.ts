@@ -1,4 +1,7 @@
-/** Frames as each version put them on the wire. A recording is never edited: what it says must be understood as long as the version is. */
+/**
+ * Frames as each version put them on the wire. A recording is never edited: what it says must be understood as long as
+ * the version is.
+ */
 import { readFileSync, readdirSync } from 'node:fs';
 import test from 'ava';
 import { decodeAdminFrame, decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts';

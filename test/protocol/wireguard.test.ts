@@ -1,4 +1,7 @@
-/** Keys, addresses and endpoints of WireGuard as the wire takes them, and what becomes of a peer that an admin tells without them. */
+/**
+ * Keys, addresses and endpoints of WireGuard as the wire takes them, and what becomes of a peer that an admin tells
+ * without them.
+ */
 import test from 'ava';
 import * as fc from 'fast-check';
 import { decodeAdminFrame, decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts';

@@ -1,4 +1,7 @@
-/** A setting that no code uses is a promise that nobody keeps: each is read somewhere beyond the place where it is declared. */
+/**
+ * A setting that no code uses is a promise that nobody keeps: each is read somewhere beyond the place where it is
+ * declared.
+ */
 import test from 'ava';
 import { AGENT_SETTINGS } from '../../agent/config.ts';
 import { ADMIN_SETTINGS } from '../../config.ts';
@@ -12,7 +15,10 @@ const SHIPPED =
 /** Here settings are also asked for by a function that is given their names. */
 const BY_NAME = 'settings/event-broker.ts';
 
-/** Uses of names that look like settings: as a property of something, or taken out of something by its name. Fallbacks and contradictions of the admin (`read.NAME`) use nothing. */
+/**
+ * Uses of names that look like settings: as a property of something, or taken out of something by its name. Fallbacks
+ * and contradictions of the admin (`read.NAME`) use nothing.
+ */
 function usedNames(files: readonly SourceFile[]): ReadonlySet<string> {
   return new Set(
     files

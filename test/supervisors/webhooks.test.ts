@@ -1,4 +1,7 @@
-/** Actors of webhooks on a real database: what they deliver, and what becomes of it after doubts, crashes, takeovers and deletion. */
+/**
+ * Actors of webhooks on a real database: what they deliver, and what becomes of it after doubts, crashes, takeovers and
+ * deletion.
+ */
 import ava from 'ava';
 import { v7 } from 'uuid';
 import type { Asker } from '../../actors/kit/asker.ts';
@@ -11,7 +14,10 @@ import { plantGrove, type Grove } from './grove.ts';
 
 const { serial: test } = ava; // a database and a tree each
 
-/** A commit whose outcome nobody knows: once, when armed, it is stored or not, and the committer says that it cannot tell. */
+/**
+ * A commit whose outcome nobody knows: once, when armed, it is stored or not, and the committer says that it cannot
+ * tell.
+ */
 function doubtful() {
   const doubt: { armed: 'not stored' | 'stored' | null } = { armed: null };
   const wrap = (real: Committer): Committer => ({

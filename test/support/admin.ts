@@ -23,7 +23,10 @@ export interface TestAdmin extends RunningAdmin {
   readonly database: TestConnection;
 }
 
-/** Starts an admin that ends with the test, on a database of its own. `env` adds settings or replaces those of the tests. */
+/**
+ * Starts an admin that ends with the test, on a database of its own. `env` adds settings or replaces those of the
+ * tests.
+ */
 export async function startTestAdmin(
   t: { teardown(task: () => Promise<void>): void },
   env: Readonly<Record<string, string>> = {},

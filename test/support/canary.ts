@@ -54,7 +54,10 @@ function formsOf({ name, value }: Secret): Form[] {
   ];
 }
 
-/** What is the same in base64 whatever stands before and behind, when the secret begins `shift` bytes into a group of three. */
+/**
+ * What is the same in base64 whatever stands before and behind, when the secret begins `shift` bytes into a group of
+ * three.
+ */
 function inBase64(bytes: Buffer, shift: number, encoding: 'base64' | 'base64url'): string {
   const whole = Math.floor((bytes.length - ((3 - shift) % 3)) / 3) * 3;
   const start = (3 - shift) % 3;

@@ -20,7 +20,10 @@ const DAYS = '2';
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc'];
 
-/** Makes them in a directory: ca.pem, server.pem, server-key.pem, client.pem, client-key.pem. The server is localhost, 127.0.0.1 and ::1. */
+/**
+ * Makes them in a directory: ca.pem, server.pem, server-key.pem, client.pem, client-key.pem. The server is localhost,
+ * 127.0.0.1 and ::1.
+ */
 export async function certificates(directory: string): Promise<Certificates> {
   const at = (name: string): string => join(directory, name);
   const made = {

@@ -13,8 +13,8 @@ const TEMPLATE = 'migrated';
 const TEMPLATE_LOCK = 4_711;
 
 /**
- * A database of the test's own with the migrated schema, or an empty one, dropped at the end of the test with all who are
- * connected. Uses the server of the run; a test file that is run alone starts its own.
+ * A database of the test's own with the migrated schema, or an empty one, dropped at the end of the test with all who
+ * are connected. Uses the server of the run; a test file that is run alone starts its own.
  */
 export async function createDatabase(
   t: { teardown(task: () => Promise<void>): void },

@@ -25,7 +25,10 @@ export interface Derper {
 /** Region of its map. */
 const REGION = 901;
 
-/** Starts it on a port of 127.0.0.1, where nobody else needs STUN or plain HTTP. `verifyUrl`: whom it asks who may enter. */
+/**
+ * Starts it on a port of 127.0.0.1, where nobody else needs STUN or plain HTTP. `verifyUrl`: whom it asks who may
+ * enter.
+ */
 export async function startDerper(scope: Scope, { verifyUrl }: { readonly verifyUrl?: string } = {}): Promise<Derper> {
   const directory = await mkdtemp(join(tmpdir(), 'edge-derper-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true }));

@@ -1,4 +1,7 @@
-/** How long each test file takes: the longest are started first, so that two workers end together, and named at the end, so that they shrink. */
+/**
+ * How long each test file takes: the longest are started first, so that two workers end together, and named at the end,
+ * so that they shrink.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 
 /** Variable with the path of the file that each test file's process adds a line to (see duration-recorder.ts). */

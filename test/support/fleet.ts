@@ -176,6 +176,7 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
 }
 
 async function freshDatabase(scope: Scope): Promise<TestConnection> {
-  const { createDatabase } = await import('./database.ts'); // only here: it needs ava, which not every user of fleets runs in
+  // only here: it needs ava, which not every user of fleets runs in
+  const { createDatabase } = await import('./database.ts');
   return createDatabase(scope);
 }

@@ -7,10 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isInOwnNamespaces } from './own-namespaces.ts';
 
-/** Each end included: below those that Linux, Windows and macOS give away by themselves (32768, 49152), so that no connection takes one that was free a moment ago. */
+/**
+ * Each end included: below those that Linux, Windows and macOS give away by themselves (32768, 49152), so that no
+ * connection takes one that was free a moment ago.
+ */
 const PORTS = { least: 20_000, most: 32_767 } as const;
 
-/** A port that was free a moment ago, and that nobody else in this run gets: a program that is killed and started again finds it free. */
+/**
+ * A port that was free a moment ago, and that nobody else in this run gets: a program that is killed and started again
+ * finds it free.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(PORTS.least, PORTS.most + 1);
@@ -18,7 +24,10 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** The files of a run are processes of their own: they claim ports by directories, which go with the run. A file that runs by itself shares with nobody. */
+/**
+ * The files of a run are processes of their own: they claim ports by directories, which go with the run. A file that
+ * runs by itself shares with nobody.
+ */
 async function isMine(port: number): Promise<boolean> {
   if (!isInOwnNamespaces()) return true;
   return mkdir(join(tmpdir(), `edge-port-${port}`)).then(

@@ -3,7 +3,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { Program } from './fleet/program.ts';
 import { until } from './until.ts';
 
-/** Freezes it, and waits until it is: the signal reaches one thread after another, and what runs meanwhile may still answer. Linux only. */
+/**
+ * Freezes it, and waits until it is: the signal reaches one thread after another, and what runs meanwhile may still
+ * answer. Linux only.
+ */
 export async function freeze(program: Program): Promise<void> {
   program.pause();
   const tasks = `/proc/${program.pid}/task`;

@@ -1,4 +1,7 @@
-/** Stands before a server of any protocol, on a port of its own: shut, nobody gets through, and who was through is cut off. */
+/**
+ * Stands before a server of any protocol, on a port of its own: shut, nobody gets through, and who was through is cut
+ * off.
+ */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Scope } from './scope.ts';

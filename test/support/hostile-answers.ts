@@ -1,4 +1,7 @@
-/** A corpus of HTTP answers that no honest server sends, the same for every run: what parsers take and writers refuse, lies about lengths, cuts and noise. */
+/**
+ * A corpus of HTTP answers that no honest server sends, the same for every run: what parsers take and writers refuse,
+ * lies about lengths, cuts and noise.
+ */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import * as fc from 'fast-check';
@@ -153,7 +156,10 @@ export function hostileAnswers(seed = 20_261_122): readonly HostileAnswer[] {
   return [...reasons, ...fc.sample(hostile, { numRuns: ANSWERS_COUNT - reasons.length, seed })];
 }
 
-/** A server that answers the request for a path that begins with `/<index>` with that answer, and any other with an honest `well`. Resolves with its port. */
+/**
+ * A server that answers the request for a path that begins with `/<index>` with that answer, and any other with an
+ * honest `well`. Resolves with its port.
+ */
 export async function openHostileTarget(
   scope: Scope,
   answers: readonly HostileAnswer[],

@@ -1,4 +1,6 @@
-/** A PostgreSQL that can be lost with all that it held, and replaced by an empty one beneath those who are connected. */
+/**
+ * A PostgreSQL that can be lost with all that it held, and replaced by an empty one beneath those who are connected.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +19,8 @@ export interface MovableServer {
   /** Counts so many transactions, so that a server that begins later is far below. */
   lead(transactions: number): string;
   /**
-   * Restores a backup into an empty server, and puts that in the place of the one of before, which is gone with all that it held.
+   * Restores a backup into an empty server, and puts that in the place of the one of before, which is gone with all
+   * that it held.
    * Nobody sees it before it is whole, as docs/backup.md wants it. `between`: neither is there.
    */
   restore(backup: string, encryptionKey: string, between?: () => void): Promise<void>;

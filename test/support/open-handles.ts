@@ -3,7 +3,10 @@ interface Report {
   readonly libuv: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Each a few words: first the kinds of all that is open, requests and timers among them, then what tells handles of one kind apart. */
+/**
+ * Each a few words: first the kinds of all that is open, requests and timers among them, then what tells handles of one
+ * kind apart.
+ */
 export function openHandles(): readonly string[] {
   Object.assign(process.report, { excludeNetwork: true }); // no look-up of names: that blocks
   const { libuv } = process.report.getReport() as unknown as Report;

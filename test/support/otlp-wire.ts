@@ -1,4 +1,7 @@
-/** Reads ExportTraceServiceRequest of OTLP, from its own reading of the protobuf wire. Source: opentelemetry-proto, trace/v1/trace.proto. */
+/**
+ * Reads ExportTraceServiceRequest of OTLP, from its own reading of the protobuf wire. Source: opentelemetry-proto,
+ * trace/v1/trace.proto.
+ */
 import type { CollectedSpan } from './otlp-collector.ts';
 
 /** The spans of one request. */

@@ -1,18 +1,24 @@
 /**
- * A run of the tests in namespaces of its own, so that nothing of it stays behind, however it ends: with the last process of a PID namespace's
- * parent go all of its processes, with its mounts go its directories and named networks, and with these their interfaces.
+ * A run of the tests in namespaces of its own, so that nothing of it stays behind, however it ends: with the last
+ * process of a PID namespace's parent go all of its processes, with its mounts go its directories and named networks,
+ * and with these their interfaces.
  */
 import { spawnSync } from 'node:child_process';
 
-/** Where the run's temporary directories are: a file system in memory that only the run sees. The empty directory below it stays. */
+/**
+ * Where the run's temporary directories are: a file system in memory that only the run sees. The empty directory below
+ * it stays.
+ */
 const MOUNT_POINT = '/run/edge-fleet-tests';
 
 /** Variable that is set inside. */
 const INSIDE_VARIABLE = 'EDGE_TEST_NAMESPACES';
 
 /**
- * What starts inside, as process 1: it collects what its own children left behind, which Node does not. `ip netns` keeps names in /run/netns.
- * A shell gives its background jobs no standard input and has them ignore Ctrl-C; Node takes signals back, and reads nothing.
+ * What starts inside, as process 1: it collects what its own children left behind, which Node does not. `ip netns`
+ * keeps names in /run/netns.
+ * A shell gives its background jobs no standard input and has them ignore Ctrl-C; Node takes signals back, and reads
+ * nothing.
  */
 const INIT = [
   `mkdir -p /run/netns ${MOUNT_POINT}`,
@@ -28,8 +34,9 @@ export function isInOwnNamespaces(): boolean {
 }
 
 /**
- * Goes on in such namespaces: this very process becomes their parent, so whoever ends it ends all. Returns why it could not, in one line,
- * or null when it is inside already. The environment inside is this one and `env`. Needs root, Linux and unshare.
+ * Goes on in such namespaces: this very process becomes their parent, so whoever ends it ends all. Returns why it could
+ * not, in one line, or null when it is inside already. The environment inside is this one and `env`. Needs root, Linux
+ * and unshare.
  */
 export function enterOwnNamespaces(env: Readonly<Record<string, string>>): string | null {
   if (isInOwnNamespaces()) return null;

@@ -10,8 +10,9 @@ export interface PeerTest {
 }
 
 /**
- * Ava's test function for tests that need these peers: `const test = await peerTest('nats-server')`, before the first test. Where one is
- * missing each test is skipped and its line says why; in CI it fails instead. The names must be literals, as `test/run.ts` reads them.
+ * Ava's test function for tests that need these peers: `const test = await peerTest('nats-server')`, before the first
+ * test. Where one is missing each test is skipped and its line says why; in CI it fails instead. The names must be
+ * literals, as `test/run.ts` reads them.
  */
 export async function peerTest(...names: readonly string[]): Promise<PeerTest> {
   const missing = await missingPeers(names);

@@ -1,13 +1,15 @@
 /**
  * Peers: programs that are not ours and that tests talk to (brokers, their command-line clients, a browser).
  *
- * A test file names what it needs in one literal call, `const test = await peerTest('nats-server')` (see peer-test.ts). `test/run.ts`
- * reads these names in the files that it is about to run and prepares the peers once, before ava starts: so running a file that needs
- * none costs nothing. Tests start their own processes, on their own ports and directories; nothing is ever run as a system service.
+ * A test file names what it needs in one literal call, `const test = await peerTest('nats-server')` (see peer-test.ts).
+ * `test/run.ts` reads these names in the files that it is about to run and prepares the peers once, before ava starts:
+ * so running a file that needs none costs nothing. Tests start their own processes, on their own ports and directories;
+ * nothing is ever run as a system service.
  *
- * To add a peer: write `test/support/peers/<name>.ts` that exports a Peer (see peers/peer.ts), and put it in PEERS. `found` is asked
- * by every test process and must be quick (look for a file); `install` runs under a lock, in one process at a time. What it downloads
- * belongs into `peerCache(name)`, complete or not at all: work in a directory beside it, then rename. Versions are pinned, waits bounded.
+ * To add a peer: write `test/support/peers/<name>.ts` that exports a Peer (see peers/peer.ts), and put it in PEERS.
+ * `found` is asked by every test process and must be quick (look for a file); `install` runs under a lock, in one
+ * process at a time. What it downloads belongs into `peerCache(name)`, complete or not at all: work in a directory
+ * beside it, then rename. Versions are pinned, waits bounded.
  */
 import { mkdir } from 'node:fs/promises';
 import { globSync, readFileSync, statSync } from 'node:fs';
@@ -76,7 +78,10 @@ export function neededPeers(avaArguments: readonly string[]): string[] {
   ];
 }
 
-/** Prepares what the test files need that these arguments of ava select. Returns those that stay missing, each with the reason. */
+/**
+ * Prepares what the test files need that these arguments of ava select. Returns those that stay missing, each with the
+ * reason.
+ */
 export async function preparePeers(avaArguments: readonly string[], say: (line: string) => void): Promise<string[]> {
   const missing = await missingPeers(neededPeers(avaArguments));
   if (missing.length === 0) return [];
@@ -123,7 +128,10 @@ export function selectedFiles(avaArguments: readonly string[]): string[] {
   return globSync(patterns.length > 0 ? patterns : ['test/**']).filter((path) => path.endsWith('.test.ts'));
 }
 
-/** Runs the task while no other process does. The lock is an SQLite transaction, since that ends with its process, however it ends. */
+/**
+ * Runs the task while no other process does. The lock is an SQLite transaction, since that ends with its process,
+ * however it ends.
+ */
 async function alone<T>(task: () => Promise<T>): Promise<T> {
   const directory = peerCache('lock');
   await mkdir(directory, { recursive: true });

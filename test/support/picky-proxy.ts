@@ -1,4 +1,7 @@
-/** A reverse proxy before a relay, as many are: it ends TLS itself, passes requests and WebSockets, and knows no other upgrade. */
+/**
+ * A reverse proxy before a relay, as many are: it ends TLS itself, passes requests and WebSockets, and knows no other
+ * upgrade.
+ */
 import { once } from 'node:events';
 import { request, createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

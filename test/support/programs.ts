@@ -1,6 +1,7 @@
 /**
- * The files of our programs that tests start. A run of many files makes one bundle first, as it is published but readable: an admin then starts in half
- * the processor time, and so does an agent. A few files, and ava by itself, have the plain sources.
+ * The files of our programs that tests start. A run of many files makes one bundle first, as it is published but
+ * readable: an admin then starts in half the processor time, and so does an agent. A few files, and ava by itself, have
+ * the plain sources.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises';
@@ -43,7 +44,10 @@ export async function makePrograms(): Promise<{ readonly directory: string; remo
   return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
 }
 
-/** What a program said, with places in the sources instead of the bundle. Programs do not do that by themselves: reading the maps would take as long as the start. */
+/**
+ * What a program said, with places in the sources instead of the bundle. Programs do not do that by themselves: reading
+ * the maps would take as long as the start.
+ */
 export function withSourcePlaces(text: string): string {
   const directory = process.env[PROGRAMS_VARIABLE];
   if (directory === undefined || !text.includes(directory)) return text;

@@ -75,7 +75,10 @@ export async function startPrometheus(scope: Scope, path: string, configuration:
   };
 }
 
-/** A configuration with nothing but the key and where nodes are found. The type is said for Prometheus 2.42, whose discovery leaves it out otherwise. */
+/**
+ * A configuration with nothing but the key and where nodes are found. The type is said for Prometheus 2.42, whose
+ * discovery leaves it out otherwise.
+ */
 export function configurationOf(
   adminUrl: string,
   key: string,

@@ -2,7 +2,10 @@
 import { spawn } from 'node:child_process';
 import { peerPath } from './peers.ts';
 
-/** Runs promtool with these words, `input` on its stdin; resolves with all that it said when it found something wrong, and with '' when all is well. */
+/**
+ * Runs promtool with these words, `input` on its stdin; resolves with all that it said when it found something wrong,
+ * and with '' when all is well.
+ */
 export async function promtool(words: readonly string[], input = ''): Promise<string> {
   const program = spawn(await peerPath('promtool'), words);
   const said: Buffer[] = [];

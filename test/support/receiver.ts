@@ -1,4 +1,7 @@
-/** A receiver of webhooks with manners, good and bad. Its own log is the truth for what an admin delivered (V2): nobody kills the process that it is in. */
+/**
+ * A receiver of webhooks with manners, good and bad. Its own log is the truth for what an admin delivered (V2): nobody
+ * kills the process that it is in.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,7 @@
-/** What own-namespaces.test.ts kills: a process that left its parent, a network with a name, an interface into it, a file. Says where the file is. */
+/**
+ * What own-namespaces.test.ts kills: a process that left its parent, a network with a name, an interface into it, a
+ * file. Says where the file is.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

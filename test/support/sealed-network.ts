@@ -10,7 +10,9 @@ export type Sealed =
   | { readonly ok: true; readonly status: number | null; readonly stdout: string; readonly stderr: string }
   | { readonly ok: false; readonly problem: string };
 
-/** Runs a program of the tests in one, with an argument. Needs unshare and ip, and user namespaces where it is not root. */
+/**
+ * Runs a program of the tests in one, with an argument. Needs unshare and ip, and user namespaces where it is not root.
+ */
 export function runSealed(program: string, argument = ''): Sealed {
   const inside = (command: string) =>
     spawnSync(

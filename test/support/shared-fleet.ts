@@ -10,8 +10,9 @@ export interface FinalCheck {
 }
 
 /**
- * Starts a fleet before the tests of this file and ends it after them. The returned function gives it. What is checked at the end is given here
- * and not in a hook of the file: ava runs hooks beside each other, and the fleet would end beneath the check.
+ * Starts a fleet before the tests of this file and ends it after them. The returned function gives it. What is checked
+ * at the end is given here and not in a hook of the file: ava runs hooks beside each other, and the fleet would end
+ * beneath the check.
  */
 export function sharedFleet(test: TestFn, options: FleetOptions, last?: FinalCheck): () => Fleet {
   const scope = createScope();

@@ -1,4 +1,7 @@
-/** Reads source files as text, enough to judge how they are organised. The types themselves are the type checker's business. */
+/**
+ * Reads source files as text, enough to judge how they are organised. The types themselves are the type checker's
+ * business.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -109,9 +112,9 @@ export function cyclesIn(imports: readonly Import[]): string[][] {
 }
 
 /**
- * Exported declarations without a docstring, as `path:line name`. One docstring may stand over a group of exports on lines
- * that follow each other, and over a schema together with the type of the same name; that of the file serves the export
- * that the file is named after.
+ * Exported declarations without a docstring, as `path:line name`. One docstring may stand over a group of exports on
+ * lines that follow each other, and over a schema together with the type of the same name; that of the file serves the
+ * export that the file is named after.
  */
 export function undocumentedExports({ path, text }: SourceFile): string[] {
   const lines = text.split('\n');
@@ -123,7 +126,8 @@ export function undocumentedExports({ path, text }: SourceFile): string[] {
       /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type) (?<name>[\w$]+)/u.exec(
         line,
       )?.groups?.name;
-    const before = lines.slice(0, index).findLast((earlier) => !earlier.startsWith('// ')) ?? ''; // a directive to the linter may stand between
+    // a directive to the linter may stand between
+    const before = lines.slice(0, index).findLast((earlier) => !earlier.startsWith('// ')) ?? '';
     if (name === undefined) return [];
     isGroupDocumented = before.endsWith('*/') || (isGroupDocumented && before.startsWith('export '));
     if (isGroupDocumented || name.toLowerCase() === eponym) documented.add(name);

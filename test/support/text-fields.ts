@@ -54,7 +54,8 @@ export function textFields(schema: z.core.$ZodType, path = ''): readonly TextFie
     case 'record':
       return [...inner('keyType', `${path}{key}`), ...inner('valueType', `${path}{}`)];
     case 'pipe':
-      return inner((def['in'] as z.ZodType).def.type === 'transform' ? 'out' : 'in'); // what is preprocessed is checked behind that
+      // what is preprocessed is checked behind that
+      return inner((def['in'] as z.ZodType).def.type === 'transform' ? 'out' : 'in');
     case 'lazy':
       return textFields((def['getter'] as () => z.core.$ZodType)(), path);
     case 'optional':

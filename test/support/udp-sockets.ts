@@ -1,4 +1,7 @@
-/** The UDP sockets that code under test opens: what no socket of Node can send, such as a packet from port 0, is given to them as the system would. */
+/**
+ * The UDP sockets that code under test opens: what no socket of Node can send, such as a packet from port 0, is given
+ * to them as the system would.
+ */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:dgram';
 import type { ExecutionContext } from 'ava';

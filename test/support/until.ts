@@ -8,8 +8,9 @@ const LOOK_MS = 15;
 const DEADLINE_MS = 30_000;
 
 /**
- * The first answer of `look` that is neither false nor null nor undefined. An error is an answer to look again after, as
- * servers are killed meanwhile; at the deadline it is the cause of the rejection, which says `what` was waited for and why it was not there.
+ * The first answer of `look` that is neither false nor null nor undefined. An error is an answer to look again after,
+ * as servers are killed meanwhile; at the deadline it is the cause of the rejection, which says `what` was waited for
+ * and why it was not there.
  */
 export async function until<T>(
   what: string,

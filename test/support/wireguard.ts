@@ -1,4 +1,7 @@
-/** Two WireGuard interfaces in user space that know each other, each in a network of its own. Needs root, a TUN device and the peers `wireguard-go`, `wg` and `ip`. */
+/**
+ * Two WireGuard interfaces in user space that know each other, each in a network of its own. Needs root, a TUN device
+ * and the peers `wireguard-go`, `wg` and `ip`.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,7 @@
-/** Every place where an answer of a server that somebody else runs comes in, against a thousand hostile ones: each ends in a value or a rejection, and none ends the program. */
+/**
+ * Every place where an answer of a server that somebody else runs comes in, against a thousand hostile ones: each ends
+ * in a value or a rejection, and none ends the program.
+ */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -1,6 +1,7 @@
 /**
- * `amqp091`: publishes by AMQP 0-9-1 to the durable topic exchange `edge.events`, persistent, with publisher confirms. The routing key is the
- * type. What reads, and whether it lasts, is up to the queues that consumers bind: an event that no queue wants is dropped by the broker.
+ * `amqp091`: publishes by AMQP 0-9-1 to the durable topic exchange `edge.events`, persistent, with publisher confirms.
+ * The routing key is the type. What reads, and whether it lasts, is up to the queues that consumers bind: an event that
+ * no queue wants is dropped by the broker.
  */
 import { isIP, type Socket } from 'node:net';
 import { AMQPConnectionError, Connection, type Channel, type ConnectionOptions } from 'rabbitmq-client';
@@ -108,7 +109,10 @@ export async function openAmqp(settings: AmqpSettings, log: Log): Promise<Broker
   }
 }
 
-/** Where and as whom. Parsed here and not by the client, which takes no IPv6 address, no default user and no TLS on a URL that begins with amqp:. */
+/**
+ * Where and as whom. Parsed here and not by the client, which takes no IPv6 address, no default user and no TLS on a
+ * URL that begins with amqp:.
+ */
 function optionsOf({ url, ssl }: AmqpSettings): ConnectionOptions {
   const { protocol, hostname, port, username, password, pathname } = new URL(url);
   const host = hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');

@@ -6,7 +6,7 @@ export { BATCH_EVENTS_MAX, CONNECT_MS_MAX, PUBLISH_MS_MAX } from '../../actors/p
 export type { Broker, PublishedEvent } from '../../actors/published-event.ts';
 
 /**
- * Connects. Rejects within CONNECT_MS_MAX when that cannot be done: with an Error whose message tells an operator in one sentence what is
- * wrong, without a credential in it (E4). Leaves nothing behind when it rejects.
+ * Connects. Rejects within CONNECT_MS_MAX when that cannot be done: with an Error whose message tells an operator in
+ * one sentence what is wrong, without a credential in it (E4). Leaves nothing behind when it rejects.
  */
 export type OpenBroker<Settings> = (settings: Settings, log: Log) => Promise<Broker>;

@@ -1,8 +1,8 @@
 /** Waiting no longer than allowed. */
 
 /**
- * What the promise resolves to, or a rejection with the reason once `msMax` has passed. What the promise resolves to after that is given
- * to `late`, so that nothing stays behind.
+ * What the promise resolves to, or a rejection with the reason once `msMax` has passed. What the promise resolves to
+ * after that is given to `late`, so that nothing stays behind.
  */
 export async function within<T>(
   msMax: number,

@@ -1,8 +1,14 @@
-/** What errors of the Kafka client mean, in words for an operator. The client wraps errors in others: the reason is somewhere inside. */
+/**
+ * What errors of the Kafka client mean, in words for an operator. The client wraps errors in others: the reason is
+ * somewhere inside.
+ */
 import { reasonOf } from './reason.ts';
 import type { KafkaSettings } from './settings.ts';
 
-/** Codes of Kafka when a topic is missing, being created, or without a leader yet. Source: Kafka protocol guide, error codes 3 and 5. */
+/**
+ * Codes of Kafka when a topic is missing, being created, or without a leader yet. Source: Kafka protocol guide, error
+ * codes 3 and 5.
+ */
 const TOPIC_CODES: readonly unknown[] = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'];
 
 /** By the codes of Kafka. Source: Kafka protocol guide, error codes. */
@@ -30,7 +36,10 @@ export function isTooLarge(error: unknown): boolean {
   return chain(error).some((one) => field(one, 'apiId') === 'MESSAGE_TOO_LARGE');
 }
 
-/** Why it cannot be used at all, as a part of a sentence without full stop. A server that wants TLS or a user name may just hang up, so these are asked about. */
+/**
+ * Why it cannot be used at all, as a part of a sentence without full stop. A server that wants TLS or a user name may
+ * just hang up, so these are asked about.
+ */
 export function refusalReason(error: unknown, settings: KafkaSettings): string {
   const reason = kafkaReason(error, settings);
   if (reason !== HUNG_UP) return reason;
@@ -56,7 +65,10 @@ export function kafkaReason(error: unknown, settings: KafkaSettings): string {
   return `${foreign === undefined ? '' : `it names ${foreign} as its address, and `}${reasonOf(errors.at(-1) ?? error)}`;
 }
 
-/** Of the address that was dialled, when it is not one of the settings: brokers name their own (advertised.listeners), which may be wrong for us. */
+/**
+ * Of the address that was dialled, when it is not one of the settings: brokers name their own (advertised.listeners),
+ * which may be wrong for us.
+ */
 function foreignAddress(errors: readonly Error[], brokers: readonly string[]): string | undefined {
   const addresses = errors.map(
     (one) => /^Connection to (?<address>\S+) (?:failed|timed out)/u.exec(one.message)?.groups?.['address'],

@@ -1,6 +1,7 @@
 /**
- * `kafka`: publishes to five topics by the Kafka protocol. The partition key is the subject, so that events of one entity stay in order; acks of
- * all in-sync replicas are waited for. A topic that is missing is asked for (brokers with auto.create.topics.enable then create it).
+ * `kafka`: publishes to five topics by the Kafka protocol. The partition key is the subject, so that events of one
+ * entity stay in order; acks of all in-sync replicas are waited for. A topic that is missing is asked for (brokers with
+ * auto.create.topics.enable then create it).
  */
 import { isIP } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
@@ -26,7 +27,10 @@ const HEADERS = { 'content-type': 'application/cloudevents+json; charset=utf-8' 
 /** Names of mechanisms on the wire. Source: RFC 4616, RFC 5802, RFC 7677. */
 const MECHANISMS = { plain: 'PLAIN', scram_sha_256: 'SCRAM-SHA-256', scram_sha_512: 'SCRAM-SHA-512' } as const;
 
-/** Text in one request, in bytes. Half of what a broker takes for one partition unless configured otherwise. Source: Kafka, message.max.bytes (1,048,588). */
+/**
+ * Text in one request, in bytes. Half of what a broker takes for one partition unless configured otherwise. Source:
+ * Kafka, message.max.bytes (1,048,588).
+ */
 const REQUEST_BYTES_MAX = 524_288;
 
 /** How long a topic that is missing may take to be created, in ms. */
@@ -54,7 +58,10 @@ export async function openKafka(settings: KafkaSettings, log: Log): Promise<Brok
     for (const connection of connections) socketOf(connection)?.destroy();
   }
 
-  /** Brokers hang up on a client that was quiet (connections.max.idle.ms, 10 minutes), so a connection that ends says nothing yet: another one is made. */
+  /**
+   * Brokers hang up on a client that was quiet (connections.max.idle.ms, 10 minutes), so a connection that ends says
+   * nothing yet: another one is made.
+   */
   async function check(): Promise<void> {
     await nextTurn(); // only now the client has forgotten the connection
     if (isClosed) return;
@@ -91,13 +98,17 @@ function silence(): Error {
   return new Error(`it does not answer within ${CONNECT_MS_MAX} ms`);
 }
 
-/** Those that are open or being made. The client reports a trouble in its own answers and may report it again to nobody, which would end this process. */
+/**
+ * Those that are open or being made. The client reports a trouble in its own answers and may report it again to nobody,
+ * which would end this process.
+ */
 function connectionsOf(producer: Client): ReadonlySet<KafkaConnection> {
   const connections = new Set<KafkaConnection>();
   producer.connections.on('connecting', ({ connection }) => {
     connections.add(connection);
     process.nextTick(() => {
-      // its socket is made in this turn, or never where a server named a port that is none; its reader throws at answers that no honest server gives
+      // its socket is made in this turn, or never where a server named a port that is none; its reader throws at
+      // answers that no honest server gives
       const socket = socketOf(connection);
       if (socket !== undefined) containListeners(socket);
     });
@@ -116,7 +127,10 @@ function socketOf(connection: KafkaConnection): KafkaConnection['socket'] | unde
   return connection.socket;
 }
 
-/** The client repeats nothing: whatever fails is published again by the channel, and two that repeat would upset the order. */
+/**
+ * The client repeats nothing: whatever fails is published again by the channel, and two that repeat would upset the
+ * order.
+ */
 function optionsOf({ brokers, sasl, ssl }: KafkaSettings): ProducerOptions<string, string, string, string> {
   return {
     clientId: 'edge-fleet-control',
@@ -124,7 +138,9 @@ function optionsOf({ brokers, sasl, ssl }: KafkaSettings): ProducerOptions<strin
     serializers: stringSerializers,
     partitioner: compatibilityPartitioner,
     acks: ProduceAcks.ALL,
-    idempotent: false, // it guards against repeats of the client itself, which makes none, and asks for a further permission at older brokers
+    // it guards against repeats of the client itself, which makes none, and asks for a further permission at older
+    // brokers
+    idempotent: false,
     autocreateTopics: true,
     retries: 0,
     connectTimeout: CONNECT_MS_MAX / (brokers.length + 1), // so that each has its turn
@@ -140,7 +156,10 @@ function isAddress(broker: string): boolean {
   return isIP(broker.replace(/:\d+$/u, '').replace(/^\[(?<address>.*)\]$/u, '$<address>')) !== 0;
 }
 
-/** Rejects when the topic is not there after TOPIC_MS_MAX. Each is asked for alone, since an answer about several does not say which is missing. */
+/**
+ * Rejects when the topic is not there after TOPIC_MS_MAX. Each is asked for alone, since an answer about several does
+ * not say which is missing.
+ */
 async function findTopic(producer: Client, topic: Topic): Promise<void> {
   const deadline = performance.now() + TOPIC_MS_MAX;
   for (;;) {
@@ -160,7 +179,10 @@ async function publish(producer: Client, events: readonly PublishedEvent[], log:
   for (const portion of portionsOf(events)) await send(producer, portion, log);
 }
 
-/** A portion that is too large for this server goes one by one; an event that is, is left out and told, as it would hold up all others. */
+/**
+ * A portion that is too large for this server goes one by one; an event that is, is left out and told, as it would hold
+ * up all others.
+ */
 async function send(producer: Client, portion: readonly PublishedEvent[], log: Log): Promise<void> {
   try {
     await producer.send({

@@ -14,7 +14,10 @@ export interface MqttServer {
   dial(): Duplex;
 }
 
-/** Longest WebSocket message from a server, in bytes: all that a publisher is sent are acknowledgements of four bytes, which a server may join. */
+/**
+ * Longest WebSocket message from a server, in bytes: all that a publisher is sent are acknowledgements of four bytes,
+ * which a server may join.
+ */
 const MESSAGE_BYTES_MAX = 65_536;
 
 /** By scheme and transport. Source: IANA's registry of port numbers. */
@@ -24,7 +27,8 @@ const TLS_SCHEMES: readonly string[] = ['mqtts:', 'ssl:', 'wss:'];
 const WEB_SOCKET_SCHEMES: readonly string[] = ['ws:', 'wss:'];
 
 /**
- * The configured servers, in order. A scheme can only add: `mqtts:` is encrypted and `ws:` a WebSocket also where the settings leave both off.
+ * The configured servers, in order. A scheme can only add: `mqtts:` is encrypted and `ws:` a WebSocket also where the
+ * settings leave both off.
  * A path in a URL comes before that of the settings. Rejects with what is wrong with a file, naming its setting.
  */
 export async function mqttServers(settings: MqttSettings): Promise<MqttServer[]> {

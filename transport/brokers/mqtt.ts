@@ -1,6 +1,8 @@
 /**
- * `mqtt`: publishes by MQTT 3.1.1 to the first of some servers that takes the connection. The topic is the type with slashes; nothing is retained.
- * A server that does not let us publish to a topic cannot say so in this version of the protocol: it drops the event, or hangs up.
+ * `mqtt`: publishes by MQTT 3.1.1 to the first of some servers that takes the connection. The topic is the type with
+ * slashes; nothing is retained.
+ * A server that does not let us publish to a topic cannot say so in this version of the protocol: it drops the event,
+ * or hangs up.
  */
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
@@ -13,13 +15,17 @@ import { mqttServers, type MqttServer } from './mqtt-servers.ts';
 import { reasonOf } from './reason.ts';
 import type { MqttSettings } from './settings.ts';
 
-/** Silence after which the client asks whether the server is there, in s. One and a half of it without an answer, and the connection counts as lost. */
+/**
+ * Silence after which the client asks whether the server is there, in s. One and a half of it without an answer, and
+ * the connection counts as lost.
+ */
 const KEEPALIVE_S = 15;
 
 /**
- * Unconfirmed events on a connection, by quality of service. This version of the protocol negotiates nothing, and servers have limits of their own:
- * some hang up, or drop, at more than 100 (AWS IoT Core, quotas; EMQX, max_awaiting_rel). Mosquitto 2.0.11 confirms and then loses what is
- * more than 20 of QoS 2, its max_inflight_messages: with 64 in flight two of three events were missing at the consumer.
+ * Unconfirmed events on a connection, by quality of service. This version of the protocol negotiates nothing, and
+ * servers have limits of their own: some hang up, or drop, at more than 100 (AWS IoT Core, quotas; EMQX,
+ * max_awaiting_rel). Mosquitto 2.0.11 confirms and then loses what is more than 20 of QoS 2, its max_inflight_messages:
+ * with 64 in flight two of three events were missing at the consumer.
  */
 const IN_FLIGHT_MAX = { 1: 64, 2: 16 } as const;
 
@@ -44,7 +50,10 @@ interface Connection {
   problem(): Error | null;
 }
 
-/** Connects to the first server that takes it; those before it, and why not, are logged. Each has its share of CONNECT_MS_MAX. */
+/**
+ * Connects to the first server that takes it; those before it, and why not, are logged. Each has its share of
+ * CONNECT_MS_MAX.
+ */
 export async function openMqtt(settings: MqttSettings, log: Log): Promise<Broker> {
   const servers = await mqttServers(settings);
   const deadline = performance.now() + CONNECT_MS_MAX;
@@ -91,7 +100,8 @@ function optionsOf({ auth }: MqttSettings, msMax: number): IClientOptions {
   return {
     protocolVersion: 4,
     clean: true,
-    clientId: `edge${randomBytes(8).toString('hex')}`, // what every server must allow: at most 23 letters and digits (MQTT 3.1.1, 3.1.3.1)
+    // what every server must allow: at most 23 letters and digits (MQTT 3.1.1, 3.1.3.1)
+    clientId: `edge${randomBytes(8).toString('hex')}`,
     keepalive: KEEPALIVE_S,
     connectTimeout: msMax + 1_000, // ours ends first, and says why
     reconnectPeriod: 0,
@@ -162,7 +172,10 @@ function brokerOn(connection: Connection, qos: MqttSettings['qos']): Broker {
   };
 }
 
-/** Publishes in order, with at most IN_FLIGHT_MAX unconfirmed. Servers pass on in the order of arrival (MQTT 3.1.1, 4.6). */
+/**
+ * Publishes in order, with at most IN_FLIGHT_MAX unconfirmed. Servers pass on in the order of arrival (MQTT 3.1.1,
+ * 4.6).
+ */
 function sendConfirmed(
   client: MqttClient,
   events: readonly PublishedEvent[],
@@ -184,7 +197,10 @@ function sendConfirmed(
   else more();
 }
 
-/** Publishes in order and then flushes: QoS 0 has no confirmation, but a server reads in order, so that when it has answered a ping it has read what was before. */
+/**
+ * Publishes in order and then flushes: QoS 0 has no confirmation, but a server reads in order, so that when it has
+ * answered a ping it has read what was before.
+ */
 function sendUnconfirmed(client: MqttClient, events: readonly PublishedEvent[], flush: () => void): void {
   for (const event of events) client.publish(topicOf(event), event.text, { qos: 0, retain: false });
   flush();
@@ -194,7 +210,10 @@ function topicOf(event: PublishedEvent): string {
   return event.type.replaceAll('.', '/');
 }
 
-/** Pings, and calls back when that very ping is answered. Those of the keep-alive are counted too, as answers carry no name. */
+/**
+ * Pings, and calls back when that very ping is answered. Those of the keep-alive are counted too, as answers carry no
+ * name.
+ */
 function flushes(client: MqttClient): (done: () => void) => void {
   const waiting: { readonly ping: number; readonly done: () => void }[] = [];
   let [asked, answered] = [0, 0];

@@ -11,7 +11,10 @@ import type { NatsSettings } from './settings.ts';
 /** Where a server listens unless its URL says so. Source: NATS documentation, client connections. */
 const PORT_DEFAULT = 4222;
 
-/** A server that does not answer two pings of this interval, in ms, is gone: half a minute, as a publish finds it out sooner. */
+/**
+ * A server that does not answer two pings of this interval, in ms, is gone: half a minute, as a publish finds it out
+ * sooner.
+ */
 const PING_INTERVAL_MS = 10_000;
 
 /** One server of the settings. */
@@ -35,11 +38,12 @@ export function natsServers(settings: NatsSettings): NatsServer[] {
 }
 
 /**
- * Options to connect to one server, once: the client neither reconnects nor follows a cluster's gossip, since the channel opens a new
- * connection.
+ * Options to connect to one server, once: the client neither reconnects nor follows a cluster's gossip, since the
+ * channel opens a new connection.
  */
 export function natsOptions(settings: NatsSettings, server: NatsServer, connectMs: number): NodeConnectionOptions {
-  const verified = isIP(server.host) > 0 ? { host: server.host } : { servername: server.host }; // else Node verifies an address as "localhost"
+  // else Node verifies an address as "localhost"
+  const verified = isIP(server.host) > 0 ? { host: server.host } : { servername: server.host };
   return {
     servers: [`${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`],
     name: 'edge-fleet-control',

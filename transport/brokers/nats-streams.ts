@@ -1,7 +1,7 @@
 /**
- * The five JetStream streams in which events are kept. One that is missing is created: on file, for STREAM_DAYS or STREAM_BYTES_MAX,
- * whichever comes first. One that exists is the operator's: its limits, replicas and further subjects stay, and only a subject that it
- * lacks is added.
+ * The five JetStream streams in which events are kept. One that is missing is created: on file, for STREAM_DAYS or
+ * STREAM_BYTES_MAX, whichever comes first. One that exists is the operator's: its limits, replicas and further subjects
+ * stay, and only a subject that it lacks is added.
  */
 import {
   JetStreamApiCodes,
@@ -22,17 +22,23 @@ export const STREAMS: Readonly<Record<string, readonly string[]>> = {
   EDGE_CORE_EVENTS: ['edge.core.test'],
 };
 
-/** How long a stream that we created keeps events, in days: as long as the outbox does by default (EVENT_RETENTION_DAYS). */
+/**
+ * How long a stream that we created keeps events, in days: as long as the outbox does by default
+ * (EVENT_RETENTION_DAYS).
+ */
 export const STREAM_DAYS = 7;
 
-/** How much a stream that we created keeps, in bytes: some 200,000 events. The server sets it aside, and refuses a stream that it has no room for. */
+/**
+ * How much a stream that we created keeps, in bytes: some 200,000 events. The server sets it aside, and refuses a
+ * stream that it has no room for.
+ */
 export const STREAM_BYTES_MAX = 256 * 1024 * 1024;
 
 const DAY_MS = 86_400_000;
 
 /**
- * Sees to it that all streams take their subjects, waiting `answerMs` for each answer. A user who may not look at streams is trusted to have
- * been given them. Rejects with the name of a stream and what `reasonOf` makes of the error.
+ * Sees to it that all streams take their subjects, waiting `answerMs` for each answer. A user who may not look at
+ * streams is trusted to have been given them. Rejects with the name of a stream and what `reasonOf` makes of the error.
  */
 export async function provideStreams(
   connection: NatsConnection,
@@ -70,7 +76,10 @@ async function provideStream(manager: JetStreamManager, name: string, subjects: 
   if (lacking.length > 0) await manager.streams.update(name, { subjects: [...present.config.subjects, ...lacking] });
 }
 
-/** Whether every subject of `subject` (which may itself end in `>`) matches the pattern. Source: NATS documentation, subject-based messaging. */
+/**
+ * Whether every subject of `subject` (which may itself end in `>`) matches the pattern. Source: NATS documentation,
+ * subject-based messaging.
+ */
 export function covers(pattern: string, subject: string): boolean {
   const wanted = subject.split('.');
   const given = pattern.split('.');

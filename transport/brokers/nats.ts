@@ -1,6 +1,6 @@
 /**
- * `nats`: publishes to NATS; the subject is the type. With JetStream each event is stored and confirmed by its stream, which drops a
- * repetition by the event's id; without, the server has read it, and who is not subscribed misses it.
+ * `nats`: publishes to NATS; the subject is the type. With JetStream each event is stored and confirmed by its stream,
+ * which drops a repetition by the event's id; without, the server has read it, and who is not subscribed misses it.
  */
 import { connect as dial } from 'node:net';
 import { setImmediate as nextRound } from 'node:timers/promises';
@@ -77,8 +77,8 @@ async function connectToFirst(
 }
 
 /**
- * Waits for the first line of a server on a connection of its own: the client leaves its socket open for ever where something accepts
- * connections and says nothing.
+ * Waits for the first line of a server on a connection of its own: the client leaves its socket open for ever where
+ * something accepts connections and says nothing.
  */
 async function greeting({ host, port }: NatsServer, msMax: number): Promise<void> {
   const socket = dial({ host, port, signal: AbortSignal.timeout(msMax) });
@@ -102,7 +102,8 @@ async function greeting({ host, port }: NatsServer, msMax: number): Promise<void
 function brokerOf(connection: NatsConnection, name: string, settings: NatsSettings, log: Log): Broker {
   const publish = settings.jetStream ? storing(connection) : reading(connection);
   const lost = Promise.withResolvers<Error>();
-  const underWay = new Set<(reason: Error) => void>(); // the client leaves a flush unanswered for ever when its connection goes
+  // the client leaves a flush unanswered for ever when its connection goes
+  const underWay = new Set<(reason: Error) => void>();
   let isEnded = false;
   const bytesMax = (): number =>
     (connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - (settings.jetStream ? ID_HEADER_BYTES : 0);
@@ -153,7 +154,10 @@ async function end(connection: NatsConnection): Promise<void> {
   await within(CLOSE_MS_MAX, connection.close(), () => new Error('it does not end')).catch(() => {});
 }
 
-/** Core NATS confirms nothing, but a server reads in order: the answer to one ping says that it has read all before, and objected or not. */
+/**
+ * Core NATS confirms nothing, but a server reads in order: the answer to one ping says that it has read all before, and
+ * objected or not.
+ */
 function reading(connection: NatsConnection): Publish {
   let objection: Error | null = null;
   void (async () => {
@@ -170,7 +174,9 @@ function reading(connection: NatsConnection): Publish {
   };
 }
 
-/** JetStream: every event is under way at once, on one connection and so in order, and each is confirmed by its stream. */
+/**
+ * JetStream: every event is under way at once, on one connection and so in order, and each is confirmed by its stream.
+ */
 function storing(connection: NatsConnection): Publish {
   const client = jetstream(connection, { timeout: PUBLISH_MS_MAX });
   return async (events) => {

@@ -1,5 +1,6 @@
 /**
- * `cloud_b_pubsub`: publishes to five topics of Pub/Sub, which must be there. Credentials come from the standard chain of the library, and
+ * `cloud_b_pubsub`: publishes to five topics of Pub/Sub, which must be there. Credentials come from the standard chain
+ * of the library, and
  * PUBSUB_EMULATOR_HOST leads elsewhere. The only permission that is needed is to publish.
  */
 import { crc32 } from 'node:zlib';
@@ -13,8 +14,9 @@ import { sendInRequests, type RequestLimits } from './requests.ts';
 import type { PubSubSettings } from './settings.ts';
 
 /**
- * Ordering keys of each topic. A subscription with ordering delivers the events of one key in order, and others ignore it. The key is not the subject
- * itself, since all events of a request must have the same: a storm of 500 nodes would be 500 requests instead of 16.
+ * Ordering keys of each topic. A subscription with ordering delivers the events of one key in order, and others ignore
+ * it. The key is not the subject itself, since all events of a request must have the same: a storm of 500 nodes would
+ * be 500 requests instead of 16.
  */
 const ORDERING_KEYS = 16;
 
@@ -49,12 +51,13 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Finds credentials and asks each topic to take a request of nothing, which the permission to publish allows. What is wrong with the topic, the
- * credentials or the way there refuses; that nothing was in the request does not.
+ * Finds credentials and asks each topic to take a request of nothing, which the permission to publish allows. What is
+ * wrong with the topic, the credentials or the way there refuses; that nothing was in the request does not.
  */
 export async function openPubSub(settings: PubSubSettings, _log: Log): Promise<Broker> {
   const { auth, isEmulator, options } = new PubSub({ projectId: settings.project }); // knows PUBSUB_EMULATOR_HOST
-  if (isEmulator) auth.cachedCredential = auth.fromAPIKey('none'); // else the library looks for credentials that it does not need, in the network too
+  // else the library looks for credentials that it does not need, in the network too
+  if (isEmulator) auth.cachedCredential = auth.fromAPIKey('none');
   const client = new v1.PublisherClient({
     ...options,
     auth,

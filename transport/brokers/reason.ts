@@ -1,6 +1,9 @@
 /** Why a broker cannot be reached or does not take something, in words for an operator. */
 
-/** What the system says when a connection cannot be made or is gone. Source: errno(3) and Node's documentation of `dns` and `tls`. */
+/**
+ * What the system says when a connection cannot be made or is gone. Source: errno(3) and Node's documentation of `dns`
+ * and `tls`.
+ */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nobody listens there',
   ECONNRESET: 'the connection was cut',
@@ -19,7 +22,10 @@ const REASONS: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there',
 };
 
-/** The reason as a part of a sentence, without full stop. Of an error that is not known here it is the first line of the message. */
+/**
+ * The reason as a part of a sentence, without full stop. Of an error that is not known here it is the first line of the
+ * message.
+ */
 export function reasonOf(error: unknown): string {
   const known =
     error instanceof Error && 'code' in error && typeof error.code === 'string' ? REASONS[error.code] : undefined;

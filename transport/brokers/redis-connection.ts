@@ -58,7 +58,10 @@ export function masterLogin({
   };
 }
 
-/** Options of the client: it neither reconnects, repeats nor queues, since the channel opens a new connection. Signing in is ours, as its way prints warnings. */
+/**
+ * Options of the client: it neither reconnects, repeats nor queues, since the channel opens a new connection. Signing
+ * in is ours, as its way prints warnings.
+ */
 export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs: number): RedisOptions {
   return {
     host,
@@ -79,7 +82,8 @@ export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs
 }
 
 /**
- * The client's reader throws at an answer that nobody asked for, and throws that again outside of every listener, which would end the program.
+ * The client's reader throws at an answer that nobody asked for, and throws that again outside of every listener, which
+ * would end the program.
  * Here it ends the connection. For exactly the version in package.json; a test looks whether it is still so.
  */
 (
@@ -95,8 +99,8 @@ export function redisOptions({ host, port, isEncrypted }: RedisServer, connectMs
 };
 
 /**
- * Connects and signs in within `msMax`. Rejects with an Error for an operator, which has no cause: those of the client hold the commands,
- * and so the password.
+ * Connects and signs in within `msMax`. Rejects with an Error for an operator, which has no cause: those of the client
+ * hold the commands, and so the password.
  */
 export async function connectRedis(server: RedisServer, msMax: number, log: Log): Promise<Redis> {
   const client = new Redis(redisOptions(server, msMax));

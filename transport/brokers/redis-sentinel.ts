@@ -4,7 +4,10 @@ import type { Log } from '../../actors/kit/ports.ts';
 import { connectRedis, masterLogin, nameOf, redisReason, type RedisServer } from './redis-connection.ts';
 import type { RedisSettings } from './settings.ts';
 
-/** What sentinels publish when a group has another master: its name and both addresses. Source: Redis documentation, Pub/Sub messages of Sentinel. */
+/**
+ * What sentinels publish when a group has another master: its name and both addresses. Source: Redis documentation,
+ * Pub/Sub messages of Sentinel.
+ */
 const SWITCHED = '+switch-master';
 
 /** The master as one sentinel knows it, and the connection to that sentinel, which is watched from now on. */

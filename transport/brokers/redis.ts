@@ -1,7 +1,7 @@
 /**
- * `redis`: publishes to channels; the channel is the type. Redis keeps nothing: who is not subscribed misses it. It confirms each
- * publish, and one connection keeps the order. In a cluster every node passes a publish on to all others, so one node is enough, and
- * only one keeps the order.
+ * `redis`: publishes to channels; the channel is the type. Redis keeps nothing: who is not subscribed misses it. It
+ * confirms each publish, and one connection keeps the order. In a cluster every node passes a publish on to all others,
+ * so one node is enough, and only one keeps the order.
  */
 import type { Redis } from 'ioredis';
 import type { Log } from '../../actors/kit/ports.ts';
@@ -21,8 +21,9 @@ interface Connected {
 }
 
 /**
- * Connects to the first server, node or sentinel that takes us. A node of a cluster that calls it broken may be cut off from the others, or
- * there may be no node for some keys, which is nothing to us: such a node is taken when there is no other.
+ * Connects to the first server, node or sentinel that takes us. A node of a cluster that calls it broken may be cut off
+ * from the others, or there may be no node for some keys, which is nothing to us: such a node is taken when there is no
+ * other.
  */
 export async function openRedis(settings: RedisSettings, log: Log): Promise<Broker> {
   const servers = redisServers(settings);
@@ -128,7 +129,8 @@ function brokerOf({ client, server, changed, close }: Connected): Broker {
         () => null,
         (error: unknown) => error,
       );
-      if (problem !== null) throw new Error(`${name} did not take the events: ${redisReason(problem, server)}.`); // no cause: the client's errors hold the commands
+      // no cause: the client's errors hold the commands
+      if (problem !== null) throw new Error(`${name} did not take the events: ${redisReason(problem, server)}.`);
     },
     async close() {
       isEnded = true;

@@ -13,7 +13,8 @@ export interface RequestLimits {
 }
 
 /**
- * Sends all events. A request waits for those before it that hold an event of the same subject, so that each subject stays in order.
+ * Sends all events. A request waits for those before it that hold an event of the same subject, so that each subject
+ * stays in order.
  * Rejects with the first that fails; those that wait for it are not sent.
  */
 export async function sendInRequests(

@@ -1,6 +1,7 @@
 /**
- * `cloud_a_sns`: publishes to five topics of SNS, which must be there. Credentials come from the standard chain of the SDK, and its AWS_ENDPOINT_URL
- * and AWS_ENDPOINT_URL_SNS lead elsewhere. The only permission that is needed is to publish. Standard topics keep no order; requests do.
+ * `cloud_a_sns`: publishes to five topics of SNS, which must be there. Credentials come from the standard chain of the
+ * SDK, and its AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SNS lead elsewhere. The only permission that is needed is to
+ * publish. Standard topics keep no order; requests do.
  */
 import {
   PublishBatchCommand,
@@ -16,7 +17,10 @@ import { reasonOf } from './reason.ts';
 import { sendInRequests, type RequestLimits } from './requests.ts';
 import type { SnsSettings } from './settings.ts';
 
-/** Source: SNS API, PublishBatch; 50 requests of ten, of which eight at a time, are far inside PUBLISH_MS_MAX also from another continent. */
+/**
+ * Source: SNS API, PublishBatch; 50 requests of ten, of which eight at a time, are far inside PUBLISH_MS_MAX also from
+ * another continent.
+ */
 const LIMITS: RequestLimits = {
   eventsMax: 10,
   bytesMax: 262_144,
@@ -47,8 +51,8 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Finds credentials and asks each topic to take a batch of nothing, which the permission to publish allows. What is wrong with the topic, the
- * credentials or the way there refuses; that nothing was in the batch does not.
+ * Finds credentials and asks each topic to take a batch of nothing, which the permission to publish allows. What is
+ * wrong with the topic, the credentials or the way there refuses; that nothing was in the batch does not.
  */
 export async function openSns(settings: SnsSettings, log: Log): Promise<Broker> {
   const client = new SNSClient({

@@ -1,4 +1,7 @@
-/** The two boxes at the start of a connection, by which both sides prove their keys: NaCl's crypto_box. Keys are those of WireGuard. See docs/decisions/relay.md. */
+/**
+ * The two boxes at the start of a connection, by which both sides prove their keys: NaCl's crypto_box. Keys are those
+ * of WireGuard. See docs/decisions/relay.md.
+ */
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
 import { KEY_BYTES, NONCE_BYTES } from './frames.ts';

@@ -39,7 +39,8 @@ const GROWTH = 2;
 const STEADY_MS = 10_000;
 
 /**
- * Connects, and again whenever the connection is lost, until it is closed. The relays of the region are tried in their order, each by upgrade and then as a
+ * Connects, and again whenever the connection is lost, until it is closed. The relays of the region are tried in their
+ * order, each by upgrade and then as a
  * WebSocket; the form that a relay took is tried first the next time. Throws when the private key is none.
  */
 export function connectDerp({
@@ -101,7 +102,9 @@ export function connectDerp({
     }
   }
 
-  /** One relay, until it is lost. The first problem is told: later ones are of the same cause, seen from further away. */
+  /**
+   * One relay, until it is lost. The first problem is told: later ones are of the same cause, seen from further away.
+   */
   async function attempt(node: RelayNode): Promise<Attempt> {
     let problem: string | null = null;
     const last = forms.get(node);

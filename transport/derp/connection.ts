@@ -7,7 +7,10 @@ export const DERP_PACKET_BYTES_MAX = 65_536;
 export interface DerpConnection {
   /** Whether packets go out now. */
   readonly isOpen: boolean;
-  /** Hands a packet to the relay. False: it was dropped, since nothing is connected or too much waits already. Nothing is ever queued beyond the limit. */
+  /**
+   * Hands a packet to the relay. False: it was dropped, since nothing is connected or too much waits already. Nothing
+   * is ever queued beyond the limit.
+   */
   send(publicKey: string, packet: Uint8Array): boolean;
   /** Never connects again. */
   close(): void;
@@ -18,8 +21,12 @@ export interface DerpOwner {
   /** A packet that the relay says is from the owner of this key. */
   received(publicKey: string, packet: Uint8Array): void;
   opened(): void;
-  /** It was lost and is made again by itself; the problem in one sentence. Also when no relay of the region was reached. */
+  /**
+   * It was lost and is made again by itself; the problem in one sentence. Also when no relay of the region was reached.
+   */
   lost(problem: string): void;
-  /** The relay says what is wrong with this connection, for example that another one has the same key; empty: no more. */
+  /**
+   * The relay says what is wrong with this connection, for example that another one has the same key; empty: no more.
+   */
   warned?(problem: string): void;
 }

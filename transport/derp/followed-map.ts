@@ -8,7 +8,10 @@ export interface FollowedMap {
   refresh(urls: readonly string[]): void;
 }
 
-/** Begins with the one that is on the disk. `mapped` is told of each that is another than the last; null: there are no relays. */
+/**
+ * Begins with the one that is on the disk. `mapped` is told of each that is another than the last; null: there are no
+ * relays.
+ */
 export function followMap(source: MapSource, mapped: (map: RelayMap | null) => void): FollowedMap {
   let map: RelayMap | null = null;
   const settle = (known: KnownMap | null): void => {

@@ -1,4 +1,7 @@
-/** Frames of the public DERP protocol, version 2: a byte of type, four of length (big-endian, of the payload alone), the payload. Source: tailscale.com/derp. */
+/**
+ * Frames of the public DERP protocol, version 2: a byte of type, four of length (big-endian, of the payload alone), the
+ * payload. Source: tailscale.com/derp.
+ */
 import { DERP_PACKET_BYTES_MAX } from './connection.ts';
 
 /** Bytes before a payload. */
@@ -57,8 +60,9 @@ export interface FrameReader {
 }
 
 /**
- * Cuts a stream of bytes into frames, wherever it was split. A payload may lie in the chunk that it came in, and is not changed afterwards. One that is announced
- * as larger than `bytesMax` says then is a problem before a byte of it is kept. `frame` answers false to have no more: what is left of the chunk is forgotten.
+ * Cuts a stream of bytes into frames, wherever it was split. A payload may lie in the chunk that it came in, and is not
+ * changed afterwards. One that is announced as larger than `bytesMax` says then is a problem before a byte of it is
+ * kept. `frame` answers false to have no more: what is left of the chunk is forgotten.
  */
 export function createFrameReader(
   bytesMax: () => number,

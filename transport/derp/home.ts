@@ -1,4 +1,7 @@
-/** In which region a member waits for packets: where a question is answered soonest, as long as it does not change for little. */
+/**
+ * In which region a member waits for packets: where a question is answered soonest, as long as it does not change for
+ * little.
+ */
 import { request } from 'node:http';
 import { DERP_PORT, type RelayMap, type RelayNode, type RelayRegion } from './map.ts';
 import { openRelaySocket, type RelayReach } from './socket.ts';
@@ -16,14 +19,20 @@ const ALL_MS_MAX = 15_000;
 /** Regions that are asked at once. */
 const ASKED_MAX = 8;
 
-/** A home is left for another when that is faster by so much: in ms, and as a part of the home's own. Source: netcheck, which stays within two thirds. */
+/**
+ * A home is left for another when that is faster by so much: in ms, and as a part of the home's own. Source: netcheck,
+ * which stays within two thirds.
+ */
 const FASTER_MS_MIN = 10;
 const FASTER_PART = 2 / 3;
 
 /** By region, in ms. Regions that did not answer are missing. */
 export type Latencies = ReadonlyMap<number, number>;
 
-/** How long each region that may be a home takes to answer one question, without the making of the connection. Never rejects. */
+/**
+ * How long each region that may be a home takes to answer one question, without the making of the connection. Never
+ * rejects.
+ */
 export async function measureRegions(
   { regions }: RelayMap,
   reach: RelayReach,

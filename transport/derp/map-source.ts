@@ -1,4 +1,7 @@
-/** Where the relay map comes from: the first of several URLs that gives a usable one, or the last good one from the disk. Maps are never put together. Source: spec.md, rule 8. */
+/**
+ * Where the relay map comes from: the first of several URLs that gives a usable one, or the last good one from the
+ * disk. Maps are never put together. Source: spec.md, rule 8.
+ */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { Vet } from '../guard/vetting.ts';
@@ -35,7 +38,10 @@ export interface KnownMap {
 
 /** Where the map is had from. */
 export interface MapSource {
-  /** Fetches anew from these, in order; of none, nothing is remembered any more. Null: none of them gave one, and none is remembered. Calls come one after another. Never rejects. */
+  /**
+   * Fetches anew from these, in order; of none, nothing is remembered any more. Null: none of them gave one, and none
+   * is remembered. Calls come one after another. Never rejects.
+   */
   refresh(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null>;
   /** The last good one, before any URL is asked; null: none is on the disk. Never rejects. */
   remembered(): Promise<KnownMap | null>;
@@ -43,7 +49,9 @@ export interface MapSource {
   problems(): readonly string[];
 }
 
-/** One URL, bounded in time and bytes. No redirect is followed, and what was checked is what is dialled. Never rejects. */
+/**
+ * One URL, bounded in time and bytes. No redirect is followed, and what was checked is what is dialled. Never rejects.
+ */
 export async function fetchMap(text: string, { vet, trusted }: MapReach, signal?: AbortSignal): Promise<FetchedMap> {
   const limit = AbortSignal.any([AbortSignal.timeout(FETCH_MS_MAX), ...(signal === undefined ? [] : [signal])]);
   try {
@@ -110,7 +118,8 @@ export function createMapSource(reach: MapReach, cacheFile: string | null): MapS
     problems = failures;
     if (urls.length === 0) {
       // Relays are not wanted any more, also not those from the disk at the next start.
-      if (cacheFile !== null) await rm(cacheFile, { force: true }).catch(() => {}); // then they are wanted until an admin answers
+      // then they are wanted until an admin answers
+      if (cacheFile !== null) await rm(cacheFile, { force: true }).catch(() => {});
       return (known = text = stored = null);
     }
     const last = known ?? (await fromDisk());

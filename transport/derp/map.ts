@@ -12,7 +12,10 @@ export const NODES_MAX = 16;
 /** Where relays listen unless a map says otherwise. Source: tailcfg.DERPNode.DERPPort. */
 export const DERP_PORT = 443;
 
-/** How a relay's certificate is known: by a name that an authority vouches for, by its SHA-256 alone (hex), or not at all. */
+/**
+ * How a relay's certificate is known: by a name that an authority vouches for, by its SHA-256 alone (hex), or not at
+ * all.
+ */
 export type RelayIdentity =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'pin'; readonly sha256: string }
@@ -96,8 +99,9 @@ const DerpMap = z.object({
 });
 
 /**
- * Reads a map. Unknown fields are passed over, regions without a relay skipped; anything else that is not as it should be makes the whole map unusable, as half a map
- * would put members where others do not look for them. A problem is half a sentence: "it is no relay map".
+ * Reads a map. Unknown fields are passed over, regions without a relay skipped; anything else that is not as it should
+ * be makes the whole map unusable, as half a map would put members where others do not look for them. A problem is half
+ * a sentence: "it is no relay map".
  */
 export function readRelayMap(
   text: string,

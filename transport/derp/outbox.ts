@@ -1,4 +1,7 @@
-/** What waits to be sent over one connection: frames of one turn leave in one write, the next write begins when the last has left, and what is too much is dropped. */
+/**
+ * What waits to be sent over one connection: frames of one turn leave in one write, the next write begins when the last
+ * has left, and what is too much is dropped.
+ */
 import type { Writable } from 'node:stream';
 
 /** Answers and notices that wait at once. They are small, and a peer that reads nothing while it asks gets no more. */
@@ -33,7 +36,8 @@ export function createOutbox(
   { bytesMax, framesMax, drops, writeBytesMax, dropped }: OutboxLimits,
 ): Outbox {
   let frames: Buffer[] = [];
-  let head = 0; // frames before it are gone: to shift an array of hundreds with each packet would cost more than the packet
+  // frames before it are gone: to shift an array of hundreds with each packet would cost more than the packet
+  let head = 0;
   let frameBytes = 0;
   let notices: Buffer[] = [];
   let writtenBytes = 0;

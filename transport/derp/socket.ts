@@ -13,7 +13,10 @@ export class RelayUnreachable extends Error {
 
 /** How relays are reached, beyond what a map says of them. */
 export interface RelayReach {
-  /** Where nobody is sent, whatever a map says (R2). Unless given: metadata services and reserved addresses; a relay may stand in a private network. */
+  /**
+   * Where nobody is sent, whatever a map says (R2). Unless given: metadata services and reserved addresses; a relay may
+   * stand in a private network.
+   */
   readonly vet?: Vet;
   /** Authorities to trust beside those of Node, PEM. */
   readonly ca?: string;
@@ -21,7 +24,10 @@ export interface RelayReach {
 
 const relayVet = createVet({ allowPrivate: true });
 
-/** Opens it. Each of the addresses that were checked is tried in turn. Rejects with {@link RelayUnreachable}, also when the signal ends it. */
+/**
+ * Opens it. Each of the addresses that were checked is tried in turn. Rejects with {@link RelayUnreachable}, also when
+ * the signal ends it.
+ */
 export async function openRelaySocket(
   node: RelayNode,
   { vet = relayVet, ca }: RelayReach,

@@ -25,7 +25,10 @@ export class FormRefused extends Error {
   override readonly name = 'FormRefused';
 }
 
-/** Opens it. `head` was read already. Rejects with {@link FormRefused} where the other form may work, else with {@link RelayUnreachable}. */
+/**
+ * Opens it. `head` was read already. Rejects with {@link FormRefused} where the other form may work, else with {@link
+ * RelayUnreachable}.
+ */
 export async function openRelayStream(
   node: RelayNode,
   form: DerpForm,

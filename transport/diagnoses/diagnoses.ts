@@ -1,4 +1,7 @@
-/** Diagnoses of nodes: what this admin sees of the way to them, and then what their agents say of their machines, live or as they said it last. */
+/**
+ * Diagnoses of nodes: what this admin sees of the way to them, and then what their agents say of their machines, live
+ * or as they said it last.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock, Log, NodeDiagnoses, NodeReport, NodeStanding } from '../../actors/kit/ports.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';

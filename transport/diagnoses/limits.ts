@@ -1,6 +1,9 @@
 /** Bounds of diagnoses, with units. */
 
-/** A whole diagnosis may take so long, in ms, and then keeping its report; whatever the database does, it is over within 15 s. */
+/**
+ * A whole diagnosis may take so long, in ms, and then keeping its report; whatever the database does, it is over within
+ * 15 s.
+ */
 export const DIAGNOSIS_MS_MAX = 14_000;
 export const STORE_MS_MAX = 1_000;
 

@@ -1,4 +1,7 @@
-/** Reports of agents, which are untrusted: bounded, of the right shape, without control characters, and without addresses of the VPN. */
+/**
+ * Reports of agents, which are untrusted: bounded, of the right shape, without control characters, and without
+ * addresses of the VPN.
+ */
 import { BlockList, isIP } from 'node:net';
 import { Diagnosis, DIAGNOSIS_BYTES_MAX, plainText, withTexts } from '../protocol/diagnosis.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
@@ -30,7 +33,10 @@ export function readReport(body: Uint8Array, ranges: readonly string[]): ReadRep
   }
 }
 
-/** Reads what was parsed already. `ranges` are those of the VPN of its cluster, as CIDR: addresses in them are blanked (R3). */
+/**
+ * Reads what was parsed already. `ranges` are those of the VPN of its cluster, as CIDR: addresses in them are blanked
+ * (R3).
+ */
 export function reportOf(value: unknown, ranges: readonly string[]): ReadReport {
   const parsed = Diagnosis.safeParse(value);
   if (!parsed.success) {
@@ -56,10 +62,16 @@ function problem(text: string): ReadReport {
 /** IPv4 in dots, and whatever may have IPv6 in it: hexadecimal digits, dots, and at least two colons. */
 const ADDRESSES = /(?<![0-9a-f:.])[0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*|\d{1,3}(?:\.\d{1,3}){3}/giu;
 
-/** Most places at which an IPv6 address may end, from where it begins: behind each of its parts, the last four of them of IPv4. */
+/**
+ * Most places at which an IPv6 address may end, from where it begins: behind each of its parts, the last four of them
+ * of IPv4.
+ */
 const ENDS_MAX = 12;
 
-/** What may be an address is tried so often in one report, some 20 ms; an honest one needs a hundred tries. What is left then is blanked untried. */
+/**
+ * What may be an address is tried so often in one report, some 20 ms; an honest one needs a hundred tries. What is left
+ * then is blanked untried.
+ */
 const TRIES_MAX = 20_000;
 
 function withoutAddresses(text: string, isHidden: (address: string) => boolean): string {

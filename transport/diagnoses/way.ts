@@ -1,4 +1,7 @@
-/** What an admin sees of the way to a node by itself: its session, when it was heard, its tunnel, and how long a word takes. */
+/**
+ * What an admin sees of the way to a node by itself: its session, when it was heard, its tunnel, and how long a word
+ * takes.
+ */
 import type { NodeStanding } from '../../actors/kit/ports.ts';
 import type { DiagnosisCheck, DiagnosisDetail, DiagnosisStatus } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
@@ -7,10 +10,16 @@ import type { DiagnosisPorts } from './diagnoses.ts';
 import { ROUND_TRIP_MS_MAX, ROUND_TRIP_MS_WARN, TUNNEL_MS_MAX } from './limits.ts';
 import type { AdminCheck } from './reading.ts';
 
-/** Silence that is nothing to worry about while there is a session, in ms. Times are stored every few seconds. Source: contract.md, 4. */
+/**
+ * Silence that is nothing to worry about while there is a session, in ms. Times are stored every few seconds. Source:
+ * contract.md, 4.
+ */
 const SILENCE_MS_WARN = 60_000;
 
-/** Looks, in the order in which it is told. `isReached`: a stream through the tunnel came about, or the machine itself refused it. */
+/**
+ * Looks, in the order in which it is told. `isReached`: a stream through the tunnel came about, or the machine itself
+ * refused it.
+ */
 export async function lookFromHere(
   ports: DiagnosisPorts,
   node: NodeId,

@@ -1,4 +1,7 @@
-/** Metrics as text, in the format that Prometheus reads (0.0.4). Written by hand: a scrape of hundreds of samples must cost nothing (docs/decisions/metrics.md). */
+/**
+ * Metrics as text, in the format that Prometheus reads (0.0.4). Written by hand: a scrape of hundreds of samples must
+ * cost nothing (docs/decisions/metrics.md).
+ */
 
 /** Content type of it. Source: Prometheus, exposition formats. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

@@ -14,10 +14,16 @@ export type Samples = ReadonlyMap<string, readonly Sample[]>;
 const LABEL = /(?<name>[a-z_]\w*)[ \t]*=[ \t]*"(?<value>(?:[^"\\]|\\.)*)"/giu;
 const ESCAPE = /\\(?<what>.)/gu;
 
-/** Characters that are read in one turn of the event loop: 1 to 10 ms, by what stands there. Source: measured with 4 MiB of escaped labels. */
+/**
+ * Characters that are read in one turn of the event loop: 1 to 10 ms, by what stands there. Source: measured with 4 MiB
+ * of escaped labels.
+ */
 const TURN_CHARACTERS = 32_768;
 
-/** The samples of the metrics that are wanted, at most SAMPLES_OF_METRIC_MAX of each; those that are not there are not among them. Every other line is passed over. */
+/**
+ * The samples of the metrics that are wanted, at most SAMPLES_OF_METRIC_MAX of each; those that are not there are not
+ * among them. Every other line is passed over.
+ */
 export function samplesOf(text: string, wanted: ReadonlySet<string>): Samples {
   const reading = readingOf(text, wanted);
   for (;;) {

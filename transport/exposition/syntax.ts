@@ -1,11 +1,15 @@
 /**
- * Whether bytes are metrics as text, in the format that Prometheus reads (0.0.4). By hand and over bytes: this is on the way of every
- * scrape, and takes a third of a millisecond for the 60 KB of a host. Source: Prometheus, exposition formats, text-based format.
+ * Whether bytes are metrics as text, in the format that Prometheus reads (0.0.4). By hand and over bytes: this is on
+ * the way of every scrape, and takes a third of a millisecond for the 60 KB of a host. Source: Prometheus, exposition
+ * formats, text-based format.
  */
 import { isUtf8 } from 'node:buffer';
 import { LABEL_VALUE_BYTES_MAX, LABELS_MAX, LINE_BYTES_MAX, NAME_BYTES_MAX } from './limits.ts';
 
-/** Looks at an exposition as it comes. Answers null while all is well, else what is wrong, for a sentence that begins with "line 7 ". */
+/**
+ * Looks at an exposition as it comes. Answers null while all is well, else what is wrong, for a sentence that begins
+ * with "line 7 ".
+ */
 export interface SyntaxCheck {
   /** The next bytes. A line may be cut anywhere. */
   take(piece: Uint8Array): string | null;
@@ -13,7 +17,8 @@ export interface SyntaxCheck {
   end(): string | null;
 }
 
-// One constant each: V8 folds them, and does not fold those of an array that is taken apart (a third of the time of a check).
+// One constant each: V8 folds them, and does not fold those of an array that is taken apart (a third of the time of a
+// check).
 const LINE_FEED = 10;
 const TAB = 9;
 const SPACE = 32;

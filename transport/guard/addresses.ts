@@ -1,20 +1,20 @@
 /**
- * Which addresses may be reached (R2). Pure, knows nothing of this project, and takes only what `ipaddr.js` knows of the
- * registries plus the addresses below, so that the agent can import it too.
+ * Which addresses may be reached (R2). Pure, knows nothing of this project, and takes only what `ipaddr.js` knows of
+ * the registries plus the addresses below, so that the agent can import it too.
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * What an address is: `public` may always be reached, `private` and `loopback` only where these are open, `reserved` (link-local,
- * or set aside by the registries) only where the operator names it, `forbidden` (metadata services, forms that carry an IPv4
- * address, multicast, text that is no address) not even with a range or a name that holds it.
+ * What an address is: `public` may always be reached, `private` and `loopback` only where these are open, `reserved`
+ * (link-local, or set aside by the registries) only where the operator names it, `forbidden` (metadata services, forms
+ * that carry an IPv4 address, multicast, text that is no address) not even with a range or a name that holds it.
  */
 export type AddressKind = 'public' | 'private' | 'loopback' | 'reserved' | 'forbidden';
 
 /**
- * What an operator said about one host: never; or also against the rules, as far as it is not forbidden; or, which can be said of
- * a single address only, in any case.
+ * What an operator said about one host: never; or also against the rules, as far as it is not forbidden; or, which can
+ * be said of a single address only, in any case.
  */
 export type Ruling = 'blocked' | 'opened' | 'opened in any case';
 
@@ -24,7 +24,10 @@ export interface AddressPolicy {
   readonly allowPrivate: boolean;
   /** This machine itself too; as `allowPrivate` unless given. */
   readonly allowLoopback?: boolean;
-  /** What the operator said about a host, a name in lower case without a last dot or an address. It comes before the rules; undefined leaves it to them. */
+  /**
+   * What the operator said about a host, a name in lower case without a last dot or an address. It comes before the
+   * rules; undefined leaves it to them.
+   */
   readonly rulingOn?: (host: string) => Ruling | undefined;
 }
 
@@ -41,7 +44,10 @@ const KINDS: Readonly<Record<string, AddressKind>> = {
 /** Global unicast as far as it is assigned. Source: IANA's IPv6 address space, RFC 4291 2.4. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number];
 
-/** Where clouds serve credentials to whoever asks from the machine. Some of these are public, the others lie in ranges that an operator may open. */
+/**
+ * Where clouds serve credentials to whoever asks from the machine. Some of these are public, the others lie in ranges
+ * that an operator may open.
+ */
 const METADATA: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][] = [
   '169.254.169.0/24', // nearly all: 254 metadata, 253 DNS, 123 time
   '169.254.170.0/24', // AWS's containers: 2 task credentials, 23 pod identity
@@ -58,8 +64,9 @@ const METADATA: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][] = [
 ].map((block) => ipaddr.parseCIDR(block));
 
 /**
- * What an address, written as a resolver writes it, is. Everything else is forbidden: text that is no address, short, octal and
- * hex forms, zones. So is every IPv6 address that carries an IPv4 one (mapped, compatible, translated, NAT64, 6to4, Teredo,
+ * What an address, written as a resolver writes it, is. Everything else is forbidden: text that is no address, short,
+ * octal and hex forms, zones. So is every IPv6 address that carries an IPv4 one (mapped, compatible, translated, NAT64,
+ * 6to4, Teredo,
  * ISATAP), whatever it carries: who means the IPv4 address writes that.
  */
 export function addressKind(address: string): AddressKind {
@@ -71,7 +78,10 @@ export function addressKind(address: string): AddressKind {
   return parsed instanceof ipaddr.IPv6 && (!parsed.match(GLOBAL_UNICAST) || isIsatap(parsed)) ? 'forbidden' : 'public';
 }
 
-/** Whether an address may be reached under the policy. `isNameOpened`: the operator opened the name that it was found under. */
+/**
+ * Whether an address may be reached under the policy. `isNameOpened`: the operator opened the name that it was found
+ * under.
+ */
 export function isAllowedAddress(address: string, policy: AddressPolicy, isNameOpened = false): boolean {
   const ruling = policy.rulingOn?.(address);
   if (ruling === 'blocked' || ruling === 'opened in any case') return ruling !== 'blocked';

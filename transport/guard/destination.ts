@@ -29,7 +29,10 @@ const METADATA_NAMES: ReadonlySet<string> = new Set([
   'rancher-metadata',
 ]);
 
-/** Ends of names that mean this machine or its network, and that no public DNS has. Sources: RFC 6761, 6762, 8375, ICANN's .internal. */
+/**
+ * Ends of names that mean this machine or its network, and that no public DNS has. Sources: RFC 6761, 6762, 8375,
+ * ICANN's .internal.
+ */
 const PRIVATE_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/u;
 
 const NAME_CHARS_MAX = 253; // RFC 1035, 3.1, as text
@@ -38,13 +41,16 @@ const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/u;
 /** A last label that makes other parsers read an IPv4 address. Source: URL standard, "ends in a number". */
 const NUMERIC = /^(?:\d+|0x[0-9a-f]*)$/u;
 
-/** Space and control characters, which parsers drop or not as they like, and the backslash, which some take for a slash. */
+/**
+ * Space and control characters, which parsers drop or not as they like, and the backslash, which some take for a slash.
+ */
 // eslint-disable-next-line no-control-regex -- control characters are what is looked for
 const AMBIGUOUS = /[\u0000-\u0020\u007F-\u00A0\\]/u;
 
 /**
- * Parses a URL as `new URL()` does, and refuses what two parsers could read in two ways: anything but `http://` or `https://`
- * and an authority, user names, fragments, spaces, backslashes, and ports of other protocols. The host may still be any.
+ * Parses a URL as `new URL()` does, and refuses what two parsers could read in two ways: anything but `http://` or
+ * `https://` and an authority, user names, fragments, spaces, backslashes, and ports of other protocols. The host may
+ * still be any.
  */
 export function destinationOf(text: string): Destination {
   if (text.length > URL_CHARS_MAX) return refused(`The URL is longer than ${URL_CHARS_MAX} characters.`);
@@ -86,7 +92,10 @@ export function nameProblem(name: string, policy: AddressPolicy): string | undef
     : undefined;
 }
 
-/** Whether a text is a name: labels of ASCII letters in lower case, digits, hyphens and underscores, that no parser takes for an address. Without a last dot. */
+/**
+ * Whether a text is a name: labels of ASCII letters in lower case, digits, hyphens and underscores, that no parser
+ * takes for an address. Without a last dot.
+ */
 export function isName(text: string): boolean {
   const labels = text.split('.');
   return (

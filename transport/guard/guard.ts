@@ -1,6 +1,7 @@
 /**
- * The one guard against requests to where nobody outside may reach (R2). It is asked twice: when somebody gives a URL, and at
- * each dial, where the addresses that were checked are the ones that are dialled. So a name may change in between.
+ * The one guard against requests to where nobody outside may reach (R2). It is asked twice: when somebody gives a URL,
+ * and at each dial, where the addresses that were checked are the ones that are dialled. So a name may change in
+ * between.
  */
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
@@ -22,13 +23,16 @@ export interface ConnectorOptions {
 
 /** What webhooks, relay maps and proxies ask before they reach out. */
 export interface Guard {
-  /** Checks a URL that somebody gave, all of its addresses included. Never rejects. A yes holds for now: each dial checks again. */
+  /**
+   * Checks a URL that somebody gave, all of its addresses included. Never rejects. A yes holds for now: each dial
+   * checks again.
+   */
   check(url: string): Promise<GuardVerdict>;
   /** Checks a host for those who dial by themselves: they dial one of these addresses, and never the name. */
   readonly vet: Vet;
   /**
-   * For `new Agent({ connect })` of undici: dials only addresses that it has just checked, else fails with {@link AddressRefused}
-   * or {@link NameUnresolved} before a packet leaves. TLS is still for the host of the URL. HTTP/1.1.
+   * For `new Agent({ connect })` of undici: dials only addresses that it has just checked, else fails with {@link
+   * AddressRefused} or {@link NameUnresolved} before a packet leaves. TLS is still for the host of the URL. HTTP/1.1.
    */
   connector(options?: ConnectorOptions): buildConnector.connector;
 }

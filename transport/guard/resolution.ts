@@ -1,6 +1,6 @@
 /**
- * Names to addresses. By c-ares and the hosts file, not by `dns.lookup`: that one holds a thread for as long as a DNS server
- * stays silent, and two such names would make all others wait (V3). See docs/decisions/ssrf-guard.md.
+ * Names to addresses. By c-ares and the hosts file, not by `dns.lookup`: that one holds a thread for as long as a DNS
+ * server stays silent, and two such names would make all others wait (V3). See docs/decisions/ssrf-guard.md.
  */
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
@@ -22,7 +22,10 @@ export interface SystemNames {
   readonly servers?: readonly string[];
 }
 
-/** Asks as this machine would: its hosts file first, then the DNS servers of its resolv.conf; without its search domains. */
+/**
+ * Asks as this machine would: its hosts file first, then the DNS servers of its resolv.conf; without its search
+ * domains.
+ */
 export function systemResolver({ hostsFile = HOSTS_FILE, servers }: SystemNames = {}): Resolve {
   const ask = resolverBy(servers);
   return async (name, signal) => {
@@ -34,8 +37,9 @@ export function systemResolver({ hostsFile = HOSTS_FILE, servers }: SystemNames 
 }
 
 /**
- * Asks DNS servers (`host:port`), or those of resolv.conf. Each call has sockets of its own, so that its port is hard to guess
- * and its cancellation touches no other. A family that fails while the other answers is left out: it is not dialled either.
+ * Asks DNS servers (`host:port`), or those of resolv.conf. Each call has sockets of its own, so that its port is hard
+ * to guess and its cancellation touches no other. A family that fails while the other answers is left out: it is not
+ * dialled either.
  */
 export function resolverBy(servers?: readonly string[]): Resolve {
   return async (name, signal) => {

@@ -20,16 +20,16 @@ export interface CheckedAddress {
 }
 
 /**
- * Addresses to dial and no other, in the order in which to try them (at least one). Or why not, in one sentence for a person
- * that names no address but one that they wrote: `refused` stays so, `unresolved` may pass.
+ * Addresses to dial and no other, in the order in which to try them (at least one). Or why not, in one sentence for a
+ * person that names no address but one that they wrote: `refused` stays so, `unresolved` may pass.
  */
 export type Vetted =
   | { readonly ok: true; readonly addresses: readonly [CheckedAddress, ...CheckedAddress[]] }
   | { readonly ok: false; readonly kind: 'refused' | 'unresolved'; readonly reason: string };
 
 /**
- * Checks a host: a name, or an address with or without brackets. Never rejects. Who dials must dial what it answers, without asking
- * again. A signal gives the look-up up, which is then `unresolved`.
+ * Checks a host: a name, or an address with or without brackets. Never rejects. Who dials must dial what it answers,
+ * without asking again. A signal gives the look-up up, which is then `unresolved`.
  */
 export type Vet = (host: string, signal?: AbortSignal) => Promise<Vetted>;
 
@@ -62,7 +62,10 @@ export function literalProblem(host: string, policy: AddressPolicy): string | un
     : `${host} is a metadata, reserved or translated address, which is never reached.`;
 }
 
-/** Why what a name resolves to must not be dialled, or undefined. One bad answer refuses all: it is there by mistake or by intent, and the next look-up may give it alone. */
+/**
+ * Why what a name resolves to must not be dialled, or undefined. One bad answer refuses all: it is there by mistake or
+ * by intent, and the next look-up may give it alone.
+ */
 function answersProblem(name: string, answers: readonly string[], policy: AddressPolicy): string | undefined {
   const isOpened = policy.rulingOn?.(bareName(name)) === 'opened';
   if (answers.every((address) => isAllowedAddress(address, policy, isOpened))) return undefined;

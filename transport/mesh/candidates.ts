@@ -12,7 +12,10 @@ export interface OwnPlace {
   readonly meshRanges: readonly string[];
 }
 
-/** Best first: what is on a network of this machine, then what others see, then the rest; what cannot be, what is this machine and what lies in the mesh is left out. */
+/**
+ * Best first: what is on a network of this machine, then what others see, then the rest; what cannot be, what is this
+ * machine and what lies in the mesh is left out.
+ */
 export function candidatesOf(endpoints: readonly string[], own: OwnPlace): readonly string[] {
   const { near, mesh, ownAddresses, families } = preparedOf(own);
   const ranked = [...new Set(endpoints)].flatMap((endpoint) => {

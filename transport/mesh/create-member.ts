@@ -21,7 +21,9 @@ export interface MemberOptions {
   readonly interfaces?: () => Interfaces;
 }
 
-/** A member, or why there can be none on this machine, in one sentence without addresses: no root, no TUN, no program. */
+/**
+ * A member, or why there can be none on this machine, in one sentence without addresses: no root, no TUN, no program.
+ */
 export type CreatedMember =
   | { readonly ok: true; readonly member: Member }
   | { readonly ok: false; readonly problem: string };

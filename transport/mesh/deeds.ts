@@ -19,7 +19,10 @@ export interface DeedPorts {
   /** Over the relay. */
   readonly say: (publicKey: string, word: Word) => void;
   readonly wantsTry: (publicKey: string) => void;
-  /** Null: there is a session with this peer. Else WireGuard would keep silent for up to 5 s after its last handshake: a peer that is added anew is greeted at once. */
+  /**
+   * Null: there is a session with this peer. Else WireGuard would keep silent for up to 5 s after its last handshake: a
+   * peer that is added anew is greeted at once.
+   */
   readonly strange: (publicKey: string) => { readonly allowedIps: readonly string[] } | null;
   /** Reads the interface, and tells the paths. */
   readonly read: () => Promise<void>;
@@ -76,8 +79,9 @@ interface Knock {
 }
 
 /**
- * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a kick where it was told to speak at that moment, and is told at once to speak
- * over the relay again. What comes by the relay is held back while it listens, since it would hide from where else the peer was heard.
+ * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a kick where it was
+ * told to speak at that moment, and is told at once to speak over the relay again. What comes by the relay is held back
+ * while it listens, since it would hide from where else the peer was heard.
  */
 async function knock(wishes: readonly Wish[], { device, shims, read }: DeedPorts): Promise<void> {
   const knocks = wishes.flatMap(({ publicKey, effect }) => (effect.type === 'knock' ? [{ publicKey, ...effect }] : []));

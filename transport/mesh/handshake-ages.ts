@@ -1,8 +1,14 @@
-/** How old handshakes are. WireGuard tells when they were by the clock on the wall, which may be set by hours: from then on time is counted by one that is not. */
+/**
+ * How old handshakes are. WireGuard tells when they were by the clock on the wall, which may be set by hours: from then
+ * on time is counted by one that is not.
+ */
 
 /** Ages of the handshakes of one interface's peers. */
 export interface HandshakeAges {
-  /** To be told each reading of a peer: when its last handshake was, in Unix ms; null: never. `nowMs` is monotonic, `wallMs` Unix time. The age in ms, null: none. */
+  /**
+   * To be told each reading of a peer: when its last handshake was, in Unix ms; null: never. `nowMs` is monotonic,
+   * `wallMs` Unix time. The age in ms, null: none.
+   */
   read(publicKey: string, handshakeAtMs: number | null, nowMs: number, wallMs: number): number | null;
   /** Age as of the last reading. */
   of(publicKey: string, nowMs: number): number | null;
@@ -44,7 +50,10 @@ export function createHandshakeAges(): HandshakeAges {
   };
 }
 
-/** A handshake that the reading before did not have is younger than that, whatever the clock on the wall was set to meanwhile. */
+/**
+ * A handshake that the reading before did not have is younger than that, whatever the clock on the wall was set to
+ * meanwhile.
+ */
 function ageAtFirst(byWallMs: number, before: Seen | undefined, nowMs: number): number {
   return Math.max(0, before === undefined ? byWallMs : Math.min(byWallMs, nowMs - before.readMs));
 }

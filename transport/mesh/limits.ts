@@ -1,25 +1,39 @@
 /** Bounds of a member, with units. Those named as measured: docs/decisions/mesh-paths.md. */
 
-/** How often the interface is read, in ms: while something is tried or doubted, while packets go directly, and otherwise. */
+/**
+ * How often the interface is read, in ms: while something is tried or doubted, while packets go directly, and
+ * otherwise.
+ */
 export const READ_EAGER_MS = 1_000;
 export const READ_BUSY_MS = 1_000;
 export const READ_IDLE_MS = 5_000;
 
-/** What was read so long ago, in ms, is read again before somebody is greeted. Not each time: a gateway greets thousands. */
+/**
+ * What was read so long ago, in ms, is read again before somebody is greeted. Not each time: a gateway greets
+ * thousands.
+ */
 export const READ_GREETING_MS = 250;
 
 /** How often what is compared with what should be, without an input, in ms. */
 export const REPAIR_MS = 30_000;
 
-/** Seconds between packets that keep NATs open: below the 30 s after which some forget. Source: wg(8), PersistentKeepalive. */
+/**
+ * Seconds between packets that keep NATs open: below the 30 s after which some forget. Source: wg(8),
+ * PersistentKeepalive.
+ */
 export const KEEPALIVE_SECONDS = 25;
 
-/** A keepalive on the wire, in bytes: what is sent beyond it has to be answered. Source: WireGuard, 5.4.6, an empty transport packet. */
+/**
+ * A keepalive on the wire, in bytes: what is sent beyond it has to be answered. Source: WireGuard, 5.4.6, an empty
+ * transport packet.
+ */
 export const KEEPALIVE_BYTES = 32;
 
 /**
- * When both sides knock at each other's doors, in ms after the agreed start, and how long each listens after it. At first both knock at the same moment, so that neither NAT sees
- * the other's packet before its own. Later one waits until it has listened: on a LAN the packets of both arrive before either listens (measured). The last ones are for slow ways.
+ * When both sides knock at each other's doors, in ms after the agreed start, and how long each listens after it. At
+ * first both knock at the same moment, so that neither NAT sees the other's packet before its own. Later one waits
+ * until it has listened: on a LAN the packets of both arrive before either listens (measured). The last ones are for
+ * slow ways.
  */
 export const KNOCKS = [
   { atMs: 0, listenMs: 60, waitMs: 0 },
@@ -29,10 +43,16 @@ export const KNOCKS = [
   { atMs: 2_000, listenMs: 150, waitMs: 70 },
 ] as const;
 
-/** A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are relayed. */
+/**
+ * A try that led nowhere after this, in ms, is given up. Source: spec, a direct path comes up within 5 s or packets are
+ * relayed.
+ */
 export const TRY_MS_MAX = 5_000;
 
-/** Waits before the next try, in ms, after the first, second, … that led nowhere. Judgement; two are short, since a busy machine may miss the moment of a try. */
+/**
+ * Waits before the next try, in ms, after the first, second, … that led nowhere. Judgement; two are short, since a busy
+ * machine may miss the moment of a try.
+ */
 export const TRY_AGAIN_MS = [10_000, 10_000, 60_000, 300_000, 900_000, 3_600_000] as const;
 
 /** How soon a path that was lost is tried again, in ms, and how soon one whose ends moved. */
@@ -51,44 +71,67 @@ export const AGREED_IN_MS = 200;
 /** Tries that others ask for: at most one in so many ms. It bounds how often a path can change at a peer's will. */
 export const TRY_MS_MIN = 10_000;
 
-/** How long one way to a peer that does not answer is used before the next one, in ms: an answer comes over the slowest ways within a second. */
+/**
+ * How long one way to a peer that does not answer is used before the next one, in ms: an answer comes over the slowest
+ * ways within a second.
+ */
 export const ATTEMPT_MS = 2_500;
 
 /** The same at most, in ms, for a peer without a relay that was in vain looked for everywhere. */
 export const ATTEMPT_MS_MAX = 60_000;
 
-/** The side with the larger key speaks first only after this, in ms: two handshakes that cross lead nowhere for 5 s (measured). */
+/**
+ * The side with the larger key speaks first only after this, in ms: two handshakes that cross lead nowhere for 5 s
+ * (measured).
+ */
 export const SECOND_HANDSHAKE_MS = 1_000;
 
 /**
- * A peer of which nothing is heard for so long, in ms, is removed from the interface and added anew. WireGuard refuses handshakes that are dated before the
- * last one it took: where clocks of both ends were set back, neither would hear the other for as long as they were set back.
+ * A peer of which nothing is heard for so long, in ms, is removed from the interface and added anew. WireGuard refuses
+ * handshakes that are dated before the last one it took: where clocks of both ends were set back, neither would hear
+ * the other for as long as they were set back.
  */
 export const UNHEARD_MS_MAX = 45_000;
 
-/** A machine that changed its key speaks first, after this, in ms: by then the others have the new one. They wait for it so long, since two handshakes that cross lead nowhere for 5 s. */
+/**
+ * A machine that changed its key speaks first, after this, in ms: by then the others have the new one. They wait for it
+ * so long, since two handshakes that cross lead nowhere for 5 s.
+ */
 export const ROTATED_MS = 300;
 export const REPLACED_MS = 2_000;
 
-/** Silence of a direct path on what has to be answered, in ms, after which it is dead. WireGuard answers within 10 s. Source: WireGuard, 6.1, KEEPALIVE_TIMEOUT. */
+/**
+ * Silence of a direct path on what has to be answered, in ms, after which it is dead. WireGuard answers within 10 s.
+ * Source: WireGuard, 6.1, KEEPALIVE_TIMEOUT.
+ */
 export const SILENCE_MS_MAX = 12_000;
 
-/** The same, in ms, where the peer sent data until then. A wrong guess costs nothing but a while on the relay; TCP tries again after 6 and after 13 s. Source: RFC 6298. */
+/**
+ * The same, in ms, where the peer sent data until then. A wrong guess costs nothing but a while on the relay; TCP tries
+ * again after 6 and after 13 s. Source: RFC 6298.
+ */
 export const SILENCE_TALKING_MS_MAX = 5_000;
 
 /**
- * A peer that sent data so long before it fell silent, in ms, was talking. An idle path is read so seldom that its talk may be seen only up to 5 s after it was cut;
- * by then TCP waits up to 3.2 s before it sends again, and a reading may come 1 s after that. Source: RFC 6298, with 0.2 s at first as in Linux.
+ * A peer that sent data so long before it fell silent, in ms, was talking. An idle path is read so seldom that its talk
+ * may be seen only up to 5 s after it was cut; by then TCP waits up to 3.2 s before it sends again, and a reading may
+ * come 1 s after that. Source: RFC 6298, with 0.2 s at first as in Linux.
  */
 export const TALKED_MS_MAX = 5_000;
 
-/** Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a handshake that is repeated. */
+/**
+ * Age of a handshake at which a session is over, in ms. Source: WireGuard, 6.1, REJECT_AFTER_TIME 180 s; and a
+ * handshake that is repeated.
+ */
 export const SESSION_MS_MAX = 200_000;
 
 /** How long packets that still come by the relay are taken for stragglers after the path became direct, in ms. */
 export const SETTLE_MS = 2_000;
 
-/** Stragglers are handed over together in this rhythm, in ms, since each makes WireGuard answer over the relay until it is told otherwise. */
+/**
+ * Stragglers are handed over together in this rhythm, in ms, since each makes WireGuard answer over the relay until it
+ * is told otherwise.
+ */
 export const SETTLE_BATCH_MS = 20;
 
 /** A direct path that held so long, in ms, is a good one: when it is lost, waits begin anew. */

@@ -6,7 +6,10 @@ import { endpointOf, rangesOf, UNREACHABLE } from './addresses.ts';
 /** Addresses by name of the interface, as `os.networkInterfaces` tells them. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
 
-/** Bridges of containers and virtual machines: nobody outside reaches them. Judgement, by the names that these programs give. */
+/**
+ * Bridges of containers and virtual machines: nobody outside reaches them. Judgement, by the names that these programs
+ * give.
+ */
 const BRIDGE = /^(?:docker|br-|veth|virbr|vmbr|cni|flannel|cali|podman|lxc|lxd|vnet|kube)/u;
 
 /** Interfaces of other members on this machine: agents and gateways. What is inside a mesh is no way to it. */
@@ -21,7 +24,10 @@ export function systemInterfaces(): Interfaces {
   }
 }
 
-/** Addresses with their prefix lengths, likeliest to be reached first, at most as many as a member publishes. `meshRanges` and the interface `except` are not outside. */
+/**
+ * Addresses with their prefix lengths, likeliest to be reached first, at most as many as a member publishes.
+ * `meshRanges` and the interface `except` are not outside.
+ */
 export function localAddresses(
   interfaces: Interfaces,
   except: string,

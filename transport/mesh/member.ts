@@ -1,8 +1,14 @@
-/** One member of one or more networks, on one WireGuard interface: its peers, the paths to them, and the relays between. Knows nobody: an agent and an admin's gateway are made of it. */
+/**
+ * One member of one or more networks, on one WireGuard interface: its peers, the paths to them, and the relays between.
+ * Knows nobody: an agent and an admin's gateway are made of it.
+ */
 import type { RelayMap } from '../derp/map.ts';
 import type { LeftOutPeer, MeshPath, MeshPeer } from '../protocol/mesh.ts';
 
-/** What the member should be. Whole: compared with what is, what differs is repaired, and strangers in the interface are removed. */
+/**
+ * What the member should be. Whole: compared with what is, what differs is repaired, and strangers in the interface are
+ * removed.
+ */
 export interface WantedMember {
   readonly privateKey: string;
   /** Its own addresses with the prefix lengths of their networks. */
@@ -10,7 +16,10 @@ export interface WantedMember {
   readonly mtu: number;
   /** By public key. */
   readonly peers: ReadonlyMap<string, MeshPeer>;
-  /** Peers of the interface without any address, kept alive, that see from where its packets come: no strangers, and no members. */
+  /**
+   * Peers of the interface without any address, kept alive, that see from where its packets come: no strangers, and no
+   * members.
+   */
   readonly observers: readonly { readonly publicKey: string; readonly endpoint: string }[];
   /** The map in force; none: there are no relays. A map that did not change is the same object. */
   readonly relayMap?: RelayMap | null;

@@ -1,4 +1,7 @@
-/** How it goes to one peer: pure. Packets are relayed first; a direct path is proven in both directions before it is used, and left as soon as it is silent. */
+/**
+ * How it goes to one peer: pure. Packets are relayed first; a direct path is proven in both directions before it is
+ * used, and left as soon as it is silent.
+ */
 import {
   AGREED_IN_MS,
   ANSWER_MS_MAX,
@@ -27,7 +30,10 @@ export type Way = { readonly kind: 'relay' } | { readonly kind: 'direct'; readon
 /** The way over the relay. */
 export const RELAY: Way = { kind: 'relay' };
 
-/** What the interface knows of the peer. `way` null: an endpoint that leads nowhere, or none. Bytes count from when the peer was added. */
+/**
+ * What the interface knows of the peer. `way` null: an endpoint that leads nowhere, or none. Bytes count from when the
+ * peer was added.
+ */
 export interface PathReading {
   readonly way: Way | null;
   readonly handshakeAgeMs: number | null;
@@ -63,7 +69,10 @@ interface Relayed extends Known {
   readonly path: 'relayed';
   readonly askedAtMs: number | null;
 }
-/** Relayed, while both sides knock. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this side. */
+/**
+ * Relayed, while both sides knock. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this
+ * side.
+ */
 interface Trying extends Known {
   readonly path: 'trying';
   readonly startMs: number;
@@ -72,8 +81,8 @@ interface Trying extends Known {
   readonly isHeard: boolean;
 }
 /**
- * `silentSinceMs`: something that has to be answered was sent, and nothing came since. `talkedAtMs`: when the peer sent data last. `isAsked`: the peer, which lost the
- * path, asked for a try sooner than it may.
+ * `silentSinceMs`: something that has to be answered was sent, and nothing came since. `talkedAtMs`: when the peer sent
+ * data last. `isAsked`: the peer, which lost the path, asked for a try sooner than it may.
  */
 interface Direct extends Known {
   readonly path: 'direct';
@@ -108,7 +117,10 @@ export type PathMessage =
 export type PathEffect =
   /** Speak to the peer there; `isKicked`: and at once. */
   | { readonly type: 'use'; readonly way: Way; readonly isKicked: boolean }
-  /** Listen for so long, then one packet to each of these, the last one last, all else over the relay; then listen again. */
+  /**
+   * Listen for so long, then one packet to each of these, the last one last, all else over the relay; then listen
+   * again.
+   */
   | {
       readonly type: 'knock';
       readonly endpoints: readonly string[];
@@ -284,7 +296,8 @@ function read(state: PathState, reading: PathReading, nowMs: number): PathStep {
 function found(state: None, reading: PathReading, nowMs: number): PathStep {
   const known = { ...knownOf(state), failures: 0 };
   if (reading.way === null) return step(state);
-  // It greets, and its handshake is not done: a word of this side would cross it. Should it lead nowhere, this side goes on.
+  // It greets, and its handshake is not done: a word of this side would cross it. Should it lead nowhere, this side
+  // goes on.
   if (!hasSession(reading)) return step({ ...state, dueMs: Math.max(state.dueMs, nowMs + ATTEMPT_MS) });
   if (reading.way.kind === 'direct') return becomeDirect(known, reading.way.endpoint, nowMs, use(reading.way, true));
   return state.hasRelay ? relayed(known, 0, nowMs) : step(state);
@@ -308,10 +321,12 @@ function readRelayed(
   { reading, isHeard }: { readonly reading: PathReading; readonly isHeard: boolean },
   nowMs: number,
 ): PathStep {
-  // Both see at about the same time that their session is over: as everywhere the first one speaks, unless the peer did already.
+  // Both see at about the same time that their session is over: as everywhere the first one speaks, unless the peer did
+  // already.
   if (!hasSession(reading)) return begin(knownOf(state), state.isFirst && !isHeard, nowMs);
   if (reading.way?.kind === 'relay') return step(state);
-  // Packets came directly although nothing was agreed. Whether this side's would arrive is not known: over the relay they do, until both know.
+  // Packets came directly although nothing was agreed. Whether this side's would arrive is not known: over the relay
+  // they do, until both know.
   const isSoon = nowMs >= (state.triedAtMs ?? -Infinity) + TRY_MS_MIN && reading.way !== null;
   return step(isSoon ? { ...state, dueMs: Math.min(state.dueMs, nowMs) } : state, use(RELAY, false));
 }
@@ -496,13 +511,15 @@ function due(state: PathState, nowMs: number): PathStep {
 function nextAttempt(state: None, nowMs: number): PathStep {
   const ways = waysOf(state);
   const way = ways[state.attempt + 1];
-  // Without a relay each round is slower than the one before: many peers may be away for long, and each comes to this side when it is back.
+  // Without a relay each round is slower than the one before: many peers may be away for long, and each comes to this
+  // side when it is back.
   const attemptMs = state.hasRelay ? ATTEMPT_MS : Math.min(ATTEMPT_MS * 2 ** state.failures, ATTEMPT_MS_MAX);
   if (way !== undefined)
     return step({ ...state, attempt: state.attempt + 1, dueMs: nowMs + attemptMs }, use(way, true));
   const [first] = ways;
   if (first === undefined) return step({ ...state, dueMs: Infinity });
-  // All were in vain. With a relay this side waits there, where the peer will look for it; without one it goes on, as the peer may be anywhere.
+  // All were in vain. With a relay this side waits there, where the peer will look for it; without one it goes on, as
+  // the peer may be anywhere.
   const failures = state.failures + 1;
   if (!state.hasRelay)
     return step(

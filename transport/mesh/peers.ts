@@ -1,4 +1,6 @@
-/** The loop of a member: one turn after another reads the interface, tells the paths, and carries out what they ask for. */
+/**
+ * The loop of a member: one turn after another reads the interface, tells the paths, and carries out what they ask for.
+ */
 import type { RelayReach } from '../derp/socket.ts';
 import type { MeshPeer } from '../protocol/mesh.ts';
 import type { DevicePeer, PeerReading, WireguardDevice } from '../wireguard/device.ts';
@@ -110,7 +112,8 @@ export function startPeers(
     straggled(publicKey) {
       const state = peers.get(publicKey)?.state;
       if (state?.path === 'direct')
-        device?.setEndpoints([{ publicKey, endpoint: state.endpoint, isKicked: false }]).catch(() => {}); // the next reading repairs it
+        // the next reading repairs it
+        device?.setEndpoints([{ publicKey, endpoint: state.endpoint, isKicked: false }]).catch(() => {});
     },
   });
   const relays = createRelays({
@@ -214,7 +217,8 @@ export function startPeers(
       return;
     }
     if (isWantedNew || nowMs >= repairAtMs) await repair(using, nowMs);
-    // Whoever is greeted next may have greeted meanwhile: handshakes that cross lead nowhere, and a peer that is added anew forgets the one under way.
+    // Whoever is greeted next may have greeted meanwhile: handshakes that cross lead nowhere, and a peer that is added
+    // anew forgets the one under way.
     else if (
       nowMs >= readAtMs ||
       (nowMs >= heededAtMs + READ_GREETING_MS &&
@@ -406,11 +410,14 @@ export function startPeers(
       }));
   }
 
-  /** `silentMs`: the key of one of both is new, and this side waits for so long with its first word; null: it is not. */
+  /**
+   * `silentMs`: the key of one of both is new, and this side waits for so long with its first word; null: it is not.
+   */
   function meetPeer(peer: MeshPeer, reading: PeerReading | null, silentMs: number | null): void {
     const publicKey = peer.public_key;
     const seen = reading === null || silentMs !== null ? null : readingOf(reading);
-    // At the start the own relay is about to be reached, and a handshake that is sent elsewhere meanwhile would not come again for 5 s.
+    // At the start the own relay is about to be reached, and a handshake that is sent elsewhere meanwhile would not
+    // come again for 5 s.
     const isEarly = relays.isSearching && performance.now() - startedAtMs < RELAY_START_MS_MAX;
     const { state, effects } = meet(
       {

@@ -1,4 +1,7 @@
-/** Connections to relays: the own one, where others find this member, and those of the peers that are spoken to, for as long as they are. */
+/**
+ * Connections to relays: the own one, where others find this member, and those of the peers that are spoken to, for as
+ * long as they are.
+ */
 import { connectDerp } from '../derp/client.ts';
 import type { DerpConnection } from '../derp/connection.ts';
 import { chooseHome, measureRegions } from '../derp/home.ts';
@@ -29,9 +32,15 @@ export interface Relays {
   home(): number | null;
   /** Whether packets to who waits at this region, and back, are carried, as far as is known. */
   carries(region: number | null): boolean;
-  /** False: dropped. The first packets to a region connect to it, and wait for that: they are handshakes, which would not come again for 5 s. */
+  /**
+   * False: dropped. The first packets to a region connect to it, and wait for that: they are handshakes, which would
+   * not come again for 5 s.
+   */
   send(region: number, publicKey: string, packet: Uint8Array): boolean;
-  /** This machine slept, or an address of it is gone: what was connected before is dead, though nobody said so, and is connected again. */
+  /**
+   * This machine slept, or an address of it is gone: what was connected before is dead, though nobody said so, and is
+   * connected again.
+   */
   renew(): void;
   /** Looks after time: idle connections end, a home that is away for too long is replaced. */
   sweep(): void;
@@ -97,7 +106,10 @@ export function createRelays(ports: RelayPorts): Relays {
     return home !== null && connected.get(home)?.connection.isOpen === true ? home : null;
   }
 
-  /** A home that is away for a moment is still the home: others would look for this member elsewhere, and it would come back. */
+  /**
+   * A home that is away for a moment is still the home: others would look for this member elsewhere, and it would come
+   * back.
+   */
   function tell(): void {
     const now = reached();
     if (now !== null) toldHome = now;
@@ -157,7 +169,8 @@ export function createRelays(ports: RelayPorts): Relays {
       privateKey = nextKey;
       homes = map === null ? [] : [...map.regions.values()].filter(({ isHome }) => isHome).map(({ id }) => id);
       toldHome = null;
-      // One region is chosen without being asked, and a home that is in the new map too is kept until another is known to be faster.
+      // One region is chosen without being asked, and a home that is in the new map too is kept until another is known
+      // to be faster.
       const kept = homes.length === 1 ? (homes[0] ?? null) : homes.includes(home ?? -1) ? home : null;
       settle(kept);
       if (homes.length > 1) void measure();

@@ -25,7 +25,10 @@ export interface Shims {
   release(publicKey: string): void;
   /** For so long packets are stragglers, and handed over in a rhythm. */
   settle(publicKey: string, forMs: number): void;
-  /** Closes the shims that nothing went through for a time, but those of `needed`, and all of peers that are not `known`. */
+  /**
+   * Closes the shims that nothing went through for a time, but those of `needed`, and all of peers that are not
+   * `known`.
+   */
   sweep(known: (publicKey: string) => boolean, needed: (publicKey: string) => boolean): void;
   readonly count: number;
   close(): void;

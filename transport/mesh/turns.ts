@@ -1,7 +1,13 @@
-/** When a loop takes its next turn: once it is due or woken, not before the wait that follows a failure is over, and never without letting the rest of the process go on. */
+/**
+ * When a loop takes its next turn: once it is due or woken, not before the wait that follows a failure is over, and
+ * never without letting the rest of the process go on.
+ */
 import { setImmediate as rest } from 'node:timers/promises';
 
-/** Waits after the first failure of several in a row, and at most, in ms: each is twice the one before. The most lies below what is taken for sleep (SLEEP_MS_MIN). */
+/**
+ * Waits after the first failure of several in a row, and at most, in ms: each is twice the one before. The most lies
+ * below what is taken for sleep (SLEEP_MS_MIN).
+ */
 export const FAILURE_MS_MIN = 1_000;
 export const FAILURE_MS_MAX = 8_000;
 
@@ -45,7 +51,10 @@ export class Turns {
     this.wake();
   }
 
-  /** Waits for the next turn, which is due at this time. Even one that is due already comes after timers and sockets had theirs. */
+  /**
+   * Waits for the next turn, which is due at this time. Even one that is due already comes after timers and sockets had
+   * theirs.
+   */
   async next(dueMs: number): Promise<void> {
     const latestMs = performance.now() + WAIT_MS_MAX;
     await rest();

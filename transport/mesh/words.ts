@@ -1,4 +1,7 @@
-/** What members say to each other over the relay beside their packets: a few bytes that no packet of WireGuard begins with. Whoever relays them can forge them, and gains a try in vain. */
+/**
+ * What members say to each other over the relay beside their packets: a few bytes that no packet of WireGuard begins
+ * with. Whoever relays them can forge them, and gains a try in vain.
+ */
 import { MESH_TRY_IN_MS_MAX } from '../protocol/mesh.ts';
 
 /** Asks for a try, agrees to begin it in so many ms, or tells the peer that its packets come directly. */

@@ -16,9 +16,10 @@ export const AGENT_SERVERS = ['api', 'host_metrics', 'wireguard_metrics'] as con
 export type AgentServer = (typeof AGENT_SERVERS)[number];
 
 /**
- * Bearer key of the agent's API, as unpadded base64url: HMAC-SHA256 over a fixed text under the SHA-256 of the node's API token.
- * Agent and admin make it from what they have, the token here and its hash there, so that no secret is stored or sent for it; it
- * opens nothing but the agent's API, and is another one as soon as the token is.
+ * Bearer key of the agent's API, as unpadded base64url: HMAC-SHA256 over a fixed text under the SHA-256 of the node's
+ * API token.
+ * Agent and admin make it from what they have, the token here and its hash there, so that no secret is stored or sent
+ * for it; it opens nothing but the agent's API, and is another one as soon as the token is.
  */
 export function agentApiKey(apiTokenHash: Uint8Array): string {
   return createHmac('sha256', apiTokenHash).update('edge agent api').digest('base64url');

@@ -26,7 +26,8 @@ export function encodeFrame(body: AgentFrameBody | AdminFrameBody, seq: number):
   return JSON.stringify({ seq, ...body });
 }
 
-// JSON.parse takes any depth without recursion, and no schema here recurses into unknown values, so nesting cannot exhaust the stack.
+// JSON.parse takes any depth without recursion, and no schema here recurses into unknown values, so nesting cannot
+// exhaust the stack.
 function decode<F>(schema: z.ZodType<F>, text: string): Decoded<F> {
   let value: unknown;
   try {

@@ -1,4 +1,7 @@
-/** A report on a machine: ordered checks, each with a status, one sentence, a hint and what it took. Made by agents, read by admins and people. */
+/**
+ * A report on a machine: ordered checks, each with a status, one sentence, a hint and what it took. Made by agents,
+ * read by admins and people.
+ */
 import { z } from 'zod';
 import { wireText } from './text.ts';
 
@@ -79,7 +82,9 @@ export function overallOf(checks: readonly Pick<DiagnosisCheck, 'status'>[]): Di
   return DIAGNOSIS_STATUSES.findLast((status) => checks.some((check) => check.status === status)) ?? 'pass';
 }
 
-/** Control characters, invisible formatting such as changes of direction, and line ends: reports end up in terminals. */
+/**
+ * Control characters, invisible formatting such as changes of direction, and line ends: reports end up in terminals.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]+/gu;
 
 /** A text that a terminal and a database take, on one line. */
@@ -87,7 +92,10 @@ export function plainText(text: string): string {
   return text.toWellFormed().replaceAll(UNPRINTABLE, ' ').trim();
 }
 
-/** Checks with every text put through `edit`, and cut to what it may be long. Sentences that nothing is left of become a dash. */
+/**
+ * Checks with every text put through `edit`, and cut to what it may be long. Sentences that nothing is left of become a
+ * dash.
+ */
 export function withTexts(
   checks: readonly DiagnosisCheck[],
   edit: (text: string) => string,

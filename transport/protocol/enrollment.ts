@@ -9,11 +9,17 @@ import { WireguardKey } from './wireguard.ts';
 /** 32 random bytes or more, as unpadded base64url. */
 const MACHINE_SECRET = /^[\w-]{43,128}$/u;
 
-/** What a machine says of itself when it wants in. A `node_id` that is enrolled already needs a recovery key. Source: contract.md, 5. */
+/**
+ * What a machine says of itself when it wants in. A `node_id` that is enrolled already needs a recovery key. Source:
+ * contract.md, 5.
+ */
 export const EnrollRequest = z.object({
   enrollment_key: wireText().min(1).max(8_192),
   recovery_key: wireText().min(1).max(512).nullish(),
-  /** Made by the machine before its first try and kept there: with it, and only with it, the same machine may ask again for an answer that it lost. Absent from older agents. */
+  /**
+   * Made by the machine before its first try and kept there: with it, and only with it, the same machine may ask again
+   * for an answer that it lost. Absent from older agents.
+   */
   machine_secret: wireText().regex(MACHINE_SECRET).nullish(),
   node_id: NodeId,
   id_type: z.enum(['persistent', 'random']),
@@ -45,7 +51,10 @@ export const EnrollmentBlob = z.object({
 });
 export type EnrollmentBlob = z.infer<typeof EnrollmentBlob>;
 
-/** A recovery key as text: the node it is for, then its secret. So an agent that lost everything learns its old id from it. */
+/**
+ * A recovery key as text: the node it is for, then its secret. So an agent that lost everything learns its old id from
+ * it.
+ */
 export function encodeRecoveryKey(node: NodeId, secret: string): string {
   return `${node}.${secret}`;
 }
@@ -56,7 +65,10 @@ export function recoveryKeyNode(text: string): NodeId | null {
   return parsed.success && text.includes('.') ? parsed.data : null;
 }
 
-/** The secret of a recovery key: what is hashed and compared. Text that is no recovery key is its own secret, and fits none. */
+/**
+ * The secret of a recovery key: what is hashed and compared. Text that is no recovery key is its own secret, and fits
+ * none.
+ */
 export function recoveryKeySecret(text: string): string {
   return text.slice(text.indexOf('.') + 1);
 }

@@ -36,7 +36,10 @@ const Port = z.int().min(1).max(65_535);
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
 const Version = wireText().min(1).max(64);
 
-/** Rises by one with every frame of a direction, from 1, on each connection. A gap means a broken peer and ends the session (4008). */
+/**
+ * Rises by one with every frame of a direction, from 1, on each connection. A gap means a broken peer and ends the
+ * session (4008).
+ */
 const seq = z.int().min(1);
 
 /** The ports an agent listens on. Names as in the node's event snapshot. */
@@ -85,8 +88,9 @@ export type AgentSettings = z.infer<typeof AgentSettings>;
 const Outcome = z.enum(['completed', 'cancelled']);
 
 /**
- * The process of an execution as a span: its own place in the trace of the delivery, how long it ran, and how long ago it
- * ended when this was sent. Durations, because clocks of machines differ; on the machine's monotonic clock, but over a reboot.
+ * The process of an execution as a span: its own place in the trace of the delivery, how long it ran, and how long ago
+ * it ended when this was sent. Durations, because clocks of machines differ; on the machine's monotonic clock, but over
+ * a reboot.
  */
 export const ExecutionTrace = z.object({
   traceparent: Traceparent,
@@ -110,7 +114,10 @@ export type ExecutionResult = z.infer<typeof ExecutionResult>;
 
 /** agent → admin */
 export const AgentFrame = z.discriminatedUnion('type', [
-  /** First frame. `holding` are all executions that the journal has and no confirm has ended: received, running or finished. */
+  /**
+   * First frame. `holding` are all executions that the journal has and no confirm has ended: received, running or
+   * finished.
+   */
   z.object({
     seq,
     type: z.literal('hello'),
@@ -122,9 +129,15 @@ export const AgentFrame = z.discriminatedUnion('type', [
   }),
   /** These are fsynced in the journal. */
   z.object({ seq, type: z.literal('acknowledge'), executions: Executions.min(1) }),
-  /** These have not started, and the agent does not know whether they still may: it stood still or started anew. `ask` rises by one with each, on each connection. */
+  /**
+   * These have not started, and the agent does not know whether they still may: it stood still or started anew. `ask`
+   * rises by one with each, on each connection.
+   */
   z.object({ seq, type: z.literal('ask-open'), ask: z.int().min(1), executions: Executions.min(1) }),
-  /** One piece of an output too long for a result; `part` counts from 0. Sent one at a time, each waits for its `part-stored`. */
+  /**
+   * One piece of an output too long for a result; `part` counts from 0. Sent one at a time, each waits for its
+   * `part-stored`.
+   */
   z.object({
     seq,
     type: z.literal('output-part'),
@@ -163,7 +176,9 @@ export const AgentFrame = z.discriminatedUnion('type', [
     type: z.literal('ssh-unanswered'),
     logins: z.array(UnansweredLogin).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX),
   }),
-  /** What this member of the mesh is, after each welcome and whenever it changes. Another key than before is a rotation. */
+  /**
+   * What this member of the mesh is, after each welcome and whenever it changes. Another key than before is a rotation.
+   */
   z.object({ seq, type: z.literal('mesh-advertise'), advertisement: MeshAdvertisement }),
   /** It wants a direct path to this peer: both are to try at once. */
   z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey }),
@@ -207,13 +222,22 @@ export const AdminFrame = z.discriminatedUnion('type', [
       .min(0)
       .max(OUTPUT_PARTS_MAX - 1),
   }),
-  /** Terminal at the admin (cancelled while pending, expired, dropped, unknown): end the process, send no result, forget it. */
+  /**
+   * Terminal at the admin (cancelled while pending, expired, dropped, unknown): end the process, send no result, forget
+   * it.
+   */
   z.object({ seq, type: z.literal('settle'), executions: Executions.min(1) }),
-  /** Sent before, as far as is known here, and not among what the hello said is held: a result for each, as it ended; `cancelled` with 137 where that is not known. */
+  /**
+   * Sent before, as far as is known here, and not among what the hello said is held: a result for each, as it ended;
+   * `cancelled` with 137 where that is not known.
+   */
   z.object({ seq, type: z.literal('recall'), executions: Executions.min(1) }),
   /** End the process group; the result says `cancelled`. */
   z.object({ seq, type: z.literal('cancel'), executions: Executions.min(1) }),
-  /** Answer to the `ask-open` of that number: these may start, for so long from the asking on; null means without end. The others are settled or cancelled. */
+  /**
+   * Answer to the `ask-open` of that number: these may start, for so long from the asking on; null means without end.
+   * The others are settled or cancelled.
+   */
   z.object({
     seq,
     type: z.literal('still-open'),
@@ -227,7 +251,10 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('tail'), execution: ExecutionId, offset: z.int().min(0) }),
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
-  /** Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. First through the mesh, where there is a way. */
+  /**
+   * Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. First
+   * through the mesh, where there is a way.
+   */
   z.object({
     seq,
     type: z.literal('open-tunnel'),
@@ -251,7 +278,10 @@ export const AdminFrame = z.discriminatedUnion('type', [
     network: MeshNetwork,
     peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX),
   }),
-  /** What changed from one state to the next. An agent that holds another state advertises itself again, with that one, and gets what it misses. */
+  /**
+   * What changed from one state to the next. An agent that holds another state advertises itself again, with that one,
+   * and gets what it misses.
+   */
   z.object({
     seq,
     type: z.literal('mesh-changed'),
@@ -262,7 +292,10 @@ export const AdminFrame = z.discriminatedUnion('type', [
   }),
   /** No network for this node, and why, in one sentence. */
   z.object({ seq, type: z.literal('mesh-refused'), reason: wireText().max(512) }),
-  /** Where the node's WireGuard socket is seen from outside; whether it is the same from everywhere, null while that is not known. */
+  /**
+   * Where the node's WireGuard socket is seen from outside; whether it is the same from everywhere, null while that is
+   * not known.
+   */
   z.object({ seq, type: z.literal('mesh-observed'), endpoint: WireguardEndpoint, is_stable: z.boolean().nullable() }),
   /** Where Netmaker coordinates the network: join it with `netclient` and this enrolment token, once. */
   z.object({
@@ -284,7 +317,10 @@ export const AdminFrame = z.discriminatedUnion('type', [
     type: z.literal('ssh-unanswered-stored'),
     ids: z.array(Uuid).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX),
   }),
-  /** Say hello again, as at the start of a connection: its node lives elsewhere in this admin now. What was said before and not answered comes again; numbers go on. */
+  /**
+   * Say hello again, as at the start of a connection: its node lives elsewhere in this admin now. What was said before
+   * and not answered comes again; numbers go on.
+   */
   z.object({ seq, type: z.literal('greet') }),
   z.object({ seq, type: z.literal('pong') }),
 ]);

@@ -5,7 +5,10 @@ import { wireText } from './text.ts';
 /** A UUID as a client may write it, in either case; what comes out is lower-case. */
 export const Uuid = z.guid('must be a UUID').transform((text) => text.toLowerCase());
 
-/** A UUID as this system writes it. No transform: ids are in every frame, and a plain pattern is what zod checks fastest. */
+/**
+ * A UUID as this system writes it. No transform: ids are in every frame, and a plain pattern is what zod checks
+ * fastest.
+ */
 const WrittenUuid = wireText().regex(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
   'must be a UUID in lower case',

@@ -1,9 +1,15 @@
 /** Every bound of the wire contract, with its unit. Both sides import them. */
 
-/** Largest frame, in bytes of UTF-8. A larger one closes the session with 4008. Source: invariants.md L2; `ws` itself would accept 100 MiB. */
+/**
+ * Largest frame, in bytes of UTF-8. A larger one closes the session with 4008. Source: invariants.md L2; `ws` itself
+ * would accept 100 MiB.
+ */
 export const FRAME_BYTES_MAX = 1_048_576;
 
-/** Output carried in one `output-part` or inside a `result`, in UTF-8 bytes before JSON escaping. Worst-case escaping is six-fold and stays below FRAME_BYTES_MAX. */
+/**
+ * Output carried in one `output-part` or inside a `result`, in UTF-8 bytes before JSON escaping. Worst-case escaping is
+ * six-fold and stays below FRAME_BYTES_MAX.
+ */
 export const OUTPUT_PART_BYTES_MAX = 65_536;
 
 /** Parts of one output: 16 MiB, far above the default cap of 1 MiB (contract.md 3.6). */
@@ -12,13 +18,18 @@ export const OUTPUT_PARTS_MAX = 256;
 /** Executions named in one list of a frame. Also the most that an agent may hold unconfirmed. */
 export const EXECUTIONS_PER_FRAME_MAX = 1_024;
 
-/** Script length in UTF-8 bytes. Escaped it must fit a frame next to its envelope; the admin refuses a longer one at creation. */
+/**
+ * Script length in UTF-8 bytes. Escaped it must fit a frame next to its envelope; the admin refuses a longer one at
+ * creation.
+ */
 export const COMMAND_TEXT_BYTES_MAX = 131_072;
 
 /** The agent sends a ping this often, in ms. Source: design.md 5. */
 export const PING_INTERVAL_MS = 10_000;
 
-/** Silence after which a live session is taken for dead by either side, in ms: two missed pings. Source: design.md 5. */
+/**
+ * Silence after which a live session is taken for dead by either side, in ms: two missed pings. Source: design.md 5.
+ */
 export const SESSION_SILENCE_MS_MAX = 20_000;
 
 /** A session must have said hello within this time, in ms. */
@@ -34,7 +45,9 @@ export const SOCKET_BUFFERED_BYTES_MAX = 1_048_576;
 export const RECONNECT_MS_MIN = 500;
 export const RECONNECT_MS_MAX = 30_000;
 
-/** An agent must have opened the tunnel that it was asked for within this time, in ms. Its token is good for as long. */
+/**
+ * An agent must have opened the tunnel that it was asked for within this time, in ms. Its token is good for as long.
+ */
 export const TUNNEL_OPEN_MS_MAX = 10_000;
 
 /** A tunnel without a stream is closed after this, in ms. */

@@ -1,4 +1,7 @@
-/** The wire of the mesh: what members of a cluster's WireGuard network are told of each other, and what they say of themselves. */
+/**
+ * The wire of the mesh: what members of a cluster's WireGuard network are told of each other, and what they say of
+ * themselves.
+ */
 import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
 import { NodeId } from './ids.ts';
@@ -18,7 +21,10 @@ import {
 /** Endpoints that one member publishes. A machine with more interfaces names those that are likeliest to be reached. */
 export const MESH_ENDPOINTS_MAX = 8;
 
-/** Peers of one member, and so members of one network: beyond, a machine is let into the cluster but not into its network. One frame must hold them all. */
+/**
+ * Peers of one member, and so members of one network: beyond, a machine is let into the cluster but not into its
+ * network. One frame must hold them all.
+ */
 export const MESH_PEERS_MAX = 512;
 
 /** Aliases of one peer that become names. */
@@ -33,11 +39,17 @@ export const MESH_TRY_IN_MS_MAX = 5_000;
 /** Region of a relay map. Source: DERPMap. */
 export const RelayRegion = z.int().min(1).max(65_535);
 
-/** One state of a network, as its owner counts: the epoch of the ownership, and a number that rises with each change and is no other network's of the same admin. */
+/**
+ * One state of a network, as its owner counts: the epoch of the ownership, and a number that rises with each change and
+ * is no other network's of the same admin.
+ */
 export const MeshRevision = z.object({ epoch: z.int().min(1), number: z.int().min(0) });
 export type MeshRevision = z.infer<typeof MeshRevision>;
 
-/** Another member. `node` is null for the gateway of the admin that owns the cluster. Addresses are plain, of one host each. */
+/**
+ * Another member. `node` is null for the gateway of the admin that owns the cluster. Addresses are plain, of one host
+ * each.
+ */
 export const MeshPeer = z.object({
   node: NodeId.nullable(),
   public_key: WireguardKey,
@@ -56,8 +68,9 @@ const WORD_CHARACTERS_MAX = 64;
 export const ToldKey = wireText().max(WORD_CHARACTERS_MAX);
 
 /**
- * A peer as an admin tells of it. What WireGuard must take is only bounded here and looked at by `soundPeers`: one bad peer, told by an admin that knew no better, would else
- * be the end of the frame, and of every change to the others (R4).
+ * A peer as an admin tells of it. What WireGuard must take is only bounded here and looked at by `soundPeers`: one bad
+ * peer, told by an admin that knew no better, would else be the end of the frame, and of every change to the others
+ * (R4).
  */
 export const ToldMeshPeer = MeshPeer.extend({
   public_key: ToldKey,
@@ -108,7 +121,9 @@ function hasAddresses({ ipv4, ipv6 }: MeshPeer): boolean {
   return HostIpv4.safeParse(ipv4).success && HostIpv6.safeParse(ipv6).success;
 }
 
-/** The network as one member sees it, without its peers. `ipv4_range` and `ipv6_range` are those of the whole cluster. */
+/**
+ * The network as one member sees it, without its peers. `ipv4_range` and `ipv6_range` are those of the whole cluster.
+ */
 export const MeshNetwork = z.object({
   cluster_name: ClusterName,
   /** `<cluster>.<DOMAIN>`, below which names of members are. */
@@ -150,11 +165,17 @@ export const MeshReport = z.object({
 });
 export type MeshReport = z.infer<typeof MeshReport>;
 
-/** Where a member's WireGuard socket is seen from outside: a peer without addresses, which answers handshakes and nothing else. Null host: the one of the admin's URL. */
+/**
+ * Where a member's WireGuard socket is seen from outside: a peer without addresses, which answers handshakes and
+ * nothing else. Null host: the one of the admin's URL.
+ */
 export const MeshObserver = z.object({ host: wireText().max(253).nullable(), port: UdpPort, public_key: WireguardKey });
 export type MeshObserver = z.infer<typeof MeshObserver>;
 
-/** How agents join their network: coordinated by the admin; by Netmaker's client, once they get a `netmaker-join`; or not at all. */
+/**
+ * How agents join their network: coordinated by the admin; by Netmaker's client, once they get a `netmaker-join`; or
+ * not at all.
+ */
 export const MeshSettings = z.discriminatedUnion('mode', [
   z.object({ mode: z.literal('embedded'), observers: z.array(MeshObserver).max(MESH_OBSERVERS_MAX) }),
   z.object({ mode: z.literal('netmaker') }),

@@ -1,4 +1,7 @@
-/** How an agent hands a recording of an SSH session to an admin: a description in a header, the gzipped asciicast (version 2) as body. */
+/**
+ * How an agent hands a recording of an SSH session to an admin: a description in a header, the gzipped asciicast
+ * (version 2) as body.
+ */
 import { z } from 'zod';
 import { Uuid } from './ids.ts';
 import { SSH_USERNAME_CHARS_MAX } from './limits.ts';
@@ -15,7 +18,10 @@ export const RECORDING_HEADER_CHARS_MAX = 6_144;
 /** Characters of a command that a description names; of a longer one it has the beginning. */
 export const RECORDING_COMMAND_CHARS_MAX = 512;
 
-/** A recording's text may be so much longer than the settings say, in bytes: its header line, and the end of what was cut. */
+/**
+ * A recording's text may be so much longer than the settings say, in bytes: its header line, and the end of what was
+ * cut.
+ */
 export const RECORDING_SLACK_BYTES = 65_536;
 
 /** Sides of a terminal, in characters. Source: agent/ssh/limits.ts, TERMINAL_SIDE_MAX. */

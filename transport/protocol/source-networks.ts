@@ -4,7 +4,9 @@ import { isIPv6 } from 'node:net';
 /** Bits that a site is given, and that one machine of it may use as it likes. Source: RFC 4291, 2.5.1; RFC 7421. */
 const SITE_GROUPS = 4;
 
-/** The /64 of an IPv6 address, such as `2001:db8:1:2::/64`, since one machine has all of it; everything else as it is. */
+/**
+ * The /64 of an IPv6 address, such as `2001:db8:1:2::/64`, since one machine has all of it; everything else as it is.
+ */
 export function sourceNetwork(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address;
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');

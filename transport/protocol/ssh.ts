@@ -25,8 +25,8 @@ export function fingerprintOf(blob: Uint8Array): string {
 export const SshUsernameTried = foreignText().max(SSH_USERNAME_CHARS_MAX);
 
 /**
- * What a client shows. The agent itself verifies the signature of a key (E6): `none` was made yet, the client only asks whether
- * the key would do; `verified`; or `wrong`, which is told so that the attempt is known.
+ * What a client shows. The agent itself verifies the signature of a key (E6): `none` was made yet, the client only asks
+ * whether the key would do; `verified`; or `wrong`, which is told so that the attempt is known.
  */
 export const SshCredential = z.discriminatedUnion('method', [
   z.object({ method: z.literal('password'), password: foreignText().max(SSH_PASSWORD_CHARS_MAX) }),
@@ -41,7 +41,10 @@ export type SshCredential = z.infer<typeof SshCredential>;
 /** Logins in one frame that no admin had answered. */
 export const SSH_UNANSWERED_PER_FRAME_MAX = 64;
 
-/** A login that an agent refused by itself, since no admin answered: told when one is there, so that it is an event too. Durations, because clocks of machines differ. */
+/**
+ * A login that an agent refused by itself, since no admin answered: told when one is there, so that it is an event too.
+ * Durations, because clocks of machines differ.
+ */
 export const UnansweredLogin = z.object({
   id: Uuid,
   username: SshUsernameTried,

@@ -1,4 +1,7 @@
-/** Which trace something belongs to, as W3C Trace Context (level 1) writes it. Pure, so that admin and agent read and write it alike. */
+/**
+ * Which trace something belongs to, as W3C Trace Context (level 1) writes it. Pure, so that admin and agent read and
+ * write it alike.
+ */
 import { hash, randomFillSync } from 'node:crypto';
 import { wireText } from './text.ts';
 
@@ -12,10 +15,16 @@ export interface TraceContext {
   readonly sampled: boolean;
 }
 
-/** Version 00 has exactly this length, in characters; a later one may have more behind it. Source: W3C Trace Context, 3.2.2. */
+/**
+ * Version 00 has exactly this length, in characters; a later one may have more behind it. Source: W3C Trace Context,
+ * 3.2.2.
+ */
 const TRACEPARENT_CHARACTERS = 55;
 
-/** Longest header that is looked at, in characters. A later version may be longer than 55; nothing sensible is longer than this. */
+/**
+ * Longest header that is looked at, in characters. A later version may be longer than 55; nothing sensible is longer
+ * than this.
+ */
 const HEADER_CHARACTERS_MAX = 512;
 
 const TRACEPARENT = /^([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/u;

@@ -1,6 +1,12 @@
-/** What is said inside a tunnel beside the bytes: a CONNECT a stream, answered 200 once the far end is connected. HTTP/2 as of RFC 9113, 8.5. */
+/**
+ * What is said inside a tunnel beside the bytes: a CONNECT a stream, answered 200 once the far end is connected. HTTP/2
+ * as of RFC 9113, 8.5.
+ */
 
-/** Request header: how the stream leaves the machine. `self`: to the machine itself, its loopback included. `chain`: through it. */
+/**
+ * Request header: how the stream leaves the machine. `self`: to the machine itself, its loopback included. `chain`:
+ * through it.
+ */
 export const USE_HEADER = 'edge-use';
 
 /** The ways out that an admin may ask for. */
@@ -8,7 +14,10 @@ export const TUNNEL_USES = ['self', 'chain'] as const;
 /** One of them. */
 export type TunnelUse = (typeof TUNNEL_USES)[number];
 
-/** Headers of an answer other than 200: the failure's word (transport/streams/dialled.ts), and one sentence, percent-encoded. */
+/**
+ * Headers of an answer other than 200: the failure's word (transport/streams/dialled.ts), and one sentence,
+ * percent-encoded.
+ */
 export const FAILURE_HEADER = 'edge-failure';
 export const MESSAGE_HEADER = 'edge-message';
 
@@ -18,13 +27,22 @@ export const STATUS_NOT_DIALLED = 502;
 /** Streams of one tunnel at once (L1). */
 export const TUNNEL_STREAMS_MAX = 4_096;
 
-/** What either side takes of one stream before the other must wait, in bytes. A slow stream holds this much memory; at 100 ms of round trip a stream carries ten times as much a second. */
+/**
+ * What either side takes of one stream before the other must wait, in bytes. A slow stream holds this much memory; at
+ * 100 ms of round trip a stream carries ten times as much a second.
+ */
 export const STREAM_WINDOW_BYTES = 1_048_576;
 
-/** What either side takes of all streams before it hands it on, in bytes: more than one stream's window, so that a slow stream never stalls another. */
+/**
+ * What either side takes of all streams before it hands it on, in bytes: more than one stream's window, so that a slow
+ * stream never stalls another.
+ */
 export const TUNNEL_WINDOW_BYTES = 8_388_608;
 
-/** Bytes of a tunnel that came and that HTTP/2 did not take yet: the window of all streams, and as much again for what is not counted towards it (headers, pings, frames around). */
+/**
+ * Bytes of a tunnel that came and that HTTP/2 did not take yet: the window of all streams, and as much again for what
+ * is not counted towards it (headers, pings, frames around).
+ */
 export const TUNNEL_UNREAD_BYTES_MAX = 2 * TUNNEL_WINDOW_BYTES;
 
 /** Payload of one HTTP/2 frame, in bytes. Larger ones cost less; smaller ones let streams take turns sooner. */

@@ -5,11 +5,17 @@
  *
  * | version | date | what changed |
  * |---|---|---|
- * | 1 | 2026-11-21 | first version: hello, welcome, deliver, acknowledge, result, output parts, confirm, settle, cancel, tail, report, settings, ping |
- * | 2 | 2026-11-21 | reach: open-tunnel; verify-ssh, ssh-grants, ssh-verdict, end-ssh; settings say what is recorded of SSH sessions |
+ * | 1 | 2026-11-21 | first version: hello, welcome, deliver, acknowledge, result, output parts, confirm, settle,
+ * cancel, tail, report, settings, ping |
+ * | 2 | 2026-11-21 | reach: open-tunnel; verify-ssh, ssh-grants, ssh-verdict, end-ssh; settings say what is recorded of
+ * SSH sessions |
  * | 3 | 2026-11-21 | traces: a delivery may carry a traceparent, its result what became of it on the machine |
- * | 4 | 2026-11-21 | the mesh: mesh-advertise, mesh-network, mesh-changed, mesh-refused, mesh-observed, mesh-try, mesh-report, netmaker-join; settings say how to join; a tunnel may be opened through the mesh |
- * | 5 | 2026-11-22 | ask-open, still-open: after a standstill or a restart an agent asks before it starts what can have expired or been cancelled; greet: a node that moves says hello again on its connection, which stays; ssh-unanswered, ssh-unanswered-stored: logins that were tried while no admin answered; recall: an agent is asked how what it no longer holds ended |
+ * | 4 | 2026-11-21 | the mesh: mesh-advertise, mesh-network, mesh-changed, mesh-refused, mesh-observed, mesh-try,
+ * mesh-report, netmaker-join; settings say how to join; a tunnel may be opened through the mesh |
+ * | 5 | 2026-11-22 | ask-open, still-open: after a standstill or a restart an agent asks before it starts what can have
+ * expired or been cancelled; greet: a node that moves says hello again on its connection, which stays; ssh-unanswered,
+ * ssh-unanswered-stored: logins that were tried while no admin answered; recall: an agent is asked how what it no
+ * longer holds ended |
  */
 export const PROTOCOL_VERSION = 5;
 
@@ -40,7 +46,10 @@ export const SESSION_SUBPROTOCOL = 'edge.session.v1';
 /** Path of the control session on the admin. Source: contract.md, 5. */
 export const SESSION_PATH = '/api/v1/agents/session';
 
-/** Header of a 401 to a session that says more; and what it says to whoever has the token of a node that somebody deleted, so that its agent does not take itself for merely unknown. */
+/**
+ * Header of a 401 to a session that says more; and what it says to whoever has the token of a node that somebody
+ * deleted, so that its agent does not take itself for merely unknown.
+ */
 export const REFUSAL_HEADER = 'x-edge-refusal';
 export const NODE_DELETED = 'node-deleted';
 
@@ -56,6 +65,9 @@ export const RECORDING_PATH = '/api/v1/agents/recordings/';
 /** Path of enrolment on the admin. Source: contract.md, 5. */
 export const ENROLL_PATH = '/api/v1/agents/enroll';
 
-/** Where an admin tells of its own relay, as a DERPMap; and where relays ask whether a key may enter, as derper does with --verify-client-url. */
+/**
+ * Where an admin tells of its own relay, as a DERPMap; and where relays ask whether a key may enter, as derper does
+ * with --verify-client-url.
+ */
 export const RELAY_MAP_PATH = '/api/v1/relays/map.json';
 export const RELAY_ADMISSION_PATH = '/api/v1/relays/admission';

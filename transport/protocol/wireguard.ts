@@ -1,11 +1,15 @@
 /**
- * Keys, addresses, endpoints and ports of WireGuard in the one form in which they are said: on the wire, in rows and to interfaces. Whatever fits here, an
- * interface takes (R4), of the kernel and of wireguard-go alike; what does not is refused where it comes in, so that it never stops a change at all others.
+ * Keys, addresses, endpoints and ports of WireGuard in the one form in which they are said: on the wire, in rows and to
+ * interfaces. Whatever fits here, an interface takes (R4), of the kernel and of wireguard-go alike; what does not is
+ * refused where it comes in, so that it never stops a change at all others.
  */
 import { z } from 'zod';
 import { wireText } from './text.ts';
 
-/** Peers of one interface here. Half of what wireguard-go takes (device/constants.go, MaxPeers), and above what a setting asks for by default. */
+/**
+ * Peers of one interface here. Half of what wireguard-go takes (device/constants.go, MaxPeers), and above what a
+ * setting asks for by default.
+ */
 export const WIREGUARD_PEERS_MAX = 32_768;
 
 /** Characters of a key: 32 bytes in base64. */
@@ -14,7 +18,10 @@ export const WIREGUARD_KEY_CHARACTERS = 44;
 /** Highest UDP port, and bits of a port. */
 export const UDP_PORT_MAX = 65_535;
 
-/** 42 digits of six bits, one that holds the last four bits before two zeros, and the padding: so that each key has one form. */
+/**
+ * 42 digits of six bits, one that holds the last four bits before two zeros, and the padding: so that each key has one
+ * form.
+ */
 const KEY = /^[\d+/A-Za-z]{42}[048AEIMQUYcgkosw]=$/u;
 
 /** An address in brackets or plain, and a port without zeros in front. */
@@ -31,7 +38,9 @@ export const UdpPort = z.int().min(1).max(UDP_PORT_MAX);
 /** Address of a member in its network, IPv4. */
 export const HostIpv4 = z.ipv4();
 
-/** The same of IPv6, as RFC 5952 writes it: what an interface is told and what it says of itself are compared as text. */
+/**
+ * The same of IPv6, as RFC 5952 writes it: what an interface is told and what it says of itself are compared as text.
+ */
 export const HostIpv6 = z.ipv6().refine(isShortIpv6, 'must be an IPv6 address in its short form');
 
 /** Addresses of a network, IPv4, with their prefix length. */
@@ -42,7 +51,10 @@ export const RangeIpv6 = z
   .cidrv6()
   .refine((range) => isShortIpv6(range.split('/')[0] ?? ''), 'must be an IPv6 range in its short form');
 
-/** Address and port where somebody may be reached: `198.51.100.7:51820` or `[2001:db8::7]:51820`. Never a name, which would have to be asked of a server, and no zone. */
+/**
+ * Address and port where somebody may be reached: `198.51.100.7:51820` or `[2001:db8::7]:51820`. Never a name, which
+ * would have to be asked of a server, and no zone.
+ */
 export const WireguardEndpoint = wireText()
   .max(64)
   .refine(isEndpoint, 'must be an address and a port, such as 198.51.100.7:51820');

@@ -23,8 +23,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * The `admit` of a proxy. Passwords are compared in constant time, as hashes (E3). A right one always gets in, also from an
- * address that showed many wrong ones: else whoever shares it could lock the operator out.
+ * The `admit` of a proxy. Passwords are compared in constant time, as hashes (E3). A right one always gets in, also
+ * from an address that showed many wrong ones: else whoever shares it could lock the operator out.
  */
 export function createAdmission({ passwords, isEnforced, username, failures }: AdmissionOptions): ProxyPorts['admit'] {
   const known = passwords.map(digest);

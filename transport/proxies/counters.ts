@@ -2,9 +2,9 @@
 import { DIAL_FAILURES, type DialFailure } from '../streams/dialled.ts';
 
 /**
- * Why a client was turned away before or instead of a stream: wrong or no `credentials`, `throttled` after too many wrong ones,
- * a request that is `malformed` or `unsupported`, too `slow` to ask, no room (`crowded`), a target that must not be reached
- * (`blocked`), or that leads back here (`loop`).
+ * Why a client was turned away before or instead of a stream: wrong or no `credentials`, `throttled` after too many
+ * wrong ones, a request that is `malformed` or `unsupported`, too `slow` to ask, no room (`crowded`), a target that
+ * must not be reached (`blocked`), or that leads back here (`loop`).
  */
 export const BLOCK_REASONS = [
   'credentials',

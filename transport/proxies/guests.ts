@@ -11,8 +11,9 @@ import { createShares, holderOf } from './shares.ts';
 /** Connections of one server. */
 export interface Guests {
   /**
-   * A connection came. When there are too many, one makes room: the oldest that was not admitted yet, then one of whoever holds the most, then one of its
-   * own address that nobody used for long. Where all of them are in use by its own address, it is cut itself, and the answer is false.
+   * A connection came. When there are too many, one makes room: the oldest that was not admitted yet, then one of
+   * whoever holds the most, then one of its own address that nobody used for long. Where all of them are in use by its
+   * own address, it is cut itself, and the answer is false.
    */
   enter(socket: Socket): boolean;
   /** It may come in: no time limit of a handshake any more. */

@@ -11,7 +11,8 @@ export interface Answer {
 }
 
 /**
- * Statuses of failed dials. Source: RFC 9110, 15.6 (502 and 504: it is the way to the target that fails; 503: later may do); RFC 5842, 7.2 (508).
+ * Statuses of failed dials. Source: RFC 9110, 15.6 (502 and 504: it is the way to the target that fails; 503: later may
+ * do); RFC 5842, 7.2 (508).
  * A node that nobody knows is 502 as any other name that leads nowhere: a 404 would be taken for the target's own word.
  */
 export const DIAL_STATUS = {
@@ -90,7 +91,10 @@ export function answerHeaders({ message, headers }: Answer): Record<string, stri
   };
 }
 
-/** What stands beside a status. Always given to Node, which else takes the phrase of an answer that it refused to write before. */
+/**
+ * What stands beside a status. Always given to Node, which else takes the phrase of an answer that it refused to write
+ * before.
+ */
 export function reasonOf(status: number): string {
   return STATUS_CODES[status] ?? '';
 }

@@ -39,13 +39,18 @@ interface Exchange {
 /** The smallest status of an answer. Source: RFC 9110, 15. A parser takes three digits, Node writes none below. */
 const STATUS_MIN = 100;
 
-/** Headers that an answer without a body must not have (RFC 9110, 8.6 and RFC 9112, 6.1), or its reader waits for one. */
+/**
+ * Headers that an answer without a body must not have (RFC 9110, 8.6 and RFC 9112, 6.1), or its reader waits for one.
+ */
 const WITHOUT_BODY = ['content-length', 'transfer-encoding'] as const;
 
 const INCOMPLETE = proxyError(502, 'http_response_incomplete', 'The target closed the connection before it answered.');
 const BROKEN = proxyError(502, 'http_protocol_error', 'The target answered with something that is not HTTP.');
 
-/** Answers by the proxy itself, on a request that Node's server still has. A body that nobody will read ends the connection. */
+/**
+ * Answers by the proxy itself, on a request that Node's server still has. A body that nobody will read ends the
+ * connection.
+ */
 export function answer({ request, response }: Exchange, said: Answer, guests: Guests): void {
   if (response.headersSent || response.destroyed) return reset(request.socket);
   if (!hasBody(request)) {
@@ -98,7 +103,8 @@ function pass(
     else reset(stream);
   });
   response.once('finish', () => {
-    if (!request.complete) guests.dismiss(request.socket, ''); // the answer came before the whole request: the rest is nobody's
+    // the answer came before the whole request: the rest is nobody's
+    if (!request.complete) guests.dismiss(request.socket, '');
   });
 
   let outgoing: ClientRequest;

@@ -15,7 +15,10 @@ import { SOCKS_VERSION } from './socks5-wire.ts';
 import type { ProxyFront } from './socks5.ts';
 import { createDial, openTunnel, type Answers, type Serving } from './tunnels.ts';
 
-/** Time that Node gives the headers of a later request on a kept connection, on top of what the first one has, in ms: so that the first is ours to end. */
+/**
+ * Time that Node gives the headers of a later request on a kept connection, on top of what the first one has, in ms: so
+ * that the first is ours to end.
+ */
 const NODE_HEADERS_MS = 1_000;
 
 const ANSWERS: Answers = {
@@ -58,7 +61,8 @@ export function createHttpProxy(serving: Serving, count: number): ProxyFront & {
     }
     busy.add(socket);
     response.once('close', () => busy.delete(socket));
-    if (request.url?.startsWith('/') === true) return refuse(NO_PROXY_REQUEST, 'malformed'); // whoever takes this for a web server needs no password to be told
+    // whoever takes this for a web server needs no password to be told
+    if (request.url?.startsWith('/') === true) return refuse(NO_PROXY_REQUEST, 'malformed');
     const admission = admit(request);
     if (!admission.ok) return refuse(admissionAnswer(admission.reason), admission.reason);
     guests.admit(socket);

@@ -27,7 +27,10 @@ export interface Unfit {
   readonly answer: Answer;
 }
 
-/** Headers of one connection only. Source: RFC 9110, 7.6.1; the last two are older. `Trailer` since trailers are not passed on. */
+/**
+ * Headers of one connection only. Source: RFC 9110, 7.6.1; the last two are older. `Trailer` since trailers are not
+ * passed on.
+ */
 const HOP_BY_HOP = new Set([
   'connection',
   'te',
@@ -84,8 +87,9 @@ export function readForwarded(head: RequestHead, pseudonym: string): Forwarded |
 }
 
 /**
- * Headers for the next hop: what is for one connection only is left out, with all that `Connection` names and `also`, and `Via` is
- * extended. Framing (`Content-Length`) is kept whatever `Connection` says, or a body would turn into a request.
+ * Headers for the next hop: what is for one connection only is left out, with all that `Connection` names and `also`,
+ * and `Via` is extended. Framing (`Content-Length`) is kept whatever `Connection` says, or a body would turn into a
+ * request.
  */
 export function passedOn(
   rawHeaders: readonly string[],
@@ -103,7 +107,10 @@ export function passedOn(
   return [...kept, ['Via', `${httpVersion} ${pseudonym}`] as const].flat();
 }
 
-/** A target's reason phrase as Node writes it: parsers take any octet but line ends, and a writer throws at a control character. Source: RFC 9112, 4. */
+/**
+ * A target's reason phrase as Node writes it: parsers take any octet but line ends, and a writer throws at a control
+ * character. Source: RFC 9112, 4.
+ */
 export function passedReason(phrase: string | undefined): string {
   return (phrase ?? '').replaceAll(/[^\t\u0020-\u007e\u0080-\u00ff]/gu, ' ');
 }
@@ -142,7 +149,10 @@ function headProblem(head: RequestHead, pseudonym: string): Unfit | null {
   return null;
 }
 
-/** Lengths on which two programs may disagree. Node's parser refuses most; this is what it takes. Source: RFC 9112, 6.1 and 6.3. */
+/**
+ * Lengths on which two programs may disagree. Node's parser refuses most; this is what it takes. Source: RFC 9112, 6.1
+ * and 6.3.
+ */
 function framingProblem(head: RequestHead): Unfit | null {
   const codings = values(head, 'transfer-encoding');
   const lengths = values(head, 'content-length');

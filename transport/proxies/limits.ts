@@ -6,10 +6,16 @@ export const HANDSHAKE_MS_MAX = 10_000;
 /** Time for opening the stream to a target, in ms. */
 export const CONNECT_MS_MAX = 15_000;
 
-/** Connections of one server at a time. Beyond them, whoever holds the most makes room for whoever holds less: see shares.ts. */
+/**
+ * Connections of one server at a time. Beyond them, whoever holds the most makes room for whoever holds less: see
+ * shares.ts.
+ */
 export const CONNECTIONS_MAX = 4_096;
 
-/** On a full server, a connection without a byte for this long makes room for others of its own address, in ms. The one that was idle for longest goes, so a terminal that somebody uses hardly ever does. */
+/**
+ * On a full server, a connection without a byte for this long makes room for others of its own address, in ms. The one
+ * that was idle for longest goes, so a terminal that somebody uses hardly ever does.
+ */
 export const IDLE_GIVES_WAY_MS = 10_000;
 
 /** How often it is looked which connections moved bytes, in ms. 4,096 of them take less than a millisecond. */
@@ -42,10 +48,16 @@ export const INTERIMS_MAX = 16;
 /** What clients that showed too many wrong credentials are told to wait, in s. Failures are counted by the minute. */
 export const THROTTLED_SECONDS = 60;
 
-/** What clients are told to wait when a node is offline or a limit is reached, in s: agents are back within a few seconds. */
+/**
+ * What clients are told to wait when a node is offline or a limit is reached, in s: agents are back within a few
+ * seconds.
+ */
 export const UNAVAILABLE_SECONDS = 5;
 
-/** All limits that a server of proxies can be given; each stands above. Idle and life are of transport/streams/limits.ts. */
+/**
+ * All limits that a server of proxies can be given; each stands above. Idle and life are of
+ * transport/streams/limits.ts.
+ */
 export interface ProxyLimits {
   readonly handshakeMsMax: number;
   readonly connectMsMax: number;

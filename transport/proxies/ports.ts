@@ -1,4 +1,7 @@
-/** What a proxy server asks of whoever runs it. The servers know the wire; who may come in and how a stream is opened is not theirs. */
+/**
+ * What a proxy server asks of whoever runs it. The servers know the wire; who may come in and how a stream is opened is
+ * not theirs.
+ */
 import type { Socket } from 'node:net';
 import type { Dialled } from '../streams/dialled.ts';
 
@@ -8,7 +11,10 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** Whether a client may use the proxy, and as whom: the username selects the mode. `throttled`: too many wrong ones from its address. */
+/**
+ * Whether a client may use the proxy, and as whom: the username selects the mode. `throttled`: too many wrong ones from
+ * its address.
+ */
 export type Admission =
   | { readonly ok: true; readonly username: string }
   | { readonly ok: false; readonly reason: 'credentials' | 'throttled' };

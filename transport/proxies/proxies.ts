@@ -60,7 +60,10 @@ export interface Proxies {
   readonly tunnels: Pick<Joins, 'open' | 'ends'>;
   /** Bytes to targets (up) and back, of tunnels and of bodies of forwarded requests, so far. */
   bytes(): { readonly up: number; readonly down: number };
-  /** Stops taking connections, lets tunnels and requests go on for at most `drainMsMax` (DRAIN_MS_MAX), then cuts them. Resolves when none is left. */
+  /**
+   * Stops taking connections, lets tunnels and requests go on for at most `drainMsMax` (DRAIN_MS_MAX), then cuts them.
+   * Resolves when none is left.
+   */
   close(drainMsMax?: number): Promise<void>;
 }
 
@@ -80,7 +83,10 @@ const LIMITS: ProxyLimits = {
   keepAliveMsMax: KEEP_ALIVE_MS_MAX,
 };
 
-/** Starts both. Never rejects: a server that cannot listen says why by `problem()`, once in the log, and the other one works. */
+/**
+ * Starts both. Never rejects: a server that cannot listen says why by `problem()`, once in the log, and the other one
+ * works.
+ */
 export async function startProxies({ ports, log, http, socks5, limits: given = {} }: ProxiesOptions): Promise<Proxies> {
   const limits = { ...LIMITS, ...given };
   const joins = createJoins(limits);

@@ -10,7 +10,10 @@ export interface Shares {
   /** One more of this holder. */
   add(socket: Socket, holder: string, nowMs: number): void;
   delete(socket: Socket): void;
-  /** The connection that should end for one of this holder; undefined: none, as it holds the most itself and uses all of it. */
+  /**
+   * The connection that should end for one of this holder; undefined: none, as it holds the most itself and uses all of
+   * it.
+   */
   giver(holder: string, waiting: Iterable<Socket>, nowMs: number): Socket | undefined;
   /** Looks which connections moved bytes since the last look. */
   look(nowMs: number): void;

@@ -22,7 +22,10 @@ export const REPLY = {
   addressTypeNotSupported: 8,
 } as const;
 
-/** Replies to failed dials. `timed_out` is TTL expired, as in dante and microsocks; a node that is `offline` is a network that cannot be reached. */
+/**
+ * Replies to failed dials. `timed_out` is TTL expired, as in dante and microsocks; a node that is `offline` is a
+ * network that cannot be reached.
+ */
 export const DIAL_REPLY = {
   refused: 5,
   unreachable: 4,
@@ -53,7 +56,10 @@ export interface Read<T> {
   readonly bytes: number;
 }
 
-/** What a client asks for; host null: no host can be read out of it, port 0 included. Kind false: of a kind that RFC 1928 does not know. */
+/**
+ * What a client asks for; host null: no host can be read out of it, port 0 included. Kind false: of a kind that RFC
+ * 1928 does not know.
+ */
 export interface SocksRequest {
   readonly command: number;
   readonly isKindKnown: boolean;

@@ -36,7 +36,10 @@ const LET_IN = loginReply(true);
 const TURNED_AWAY = loginReply(false);
 const NO_BYTES = Buffer.alloc(0);
 
-/** What an HTTP client is told. Its methods are upper-case words, so their first byte is a letter, which is no version of SOCKS. */
+/**
+ * What an HTTP client is told. Its methods are upper-case words, so their first byte is a letter, which is no version
+ * of SOCKS.
+ */
 const HTTP_HINT =
   'HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\nThis port speaks SOCKS5: use a socks5h:// URL, or the port of the HTTP proxy.\n';
 

@@ -8,7 +8,10 @@ export interface Target {
   readonly port: number;
 }
 
-/** A name or an IPv4 address: no control characters, spaces, or anything that another program could take for more than a host. */
+/**
+ * A name or an IPv4 address: no control characters, spaces, or anything that another program could take for more than a
+ * host.
+ */
 const HOST = new RegExp(`^[a-z0-9._-]{1,${HOST_BYTES_MAX}}$`, 'u');
 
 const AUTHORITY = /^(?:\[(?<ipv6>[^\]]*)\]|(?<name>[^:[\]]*))(?::(?<port>\d{1,5}))?$/u;
@@ -19,7 +22,10 @@ export function hostOf(text: string): string | null {
   return HOST.test(host) || (isIPv6(host) && !host.includes('%')) ? host : null;
 }
 
-/** `host:port` or `[IPv6]:port`. A port that is not there is `defaultPort`; null: it must be there. Null: no such thing, user names included. */
+/**
+ * `host:port` or `[IPv6]:port`. A port that is not there is `defaultPort`; null: it must be there. Null: no such thing,
+ * user names included.
+ */
 export function authorityOf(text: string, defaultPort: number | null): Target | null {
   const { ipv6, name, port: portText } = AUTHORITY.exec(text)?.groups ?? {};
   const host = hostOf(ipv6 ?? name ?? '');

@@ -76,7 +76,8 @@ export function createDial({ ports, log, limits }: Serving, counters: ProxyCount
 }
 
 /**
- * Opens a tunnel for an admitted client. `head` is what it sent already; what it sends until the stream is open goes first, too.
+ * Opens a tunnel for an admitted client. `head` is what it sent already; what it sends until the stream is open goes
+ * first, too.
  * When it goes away meanwhile the dial is given up.
  */
 export function openTunnel(

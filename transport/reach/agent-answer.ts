@@ -1,4 +1,7 @@
-/** Reading one answer of an agent's HTTP server. Everything in it may be a lie: it is bounded in bytes, pieces and headers, and nothing of it is repeated. */
+/**
+ * Reading one answer of an agent's HTTP server. Everything in it may be a lie: it is bounded in bytes, pieces and
+ * headers, and nothing of it is repeated.
+ */
 import { request, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { AGENT_HEADER_BYTES_MAX, AGENT_PIECES_MAX, AGENT_REQUESTS_BYTES_MAX } from './limits.ts';
@@ -71,7 +74,10 @@ const ROOM_BYTES = 65_536;
 /** Bytes around a small body, such as its headers. */
 const AROUND_BYTES_MAX = 65_536;
 
-/** One request on a stream of its own, which is used up by it. Never rejects; resolves early with a problem when the signal aborts. */
+/**
+ * One request on a stream of its own, which is used up by it. Never rejects; resolves early with a problem when the
+ * signal aborts.
+ */
 export function readAnswer(
   stream: Duplex,
   wanted: AnswerWanted,
@@ -110,7 +116,8 @@ export function readAnswer(
   sent.on('socket', (socket) =>
     socket.on('data', (bytes: Buffer) => {
       came += bytes.length;
-      if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax))); // names of pieces and the like are in no body
+      // names of pieces and the like are in no body
+      if (came > 2 * wanted.bytesMax + AROUND_BYTES_MAX) settle(wrong(tooLarge(wanted.bytesMax)));
     }),
   );
   sent.on('information', () => settle(wrong('The node answered with interim answers, which it was not asked for.')));

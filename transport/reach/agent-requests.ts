@@ -1,4 +1,7 @@
-/** Asking the small HTTP servers of agents, through their tunnels. Answers are untrusted: they are bounded in bytes and time, and nothing of them is believed. */
+/**
+ * Asking the small HTTP servers of agents, through their tunnels. Answers are untrusted: they are bounded in bytes and
+ * time, and nothing of them is believed.
+ */
 import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { AgentPorts } from '../protocol/frames.ts';
 import type { NodeId } from '../protocol/ids.ts';
@@ -36,7 +39,11 @@ export interface AgentRequest {
   readonly judge?: AnswerJudge;
 }
 
-/** Why there is no answer: `unknown_node`; `unreachable` (no session, no tunnel, nobody at the port); `slow` (not within `msMax`); `invalid` (no HTTP, a status other than 200, encoded, too large, cut, or the judge's word); `overloaded` (too many are asked at once); `abandoned` (its signal aborted). */
+/**
+ * Why there is no answer: `unknown_node`; `unreachable` (no session, no tunnel, nobody at the port); `slow` (not within
+ * `msMax`); `invalid` (no HTTP, a status other than 200, encoded, too large, cut, or the judge's word); `overloaded`
+ * (too many are asked at once); `abandoned` (its signal aborted).
+ */
 export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded' | 'abandoned';
 
 /** The whole body, in pieces; or why not, in one sentence for an operator, with nothing in it that the node said. */

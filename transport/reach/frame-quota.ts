@@ -13,7 +13,10 @@ const BYTES_A_FRAME = 256;
 /** Answers false once a tunnel is over its share. Is shown all bytes that came, from the first on. */
 export type FrameQuota = (chunk: Buffer, nowMs: number) => boolean;
 
-/** The quota of one tunnel. Looks at the 9 bytes before each frame and steps over the rest, so that bulk data costs nothing. */
+/**
+ * The quota of one tunnel. Looks at the 9 bytes before each frame and steps over the rest, so that bulk data costs
+ * nothing.
+ */
 export function createFrameQuota(nowMs: number): FrameQuota {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
   let headerBytes = 0;

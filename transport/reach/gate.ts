@@ -8,7 +8,10 @@ import { webSocketStream } from '../streams/web-socket-stream.ts';
 import type { Tunnels, TunnelWay } from './tunnels.ts';
 import { createYoungCollector } from './young-garbage.ts';
 
-/** Handles upgrades of the tunnel path that come by this way. A token that nobody waits for gets 401, whatever else is right. */
+/**
+ * Handles upgrades of the tunnel path that come by this way. A token that nobody waits for gets 401, whatever else is
+ * right.
+ */
 export function createTunnelGate(
   tunnels: Pick<Tunnels, 'redeem' | 'accept'>,
   way: TunnelWay,

@@ -6,30 +6,50 @@ export const WAITING_FOR_TUNNEL_MAX = 1_024;
 /** How often tunnels are looked over for idleness and silence, in ms. */
 export const TUNNEL_SWEEP_MS = 1_000;
 
-/** The agent has this long to connect to the target and say so, in ms: longer than its own limit, so that its own words come through. */
+/**
+ * The agent has this long to connect to the target and say so, in ms: longer than its own limit, so that its own words
+ * come through.
+ */
 export const STREAM_OPEN_MS_MAX = 20_000;
 
-/** Frames without bytes of a stream that an agent may send on a tunnel in a second, and at once. Several times what 2,000 new connections a second and 1 GB/s need. */
+/**
+ * Frames without bytes of a stream that an agent may send on a tunnel in a second, and at once. Several times what
+ * 2,000 new connections a second and 1 GB/s need.
+ */
 export const FRAMES_PER_SECOND_MAX = 20_000;
 export const FRAMES_BURST_MAX = 40_000;
 
 /** Agents that are asked over HTTP at once, by scrapes and diagnoses together. */
 export const AGENT_REQUESTS_MAX = 256;
 
-/** Beyond it the one that takes longest makes room, once it took so long, in ms: nodes that hang must not keep others from being asked. Honest answers take a tenth of it. */
+/**
+ * Beyond it the one that takes longest makes room, once it took so long, in ms: nodes that hang must not keep others
+ * from being asked. Honest answers take a tenth of it.
+ */
 export const AGENT_REQUEST_GIVES_WAY_MS = 1_000;
 
 /** All headers of an agent's answer, in bytes. */
 export const AGENT_HEADER_BYTES_MAX = 8_192;
 
-/** Things that one node is asked at once: two systems that scrape its three sources, and two who look at it meanwhile. */
+/**
+ * Things that one node is asked at once: two systems that scrape its three sources, and two who look at it meanwhile.
+ */
 export const NODE_REQUESTS_MAX = 8;
 
-/** Memory that all answers together hold while they are read, in bytes: a thousand of the usual size. Beyond it the largest are cut. */
+/**
+ * Memory that all answers together hold while they are read, in bytes: a thousand of the usual size. Beyond it the
+ * largest are cut.
+ */
 export const AGENT_REQUESTS_BYTES_MAX = 67_108_864;
 
-/** Pieces in which an answer comes: each costs a microsecond or two, however small. 4 MiB in packets of 1,400 bytes are 3,000. */
+/**
+ * Pieces in which an answer comes: each costs a microsecond or two, however small. 4 MiB in packets of 1,400 bytes are
+ * 3,000.
+ */
 export const AGENT_PIECES_MAX = 8_192;
 
-/** A node with a tunnel beside the mesh is asked for one through it at most this often, in ms: an agent that does not get there opens another beside it, which rests until it is closed. */
+/**
+ * A node with a tunnel beside the mesh is asked for one through it at most this often, in ms: an agent that does not
+ * get there opens another beside it, which rests until it is closed.
+ */
 export const MESH_AGAIN_MS = 60_000;

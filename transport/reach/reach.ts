@@ -1,4 +1,7 @@
-/** Where a client of the admin's proxies is taken: to a node (forward mode) or through one (chaining). The admin itself dials nothing (R1). */
+/**
+ * Where a client of the admin's proxies is taken: to a node (forward mode) or through one (chaining). The admin itself
+ * dials nothing (R1).
+ */
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialRequest, ProxyPorts } from '../proxies/ports.ts';
 import { DIAL_FAILURES, notDialled } from '../streams/dialled.ts';

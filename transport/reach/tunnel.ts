@@ -1,4 +1,6 @@
-/** One tunnel on the admin: HTTP/2 over an agent's WebSocket, the agent is the server. Opens streams; decides nothing. */
+/**
+ * One tunnel on the admin: HTTP/2 over an agent's WebSocket, the agent is the server. Opens streams; decides nothing.
+ */
 import { connect, constants } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Duplex } from 'node:stream';

@@ -1,4 +1,7 @@
-/** Tunnels to nodes: asked for over the control session when somebody wants in, opened by the agent, closed when nobody uses them. */
+/**
+ * Tunnels to nodes: asked for over the control session when somebody wants in, opened by the agent, closed when nobody
+ * uses them.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock, Log } from '../../actors/kit/ports.ts';
 import type { AdminFrameBody } from '../protocol/frames.ts';
@@ -19,7 +22,10 @@ export interface TunnelPorts {
   readonly monotonicMs: () => number;
   /** To the live session of a node. False: it has none here, or its agent is too old. */
   send(node: NodeId, frame: AdminFrameBody): boolean;
-  /** Has the admin that owns the node's cluster ask its agent for a tunnel to this one. False: there is no such other admin. Never rejects. */
+  /**
+   * Has the admin that owns the node's cluster ask its agent for a tunnel to this one. False: there is no such other
+   * admin. Never rejects.
+   */
   askOwner(node: NodeId, token: string): Promise<boolean>;
   /** Where the agent of a node reaches this admin through the mesh; null: not at all, or not now. */
   meshUrl(node: NodeId): string | null;
@@ -40,14 +46,18 @@ export interface TunnelCounters {
 /** The tunnels of this admin. */
 export interface Tunnels {
   /**
-   * The one way to a byte stream at a node. Opens its tunnel if there is none; connected when it resolves. Never rejects.
+   * The one way to a byte stream at a node. Opens its tunnel if there is none; connected when it resolves. Never
+   * rejects.
    */
   reach(node: NodeId, target: TunnelTarget, signal: AbortSignal): Promise<Dialled>;
   /** The admin that owns it says that the node has no session there: who waits is told. */
   refuse(node: NodeId): void;
   /** Whose tunnel a one-time token opens; null: nobody's. The token is spent by asking. */
   redeem(token: string): NodeId | null;
-  /** Takes over the bytes of a tunnel whose token was redeemed for this node. A tunnel that it has already stays for its streams; new ones take this. */
+  /**
+   * Takes over the bytes of a tunnel whose token was redeemed for this node. A tunnel that it has already stays for its
+   * streams; new ones take this.
+   */
   accept(node: NodeId, bytes: Duplex, way: TunnelWay): void;
   /** The node was deleted or its credential revoked: whatever is open to it ends now (E5). */
   end(node: NodeId): void;
@@ -97,8 +107,9 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   }
 
   /**
-   * One that is being closed because nobody used it waits for its agent to say goodbye too: whoever comes meanwhile gets another. So does who
-   * comes while nothing goes through the mesh: a tunnel there may go on later, or is found to be dead.
+   * One that is being closed because nobody used it waits for its agent to say goodbye too: whoever comes meanwhile
+   * gets another. So does who comes while nothing goes through the mesh: a tunnel there may go on later, or is found to
+   * be dead.
    */
   function latest(node: NodeId): OpenTunnel | undefined {
     const all = [...(open.get(node) ?? [])].filter(({ tunnel }) => tunnel.isOpen);
@@ -106,7 +117,10 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     return inMesh !== undefined && ports.meshUrl(node) !== null ? inMesh : all.findLast(({ way }) => way === 'url');
   }
 
-  /** The mesh came up after the tunnel: there is one through it for the streams that follow. Where that comes to nothing, not for a while. */
+  /**
+   * The mesh came up after the tunnel: there is one through it for the streams that follow. Where that comes to
+   * nothing, not for a while.
+   */
   function askForMesh(node: NodeId): void {
     const nowMs = monotonicMs();
     if (asked.has(node) || nowMs < (meshAtMs.get(node) ?? -Infinity) || ports.meshUrl(node) === null) return;

@@ -1,9 +1,12 @@
-/** Collects the garbage of bytes that pass: buffers of 64 KiB behind objects of 100 bytes, which V8 does not count when it decides how. */
+/**
+ * Collects the garbage of bytes that pass: buffers of 64 KiB behind objects of 100 bytes, which V8 does not count when
+ * it decides how.
+ */
 
 /**
- * Bytes that pass between two collections. V8 starts to collect the whole heap once 64 MiB of buffers have come, which is after
- * about 20 MiB that pass (each is copied three times on its way), unless the young generation, whose collection takes a
- * millisecond, is full before: at an admin, which has a large one, it is not.
+ * Bytes that pass between two collections. V8 starts to collect the whole heap once 64 MiB of buffers have come, which
+ * is after about 20 MiB that pass (each is copied three times on its way), unless the young generation, whose
+ * collection takes a millisecond, is full before: at an admin, which has a large one, it is not.
  */
 export const COLLECTED_BYTES = 16_777_216;
 
@@ -11,8 +14,8 @@ export const COLLECTED_BYTES = 16_777_216;
 type Collect = (options: { readonly type: 'minor' }) => void;
 
 /**
- * Told of bytes that pass, collects the young generation after each COLLECTED_BYTES. Measured with a heap of 60 MB: 2.4 to 3.1 instead
- * of 7.6 to 7.8 ms of processor time a MiB, and twice the throughput.
+ * Told of bytes that pass, collects the young generation after each COLLECTED_BYTES. Measured with a heap of 60 MB: 2.4
+ * to 3.1 instead of 7.6 to 7.8 ms of processor time a MiB, and twice the throughput.
  */
 export function createYoungCollector(collectorOf: () => Collect = exposedCollector): (bytes: number) => void {
   let passed = 0;

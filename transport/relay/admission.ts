@@ -1,19 +1,28 @@
 /** Who may use a relay, and who may reach whom through it. */
 
-/** A key that may. Packets pass between two that have a cluster in common; null: it is not known in which it is, so packets pass (as with derper). */
+/**
+ * A key that may. Packets pass between two that have a cluster in common; null: it is not known in which it is, so
+ * packets pass (as with derper).
+ */
 export interface Admitted {
   readonly clusters: ReadonlySet<string> | null;
 }
 
 /** Whom the relay asks. */
 export interface RelayAdmission {
-  /** By public key (base64) and the address that the client came from. Null: it may not. Rejects when it cannot be told now. */
+  /**
+   * By public key (base64) and the address that the client came from. Null: it may not. Rejects when it cannot be told
+   * now.
+   */
   admit(publicKey: string, address: string): Promise<Admitted | null>;
   /** What was known of a key is not true any more. */
   forget(publicKey: string): void;
 }
 
-/** Keys that an answer is remembered of, and for how long, in ms. A key that is deleted is forgotten at once by `forget`. */
+/**
+ * Keys that an answer is remembered of, and for how long, in ms. A key that is deleted is forgotten at once by
+ * `forget`.
+ */
 const REMEMBERED_MAX = 10_000;
 const REMEMBERED_MS = 5_000;
 
@@ -41,8 +50,8 @@ export function createClusterAdmission(clustersOf: (publicKey: string) => Promis
 }
 
 /**
- * Asks, and remembers for some seconds who was admitted. That a key was not is asked again each time: a member connects while it is still being enrolled, and
- * strangers have a new key each time anyhow.
+ * Asks, and remembers for some seconds who was admitted. That a key was not is asked again each time: a member connects
+ * while it is still being enrolled, and strangers have a new key each time anyhow.
  */
 export function rememberingAdmission(
   ask: (publicKey: string, address: string) => Promise<Admitted | null>,
@@ -57,7 +66,8 @@ export function rememberingAdmission(
           if (remembered.get(publicKey) === entry) remembered.delete(publicKey);
           throw error;
         });
-        const isCurrent = remembered.get(publicKey) === entry; // else it was forgotten meanwhile: the answer may be of before
+        // else it was forgotten meanwhile: the answer may be of before
+        const isCurrent = remembered.get(publicKey) === entry;
         if (isCurrent && admitted === null) remembered.delete(publicKey);
         if (isCurrent || admitted === null) return admitted;
       }

@@ -1,4 +1,7 @@
-/** How much each key may send: one allowance for all of its connections, which stays for one that comes back. Pure, but for what it remembers. */
+/**
+ * How much each key may send: one allowance for all of its connections, which stays for one that comes back. Pure, but
+ * for what it remembers.
+ */
 
 /** What one key has left. */
 export interface Allowance {

@@ -1,4 +1,7 @@
-/** The certificate that a relay shows: the operator's, from files, or one of its own, made once and known by its SHA-256. */
+/**
+ * The certificate that a relay shows: the operator's, from files, or one of its own, made once and known by its
+ * SHA-256.
+ */
 import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

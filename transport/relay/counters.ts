@@ -1,11 +1,17 @@
 /** What a relay counts, since its start. */
 
-/** Why a connection did not become a client: it spoke something else or too slowly (`handshake`), there was no room (`crowded`), its key is nobody's (`unknown`), or nobody could say (`unavailable`). */
+/**
+ * Why a connection did not become a client: it spoke something else or too slowly (`handshake`), there was no room
+ * (`crowded`), its key is nobody's (`unknown`), or nobody could say (`unavailable`).
+ */
 export const REFUSALS = ['handshake', 'crowded', 'unknown', 'unavailable'] as const;
 /** One of them. */
 export type RelayRefusal = (typeof REFUSALS)[number];
 
-/** Why a packet was dropped: its destination is not connected here (`absent`), shares no cluster with its source (`foreign`), or reads too slowly (`slow`). */
+/**
+ * Why a packet was dropped: its destination is not connected here (`absent`), shares no cluster with its source
+ * (`foreign`), or reads too slowly (`slow`).
+ */
 export const DROPS = ['absent', 'foreign', 'slow'] as const;
 /** One of them. */
 export type RelayDrop = (typeof DROPS)[number];

@@ -28,7 +28,10 @@ export interface EmbeddedRelay {
   forget(publicKey: string): void;
   /** Something changed in a cluster, null in any: who of it is connected is looked up again, within a second. */
   changed(cluster: string | null): void;
-  /** Listens where it is switched on, and answers whether it is. `url` is the first of the admin's. Rejects with a line for the operator. */
+  /**
+   * Listens where it is switched on, and answers whether it is. `url` is the first of the admin's. Rejects with a line
+   * for the operator.
+   */
   open(url: string): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** One connection to a relay, from the side of the relay: first a stranger who has to prove a key, then a client whose packets are handed on. */
+/**
+ * One connection to a relay, from the side of the relay: first a stranger who has to prove a key, then a client whose
+ * packets are handed on.
+ */
 import type { Duplex } from 'node:stream';
 import { openJson, sealJson, type BoxKeys } from '../derp/box.ts';
 import {
@@ -97,7 +100,10 @@ export function welcome(
       return !isOver;
     },
   );
-  /** What came with its introduction, before it is known whether it may enter: at most one read, as nothing more is read then. */
+  /**
+   * What came with its introduction, before it is known whether it may enter: at most one read, as nothing more is read
+   * then.
+   */
   let early: { readonly type: number; readonly payload: Buffer }[] = [];
 
   const late = setTimeout(() => end('handshake'), owner.handshakeMsMax).unref();

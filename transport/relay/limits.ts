@@ -3,7 +3,9 @@
 /** Connections at once, those of clients and those that are not any yet. */
 export const CONNECTIONS_MAX = 10_000;
 
-/** Connections at once that did not prove their key yet, in all and from one address. Many members may stand behind one. */
+/**
+ * Connections at once that did not prove their key yet, in all and from one address. Many members may stand behind one.
+ */
 export const STRANGERS_MAX = 1_024;
 export const STRANGERS_OF_ADDRESS_MAX = 256;
 
@@ -17,8 +19,9 @@ export const HANDSHAKE_MS_MAX = 10_000;
 export const CLIENT_INFO_BYTES_MAX = 8_192;
 
 /**
- * What waits for a client that reads slowly, beyond which the oldest packets are dropped. derper has 32 packets, each of which leaves alone; here those of a turn leave
- * together, and 32 would be gone in one. Judgement: 20 ms at 200 Mbit/s.
+ * What waits for a client that reads slowly, beyond which the oldest packets are dropped. derper has 32 packets, each
+ * of which leaves alone; here those of a turn leave together, and 32 would be gone in one. Judgement: 20 ms at 200
+ * Mbit/s.
  */
 export const WAITING_PACKETS_MAX = 1_024;
 export const WAITING_BYTES_MAX = 524_288;
@@ -29,11 +32,17 @@ export const WRITE_BYTES_MAX = 131_072;
 /** A client that takes nothing of a write for so long is gone, in ms. */
 export const WRITE_MS_MAX = 10_000;
 
-/** Bytes a second that a key may send for long, by all of its connections, and in one go; above it they are read no faster. More than WireGuard in user space makes (measured: 50 MB/s). */
+/**
+ * Bytes a second that a key may send for long, by all of its connections, and in one go; above it they are read no
+ * faster. More than WireGuard in user space makes (measured: 50 MB/s).
+ */
 export const BYTES_PER_SECOND_MAX = 67_108_864;
 export const BYTES_BURST_MAX = 16_777_216;
 
-/** What each frame costs of that beyond its bytes, and what it costs at least: a flood of small ones is no cheaper to serve (measured: 300,000 a second of one key made the API of the same admin 100 times slower). */
+/**
+ * What each frame costs of that beyond its bytes, and what it costs at least: a flood of small ones is no cheaper to
+ * serve (measured: 300,000 a second of one key made the API of the same admin 100 times slower).
+ */
 export const FRAME_COST_BYTES = 256;
 export const FRAME_COST_BYTES_MIN = 1_024;
 
@@ -57,5 +66,8 @@ export const COME_BACK_MS_MAX = 2_000;
 /** For how long clients try that. */
 export const TRY_FOR_MS = 10_000;
 
-/** For so long changes of clusters gather before their members are asked for again, in ms. Below the second within which a deleted node is out (E5). */
+/**
+ * For so long changes of clusters gather before their members are asked for again, in ms. Below the second within which
+ * a deleted node is out (E5).
+ */
 export const CHANGED_MS = 200;

@@ -1,4 +1,7 @@
-/** A relay put together: its certificate, its door, and the map by which members find it. The same inside an admin and alone. */
+/**
+ * A relay put together: its certificate, its door, and the map by which members find it. The same inside an admin and
+ * alone.
+ */
 import type { Log } from '../../actors/kit/ports.ts';
 import type { RelayAdmission } from './admission.ts';
 import { relayCertificate, type CertificateOptions } from './certificate.ts';

@@ -44,7 +44,10 @@ export interface Relay {
   count(): number;
   /** Takes a connection over, with what was read of it. */
   accept(stream: Duplex, head: Buffer, address: string): void;
-  /** Whoever has this key is not what it was: its connections end now, and it is asked for again when it comes back (E5). */
+  /**
+   * Whoever has this key is not what it was: its connections end now, and it is asked for again when it comes back
+   * (E5).
+   */
   forget(publicKey: string): void;
   /** Who is in this cluster is asked for again, within a second; null: whoever is connected. */
   changed(cluster: string | null): void;

@@ -1,4 +1,7 @@
-/** A self-signed certificate, for a relay that is known by its SHA-256 and needs no authority: X.509 version 3 (RFC 5280) in DER, ECDSA with P-256. See docs/decisions/relay.md. */
+/**
+ * A self-signed certificate, for a relay that is known by its SHA-256 and needs no authority: X.509 version 3 (RFC
+ * 5280) in DER, ECDSA with P-256. See docs/decisions/relay.md.
+ */
 import { createHash, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
 import { isIP, isIPv4, SocketAddress } from 'node:net';
 

@@ -1,4 +1,7 @@
-/** The door of a relay: HTTP over TLS on a port of its own, with the upgrade to DERP, its WebSocket form, and the probes that clients of the protocol make. */
+/**
+ * The door of a relay: HTTP over TLS on a port of its own, with the upgrade to DERP, its WebSocket form, and the probes
+ * that clients of the protocol make.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';

@@ -9,13 +9,19 @@ const ANSWER_BYTES_MAX = 65_536;
 /** Clusters in one answer at most: those of a gateway. */
 const CLUSTERS_MAX = 1_000;
 
-/** What is answered. Source: tailcfg.DERPAdmitClientResponse; `Clusters` is ours: opaque words, of which two keys must have one in common. Without it all may reach all. */
+/**
+ * What is answered. Source: tailcfg.DERPAdmitClientResponse; `Clusters` is ours: opaque words, of which two keys must
+ * have one in common. Without it all may reach all.
+ */
 const Answer = z.object({
   Allow: z.boolean().optional(),
   Clusters: z.array(z.string().max(64)).max(CLUSTERS_MAX).optional(),
 });
 
-/** Asks the URL with POST for each key. Whatever is not a clear answer is none: who is connected stays, and nobody new gets in. */
+/**
+ * Asks the URL with POST for each key. Whatever is not a clear answer is none: who is connected stays, and nobody new
+ * gets in.
+ */
 export function createUrlAdmission(url: string): RelayAdmission {
   return rememberingAdmission(async (publicKey, address) => {
     const answer = await fetch(url, {

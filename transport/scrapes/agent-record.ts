@@ -124,7 +124,10 @@ function proxy(samples: Samples): AgentMetrics['proxy'] {
   };
 }
 
-/** Reasons are the agent's words, and keys here: as many as an honest one has. An agent that counts what comes to the proxy has a reason only for what it turned away. */
+/**
+ * Reasons are the agent's words, and keys here: as many as an honest one has. An agent that counts what comes to the
+ * proxy has a reason only for what it turned away.
+ */
 function blocked(
   samples: Samples,
   kind: string,

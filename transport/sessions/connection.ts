@@ -1,4 +1,6 @@
-/** One agent's WebSocket on the admin: numbered frames in and out, quotas, and when it was last heard. Decides nothing. */
+/**
+ * One agent's WebSocket on the admin: numbered frames in and out, quotas, and when it was last heard. Decides nothing.
+ */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { CloseCode } from '../protocol/close-codes.ts';
@@ -9,7 +11,10 @@ import { BUFFERED_BYTES_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
 import type { NodeQuota } from './node-quotas.ts';
 import { textFrame } from './text-frame.ts';
 
-/** What a message from an agent turned out to be. A null frame: it was said before the hello that is waited for, and is said again after it. */
+/**
+ * What a message from an agent turned out to be. A null frame: it was said before the hello that is waited for, and is
+ * said again after it.
+ */
 export type Received =
   | { readonly ok: true; readonly frame: AgentFrame | null }
   | { readonly ok: false; readonly problem: string };
@@ -52,7 +57,10 @@ export class Connection {
     this.#quota = quota;
   }
 
-  /** A session after this one on the same connection, of a node that moved: numbers and shares go on, the hello comes again. */
+  /**
+   * A session after this one on the same connection, of a node that moved: numbers and shares go on, the hello comes
+   * again.
+   */
   renewed(id: SessionId, cluster: ClusterId, nowMs: number): Connection {
     const next = new Connection(id, this.node, cluster, this.#socket, this.#quota, nowMs);
     next.protocol = this.protocol;
@@ -167,7 +175,10 @@ export class Connection {
 /** A close frame has 125 bytes, two of them the code. Source: RFC 6455, 5.5. */
 const CLOSE_REASON_BYTES_MAX = 123;
 
-/** A reason as a close frame takes it: cut to its bound between two characters, since half a character is refused by the peer. */
+/**
+ * A reason as a close frame takes it: cut to its bound between two characters, since half a character is refused by the
+ * peer.
+ */
 export function closeReason(reason: string): Buffer {
   const bytes = Buffer.from(reason);
   if (bytes.length <= CLOSE_REASON_BYTES_MAX) return bytes;

@@ -40,7 +40,10 @@ const REFUSED_BY_WS: Readonly<Record<number, string>> = {
   1009: `a frame over ${FRAME_BYTES_MAX} bytes`,
 };
 
-/** What `ws` itself refuses (too large, not UTF-8, a broken frame) and closes with a code of RFC 6455, closed as the contract says instead. */
+/**
+ * What `ws` itself refuses (too large, not UTF-8, a broken frame) and closes with a code of RFC 6455, closed as the
+ * contract says instead.
+ */
 class AgentSocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {
     const problem = code === undefined ? undefined : REFUSED_BY_WS[code];
@@ -49,7 +52,10 @@ class AgentSocket extends WebSocket {
   }
 }
 
-/** Handles upgrades of the session path. Never throws: what is refused gets a status, what belongs elsewhere a close code. */
+/**
+ * Handles upgrades of the session path. Never throws: what is refused gets a status, what belongs elsewhere a close
+ * code.
+ */
 export function createSessionGate(ports: GatePorts): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const server = new WebSocketServer({
     noServer: true,

@@ -1,35 +1,48 @@
 /** What sessions may cost, with units. Source: invariants.md L1 and L2. */
 
 /**
- * Frames a second that a node may send for long, and in one go. An agent batches. Twice the share for long is a flood: it is cut after
- * FRAMES_BURST_MAX / FRAMES_PER_SECOND_MAX = 2 s, and what is more earlier; what is less costs no more than that until it is cut. Counted
- * before a frame is parsed. Source: invariants.md, L1.
+ * Frames a second that a node may send for long, and in one go. An agent batches. Twice the share for long is a flood:
+ * it is cut after
+ * FRAMES_BURST_MAX / FRAMES_PER_SECOND_MAX = 2 s, and what is more earlier; what is less costs no more than that until
+ * it is cut. Counted before a frame is parsed. Source: invariants.md, L1.
  */
 export const FRAMES_PER_SECOND_MAX = 500;
 export const FRAMES_BURST_MAX = 1_000;
 
-/** Bytes a second that a node may send for long, and in one go. Above it its socket is read no faster: a long output is no offence. */
+/**
+ * Bytes a second that a node may send for long, and in one go. Above it its socket is read no faster: a long output is
+ * no offence.
+ */
 export const BYTES_PER_SECOND_MAX = 8_388_608;
 export const BYTES_BURST_MAX = 33_554_432;
 
 /**
- * Sessions that a node may begin in one go, and how many a second for long. Each is a hello: what the node holds is compared with what is open. An agent waits
- * at least 0.5 s between two tries and longer each time; one that is sent from admin to admin while clusters change hands uses a few. The
- * session beyond is closed with 4008; for as long as it takes until there may be another, its token is refused with 429 and not looked up.
+ * Sessions that a node may begin in one go, and how many a second for long. Each is a hello: what the node holds is
+ * compared with what is open. An agent waits at least 0.5 s between two tries and longer each time; one that is sent
+ * from admin to admin while clusters change hands uses a few. The session beyond is closed with 4008; for as long as it
+ * takes until there may be another, its token is refused with 429 and not looked up.
  */
 export const SESSIONS_BURST_MAX = 32;
 export const SESSIONS_PER_SECOND_MAX = 0.5;
 
-/** How long the quota of a node without news is kept, in ms: after this it is whole again, since SESSIONS_BURST_MAX / SESSIONS_PER_SECOND_MAX is 64 s. */
+/**
+ * How long the quota of a node without news is kept, in ms: after this it is whole again, since SESSIONS_BURST_MAX /
+ * SESSIONS_PER_SECOND_MAX is 64 s.
+ */
 export const QUOTA_KEPT_MS = 70_000;
 
-/** A node that begins too many sessions is told of in the log this often, in ms; sessions that it begins meanwhile are counted. */
+/**
+ * A node that begins too many sessions is told of in the log this often, in ms; sessions that it begins meanwhile are
+ * counted.
+ */
 export const TOO_MANY_TOLD_MS = 10_000;
 
 /** Bytes waiting to be read by an agent, above which its session is cut: 32 scripts of 128 KiB, escaped, fit. */
 export const BUFFERED_BYTES_MAX = 8_388_608;
 
-/** Output of all agents that is read and not stored yet, in bytes. Above it, sockets that sent some are paused (C10). */
+/**
+ * Output of all agents that is read and not stored yet, in bytes. Above it, sockets that sent some are paused (C10).
+ */
 export const UNSTORED_BYTES_MAX = 67_108_864;
 
 /** Frames shorter than this are not counted towards UNSTORED_BYTES_MAX, in bytes. */

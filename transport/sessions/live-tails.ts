@@ -1,4 +1,7 @@
-/** Live output of running executions: asked of the agent's session, handed to whoever listens. Never stored, never queued here. */
+/**
+ * Live output of running executions: asked of the agent's session, handed to whoever listens. Never stored, never
+ * queued here.
+ */
 import type { Tails } from '../../actors/kit/ports.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../protocol/ids.ts';
@@ -20,7 +23,10 @@ export interface LiveTails extends Tails {
   welcomed(node: NodeId): void;
 }
 
-/** Tails over a way to send to a node's live session, which answers false when there is none. One stream an execution: a newer one replaces it. */
+/**
+ * Tails over a way to send to a node's live session, which answers false when there is none. One stream an execution: a
+ * newer one replaces it.
+ */
 export function createLiveTails(send: (node: NodeId, frame: AdminFrameBody) => boolean): LiveTails {
   const open = new Map<ExecutionId, Open>();
   return {

@@ -1,4 +1,7 @@
-/** What a node may cost over all of its sessions: one that is cut, or hangs up, and comes again does not begin anew (L1). */
+/**
+ * What a node may cost over all of its sessions: one that is cut, or hangs up, and comes again does not begin anew
+ * (L1).
+ */
 import type { NodeId } from '../protocol/ids.ts';
 import {
   BYTES_BURST_MAX,

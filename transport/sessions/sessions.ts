@@ -49,14 +49,20 @@ export interface SessionCounters {
 export interface Sessions extends SessionLink {
   readonly tails: Tails;
   readonly counters: Readonly<SessionCounters>;
-  /** Takes over an authenticated socket. Answers 0, or for how many ms its node may begin no further session: then it was closed. */
+  /**
+   * Takes over an authenticated socket. Answers 0, or for how many ms its node may begin no further session: then it
+   * was closed.
+   */
   accept(socket: WebSocket, node: NodeId, cluster: ClusterId): number;
   count(): number;
   /** Whether the node has a live session here. */
   has(node: NodeId): boolean;
   /** At most `limit` sessions as they are seen from outside, those first that were silent for longest. */
   sights(limit: number): readonly SessionSight[];
-  /** Sends to whatever live session the node has. False: it has none here, was not welcomed yet, or its agent does not know such frames. */
+  /**
+   * Sends to whatever live session the node has. False: it has none here, was not welcomed yet, or its agent does not
+   * know such frames.
+   */
   sendToNode(node: NodeId, frame: AdminFrameBody): boolean;
   /** Nodes heard since the last call, each with the time, for `last_seen_at`. */
   heard(): readonly { readonly node: NodeId; readonly atMs: number }[];
@@ -83,7 +89,8 @@ export function createSessions(ports: SessionPorts): Sessions {
 
   function sendToNode(node: NodeId, frame: AdminFrameBody): boolean {
     const connection = ofNode.get(node);
-    return connection?.welcomed === true && transmit(connection, frame); // an agent takes anything before its welcome for a broken admin
+    // an agent takes anything before its welcome for a broken admin
+    return connection?.welcomed === true && transmit(connection, frame);
   }
 
   function accept(socket: WebSocket, node: NodeId, cluster: ClusterId): number {

@@ -1,7 +1,13 @@
-/** Whether this admin itself stood still: frozen, suspended, or with a clock that was set. What agents said meanwhile nobody heard, and that is no silence of theirs. */
+/**
+ * Whether this admin itself stood still: frozen, suspended, or with a clock that was set. What agents said meanwhile
+ * nobody heard, and that is no silence of theirs.
+ */
 import type { Clock } from '../../actors/kit/ports.ts';
 
-/** An admin that looks at its clock each second and finds so much gone stood still, in ms: one that is only busy is sooner. */
+/**
+ * An admin that looks at its clock each second and finds so much gone stood still, in ms: one that is only busy is
+ * sooner.
+ */
 const STANDSTILL_MS_MIN = 4_000;
 
 /** Watches the clock. */

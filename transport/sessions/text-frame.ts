@@ -1,4 +1,7 @@
-/** A WebSocket text message as one buffer. `ws` writes header and payload apart, which costs a gathering system call a frame: a quarter of the admin's time in a fan-out. */
+/**
+ * A WebSocket text message as one buffer. `ws` writes header and payload apart, which costs a gathering system call a
+ * frame: a quarter of the admin's time in a fan-out.
+ */
 import { Buffer } from 'node:buffer';
 
 /** First byte: final fragment, text. Source: RFC 6455, 5.2. */

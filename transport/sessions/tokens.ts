@@ -1,4 +1,7 @@
-/** Which tokens the gate looks up: it remembers those that it let in, and limits by address how often a wrong one may be tried (L1). */
+/**
+ * Which tokens the gate looks up: it remembers those that it let in, and limits by address how often a wrong one may be
+ * tried (L1).
+ */
 
 /** Tokens that are remembered, by their hash. Above it the one let in longest ago goes. */
 export const KNOWN_TOKENS_MAX = 20_000;
@@ -11,7 +14,10 @@ export interface WrongTokens {
 
 /** The memory of a gate. */
 export interface TokenMemory {
-  /** 0: it may be looked up. Else the ms to wait: its node began too many sessions, or too many wrong ones came from there, and this one was never right. */
+  /**
+   * 0: it may be looked up. Else the ms to wait: its node began too many sessions, or too many wrong ones came from
+   * there, and this one was never right.
+   */
   waitMs(hash: string, address: string): number;
   right(hash: string): void;
   /** Its node began too many sessions: until so many ms have passed it is not even looked up. */
@@ -20,7 +26,9 @@ export interface TokenMemory {
   wrong(hash: string, address: string): void;
 }
 
-/** Nothing is remembered at first. Honest machines behind the address of a liar go on: their tokens were right before. */
+/**
+ * Nothing is remembered at first. Honest machines behind the address of a liar go on: their tokens were right before.
+ */
 export function createTokenMemory(wrongTokens: WrongTokens, monotonicMs: () => number): TokenMemory {
   const known = new Set<string>();
   /** Until when each is eager. */

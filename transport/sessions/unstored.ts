@@ -1,4 +1,6 @@
-/** How much output was read from agents and is not stored yet. Above the bound, those that send it are paused (C10, L1). */
+/**
+ * How much output was read from agents and is not stored yet. Above the bound, those that send it are paused (C10, L1).
+ */
 import type { ExecutionId } from '../protocol/ids.ts';
 import type { Connection } from './connection.ts';
 import { COUNTED_FRAME_BYTES_MIN, UNSTORED_BYTES_MAX } from './limits.ts';

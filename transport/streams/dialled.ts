@@ -1,10 +1,14 @@
-/** What became of an attempt to open a byte stream. The same words from the machine that dials up to the client of a proxy. */
+/**
+ * What became of an attempt to open a byte stream. The same words from the machine that dials up to the client of a
+ * proxy.
+ */
 import type { Duplex } from 'node:stream';
 
 /**
- * Why there is no stream. From the network: `refused`, `unreachable`, `unresolved` (no such name), `timed_out`, `failed` (anything
- * else). From policy: `blocked` (must not be reached), `loop` (it would come back here). From the fleet: `unknown_node` (no such
- * name), `offline` (its agent has no session here), `overloaded` (a limit is reached; later may do).
+ * Why there is no stream. From the network: `refused`, `unreachable`, `unresolved` (no such name), `timed_out`,
+ * `failed` (anything else). From policy: `blocked` (must not be reached), `loop` (it would come back here). From the
+ * fleet: `unknown_node` (no such name), `offline` (its agent has no session here), `overloaded` (a limit is reached;
+ * later may do).
  */
 export const DIAL_FAILURES = [
   'refused',
@@ -21,7 +25,10 @@ export const DIAL_FAILURES = [
 /** One of them. */
 export type DialFailure = (typeof DIAL_FAILURES)[number];
 
-/** An open stream, connected to its end, or why there is none: `message` is one sentence for the person who asked, free of addresses of the VPN. */
+/**
+ * An open stream, connected to its end, or why there is none: `message` is one sentence for the person who asked, free
+ * of addresses of the VPN.
+ */
 export type Dialled =
   | { readonly ok: true; readonly stream: Duplex }
   | { readonly ok: false; readonly failure: DialFailure; readonly message: string };

@@ -6,8 +6,9 @@ import { reset, wasCut } from './reset.ts';
 import { startTimer } from './timer.ts';
 
 /**
- * Why a tunnel ended. `normal`: both sides were done. `reset`: one side failed or was cut, so the other one was reset. Cut by us,
- * on both sides: `idle` (no byte either way for long), `deadline` (too old), `drain` (still open at the end of a shutdown).
+ * Why a tunnel ended. `normal`: both sides were done. `reset`: one side failed or was cut, so the other one was reset.
+ * Cut by us, on both sides: `idle` (no byte either way for long), `deadline` (too old), `drain` (still open at the end
+ * of a shutdown).
  */
 export const JOIN_ENDS = ['normal', 'reset', 'idle', 'deadline', 'drain'] as const;
 /** One of them. */
@@ -38,8 +39,8 @@ export interface JoinsOptions {
 /** A set of tunnels. */
 export interface Joins {
   /**
-   * Joins two open streams, which are the set's from now on. `head` came from near already and goes first. Every chunk goes its way
-   * without this looking at it. `ended` is called once, when both streams are done with or cut.
+   * Joins two open streams, which are the set's from now on. `head` came from near already and goes first. Every chunk
+   * goes its way without this looking at it. `ended` is called once, when both streams are done with or cut.
    */
   join(near: Duplex, far: Duplex, head?: Buffer | null, ended?: (ended: Ended) => void): void;
   /** How many are open. */
@@ -184,7 +185,10 @@ export function createJoins({
   };
 }
 
-/** Bytes from source to sink from now on. Sockets count for themselves; only between two streams of another kind each chunk is counted here. */
+/**
+ * Bytes from source to sink from now on. Sockets count for themselves; only between two streams of another kind each
+ * chunk is counted here.
+ */
 function meter(source: Duplex, sink: Duplex): () => number {
   if (source instanceof Socket) {
     const before = source.bytesRead - source.readableLength;

@@ -1,6 +1,9 @@
 /** What joined streams may take, with units. Source: invariants.md L2. */
 
-/** A tunnel without a byte either way for this long is cut, in ms: longer than the two-minute keep-alives of SSH, database clients and browsers. */
+/**
+ * A tunnel without a byte either way for this long is cut, in ms: longer than the two-minute keep-alives of SSH,
+ * database clients and browsers.
+ */
 export const IDLE_MS_MAX = 600_000;
 
 /** A tunnel is cut when it is this old, in ms: one day. */

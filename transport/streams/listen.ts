@@ -14,7 +14,10 @@ export interface Place {
   readonly orAnother?: boolean;
 }
 
-/** The port that it listens on; or why it does not, as the end of a sentence without the address (addresses of the VPN are shown to nobody, R3), and the system's code. */
+/**
+ * The port that it listens on; or why it does not, as the end of a sentence without the address (addresses of the VPN
+ * are shown to nobody, R3), and the system's code.
+ */
 export type Listened =
   | { readonly ok: true; readonly port: number }
   | { readonly ok: false; readonly reason: string; readonly code: string };

@@ -2,19 +2,23 @@
 import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 
-/** Writes that wait together become one message of at most this many bytes. HTTP/2 writes each 16 KiB with 9 bytes before it: to send them one by one costs more than to copy them. */
+/**
+ * Writes that wait together become one message of at most this many bytes. HTTP/2 writes each 16 KiB with 9 bytes
+ * before it: to send them one by one costs more than to copy them.
+ */
 const MERGED_BYTES_MAX = 131_072;
 
 /** Bytes that wait to be sent before a writer is told to wait. Two frames of HTTP/2 as tunnels send them. */
 const UNSENT_BYTES_MAX = 131_072;
 
 /**
- * The stream of an open socket, which it owns from now on. A text message breaks it, and so does an empty one. Ending it closes the socket; a socket that
- * closes ends it, and one that breaks destroys it with an error.
+ * The stream of an open socket, which it owns from now on. A text message breaks it, and so does an empty one. Ending
+ * it closes the socket; a socket that closes ends it, and one that breaks destroys it with an error.
  *
- * Of what came and was not read yet it holds `unreadBytesMax`; above that the socket waits. For HTTP/2 that must be the window of
- * the connection: Node reads nothing while a write of its own is under way, so two ends that write and hold less than that wait
- * for each other for ever (measured: 200 streams both ways stood still within a second). `passed` is told of all bytes, either way.
+ * Of what came and was not read yet it holds `unreadBytesMax`; above that the socket waits. For HTTP/2 that must be the
+ * window of the connection: Node reads nothing while a write of its own is under way, so two ends that write and hold
+ * less than that wait for each other for ever (measured: 200 streams both ways stood still within a second). `passed`
+ * is told of all bytes, either way.
  */
 export function webSocketStream(
   socket: WebSocket,

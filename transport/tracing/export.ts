@@ -1,4 +1,7 @@
-/** Spans to an OpenTelemetry collector, and to the console. Loaded only where that is switched on: the libraries cost 20 MiB and a quarter of a second. */
+/**
+ * Spans to an OpenTelemetry collector, and to the console. Loaded only where that is switched on: the libraries cost 20
+ * MiB and a quarter of a second.
+ */
 import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
@@ -44,7 +47,9 @@ export interface SpanExport extends SpanSink {
 /** What a stop waits for a collector, in ms. */
 const STOP_MS_MAX = 2_000;
 
-/** Exports that may be under way at a time: a collector that answers nothing holds no more batches than these in memory. */
+/**
+ * Exports that may be under way at a time: a collector that answers nothing holds no more batches than these in memory.
+ */
 const EXPORTS_MAX = 4;
 
 /** The name of what makes these spans, beside the name of the service. */
@@ -53,7 +58,10 @@ const SCOPE = 'edge-fleet-control';
 /** Service name of spans that happened on machines. */
 const MACHINE_SERVICE = 'edge-agent';
 
-/** Exports as the settings say. What it cannot export it drops and counts; the log is told once when a collector fails, and once when it takes spans again. */
+/**
+ * Exports as the settings say. What it cannot export it drops and counts; the log is told once when a collector fails,
+ * and once when it takes spans again.
+ */
 export function createSpanExport(settings: TracingSettings, version: string, instance: string, log: Log): SpanExport {
   const counters = { taken: 0, exported: 0, dropped: 0 };
   const agent = agentOf(settings.otlp, log);
@@ -160,7 +168,10 @@ function problemOf(error: (Error & { readonly code?: number | string }) | undefi
   return `${error?.code ?? error?.name ?? 'unknown'}`;
 }
 
-/** What the library counts of its queue comes here. Source: OpenTelemetry, semantic conventions of SDK metrics: a span that was not exported has an `error.type`. */
+/**
+ * What the library counts of its queue comes here. Source: OpenTelemetry, semantic conventions of SDK metrics: a span
+ * that was not exported has an `error.type`.
+ */
 function meterInto(counters: { exported: number; dropped: number }): MeterProvider {
   const meter = createNoopMeter();
   const counter = {
@@ -180,7 +191,9 @@ const KINDS = {
   internal: SpanKind.INTERNAL,
 } as const satisfies Record<EndedSpan['kind'], SpanKind>;
 
-/** Our spans as the library's. Those of machines have a resource of their own: another service, an instance a machine. */
+/**
+ * Our spans as the library's. Those of machines have a resource of their own: another service, an instance a machine.
+ */
 function spanMaker(settings: TracingSettings, version: string, instance: string): (span: EndedSpan) => ReadableSpan {
   const admin = resourceFromAttributes({
     'service.version': version,

@@ -1,4 +1,7 @@
-/** Whether and where spans are exported, by the standard OTEL_* variables. Wrong ones are warned of and fall back: tracing never keeps an admin from starting. */
+/**
+ * Whether and where spans are exported, by the standard OTEL_* variables. Wrong ones are warned of and fall back:
+ * tracing never keeps an admin from starting.
+ */
 
 /** Where spans go and how. Times in ms. */
 export interface TracingSettings {
@@ -38,7 +41,10 @@ export interface BatchSettings {
   readonly exportMsMax: number;
 }
 
-/** The settings, null when nothing is exported, and one line for each variable that is wrong. Lines hold no values that may be secret. */
+/**
+ * The settings, null when nothing is exported, and one line for each variable that is wrong. Lines hold no values that
+ * may be secret.
+ */
 export interface TracingChoice {
   readonly settings: TracingSettings | null;
   readonly warnings: readonly string[];
@@ -202,7 +208,10 @@ function protocolOf(reader: Reader): OtlpSettings['protocol'] | null {
   return reader.choice<OtlpSettings['protocol']>(name, ['http/protobuf', 'http/json'], 'http/protobuf');
 }
 
-/** The path is added to the endpoint of all signals, and not to that of traces. Source: OTLP exporter specification. Null: it is no URL. */
+/**
+ * The path is added to the endpoint of all signals, and not to that of traces. Source: OTLP exporter specification.
+ * Null: it is no URL.
+ */
 function urlOf(reader: Reader): string | null {
   const own = reader.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
   const name = own === null ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';

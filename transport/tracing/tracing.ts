@@ -23,7 +23,10 @@ export interface Tracing {
   close(): Promise<void>;
 }
 
-/** Off unless the variables switch it on; then, and only then, the libraries are loaded. What is wrong with a variable is one warning; nothing here keeps an admin from starting. */
+/**
+ * Off unless the variables switch it on; then, and only then, the libraries are loaded. What is wrong with a variable
+ * is one warning; nothing here keeps an admin from starting.
+ */
 export async function createTracing({ variables, version, instance, log }: TracingOptions): Promise<Tracing> {
   const { settings, warnings } = readTracingSettings(variables);
   for (const warning of warnings) log.warn({ setting: warning.split(' ')[0] }, warning);

@@ -10,7 +10,10 @@ const HTTP_DATE = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2}(?:\d{2})? \
 /** Bytes of one UTF-16 unit in UTF-8, at most. */
 const UTF8_BYTES_MAX = 3;
 
-/** The receiver's wish in ms from now, at most RETRY_AFTER_MS_MAX; a date that has passed is 0. Null when the header is absent or makes no sense. */
+/**
+ * The receiver's wish in ms from now, at most RETRY_AFTER_MS_MAX; a date that has passed is 0. Null when the header is
+ * absent or makes no sense.
+ */
 export function retryAfterMs(header: string | readonly string[] | undefined, nowMs: number): number | null {
   const text = (typeof header === 'object' ? header[0] : header)?.trim();
   if (text === undefined) return null;
@@ -19,7 +22,8 @@ export function retryAfterMs(header: string | readonly string[] | undefined, now
 }
 
 /**
- * Text of a body's beginning, at most ANSWER_BYTES_MAX bytes of UTF-8: wrong bytes replaced, NUL removed, since PostgreSQL cannot hold it.
+ * Text of a body's beginning, at most ANSWER_BYTES_MAX bytes of UTF-8: wrong bytes replaced, NUL removed, since
+ * PostgreSQL cannot hold it.
  * A character that the cut went through is left out.
  */
 export function answerText(chunks: readonly Buffer[]): string {
@@ -32,6 +36,7 @@ export function answerText(chunks: readonly Buffer[]): string {
       : bytes.toString();
   const clean = text.includes('\0') ? text.replaceAll('\0', '') : text;
   if (clean.length * UTF8_BYTES_MAX <= ANSWER_BYTES_MAX) return clean;
-  const { read } = new TextEncoder().encodeInto(clean, new Uint8Array(ANSWER_BYTES_MAX)); // a byte that was replaced takes three
+  // a byte that was replaced takes three
+  const { read } = new TextEncoder().encodeInto(clean, new Uint8Array(ANSWER_BYTES_MAX));
   return clean.slice(0, read);
 }

@@ -8,7 +8,10 @@ import { createLanes, type Lanes } from './lanes.ts';
 import type { Post } from './post.ts';
 import { createSign, type Sign } from './signature.ts';
 
-/** Sent as it is stored, byte for byte. Source: contract.md, webhook deliveries; CloudEvents HTTP binding 1.0.2, structured mode. */
+/**
+ * Sent as it is stored, byte for byte. Source: contract.md, webhook deliveries; CloudEvents HTTP binding 1.0.2,
+ * structured mode.
+ */
 const CONTENT_TYPE = 'application/cloudevents+json';
 
 /** One webhook, open. It holds secrets, and goes when its webhook goes. */

@@ -1,4 +1,7 @@
-/** Webhooks that are open at the moment, within bounds: opening one costs two decryptions, keeping one costs memory and sockets. */
+/**
+ * Webhooks that are open at the moment, within bounds: opening one costs two decryptions, keeping one costs memory and
+ * sockets.
+ */
 import type { WebhookRecord } from '../../actors/records.ts';
 import { createEndpoint, type Endpoint, type EndpointOptions } from './endpoint.ts';
 import { ENDPOINT_IDLE_MS_MAX, ENDPOINT_SWEEP_MS, ENDPOINTS_MAX } from './limits.ts';

@@ -1,4 +1,7 @@
-/** Why a try came to no answer: a kind to count by, and a sentence for the webhook's owner that names no address and no secret. */
+/**
+ * Why a try came to no answer: a kind to count by, and a sentence for the webhook's owner that names no address and no
+ * secret.
+ */
 import { errors } from 'undici';
 import { AddressRefused, NameUnresolved } from '../guard/guard.ts';
 

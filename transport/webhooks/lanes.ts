@@ -1,4 +1,7 @@
-/** Connections to one receiver. Each carries one request at a time, so one that hangs holds up no other, and its end is the end of one request only. */
+/**
+ * Connections to one receiver. Each carries one request at a time, so one that hangs holds up no other, and its end is
+ * the end of one request only.
+ */
 import { Client, type buildConnector } from 'undici';
 import { ANSWER_HEADER_BYTES_MAX, KEEP_ALIVE_MARGIN_MS, KEEP_ALIVE_MS, KEEP_ALIVE_MS_MAX } from './limits.ts';
 
@@ -32,7 +35,10 @@ export interface Lanes {
   destroy(): Promise<void>;
 }
 
-/** Lanes to an origin. Timeouts are the riders' own: undici's are looked at twice a second, and begin anew with each byte. */
+/**
+ * Lanes to an origin. Timeouts are the riders' own: undici's are looked at twice a second, and begin anew with each
+ * byte.
+ */
 export function createLanes(origin: string, connect: buildConnector.connector, connectionsMax: number): Lanes {
   const all = new Set<Lane>();
   const free: Lane[] = [];

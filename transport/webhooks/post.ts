@@ -6,7 +6,10 @@ import { failureOf, isClosed, lateFailure, type Failure } from './failures.ts';
 import type { Lane, Lanes, Rider } from './lanes.ts';
 import { ANSWER_BODY_MS_MAX, DRAINED_BYTES_MAX, STALE_MS_MAX } from './limits.ts';
 
-/** What came of a request. `ms` is the time to the answer's headers, or to the failure. Null: it was cut, or may not be sent any more. */
+/**
+ * What came of a request. `ms` is the time to the answer's headers, or to the failure. Null: it was cut, or may not be
+ * sent any more.
+ */
 export type Outcome =
   | {
       readonly type: 'answered';
@@ -61,7 +64,9 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
     this.atMs = options.nowMs();
   }
 
-  /** Takes a lane, or stands in line, where its time does not run yet: whoever is before it has a limit. Called once. */
+  /**
+   * Takes a lane, or stands in line, where its time does not run yet: whoever is before it has a limit. Called once.
+   */
   start(): void {
     this.#options.lanes.take(this);
   }
@@ -144,8 +149,9 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   }
 
   /**
-   * The server closed a kept connection at the moment of the request, which goes out once more, on a new one, within the same time. The receiver may
-   * then see it twice, with one id; else each restart of a receiver would cost tries. Go's HTTP client does the same for requests with an Idempotency-Key.
+   * The server closed a kept connection at the moment of the request, which goes out once more, on a new one, within
+   * the same time. The receiver may then see it twice, with one id; else each restart of a receiver would cost tries.
+   * Go's HTTP client does the same for requests with an Idempotency-Key.
    */
   #isStale(failure: Failure, lane: Lane): boolean {
     return (
@@ -185,7 +191,10 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   }
 }
 
-/** Timers come before sockets in a turn of the event loop: where this process was held up, what came in meanwhile is read first. */
+/**
+ * Timers come before sockets in a turn of the event loop: where this process was held up, what came in meanwhile is
+ * read first.
+ */
 function late(post: Post): void {
   setImmediate(expire, post);
 }

@@ -1,4 +1,6 @@
-/** Requests to webhooks: each try is one signed POST of the stored envelope, within one time limit, and never rejects. */
+/**
+ * Requests to webhooks: each try is one signed POST of the stored envelope, within one time limit, and never rejects.
+ */
 import type { buildConnector } from 'undici';
 import type { Log, Vault, WebhookPosts } from '../../actors/kit/ports.ts';
 import type { WebhookRecord } from '../../actors/records.ts';
@@ -16,7 +18,10 @@ export interface WebhookPostsOptions {
   readonly vault: Vault;
   /** The guard's connector: it decides at each dial where a request may go (R2). */
   readonly connect: buildConnector.connector;
-  /** The whole envelope of the event at a cursor as it is sent, which is not changed here and may be shared; null when it is gone. May reject: then it is asked again. */
+  /**
+   * The whole envelope of the event at a cursor as it is sent, which is not changed here and may be shared; null when
+   * it is gone. May reject: then it is asked again.
+   */
   readonly bodyOf: (cursor: string) => Promise<Uint8Array | null>;
   /** Whether this admin is still the one that delivers. */
   readonly mayDeliver: () => boolean;
@@ -34,7 +39,10 @@ export interface WebhookPostsOptions {
 /** The port, what it counts, and its end. */
 export interface OpenWebhookPosts extends WebhookPosts {
   readonly counters: WebhookCounters;
-  /** Cuts all requests: they come to null, as does every later one. Resolves when the sockets are closed. Waiting for answers is up to the caller, before. */
+  /**
+   * Cuts all requests: they come to null, as does every later one. Resolves when the sockets are closed. Waiting for
+   * answers is up to the caller, before.
+   */
   close(): Promise<void>;
 }
 
@@ -45,7 +53,8 @@ const UNSENDABLE: Failure = {
 };
 
 /**
- * Makes the port. A status with whole headers is the answer, whatever becomes of the body: 3xx too, nothing is followed.
+ * Makes the port. A status with whole headers is the answer, whatever becomes of the body: 3xx too, nothing is
+ * followed.
  * Connections are kept a few seconds; a try whose kept connection was just being closed is sent once more, see post.ts.
  */
 export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPosts {
@@ -73,7 +82,10 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
     }
   }
 
-  /** Null: it is gone, or nobody wants it any more. A database that does not answer costs the receiver no try, and no time of it. */
+  /**
+   * Null: it is gone, or nobody wants it any more. A database that does not answer costs the receiver no try, and no
+   * time of it.
+   */
   async function readBody(endpoint: Endpoint, cursor: string): Promise<Uint8Array | null> {
     while (isWanted(endpoint)) {
       try {

@@ -1,4 +1,7 @@
-/** Signatures of deliveries: one over the body, and those of Standard Webhooks over id, time and body (https://www.standardwebhooks.com). */
+/**
+ * Signatures of deliveries: one over the body, and those of Standard Webhooks over id, time and body
+ * (https://www.standardwebhooks.com).
+ */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
 /** What a secret begins with when the key is the base64 behind it. Source: Standard Webhooks 1.0. */
@@ -9,9 +12,15 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 
 /** Values of the two signature headers of one try. */
 export interface Signatures {
-  /** `X-Edge-Signature`: `sha256=` and the lowercase hex HMAC-SHA256 of the body; the key is the whole secret in UTF-8. Source: contract.md. */
+  /**
+   * `X-Edge-Signature`: `sha256=` and the lowercase hex HMAC-SHA256 of the body; the key is the whole secret in UTF-8.
+   * Source: contract.md.
+   */
   readonly edge: string;
-  /** `webhook-signature`: `v1,` and the base64 HMAC-SHA256 of `{id}.{timestamp}.{body}`; for the key see {@link standardKey}. */
+  /**
+   * `webhook-signature`: `v1,` and the base64 HMAC-SHA256 of `{id}.{timestamp}.{body}`; for the key see {@link
+   * standardKey}.
+   */
   readonly standard: string;
 }
 

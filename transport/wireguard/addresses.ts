@@ -1,4 +1,7 @@
-/** What the system itself knows of an interface: its kind, addresses and MTU. Read and set by `ip`, as Node speaks no netlink. Nothing here touches a firewall. */
+/**
+ * What the system itself knows of an interface: its kind, addresses and MTU. Read and set by `ip`, as Node speaks no
+ * netlink. Nothing here touches a firewall.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isRange } from '../protocol/wireguard.ts';
@@ -55,7 +58,10 @@ const ANSWER = z.array(
 /** What `ip` says of an interface that is not there. */
 const ABSENT = /does not exist|Cannot find device|No such device/u;
 
-/** The interface of this name in the network namespace of this process; null: there is none. Rejects with a `DeviceProblem`. */
+/**
+ * The interface of this name in the network namespace of this process; null: there is none. Rejects with a
+ * `DeviceProblem`.
+ */
 export async function readLink(name: string, { machine, limits }: Reach): Promise<Link | null> {
   const output = await run(machine.ip, ['-json', '-details', 'address', 'show', 'dev', name], limits).catch(
     (error: unknown) => {
@@ -87,7 +93,8 @@ export async function readLink(name: string, { machine, limits }: Reach): Promis
 
 /** Up, with this MTU, and without an address of its own making. */
 export async function bringUp(name: string, mtu: number, { machine, limits }: Reach): Promise<void> {
-  await run(machine.ip, ['link', 'set', 'dev', name, 'addrgenmode', 'none'], limits).catch(() => {}); // no IPv6 here; what it makes then goes with the first addresses
+  // no IPv6 here; what it makes then goes with the first addresses
+  await run(machine.ip, ['link', 'set', 'dev', name, 'addrgenmode', 'none'], limits).catch(() => {});
   await onLink(name, run(machine.ip, ['link', 'set', 'dev', name, 'mtu', String(mtu), 'up'], limits));
 }
 
@@ -108,8 +115,9 @@ export async function deleteLink(name: string, { machine, limits }: Reach): Prom
 }
 
 /**
- * Exactly these addresses, and up; routes come from their prefixes. Those of IPv6 are left out where the machine has it switched off. What goes is removed before the
- * rest comes, as the second address of a range may go with the first. What comes back are those that are refused, each with why: the others stand (R4).
+ * Exactly these addresses, and up; routes come from their prefixes. Those of IPv6 are left out where the machine has it
+ * switched off. What goes is removed before the rest comes, as the second address of a range may go with the first.
+ * What comes back are those that are refused, each with why: the others stand (R4).
  */
 export async function setAddresses(
   name: string,
@@ -137,7 +145,8 @@ async function changeAddresses(name: string, wanted: ReadonlySet<string>, reach:
   );
   const staying = new Set(link.addresses.filter((address) => !going.includes(address)).map(({ cidr }) => cidr));
   const commands = [
-    ...going.toReversed().map(({ words }) => `address delete ${words} dev ${name}`), // they are listed before their secondary ones
+    // they are listed before their secondary ones
+    ...going.toReversed().map(({ words }) => `address delete ${words} dev ${name}`),
     ...(link.isUp ? [] : [`link set dev ${name} up`]),
     ...[...wanted]
       .filter((cidr) => !staying.has(cidr))
@@ -149,7 +158,8 @@ async function changeAddresses(name: string, wanted: ReadonlySet<string>, reach:
     return [];
   } catch (error) {
     if (!(error instanceof ProgramFailure) || error.status === null) throw error;
-    const there = new Set((await linkOf(name, reach)).addresses.map(({ cidr }) => cidr)); // it went on behind what it could not do
+    // it went on behind what it could not do
+    const there = new Set((await linkOf(name, reach)).addresses.map(({ cidr }) => cidr));
     const missing = [...wanted].filter((cidr) => !there.has(cidr));
     if (missing.length === 0) throw error; // something else than an address was refused
     return missing;

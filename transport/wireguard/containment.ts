@@ -1,10 +1,16 @@
-/** A change of many peers that an interface does not take as a whole: what it refuses is found and left out, and the rest is done (R4). */
+/**
+ * A change of many peers that an interface does not take as a whole: what it refuses is found and left out, and the
+ * rest is done (R4).
+ */
 import { DeviceProblem, DeviceRefusal } from './problem.ts';
 
 /** Peers of one request. A thousand take wireguard-go 213 ms on two busy cores (measured), far below `answerMsMax`. */
 const ITEMS_PER_REQUEST_MAX = 1_024;
 
-/** Further requests by which those that are refused are looked for, for one change: twice 10 find one among a thousand. What is left then is refused together. */
+/**
+ * Further requests by which those that are refused are looked for, for one change: twice 10 find one among a thousand.
+ * What is left then is refused together.
+ */
 export const SEARCHES_MAX = 256;
 
 /** Told of each of them once. */
@@ -21,8 +27,9 @@ export function inPieces<T>(all: readonly T[]): T[][] {
 }
 
 /**
- * Does `change` with all of which `check` throws nothing; where a `DeviceRefusal` comes of several, with each half of them, in order. What was asked is asked again then, so
- * a change must come to the same twice. Rejects with any other problem: then it is not known what was done.
+ * Does `change` with all of which `check` throws nothing; where a `DeviceRefusal` comes of several, with each half of
+ * them, in order. What was asked is asked again then, so a change must come to the same twice. Rejects with any other
+ * problem: then it is not known what was done.
  */
 export async function perItem<T>(
   all: readonly T[],

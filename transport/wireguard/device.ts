@@ -1,4 +1,7 @@
-/** A WireGuard interface of this machine, whoever runs it: the kernel, or wireguard-go where the kernel has no WireGuard. */
+/**
+ * A WireGuard interface of this machine, whoever runs it: the kernel, or wireguard-go where the kernel has no
+ * WireGuard.
+ */
 
 /** Another end of the interface. Keys are base64, as `wg` writes them. */
 export interface DevicePeer {
@@ -34,7 +37,10 @@ export interface DeviceOptions {
   readonly mtu: number;
 }
 
-/** What an interface was asked and did not take, each with why in a few words without the value; everything else stands (R4). */
+/**
+ * What an interface was asked and did not take, each with why in a few words without the value; everything else stands
+ * (R4).
+ */
 export interface DeviceRefusals {
   /** By public key. */
   readonly peers: ReadonlyMap<string, string>;
@@ -45,26 +51,37 @@ export interface DeviceRefusals {
 /** How it runs. */
 export type DeviceBackend = 'kernel' | 'user-space';
 
-/** One interface. Calls are carried out one after another, in order; each rejects with one sentence for an operator, without keys, when the system refuses. */
+/**
+ * One interface. Calls are carried out one after another, in order; each rejects with one sentence for an operator,
+ * without keys, when the system refuses.
+ */
 export interface WireguardDevice {
   readonly name: string;
   readonly backend: DeviceBackend;
   readonly listenPort: number;
-  /** Whether the interface was there already with this key and port and was taken over with its peers, so that traffic went on. */
+  /**
+   * Whether the interface was there already with this key and port and was taken over with its peers, so that traffic
+   * went on.
+   */
   readonly isAdopted: boolean;
   /** Sessions begin anew under the new key. */
   setPrivateKey(privateKey: string): Promise<void>;
-  /** Exactly these addresses with their prefix lengths, such as `100.64.0.5/24`, which make the routes; others go. One that is refused is left out alone. */
+  /**
+   * Exactly these addresses with their prefix lengths, such as `100.64.0.5/24`, which make the routes; others go. One
+   * that is refused is left out alone.
+   */
   setAddresses(cidrs: readonly string[]): Promise<void>;
   setMtu(mtu: number): Promise<void>;
   /**
-   * Removes the peers of `removed`, by themselves, so that nothing can stop it; then adds or changes those of `set`. An endpoint of null leaves the one that is there.
+   * Removes the peers of `removed`, by themselves, so that nothing can stop it; then adds or changes those of `set`. An
+   * endpoint of null leaves the one that is there.
    * Peers not named stay. One that is refused is left out alone.
    */
   apply(change: { readonly set: readonly DevicePeer[]; readonly removed: readonly string[] }): Promise<void>;
   /**
-   * Speaks to a peer at this endpoint from now on; `isKicked`: and at once, by a keepalive. Without a session that begins a handshake instead, at
-   * most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further kicks send nothing. A peer that is not there is left out, as is one that is refused.
+   * Speaks to a peer at this endpoint from now on; `isKicked`: and at once, by a keepalive. Without a session that
+   * begins a handshake instead, at most one in 5 s (WireGuard's REKEY_TIMEOUT), so that further kicks send nothing. A
+   * peer that is not there is left out, as is one that is refused.
    */
   setEndpoints(
     endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[],
@@ -72,7 +89,10 @@ export interface WireguardDevice {
   read(): Promise<readonly PeerReading[]>;
   /** What is left out now. Peers that were removed or set since, and addresses of an earlier call, are not in it. */
   refusals(): DeviceRefusals;
-  /** Called once when the interface is gone although nobody asked for it: at once in user space, at the next call in the kernel. */
+  /**
+   * Called once when the interface is gone although nobody asked for it: at once in user space, at the next call in the
+   * kernel.
+   */
   onLost(lost: (problem: string) => void): void;
   /** Lets go of it; the interface and its traffic stay. */
   release(): Promise<void>;

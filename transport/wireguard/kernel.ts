@@ -1,4 +1,7 @@
-/** WireGuard in the kernel: interfaces made by `ip`, programmed and read by `wg`. Secrets reach `wg` through a pipe alone. */
+/**
+ * WireGuard in the kernel: interfaces made by `ip`, programmed and read by `wg`. Secrets reach `wg` through a pipe
+ * alone.
+ */
 import { isWireguardKey } from '../protocol/wireguard.ts';
 import { deleteLink } from './addresses.ts';
 import type { Reach } from './addresses.ts';
@@ -15,7 +18,9 @@ const MS_PER_SECOND = 1_000;
 /** What `wg` says of an interface that is not there; the second where the kernel has no WireGuard (any more). */
 const ABSENT = /No such device|Protocol not supported/u;
 
-/** Programs the interface of this name by `wg`, which asks the kernel, or the socket of wireguard-go where that has it. */
+/**
+ * Programs the interface of this name by `wg`, which asks the kernel, or the socket of wireguard-go where that has it.
+ */
 export class KernelControls implements Controls {
   readonly backend = 'kernel';
   readonly #name: string;
@@ -79,12 +84,16 @@ export class KernelControls implements Controls {
     } catch (error) {
       if (!(error instanceof ProgramFailure)) throw error;
       if (ABSENT.test(error.said)) throw new DeviceGone(`the interface ${this.#name} is gone: it was removed`);
-      throw error.status === null || error.isAbsent ? error : new DeviceRefusal(error.message, { cause: error }); // it ran, and said no
+      // it ran, and said no
+      throw error.status === null || error.isAbsent ? error : new DeviceRefusal(error.message, { cause: error });
     }
   }
 }
 
-/** A peer as `wg addconf` takes it, which leaves an endpoint that is not given. Its ranges replace those that it had, also when there are none. */
+/**
+ * A peer as `wg addconf` takes it, which leaves an endpoint that is not given. Its ranges replace those that it had,
+ * also when there are none.
+ */
 function configurationOf({ publicKey, allowedIps, endpoint, keepaliveSeconds }: DevicePeer): string {
   return [
     '[Peer]',
@@ -96,7 +105,10 @@ function configurationOf({ publicKey, allowedIps, endpoint, keepaliveSeconds }: 
   ].join('\n');
 }
 
-/** A keepalive is sent at once when they are switched on: so they are switched off before, and named again as what they were. */
+/**
+ * A keepalive is sent at once when they are switched on: so they are switched off before, and named again as what they
+ * were.
+ */
 function wordsOf({ publicKey, endpoint, isKicked, keepaliveSeconds }: EndpointChange): string[] {
   const keepalive = (seconds: number): string[] => ['peer', publicKey, 'persistent-keepalive', String(seconds)];
   const endings = keepaliveSeconds > 0 ? [keepaliveSeconds] : [1, 0];

@@ -28,16 +28,20 @@ export interface DeviceLimits extends AnswerLimits {
   readonly startMsMax: number;
   /** From the removal of an interface until its program is gone. */
   readonly endMsMax: number;
-  /** From the end of wireguard-go until the kernel has taken away its interface; one that stays for longer is somebody else's. */
+  /**
+   * From the end of wireguard-go until the kernel has taken away its interface; one that stays for longer is somebody
+   * else's.
+   */
   readonly goneMsMax: number;
   /** Between two looks at what another program does. */
   readonly lookMs: number;
 }
 
 /**
- * Sources: a gateway's merged network is bounded by `peersMax` and `addressesMax`, and ADMIN_MAX_WIREGUARD_PEERS by the first; wireguard-go takes 65,536 peers
- * (device/constants.go, MaxPeers), and a peer takes some 400 bytes of an answer (measured); wireguard-go
- * answers 20 to 50 ms after its start on two busy cores (measured), so that the waits are far above what anything takes.
+ * Sources: a gateway's merged network is bounded by `peersMax` and `addressesMax`, and ADMIN_MAX_WIREGUARD_PEERS by the
+ * first; wireguard-go takes 65,536 peers (device/constants.go, MaxPeers), and a peer takes some 400 bytes of an answer
+ * (measured); wireguard-go answers 20 to 50 ms after its start on two busy cores (measured), so that the waits are far
+ * above what anything takes.
  */
 export const DEVICE_LIMITS: DeviceLimits = {
   peersMax: WIREGUARD_PEERS_MAX,

@@ -1,4 +1,7 @@
-/** Opens a WireGuard interface: takes over the one that is there, else makes one in the kernel, else in user space, else says why there can be none. */
+/**
+ * Opens a WireGuard interface: takes over the one that is there, else makes one in the kernel, else in user space, else
+ * says why there can be none.
+ */
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -29,8 +32,8 @@ export interface Place {
 }
 
 /**
- * The interface, up, with its key, port and MTU. One of that name that WireGuard has is adopted with its peers when key and port are the same, and
- * made anew otherwise; one of another kind is left alone, and the problem. Never rejects.
+ * The interface, up, with its key, port and MTU. One of that name that WireGuard has is adopted with its peers when key
+ * and port are the same, and made anew otherwise; one of another kind is left alone, and the problem. Never rejects.
  */
 export async function openDevice(options: DeviceOptions, place: Place = {}): Promise<OpenedDevice> {
   const reach = reachOf(place);
@@ -45,7 +48,10 @@ export async function openDevice(options: DeviceOptions, place: Place = {}): Pro
   }
 }
 
-/** Removes a WireGuard interface by its name, whoever made it, also when nobody runs that had it open. None of that name: nothing happens. Rejects with a `DeviceProblem`. */
+/**
+ * Removes a WireGuard interface by its name, whoever made it, also when nobody runs that had it open. None of that
+ * name: nothing happens. Rejects with a `DeviceProblem`.
+ */
 export async function removeDevice(name: string, place: Place = {}): Promise<void> {
   const reach = reachOf(place);
   checkName(name);
@@ -62,7 +68,10 @@ function reachOf({ machine, limits }: Place): Reach {
   return { machine: { ...LINUX, ...machine }, limits: { ...DEVICE_LIMITS, ...limits } };
 }
 
-/** The interface as it stays: one of wireguard-go whose program was killed is there for a moment more, and would be taken for somebody else's. */
+/**
+ * The interface as it stays: one of wireguard-go whose program was killed is there for a moment more, and would be
+ * taken for somebody else's.
+ */
 async function settledLink(name: string, reach: Reach): Promise<Link | null> {
   const deadline = performance.now() + reach.limits.goneMsMax;
   for (;;) {
@@ -102,7 +111,10 @@ async function make(options: DeviceOptions, reach: Reach): Promise<WireguardDevi
   return new ProgrammedDevice(options, null, await makeInUserSpace(options, noKernel, reach), reach);
 }
 
-/** Null: the kernel has it now. Else why it has not, as half a sentence; anything but the lack of WireGuard is a `DeviceProblem`. */
+/**
+ * Null: the kernel has it now. Else why it has not, as half a sentence; anything but the lack of WireGuard is a
+ * `DeviceProblem`.
+ */
 async function madeInKernel(
   { name, privateKey, listenPort, mtu }: DeviceOptions,
   reach: Reach,
@@ -160,7 +172,10 @@ function checkRights(): void {
     );
 }
 
-/** Throws a `DeviceProblem` where wireguard-go could not work. It is started with its output closed, so it could not tell. */
+/**
+ * Throws a `DeviceProblem` where wireguard-go could not work. It is started with its output closed, so it could not
+ * tell.
+ */
 function checkUserSpace({ tun, sockets }: Machine, noKernel: string): void {
   const tunCode = accessCode(tun);
   if (tunCode === 'ENOENT')

@@ -1,4 +1,7 @@
-/** A device over whatever programs its interface: one call after another, what is asked is checked here, and its loss is told once. */
+/**
+ * A device over whatever programs its interface: one call after another, what is asked is checked here, and its loss is
+ * told once.
+ */
 import { setAddresses, setMtu } from './addresses.ts';
 import type { Reach } from './addresses.ts';
 import { inPieces, perItem } from './containment.ts';
@@ -38,7 +41,10 @@ export interface EndpointChange {
   readonly keepaliveSeconds: number;
 }
 
-/** A way to program an interface. Each rejects with a `DeviceProblem`, or with `DeviceGone`; what they are given is sound. */
+/**
+ * A way to program an interface. Each rejects with a `DeviceProblem`, or with `DeviceGone`; what they are given is
+ * sound.
+ */
 export interface Controls {
   readonly backend: DeviceBackend;
   setPrivateKey(privateKey: string): Promise<void>;

@@ -106,8 +106,8 @@ export function run(program: string, words: readonly string[], limits: RunLimits
 }
 
 /**
- * As `run`, for a program that reads its input as the file /dev/stdin. Node gives its children a socket, which cannot be opened as a file, so a
- * shell puts a pipe between: neither a file nor a command line holds what is given.
+ * As `run`, for a program that reads its input as the file /dev/stdin. Node gives its children a socket, which cannot
+ * be opened as a file, so a shell puts a pipe between: neither a file nor a command line holds what is given.
  */
 export async function runFed(
   program: string,

@@ -1,11 +1,16 @@
-/** What an interface may be asked. It comes from far away, and becomes lines of a socket and words of commands: so every field is looked at. */
+/**
+ * What an interface may be asked. It comes from far away, and becomes lines of a socket and words of commands: so every
+ * field is looked at.
+ */
 import { isEndpoint, isRange, isWireguardKey, UDP_PORT_MAX } from '../protocol/wireguard.ts';
 import type { DeviceOptions, DevicePeer } from './device.ts';
 import { MTU_BOUNDS, NAME_CHARACTERS_MAX } from './limits.ts';
 import type { DeviceLimits } from './limits.ts';
 import { DeviceProblem } from './problem.ts';
 
-/** It becomes a path and a word of commands. Source: wg(8), as the kernel has it; a minus in front would be an option. */
+/**
+ * It becomes a path and a word of commands. Source: wg(8), as the kernel has it; a minus in front would be an option.
+ */
 const NAME = new RegExp(String.raw`^(?!\.{1,2}$)[\w=+.][\w=+.-]{0,${NAME_CHARACTERS_MAX - 1}}$`, 'u');
 
 /** Of the seconds between keepalives: 16 bits. */
@@ -53,7 +58,9 @@ export function checkPublicKey(publicKey: string): void {
   if (!isWireguardKey(publicKey)) throw new DeviceProblem('the public key of a peer is none: 32 bytes in base64');
 }
 
-/** Throws a `DeviceProblem` that says what is wrong, without the value. Names are none: they would be asked of a server. */
+/**
+ * Throws a `DeviceProblem` that says what is wrong, without the value. Names are none: they would be asked of a server.
+ */
 export function checkEndpoint(endpoint: string): void {
   if (!isEndpoint(endpoint))
     throw new DeviceProblem('the endpoint of a peer is none: it needs the form 192.0.2.1:51820 or [2001:db8::1]:51820');

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 /** Sockets of the network namespace of this process. Source: proc_pid_net(5). */
 const UNIX_SOCKETS = '/proc/net/unix';
 
-/** Ids of the processes that this one may look at and that hold a socket bound to this path, in the network namespace of this one. Never rejects. */
+/**
+ * Ids of the processes that this one may look at and that hold a socket bound to this path, in the network namespace of
+ * this one. Never rejects.
+ */
 export async function holdersOf(socketPath: string): Promise<number[]> {
   const links = new Set(
     (await readFile(UNIX_SOCKETS, 'latin1').catch(() => ''))

@@ -1,8 +1,14 @@
-/** The socket that each interface of wireguard-go has: one question a connection, answered in lines. Source: wireguard.com/xplatform, "configuration protocol". */
+/**
+ * The socket that each interface of wireguard-go has: one question a connection, answered in lines. Source:
+ * wireguard.com/xplatform, "configuration protocol".
+ */
 import { connect } from 'node:net';
 import type { AnswerLimits } from './limits.ts';
 
-/** How a question ended. `refused`: it was heard, and what it asks is not taken. `gone`: nobody listens there (any more). */
+/**
+ * How a question ended. `refused`: it was heard, and what it asks is not taken. `gone`: nobody listens there (any
+ * more).
+ */
 export type UapiOutcome =
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused'; readonly reason: string }
@@ -28,8 +34,10 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Says `request` (which ends with an empty line) and hands each line of the answer to `take` as it comes; nothing is kept here.
- * Never rejects: an answer that is refused, too long, too late, cut or none is `failed`, with the reason in a few words and nothing of the answer.
+ * Says `request` (which ends with an empty line) and hands each line of the answer to `take` as it comes; nothing is
+ * kept here.
+ * Never rejects: an answer that is refused, too long, too late, cut or none is `failed`, with the reason in a few words
+ * and nothing of the answer.
  */
 export function ask(socketPath: string, request: string, take: TakeLine, limits: AnswerLimits): Promise<UapiOutcome> {
   return new Promise((resolve) => {

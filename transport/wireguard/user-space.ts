@@ -1,4 +1,7 @@
-/** WireGuard in user space: wireguard-go, one detached program an interface, which outlives whoever started it, programmed over its socket. */
+/**
+ * WireGuard in user space: wireguard-go, one detached program an interface, which outlives whoever started it,
+ * programmed over its socket.
+ */
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -95,7 +98,10 @@ export class UserSpaceControls implements Controls {
   }
 }
 
-/** Starts wireguard-go for a new interface, and waits until it answers. Rejects with a `DeviceProblem`, and leaves nothing then. */
+/**
+ * Starts wireguard-go for a new interface, and waits until it answers. Rejects with a `DeviceProblem`, and leaves
+ * nothing then.
+ */
 export async function startUserSpace(name: string, reach: Reach): Promise<UserSpaceControls> {
   const { machine, limits } = reach;
   const child = spawn(machine.wireguardGo, ['-f', name], {
@@ -159,7 +165,10 @@ export function isRunning(name: string, reach: Reach): Promise<boolean> {
   });
 }
 
-/** Waits until nobody listens for this interface any more, and removes what a program that was killed leaves. Whether nobody does. */
+/**
+ * Waits until nobody listens for this interface any more, and removes what a program that was killed leaves. Whether
+ * nobody does.
+ */
 export async function sweepSocket(name: string, reach: Reach): Promise<boolean> {
   const deadline = performance.now() + reach.limits.endMsMax;
   while (await isRunning(name, reach)) {
@@ -170,7 +179,9 @@ export async function sweepSocket(name: string, reach: Reach): Promise<boolean> 
   return true;
 }
 
-/** Removes an interface and ends its program: by itself, as it ends without its interface, or by force when it hangs. */
+/**
+ * Removes an interface and ends its program: by itself, as it ends without its interface, or by force when it hangs.
+ */
 export async function endInterface(name: string, reach: Reach): Promise<void> {
   await deleteLink(name, reach);
   if (await sweepSocket(name, reach)) return;
@@ -188,7 +199,10 @@ function socketPath(name: string, { machine }: Reach): string {
   return join(machine.sockets, `${name}.sock`);
 }
 
-/** A keepalive is sent at once when they are switched on: so they are switched off before. One who has none is asked twice, as the last word counts. */
+/**
+ * A keepalive is sent at once when they are switched on: so they are switched off before. One who has none is asked
+ * twice, as the last word counts.
+ */
 function kick(peer: readonly string[], keepaliveSeconds: number): string[] {
   const off = 'persistent_keepalive_interval=0';
   return keepaliveSeconds > 0

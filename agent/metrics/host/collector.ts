@@ -13,7 +13,10 @@ export const LABEL_CHARS_MAX = 512;
 export interface Collector {
   /** As node_exporter calls it: the value of the label `collector`. */
   readonly name: string;
-  /** Adds its families. Throws, or rejects, when what it reads is not there: then nothing of it is served, and its success is 0. */
+  /**
+   * Adds its families. Throws, or rejects, when what it reads is not there: then nothing of it is served, and its
+   * success is 0.
+   */
   readonly collect: (out: Exposition, host: HostFiles) => void | Promise<void>;
 }
 
@@ -30,7 +33,10 @@ export interface Column<Row> {
 /** Rows by their rendered labels. */
 export type Rows<Row> = ReadonlyMap<string, Row>;
 
-/** Reads a row for each device; null: it is left out. Of two with the same labels the first counts, and those beyond DEVICES_MAX are counted in `leftOut`. */
+/**
+ * Reads a row for each device; null: it is left out. Of two with the same labels the first counts, and those beyond
+ * DEVICES_MAX are counted in `leftOut`.
+ */
 export function rowsOf<Device, Row>(
   host: HostFiles,
   devices: Iterable<Device>,

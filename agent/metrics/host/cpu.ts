@@ -3,7 +3,10 @@ import { addTable, DEVICES_MAX, rowsOf, type Collector } from './collector.ts';
 import { numberOrNull } from './files.ts';
 import type { HostFiles } from './files.ts';
 
-/** Ticks a second in which the kernel counts towards programs, on every Linux that Node runs on. Source: proc(5), USER_HZ. */
+/**
+ * Ticks a second in which the kernel counts towards programs, on every Linux that Node runs on. Source: proc(5),
+ * USER_HZ.
+ */
 export const TICKS_PER_SECOND = 100;
 
 /** In the order of /proc/stat. */

@@ -5,7 +5,10 @@ import { numberOrNull } from './files.ts';
 const CPUS = 'devices/system/cpu';
 const KILO = 1_000;
 
-/** Families, in Hz, and the attributes that hold them in kHz. Source: the kernel's Documentation/admin-guide/pm/cpufreq.rst. */
+/**
+ * Families, in Hz, and the attributes that hold them in kHz. Source: the kernel's
+ * Documentation/admin-guide/pm/cpufreq.rst.
+ */
 const ATTRIBUTES = {
   node_cpu_frequency_hertz: ['cpuinfo_cur_freq', 'Current CPU thread frequency in hertz.'],
   node_cpu_frequency_min_hertz: ['cpuinfo_min_freq', 'Minimum CPU thread frequency in hertz.'],
@@ -34,7 +37,8 @@ export const cpufreq: Collector = {
         cpus,
         (cpu) => ({ cpu }),
         (cpu) => {
-          if (host.sysOrNull(`${CPUS}/cpu${cpu}/cpufreq/scaling_driver`) === null) return null; // instead of looking for six files in vain
+          // instead of looking for six files in vain
+          if (host.sysOrNull(`${CPUS}/cpu${cpu}/cpufreq/scaling_driver`) === null) return null;
           return Object.values(ATTRIBUTES).map(([file]) =>
             numberOrNull(host.sysOrNull(`${CPUS}/cpu${cpu}/cpufreq/${file}`)),
           );

@@ -6,12 +6,18 @@ import type { HostFiles } from './files.ts';
 /** Devices that are parts of others, or no disks. Source: node_exporter's flag collector.diskstats.device-exclude. */
 const EXCLUDED = /^(?:ram|loop|fd|(?:h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+$/u;
 
-/** Sectors of /proc/diskstats have this size on every device, in bytes. Source: the kernel's Documentation/block/stat.rst. */
+/**
+ * Sectors of /proc/diskstats have this size on every device, in bytes. Source: the kernel's
+ * Documentation/block/stat.rst.
+ */
 const SECTOR_BYTES = 512;
 
 const MS_PER_SECOND = 1_000;
 
-/** Numbers that follow the name, in their order. Older kernels give the first 11 or 15. Source: the kernel's Documentation/admin-guide/iostats.rst. */
+/**
+ * Numbers that follow the name, in their order. Older kernels give the first 11 or 15. Source: the kernel's
+ * Documentation/admin-guide/iostats.rst.
+ */
 const FIELDS: readonly (readonly [name: string, help: string, scale?: (value: number) => number])[] = [
   ['reads_completed_total', 'The total number of reads completed successfully.'],
   ['reads_merged_total', 'The total number of reads merged.'],

@@ -4,7 +4,10 @@ import { numberOrNull } from './files.ts';
 
 const CONTROLLERS = 'devices/system/edac/mc';
 
-/** Of /sys/devices/system/edac, where the memory controller reports errors. Source: the kernel's Documentation/admin-guide/RAS. */
+/**
+ * Of /sys/devices/system/edac, where the memory controller reports errors. Source: the kernel's
+ * Documentation/admin-guide/RAS.
+ */
 export const edac: Collector = {
   name: 'edac',
   collect(out, host) {

@@ -5,7 +5,10 @@ import { boundLabels, type Collector } from './collector.ts';
 import { createCollectors } from './collectors.ts';
 import { HOST_ROOTS, HostFiles, type HostRoots } from './files.ts';
 
-/** Largest text of a scrape, in bytes: below the 4 MiB that an admin takes. A collector that does not fit counts as failed. */
+/**
+ * Largest text of a scrape, in bytes: below the 4 MiB that an admin takes. A collector that does not fit counts as
+ * failed.
+ */
 export const HOST_TEXT_BYTES_MAX = 3_145_728;
 
 const MS_PER_SECOND = 1_000;
@@ -31,8 +34,9 @@ interface Outcome {
 }
 
 /**
- * Makes the exporter: each call is a scrape, and nothing but mounts that hang is remembered from one to the next. Never rejects:
- * a collector that cannot read what it needs has `node_scrape_collector_success` 0 and no sample, never a zero.
+ * Makes the exporter: each call is a scrape, and nothing but mounts that hang is remembered from one to the next. Never
+ * rejects: a collector that cannot read what it needs has `node_scrape_collector_success` 0 and no sample, never a
+ * zero.
  */
 export function createExporter({
   version,

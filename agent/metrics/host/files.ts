@@ -18,15 +18,19 @@ export const FILE_BYTES_MAX = 4_194_304;
 /** Most names that are taken from a directory. */
 export const NAMES_MAX = 65_536;
 
-/** Largest attribute below /sys, in bytes, which always comes with one read. Source: the kernel's Documentation/filesystems/sysfs.rst (a page). */
+/**
+ * Largest attribute below /sys, in bytes, which always comes with one read. Source: the kernel's
+ * Documentation/filesystems/sysfs.rst (a page).
+ */
 const ATTRIBUTE_BYTES_MAX = 4_096;
 
 /** One read, in bytes: nearly every file comes with the first. */
 const CHUNK_BYTES = 65_536;
 
 /**
- * The files of one host during one scrape. Reads synchronously: the kernel answers from memory, in some 10 µs a file, and a
- * thread for each would cost ten times as much (measured). What cannot be read throws, unless the name of the method ends in `OrNull`.
+ * The files of one host during one scrape. Reads synchronously: the kernel answers from memory, in some 10 µs a file,
+ * and a thread for each would cost ten times as much (measured). What cannot be read throws, unless the name of the
+ * method ends in `OrNull`.
  */
 export class HostFiles {
   readonly roots: HostRoots;

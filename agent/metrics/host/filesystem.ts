@@ -8,8 +8,9 @@ import { mountsOf, type Mount } from './mounts.ts';
 const STATFS_MS_MAX = 1_000;
 
 /**
- * File systems that may hang at the same time, each of which holds one of the four threads that Node has for files: remote ones,
- * and of any kind. With so many stuck the others of that kind are not asked, and count as failed, until one comes back.
+ * File systems that may hang at the same time, each of which holds one of the four threads that Node has for files:
+ * remote ones, and of any kind. With so many stuck the others of that kind are not asked, and count as failed, until
+ * one comes back.
  */
 const STUCK_REMOTE_MAX = 2;
 const STUCK_MAX = 3;
@@ -54,8 +55,8 @@ const COLUMNS: readonly Column<Row>[] = [
 export type Statfs = (path: Buffer) => Promise<StatsFs>;
 
 /**
- * Asks one file system after the other, local ones first, so that one that hangs (a server of NFS that is away) costs its time
- * limit once. It is remembered and not asked again before it has answered.
+ * Asks one file system after the other, local ones first, so that one that hangs (a server of NFS that is away) costs
+ * its time limit once. It is remembered and not asked again before it has answered.
  */
 export function createFilesystemCollector(ask: Statfs = statfs, msMax: number = STATFS_MS_MAX): Collector {
   const stuck = new Map<string, { readonly isRemote: boolean }>();

@@ -65,7 +65,10 @@ export const mdadm: Collector = {
   },
 };
 
-/** `md0 : active raid1 sdb1[1] sda1[0](F)`, then lines with blocks, `[2/1]` (disks wanted, disks that work) and the progress of what is under way. */
+/**
+ * `md0 : active raid1 sdb1[1] sda1[0](F)`, then lines with blocks, `[2/1]` (disks wanted, disks that work) and the
+ * progress of what is under way.
+ */
 function raidOf(text: string): Raid | null {
   const head = /^(?<device>md\S+) : (?<state>active|inactive)(?<rest>.*)$/mu.exec(text)?.groups;
   if (head === undefined) return null;

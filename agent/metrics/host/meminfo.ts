@@ -1,7 +1,9 @@
 /** Memory: every line of /proc/meminfo. */
 import type { Collector } from './collector.ts';
 
-/** Name, number and, for what is not a count of pages, the unit. Names are nothing but these characters in every kernel. */
+/**
+ * Name, number and, for what is not a count of pages, the unit. Names are nothing but these characters in every kernel.
+ */
 const LINE = /^([A-Za-z][\w()]{0,63}):\s+(\d+)( kB)?$/gmu;
 
 /** Of /proc/meminfo, as `node_memory_<Name>_bytes`. */
@@ -10,7 +12,8 @@ export const meminfo: Collector = {
   collect(out, host) {
     const seen = new Set<string>();
     for (const [, name = '', number, unit] of host.proc('meminfo').matchAll(LINE)) {
-      const word = name.includes('(') ? name.replace('(', '_').replaceAll(/[()]/gu, '') : name; // Active(anon) is Active_anon
+      // Active(anon) is Active_anon
+      const word = name.includes('(') ? name.replace('(', '_').replaceAll(/[()]/gu, '') : name;
       const field = unit === undefined ? word : `${word}_bytes`;
       if (seen.has(field)) continue;
       seen.add(field);

@@ -3,7 +3,10 @@ import type { HostFiles } from './files.ts';
 
 /** One mounted file system. */
 export interface Mount {
-  /** That of another machine is named without the address of that machine: it may be one of the VPN, which nobody is told (R3). */
+  /**
+   * That of another machine is named without the address of that machine: it may be one of the VPN, which nobody is
+   * told (R3).
+   */
   readonly device: string;
   readonly mountPoint: string;
   /** As the kernel has it: a path need not be UTF-8. */
@@ -14,7 +17,10 @@ export interface Mount {
   readonly isRemote: boolean;
 }
 
-/** Places of mounts that are no disks of their own, and kinds that hold nothing. Source: the flags of node_exporter's filesystem collector, mount-points-exclude and fs-types-exclude, as of Debian 12. */
+/**
+ * Places of mounts that are no disks of their own, and kinds that hold nothing. Source: the flags of node_exporter's
+ * filesystem collector, mount-points-exclude and fs-types-exclude, as of Debian 12.
+ */
 const EXCLUDED_PLACES =
   /^\/(?:dev|proc|run|sys|mnt|media|var\/lib\/docker\/.+|var\/lib\/containers\/storage\/.+)(?:$|\/)/u;
 const EXCLUDED_TYPES = new Set([
@@ -47,7 +53,10 @@ const EXCLUDED_TYPES = new Set([
 const REMOTE_TYPES =
   /^(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|gfs2|ocfs2|beegfs|orangefs|virtiofs|fuse\b.*|fuse\w*)$/u;
 
-/** Addresses of servers, in all ways in which devices name them: `10.0.0.1:/x`, `[fd00::1]:/x`, `//10.0.0.1/x`, `user@fd00::1:`. */
+/**
+ * Addresses of servers, in all ways in which devices name them: `10.0.0.1:/x`, `[fd00::1]:/x`, `//10.0.0.1/x`,
+ * `user@fd00::1:`.
+ */
 const ADDRESSES =
   /\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[\da-f:.]+(?:%\w+)?\]|(?<=^|\/\/|@|,)[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/giu;
 
@@ -63,7 +72,8 @@ function text(host: HostFiles): string {
   try {
     return host.proc('1/mounts', 'latin1');
   } catch {
-    return host.proc('self/mounts', 'latin1'); // another user's process: not readable where /proc is mounted with hidepid
+    // another user's process: not readable where /proc is mounted with hidepid
+    return host.proc('self/mounts', 'latin1');
   }
 }
 
@@ -85,7 +95,10 @@ function mountOf(line: string): Mount | null {
   };
 }
 
-/** The kernel writes blanks, tabs, line ends and backslashes as `\` and three octal digits. Source: proc(5), getmntent(3). */
+/**
+ * The kernel writes blanks, tabs, line ends and backslashes as `\` and three octal digits. Source: proc(5),
+ * getmntent(3).
+ */
 function plain(field: string): string {
   return field.includes('\\')
     ? field.replaceAll(/\\(?<octal>[0-7]{3})/gu, (_, octal: string) =>

@@ -2,7 +2,10 @@
 import { addInfo, addTable, DEVICES_MAX, rowsOf, type Collector, type Column } from './collector.ts';
 import { numberOrNull, type HostFiles } from './files.ts';
 
-/** Attributes that can be read at any time, and what the family is called. Source: the kernel's Documentation/ABI/testing/sysfs-class-net. */
+/**
+ * Attributes that can be read at any time, and what the family is called. Source: the kernel's
+ * Documentation/ABI/testing/sysfs-class-net.
+ */
 const ATTRIBUTES = {
   address_assign_type: 'addr_assign_type',
   carrier_changes_total: 'carrier_changes',

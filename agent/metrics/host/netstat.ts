@@ -3,7 +3,10 @@ import type { Exposition } from '../../../transport/exposition/exposition.ts';
 import type { Collector } from './collector.ts';
 import { numberOrNull } from './files.ts';
 
-/** Fields of every protocol, and of some besides: of several hundred. Source: node_exporter's flag collector.netstat.fields, with Tcp_MaxConn, which its community's dashboard asks for. */
+/**
+ * Fields of every protocol, and of some besides: of several hundred. Source: node_exporter's flag
+ * collector.netstat.fields, with Tcp_MaxConn, which its community's dashboard asks for.
+ */
 const ERRORS = ['InErrors', 'InErrs'] as const;
 const SERVED: Readonly<Record<string, readonly string[]>> = {
   Ip: ['Forwarding'],

@@ -13,7 +13,8 @@ export const ownProcess: Collector = {
   name: 'process',
   collect(out, host) {
     const text = host.proc('self/stat');
-    const field = (place: number): number => Number(fields[place - 3]); // the first two stand before the end of the program's name
+    // the first two stand before the end of the program's name
+    const field = (place: number): number => Number(fields[place - 3]);
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const limits = host.proc('self/limits');
     const limit = (name: string): number | null => {

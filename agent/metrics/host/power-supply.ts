@@ -2,7 +2,10 @@
 import { addInfo, addTable, rowsOf, type Collector, type Column } from './collector.ts';
 import { numberOrNull, type HostFiles } from './files.ts';
 
-/** Attributes with the name of their family where it is another. Source: the kernel's Documentation/ABI/testing/sysfs-class-power. */
+/**
+ * Attributes with the name of their family where it is another. Source: the kernel's
+ * Documentation/ABI/testing/sysfs-class-power.
+ */
 const COUNTS = [
   'authentic',
   'calibrate',

@@ -1,4 +1,6 @@
-/** How many processes and threads there are, and may be. Their states are not served: that would take a file for each. */
+/**
+ * How many processes and threads there are, and may be. Their states are not served: that would take a file for each.
+ */
 import type { Collector } from './collector.ts';
 import { numberOrNull } from './files.ts';
 

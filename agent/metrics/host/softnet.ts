@@ -1,7 +1,10 @@
 /** What each processor did with packets before they had an owner. */
 import { addTable, rowsOf, type Collector, type Column } from './collector.ts';
 
-/** Columns of /proc/net/softnet_stat that mean something, and which processor it is. Source: the kernel's net/core/net-procfs.c. */
+/**
+ * Columns of /proc/net/softnet_stat that mean something, and which processor it is. Source: the kernel's
+ * net/core/net-procfs.c.
+ */
 const PLACES = {
   processed_total: 0,
   dropped_total: 1,

@@ -28,6 +28,7 @@ export function totalOf(host: HostFiles, name: string): number | null {
   const text = host.procShared('stat');
   const start = text.indexOf(`\n${name} `);
   if (start === -1) return null;
-  const number = Number.parseInt(text.slice(start + name.length + 2, start + name.length + 24), 10); // no number of the kernel has more digits
+  // no number of the kernel has more digits
+  const number = Number.parseInt(text.slice(start + name.length + 2, start + name.length + 24), 10);
   return Number.isNaN(number) ? null : number;
 }

@@ -4,7 +4,10 @@ import { numberOrNull } from './files.ts';
 
 const MILLI = 1_000;
 
-/** Of /sys/class/thermal. Not there at all: nothing is served. Source: the kernel's Documentation/driver-api/thermal/sysfs-api.rst. */
+/**
+ * Of /sys/class/thermal. Not there at all: nothing is served. Source: the kernel's
+ * Documentation/driver-api/thermal/sysfs-api.rst.
+ */
 export const thermal: Collector = {
   name: 'thermal_zone',
   collect(out, host) {

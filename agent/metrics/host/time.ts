@@ -50,8 +50,8 @@ export const time: Collector = {
 };
 
 /**
- * Abbreviation of the zone that holds now, such as CEST, from the rule at the end of the zone's file (RFC 9636, 3.3). The
- * internationalization of Node would know it too, for 9 MiB of memory (measured). Null: there is no such rule here.
+ * Abbreviation of the zone that holds now, such as CEST, from the rule at the end of the zone's file (RFC 9636, 3.3).
+ * The internationalization of Node would know it too, for 9 MiB of memory (measured). Null: there is no such rule here.
  */
 function zoneOf(host: HostFiles, offset: number): string | null {
   const chosen = process.env['TZ'];
@@ -65,7 +65,8 @@ function zoneOf(host: HostFiles, offset: number): string | null {
     )?.groups;
   if (rule === undefined) return offset === 0 ? 'UTC' : null;
   const standard =
-    (Number(rule['hours']) * 60 + Number(rule['minutes'] ?? 0)) * SECONDS_PER_MINUTE * (rule['sign'] === '-' ? 1 : -1); // POSIX counts westward
+    // POSIX counts westward
+    (Number(rule['hours']) * 60 + Number(rule['minutes'] ?? 0)) * SECONDS_PER_MINUTE * (rule['sign'] === '-' ? 1 : -1);
   const name = offset === standard ? rule['standard'] : rule['summer'];
   return name?.replaceAll(/[<>]/gu, '') ?? null;
 }

@@ -11,7 +11,8 @@ export const udpQueues: Collector = {
       ['v6', host.procOrNull('net/udp6')],
     ] as const) {
       if (text === null) continue;
-      const queues = [...text.matchAll(/ (?<sent>[\dA-F]{8}):(?<received>[\dA-F]{8}) /gu)]; // addresses are followed by ports of four digits
+      // addresses are followed by ports of four digits
+      const queues = [...text.matchAll(/ (?<sent>[\dA-F]{8}):(?<received>[\dA-F]{8}) /gu)];
       const sum = (queue: 'sent' | 'received'): number =>
         queues.reduce((bytes, { groups }) => bytes + Number.parseInt(groups?.[queue] ?? '', 16), 0);
       out

@@ -1,4 +1,7 @@
-/** What is told of a WireGuard interface. Keys of its own, addresses and endpoints are not among it: they are not even kept while it is read (R3, E4). */
+/**
+ * What is told of a WireGuard interface. Keys of its own, addresses and endpoints are not among it: they are not even
+ * kept while it is read (R3, E4).
+ */
 
 /** Another end of a tunnel. */
 export interface WireguardPeer {
@@ -37,7 +40,10 @@ export interface WireguardLimits {
   readonly readMsMax: number;
 }
 
-/** The limits of an agent. Source: the advised size of a cluster is 100 nodes (spec.md); a peer takes some 400 bytes of an answer. */
+/**
+ * The limits of an agent. Source: the advised size of a cluster is 100 nodes (spec.md); a peer takes some 400 bytes of
+ * an answer.
+ */
 export const WIREGUARD_LIMITS: WireguardLimits = {
   interfacesMax: 32,
   lookedAtMax: 1_024,

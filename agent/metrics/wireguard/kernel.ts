@@ -1,4 +1,7 @@
-/** WireGuard in the kernel: found in /sys, asked by `wg`, by the two of its questions whose answers hold no secret and no address. */
+/**
+ * WireGuard in the kernel: found in /sys, asked by `wg`, by the two of its questions whose answers hold no secret and
+ * no address.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ProgramFailure, run } from '../../../transport/wireguard/programs.ts';

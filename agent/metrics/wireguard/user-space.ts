@@ -13,7 +13,9 @@ const NUMBERS: Readonly<Record<string, 'sentBytes' | 'receivedBytes' | 'handshak
   last_handshake_time_sec: 'handshakeSeconds',
 };
 
-/** Reads the interface whose socket this is. Never rejects. Nothing of an answer but counters and public keys is kept. */
+/**
+ * Reads the interface whose socket this is. Never rejects. Nothing of an answer but counters and public keys is kept.
+ */
 export async function readUserSpace(socketPath: string, limits: WireguardLimits): Promise<DeviceReading> {
   const peers: Draft[] = [];
   const outcome = await ask(socketPath, 'get=1\n\n', (name, value) => takeLine(peers, name, value, limits), {

@@ -9,7 +9,10 @@ export interface SystemPlaces extends ResolutionFiles {
   readonly resolvectl: string;
   /** Where interfaces are shown. */
   readonly interfaces: string;
-  /** Whether programs ask the servers of resolv.conf one after another, as glibc does. musl asks all at once, so that others would say first that a name does not exist. */
+  /**
+   * Whether programs ask the servers of resolv.conf one after another, as glibc does. musl asks all at once, so that
+   * others would say first that a name does not exist.
+   */
   readonly isOneByOne: () => boolean;
 }
 
@@ -23,9 +26,12 @@ export const SYSTEM_PLACES: SystemPlaces = {
   isOneByOne: isGlibc,
 };
 
-/** Node is linked with the C library that the machine's programs use. Elsewhere than on Linux resolv.conf leads nobody. */
+/**
+ * Node is linked with the C library that the machine's programs use. Elsewhere than on Linux resolv.conf leads nobody.
+ */
 function isGlibc(): boolean {
-  const report = process.report as typeof process.report & { excludeNetwork: boolean }; // since Node 22, not yet in its types
+  // since Node 22, not yet in its types
+  const report = process.report as typeof process.report & { excludeNetwork: boolean };
   const wasLeftOut = report.excludeNetwork;
   report.excludeNetwork = true; // it would look up names of open sockets
   try {

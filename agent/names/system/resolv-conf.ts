@@ -4,7 +4,10 @@ import { withBlock, withoutBlock } from '../block.ts';
 import { editFile } from '../file.ts';
 import type { Edited } from '../file.ts';
 
-/** Puts our resolver first, or says why not, as the end of a sentence. The others stay behind it: it refuses what is not of the cluster, and then they are asked. */
+/**
+ * Puts our resolver first, or says why not, as the end of a sentence. The others stay behind it: it refuses what is not
+ * of the cluster, and then they are asked.
+ */
 export async function hookResolvConf(path: string, node: string, address: string): Promise<Edited> {
   const reason = objectionTo(path, node);
   if (reason !== null) return reason;
@@ -29,7 +32,8 @@ function objectionTo(path: string, node: string): string | null {
 /** What speaks against putting a server that knows one domain before those of this text. */
 export function objectionIn(text: string): string | null {
   const lines = text.split('\n').map((line) => line.trim());
-  if (lines.some((line) => line.startsWith('# BEGIN edge-agent '))) return 'another agent has put its resolver there'; // three servers are asked in all, and one must know the rest of the world
+  // three servers are asked in all, and one must know the rest of the world
+  if (lines.some((line) => line.startsWith('# BEGIN edge-agent '))) return 'another agent has put its resolver there';
   if (!lines.some((line) => /^nameserver\s/u.test(line)))
     return 'it names no server that could be asked for everything else';
   if (lines.some((line) => /^options\s(?:.*\s)?rotate(?:\s|$)/u.test(line)))

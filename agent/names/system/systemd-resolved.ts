@@ -1,4 +1,7 @@
-/** The cluster's domain at systemd-resolved, for the interface of the network: it asks us for these names and nobody for others. */
+/**
+ * The cluster's domain at systemd-resolved, for the interface of the network: it asks us for these names and nobody for
+ * others.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { COMMAND_MS_MAX } from '../limits.ts';
@@ -59,12 +62,17 @@ export async function hookResolved(
   return null;
 }
 
-/** Number of the interface; it has another one when it is made anew, and nothing of the old one is kept. Empty: it is not there. */
+/**
+ * Number of the interface; it has another one when it is made anew, and nothing of the old one is kept. Empty: it is
+ * not there.
+ */
 export function interfaceIndex({ interfaces, interfaceName }: ResolvedOptions): string {
   return textOf(`${interfaces}/${interfaceName}/ifindex`).trim();
 }
 
-/** Whether the domains are still routed there: an interface that was made anew, or whoever manages networks, forgets. */
+/**
+ * Whether the domains are still routed there: an interface that was made anew, or whoever manages networks, forgets.
+ */
 export async function isHookedAtResolved(
   options: ResolvedOptions,
   servers: readonly string[],

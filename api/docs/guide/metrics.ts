@@ -3,11 +3,15 @@ import { knowsAdmin, type GuideFacts, type GuidePage } from './page.ts';
 
 const BEARER = '-H "Authorization: Bearer $METRICS_KEY"';
 
-/** A configuration of Prometheus that finds all nodes by itself. The key stands in a file, as a configuration is often shown around. */
+/**
+ * A configuration of Prometheus that finds all nodes by itself. The key stands in a file, as a configuration is often
+ * shown around.
+ */
 function configuration({ adminUrl }: GuideFacts): string {
   const { protocol, host, port, pathname } = new URL(adminUrl);
   const base = pathname.replace(/\/+$/u, '');
-  const key = 'authorization: { type: Bearer, credentials_file: metrics-key }'; // without the type Prometheus 2.42 asks for discovery with the bare key
+  // without the type Prometheus 2.42 asks for discovery with the bare key
+  const key = 'authorization: { type: Bearer, credentials_file: metrics-key }';
   const discovered = (source: string) => `  - job_name: edge-${source}
     ${key}
     http_sd_configs:

@@ -35,8 +35,8 @@ export interface Section {
 
 /**
  * A piece of a section. Texts may hold `code` and [links](/to); everything else in them is shown as it is.
- * `operations` lists those of the catalogue whose route is picked, so that the page never tells of one that is not there; `scrapes` the routes
- * that monitoring systems read.
+ * `operations` lists those of the catalogue whose route is picked, so that the page never tells of one that is not
+ * there; `scrapes` the routes that monitoring systems read.
  */
 export type Block =
   | { readonly kind: 'text'; readonly text: string }
@@ -72,7 +72,9 @@ export interface Shell {
   readonly where?: Place;
   /** What appears then. `…` stands for anything, and so do ids and times. */
   readonly prints?: string;
-  /** They go on until Ctrl-C: `now` when what is printed comes by itself, `later` when something else must happen first. */
+  /**
+   * They go on until Ctrl-C: `now` when what is printed comes by itself, `later` when something else must happen first.
+   */
   readonly lasts?: 'now' | 'later';
   /** The secret that is asked for. */
   readonly asks?: string;

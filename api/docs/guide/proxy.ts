@@ -4,7 +4,10 @@ import { knowsAdmin, shellWord, type Block, type GuideFacts, type GuidePage } fr
 /** Ports that are told where this admin has no proxies. Source: spec.md, proxy listeners. */
 const USUAL_PORTS = { http: 43_128, socks5: 41_080 };
 
-/** Where the proxies are, as seen by who reads this: the admin's own host. With https, TLS is taken to stand before them too. */
+/**
+ * Where the proxies are, as seen by who reads this: the admin's own host. With https, TLS is taken to stand before them
+ * too.
+ */
 export function knowsProxy({ adminUrl, proxyPorts }: GuideFacts): readonly Block[] {
   const { protocol, hostname } = new URL(adminUrl);
   const { http } = proxyPorts ?? USUAL_PORTS;

@@ -247,7 +247,8 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
       ['edge.node.version_changed', { ...data, previous_version: '0.9.0' }],
     ] as never,
   );
-  t.true(step.changes[0]?.notices.some((notice) => notice.type === 'node-revoked')); // tunnels of the credential that is no more end also where no session is left
+  // tunnels of the credential that is no more end also where no session is left
+  t.true(step.changes[0]?.notices.some((notice) => notice.type === 'node-revoked'));
   t.is(step.effects[0]?.type, 'tell');
 });
 

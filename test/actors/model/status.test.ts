@@ -1,4 +1,7 @@
-/** The status of a node against a world in which agents and admins come and go at any time: what must hold whatever the order (V1, contract.md 4). */
+/**
+ * The status of a node against a world in which agents and admins come and go at any time: what must hold whatever the
+ * order (V1, contract.md 4).
+ */
 import test from 'ava';
 import * as fc from 'fast-check';
 import { CALM_CHANGES_MAX, CHANGES_TOLD_MAX, DAMPING_WINDOW_MS } from '../../../actors/node/damping.ts';

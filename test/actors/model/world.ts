@@ -1,6 +1,7 @@
 /**
- * A world around one node: its actor as the kit runs it, rows with the guards of the database, an agent with a journal, and a
- * network that delays, cuts and forgets. Everything waits until it is told to happen, so that a test may let it happen in any order.
+ * A world around one node: its actor as the kit runs it, rows with the guards of the database, an agent with a journal,
+ * and a network that delays, cuts and forgets. Everything waits until it is told to happen, so that a test may let it
+ * happen in any order.
  */
 import { createMailbox } from '../../../actors/kit/mailbox.ts';
 import { decideRound } from '../../../actors/kit/round.ts';
@@ -40,7 +41,10 @@ const behaviour = nodeBehaviour(SETTINGS);
 export class World {
   readonly rows = new Map<ExecutionId, Row>();
   readonly events: string[] = [];
-  /** How often the process of an execution was started, since the agent's machine last lost its journal or it was acknowledged. */
+  /**
+   * How often the process of an execution was started, since the agent's machine last lost its journal or it was
+   * acknowledged.
+   */
   readonly starts = new Map<ExecutionId, number>();
   /** Reads under way: what they will say, or null before the database looked. */
   #reads: { read(): NodeMessage; answer: NodeMessage | null }[] = [];
@@ -176,7 +180,9 @@ export class World {
     if (id !== undefined) this.#mailbox.push({ type: 'cancel', executions: [id], asker: 1 as never });
   }
 
-  /** A command is cancelled as a whole: the intent is stored, then the node is told, unless the admin dies in between. */
+  /**
+   * A command is cancelled as a whole: the intent is stored, then the node is told, unless the admin dies in between.
+   */
   cancelCommand(pick: number, isTold: boolean): void {
     const id = this.#pick(pick);
     const row = id === undefined ? undefined : this.rows.get(id);

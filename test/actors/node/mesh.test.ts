@@ -231,7 +231,9 @@ test('a clock that was set back by hours lets an agent ask for tries again withi
   );
 });
 
-/** A node that says, one after another and perhaps on new sessions, where it is; `stored` are its places in the rows. */
+/**
+ * A node that says, one after another and perhaps on new sessions, where it is; `stored` are its places in the rows.
+ */
 class Saying {
   state = liveNode();
   stored: (number | null)[] = [];

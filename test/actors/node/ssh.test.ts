@@ -1,4 +1,6 @@
-/** SSH at a node: who is asked about what, what is told before and after it is stored, and how much of it there may be. */
+/**
+ * SSH at a node: who is asked about what, what is told before and after it is stored, and how much of it there may be.
+ */
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { Effect, Step } from '../../../actors/kit/step.ts';

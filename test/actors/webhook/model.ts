@@ -1,4 +1,7 @@
-/** Rows, an actor over them as the kit runs it, and a receiver: whatever happens in whatever order, what V2 promises is checked at each post. */
+/**
+ * Rows, an actor over them as the kit runs it, and a receiver: whatever happens in whatever order, what V2 promises is
+ * checked at each post.
+ */
 import type { Effect, Step } from '../../../actors/kit/step.ts';
 import { refuse } from '../../../actors/refusal.ts';
 import type { DeliveryStatus } from '../../../actors/resources.ts';
@@ -29,7 +32,10 @@ interface Load {
   readonly more: boolean;
 }
 
-/** What becomes of the write of a try: it is stored; nobody knows, and it was or was not; or another admin's try was stored first. */
+/**
+ * What becomes of the write of a try: it is stored; nobody knows, and it was or was not; or another admin's try was
+ * stored first.
+ */
 export type Fate = 'stored' | 'in doubt, stored' | 'in doubt, not stored' | 'overtaken';
 
 /** How receivers answer. */

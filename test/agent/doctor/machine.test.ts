@@ -58,7 +58,9 @@ test('a directory that is gone is a failure of the check, with the word of the s
   t.deepEqual([found.status, found.summary], ['fail', 'This check itself failed: ENOENT.']);
 });
 
-/** A /proc with so much memory left, in percent, stalled for so much of the time, and with so many files open of 100. */
+/**
+ * A /proc with so much memory left, in percent, stalled for so much of the time, and with so many files open of 100.
+ */
 function systemWith(t: ExecutionContext, percent: number, stalled: number | null, open: number): string {
   const proc = temporaryDirectory(t);
   mkdirSync(join(proc, 'self/fd'), { recursive: true });

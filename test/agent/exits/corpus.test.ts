@@ -1,4 +1,7 @@
-/** The corpus of hostile URLs against the agent's proxies, by real requests, with tripwires: nobody is called where nobody may come. */
+/**
+ * The corpus of hostile URLs against the agent's proxies, by real requests, with tripwires: nobody is called where
+ * nobody may come.
+ */
 import test from 'ava';
 import { runSealed } from '../../support/sealed-network.ts';
 import { resolverBy } from '../../../transport/guard/resolution.ts';
@@ -9,7 +12,10 @@ import { startRig } from '../proxies-rig.ts';
 import { isHostileToAgents, letThrough } from './hostile-targets.ts';
 import type { SealedProxies } from './sealed-proxies.ts';
 
-/** Where the proxies listen: an address that no URL of the corpus has, so that connections of the clients are told apart. */
+/**
+ * Where the proxies listen: an address that no URL of the corpus has, so that connections of the clients are told
+ * apart.
+ */
 const DOOR = '127.0.0.99';
 
 test.serial('no hostile URL leads through the proxies of an agent to anybody', async (t) => {

@@ -1,4 +1,6 @@
-/** Tries the corpus of hostile URLs on the agent's proxies, in each way in which a client can ask: what is let through? */
+/**
+ * Tries the corpus of hostile URLs on the agent's proxies, in each way in which a client can ask: what is let through?
+ */
 import { isIP } from 'node:net';
 import { addressKind } from '../../../transport/guard/addresses.ts';
 import { zoneAnswer, type HostileUrl } from '../../transport/guard/corpus.ts';
@@ -12,10 +14,16 @@ export interface Doors {
 
 const AT_ONCE = 16;
 
-/** Host of a URL as it is written, and its port. A request through a proxy carries that, and not what a parser makes of it. */
+/**
+ * Host of a URL as it is written, and its port. A request through a proxy carries that, and not what a parser makes of
+ * it.
+ */
 const WRITTEN = /^https?:\/\/(?:[^/?#@]*@)?(?<host>\[[^\]]*\]|[^:/?#]*)(?::(?<port>\d+))?/iu;
 
-/** Whether a URL leads where no proxy of an agent goes: its host is an address, or has one, that is neither public nor private. */
+/**
+ * Whether a URL leads where no proxy of an agent goes: its host is an address, or has one, that is neither public nor
+ * private.
+ */
 export function isHostileToAgents({ url, isNever }: HostileUrl): boolean {
   if (isNever || !URL.canParse(url)) return true;
   const host = new URL(url).hostname.replaceAll(/[[\]]/gu, '').replace(/\.$/u, '');
@@ -27,7 +35,10 @@ export function isHostileToAgents({ url, isNever }: HostileUrl): boolean {
   );
 }
 
-/** Asks for each URL by GET, by CONNECT and by SOCKS5, as a name and as an address. Returns what was let through, one line each. */
+/**
+ * Asks for each URL by GET, by CONNECT and by SOCKS5, as a name and as an address. Returns what was let through, one
+ * line each.
+ */
 export async function letThrough({ http, socks5 }: Doors, urls: readonly HostileUrl[]): Promise<string[]> {
   const found: string[] = [];
   const waiting = urls.values();

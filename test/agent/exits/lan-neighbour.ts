@@ -1,4 +1,7 @@
-/** A program for a network of its own: a machine in the LAN of an agent. Says to whom it speaks, and sends on who asks for that. Prints its port; ends when its input does. */
+/**
+ * A program for a network of its own: a machine in the LAN of an agent. Says to whom it speaks, and sends on who asks
+ * for that. Prints its port; ends when its input does.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

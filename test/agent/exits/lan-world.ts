@@ -1,5 +1,6 @@
 /**
- * A program for a network of its own: the machine of an agent, between a client and a neighbour that have networks of their own too.
+ * A program for a network of its own: the machine of an agent, between a client and a neighbour that have networks of
+ * their own too.
  * There is no way from the client to the neighbour but through the agent. Prints what curl got there, as JSON.
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';

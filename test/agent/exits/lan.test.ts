@@ -1,4 +1,7 @@
-/** The LAN of an agent, seen through its proxies by curl: three networks, and no way between the outer two but the agent. */
+/**
+ * The LAN of an agent, seen through its proxies by curl: three networks, and no way between the outer two but the
+ * agent.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { peerTest } from '../../support/peer-test.ts';

@@ -1,6 +1,6 @@
 /**
- * A program for a network of its own, in which every address is this machine: whatever the proxies dial arrives, and the kernel
- * counts each connection. Prints what came through, as JSON.
+ * A program for a network of its own, in which every address is this machine: whatever the proxies dial arrives, and
+ * the kernel counts each connection. Prints what came through, as JSON.
  */
 import { readFileSync } from 'node:fs';
 import { addressKind } from '../../../transport/guard/addresses.ts';
@@ -12,7 +12,9 @@ import { startTripwire } from '../../transport/guard/tripwire.ts';
 import { startRig } from '../proxies-rig.ts';
 import { isHostileToAgents, letThrough } from './hostile-targets.ts';
 
-/** What one round came to. `connects`: connections that the kernel opened beyond those of the clients to the proxies. */
+/**
+ * What one round came to. `connects`: connections that the kernel opened beyond those of the clients to the proxies.
+ */
 export interface Round {
   readonly urls: number;
   readonly found: readonly string[];

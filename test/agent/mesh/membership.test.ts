@@ -1,4 +1,7 @@
-/** What an agent says of itself to the mesh, and what it becomes when it is told. The member itself, which makes interfaces, has tests of its own. */
+/**
+ * What an agent says of itself to the mesh, and what it becomes when it is told. The member itself, which makes
+ * interfaces, has tests of its own.
+ */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -50,7 +53,10 @@ interface Rig {
   publicKey(): string;
 }
 
-/** A membership whose member notes what it is to become. `problem`: this machine can have none. `opened`: when its interface is there; `ends`: how it goes. */
+/**
+ * A membership whose member notes what it is to become. `problem`: this machine can have none. `opened`: when its
+ * interface is there; `ends`: how it goes.
+ */
 function open(
   t: ExecutionContext,
   {

@@ -1,4 +1,7 @@
-/** Orders to run Netmaker's client. The client is a script that writes down how it was called: the real one needs a server, and root. */
+/**
+ * Orders to run Netmaker's client. The client is a script that writes down how it was called: the real one needs a
+ * server, and root.
+ */
 import test, { type ExecutionContext } from 'ava';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

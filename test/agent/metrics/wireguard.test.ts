@@ -144,7 +144,8 @@ test('where the agent may not look, the number of interfaces is absent and not z
   const file = join(temporaryDirectory(t), 'file');
   writeFileSync(file, '');
 
-  t.deepEqual(seriesOf(await wireguardMetrics(sources(t, { sockets: file }))), {}); // reading it fails as a directory that is closed does, which root never meets
+  // reading it fails as a directory that is closed does, which root never meets
+  t.deepEqual(seriesOf(await wireguardMetrics(sources(t, { sockets: file }))), {});
 });
 
 /** A key that must not come out. */

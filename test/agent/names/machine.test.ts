@@ -1,4 +1,7 @@
-/** Names as programs of a machine find them: the C library's own lookups, curl and dig, on a machine with a network and an /etc of its own. */
+/**
+ * Names as programs of a machine find them: the C library's own lookups, curl and dig, on a machine with a network and
+ * an /etc of its own.
+ */
 import type { ExecutionContext } from 'ava';
 import { loopbackAddress } from '../../../agent/names/resolver.ts';
 import { peerTest } from '../../support/peer-test.ts';

@@ -1,4 +1,7 @@
-/** A machine for names: a network and files of its own, in which an agent's names, real resolvers and real clients run. Needs root; nothing of it is seen outside. */
+/**
+ * A machine for names: a network and files of its own, in which an agent's names, real resolvers and real clients run.
+ * Needs root; nothing of it is seen outside.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -209,7 +209,8 @@ test('whatever follows the greeting, the answer is an answer or one line, never 
 
   const streams = fc.sample(fc.array(request, { minLength: 1, maxLength: 40 }), { numRuns: 24, seed: 4 });
   for (const stream of streams) {
-    const server = SftpProcess.start(t, directory, isRoot ? NOBODY : null); // as nobody: what is at random should not hit what matters
+    // as nobody: what is at random should not hit what matters
+    const server = SftpProcess.start(t, directory, isRoot ? NOBODY : null);
     server.send(Buffer.concat([GREETING, ...stream]));
     const { code, signal } = await server.end();
 

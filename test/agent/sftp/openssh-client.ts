@@ -23,7 +23,10 @@ export interface SftpOptions {
   readonly words?: readonly string[];
 }
 
-/** Runs the lines (a leading `-` lets a line fail) and returns what was said, with status 0 when none failed. Lines may be bytes. */
+/**
+ * Runs the lines (a leading `-` lets a line fail) and returns what was said, with status 0 when none failed. Lines may
+ * be bytes.
+ */
 export async function sftp(
   t: ExecutionContext,
   lines: readonly (string | Buffer)[],

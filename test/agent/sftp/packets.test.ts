@@ -9,7 +9,10 @@ import { Packets } from '../../../agent/sftp/packets.ts';
 import { FieldWriter, Garbage, type FieldReader } from '../../../agent/sftp/wire.ts';
 import { text, u32, u64 } from './sftp-process.ts';
 
-/** What comes out when `bytes` come in, in pieces of at most these sizes: the contents of packets, and whether it was called garbage. */
+/**
+ * What comes out when `bytes` come in, in pieces of at most these sizes: the contents of packets, and whether it was
+ * called garbage.
+ */
 function cut(bytes: Buffer, sizes: readonly number[]): { contents: Buffer[]; isGarbage: boolean; held: number } {
   const packets = new Packets();
   const contents: Buffer[] = [];
@@ -53,7 +56,8 @@ test('packets come out as they went in, in whatever pieces', (t) => {
         held,
       } = cut(Buffer.concat([...sent.map((bytes) => text(Buffer.from(bytes))), tail]), sizes);
       t.deepEqual([seen.length, isGarbage, held], [sent.length, false, tail.length]);
-      t.true(seen.every((content, index) => content.equals(sent[index] ?? Buffer.alloc(0)))); // whole values of this size take long to compare
+      // whole values of this size take long to compare
+      t.true(seen.every((content, index) => content.equals(sent[index] ?? Buffer.alloc(0))));
     }),
     { numRuns: 150 },
   );

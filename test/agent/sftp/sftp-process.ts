@@ -1,4 +1,7 @@
-/** The SFTP server as a process of a test, and a client that says exactly what it is told: packets, with nothing of the server's own code in them. */
+/**
+ * The SFTP server as a process of a test, and a client that says exactly what it is told: packets, with nothing of the
+ * server's own code in them.
+ */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -8,7 +8,10 @@ import type { Scope } from '../../support/scope.ts';
 /** A client of ssh2. */
 export type RawClient = InstanceType<typeof ssh2.Client>;
 
-/** A private key of which only the public half is what it says: it shows the key at `knownPath` and signs with the one at `ownPath`. */
+/**
+ * A private key of which only the public half is what it says: it shows the key at `knownPath` and signs with the one
+ * at `ownPath`.
+ */
 export function forgedAgent(knownPath: string, ownPath: string): ssh2.BaseAgent {
   const known = parsedKey(`${knownPath}.pub`);
   const own = parsedKey(ownPath);

@@ -246,7 +246,8 @@ test.serial('what no admin would ever take is given up with one line each, and k
   uploads.start(adminUrl());
   await until('all to be gone', () => spool.list().length === 0);
 
-  const givenUp = uploads.warnings.filter(([message]) => message === 'A recording of an SSH session was given up'); // a busy admin is asked again, and that is told too
+  // a busy admin is asked again, and that is told too
+  const givenUp = uploads.warnings.filter(([message]) => message === 'A recording of an SSH session was given up');
   t.deepEqual(givenUp.map(([, problem]) => String(problem)).toSorted(), [
     'it cannot be read any more',
     'the admin answered 413',

@@ -121,7 +121,10 @@ test.serial('the page of events is whole without a script and loads nothing else
   t.deepEqual(problems, []);
 });
 
-/** What a page of one width shows wrong: wider than the window, or text that is too small. What scrolls does so in a box of its own. */
+/**
+ * What a page of one width shows wrong: wider than the window, or text that is too small. What scrolls does so in a box
+ * of its own.
+ */
 const MISFITS = `(() => {
   ${OPEN_ALL};
   const isText = (node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== '';
@@ -132,7 +135,10 @@ const MISFITS = `(() => {
     ...(document.documentElement.scrollWidth > innerWidth ? ['the page is ' + document.documentElement.scrollWidth] : [])];
 })()`;
 
-/** Goes on by Tab until the page is through. What can be clicked and was never reached, and what was reached without being seen so. */
+/**
+ * Goes on by Tab until the page is through. What can be clicked and was never reached, and what was reached without
+ * being seen so.
+ */
 const CLICKABLE = "[...document.querySelectorAll('a[href], summary')].filter((element) => element.checkVisibility())";
 const FOCUSED = `(() => {
   const element = document.activeElement;

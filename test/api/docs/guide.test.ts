@@ -117,7 +117,8 @@ test('each page has its own title, says where one is, and names its operations a
     const html = await pageAt(url, path);
     titles.add(/<title>(?<title>[^<]+)<\/title>/u.exec(html)?.groups?.['title'] ?? '');
     t.regex(html, new RegExp(`<a (?:class="brand" )?href="${path}" aria-current="page">`, 'u'));
-    t.is([...html.matchAll(/aria-current/gu)].length, 2 - Number(!html.includes('[aria-current]')), path); // one is a rule of the style
+    // one is a rule of the style
+    t.is([...html.matchAll(/aria-current/gu)].length, 2 - Number(!html.includes('[aria-current]')), path);
     for (const [, name] of html.matchAll(/href="\/api\/docs#(?<name>[a-z_]+)"><code>/gu)) linked.add(name ?? '');
   }
 

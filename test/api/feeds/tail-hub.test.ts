@@ -6,7 +6,9 @@ import type { ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { executionId, nodeId } from './world.ts';
 
-/** Hubs that share one bound. The agent has an output of this many pieces and streams it from wherever it is asked to. */
+/**
+ * Hubs that share one bound. The agent has an output of this many pieces and streams it from wherever it is asked to.
+ */
 function hubs(pieces: number) {
   const waiting: TailsWaiting = { bytes: 0 };
   const text = 'x'.repeat(TAIL_PIECE_BYTES);

@@ -1,4 +1,7 @@
-/** What HTTP itself promises around every route: methods, sizes, and answers that arrive although nobody waited for them. */
+/**
+ * What HTTP itself promises around every route: methods, sizes, and answers that arrive although nobody waited for
+ * them.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import test from 'ava';

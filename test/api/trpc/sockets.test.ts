@@ -128,7 +128,8 @@ test('a flood of connections without a key, all answering pings, keeps nobody wi
   await closed;
 
   t.is(honest.readyState, WebSocket.OPEN);
-  t.is(flood.filter(({ readyState }) => readyState === WebSocket.OPEN).length, WAITING_MAX - 1); // it waited there too, for a moment
+  // it waited there too, for a moment
+  t.is(flood.filter(({ readyState }) => readyState === WebSocket.OPEN).length, WAITING_MAX - 1);
 });
 
 test('places have a share for one key and for one address, of which IPv6 has one for each /64', (t) => {

@@ -312,7 +312,9 @@ test('a node stores no recording under the user of another node, and one under i
   );
 });
 
-/** Begins an upload that goes no further, again while there is no place for it: the honest one may have had the last. */
+/**
+ * Begins an upload that goes no further, again while there is no place for it: the honest one may have had the last.
+ */
 function drip(t: ExecutionContext, url: string, token: string): { isCut(): boolean; end(): void } {
   let sent: ClientRequest;
   const begin = (): void => {

@@ -1,4 +1,7 @@
-/** The relay inside a whole admin, and what the admin tells others' relays: for the members of its rows, and for nobody else. */
+/**
+ * The relay inside a whole admin, and what the admin tells others' relays: for the members of its rows, and for nobody
+ * else.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The OpenAPI document against a running admin: Schemathesis makes requests out of it, right and wrong ones, and every answer must be declared. */
+/**
+ * The OpenAPI document against a running admin: Schemathesis makes requests out of it, right and wrong ones, and every
+ * answer must be declared.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,14 +14,20 @@ import { startFleet } from './fleet.ts';
 
 const test = await peerTest('schemathesis');
 
-/** How long it looks, in s: on a quiet machine at most operations, on a busy one at some. By hand it may be longer, and with another seed: `SCHEMATHESIS_SECONDS=600 SCHEMATHESIS_SEED=7`. */
+/**
+ * How long it looks, in s: on a quiet machine at most operations, on a busy one at some. By hand it may be longer, and
+ * with another seed: `SCHEMATHESIS_SECONDS=600 SCHEMATHESIS_SEED=7`.
+ */
 const SECONDS = Number(process.env['SCHEMATHESIS_SECONDS'] ?? 40);
 const SEED = process.env['SCHEMATHESIS_SEED'] ?? '1';
 
 /** What the test takes beyond that at most, in ms: starts of an admin and of Python, and the phase that it is in. */
 const SLACK_MS = 110_000;
 
-/** Bodies of which the document cannot say all: what a name or a time stands for is looked up, and what is in base64 is unpacked. */
+/**
+ * Bodies of which the document cannot say all: what a name or a time stands for is looked up, and what is in base64 is
+ * unpacked.
+ */
 const BEYOND_SCHEMA = [
   'POST /api/v1/clusters',
   'POST /api/v1/commands',

@@ -1,4 +1,7 @@
-/** The secret canary (E4): every secret there is, looked for in all that comes out. Made from the catalogue, so that a new operation is covered at once. */
+/**
+ * The secret canary (E4): every secret there is, looked for in all that comes out. Made from the catalogue, so that a
+ * new operation is covered at once.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -81,7 +84,8 @@ async function everything({ admin, request }: Fleet, ids: Readonly<Record<string
         rows,
         error,
         headers: answered,
-      } = await request(method, filled, body, headers).catch(() => request('GET', '/nope')); // pages are no JSON: read below
+        // pages are no JSON: read below
+      } = await request(method, filled, body, headers).catch(() => request('GET', '/nope'));
       texts.push(JSON.stringify([data, rows, error, [...answered]]));
     }
     if (method === 'GET') texts.push(await (await fetch(admin.url + filled)).text());

@@ -335,7 +335,8 @@ test.serial(
         );
     }
     await until('all verdicts', () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length === total);
-    const lookedAt = (await world.logins(node.id)).filter((login) => login.ssh_username_id !== null).length; // the others are told as well, without a look
+    // the others are told as well, without a look
+    const lookedAt = (await world.logins(node.id)).filter((login) => login.ssh_username_id !== null).length;
 
     t.true(lookedAt >= SSH_ATTEMPTS_BURST_MAX && lookedAt < total - 20, `${lookedAt} of ${total} were looked at`);
     t.true((await atOther.attempt('ada', keyShown(key))).accepted);

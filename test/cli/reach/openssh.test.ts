@@ -1,4 +1,7 @@
-/** Machines by OpenSSH and what builds on it: `edge ssh`, `edge cp`, and the configuration of `edge ssh-config`, from end to end. */
+/**
+ * Machines by OpenSSH and what builds on it: `edge ssh`, `edge cp`, and the configuration of `edge ssh-config`, from
+ * end to end.
+ */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {

@@ -81,7 +81,9 @@ export async function createReachRig(scope: Scope, fleet: Fleet): Promise<ReachR
   };
 }
 
-/** Makes a key pair, lets it in as USERNAME, and answers options of ssh that use it and nothing of this machine's own. */
+/**
+ * Makes a key pair, lets it in as USERNAME, and answers options of ssh that use it and nothing of this machine's own.
+ */
 export async function allowLogin(fleet: Fleet, { node, directory }: ReachRig): Promise<readonly string[]> {
   const file = join(directory, 'id ed25519');
   await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'rig', '-f', file]);

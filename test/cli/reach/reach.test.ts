@@ -1,4 +1,7 @@
-/** Ports of a machine, and what lies behind it, by the command line and by programs that it tells where to go: end to end. */
+/**
+ * Ports of a machine, and what lies behind it, by the command line and by programs that it tells where to go: end to
+ * end.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

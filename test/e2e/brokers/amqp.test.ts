@@ -1,4 +1,7 @@
-/** Events by RabbitMQ, end to end: a whole admin, a real server in every way of connecting, and an independent client with a durable queue. */
+/**
+ * Events by RabbitMQ, end to end: a whole admin, a real server in every way of connecting, and an independent client
+ * with a durable queue.
+ */
 import ava from 'ava';
 import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -25,7 +28,8 @@ let rabbit: RabbitServer;
 // One server for all tests: it takes seconds to start.
 test.before(async () => {
   rabbit = await startRabbit(scope);
-  setDefaultCACertificates([...getCACertificates('default'), readFileSync(rabbit.certificates.ca, 'utf8')]); // as NODE_EXTRA_CA_CERTS does
+  // as NODE_EXTRA_CA_CERTS does
+  setDefaultCACertificates([...getCACertificates('default'), readFileSync(rabbit.certificates.ca, 'utf8')]);
 });
 
 ava.after.always('the server ends', () => scope.end());

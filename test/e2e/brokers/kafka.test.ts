@@ -1,4 +1,7 @@
-/** Events by Kafka, end to end: a whole admin, a real server in every way of connecting, and kcat as the independent client. */
+/**
+ * Events by Kafka, end to end: a whole admin, a real server in every way of connecting, and kcat as the independent
+ * client.
+ */
 import ava from 'ava';
 import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -25,7 +28,8 @@ let kafka: KafkaServer;
 // One server for all tests: it takes seconds to start.
 test.before(async () => {
   kafka = await startKafka(scope);
-  setDefaultCACertificates([...getCACertificates('default'), readFileSync(kafka.certificates.ca, 'utf8')]); // as NODE_EXTRA_CA_CERTS does
+  // as NODE_EXTRA_CA_CERTS does
+  setDefaultCACertificates([...getCACertificates('default'), readFileSync(kafka.certificates.ca, 'utf8')]);
 });
 
 ava.after.always('the server ends', () => scope.end());

@@ -1,4 +1,7 @@
-/** Events by MQTT, end to end: a whole admin, a real server in every way of connecting, and an independent client with a lasting session. */
+/**
+ * Events by MQTT, end to end: a whole admin, a real server in every way of connecting, and an independent client with a
+ * lasting session.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

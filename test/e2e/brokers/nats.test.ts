@@ -1,4 +1,7 @@
-/** Events by NATS, end to end: a whole admin, a real server in every way of signing in, and a reader in the raw protocol. */
+/**
+ * Events by NATS, end to end: a whole admin, a real server in every way of signing in, and a reader in the raw
+ * protocol.
+ */
 import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { Envelope } from '../../../actors/events.ts';

@@ -1,4 +1,6 @@
-/** Events by Pub/Sub, end to end: a whole admin, topics with ordered subscriptions, and an independent reader of these. */
+/**
+ * Events by Pub/Sub, end to end: a whole admin, topics with ordered subscriptions, and an independent reader of these.
+ */
 import ava from 'ava';
 import type { Envelope } from '../../../actors/events.ts';
 import { COMMAND_EVENT_TYPES, startPublishingAdmin } from '../../support/brokers/publishing-admin.ts';

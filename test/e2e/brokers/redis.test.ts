@@ -1,4 +1,7 @@
-/** Events by Redis, end to end: a whole admin, real servers alone, with sentinels and as a cluster, and redis-cli as the reader. */
+/**
+ * Events by Redis, end to end: a whole admin, real servers alone, with sentinels and as a cluster, and redis-cli as the
+ * reader.
+ */
 import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { ExecutionContext } from 'ava';
@@ -91,7 +94,8 @@ for (const isEncrypted of [false, true]) {
     });
     await publishes(t, admin, await first.read());
 
-    for (const gate of gates) gate.shut(); // else the admin may be back before a subscriber is, whom the failover hangs up
+    // else the admin may be back before a subscriber is, whom the failover hangs up
+    for (const gate of gates) gate.shut();
     await first.kill();
     const events = await admin.testEvents(20);
     t.is(await watched.master(), second);

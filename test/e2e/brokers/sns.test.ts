@@ -23,7 +23,10 @@ ava.after.always('the server ends', () => file.end());
 
 const ANYBODY = { accessKeyId: 'anybody', secretAccessKey: 'anything' };
 
-/** The standard chain as an operator would fill it. The environment is that of the process, so these tests run one after another. */
+/**
+ * The standard chain as an operator would fill it. The environment is that of the process, so these tests run one after
+ * another.
+ */
 function environment(scope: Scope, key: AccessKey, url = moto.url): void {
   const names = {
     AWS_ENDPOINT_URL: url,

@@ -1,4 +1,7 @@
-/** A thousand random changes of who is where, by several at once, over kills of the admin: in the end everybody's network is exactly what the rows say. */
+/**
+ * A thousand random changes of who is where, by several at once, over kills of the admin: in the end everybody's
+ * network is exactly what the rows say.
+ */
 import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -30,7 +33,10 @@ const ALIASES = 12;
 /** All operations and what comes of them, on a busy machine, in ms. */
 const CHAOS_MS_MAX = 240_000;
 
-/** Each member stores each state durably, at once: in memory, where there is some, all of them together do not wait for a disk. */
+/**
+ * Each member stores each state durably, at once: in memory, where there is some, all of them together do not wait for
+ * a disk.
+ */
 const FILES = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** Of what is wrong, so many are shown, and of a key so many digits. */
@@ -222,7 +228,10 @@ function sorted(peers: readonly MeshPeer[]): string {
   );
 }
 
-/** States of one cluster that two members hold differently, in who is there or in what somebody is, and members that are their own peers. The first of them. */
+/**
+ * States of one cluster that two members hold differently, in who is there or in what somebody is, and members that are
+ * their own peers. The first of them.
+ */
 function contradictions(everyone: readonly MeshMember[]): string[] {
   const keysOf = new Map<string, string>();
   const peerOf = new Map<string, string>();

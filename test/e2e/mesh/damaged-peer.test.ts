@@ -1,4 +1,7 @@
-/** R4 through real programs: a key in the rows that no interface takes stops nobody but its own machine, neither members nor the gateway. */
+/**
+ * R4 through real programs: a key in the rows that no interface takes stops nobody but its own machine, neither members
+ * nor the gateway.
+ */
 import ava from 'ava';
 import type { SubsystemCheck } from '../../../api/operation.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';

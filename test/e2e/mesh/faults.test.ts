@@ -28,7 +28,10 @@ const REGIONS = [901, 902] as const;
 /** All tests of one world, on a busy machine, in ms. */
 const TEST_MS_MAX = 420_000;
 
-/** A broken path is found broken, and another one is found: 20 s on an idle machine, in ms. A try that a busy machine spoils is followed by another after a minute. */
+/**
+ * A broken path is found broken, and another one is found: 20 s on an idle machine, in ms. A try that a busy machine
+ * spoils is followed by another after a minute.
+ */
 const HEAL_MS_MAX = 150_000;
 
 /** Echoes that may be lost while an agent that is back looks which ways its peers have: 2 s. Most often it is none. */

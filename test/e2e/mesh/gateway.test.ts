@@ -1,4 +1,7 @@
-/** The admin in the networks of its clusters: nodes are reached through them, and members reach its doors and nothing else, nor each other's networks. */
+/**
+ * The admin in the networks of its clusters: nodes are reached through them, and members reach its doors and nothing
+ * else, nor each other's networks.
+ */
 import ava from 'ava';
 import type { AdminMetricsResource } from '../../../api/metrics/resource.ts';
 import { gatewayInterface } from '../../../transport/vpn/gateway/open-gateway.ts';
@@ -215,7 +218,10 @@ test.serial('an admin that ends leaves neither interface nor rules', async (t) =
   t.notRegex(world.adminRuns.map(({ output }) => output).join('\n'), /10\.7[12]\.0\.\d/u);
 });
 
-/** Its agent stands still, and whoever has root there sends everything of these ranges to the gateway, and takes everything from it. */
+/**
+ * Its agent stands still, and whoever has root there sends everything of these ranges to the gateway, and takes
+ * everything from it.
+ */
 async function hostile(member: Member, ranges: readonly string[]): Promise<void> {
   member.program.pause();
   const name = member.interfaceName();

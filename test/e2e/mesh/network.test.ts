@@ -1,4 +1,7 @@
-/** A network of real agents on every kind of network: who reaches whom, by which way, under which names, and who is kept out. */
+/**
+ * A network of real agents on every kind of network: who reaches whom, by which way, under which names, and who is kept
+ * out.
+ */
 import ava from 'ava';
 import type { AliasResource } from '../../../actors/resources.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
@@ -47,7 +50,10 @@ const ROUNDS: readonly (readonly (readonly [MemberName, MemberName])[])[] = [
   ],
 ];
 
-/** Pairs of which one side's ports are another for everybody, or who have no UDP at all: nothing but a relay is between them. */
+/**
+ * Pairs of which one side's ports are another for everybody, or who have no UDP at all: nothing but a relay is between
+ * them.
+ */
 const isRelayed = (one: MemberName, other: MemberName): boolean =>
   [one, other].includes('blocked') || ([one, other].includes('hard') && ![one, other].includes('public'));
 

@@ -20,7 +20,10 @@ export function relayMapUrl(host: Machine): string {
   return `http://${host.address}:${MAP_PORT}/derp-map.json`;
 }
 
-/** Starts a relay for each region on a machine of its own, and serves the map of all of them on `host`, where the admin is that lets members in. */
+/**
+ * Starts a relay for each region on a machine of its own, and serves the map of all of them on `host`, where the admin
+ * is that lets members in.
+ */
 export async function serveRelays(
   internet: Internet,
   host: Machine,

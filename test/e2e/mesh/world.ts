@@ -73,7 +73,10 @@ export interface World {
 /** Settings of programs. */
 type Env = Readonly<Record<string, string>>;
 
-/** Starts the admin; `env` adds settings, or is told where it stands and says them. `given`: a database to use instead of a fresh one on the server of the tests. All ends with the scope. */
+/**
+ * Starts the admin; `env` adds settings, or is told where it stands and says them. `given`: a database to use instead
+ * of a fresh one on the server of the tests. All ends with the scope.
+ */
 export async function startWorld(
   scope: Scope,
   env: Env | ((host: Machine) => Env) = {},
@@ -131,7 +134,8 @@ export async function startWorld(
 }
 
 async function freshDatabase(scope: Scope): Promise<TestConnection> {
-  const { createDatabase } = await import('../../support/database.ts'); // only here: it needs ava, in which a benchmark does not run
+  // only here: it needs ava, in which a benchmark does not run
+  const { createDatabase } = await import('../../support/database.ts');
   return createDatabase({ teardown: (task) => scope.teardown(task) });
 }
 

@@ -1,4 +1,6 @@
-/** Deleting and cancelling what has very many executions: in short transactions, each within the time of a statement. */
+/**
+ * Deleting and cancelling what has very many executions: in short transactions, each within the time of a statement.
+ */
 import test from 'ava';
 import { v7 } from 'uuid';
 import { CHUNK_EXECUTIONS_MAX } from '../../../persistence/committer/chunks.ts';

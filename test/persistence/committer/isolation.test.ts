@@ -1,4 +1,7 @@
-/** One unit of a batch that is locked out, too slow or wrong: it fails alone, and nobody else's write is refused or held up for it (L4). */
+/**
+ * One unit of a batch that is locked out, too slow or wrong: it fails alone, and nobody else's write is refused or held
+ * up for it (L4).
+ */
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';

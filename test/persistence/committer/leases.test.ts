@@ -80,7 +80,8 @@ test('a takeover waits for a batch that is under way, so that what the batch che
   const blocker = new Client(rig.connection);
   await blocker.connect();
   await blocker.query('begin');
-  await blocker.query('select 1 from command_execution for update'); // the batch has checked its lease, and waits for this row
+  // the batch has checked its lease, and waits for this row
+  await blocker.query('select 1 from command_execution for update');
   const writing = rig.commit(lease, [finish(execution)]);
   await until(
     'the batch waits',
@@ -152,7 +153,8 @@ test('a renewal and a batch that write for the same clusters do not wait for eac
   const rig = await openRig(t);
   const leases = [await rig.cluster(), await rig.cluster(), await rig.cluster()];
   const nodes = await Promise.all(leases.map((lease) => rig.node(lease)));
-  // The first of them lies last in the table, so that a statement that takes rows as they lie has another order than the batch.
+  // The first of them lies last in the table, so that a statement that takes rows as they lie has another order than
+  // the batch.
   await rig.rows('update cluster_ownership set lease_until = lease_until where cluster_id = $1', [leases[0]?.cluster]);
   const blocker = new Client(rig.connection);
   await blocker.connect();

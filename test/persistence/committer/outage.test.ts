@@ -26,7 +26,8 @@ test('a connection that is killed in the middle of a batch leaves all of it or n
   const blocker = new Client(rig.connection);
   await blocker.connect();
   await blocker.query('begin');
-  await blocker.query('select 1 from node where id = $1 for update', [nodes[1]]); // statuses are stored last: the executions are written and not committed
+  // statuses are stored last: the executions are written and not committed
+  await blocker.query('select 1 from node where id = $1 for update', [nodes[1]]);
   const storing = rig.commit(lease, [
     finish(a),
     finish(b),
@@ -75,7 +76,8 @@ test('who watches hears what was stored when the connection was lost, and nothin
     status: 'completed' as const,
     exitCode: 0,
   });
-  // The batch waits for the row of the second; meanwhile the first ends by another hand, as it would if the commit had come through.
+  // The batch waits for the row of the second; meanwhile the first ends by another hand, as it would if the commit had
+  // come through.
   const holder = new Client(rig.connection);
   await holder.connect();
   await holder.query('begin');
@@ -228,7 +230,10 @@ test("changes that stand in each other's way are stored by trying again, and the
   t.false(met.log.some((line) => line.message.includes('not available')));
 });
 
-/** In line for an execution: a batch, then a rival, who has the node that the batch wants next. Null when the batch was not in time. */
+/**
+ * In line for an execution: a batch, then a rival, who has the node that the batch wants next. Null when the batch was
+ * not in time.
+ */
 async function meet(rig: Rig): Promise<{ readonly results: unknown; readonly log: Rig['log']['lines'] } | null> {
   const logged = rig.log.lines.length;
   const lease = await rig.cluster();

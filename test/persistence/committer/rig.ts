@@ -84,7 +84,8 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
       };
       const [outcome] = await rig.commit(null, [write]);
       if (outcome !== 'ok') throw new Error(`the cluster was refused: ${outcome}`);
-      await rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [id]); // nobody renews here
+      // nobody renews here
+      await rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [id]);
       return { cluster: id, epoch: 1 };
     },
     async key(cluster, usesRemaining, expiredAtMs = null) {

@@ -1,4 +1,6 @@
-/** Webhooks and tries as the committer stores them: each try once, by its number, and nothing of a webhook that is gone. */
+/**
+ * Webhooks and tries as the committer stores them: each try once, by its number, and nothing of a webhook that is gone.
+ */
 import test from 'ava';
 import { v7 } from 'uuid';
 import { ANSWER_BYTES_MAX, type Attempt } from '../../../actors/webhook/delivery.ts';

@@ -1,4 +1,7 @@
-/** Events for the broker: in order, none forgotten, the old ones left out and counted, and nothing moved on by whoever lost the channel. */
+/**
+ * Events for the broker: in order, none forgotten, the old ones left out and counted, and nothing moved on by whoever
+ * lost the channel.
+ */
 import test from 'ava';
 import { envelope, EVENT_TYPES } from '../../../actors/events.ts';
 import { topicOf } from '../../../actors/event-topics.ts';

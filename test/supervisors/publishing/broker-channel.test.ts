@@ -1,4 +1,7 @@
-/** The channel of the broker over outages of the broker and of the database: in order, at least once, and never a busy loop. */
+/**
+ * The channel of the broker over outages of the broker and of the database: in order, at least once, and never a busy
+ * loop.
+ */
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../actors/published-event.ts';
@@ -176,7 +179,8 @@ test('a batch that failed is halved until it gets through, and grows again', asy
   store(600);
   await pass(60_000);
 
-  t.deepEqual(sizes.slice(0, 5), [BATCH_EVENTS_MAX, 250, 125, 125, 250]); // 125 was read ahead before the first got through
+  // 125 was read ahead before the first got through
+  t.deepEqual(sizes.slice(0, 5), [BATCH_EVENTS_MAX, 250, 125, 125, 250]);
   t.deepEqual([...new Set(received)], upTo(600));
 });
 

@@ -1,4 +1,7 @@
-/** The channel of the webhooks: who has deliveries is told, also after a change of hands, and also those that were too busy to hear. */
+/**
+ * The channel of the webhooks: who has deliveries is told, also after a change of hands, and also those that were too
+ * busy to hear.
+ */
 import test from 'ava';
 import { createWebhooksChannel, type RoutingPort } from '../../../supervisors/publishing/webhooks-channel.ts';
 import { RENEW_MS, SETTLE_MS } from '../../../supervisors/publishing/channel.ts';

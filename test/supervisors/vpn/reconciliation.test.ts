@@ -320,7 +320,10 @@ test.serial('what is refused keeps nothing else from being done', async (t) => {
   t.deepEqual(Object.keys(netmaker.state().networks), [good.name, 'office']);
 });
 
-/** A manager that is cut off at its `at`-th change, before or after it has done it; 0: never. `observe` is asked after each. */
+/**
+ * A manager that is cut off at its `at`-th change, before or after it has done it; 0: never. `observe` is asked after
+ * each.
+ */
 function crashing(manager: VpnManager, at: number, isDone: boolean, observe: () => void = () => {}): VpnManager {
   let calls = 0;
   const cut =

@@ -20,7 +20,10 @@ export function brokerEvent(type: EventType, subject: string, data: object = {})
   return { id, type, subject, topic: topicOf(type), coreName: 'tests', text };
 }
 
-/** Number, in `data.number`, of each event of a run of `count` over `subjects` subjects, in order; `data.subject` says whose it is. */
+/**
+ * Number, in `data.number`, of each event of a run of `count` over `subjects` subjects, in order; `data.subject` says
+ * whose it is.
+ */
 export function numberedEvents(count: number, subjects: number, first = 0): PublishedEvent[] {
   return Array.from({ length: count }, (_, index) => {
     const subject = `subject-${(first + index) % subjects}`;
@@ -28,7 +31,10 @@ export function numberedEvents(count: number, subjects: number, first = 0): Publ
   });
 }
 
-/** What a consumer got, without repeats (at least once is promised), as the numbers of each subject in the order of arrival. */
+/**
+ * What a consumer got, without repeats (at least once is promised), as the numbers of each subject in the order of
+ * arrival.
+ */
 export function numbersBySubject(envelopes: readonly string[]): Map<string, number[]> {
   const seen = new Set<string>();
   const found = new Map<string, number[]>();

@@ -83,7 +83,10 @@ export interface KafkaMessage {
   readonly text: string;
 }
 
-/** Starts a server in KRaft mode with all listeners and the five topics, which creates no others and hangs up on clients that are quiet for 4 s, on ports and a directory of its own; it ends with the scope. */
+/**
+ * Starts a server in KRaft mode with all listeners and the five topics, which creates no others and hangs up on clients
+ * that are quiet for 4 s, on ports and a directory of its own; it ends with the scope.
+ */
 export async function startKafka(scope: Scope): Promise<KafkaServer> {
   const classPath = join(await peerPath('kafka'), '*');
   const directory = await mkdtemp(join(tmpdir(), 'edge-test-kafka-'));
@@ -214,7 +217,10 @@ export async function takeKafka(bootstrap: string, topic: string, count: number)
   });
 }
 
-/** Starts librdkafka's mock of a cluster of three, without sign-in or TLS, which creates the topics that are asked for. It ends with the scope. */
+/**
+ * Starts librdkafka's mock of a cluster of three, without sign-in or TLS, which creates the topics that are asked for.
+ * It ends with the scope.
+ */
 export async function startMockKafka(scope: Scope): Promise<{ readonly brokers: string }> {
   const program = Program.run(scope, 'kcat', [
     '-X',

@@ -41,7 +41,10 @@ export interface MqttMessage {
   readonly payload: string;
 }
 
-/** A server that does not listen after this time, in ms, has lost a port that was free to somebody else, and says nothing of it. Others are tried then. */
+/**
+ * A server that does not listen after this time, in ms, has lost a port that was free to somebody else, and says
+ * nothing of it. Others are tried then.
+ */
 const LISTENING_MS_MAX = 10_000;
 const PORTS_TRIED_MAX = 3;
 
@@ -140,7 +143,10 @@ async function isOpen(port: number): Promise<boolean> {
   });
 }
 
-/** Reads all events with `mosquitto_sub`, which keeps its session: it misses nothing while the server is away. `messages()` are those so far. */
+/**
+ * Reads all events with `mosquitto_sub`, which keeps its session: it misses nothing while the server is away.
+ * `messages()` are those so far.
+ */
 export async function consumeMqtt(scope: Scope, server: Mosquitto): Promise<{ messages(): MqttMessage[] }> {
   const command = await peerPath('mosquitto_sub');
   const program = Program.run(scope, 'stdbuf', [

@@ -138,7 +138,10 @@ export async function provideSns(moto: Moto, namePrefix: string, filter: object 
   sqs.destroy();
 }
 
-/** Provides the same, and reads the queue until the scope ends, also of a server that comes back. `messages()` are those so far, in the order of arrival. */
+/**
+ * Provides the same, and reads the queue until the scope ends, also of a server that comes back. `messages()` are those
+ * so far, in the order of arrival.
+ */
 export async function consumeSns(
   scope: Scope,
   moto: Moto,

@@ -1,4 +1,7 @@
-/** A client of NATS in the raw protocol: what it reads is what is on the wire, with no code in common with the client under test. */
+/**
+ * A client of NATS in the raw protocol: what it reads is what is on the wire, with no code in common with the client
+ * under test.
+ */
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';

@@ -43,7 +43,10 @@ interface Way {
   readonly signIn: ReaderSignIn;
 }
 
-/** Starts a server with JetStream on a port and a directory of its own; it ends with the scope. `further` are lines of its configuration. */
+/**
+ * Starts a server with JetStream on a port and a directory of its own; it ends with the scope. `further` are lines of
+ * its configuration.
+ */
 export async function startNats(scope: Scope, mode: NatsMode = 'none', further = ''): Promise<NatsServer> {
   const command = await peerPath('nats-server');
   const directory = await mkdtemp(join(tmpdir(), 'edge-test-nats-'));
@@ -124,7 +127,8 @@ const WAYS: Readonly<Record<NatsMode, (made: Certificates | null) => Way>> = {
       conn: -1,
       leaf: -1,
     };
-    const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 }; // the system account must have none
+    // the system account must have none
+    const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
     const vouched = (who: Key, limits: object): string =>
       `${who.getPublicKey()}: ${token(operator, who.getPublicKey(), { type: 'account', limits, default_permissions: { pub: {}, sub: {} } })}`;
     const jwt = token(account, user.getPublicKey(), {

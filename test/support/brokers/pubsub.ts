@@ -1,4 +1,7 @@
-/** Pub/Sub for tests: a server on a port of its own, and an independent reader, which speaks HTTP to it where the library speaks gRPC. */
+/**
+ * Pub/Sub for tests: a server on a port of its own, and an independent reader, which speaks HTTP to it where the
+ * library speaks gRPC.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { TOPICS } from '../../../actors/event-topics.ts';
 import { freePort } from '../free-ports.ts';
@@ -13,7 +16,9 @@ export const PUBSUB_PROJECT = 'edge-tests';
 /** Wait before the next look into an empty subscription, in ms. */
 const LOOK_MS = 20;
 
-/** After which a message goes out again that a reader took and did not confirm, in s: the least that the service allows. */
+/**
+ * After which a message goes out again that a reader took and did not confirm, in s: the least that the service allows.
+ */
 const ACK_S = 10;
 
 /** A server. What is in it is gone when it ends. */
@@ -123,7 +128,10 @@ export async function mindsFilters(server: PubSubServer): Promise<boolean> {
   return receivedMessages.length === 1;
 }
 
-/** Provides the same, and reads all subscriptions until the scope ends, also of a server that comes back. `messages()` are those so far; within a topic in order of arrival. */
+/**
+ * Provides the same, and reads all subscriptions until the scope ends, also of a server that comes back. `messages()`
+ * are those so far; within a topic in order of arrival.
+ */
 export async function consumePubSub(
   scope: Scope,
   server: PubSubServer,

@@ -16,13 +16,19 @@ import { until } from '../until.ts';
 
 const run = promisify(execFile);
 
-/** Where Debian keeps the scripts themselves: those on the path change to a user of their own, whose directories are not a test's. */
+/**
+ * Where Debian keeps the scripts themselves: those on the path change to a user of their own, whose directories are not
+ * a test's.
+ */
 const DEBIAN_SCRIPTS = '/usr/lib/rabbitmq/bin';
 
 /** The virtual host of the tests, with a character that has a meaning in URLs. */
 const VHOST = 'edge/tests';
 
-/** Users by name: `edge` may do all, `writer` may only publish to the exchange, and `nobody` may do nothing. The password has characters that have a meaning in URLs. */
+/**
+ * Users by name: `edge` may do all, `writer` may only publish to the exchange, and `nobody` may do nothing. The
+ * password has characters that have a meaning in URLs.
+ */
 const PERMISSIONS = {
   edge: { configure: '.*', write: '.*', read: '.*' },
   writer: { configure: '^$', write: String.raw`^edge\.events$`, read: '^$' },
@@ -54,7 +60,10 @@ export interface RabbitServer {
   control(...args: readonly string[]): Promise<string>;
 }
 
-/** Starts a server with a name, ports and a directory of its own, and its own epmd, which names Erlang's nodes; both end with the scope. */
+/**
+ * Starts a server with a name, ports and a directory of its own, and its own epmd, which names Erlang's nodes; both end
+ * with the scope.
+ */
 export async function startRabbit(scope: Scope): Promise<RabbitServer> {
   const directory = await mkdtemp(join(tmpdir(), 'edge-test-rabbitmq-'));
   scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
@@ -132,7 +141,10 @@ function configuration(directory: string, port: number, tlsPort: number, pems: C
   ].join('\n')}\n`;
 }
 
-/** What exists from the start. Hash of a password: salt and SHA-256 of salt and password. Source: https://www.rabbitmq.com/docs/passwords. */
+/**
+ * What exists from the start. Hash of a password: salt and SHA-256 of salt and password. Source:
+ * https://www.rabbitmq.com/docs/passwords.
+ */
 function definitions(): Record<string, unknown> {
   const salt = randomBytes(4);
   const hash = Buffer.concat([
@@ -163,7 +175,10 @@ export async function bindQueue(url: string, queue: string, pattern = '#'): Prom
   });
 }
 
-/** Takes this many messages out of a queue, in order, and looks that there is none besides. Rejects when they are not there in time. */
+/**
+ * Takes this many messages out of a queue, in order, and looks that there is none besides. Rejects when they are not
+ * there in time.
+ */
 export async function takeMessages(url: string, queue: string, count: number): Promise<readonly ConsumeMessage[]> {
   return withChannel(url, async (channel) => {
     const messages: ConsumeMessage[] = [];

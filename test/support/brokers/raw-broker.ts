@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
 
-/** Serves each client so, on a port of the loopback that is returned, until the test ends. What a socket fails with is nobody's. */
+/**
+ * Serves each client so, on a port of the loopback that is returned, until the test ends. What a socket fails with is
+ * nobody's.
+ */
 export async function rawBroker(t: ExecutionContext, serve: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -13,7 +13,10 @@ import { until } from '../until.ts';
 
 const run = promisify(execFile);
 
-/** Ways to sign in at one server. `acl` is a user who may publish to edge.* and nothing else; `tls` has a password and takes no plain connection. */
+/**
+ * Ways to sign in at one server. `acl` is a user who may publish to edge.* and nothing else; `tls` has a password and
+ * takes no plain connection.
+ */
 export const REDIS_MODES = ['none', 'password', 'acl', 'tls'] as const;
 /** One of them. */
 export type RedisMode = (typeof REDIS_MODES)[number];
@@ -59,7 +62,10 @@ const WAYS: Readonly<
   },
 };
 
-/** Starts a server on a port and a directory of its own; it ends with the scope. `further` are lines of its configuration. */
+/**
+ * Starts a server on a port and a directory of its own; it ends with the scope. `further` are lines of its
+ * configuration.
+ */
 export async function startRedis(
   scope: Scope,
   mode: RedisMode = 'none',
@@ -138,7 +144,10 @@ export interface WatchedRedis {
   failover(): Promise<void>;
 }
 
-/** Starts a master, a replica and three sentinels, all with passwords, and with TLS where asked. They agree within some three seconds. */
+/**
+ * Starts a master, a replica and three sentinels, all with passwords, and with TLS where asked. They agree within some
+ * three seconds.
+ */
 export async function startWatchedRedis(scope: Scope, isEncrypted = false): Promise<WatchedRedis> {
   const made = isEncrypted ? await certificates(await directoryOf(scope)) : null;
   const mode = isEncrypted ? 'tls' : 'password';
@@ -249,7 +258,8 @@ export async function startRedisCluster(scope: Scope): Promise<readonly RedisSer
       (text) => text.includes('cluster_state:ok') && text.includes('cluster_known_nodes:3'),
     ),
   );
-  // What is published goes to the others by these links, and is lost where one is not there yet: one there and one back to each.
+  // What is published goes to the others by these links, and is lost where one is not there yet: one there and one back
+  // to each.
   await until('the links of the cluster', async () =>
     (await Promise.all(nodes.map((node) => node.cli('CLUSTER', 'LINKS')))).every(
       (text) => text.split('direction').length - 1 === 2 * (nodes.length - 1),

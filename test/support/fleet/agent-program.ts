@@ -5,7 +5,10 @@ import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { Program } from './program.ts';
 
-/** Agents of tests share a machine: each takes ports that are free, none makes a network interface, and users of a test are no accounts of the machine. */
+/**
+ * Agents of tests share a machine: each takes ports that are free, none makes a network interface, and users of a test
+ * are no accounts of the machine.
+ */
 export const FREE_PORTS = {
   AGENT_API_PORT: '0',
   AGENT_SSH_PORT: '0',
@@ -31,7 +34,10 @@ export interface AgentProgram {
   kill(): Promise<void>;
 }
 
-/** Prepares an agent on a data directory of its own below `directory`; `start` starts it. What it and its scripts left running ends with the scope. */
+/**
+ * Prepares an agent on a data directory of its own below `directory`; `start` starts it. What it and its scripts left
+ * running ends with the scope.
+ */
 export function prepareAgent(scope: Scope, directory: string, env: Readonly<Record<string, string>>): AgentProgram {
   const runs: Program[] = [];
   const dataDirectory = join(directory, 'data');
@@ -112,7 +118,10 @@ function environments(): { pid: number; variables: string[] }[] {
     });
 }
 
-/** Ends what runs for a node: keepers and scripts outlive their agent on purpose, and after a test nobody will take them up. */
+/**
+ * Ends what runs for a node: keepers and scripts outlive their agent on purpose, and after a test nobody will take them
+ * up.
+ */
 export function endScripts(node: string): void {
   for (const pid of processesWith(`EDGE_NODE_ID=${node}`)) {
     try {

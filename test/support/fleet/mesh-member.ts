@@ -1,4 +1,7 @@
-/** A node in the network of its cluster without an interface: the session and the membership of the real agent, and a device that only remembers what it should be. */
+/**
+ * A node in the network of its cluster without an interface: the session and the membership of the real agent, and a
+ * device that only remembers what it should be.
+ */
 import { randomInt } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

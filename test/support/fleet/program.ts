@@ -10,7 +10,10 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Variables that a started program gets besides those that are given, and code that was compiled before: enough to find the commands of the system. */
+/**
+ * Variables that a started program gets besides those that are given, and code that was compiled before: enough to find
+ * the commands of the system.
+ */
 const INHERITED = ['PATH', 'HOME'];
 
 /** One run of a program. */
@@ -40,7 +43,10 @@ export class Program {
     });
   }
 
-  /** Starts a program of this repository, or one of another place by its file, with nothing in its environment but `env`. Killed at the end of the scope if it still runs. */
+  /**
+   * Starts a program of this repository, or one of another place by its file, with nothing in its environment but
+   * `env`. Killed at the end of the scope if it still runs.
+   */
   static start(
     scope: Scope,
     program: ProgramName | URL,

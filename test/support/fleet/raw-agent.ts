@@ -40,7 +40,10 @@ export interface RawSession {
 
 /** An enrolled node without a program. */
 export interface RawAgent extends EnrollAnswer {
-  /** Opens a session; with `greets`, says hello in this version of the protocol (1 unless given) and waits for the welcome. */
+  /**
+   * Opens a session; with `greets`, says hello in this version of the protocol (1 unless given) and waits for the
+   * welcome.
+   */
   connect(options?: {
     readonly greets?: boolean;
     readonly holding?: readonly string[];

@@ -1,4 +1,7 @@
-/** A member of a mesh as a process of its own, on a machine of a test's internet. Answers one JSON line with another on a UNIX socket. */
+/**
+ * A member of a mesh as a process of its own, on a machine of a test's internet. Answers one JSON line with another on
+ * a UNIX socket.
+ */
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { createMember } from '../../../transport/mesh/create-member.ts';

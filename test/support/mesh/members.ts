@@ -1,4 +1,7 @@
-/** Members of one mesh on machines of a test's internet, and what an admin does for them: each learns where the others are, and when to try. */
+/**
+ * Members of one mesh on machines of a test's internet, and what an admin does for them: each learns where the others
+ * are, and when to try.
+ */
 import { rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -149,7 +152,8 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
 
   async function start(one: Known): Promise<void> {
     const { machine } = one.member;
-    const options: MemberProgramOptions = { ...one.options, wanted: wantedOf(one) }; // what it was told last, as an agent keeps on its disk
+    // what it was told last, as an agent keeps on its disk
+    const options: MemberProgramOptions = { ...one.options, wanted: wantedOf(one) };
     await rm(options.socketPath, { force: true }); // of one that was killed
     one.member.program = machine.spawn(process.execPath, [
       new URL('member-program.ts', import.meta.url).pathname,
@@ -160,7 +164,8 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
     const answers: ((look: MemberLook) => void)[] = [];
     createInterface({ input: socket })
       .on('error', () => {})
-      .on('line', (line) => answers.shift()?.(JSON.parse(line) as MemberLook)); // a reader has the errors of what it reads, too
+      // a reader has the errors of what it reads, too
+      .on('line', (line) => answers.shift()?.(JSON.parse(line) as MemberLook));
     socket
       .setMaxListeners(0)
       .on('error', () => {})

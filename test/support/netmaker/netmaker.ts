@@ -1,7 +1,7 @@
 /**
- * A stand-in for a Netmaker server: its REST API as far as this project uses it, in memory, with the quirks of its versions to be switched. Written after
- * its controllers and models of versions 0.18 to 1, as public documentation and sources describe them. A real one is the judge where there is one: see
- * test/transport/vpn/netmaker.test.ts.
+ * A stand-in for a Netmaker server: its REST API as far as this project uses it, in memory, with the quirks of its
+ * versions to be switched. Written after its controllers and models of versions 0.18 to 1, as public documentation and
+ * sources describe them. A real one is the judge where there is one: see test/transport/vpn/netmaker.test.ts.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -38,7 +38,10 @@ export const MODERN: Quirks = {
   saysStatus: true,
 };
 
-/** What a fault does to a request: no answer, an answer of another program, one that says it is busy, or the work done and the answer lost. */
+/**
+ * What a fault does to a request: no answer, an answer of another program, one that says it is busy, or the work done
+ * and the answer lost.
+ */
 export type Fault = 'hang' | 'cut' | 'busy' | 'garbage' | 'endless' | 'lost' | null;
 
 interface StoredNode {

@@ -17,7 +17,10 @@ require('node:net').createServer({ allowHalfOpen: true }, (outer) => {
 
 let count = 0;
 
-/** Opens a port on the loopback of the test that leads to a port on the loopback of the machine. Resolves with its number. */
+/**
+ * Opens a port on the loopback of the test that leads to a port on the loopback of the machine. Resolves with its
+ * number.
+ */
 export async function openDoor(scope: Scope, machine: Machine, port: number): Promise<number> {
   const path = join(machine.directory, `door-${(count += 1)}`);
   const inside = machine.spawn(process.execPath, ['-e', INSIDE, path, `${port}`]);

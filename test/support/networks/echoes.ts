@@ -1,6 +1,7 @@
 /**
- * Echoes that a machine asks for with `ping`, and how many of them got lost. One that comes late is not lost: by itself `ping` ends two round trips after its
- * last packet, which is before the answers of a path that held packets back for a moment.
+ * Echoes that a machine asks for with `ping`, and how many of them got lost. One that comes late is not lost: by itself
+ * `ping` ends two round trips after its last packet, which is before the answers of a path that held packets back for a
+ * moment.
  */
 import type { Machine } from './machine.ts';
 
@@ -10,7 +11,9 @@ const MORE = 5;
 /** Patience with answers after the last echo that counts, in s. */
 const LATE_SECONDS_MAX = 10;
 
-/** Words for `ping`, for `lostOf` of its output. It ends when as many were answered, which may take more than so many. */
+/**
+ * Words for `ping`, for `lostOf` of its output. It ends when as many were answered, which may take more than so many.
+ */
 export function echoWords(target: string, count: number, intervalSeconds: number): string[] {
   const echoes = count + MORE;
   return [

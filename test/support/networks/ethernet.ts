@@ -1,4 +1,7 @@
-/** An Ethernet switch with cables to machines and routers, which can be cut, one way too, and kept apart from each other. */
+/**
+ * An Ethernet switch with cables to machines and routers, which can be cut, one way too, and kept apart from each
+ * other.
+ */
 import { layCable, type Namespace } from './namespace.ts';
 
 /** Which way. `out`: what the one at the end of the cable sends. */

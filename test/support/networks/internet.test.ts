@@ -17,7 +17,10 @@ const OBSERVER = `for (const port of [5000, 5001]) {
 }
 require('node:http').createServer((_, answer) => answer.end('served')).listen(80, () => console.log('serves'));`;
 
-/** Asks from one port at places, three times each, until all have answered; prints the answers, null where none comes within a second. */
+/**
+ * Asks from one port at places, three times each, until all have answered; prints the answers, null where none comes
+ * within a second.
+ */
 const ASKER = `const [port, ...places] = process.argv.slice(1);
 const socket = require('node:dgram').createSocket('udp4').bind(Number(port), '0.0.0.0');
 const answers = places.map(() => null);

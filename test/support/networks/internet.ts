@@ -1,5 +1,6 @@
 /**
- * An internet of network namespaces: public hosts, NATs with machines on their LANs, and cables that can be cut. Needs root and the peers `root`,
+ * An internet of network namespaces: public hosts, NATs with machines on their LANs, and cables that can be cut. Needs
+ * root and the peers `root`,
  * `ip`, `nft` and `conntrack`. Nothing of it is connected to the network of the machine that it runs on.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,8 +18,9 @@ export type { Machine } from './machine.ts';
 export type { Nat, NatKind } from './nat.ts';
 
 /**
- * Public addresses. Those of documentation would be nobody's, but are reserved to whatever decides where nobody is sent (R2): no relay would be
- * reached there. These are of a network that is announced to nobody, and no packet to them leaves this machine.
+ * Public addresses. Those of documentation would be nobody's, but are reserved to whatever decides where nobody is sent
+ * (R2): no relay would be reached there. These are of a network that is announced to nobody, and no packet to them
+ * leaves this machine.
  */
 const PUBLIC_NETWORK = '11.22.33';
 
@@ -40,13 +42,17 @@ export interface Internet {
   /** A router with a LAN of its own: `lan`.0/24, or one that no other has. */
   nat(kind: NatKind, options?: { readonly lan?: string }): Promise<Nat>;
   /**
-   * Packets between the two are lost. Both stand at the internet (a machine behind a NAT is kept apart by its NAT), or both on one LAN.
+   * Packets between the two are lost. Both stand at the internet (a machine behind a NAT is kept apart by its NAT), or
+   * both on one LAN.
    * `isOneWay`: only those from the first to the second.
    */
   partition(from: Plugged, to: Plugged, options?: { readonly isOneWay?: boolean }): Promise<Partition>;
 }
 
-/** Starts an internet that ends with the scope, and with it all that runs there. What this process leaves if it is killed is removed without it; what others left before is removed first. */
+/**
+ * Starts an internet that ends with the scope, and with it all that runs there. What this process leaves if it is
+ * killed is removed without it; what others left before is removed first.
+ */
 export async function startInternet(scope: Scope): Promise<Internet> {
   await removeLeftovers();
   reapAfterDeath({ namespaces: namespacesOf(process.pid), paths: [join(tmpdir(), `edge-internet-${process.pid}-*`)] });

@@ -12,8 +12,8 @@ import { createNamespace, type Namespace } from './namespace.ts';
 const RUN_MS_MAX = 60_000;
 
 /**
- * What is its own, besides its network: the names that it knows, where it asks for others, the sockets of wireguard-go, and what the kernel tells
- * of interfaces. The last line says that all is there.
+ * What is its own, besides its network: the names that it knows, where it asks for others, the sockets of wireguard-go,
+ * and what the kernel tells of interfaces. The last line says that all is there.
  */
 const FURNISH = `
 mkdir -p /run/wireguard

@@ -15,7 +15,10 @@ const DIRECTORY = '/run/netns';
 /** One command in a namespace, on a busy machine, in ms. */
 const COMMAND_MS_MAX = 60_000;
 
-/** What a program has time for after it was asked to end, in ms. Then it is killed, which takes as long as a busy machine needs. */
+/**
+ * What a program has time for after it was asked to end, in ms. Then it is killed, which takes as long as a busy
+ * machine needs.
+ */
 const END_MS_MAX = 3_000;
 const KILL_MS_MAX = 30_000;
 
@@ -34,7 +37,10 @@ export interface Namespace {
 
 let count = 0;
 
-/** Makes a namespace with nothing but a loopback in it. At the end of the scope all programs in it are ended and it is removed. */
+/**
+ * Makes a namespace with nothing but a loopback in it. At the end of the scope all programs in it are ended and it is
+ * removed.
+ */
 export async function createNamespace(scope: Scope, label: string): Promise<Namespace> {
   count += 1;
   const name = `${PREFIX}-${process.pid}-${count}-${label}`;

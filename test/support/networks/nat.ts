@@ -1,11 +1,15 @@
-/** A router between a LAN and the internet, as those of homes and offices: machines behind it call, and nobody calls them. */
+/**
+ * A router between a LAN and the internet, as those of homes and offices: machines behind it call, and nobody calls
+ * them.
+ */
 import type { Scope } from '../scope.ts';
 import { Ethernet, type Link, type Port } from './ethernet.ts';
 import { startMachine, type Machine } from './machine.ts';
 import { createNamespace, type Namespace } from './namespace.ts';
 
 /**
- * What it makes of the ports of machines. `easy`: they keep theirs, whomever they talk to. `hard`: another one at random for each whom they talk to.
+ * What it makes of the ports of machines. `easy`: they keep theirs, whomever they talk to. `hard`: another one at
+ * random for each whom they talk to.
  * `udp-blocked`: as easy, and UDP does not pass.
  */
 export type NatKind = 'easy' | 'hard' | 'udp-blocked';
@@ -75,7 +79,10 @@ export async function startNat(outside: Outside, kind: NatKind, name: string, la
   };
 }
 
-/** Only what machines of the LAN began comes in, and nothing but answers reaches the router itself: one that took strangers' packets would remember them and give the ports away. */
+/**
+ * Only what machines of the LAN began comes in, and nothing but answers reaches the router itself: one that took
+ * strangers' packets would remember them and give the ports away.
+ */
 function rules(kind: NatKind): string {
   return `
     table ip nat {

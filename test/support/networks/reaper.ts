@@ -1,4 +1,7 @@
-/** Removes what a test process made and could not remove, because it was killed: namespaces with all that runs in them, directories and sockets. */
+/**
+ * Removes what a test process made and could not remove, because it was killed: namespaces with all that runs in them,
+ * directories and sockets.
+ */
 import { spawn } from 'node:child_process';
 
 /** What belongs to this process, as patterns of a shell. */
@@ -10,8 +13,8 @@ export interface Belongings {
 }
 
 /**
- * Reads until the test process is gone, whose end of the pipe no kill leaves open; then looks through the namespaces until nothing runs in them, and
- * removes them. What ended in order left nothing to find.
+ * Reads until the test process is gone, whose end of the pipe no kill leaves open; then looks through the namespaces
+ * until nothing runs in them, and removes them. What ended in order left nothing to find.
  */
 const SCRIPT = `
 cat > /dev/null

@@ -1,4 +1,7 @@
-/** Peers that are packages of Debian. Installed when the tests run as root on it; elsewhere they may be on the path all the same. */
+/**
+ * Peers that are packages of Debian. Installed when the tests run as root on it; elsewhere they may be on the path all
+ * the same.
+ */
 import { execFile } from 'node:child_process';
 import { access, constants, rm, writeFile } from 'node:fs/promises';
 import { existsSync, globSync } from 'node:fs';
@@ -21,12 +24,18 @@ const PACKAGE_PROGRAMS = join('node_modules', '.bin');
 /** One run of apt-get, in ms: a slow mirror and 130 MB of packages. */
 const APT_MS_MAX = 420_000;
 
-/** Asked by packages before they start what they install. Exit status 101: do not. Source: /usr/share/doc/init-system-helpers/README.policy-rc.d.gz. */
+/**
+ * Asked by packages before they start what they install. Exit status 101: do not. Source:
+ * /usr/share/doc/init-system-helpers/README.policy-rc.d.gz.
+ */
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 
 const run = promisify(execFile);
 
-/** By name of the peer, which is that of its executable: the package. redis-server brings redis-cli and the sentinel with it. */
+/**
+ * By name of the peer, which is that of its executable: the package. redis-server brings redis-cli and the sentinel
+ * with it.
+ */
 const PACKAGES: Readonly<Record<string, string>> = {
   'nats-server': 'nats-server',
   'rabbitmq-server': 'rabbitmq-server',

@@ -1,4 +1,7 @@
-/** Apache Kafka, from its jars at Maven Central: there is no package of it. Needs Java 17 and Maven, and no Kafka on the machine. */
+/**
+ * Apache Kafka, from its jars at Maven Central: there is no package of it. Needs Java 17 and Maven, and no Kafka on the
+ * machine.
+ */
 import { execFile } from 'node:child_process';
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,7 @@
-/** A Pub/Sub service: the official emulator where the cloud's command-line tools have brought it, else a server made here from the official Go library. */
+/**
+ * A Pub/Sub service: the official emulator where the cloud's command-line tools have brought it, else a server made
+ * here from the official Go library.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';

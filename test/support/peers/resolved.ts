@@ -1,4 +1,7 @@
-/** systemd-resolved with its resolvectl, unpacked from Debian's package and not installed: that would take over the resolv.conf of the machine. */
+/**
+ * systemd-resolved with its resolvectl, unpacked from Debian's package and not installed: that would take over the
+ * resolv.conf of the machine.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';

@@ -1,4 +1,7 @@
-/** Schemathesis, which makes requests out of an OpenAPI document and holds the answers against it. From PyPI, into a virtual environment of its own. */
+/**
+ * Schemathesis, which makes requests out of an OpenAPI document and holds the answers against it. From PyPI, into a
+ * virtual environment of its own.
+ */
 import { pythonPeer } from './python.ts';
 
 /** Found as a Python that has it: `python -m schemathesis.cli`. */

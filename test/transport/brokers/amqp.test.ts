@@ -105,7 +105,8 @@ test.serial(
   async (t) => {
     const url = rabbit.url({ isTls: true, host: 'localhost' });
     t.regex(await refusal(t, url), /: its certificate is signed by nobody who is trusted here\.$/u);
-    setDefaultCACertificates([...getCACertificates('default'), readFileSync(rabbit.certificates.ca, 'utf8')]); // as NODE_EXTRA_CA_CERTS does
+    // as NODE_EXTRA_CA_CERTS does
+    setDefaultCACertificates([...getCACertificates('default'), readFileSync(rabbit.certificates.ca, 'utf8')]);
     await bindQueue(rabbit.url(), 'tls');
 
     for (const broker of [
@@ -227,7 +228,8 @@ test.serial(
     await rabbit.process().exited;
     t.regex(await refusal(t, rabbit.url()), /nobody listens there/u);
     await rabbit.start();
-    await bindQueue(rabbit.url(), 'durable'); // it is there and bound, as it was: a server confirms also what it has no queue for
+    // it is there and bound, as it was: a server confirms also what it has no queue for
+    await bindQueue(rabbit.url(), 'durable');
     await publishAll(await opened(t, rabbit.url()), events.slice(confirmed));
 
     const messages = await takeMessages(rabbit.url(), 'durable', events.length);

@@ -7,7 +7,8 @@ import { peerTest } from '../../support/peer-test.ts';
 
 const test = await peerTest('kcat');
 
-// The cluster is librdkafka's mock: it is there where Apache Kafka cannot be fetched, and it has three servers, which lead different partitions.
+// The cluster is librdkafka's mock: it is there where Apache Kafka cannot be fetched, and it has three servers, which
+// lead different partitions.
 test('in a cluster of three, which creates the topics when asked for, events come to all partitions in the order of each subject', async (t) => {
   const { brokers } = await startMockKafka(t);
   const broker = await openKafka(brokerSettings('kafka', { EVENT_BROKER_KAFKA_URLS: brokers }), silentLog);

@@ -291,7 +291,10 @@ test.serial(
   },
 );
 
-/** Numbers of each subject in order. An object, since partitions are read one after the other and so subjects come in another order. */
+/**
+ * Numbers of each subject in order. An object, since partitions are read one after the other and so subjects come in
+ * another order.
+ */
 function bySubject(texts: readonly { readonly text: string }[]): Record<string, readonly number[]> {
   return Object.fromEntries(numbersBySubject(texts.map(({ text }) => text)));
 }

@@ -220,7 +220,10 @@ for (const [how, isEncrypted] of [
     trust(watched.certificates);
     const [first, second] = watched.servers;
     const { made, seen } = events('edge.core.test', 'edge.node.registered');
-    /** Publishes one of them and sees it arrive at the second server: first a replica, then the master. A failover hangs up the subscribers of before. */
+    /**
+     * Publishes one of them and sees it arrive at the second server: first a replica, then the master. A failover hangs
+     * up the subscribers of before.
+     */
     const delivers = async (broker: Broker, index: number): Promise<void> => {
       const reader = await second?.read();
       await broker.publish(made.slice(index, index + 1));

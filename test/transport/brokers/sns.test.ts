@@ -31,7 +31,10 @@ registerCompletionHandler(() => {
   void file.end();
 });
 
-/** The standard chain as an operator would fill it. The environment is that of the process, so these tests run one after another. */
+/**
+ * The standard chain as an operator would fill it. The environment is that of the process, so these tests run one after
+ * another.
+ */
 function environment(scope: Scope, key: AccessKey | null, url = moto.url): void {
   const names = {
     AWS_ENDPOINT_URL_SNS: url,
@@ -145,7 +148,8 @@ test.serial(
 
 test.serial('the permission to publish is enough', async (t) => {
   const consumer = await consumeSns(t, moto, 'allowed-');
-  const key = await moto.user(['sns:Publish', 'sns:PublishBatch']); // the service itself asks for sns:Publish only; moto goes by the name of the request
+  // the service itself asks for sns:Publish only; moto goes by the name of the request
+  const key = await moto.user(['sns:Publish', 'sns:PublishBatch']);
   environment(t, key);
   await moto.asksEverybody(true);
   t.teardown(() => moto.asksEverybody(false));

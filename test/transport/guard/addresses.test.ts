@@ -12,7 +12,10 @@ import {
 } from '../../../transport/guard/addresses.ts';
 import { EMBEDDINGS, v4Forms } from './forms.ts';
 
-/** IANA's special-purpose registries of 2026-11, what is not assigned as unicast, and where clouds have their metadata, with what the guard makes of each. */
+/**
+ * IANA's special-purpose registries of 2026-11, what is not assigned as unicast, and where clouds have their metadata,
+ * with what the guard makes of each.
+ */
 const SPECIAL: Readonly<Record<string, AddressKind>> = {
   '0.0.0.0/8': 'forbidden',
   '10.0.0.0/8': 'private',

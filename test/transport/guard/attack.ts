@@ -18,7 +18,10 @@ export interface Attack {
 
 const AT_ONCE = 16;
 
-/** Longest wait for a connection or an answer, in ms. Long, as a refusal that comes late on a busy machine is one all the same. */
+/**
+ * Longest wait for a connection or an answer, in ms. Long, as a refusal that comes late on a busy machine is one all
+ * the same.
+ */
 const WAIT_MS = 10_000;
 
 /** Checks each URL, and dials it even so where its host is what is bad. */

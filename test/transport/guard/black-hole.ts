@@ -4,7 +4,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Scope } from '../../support/scope.ts';
 
-/** Makes an address where connections hang: a stopped process whose queue of them is full, so that the kernel drops what comes. */
+/**
+ * Makes an address where connections hang: a stopped process whose queue of them is full, so that the kernel drops what
+ * comes.
+ */
 export async function startBlackHole(scope: Scope, address: string, port: number): Promise<void> {
   const child = spawn(
     process.execPath,

@@ -1,4 +1,6 @@
-/** URLs that lead where nobody from outside may reach, made from addresses times forms, and the DNS zone of their names. */
+/**
+ * URLs that lead where nobody from outside may reach, made from addresses times forms, and the DNS zone of their names.
+ */
 import ipaddr from 'ipaddr.js';
 import { BAD_PORTS } from '../../../transport/guard/destination.ts';
 import type { Answer, Question } from './dns-server.ts';
@@ -14,7 +16,10 @@ export interface HostileUrl {
   readonly isNever: boolean;
 }
 
-/** A public address, and a name that has it: what hostile URLs hide behind. Never dialled outside of a network of its own. */
+/**
+ * A public address, and a name that has it: what hostile URLs hide behind. Never dialled outside of a network of its
+ * own.
+ */
 export const GOOD = { name: 'good.corpus.test', address: '93.184.215.14', address6: '2606:4700:4700::1111' } as const;
 
 /** IPv4 addresses that are private, of which some are reached where private networks are open. */

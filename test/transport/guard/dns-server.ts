@@ -13,8 +13,8 @@ export interface Question {
 }
 
 /**
- * What is answered: addresses (those of the type asked for are sent), perhaps behind a chain of aliases; no such name; a failure
- * of the server; or nothing at all.
+ * What is answered: addresses (those of the type asked for are sent), perhaps behind a chain of aliases; no such name;
+ * a failure of the server; or nothing at all.
  */
 export type Answer =
   | { readonly addresses: readonly string[]; readonly aliases?: readonly string[] }

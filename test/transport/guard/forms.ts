@@ -44,7 +44,8 @@ export const EMBEDDINGS: readonly ((bytes: Bytes) => string)[] = [
   (bytes) => `[::ffff:${bytes.join('.')}]`, // mapped, RFC 4291 2.5.5.2
   (bytes) => `[::ffff:${groups(bytes)}]`,
   (bytes) => `[0:0:0:0:0:FFFF:${groups(bytes).toUpperCase()}]`,
-  (bytes) => `[::${bytes.join('.')}]`.replace('[::0.0.0.0]', '[::]').replace('[::0.0.0.1]', '[::ffff:0.0.0.1]'), // compatible, RFC 4291 2.5.5.1; ::1 is loopback itself
+  // compatible, RFC 4291 2.5.5.1; ::1 is loopback itself
+  (bytes) => `[::${bytes.join('.')}]`.replace('[::0.0.0.0]', '[::]').replace('[::0.0.0.1]', '[::ffff:0.0.0.1]'),
   (bytes) => `[::ffff:0:${bytes.join('.')}]`, // translated, RFC 2765
   (bytes) => `[64:ff9b::${bytes.join('.')}]`, // NAT64, RFC 6052
   (bytes) => `[64:ff9b:1::${groups(bytes)}]`, // NAT64 of one's own, RFC 8215

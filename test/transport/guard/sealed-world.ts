@@ -1,6 +1,7 @@
 /**
- * A program for a network of its own, in which every address is this machine: whatever is dialled arrives, and the kernel counts
- * each packet. Attacks with the guard, with private networks open, and without a guard, and prints what was counted, as JSON.
+ * A program for a network of its own, in which every address is this machine: whatever is dialled arrives, and the
+ * kernel counts each packet. Attacks with the guard, with private networks open, and without a guard, and prints what
+ * was counted, as JSON.
  */
 import { readFileSync } from 'node:fs';
 import { createGuard } from '../../../transport/guard/guard.ts';

@@ -1,4 +1,7 @@
-/** Members on machines of a real internet of namespaces: how packets go from one to another, and what becomes of connections when that changes. */
+/**
+ * Members on machines of a real internet of namespaces: how packets go from one to another, and what becomes of
+ * connections when that changes.
+ */
 import ava from 'ava';
 import { startInternet, type Internet, type Nat } from '../../support/networks/internet.ts';
 import { echoWords, lostEchoes, lostOf } from '../../support/networks/echoes.ts';
@@ -19,7 +22,10 @@ const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'w
 /** What a direct path may take to be noticed as dead and replaced, in ms. Source: the promise of at most 20 s. */
 const CUT_MS_MAX = 20_000;
 
-/** Echoes that a relayed pair may lose while a direct path is tried: one that is said in the moment of a knock leaves by it. Source: docs/decisions/mesh-paths.md, measured. */
+/**
+ * Echoes that a relayed pair may lose while a direct path is tried: one that is said in the moment of a knock leaves by
+ * it. Source: docs/decisions/mesh-paths.md, measured.
+ */
 const KNOCK_LOST_MAX = 1;
 
 /** Everybody, on every kind of network. `near` and `neighbour` stand on one LAN. */
@@ -63,8 +69,8 @@ test.before(async () => {
 ava.after.always(() => scope.end());
 
 /**
- * Sends so many packets and waits for the answers: no more than `lostMax` may be missing. The first one has time for a handshake, which WireGuard tries again only after 5 s
- * where two crossed or one was lost.
+ * Sends so many packets and waits for the answers: no more than `lostMax` may be missing. The first one has time for a
+ * handshake, which WireGuard tries again only after 5 s where two crossed or one was lost.
  */
 async function answered(one: TestMember, other: TestMember, count = 10, lostMax = 0): Promise<boolean> {
   await until(`${one.machine.name} hears ${other.machine.name}`, () =>

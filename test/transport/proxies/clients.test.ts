@@ -15,7 +15,10 @@ import { peerPath } from '../../support/peers.ts';
 import { listening } from '../streams/pairs.ts';
 import { basic, echoes, openProxies, openTarget, PASSWORD, type RigOptions } from './rig.ts';
 
-/** What is used of the package, which has no types. Its own `connect` calls a function that Node has no more; `Client` does not. */
+/**
+ * What is used of the package, which has no types. Its own `connect` calls a function that Node has no more; `Client`
+ * does not.
+ */
 interface SocksPackage {
   readonly Client: new (options: {
     proxyHost: string;

@@ -1,4 +1,7 @@
-/** Servers behind the HTTP proxy that answer with anything: what they send is passed on or refused, and ends nothing but their own exchange. */
+/**
+ * Servers behind the HTTP proxy that answer with anything: what they send is passed on or refused, and ends nothing but
+ * their own exchange.
+ */
 import test from 'ava';
 import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
 import { until } from '../../support/until.ts';

@@ -40,7 +40,10 @@ export async function tunnelBySocks(scope: Scope, proxyPort: number, port: numbe
   return socket;
 }
 
-/** The next bytes of a paused socket, exactly so many. One listener throughout: to add it anew would tell of the same bytes at once, for ever. */
+/**
+ * The next bytes of a paused socket, exactly so many. One listener throughout: to add it anew would tell of the same
+ * bytes at once, for ever.
+ */
 export function take(socket: Socket, count: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const look = (): void => {

@@ -31,7 +31,10 @@ export interface RigOptions {
   readonly isConnected?: boolean;
   /** Asks the admin at which the node has its session, if there is another one. */
   readonly askOwner?: (node: NodeId, token: string) => Promise<boolean>;
-  /** Whether there is a mesh, in which the admin has 127.0.0.2 and the agent 127.0.0.3; asked whenever somebody wants in. */
+  /**
+   * Whether there is a mesh, in which the admin has 127.0.0.2 and the agent 127.0.0.3; asked whenever somebody wants
+   * in.
+   */
   readonly isMeshUp?: () => boolean;
   /** What the admin says is its place in the mesh, instead of its own. */
   readonly claimedMeshUrl?: string;

@@ -23,7 +23,8 @@ test('the collection is one of the young generation alone', async (t) => {
   const { promise, resolve } = Promise.withResolvers<number>();
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      const { kind, flags } = (entry as unknown as { detail: { kind: number; flags: number } }).detail; // Node's types leave it out
+      // Node's types leave it out
+      const { kind, flags } = (entry as unknown as { detail: { kind: number; flags: number } }).detail;
       if ((flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) !== 0) resolve(kind);
     }
   });

@@ -48,7 +48,8 @@ test('it is made once, for its owner alone, and made anew for another host or wh
     Array.from({ length: 8 }, () => relayCertificate({ ...NONE, dataDir, hostName: 'busy.example.com', nowMs: NOW })),
   );
 
-  t.true(at.every(({ certificate, key }) => new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))); // also of those that were made at the same time
+  // also of those that were made at the same time
+  t.true(at.every(({ certificate, key }) => new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))));
   t.deepEqual(await readdir(dataDir), ['relay.pem']);
   t.deepEqual(again, first);
   t.is(new Set([first, other, late].map(({ pin }) => pin)).size, 3);

@@ -10,7 +10,10 @@ const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'w
 /** Of the 16 bytes that `ping -p` repeats. */
 const MARKER = '706c61696e746578742d6d61726b6572';
 
-/** Two that talk, and what they may lose of it while a direct path is tried (docs/decisions/mesh-paths.md): that is none of this test's. */
+/**
+ * Two that talk, and what they may lose of it while a direct path is tried (docs/decisions/mesh-paths.md): that is none
+ * of this test's.
+ */
 const ECHOES = 20;
 const KNOCKS_LOST_MAX = 4;
 

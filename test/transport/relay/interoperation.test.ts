@@ -1,4 +1,7 @@
-/** Our client through the real derper, and a client of its Go module through our relay. Both over TLS, to certificates that relay maps pin. */
+/**
+ * Our client through the real derper, and a client of its Go module through our relay. Both over TLS, to certificates
+ * that relay maps pin.
+ */
 import { peerTest } from '../../support/peer-test.ts';
 import { startDerper, startGoClient } from '../../support/derper.ts';
 import { startPickyProxy } from '../../support/picky-proxy.ts';

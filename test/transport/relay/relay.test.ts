@@ -319,7 +319,8 @@ test('the share is that of a key, not of each of its connections', async (t) => 
   });
 
   const allowed = BYTES_BURST_MAX + ((performance.now() - startedMs) * bytesPerSecondMax) / 1_000;
-  t.true(relay.counters.bytes <= allowed + 3 * 131_072, `${relay.counters.bytes} of ${allowed}`); // one read of each may be over
+  // one read of each may be over
+  t.true(relay.counters.bytes <= allowed + 3 * 131_072, `${relay.counters.bytes} of ${allowed}`);
 });
 
 test('a flood of small packets costs what they cost to serve', async (t) => {

@@ -1,4 +1,7 @@
-/** A node may answer a scrape with anything. It becomes a sentence within the time limit, in bounded memory, and costs no other node. */
+/**
+ * A node may answer a scrape with anything. It becomes a sentence within the time limit, in bounded memory, and costs
+ * no other node.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { Socket } from 'node:net';

@@ -66,7 +66,8 @@ test.serial(
       for (let index = from; index < to; index += 1) for (const agent of agents) agent.send(part(index));
     };
 
-    // 75 MiB, and 64 are the bound; none sends more than its own share. At the bound each has some left, and is paused at the next one.
+    // 75 MiB, and 64 are the bound; none sends more than its own share. At the bound each has some left, and is paused
+    // at the next one.
     const countBeyond = Math.ceil(UNSTORED_BYTES_MAX / JSON.stringify({ seq: 250, ...part(250) }).length);
     sendParts(0, 250);
     await until('all below the bound is read', () => parts().length === 1_000);

@@ -111,7 +111,8 @@ for (const [what, start] of COLLECTORS) {
     const statuses = new Set<number>();
     for (let round = 0; round < 10; round += 1)
       for (const status of await Promise.all(Array.from({ length: 20 }, () => ask(admin)))) statuses.add(status);
-    const isGarbage = what === 'answers garbage'; // the spans were taken: what is wrong with the answer is the collector's business
+    // the spans were taken: what is wrong with the answer is the collector's business
+    const isGarbage = what === 'answers garbage';
     if (!isGarbage)
       await until('the warning', () =>
         admin.log.lines.some(
@@ -171,7 +172,10 @@ test.serial(
   },
 );
 
-/** Loads the whole admin, switches tracing on or off, and prints how many modules of OpenTelemetry that took, but those of its API, a few constants that prom-client loads. */
+/**
+ * Loads the whole admin, switches tracing on or off, and prints how many modules of OpenTelemetry that took, but those
+ * of its API, a few constants that prom-client loads.
+ */
 const COUNT_MODULES = `
 import { registerHooks } from 'node:module';
 let modules = 0;

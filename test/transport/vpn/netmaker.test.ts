@@ -1,4 +1,7 @@
-/** Netmaker as the manager of networks: against a stand-in with every quirk, and against a real server where EDGE_TEST_NETMAKER_URL and _KEY name one. */
+/**
+ * Netmaker as the manager of networks: against a stand-in with every quirk, and against a real server where
+ * EDGE_TEST_NETMAKER_URL and _KEY name one.
+ */
 import test from 'ava';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { MODERN, startFakeNetmaker, type Quirks } from '../../support/netmaker/netmaker.ts';

@@ -7,7 +7,8 @@ import { DELIVERY, ENVELOPE, posting, rawReceiver, receiver, webhookTo } from '.
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
-// A clock that stands still in some tests: on a busy machine a turn of the event loop may take longer than a connection counts as just closing.
+// A clock that stands still in some tests: on a busy machine a turn of the event loop may take longer than a connection
+// counts as just closing.
 
 /** Says what it is told to, each time a request has come in whole. */
 function atEachRequest(socket: Socket, say: () => void): void {

@@ -12,7 +12,9 @@ const run = promisify(execFile);
 
 const ENCODED = `whsec_${Buffer.from('24 bytes, or a few more, of key').toString('base64')}`;
 
-/** How a receiver makes the verifier of the reference library: https://github.com/standard-webhooks/standard-webhooks. */
+/**
+ * How a receiver makes the verifier of the reference library: https://github.com/standard-webhooks/standard-webhooks.
+ */
 const VERIFIERS: readonly (readonly [name: string, secret: string, verifier: (secret: string) => Webhook])[] = [
   ['whsec_ secret', ENCODED, (secret) => new Webhook(secret)],
   ['whsec_ secret without padding', ENCODED.replace(/=+$/u, ''), (secret) => new Webhook(secret)],

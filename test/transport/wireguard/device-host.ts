@@ -1,4 +1,7 @@
-/** Owners of WireGuard interfaces: processes on machines of a test's internet, which can be killed while their interfaces live on. */
+/**
+ * Owners of WireGuard interfaces: processes on machines of a test's internet, which can be killed while their
+ * interfaces live on.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';

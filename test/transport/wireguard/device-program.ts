@@ -1,4 +1,6 @@
-/** A process that owns WireGuard interfaces where it stands, as an agent does, and does with them what its parent says. */
+/**
+ * A process that owns WireGuard interfaces where it stands, as an agent does, and does with them what its parent says.
+ */
 import type { DeviceOptions, WireguardDevice } from '../../../transport/wireguard/device.ts';
 import { KernelControls } from '../../../transport/wireguard/kernel.ts';
 import { DEVICE_LIMITS } from '../../../transport/wireguard/limits.ts';

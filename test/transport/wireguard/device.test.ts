@@ -209,7 +209,8 @@ test.serial(
     const [one, other] = await startPair(t);
     await reaches(one.machine, other.address);
     const pings = 150;
-    const ping = other.machine.spawn('ping', ['-n', '-i', '0.02', '-c', `${pings}`, '-w', '60', one.address]); // until so many answers are there, however late
+    // until so many answers are there, however late
+    const ping = other.machine.spawn('ping', ['-n', '-i', '0.02', '-c', `${pings}`, '-w', '60', one.address]);
 
     await one.host.kill();
     const heir = DeviceHost.start(t, one.machine.entry);

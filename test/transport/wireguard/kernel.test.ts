@@ -1,6 +1,7 @@
 /**
- * The way of the kernel, walked as far as a machine without WireGuard in its kernel lets one: `wg` programs and reads an interface that wireguard-go
- * made as it does one of the kernel. Where the kernel has WireGuard the last test makes one of its own; elsewhere it sees that the kernel has none.
+ * The way of the kernel, walked as far as a machine without WireGuard in its kernel lets one: `wg` programs and reads
+ * an interface that wireguard-go made as it does one of the kernel. Where the kernel has WireGuard the last test makes
+ * one of its own; elsewhere it sees that the kernel has none.
  */
 import ava, { type ExecutionContext } from 'ava';
 import { makeKeyPair } from '../../../transport/wireguard/keys.ts';

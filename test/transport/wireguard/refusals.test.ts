@@ -21,7 +21,10 @@ test.before(async () => {
 
 ava.after.always(() => scope.end());
 
-/** Keys of which some curve arithmetic says that they are none: of small order, or above the field. All are 32 bytes. Source: RFC 7748, 6.1. */
+/**
+ * Keys of which some curve arithmetic says that they are none: of small order, or above the field. All are 32 bytes.
+ * Source: RFC 7748, 6.1.
+ */
 const STRANGE_KEYS = ['00', '01', 'ff', '7f', 'ec'].map((byte) =>
   Buffer.from(`${byte}${byte === '01' ? '00'.repeat(31) : byte.repeat(31)}`, 'hex').toString('base64'),
 );
@@ -123,7 +126,8 @@ for (const way of ['wireguard-go', 'wg'] as const) {
         { publicKey: other.publicKey, endpoint: '198.51.100.7:7', isKicked: false },
       ]);
 
-      const there = Object.fromEntries((await device.read()).map(({ publicKey, endpoint: at }) => [publicKey, at])); // in whatever order
+      // in whatever order
+      const there = Object.fromEntries((await device.read()).map(({ publicKey, endpoint: at }) => [publicKey, at]));
       const { peers: refused } = await device.refusals();
       t.deepEqual(there, { [one.publicKey]: null, [other.publicKey]: '198.51.100.7:7' });
       t.deepEqual([refused.length, refused[0]?.[0], refused[2]?.[0]], [3, BAD.publicKey, one.publicKey]);

@@ -25,7 +25,10 @@ export interface Advertisement {
 /** Statements at once. */
 const STORED_AT_ONCE_MAX = 4;
 
-/** Rows that still say something else after this, in ms, are written again: what is stored comes back as news of the network. */
+/**
+ * Rows that still say something else after this, in ms, are written again: what is stored comes back as news of the
+ * network.
+ */
 const BELIEVED_MS = 15_000;
 
 /** Nothing was said at first. */

@@ -1,4 +1,7 @@
-/** The gateway's doors and the wall around them: one door a network, where agents open tunnels over the mesh, and nothing else is reached. */
+/**
+ * The gateway's doors and the wall around them: one door a network, where agents open tunnels over the mesh, and
+ * nothing else is reached.
+ */
 import type { ClusterId } from '../../protocol/ids.ts';
 import { openDoor } from './entrance.ts';
 import type { OpenDoor, TunnelUpgrade } from './entrance.ts';
@@ -11,7 +14,10 @@ const WALL_AGAIN_MS = 5_000;
 export interface Doors {
   /** Closes those of other networks. */
   keep(addresses: ReadonlyMap<ClusterId, string>): void;
-  /** Opens what is not open, as far as its address is there. Null: nothing stands in the way; else one sentence. Never rejects. */
+  /**
+   * Opens what is not open, as far as its address is there. Null: nothing stands in the way; else one sentence. Never
+   * rejects.
+   */
   settle(addresses: ReadonlyMap<ClusterId, string>): Promise<string | null>;
   /** Null: it is not open, or the interface is gone. */
   urlOf(cluster: ClusterId): string | null;
@@ -56,7 +62,8 @@ export function createDoors({
       for (const [cluster, ipv4] of addresses) {
         if (doors.has(cluster)) continue;
         const door = await openDoor(ipv4, upgrade);
-        if (door === null) continue; // its address appears a moment after the interface, or never where the system refuses it: in the next round
+        // its address appears a moment after the interface, or never where the system refuses it: in the next round
+        if (door === null) continue;
         if (isClosed) door.close();
         else doors.set(cluster, door);
       }

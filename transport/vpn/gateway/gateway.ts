@@ -1,4 +1,7 @@
-/** This admin as a member of the networks of the clusters that it owns: one WireGuard interface for all, by which agents reach it through the mesh. */
+/**
+ * This admin as a member of the networks of the clusters that it owns: one WireGuard interface for all, by which agents
+ * reach it through the mesh.
+ */
 import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
 import type { Clock, GatewayLink, Log } from '../../../actors/kit/ports.ts';
 import type { RelayMap } from '../../derp/map.ts';
@@ -21,19 +24,27 @@ import type { Wall } from './wall.ts';
 /** What is compared with what should be so often, in ms: a cluster that is not owned any more is left within it. */
 export const GATEWAY_ROUND_MS = 500;
 
-/** News of networks that come within this are taken together, in ms: an admin that takes over a thousand clusters hears of each. */
+/**
+ * News of networks that come within this are taken together, in ms: an admin that takes over a thousand clusters hears
+ * of each.
+ */
 const GATHER_MS = 20;
 
 /** A machine without rights for an interface may get them: tried again after this, in ms. */
 const OPEN_AGAIN_MS = 300_000;
 
-/** A node is reached through the mesh when its last handshake is younger than this, in ms. Source: WireGuard's paper, 6.2, Reject-After-Time: older keys are not used. */
+/**
+ * A node is reached through the mesh when its last handshake is younger than this, in ms. Source: WireGuard's paper,
+ * 6.2, Reject-After-Time: older keys are not used.
+ */
 export const HANDSHAKE_MS_MAX = 180_000;
 
 /** Readings of paths are kept for this, in ms. */
 const PATHS_MS_MAX = 1_000;
 
-/** Both sides of a pair begin to try a direct path after this, in ms: the node's session delivers the word within it. */
+/**
+ * Both sides of a pair begin to try a direct path after this, in ms: the node's session delivers the word within it.
+ */
 const TRY_IN_MS = 250;
 
 /** What a gateway needs. */
@@ -75,7 +86,10 @@ export interface Gateway extends GatewayLink {
   mapped(map: RelayMap | null): void;
   /** Null: it is switched off, has nothing to join, or this machine cannot have one. */
   readings(): GatewayReadings | null;
-  /** `isHere`: there is an interface. The problem in one sentence without addresses; the note says what is left out, while all else works. */
+  /**
+   * `isHere`: there is an interface. The problem in one sentence without addresses; the note says what is left out,
+   * while all else works.
+   */
   state(): { readonly isHere: boolean; readonly problem: string | null; readonly note: string | null };
   /** Leaves all networks. */
   close(): Promise<void>;

@@ -1,4 +1,7 @@
-/** What the gateway is without, said in the log once and in its health for as long as it is so: clusters that do not fit, and peers and addresses that no interface takes. */
+/**
+ * What the gateway is without, said in the log once and in its health for as long as it is so: clusters that do not
+ * fit, and peers and addresses that no interface takes.
+ */
 import type { Log } from '../../../actors/kit/ports.ts';
 import { leftOutNote } from '../../protocol/mesh.ts';
 import type { MemberRefusals } from '../../mesh/member.ts';

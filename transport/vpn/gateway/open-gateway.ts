@@ -13,7 +13,10 @@ import { createWall } from './wall.ts';
 /** Digits of an interface's name: 15 characters are what Linux takes. */
 const NAME_DIGITS = 9;
 
-/** The relay map is asked for again after this, in ms: at least as often as agents do, and sooner while there is none. Source: spec.md, rule 8. */
+/**
+ * The relay map is asked for again after this, in ms: at least as often as agents do, and sooner while there is none.
+ * Source: spec.md, rule 8.
+ */
 const MAP_REFRESH_MS = 300_000;
 const MAP_RETRY_MS = 10_000;
 
@@ -34,7 +37,10 @@ export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | '
   readonly adminUrls: () => readonly string[];
 }
 
-/** Not open yet: a machine without rights has none. The keys are of this run alone, and leave its memory only for the interface. */
+/**
+ * Not open yet: a machine without rights has none. The keys are of this run alone, and leave its memory only for the
+ * interface.
+ */
 export function openGateway(
   adminId: string,
   { isEnabled, port, host, peersMax }: GatewaySettings,
@@ -75,7 +81,10 @@ export function openGateway(
   }
 }
 
-/** The interface of an admin, its own among those of one machine, and the same after a restart: what a killed process left is taken away. */
+/**
+ * The interface of an admin, its own among those of one machine, and the same after a restart: what a killed process
+ * left is taken away.
+ */
 export function gatewayInterface(adminId: string): string {
   const number = BigInt(`0x${adminId.replaceAll('-', '')}`) % 10n ** BigInt(NAME_DIGITS);
   return `edgegw${String(number).padStart(NAME_DIGITS, '0')}`;

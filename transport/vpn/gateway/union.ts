@@ -1,4 +1,6 @@
-/** Networks of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure. */
+/**
+ * Networks of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure.
+ */
 import { BlockList } from 'node:net';
 import type { GatewayMesh } from '../../../actors/cluster/mesh.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';

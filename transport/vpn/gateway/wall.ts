@@ -1,6 +1,7 @@
 /**
- * What keeps members of networks from everything of this machine but the gateway's doors, and from each other's networks: rules of the
- * interface of the gateway alone, in an nftables table of its own. They stand before the interface does.
+ * What keeps members of networks from everything of this machine but the gateway's doors, and from each other's
+ * networks: rules of the interface of the gateway alone, in an nftables table of its own. They stand before the
+ * interface does.
  */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -15,19 +16,27 @@ export interface Door {
 export interface Wall {
   /** Members reach these and nothing else. Null: it stands; else why not, in one sentence. Never rejects. */
   raise(doors: readonly Door[]): Promise<string | null>;
-  /** The interface forwards nothing, whatever the machine does; asked for again and again, for it may be made anew. False: there is no interface. Never rejects. */
+  /**
+   * The interface forwards nothing, whatever the machine does; asked for again and again, for it may be made anew.
+   * False: there is no interface. Never rejects.
+   */
   holdApart(): Promise<boolean>;
   /** Takes the rules away. Never rejects. */
   remove(): Promise<void>;
 }
 
-/** Where the system has its programs. Not where the path leads: a package of npm has a program nft too, which takes everything and does nothing. */
+/**
+ * Where the system has its programs. Not where the path leads: a package of npm has a program nft too, which takes
+ * everything and does nothing.
+ */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin:/run/current-system/sw/bin';
 
 /** Patience with nft, in ms. */
 const NFT_MS_MAX = 5_000;
 
-/** Before rules of others, such as those of container programs that let packets through. Source: nft(8), `filter` is 0. */
+/**
+ * Before rules of others, such as those of container programs that let packets through. Source: nft(8), `filter` is 0.
+ */
 const PRIORITY = -50;
 
 /** The wall of the interface of this name. `nft` is the program; `sysctls` the directory of the kernel's settings. */
@@ -66,7 +75,10 @@ export function createWall(
   };
 }
 
-/** The whole table in one transaction: there is no moment without it. `add` before `delete`, which fails where there is none. */
+/**
+ * The whole table in one transaction: there is no moment without it. `add` before `delete`, which fails where there is
+ * none.
+ */
 function rules(table: string, interfaceName: string, doors: readonly Door[]): string {
   const open =
     doors.length === 0

@@ -1,6 +1,8 @@
 /**
- * What Netmaker answers, as far as it matters here. Unknown fields are dropped, and so is what has no meaning without a field that is missing.
- * Learned from its API of versions 0.18 to 1: a list may be `null`, an answer bare or wrapped as {Code, Message, Response}, a field absent or empty.
+ * What Netmaker answers, as far as it matters here. Unknown fields are dropped, and so is what has no meaning without a
+ * field that is missing.
+ * Learned from its API of versions 0.18 to 1: a list may be `null`, an answer bare or wrapped as {Code, Message,
+ * Response}, a field absent or empty.
  */
 import { z } from 'zod';
 import { TOKEN_CHARACTERS_MAX } from './limits.ts';
@@ -27,7 +29,10 @@ export const Hosts = list(z.object({ id: z.string().min(1), name: text, isdefaul
 /** A machine that Netmaker knows. */
 export type Host = z.output<typeof Hosts>[number];
 
-/** GET /api/nodes, GET /api/nodes/{network}: a host in a network. Addresses with or without a prefix length; `lastcheckin` in Unix seconds. */
+/**
+ * GET /api/nodes, GET /api/nodes/{network}: a host in a network. Addresses with or without a prefix length;
+ * `lastcheckin` in Unix seconds.
+ */
 export const Nodes = list(
   z.object({
     id: z.string().min(1),
@@ -73,7 +78,10 @@ export const ServerStatus = z.object({
   broker_connected: z.boolean().catch(true),
 });
 
-/** GET /api/server/getserverinfo, for the domain that Netmaker puts behind every name, if it does. Spelled as its version does. */
+/**
+ * GET /api/server/getserverinfo, for the domain that Netmaker puts behind every name, if it does. Spelled as its
+ * version does.
+ */
 export const ServerInfo = z
   .object({ DefaultDomain: text, default_domain: text, defaultDomain: text })
   .transform((info) =>

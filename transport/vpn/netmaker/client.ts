@@ -25,9 +25,15 @@ export interface NetmakerClient {
   deleteHost(id: string): Promise<void>;
   addToNetwork(host: string, network: string): Promise<void>;
   removeFromNetwork(host: string, network: string): Promise<void>;
-  /** Hosts in networks; of one, or of all (null). Those that are about to be deleted are left out, and clients without a host. */
+  /**
+   * Hosts in networks; of one, or of all (null). Those that are about to be deleted are left out, and clients without a
+   * host.
+   */
   nodes(network: string | null): Promise<readonly Node[]>;
-  /** Names that were made by hand or by us; of all networks (null) together with those that Netmaker makes for its nodes. */
+  /**
+   * Names that were made by hand or by us; of all networks (null) together with those that Netmaker makes for its
+   * nodes.
+   */
   dns(network: string | null): Promise<readonly DnsEntry[]>;
   createDns(
     network: string,

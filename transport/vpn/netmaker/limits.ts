@@ -24,7 +24,10 @@ export const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** How much of what Netmaker says about a failure is told, in characters. */
 export const REASON_CHARACTERS_MAX = 160;
 
-/** A member that has not checked in for so long is not connected, in ms, where Netmaker does not say by itself. Its clients check in each minute. */
+/**
+ * A member that has not checked in for so long is not connected, in ms, where Netmaker does not say by itself. Its
+ * clients check in each minute.
+ */
 export const CHECK_IN_MS_MAX = 180_000;
 
 /** Longest enrolment token that is taken, in characters. Source: the frame `netmaker-join`. */

@@ -15,8 +15,9 @@ export interface NetmakerNames {
 }
 
 /**
- * Names of a network of ours. Netmaker may put its own domain behind every name, where it has one: then that much is left out of what is stored, and cut
- * from what is listed. One whose domain is another serves names below both, one behind the other.
+ * Names of a network of ours. Netmaker may put its own domain behind every name, where it has one: then that much is
+ * left out of what is stored, and cut from what is listed. One whose domain is another serves names below both, one
+ * behind the other.
  */
 export function netmakerNames(network: string, domain: string, serverDomain: string): NetmakerNames {
   const suffix = `.${clusterOf(network) ?? ''}.${domain}`;

@@ -1,4 +1,7 @@
-/** Netmaker as the manager of networks. Deciding whether something is there is left to its lists: its refusals say different things in each version. */
+/**
+ * Netmaker as the manager of networks. Deciding whether something is there is left to its lists: its refusals say
+ * different things in each version.
+ */
 import { createHash } from 'node:crypto';
 import type { VpnHostRows } from '../../../actors/vpn/rows.ts';
 import {
@@ -96,7 +99,8 @@ export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: Netmaker
     status: (signal) => Promise.race([statusOf(client, signal), aborted(signal)]),
     async survey() {
       const [networks, nodes, entries] = await Promise.all([client.networks(), client.nodes(null), client.dns(null)]);
-      const { hosts, nodeOf, defaults } = await readHosts(); // after its members: one that came in between is no stranger
+      // after its members: one that came in between is no stranger
+      const { hosts, nodeOf, defaults } = await readHosts();
       const ownNodes = nodes.filter((node) => clusterOf(node.network) !== null);
       const names = [];
       for (const [network, listed] of Map.groupBy(
@@ -278,7 +282,10 @@ async function unless(isDone: () => Promise<boolean>, act: () => Promise<void>):
   }
 }
 
-/** A host that is stored as a node stays that node; others are known by their names, and the first of two that are called alike counts. */
+/**
+ * A host that is stored as a node stays that node; others are known by their names, and the first of two that are
+ * called alike counts.
+ */
 function matched(listed: readonly Host[], stored: readonly VpnHost[]): readonly VpnHost[] {
   const hosts = [...stored];
   const taken = new Set(stored.map((host) => host.node));

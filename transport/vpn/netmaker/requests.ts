@@ -1,4 +1,7 @@
-/** Requests to Netmaker's REST API: bounded in time, bytes, tries and number, and without its key in anything that is told. */
+/**
+ * Requests to Netmaker's REST API: bounded in time, bytes, tries and number, and without its key in anything that is
+ * told.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
@@ -14,13 +17,19 @@ import {
   RETRY_MS,
 } from './limits.ts';
 
-/** Statuses of a server that is away, restarting or too busy. 500 is not among them: it also means that something is missing. */
+/**
+ * Statuses of a server that is away, restarting or too busy. 500 is not among them: it also means that something is
+ * missing.
+ */
 const AWAY = new Set([408, 425, 429, 502, 503, 504]);
 
 /** Addresses of either family, as they may stand in what Netmaker says (R3). */
 const ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?:\/\d{1,2})?|(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}(?:\/\d{1,3})?/giu;
 
-/** Statuses under which Netmaker says that something is not there, and how it says so. Source: its controllers; they differ between versions. */
+/**
+ * Statuses under which Netmaker says that something is not there, and how it says so. Source: its controllers; they
+ * differ between versions.
+ */
 const MISSING = new Set([400, 404, 500]);
 const NOTHING_THERE = /could not find any record|no result found|no rows|not found|no such/iu;
 
@@ -42,7 +51,10 @@ export interface NetmakerSettings {
   readonly masterKey: string;
 }
 
-/** What is asked. `path` begins with /api and is encoded already. `what` completes "Netmaker …": "did not answer to listing networks". */
+/**
+ * What is asked. `path` begins with /api and is encoded already. `what` completes "Netmaker …": "did not answer to
+ * listing networks".
+ */
 export interface NetmakerRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
@@ -56,7 +68,8 @@ export interface NetmakerRequest {
 /** Requests to one Netmaker. */
 export interface NetmakerRequests {
   /**
-   * What was answered, unwrapped: JSON where it is JSON. Rejects with VpnUnavailable when nobody answered, or only that it is too busy; with
+   * What was answered, unwrapped: JSON where it is JSON. Rejects with VpnUnavailable when nobody answered, or only that
+   * it is too busy; with
    * NetmakerRefused for every other status from 300 on, also for what is missing.
    */
   ask(request: NetmakerRequest): Promise<unknown>;

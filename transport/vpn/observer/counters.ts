@@ -13,9 +13,10 @@ export const PACKET_OUTCOMES = [
   'unanswered',
 ] as const;
 /**
- * One of them. `seen`: an empty packet of a member; `answered`: a member's handshake; `garbage`: no packet of WireGuard that is for us; `forged`: it
- * claims what it cannot prove; `replayed`: it came before; `stranger`: nobody's key; `limited`: too many at once; `unknown_session`: of an earlier
- * start of this admin; `unanswered`: a handshake whose sender could not be looked up.
+ * One of them. `seen`: an empty packet of a member; `answered`: a member's handshake; `garbage`: no packet of WireGuard
+ * that is for us; `forged`: it claims what it cannot prove; `replayed`: it came before; `stranger`: nobody's key;
+ * `limited`: too many at once; `unknown_session`: of an earlier start of this admin; `unanswered`: a handshake whose
+ * sender could not be looked up.
  */
 export type PacketOutcome = (typeof PACKET_OUTCOMES)[number];
 

@@ -17,7 +17,10 @@ export interface MeshObserverSettings {
 export interface MeshObserverPorts {
   /** Who has this public key; null: nobody. */
   readonly memberOf: (publicKey: string) => Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
-  /** Whether this admin owns the cluster. Agents use the observers of the admin that they have a session with, which is the owner. What is seen of others is not told. */
+  /**
+   * Whether this admin owns the cluster. Agents use the observers of the admin that they have a session with, which is
+   * the owner. What is seen of others is not told.
+   */
   readonly owns: (cluster: ClusterId) => boolean;
   readonly tell: (addressed: Addressed) => void;
   readonly clock: Pick<Clock, 'after'>;
@@ -27,7 +30,10 @@ export interface MeshObserverPorts {
 
 /** A running one, or none. */
 export interface AdminObserver {
-  /** As agents are told of them: at the host of the URL that they use. None: it is switched off, or no port could be had. */
+  /**
+   * As agents are told of them: at the host of the URL that they use. None: it is switched off, or no port could be
+   * had.
+   */
   readonly observers: readonly MeshObserver[];
   /** For metrics. Null: it is switched off. */
   readings():

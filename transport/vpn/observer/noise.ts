@@ -1,6 +1,7 @@
 /**
- * The responder's side of WireGuard's handshake, and its empty packets: Noise_IKpsk2 without a preshared key. Knows no peers, times or
- * sockets. Source: https://www.wireguard.com/protocol/, and "WireGuard: Next Generation Kernel Network Tunnel", 5.4.
+ * The responder's side of WireGuard's handshake, and its empty packets: Noise_IKpsk2 without a preshared key. Knows no
+ * peers, times or sockets. Source: https://www.wireguard.com/protocol/, and "WireGuard: Next Generation Kernel Network
+ * Tunnel", 5.4.
  */
 import {
   createCipheriv,
@@ -46,7 +47,10 @@ const CONSTRUCTION = hash(Buffer.from('Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s'));
 const IDENTIFIED = hash(CONSTRUCTION, Buffer.from('WireGuard v1 zx2c4 Jason@zx2c4.com'));
 const LABEL_MAC1 = Buffer.from('mac1----');
 
-/** Whoever begins handshakes, as this responder computes with it: made once, as it costs two thirds of what an answer does. */
+/**
+ * Whoever begins handshakes, as this responder computes with it: made once, as it costs two thirds of what an answer
+ * does.
+ */
 export interface Initiator {
   readonly raw: Buffer;
   readonly key: KeyObject;

@@ -1,6 +1,7 @@
 /**
- * Sees where members' WireGuard sockets come from. That socket belongs to the kernel or to wireguard-go, and no other program can send from it:
- * so members have the observer as a peer without addresses, to which their WireGuard itself shakes hands and sends an empty packet every 25 s.
+ * Sees where members' WireGuard sockets come from. That socket belongs to the kernel or to wireguard-go, and no other
+ * program can send from it: so members have the observer as a peer without addresses, to which their WireGuard itself
+ * shakes hands and sends an empty packet every 25 s.
  */
 import { isIPv6 } from 'node:net';
 import type { RemoteInfo } from 'node:dgram';
@@ -26,7 +27,9 @@ export interface ObserverOptions<Member> {
   readonly host: string;
   /** The first port; the second is the next one. 0 takes two free ones. */
   readonly port: number;
-  /** Who has this key; null: no member. A rejection is an unanswered handshake, which WireGuard begins again after 5 s. */
+  /**
+   * Who has this key; null: no member. A rejection is an unanswered handshake, which WireGuard begins again after 5 s.
+   */
   readonly memberOf: (publicKey: string) => Promise<Member | null>;
   /** A member was seen for the first time, elsewhere, or again after a while. Damped. */
   readonly seen: (member: Member, publicKey: string, place: Place) => void;
@@ -38,13 +41,19 @@ export interface ObserverOptions<Member> {
 /** One port, as members are told of it. */
 export interface ObserverPlace {
   readonly port: number;
-  /** Base64. New with each start: what was recorded before is worth nothing then, and members begin a handshake with a new peer at once. */
+  /**
+   * Base64. New with each start: what was recorded before is worth nothing then, and members begin a handshake with a
+   * new peer at once.
+   */
   readonly publicKey: string;
 }
 
 /** A running observer. */
 export interface Observer {
-  /** Ports that could be had; without any, nobody is seen, and members reach each other on their LAN, by their own addresses, or by relays. */
+  /**
+   * Ports that could be had; without any, nobody is seen, and members reach each other on their LAN, by their own
+   * addresses, or by relays.
+   */
   readonly places: readonly ObserverPlace[];
   readonly counters: Readonly<ObserverCounters>;
   /** Members that have shaken hands lately. */

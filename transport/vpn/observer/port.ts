@@ -1,4 +1,7 @@
-/** One port of the observer: handshakes of members and what follows them. It takes what a responder must take, and never sends anything but answers to members. */
+/**
+ * One port of the observer: handshakes of members and what follows them. It takes what a responder must take, and never
+ * sends anything but answers to members.
+ */
 import type { RemoteInfo } from 'node:dgram';
 import { randomInt } from 'node:crypto';
 import type { ObserverCounters, PacketOutcome } from './counters.ts';
@@ -170,7 +173,10 @@ export function createObserverPort<Member>({
 
   return {
     take,
-    /** With its session goes the time of its last handshake: a member whose clock was set back would else never be answered again. */
+    /**
+     * With its session goes the time of its last handshake: a member whose clock was set back would else never be
+     * answered again.
+     */
     sweep() {
       const nowMs = monotonicMs();
       for (const [publicKey, { answeredMs }] of contacts) if (nowMs - answeredMs > SESSION_MS_MAX) forget(publicKey);

@@ -9,7 +9,10 @@ export interface Sight {
   readonly changedMs: number;
 }
 
-/** What is told: the same endpoint from everywhere (true), another to each (false: its port is of use to nobody), or not known. */
+/**
+ * What is told: the same endpoint from everywhere (true), another to each (false: its port is of use to nobody), or not
+ * known.
+ */
 export interface Place {
   readonly endpoint: string;
   readonly isStable: boolean | null;

@@ -7,7 +7,10 @@ import { PACKETS_PER_SECOND_MAX, SHUT_MS } from './limits.ts';
 /** Any address of both families. */
 export const ANY_ADDRESS = '::';
 
-/** Room for packets that wait while the admin does something else, in bytes: the kernel gives less where its own limit is lower. */
+/**
+ * Room for packets that wait while the admin does something else, in bytes: the kernel gives less where its own limit
+ * is lower.
+ */
 const RECEIVE_BUFFER_BYTES = 1_048_576;
 
 /** Where a kernel has no IPv6. */

@@ -1,9 +1,13 @@
-/** The names of metrics that the community's node dashboard asks for: facts, to count by. Nothing else of the dashboard is here. */
+/**
+ * The names of metrics that the community's node dashboard asks for: facts, to count by. Nothing else of the dashboard
+ * is here.
+ */
 
 /**
- * Names in the expressions of Node Exporter Full (Grafana dashboard 1860, github.com/rfmoz/grafana-dashboards, prometheus/node-exporter-full.json):
- * those that `mimirtool analyze grafana` found in it in 2023, and what later revisions brought (available memory, states of TCP connections,
- * guests, pressure, receive packet steering). `process_resident_memory_max_bytes` is asked for although no exporter has ever served it.
+ * Names in the expressions of Node Exporter Full (Grafana dashboard 1860, github.com/rfmoz/grafana-dashboards,
+ * prometheus/node-exporter-full.json): those that `mimirtool analyze grafana` found in it in 2023, and what later
+ * revisions brought (available memory, states of TCP connections, guests, pressure, receive packet steering).
+ * `process_resident_memory_max_bytes` is asked for although no exporter has ever served it.
  */
 export const DASHBOARD_NAMES: readonly string[] = [
   'node_arp_entries',

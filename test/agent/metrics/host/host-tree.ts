@@ -25,7 +25,10 @@ export async function hostOf(t: Pick<ExecutionContext, 'teardown'>, tree: Tree):
   return { proc: join(root, 'proc'), sys: join(root, 'sys'), root };
 }
 
-/** One scrape of such a machine: the lines of the collectors, without comments, the durations and the build. Fails when it is no exposition. */
+/**
+ * One scrape of such a machine: the lines of the collectors, without comments, the durations and the build. Fails when
+ * it is no exposition.
+ */
 export async function scrapeOf(
   t: ExecutionContext,
   tree: Tree,

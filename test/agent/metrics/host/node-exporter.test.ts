@@ -90,7 +90,8 @@ test('promtool has nothing against our text that it has not against that of node
 
   const known = new Set(problemsOf(promtool, theirs.text));
   const problems = problemsOf(promtool, ours.text).filter((problem) => !known.has(problem));
-  // node_exporter names all counters of the protocols as the kernel does. These it does not serve, or since later versions.
+  // node_exporter names all counters of the protocols as the kernel does. These it does not serve, or since later
+  // versions.
   t.deepEqual(
     problems.toSorted(),
     ['TcpExt_TCPOFOQueue', 'TcpExt_TCPRcvQDrop', 'Tcp_MaxConn'].map(

@@ -1,4 +1,7 @@
-/** The gateway of an admin with a real interface and a real wall, in so many clusters of so many members. Says each second how it is, and how long the process stood still. */
+/**
+ * The gateway of an admin with a real interface and a real wall, in so many clusters of so many members. Says each
+ * second how it is, and how long the process stood still.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { makeKeyPair } from '../../../../transport/wireguard/keys.ts';
 import { openGateway } from '../../../../transport/vpn/gateway/open-gateway.ts';

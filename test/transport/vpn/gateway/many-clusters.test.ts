@@ -1,4 +1,7 @@
-/** An admin with more clusters and members than one interface has room for, with a real interface: it joins what fits, says what does not, and goes on. */
+/**
+ * An admin with more clusters and members than one interface has room for, with a real interface: it joins what fits,
+ * says what does not, and goes on.
+ */
 import ava, { type ExecutionContext } from 'ava';
 import { gatewayInterface } from '../../../../transport/vpn/gateway/open-gateway.ts';
 import { DEVICE_LIMITS } from '../../../../transport/wireguard/limits.ts';

@@ -1,4 +1,7 @@
-/** The initiator's side of WireGuard's handshake, for tests: written from the paper apart from the responder, with other calls. */
+/**
+ * The initiator's side of WireGuard's handshake, for tests: written from the paper apart from the responder, with other
+ * calls.
+ */
 import {
   createCipheriv,
   createDecipheriv,
@@ -31,7 +34,10 @@ export interface Begun {
   finish(response: Buffer): (counter: bigint) => Buffer;
 }
 
-/** Begins one with a responder (its public key in base64). `stampMs` is its TAI64N. `tampered` changes the packet before mac1 is made. */
+/**
+ * Begins one with a responder (its public key in base64). `stampMs` is its TAI64N. `tampered` changes the packet before
+ * mac1 is made.
+ */
 export function begin(
   own: Pair,
   responder: string,

@@ -1,4 +1,7 @@
-/** An observer as a program, for networks of tests: the keys of members are its arguments. Prints a line of JSON for its places, and one for each place of a member that it tells. */
+/**
+ * An observer as a program, for networks of tests: the keys of members are its arguments. Prints a line of JSON for its
+ * places, and one for each place of a member that it tells.
+ */
 import { startObserver } from '../../../../transport/vpn/observer/observer.ts';
 import { monotonicMs, systemClock } from '../../../../transport/clock.ts';
 import { silentLog } from '../../../support/log.ts';

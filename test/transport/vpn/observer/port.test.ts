@@ -168,7 +168,8 @@ test('nobody who is no member is answered, nor who pretends to be one, nor who d
   const { publicKey } = world.responder;
 
   await world.take(begin(stranger, publicKey, 1_000).packet);
-  await world.take(begin({ ...stranger, publicKey: member.publicKey }, publicKey, 1_000).packet); // names a member's key, and has another
+  // names a member's key, and has another
+  await world.take(begin({ ...stranger, publicKey: member.publicKey }, publicKey, 1_000).packet);
   await world.take(begin(member, newPair().text, 1_000).packet);
   for (const part of [8, 40, 88])
     await world.take(
