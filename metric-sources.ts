@@ -7,19 +7,19 @@ import type { GroupCommitter } from './persistence/committer/committer.ts';
 import type { Database } from './persistence/database.ts';
 import type { SshLogins } from './persistence/ssh/verifier.ts';
 import type { Totals } from './persistence/totals.ts';
-import type { FamilySight } from './actors/kit/sights.ts';
+import type { FamilySight } from './actors/sights.ts';
 import type { BrokerChannel } from './supervisors/publishing/broker-channel.ts';
 import type { Tree } from './supervisors/tree.ts';
 import type { Proxies } from './transport/proxies/proxies.ts';
-import type { ReachCounters } from './transport/reach/reach.ts';
-import type { Tunnels } from './transport/reach/tunnels.ts';
-import type { EmbeddedRelay } from './transport/relay/embedded.ts';
-import type { ScrapeCounters } from './transport/scrapes/counters.ts';
+import type { ReachCounters } from './transport/tunnels/reach.ts';
+import type { Tunnels } from './transport/tunnels/tunnels.ts';
+import type { EmbeddedRelay } from './transport/vpn/relay/embedded.ts';
+import type { ScrapeCounters } from './transport/metrics/counters.ts';
 import type { Sessions } from './transport/sessions/sessions.ts';
 import type { ExportCounters } from './transport/tracing/export.ts';
 import type { Gateway } from './transport/vpn/gateway/gateway.ts';
 import type { AdminObserver } from './transport/vpn/observer/mesh-observer.ts';
-import type { WebhookCounters } from './transport/webhooks/counters.ts';
+import type { WebhookCounters } from './transport/events/webhooks/counters.ts';
 
 /** The parts. */
 export interface MeasuredParts {

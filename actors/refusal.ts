@@ -67,3 +67,10 @@ export const RETRY_AFTER_SECONDS = 5;
 export function retryAfterSecondsOf({ code, retryAfterSeconds }: Refusal): number | undefined {
   return retryAfterSeconds ?? (PASSING.has(code) ? RETRY_AFTER_SECONDS : undefined);
 }
+
+/** A write was refused because another admin owns the cluster now. */
+export const STALE_EPOCH: Refusal = {
+  code: 'service_unavailable',
+  message: 'Another admin owns this cluster now. Try again shortly.',
+  retryAfterSeconds: 1,
+};

@@ -8,12 +8,12 @@ import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enr
 import type { AgentPorts, Registration } from '../transport/protocol/frames.ts';
 import { OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
 import { defaultDataDirectory } from './default-directory.ts';
-import { hostRule } from './exits/host-rules.ts';
-import { RULES_MAX } from './exits/limits.ts';
-import type { ExitRules } from './exits/policy.ts';
-import { portRange } from './exits/port-ranges.ts';
+import { hostRule } from './access/egress/host-rules.ts';
+import { RULES_MAX } from './access/egress/limits.ts';
+import type { ExitRules } from './access/egress/policy.ts';
+import { portRange } from './access/egress/port-ranges.ts';
 import { LOG_LEVELS } from './log.ts';
-import { NAME_MODES } from './names/modes.ts';
+import { NAME_MODES } from './vpn/names/modes.ts';
 
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */
 const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
@@ -218,7 +218,7 @@ export function withLoopback(hosts: readonly string[]): readonly string[] {
 
 const LOOPBACK = '127.0.0.1';
 
-/** Addresses that hold one which the admin's forward mode dials. Source: agent/exits/dialler.ts. */
+/** Addresses that hold one which the admin's forward mode dials. Source: agent/access/egress/dialler.ts. */
 const REACHED_BY_ADMINS: ReadonlySet<string> = new Set([LOOPBACK, '::1', '0.0.0.0', '::']);
 
 function wantedPorts(config: AgentConfig): AgentPorts {

@@ -5,7 +5,7 @@
 import type { AdminFrame, AgentFrameBody, Delivery, HealthReport } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict, UnansweredLogin } from '../transport/protocol/ssh.ts';
-import type { SessionCounters } from './session-counters.ts';
+import type { SessionCounters } from './session/session-counters.ts';
 
 /** What became of the deliveries of one frame. */
 export interface Received {

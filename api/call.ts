@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod';
 import type { ListQuery } from '../actors/filters.ts';
-import { DatabaseUnavailable, type Log } from '../actors/kit/ports.ts';
+import { DatabaseUnavailable, type Log } from '../actors/ports.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
 import { createHurry } from './hurry.ts';

@@ -1,5 +1,5 @@
 /** How often one address may do what needs no key. */
-import type { Clock } from '../actors/kit/ports.ts';
+import type { Clock } from '../actors/ports.ts';
 import type { Refusal } from '../actors/refusal.ts';
 import type { AnyOperation } from './operation.ts';
 import type { Caller } from './principals.ts';

@@ -14,7 +14,7 @@ import type {
   Records,
   UrlGuard,
   Vault,
-} from '../actors/kit/ports.ts';
+} from '../actors/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 import type { ClusterId } from '../transport/protocol/ids.ts';

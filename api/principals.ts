@@ -1,6 +1,6 @@
 /** Who calls, by bearer key, and what that reaches. */
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../actors/kit/ports.ts';
+import type { Clock } from '../actors/ports.ts';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { createTally } from './tally.ts';
 import type { Scope } from './operation.ts';

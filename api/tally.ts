@@ -1,5 +1,5 @@
 /** Counts something by address in fixed windows, in bounded memory. An IPv6 address counts as its /64. */
-import type { Clock } from '../actors/kit/ports.ts';
+import type { Clock } from '../actors/ports.ts';
 import { sourceNetwork } from '../transport/protocol/source-networks.ts';
 
 /** What is counted, for how long, and of how many. */

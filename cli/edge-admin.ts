@@ -11,9 +11,9 @@ import {
   readAdminConfig,
   readStorageConfig,
   type AdminConfig,
-} from '../config.ts';
-import { createLog } from '../log.ts';
-import type { Log } from '../actors/kit/ports.ts';
+} from '../settings/admin.ts';
+import { createLog } from '../transport/net/log.ts';
+import type { Log } from '../actors/ports.ts';
 import { openSurfaces } from '../settings/authentication.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';

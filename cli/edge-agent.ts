@@ -31,7 +31,7 @@ async function main([command = '--help', ...rest]: readonly string[]): Promise<v
 async function doctor(isJson: boolean): Promise<void> {
   const { AGENT_SETTINGS } = await import('../agent/config.ts');
   const { readSettings } = await import('../settings/environment.ts');
-  const { diagnoseMachine } = await import('../agent/doctor/command.ts');
+  const { diagnoseMachine } = await import('../agent/observability/doctor/command.ts');
   const { reportText, showsColours } = await import('./doctor/report-text.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
   const read = readSettings(AGENT_SETTINGS, process.env);
@@ -73,7 +73,10 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   const { leave, runAgent } = await import('../agent/agent.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
   await warmStart.last(() =>
-    Promise.all([import('../agent/metrics/host/exporter.ts'), import('../agent/doctor/doctor.ts')]),
+    Promise.all([
+      import('../agent/observability/metrics/host/exporter.ts'),
+      import('../agent/observability/doctor/doctor.ts'),
+    ]),
   );
   const log = createLog(read.settings.LOG_LEVEL, isatty(2));
   const stop = new AbortController();
@@ -82,11 +85,11 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   try {
     if (name === 'metrics-key')
       return void process.stdout.write(
-        `${(await import('../agent/api-key.ts')).storedApiKey(read.settings.AGENT_DATA_DIR)}\n`,
+        `${(await import('../agent/observability/api-key.ts')).storedApiKey(read.settings.AGENT_DATA_DIR)}\n`,
       );
     if (name === 'rotate-key')
       return void process.stdout.write(
-        `${await (await import('../agent/mesh/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`,
+        `${await (await import('../agent/vpn/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`,
       );
     process.exit(await (name === 'up' ? runAgent(options) : leave(options)));
   } catch (error) {

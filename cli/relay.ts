@@ -1,9 +1,9 @@
 /** `edge-admin relay`: a relay that stands alone, without a database. */
-import { createLog } from '../log.ts';
+import { createLog } from '../transport/net/log.ts';
 import { readSettings } from '../settings/environment.ts';
 import { certificateFilesProblems, RELAY_SETTINGS, type RelayConfig } from '../settings/relay.ts';
-import { openRelay } from '../transport/relay/open.ts';
-import { createUrlAdmission } from '../transport/relay/url-admission.ts';
+import { openRelay } from '../transport/vpn/relay/open.ts';
+import { createUrlAdmission } from '../transport/vpn/relay/url-admission.ts';
 import { runUntilSignalled } from './lifetime.ts';
 
 /** Its settings, or what is wrong with them, a line each. */

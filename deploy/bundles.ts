@@ -61,7 +61,7 @@ export async function bundlePrograms(
   const readable = isReadable ? ({ sourcemap: 'external', sourcesContent: false } as const) : {};
   const sftp = await build({
     ...SHARED,
-    entryPoints: ['agent/sftp/program.ts'],
+    entryPoints: ['agent/access/sftp/program.ts'],
     write: false,
     format: 'cjs',
     minify: true,
@@ -86,7 +86,7 @@ export async function bundlePrograms(
       format: 'cjs',
       minify: !isReadable,
       banner: { js: agentBanner },
-      // a program within the program: see agent/sftp/command.ts
+      // a program within the program: see agent/access/sftp/command.ts
       define: { SFTP_PROGRAM: JSON.stringify(sftp.outputFiles[0]?.text), 'import.meta.dirname': '""' },
     }),
   ]);

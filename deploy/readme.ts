@@ -1,12 +1,12 @@
 /** The tables of the README that come from the code. `node deploy/readme.ts` writes them; a test holds them equal. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ASK_MS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, MAILBOX_MESSAGES_MAX } from '../actors/kit/limits.ts';
+import { ASK_MS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, MAILBOX_MESSAGES_MAX } from '../actors/limits.ts';
 import { UNACKNOWLEDGED_MAX } from '../actors/node/delivery.ts';
 import { OPEN_EXECUTIONS_MAX } from '../actors/node/state.ts';
 import { BATCH_EVENTS_MAX, PUBLISH_MS_MAX } from '../actors/published-event.ts';
-import { SSH_LIMITS } from '../agent/ssh/limits.ts';
-import { SPOOL_BYTES_MAX } from '../agent/ssh/spool.ts';
+import { SSH_LIMITS } from '../agent/access/ssh/limits.ts';
+import { SPOOL_BYTES_MAX } from '../agent/access/ssh/spool.ts';
 import { CONNECT_MS_MAX, CONNECTIONS_MAX, HANDSHAKE_MS_MAX } from '../transport/proxies/limits.ts';
 import { TUNNEL_IDLE_MS } from '../transport/protocol/limits.ts';
 import { TUNNEL_STREAMS_MAX } from '../transport/protocol/tunnel.ts';
@@ -15,13 +15,13 @@ import { ANSWER_BYTES_MAX } from '../actors/webhook/delivery.ts';
 import { RETRY_WAIT_MS_MAX } from '../actors/webhook/retry.ts';
 import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX } from '../actors/webhook/state.ts';
 import { AGENT_SETTINGS } from '../agent/config.ts';
-import { KILL_AFTER_MS } from '../agent/running-execution.ts';
+import { KILL_AFTER_MS } from '../agent/execution/running-execution.ts';
 import { WATCHED_EXECUTIONS_MAX, WATCHED_EXECUTIONS_TOTAL_MAX, WATCHED_NODES_MAX } from '../api/feeds/limits.ts';
 import { IN_VALUES_MAX, PAGE_SIZE_MAX } from '../api/list-input.ts';
 import { SIGN_IN_MS_MAX } from '../api/trpc/waiting-room.ts';
 import { BODY_DEPTH_MAX } from '../api/rest/json-body.ts';
 import { TARGET_CLUSTERS_MAX, TARGET_NODES_MAX } from '../api/targeting-input.ts';
-import { ADMIN_SETTING_THEMES } from '../config.ts';
+import { ADMIN_SETTING_THEMES } from '../settings/admin.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { PUBLIC_KEYS_MAX } from '../persistence/committer/cluster-rows.ts';
 import { SSH_PUBLIC_KEYS_MAX, SSH_USERNAMES_MAX } from '../persistence/committer/ssh-rows.ts';
@@ -40,7 +40,7 @@ import {
 } from '../transport/protocol/limits.ts';
 import { MESH_ENDPOINTS_MAX, MESH_PEERS_MAX } from '../transport/protocol/mesh.ts';
 import { FRAMES_PER_SECOND_MAX, UNSTORED_BYTES_MAX } from '../transport/sessions/limits.ts';
-import { RETRY_AFTER_MS_MAX } from '../transport/webhooks/limits.ts';
+import { RETRY_AFTER_MS_MAX } from '../transport/events/webhooks/limits.ts';
 
 /** Where it is. */
 export const README = fileURLToPath(new URL('../README.md', import.meta.url));

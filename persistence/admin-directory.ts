@@ -2,7 +2,7 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { raw } from '@mikro-orm/postgresql';
 import { v7 } from 'uuid';
-import type { AdminDirectory, Clock } from '../actors/kit/ports.ts';
+import type { AdminDirectory, Clock } from '../actors/ports.ts';
 import { asUnavailable } from './availability.ts';
 import { erlangNodeName } from './admin-names.ts';
 import { Admin, AdminIdentity } from './entities/admin.ts';

@@ -2,7 +2,7 @@
  * Tells a database that is away from a statement that could not be run now, and both from a statement that is wrong
  * (L4).
  */
-import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
 
 /**
  * SQLSTATE classes: connection exception, insufficient resources, operator intervention (also statement timeouts),

@@ -3,8 +3,8 @@
  * of this machine says (O2).
  */
 import type { Pool } from 'pg';
-import type { Clock, Log } from '../actors/kit/ports.ts';
-import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import type { Clock, Log } from '../actors/ports.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 /** How often the database is asked for its time, in ms: a machine that was suspended knows it again within this. */

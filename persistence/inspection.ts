@@ -3,7 +3,7 @@
  * every call rejects with DatabaseUnavailable.
  */
 import type { Pool } from 'pg';
-import type { DatabaseSight } from '../actors/kit/sights.ts';
+import type { DatabaseSight } from '../actors/sights.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 /** Rows of each list that are shown. */

@@ -3,8 +3,8 @@
  * everything else.
  */
 import type { Pool } from 'pg';
-import { DatabaseUnavailable } from '../actors/kit/ports.ts';
-import type { Clock, Log } from '../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
+import type { Clock, Log } from '../actors/ports.ts';
 import { tellPeers } from './peers.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 

@@ -1,6 +1,6 @@
 /** Refuses to start with another ENCRYPTION_KEY than the one the database was made with (E3). */
 import type { MikroORM } from '@mikro-orm/postgresql';
-import type { Vault } from '../actors/kit/ports.ts';
+import type { Vault } from '../actors/ports.ts';
 import { asUnavailable } from './availability.ts';
 import { SecretCheck } from './entities/secret-check.ts';
 import { SealBroken } from './vault.ts';

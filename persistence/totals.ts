@@ -3,7 +3,7 @@
  * costs itself and nobody waits for it.
  */
 import type { Pool, PoolClient } from 'pg';
-import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';

@@ -1,5 +1,5 @@
 /** Work of which only so much may be done at a time: it takes much memory, or a connection. */
-import { DatabaseUnavailable } from '../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
 
 /**
  * Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its

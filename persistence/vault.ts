@@ -1,6 +1,6 @@
 /** Secrets: random, hashed and sealed (E3). */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import type { Vault } from '../actors/kit/ports.ts';
+import type { Vault } from '../actors/ports.ts';
 
 /** First word of a sealed text: names cipher and layout, so that both can change later. */
 const VERSION = 'v1';

@@ -6,7 +6,7 @@ import type {
   NatsSettings,
   RedisSettings,
   SnsSettings,
-} from '../transport/brokers/settings.ts';
+} from '../transport/events/brokers/settings.ts';
 import type { Settings } from './environment.ts';
 import { choice, flag, list, secret, text, urls } from './fields.ts';
 import { isUserSeed } from './nkey.ts';

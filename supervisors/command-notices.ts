@@ -3,9 +3,9 @@
  * executions changed.
  */
 import type { ExecutionChange } from '../actors/command/messages.ts';
-import type { Notice } from '../actors/kit/notice.ts';
+import type { Notice } from '../actors/notice.ts';
 import type { CommandId } from '../transport/protocol/ids.ts';
-import type { Directory } from './directory.ts';
+import type { Directory } from './runtime/directory.ts';
 
 /** A listener of the bus. Commands that are not here have nothing to count: their rows tell. */
 export function countForCommands(directory: Directory): (notices: readonly Notice[]) => void {

@@ -3,13 +3,13 @@
  * for them, their rows are read.
  */
 import type { OpenAt, CommandState } from '../actors/command/state.ts';
-import type { Bus } from '../actors/kit/bus.ts';
-import type { Notice } from '../actors/kit/notice.ts';
-import { DatabaseUnavailable } from '../actors/kit/ports.ts';
-import type { Clock, Log } from '../actors/kit/ports.ts';
+import type { Bus } from '../actors/bus.ts';
+import type { Notice } from '../actors/notice.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
+import type { Clock, Log } from '../actors/ports.ts';
 import type { ExecutionStatus } from '../actors/resources.ts';
 import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
-import type { Directory } from './directory.ts';
+import type { Directory } from './runtime/directory.ts';
 
 /** Time between two readings, in ms: how late an admin knows what happened at another. */
 export const ELSEWHERE_EVERY_MS = 1_000;

@@ -1,5 +1,5 @@
 /** How many executions ended, by what they came to, as this admin stored or saw it. */
-import type { Notice } from '../actors/kit/notice.ts';
+import type { Notice } from '../actors/notice.ts';
 import type { ExecutionStatus } from '../actors/resources.ts';
 
 /** Since the start. */

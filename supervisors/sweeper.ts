@@ -2,12 +2,12 @@
  * What time does: expiry each second, orphans, retention, and when nodes were last heard. Each runs on its own, one
  * batch after another, and never twice at once.
  */
-import type { Bus } from '../actors/kit/bus.ts';
-import type { Notice } from '../actors/kit/notice.ts';
-import { DatabaseUnavailable } from '../actors/kit/ports.ts';
-import type { Clock, Log } from '../actors/kit/ports.ts';
+import type { Bus } from '../actors/bus.ts';
+import type { Notice } from '../actors/notice.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
+import type { Clock, Log } from '../actors/ports.ts';
 import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
-import type { Directory } from './directory.ts';
+import type { Directory } from './runtime/directory.ts';
 
 /** Time between two looks for expired executions, in ms. Source: contract.md, 3.8. */
 export const EXPIRY_EVERY_MS = 1_000;

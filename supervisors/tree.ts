@@ -1,7 +1,7 @@
 /** The tree: one system, a family a kind, the directory that finds everyone, and the loop that owns clusters. */
 import { start } from 'nact';
-import { createAsks } from '../actors/kit/asks.ts';
-import type { Bus } from '../actors/kit/bus.ts';
+import { createAsks } from './runtime/asks.ts';
+import type { Bus } from '../actors/bus.ts';
 import type {
   Ask,
   Clock,
@@ -13,16 +13,16 @@ import type {
   SessionLink,
   SshVerifier,
   WebhookPosts,
-} from '../actors/kit/ports.ts';
-import type { Tracer } from '../actors/kit/tracer.ts';
+} from '../actors/ports.ts';
+import type { Tracer } from '../actors/tracer.ts';
 import { countForCommands } from './command-notices.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
-import { createDirectory } from './directory.ts';
-import type { Directory } from './directory.ts';
-import { kindTable } from './kinds.ts';
-import type { BehaviourSettings, KindTable } from './kinds.ts';
-import { createMeshWatcher } from './mesh/watcher.ts';
-import type { MeshWatcher } from './mesh/watcher.ts';
+import { createDirectory } from './runtime/directory.ts';
+import type { Directory } from './runtime/directory.ts';
+import { kindTable } from './runtime/kinds.ts';
+import type { BehaviourSettings, KindTable } from './runtime/kinds.ts';
+import { createMeshWatcher } from './vpn/watcher.ts';
+import type { MeshWatcher } from './vpn/watcher.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
 import { createOwnership } from './ownership/loop.ts';

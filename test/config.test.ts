@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { ADMIN_SETTING_THEMES, ADMIN_SETTINGS, readAdminConfig, type AdminConfig } from '../config.ts';
+import { ADMIN_SETTING_THEMES, ADMIN_SETTINGS, readAdminConfig, type AdminConfig } from '../settings/admin.ts';
 
 const MASTER_KEY = 'a-master-key-for-tests';
 

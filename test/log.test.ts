@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createLog, type LogLevel } from '../log.ts';
+import { createLog, type LogLevel } from '../transport/net/log.ts';
 
 /** A log and the lines that it has written, parsed. */
 function logTo(level: LogLevel = 'debug') {

@@ -2,8 +2,8 @@
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { leftOutNote, MESH_ALIASES_MAX, MESH_PEERS_MAX, soundPeers } from '../../transport/protocol/mesh.ts';
 import type { LeftOutPeer, MeshNetwork, MeshPeer, MeshRevision } from '../../transport/protocol/mesh.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { step, unchanged } from '../kit/step.ts';
+import type { Effect, Step } from '../step.ts';
+import { step, unchanged } from '../step.ts';
 import type { MeshBody } from '../node/messages.ts';
 import type { ClusterRecord, MeshGatewayRecord, MeshMemberRecord } from '../records.ts';
 import type { ClusterMessage } from './messages.ts';

@@ -2,7 +2,7 @@
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { MeshRevision } from '../../transport/protocol/mesh.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
-import type { Asker } from '../kit/asker.ts';
+import type { Asker } from '../asker.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { EnrolledBefore, EnrollmentKeyRecord, MeshReading } from '../records.ts';
 import type { Refusal } from '../refusal.ts';

@@ -1,8 +1,8 @@
 /** The behaviour of a cluster: its limit, its keys, and who joins. */
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
-import type { Behaviour } from '../kit/behaviour.ts';
-import type { Change, Step } from '../kit/step.ts';
-import { answer, refuseAsker, step, unchanged, unreachable } from '../kit/step.ts';
+import type { Behaviour } from '../behaviour.ts';
+import type { Change, Step } from '../step.ts';
+import { answer, refuseAsker, step, unchanged, unreachable } from '../step.ts';
 import { remember } from '../node/administration.ts';
 import type { ClusterRecord, EnrollmentKeyRecord } from '../records.ts';
 import { ok } from '../refusal.ts';

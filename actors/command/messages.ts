@@ -1,6 +1,6 @@
 /** Everything that can be said to a command. */
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import type { Asker } from '../kit/asker.ts';
+import type { Asker } from '../asker.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { CommandRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';

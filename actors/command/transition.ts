@@ -4,10 +4,10 @@
  */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../events.ts';
-import type { Behaviour } from '../kit/behaviour.ts';
-import type { Notice } from '../kit/notice.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { answer, refuseAsker, step, unchanged, unreachable } from '../kit/step.ts';
+import type { Behaviour } from '../behaviour.ts';
+import type { Notice } from '../notice.ts';
+import type { Effect, Step } from '../step.ts';
+import { answer, refuseAsker, step, unchanged, unreachable } from '../step.ts';
 import { remember } from '../node/administration.ts';
 import { executionSnapshot } from '../node/snapshots.ts';
 import type { CommandRecord, OpenExecution } from '../records.ts';

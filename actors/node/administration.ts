@@ -2,10 +2,10 @@
 import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
-import type { Notice } from '../kit/notice.ts';
-import type { Remembered } from '../kit/asker.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { answer, refuseAsker, step, unchanged } from '../kit/step.ts';
+import type { Notice } from '../notice.ts';
+import type { Remembered } from '../asker.ts';
+import type { Effect, Step } from '../step.ts';
+import { answer, refuseAsker, step, unchanged } from '../step.ts';
 import { ok } from '../refusal.ts';
 import type { Idempotency, NodeMessage } from './messages.ts';
 import { aliasResource, nodeResource } from './resource.ts';

@@ -3,8 +3,8 @@
  * holds (C8).
  */
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { step } from '../kit/step.ts';
+import type { Effect, Step } from '../step.ts';
+import { step } from '../step.ts';
 import { lookedUp } from './executions.ts';
 import type { NodeMessage } from './messages.ts';
 import type { NodeState } from './state.ts';

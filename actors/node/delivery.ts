@@ -2,8 +2,8 @@
 import type { Delivery } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { traceparentOf } from '../../transport/protocol/trace-context.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { step, unchanged } from '../kit/step.ts';
+import type { Effect, Step } from '../step.ts';
+import { step, unchanged } from '../step.ts';
 import type { OpenExecution } from '../records.ts';
 import { traceOf } from './spans.ts';
 import { OPEN_EXECUTIONS_MAX } from './state.ts';

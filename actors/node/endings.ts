@@ -1,8 +1,8 @@
 /** How an execution ends: the change that stores it, with its events and what is told of it. */
 import type { ExecutionResult } from '../../transport/protocol/frames.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
-import type { Notice } from '../kit/notice.ts';
-import type { Change } from '../kit/step.ts';
+import type { Notice } from '../notice.ts';
+import type { Change } from '../step.ts';
 import type { OpenExecution } from '../records.ts';
 import { executionSnapshot } from './snapshots.ts';
 import { traced } from './spans.ts';

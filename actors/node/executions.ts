@@ -1,7 +1,7 @@
 /** What happens to the executions of a node: acknowledged, finished, cancelled, expired, found again. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import type { Change, Effect, Step } from '../kit/step.ts';
-import { answer, refuseAsker, step, unchanged } from '../kit/step.ts';
+import type { Change, Effect, Step } from '../step.ts';
+import { answer, refuseAsker, step, unchanged } from '../step.ts';
 import type { OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
 import { deliver, missed, withOpen, without } from './delivery.ts';

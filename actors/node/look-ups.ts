@@ -3,8 +3,8 @@
  * its sessions (L1).
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { step } from '../kit/step.ts';
+import type { Effect, Step } from '../step.ts';
+import { step } from '../step.ts';
 import type { NodeState } from './state.ts';
 
 /**

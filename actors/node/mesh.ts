@@ -4,8 +4,8 @@
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
 import type { MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { step, unchanged } from '../kit/step.ts';
+import type { Effect, Step } from '../step.ts';
+import { step, unchanged } from '../step.ts';
 import { isPrivateAddress } from '../private-addresses.ts';
 import type { MeshPlace } from '../records.ts';
 import type { Refusal } from '../refusal.ts';

@@ -3,7 +3,7 @@ import type { AdminFrameBody, ExecutionResult, HealthReport, Registration } from
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { MeshAdvertisement, MeshReport } from '../../transport/protocol/mesh.ts';
 import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/protocol/ssh.ts';
-import type { Asker, Remembered } from '../kit/asker.ts';
+import type { Asker, Remembered } from '../asker.ts';
 import type { OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { SshOutcome } from '../ssh/login.ts';

@@ -1,8 +1,8 @@
 /** Executions as spans of the trace of whoever created their command. */
 import type { ExecutionTrace } from '../../transport/protocol/frames.ts';
 import { parseTraceparent, spanIdOf, type TraceContext } from '../../transport/protocol/trace-context.ts';
-import type { Effect } from '../kit/step.ts';
-import type { EndedSpan, SpanAttributes } from '../kit/tracer.ts';
+import type { Effect } from '../step.ts';
+import type { EndedSpan, SpanAttributes } from '../tracer.ts';
 import type { OpenExecution } from '../records.ts';
 import type { ExecutionStatus } from '../resources.ts';
 

@@ -2,8 +2,8 @@
 import type { SessionId } from '../../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict } from '../../transport/protocol/ssh.ts';
 import type { DomainEvent } from '../events.ts';
-import type { Change, Effect, Step } from '../kit/step.ts';
-import { answer, step, unchanged } from '../kit/step.ts';
+import type { Change, Effect, Step } from '../step.ts';
+import { answer, step, unchanged } from '../step.ts';
 import { ok } from '../refusal.ts';
 import { instant } from '../resources.ts';
 import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';

@@ -1,8 +1,8 @@
 /** How healthy a node is, when that is told, and what a change of it writes. Source: contract.md, 4. */
 import { REPORT_INTERVAL_MS } from '../../transport/protocol/limits.ts';
 import type { DomainEvent } from '../events.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { step, unchanged } from '../kit/step.ts';
+import type { Effect, Step } from '../step.ts';
+import { step, unchanged } from '../step.ts';
 import type { NodeRecord, Standing } from '../records.ts';
 import { instant, NODE_STATUSES } from '../resources.ts';
 import type { NodeStatus } from '../resources.ts';

@@ -2,9 +2,9 @@
 import { answered, asked } from './asked.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
-import type { Behaviour } from '../kit/behaviour.ts';
-import type { Effect, Step } from '../kit/step.ts';
-import { step, unchanged, unreachable } from '../kit/step.ts';
+import type { Behaviour } from '../behaviour.ts';
+import type { Effect, Step } from '../step.ts';
+import { step, unchanged, unreachable } from '../step.ts';
 import {
   changeCluster,
   clearRecoveryKey,

@@ -1,6 +1,6 @@
 /** Everything that can be said to a webhook. */
 import type { EventType } from '../events.ts';
-import type { Asker } from '../kit/asker.ts';
+import type { Asker } from '../asker.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Write } from '../writes.ts';

@@ -1,7 +1,7 @@
 /** The behaviour of a webhook: it delivers events in order, remembers each try, and ends at once when it is deleted. */
-import type { Behaviour } from '../kit/behaviour.ts';
-import type { Change, Effect, Step } from '../kit/step.ts';
-import { answer, refuseAsker, step, unchanged, unreachable } from '../kit/step.ts';
+import type { Behaviour } from '../behaviour.ts';
+import type { Change, Effect, Step } from '../step.ts';
+import { answer, refuseAsker, step, unchanged, unreachable } from '../step.ts';
 import { remember } from '../node/administration.ts';
 import type { WebhookRecord } from '../records.ts';
 import { ok, type Refusal } from '../refusal.ts';

@@ -1,5 +1,5 @@
 /** The window over a webhook's unfinished deliveries: who may be posted now, and when more are loaded. Pure. */
-import type { Effect } from '../kit/step.ts';
+import type { Effect } from '../step.ts';
 import type { DeliveryRef } from './delivery.ts';
 import { WINDOW_DELIVERIES_MAX, type WebhookState, type Windowed } from './state.ts';
 

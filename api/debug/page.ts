@@ -7,7 +7,7 @@ import {
   type DatabaseSight,
   type DebugSights,
   type FamilySight,
-} from '../../actors/kit/sights.ts';
+} from '../../actors/sights.ts';
 import { escape, layout } from '../docs/layout.ts';
 import { plot } from './plot.ts';
 import type { Sample } from './samples.ts';

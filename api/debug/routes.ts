@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';
-import { ACTOR_KINDS, ACTOR_ORDERS, type DebugSights } from '../../actors/kit/sights.ts';
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
+import { ACTOR_KINDS, ACTOR_ORDERS, type DebugSights } from '../../actors/sights.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { addressOf } from '../rest/requests.ts';

@@ -1,5 +1,5 @@
 /** `commands.watch`: one command with its summary and every execution, as they are and as they change. */
-import type { Notice } from '../../actors/kit/notice.ts';
+import type { Notice } from '../../actors/notice.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { isTerminal, type CommandResource, type CommandSummary } from '../../actors/resources.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';

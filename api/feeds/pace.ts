@@ -1,5 +1,5 @@
 /** Runs a task soon after it is asked for, at most once an interval, never twice at a time. */
-import type { Clock } from '../../actors/kit/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 
 /** A task with its own rhythm. */
 export interface Pacer {

@@ -1,6 +1,6 @@
 /** What live feeds reach. */
-import type { Bus } from '../../actors/kit/bus.ts';
-import type { Clock, Log, Reads, Tails } from '../../actors/kit/ports.ts';
+import type { Bus } from '../../actors/bus.ts';
+import type { Clock, Log, Reads, Tails } from '../../actors/ports.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 

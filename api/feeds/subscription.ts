@@ -1,5 +1,5 @@
 /** What a subscriber of any live feed gets: messages with ids, from where it can go on after a cut. */
-import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
 import { FEED_RETRY_MS } from './limits.ts';
 
 /** One message. `id` says how far the reader is once it has it; it gives the last one back to go on. */

@@ -2,7 +2,7 @@
  * One running execution and everyone who reads its live output: one stream from the agent, at whatever place the
  * furthest behind needs.
  */
-import type { Clock, Tails } from '../../actors/kit/ports.ts';
+import type { Clock, Tails } from '../../actors/ports.ts';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import {
   TAIL_PIECE_BYTES,

@@ -2,7 +2,7 @@
  * How subsystems are checked: all at once, each with its own time limit, and with nothing in the answer that a stranger
  * may not read.
  */
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { SubsystemCheck } from '../operation.ts';
 
 /** How long one check may take, in ms. Source: spec.md, health routes. */

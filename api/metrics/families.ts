@@ -2,7 +2,7 @@
  * Every metric of an admin: its name, what it means, and where it is read. docs/metrics.md says the same at more
  * length; a test holds them together.
  */
-import type { Histogram } from '../../actors/kit/histogram.ts';
+import type { Histogram } from '../../transport/net/histogram.ts';
 import type { RequestTime } from './request-times.ts';
 import type { Counts, LiveReadings, TotalReadings } from './sources.ts';
 

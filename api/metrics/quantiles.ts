@@ -1,5 +1,5 @@
 /** What histograms say of their observations. */
-import type { Histogram } from '../../actors/kit/histogram.ts';
+import type { Histogram } from '../../transport/net/histogram.ts';
 
 /** The mean; null when nothing was observed. */
 export function meanOf({ sum, count }: Histogram): number | null {

@@ -2,7 +2,7 @@
  * How long requests took, by what was asked: every operation on every surface, and the routes that are no operation.
  * Bounded: whatever a client sends, it ends in one of the names that are known here.
  */
-import { createHistogram, type Histogram, type Observed } from '../../actors/kit/histogram.ts';
+import { createHistogram, type Histogram, type Observed } from '../../transport/net/histogram.ts';
 import type { Surface } from '../principals.ts';
 
 /** Buckets, in s: from what a read takes to beyond the longest that a call may take (L3). */

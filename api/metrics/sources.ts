@@ -2,8 +2,8 @@
  * What the metrics of an admin are read from: plain numbers that its parts count anyway. Nothing here knows a metrics
  * library, and nothing there knows this.
  */
-import type { Histogram } from '../../actors/kit/histogram.ts';
-import type { MetricsSource } from '../../actors/kit/ports.ts';
+import type { Histogram } from '../../transport/net/histogram.ts';
+import type { MetricsSource } from '../../actors/ports.ts';
 import type { ActorKind } from '../../actors/messages.ts';
 import type { ExecutionStatus, NodeStatus } from '../../actors/resources.ts';
 

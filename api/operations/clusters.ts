@@ -1,7 +1,7 @@
 /** Clusters. */
 import { z } from 'zod';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
-import type { Asker } from '../../actors/kit/asker.ts';
+import type { Asker } from '../../actors/asker.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import type { ClusterResource } from '../../actors/resources.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';

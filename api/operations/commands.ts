@@ -1,7 +1,7 @@
 /** Commands: a script, run on every node that a targeting reaches. */
 import { z } from 'zod';
 import type { CommandMessage } from '../../actors/command/messages.ts';
-import type { Asker } from '../../actors/kit/asker.ts';
+import type { Asker } from '../../actors/asker.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { CommandResource } from '../../actors/resources.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';

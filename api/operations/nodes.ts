@@ -1,6 +1,6 @@
 /** Nodes and their recovery keys. */
 import { z } from 'zod';
-import type { Asker } from '../../actors/kit/asker.ts';
+import type { Asker } from '../../actors/asker.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources.ts';

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { METRICS_SOURCES, type Log, type MetricsSource } from '../../actors/kit/ports.ts';
+import { METRICS_SOURCES, type Log, type MetricsSource } from '../../actors/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../operation.ts';

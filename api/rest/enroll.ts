@@ -1,7 +1,7 @@
 /** Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source: contract.md, 5. */
 import type { FastifyInstance } from 'fastify';
 import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
 import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { nodeProxyPassword } from '../../actors/sealed-columns.ts';

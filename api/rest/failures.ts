@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { DatabaseUnavailable, type Log } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, type Log } from '../../actors/ports.ts';
 import { refuse, RETRY_AFTER_SECONDS, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import { INTERNAL_ERROR } from '../call.ts';
 import { errorBody, sendRefusal } from './answers.ts';

@@ -3,7 +3,7 @@
  * or not now, costs little.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { OperationPorts } from '../operation.ts';

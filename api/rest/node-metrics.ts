@@ -3,7 +3,7 @@
  */
 import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
 import { nothing } from '../inputs.ts';

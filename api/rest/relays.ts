@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { DatabaseUnavailable, type Clock } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE } from '../../actors/refusal.ts';
 import { RELAY_ADMISSION_PATH, RELAY_MAP_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../issue-words.ts';

@@ -1,5 +1,5 @@
 /** tRPC on the API server: HTTP, server-sent events and WebSocket under one path. */
-import type { Clock } from '../../actors/kit/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { Mount } from '../rest/server.ts';
 import { offerHttp, TRPC_PATH } from './http.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { getWSConnectionHandler } from '@trpc/server/adapters/ws';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
-import type { Clock, Log } from '../../actors/kit/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import type { Caller, Gate } from '../principals.ts';
 import type { RequestRecords } from '../request-record.ts';

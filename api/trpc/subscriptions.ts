@@ -2,7 +2,7 @@
 import { tracked, TRPCError, type TrackedEnvelope } from '@trpc/server';
 import { z } from 'zod';
 import { EVENT_TYPES } from '../../actors/events.ts';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal, type Result } from '../../actors/refusal.ts';
 import { CommandIdInput, ExecutionIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';

@@ -1,6 +1,6 @@
 /** Bytes that wait in the sockets of clients that read slowly, bounded for all of them together. */
 import type { WebSocket } from 'ws';
-import type { Clock } from '../../actors/kit/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import { sourceNetwork } from '../../transport/protocol/source-networks.ts';
 
 /** Bytes waiting in a socket above which its subscriptions wait. Source: design.md 5. */

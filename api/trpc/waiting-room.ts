@@ -1,5 +1,5 @@
 /** Connections that have not shown a key: they get little time, and not the places of those that have. */
-import type { Clock } from '../../actors/kit/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import { sourceNetwork } from '../../transport/protocol/source-networks.ts';
 
 /** Time in which a connection shows a key that is known here, in ms. Programs send it with the first message. */

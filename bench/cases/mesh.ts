@@ -4,7 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { selfSigned } from '../../transport/relay/self-signed.ts';
+import { selfSigned } from '../../transport/vpn/relay/self-signed.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { interleave, type Sample, type Side } from '../method/interleave.ts';
 import { bareWireguard } from '../peers/bare-wireguard.ts';

@@ -1,5 +1,5 @@
 /** The floor of a scrape: the same metrics as text, with nothing between. */
-import type { Histogram } from '../../actors/kit/histogram.ts';
+import type { Histogram } from '../../transport/net/histogram.ts';
 import type { Family, Labels, Readings, Sample } from '../../api/metrics/families.ts';
 
 /** The exposition of these families, by hand. */

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeKeyPair } from '../../transport/wireguard/keys.ts';
+import { makeKeyPair } from '../../transport/vpn/wireguard/keys.ts';
 import type { Machine } from '../../test/support/networks/internet.ts';
 import { until } from '../../test/support/until.ts';
 

@@ -4,13 +4,13 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { webSocketDial } from '../../agent/dial.ts';
-import { Executor } from '../../agent/executor.ts';
-import { scriptEnvironment } from '../../agent/keepers.ts';
-import { Ledger } from '../../agent/ledger.ts';
-import { openJournal } from '../../agent/open-journal.ts';
-import { Session } from '../../agent/session.ts';
-import { machineTimeline } from '../../agent/timeline.ts';
+import { webSocketDial } from '../../agent/session/dial.ts';
+import { Executor } from '../../agent/execution/executor.ts';
+import { scriptEnvironment } from '../../agent/execution/keepers.ts';
+import { Ledger } from '../../agent/execution/ledger.ts';
+import { openJournal } from '../../agent/execution/open-journal.ts';
+import { Session } from '../../agent/session/session.ts';
+import { machineTimeline } from '../../agent/execution/timeline.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
 import { BENCH_DIR } from '../fleet/database.ts';
 import { nodeId, nodeToken } from '../fleet/nodes.ts';

@@ -3,10 +3,10 @@
  * so that they cost little.
  */
 import { Duplex, PassThrough } from 'node:stream';
-import { createHostMetrics } from '../../agent/metrics/host.ts';
-import type { Exit } from '../../agent/exits/exit.ts';
-import { createAgentTunnels } from '../../agent/tunnel/tunnels.ts';
-import { EXPOSITION_TYPE, Exposition } from '../../transport/exposition/exposition.ts';
+import { createHostMetrics } from '../../agent/observability/metrics/host.ts';
+import type { Exit } from '../../agent/access/egress/exit.ts';
+import { createAgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
+import { EXPOSITION_TYPE, Exposition } from '../../transport/net/exposition/exposition.ts';
 import { serveQuestions } from '../method/worker.ts';
 import { simulatedAgent } from './simulated-agent.ts';
 

@@ -2,9 +2,9 @@
  * One simulated agent: the real agent's session on a journal in memory and a runner that answers at once with 200
  * bytes.
  */
-import { webSocketDial } from '../../agent/dial.ts';
+import { webSocketDial } from '../../agent/session/dial.ts';
 import type { Finished, SessionClock, SessionJournal, SessionReach, SessionRunner } from '../../agent/ports.ts';
-import { Session } from '../../agent/session.ts';
+import { Session } from '../../agent/session/session.ts';
 import type { AgentSettings, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';

@@ -3,9 +3,9 @@
  * fifty thousand fit in memory.
  */
 import { createHash } from 'node:crypto';
-import { webSocketDial } from '../../agent/dial.ts';
+import { webSocketDial } from '../../agent/session/dial.ts';
 import type { Dial, MeshOrder, SessionJournal, SessionRunner } from '../../agent/ports.ts';
-import { Session } from '../../agent/session.ts';
+import { Session } from '../../agent/session/session.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
 import type { MeshRevision } from '../../transport/protocol/mesh.ts';
 import { nodeId, nodeToken } from '../fleet/nodes.ts';

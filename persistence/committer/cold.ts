@@ -1,11 +1,11 @@
 /** Cold writes: one transaction each, through MikroORM. A guard or a constraint that refuses becomes a Refusal. */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { DomainEvent } from '../../actors/events.ts';
-import type { Lease } from '../../actors/kit/behaviour.ts';
-import type { Notice } from '../../actors/kit/notice.ts';
-import type { Vault } from '../../actors/kit/ports.ts';
-import { STALE_EPOCH } from '../../actors/kit/spawn.ts';
-import type { Change } from '../../actors/kit/step.ts';
+import type { Lease } from '../../actors/behaviour.ts';
+import type { Notice } from '../../actors/notice.ts';
+import type { Vault } from '../../actors/ports.ts';
+import { STALE_EPOCH } from '../../actors/refusal.ts';
+import type { Change } from '../../actors/step.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import type { ColdWrite } from '../../actors/writes.ts';
 import { asUnavailable } from '../availability.ts';

@@ -3,7 +3,7 @@
  * watches misses it.
  */
 import type { Pool } from 'pg';
-import type { Notice } from '../../actors/kit/notice.ts';
+import type { Notice } from '../../actors/notice.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 

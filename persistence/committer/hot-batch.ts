@@ -1,9 +1,9 @@
 /** One transaction of the group commit: leases checked, writes by kind, events of what applied. */
 import type { PoolClient } from 'pg';
-import type { Lease } from '../../actors/kit/behaviour.ts';
-import type { RefusedChange, Vault } from '../../actors/kit/ports.ts';
-import { STALE_EPOCH } from '../../actors/kit/spawn.ts';
-import type { Change } from '../../actors/kit/step.ts';
+import type { Lease } from '../../actors/behaviour.ts';
+import type { RefusedChange, Vault } from '../../actors/ports.ts';
+import { STALE_EPOCH } from '../../actors/refusal.ts';
+import type { Change } from '../../actors/step.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import { insertWordedEvents, wordEvents } from './event-rows.ts';

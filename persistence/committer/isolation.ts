@@ -3,7 +3,7 @@
  * nobody else's write is refused for it (L4).
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { isUnavailable } from '../availability.ts';
 import type { Unit } from './hot-batch.ts';
 import { keyOf } from './hot-statements.ts';

@@ -1,6 +1,6 @@
 /** Whether this admin still owns the clusters it writes for, decided inside the transaction of the write (O1). */
 import type { PoolClient } from 'pg';
-import type { Lease } from '../../actors/kit/behaviour.ts';
+import type { Lease } from '../../actors/behaviour.ts';
 
 /**
  * Locks the ownership rows and returns which leases are stale: another epoch, another owner, or run out by the

@@ -1,6 +1,6 @@
 /** What operators do to nodes and finished commands, as rows. */
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Notice } from '../../actors/kit/notice.ts';
+import type { Notice } from '../../actors/notice.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';

@@ -1,7 +1,7 @@
 /** Answers kept under an Idempotency-Key, sealed because they may hold a secret shown once. */
 import type { PoolClient } from 'pg';
-import type { Vault } from '../../actors/kit/ports.ts';
-import type { Remembered } from '../../actors/kit/asker.ts';
+import type { Vault } from '../../actors/ports.ts';
+import type { Remembered } from '../../actors/asker.ts';
 
 /**
  * Where the hash of the body stands in a row: sealed with the answer. A plain one, of a body with a password in it,

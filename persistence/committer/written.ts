@@ -1,6 +1,6 @@
 /** What cold writes come back with. */
 import type { DomainEvent } from '../../actors/events.ts';
-import type { Notice } from '../../actors/kit/notice.ts';
+import type { Notice } from '../../actors/notice.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 
 /** What a write adds to what its change already says. */

@@ -6,7 +6,7 @@ import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_MESH_ALLOWANCES } from '../../actors/node/mesh.ts';
 import { FULL_ALLOWANCE } from '../../actors/ssh/login.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { meshPlaces } from '../mesh/readings.ts';
+import { meshPlaces } from '../vpn/readings.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { firstOpen } from './open-executions.ts';

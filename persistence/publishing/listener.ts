@@ -1,6 +1,6 @@
 /** Hears what the database notifies, on a connection of its own, and says so when something may have been missed. */
 import { Client, type PoolConfig } from 'pg';
-import type { Clock, Log } from '../../actors/kit/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 
 /** Waits before a lost connection is tried again, in ms: the first, and the longest. */
 const RETRY_MS = 250;

@@ -2,7 +2,7 @@
  * All nodes that match some filters, for service discovery: one snapshot, in pages by id, as fast as they are taken.
  */
 import type { Pool, PoolClient } from 'pg';
-import { DatabaseUnavailable, type Discovery } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, type Discovery } from '../../actors/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { asUnavailable } from '../availability.ts';
 import { all, condition } from './conditions.ts';

@@ -5,7 +5,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
-import type { Passwords } from '../../actors/kit/ports.ts';
+import type { Passwords } from '../../actors/ports.ts';
 import { createFairQueue } from './fair-queue.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** SSH logins, held against the rows. */
 import type { Pool } from 'pg';
-import type { Log, Passwords, SshVerifier } from '../../actors/kit/ports.ts';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import type { Log, Passwords, SshVerifier } from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { SshOutcome } from '../../actors/ssh/login.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { fingerprintOf, type SshCredential } from '../../transport/protocol/ssh.ts';

@@ -2,7 +2,7 @@
  * Leases that this admin holds, by a clock of its own that goes on while the process is paused, and while its machine
  * is suspended.
  */
-import type { Lease } from '../../actors/kit/behaviour.ts';
+import type { Lease } from '../../actors/behaviour.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 
 /** What this admin may write for, and whether it may still deliver (O1). */

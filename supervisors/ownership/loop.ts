@@ -2,10 +2,10 @@
  * The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost.
  * Takes no input; every round compares what should be with what is.
  */
-import type { Clock, Loader, Log } from '../../actors/kit/ports.ts';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import type { Clock, Loader, Log } from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { Directory } from '../directory.ts';
+import type { Directory } from '../runtime/directory.ts';
 import { assign } from './assignment.ts';
 import type { AdminLoad, ClusterSize } from './assignment.ts';
 import { createBorrowed } from './borrowed.ts';

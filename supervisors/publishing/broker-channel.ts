@@ -2,7 +2,7 @@
  * The channel of the broker: it owns the one connection, publishes in order, and waits out an outage. The outbox is the
  * buffer.
  */
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { BATCH_EVENTS_MAX } from '../../actors/published-event.ts';
 import type { Broker, PublishedEvent } from '../../actors/published-event.ts';
 import { createChannel } from './channel.ts';

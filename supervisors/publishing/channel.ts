@@ -2,8 +2,8 @@
  * A channel of events: one admin serves it at a time, as long as there is work, and sleeps until it is told that there
  * is more.
  */
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
-import type { Clock, Log } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 
 /**
  * How often a lease is renewed, or a channel of another admin is tried for, in ms: three times within the 10 s of a

@@ -1,5 +1,5 @@
 /** The channel of the webhooks: stored events become deliveries, and the webhooks that have new ones are told. */
-import type { Directory } from '../directory.ts';
+import type { Directory } from '../runtime/directory.ts';
 import { createChannel } from './channel.ts';
 import type { Channel, ChannelPorts, Outcome } from './channel.ts';
 

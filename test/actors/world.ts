@@ -9,12 +9,12 @@ import type {
 } from '../../actors/records.ts';
 import type { StatusEvidence } from '../../actors/resources.ts';
 import type { DomainEvent } from '../../actors/events.ts';
-import type { Asker } from '../../actors/kit/asker.ts';
+import type { Asker } from '../../actors/asker.ts';
 import { FULL_MESH_ALLOWANCES, NEW_MESH_SESSION } from '../../actors/node/mesh.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
-import type { BehaviourSettings } from '../../supervisors/kinds.ts';
+import type { BehaviourSettings } from '../../supervisors/runtime/kinds.ts';
 import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 

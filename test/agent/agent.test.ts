@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { listProcesses } from '../../agent/processes.ts';
+import { listProcesses } from '../../agent/execution/processes.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
 import { until } from '../support/until.ts';

@@ -4,7 +4,7 @@ import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
-import { sessionUrl, webSocketDial } from '../../agent/dial.ts';
+import { sessionUrl, webSocketDial } from '../../agent/session/dial.ts';
 import type { Link } from '../../agent/ports.ts';
 import { FRAME_BYTES_MAX } from '../../transport/protocol/limits.ts';
 

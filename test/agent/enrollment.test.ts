@@ -1,7 +1,7 @@
 import test from 'ava';
-import { enroll } from '../../agent/enrollment.ts';
-import type { EnrollmentOptions } from '../../agent/enrollment.ts';
-import type { HttpAnswer } from '../../agent/post.ts';
+import { enroll } from '../../agent/session/enrollment.ts';
+import type { EnrollmentOptions } from '../../agent/session/enrollment.ts';
+import type { HttpAnswer } from '../../agent/session/post.ts';
 import { AgentProblem } from '../../agent/problem.ts';
 import { silentLog } from './executor-rig.ts';
 import { NODE, SETTINGS } from './session-rig.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { CUT_MARKER } from '../../agent/output-text.ts';
-import { listProcesses } from '../../agent/processes.ts';
+import { CUT_MARKER } from '../../agent/execution/output-text.ts';
+import { listProcesses } from '../../agent/execution/processes.ts';
 import { until } from '../support/until.ts';
 import { Rig } from './executor-rig.ts';
 

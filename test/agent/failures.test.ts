@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createFailures } from '../../agent/failures.ts';
+import { createFailures } from '../../agent/access/failures.ts';
 
 test('an address has so many failures a minute, which begins with its first, and others are not held to account', (t) => {
   let nowMs = 1_000;

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
-import { Journal } from '../../agent/journal.ts';
-import { processTraceparent } from '../../agent/process-trace.ts';
+import { Journal } from '../../agent/execution/journal.ts';
+import { processTraceparent } from '../../agent/execution/process-trace.ts';
 import { temporaryDirectory } from './agent-process.ts';
 import { silentLog } from './executor-rig.ts';
 import { delivery, executionId } from './session-rig.ts';

@@ -2,8 +2,8 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import * as fc from 'fast-check';
-import { CapturedOutput } from '../../agent/captured-output.ts';
-import { LiveOutput } from '../../agent/live-output.ts';
+import { CapturedOutput } from '../../agent/execution/captured-output.ts';
+import { LiveOutput } from '../../agent/execution/live-output.ts';
 import { temporaryDirectory } from './agent-process.ts';
 
 test('whatever the pieces it comes in, the text and its offsets are those of the whole', (t) => {

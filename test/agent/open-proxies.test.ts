@@ -1,6 +1,6 @@
 /** Proxies without a password at an address that others reach: said at the start, and by the doctor. */
 import test from 'ava';
-import { openProxiesProblem } from '../../agent/open-proxies.ts';
+import { openProxiesProblem } from '../../agent/access/proxies/open-proxies.ts';
 
 test('proxies that ask for no password are a problem only where other machines reach them', (t) => {
   const ask = (AGENT_PROXY_HOST: string[], AGENT_PROXY_AUTH_ENABLED = false, AGENT_PROXY_ENABLED = true) =>

@@ -1,6 +1,6 @@
 import test from 'ava';
 import * as fc from 'fast-check';
-import { CUT_MARKER, storedOutput } from '../../agent/output-text.ts';
+import { CUT_MARKER, storedOutput } from '../../agent/execution/output-text.ts';
 
 /** Bytes as processes write them: text, pieces of code points, NUL and noise. */
 const bytes = fc

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { ANSWER_BYTES_MAX, postJson } from '../../agent/post.ts';
+import { ANSWER_BYTES_MAX, postJson } from '../../agent/session/post.ts';
 
 async function server(t: ExecutionContext, listener: RequestListener): Promise<string> {
   const http = createServer(listener);

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect, isIPv4, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { AGENT_SETTINGS, exitRulesOf } from '../../agent/config.ts';
-import { createExit, type CountedExit } from '../../agent/exits/dialler.ts';
+import { createExit, type CountedExit } from '../../agent/access/egress/dialler.ts';
 import { createLog } from '../../agent/log.ts';
-import { startAgentProxies, type AgentProxies } from '../../agent/proxies.ts';
+import { startAgentProxies, type AgentProxies } from '../../agent/access/proxies/proxies.ts';
 import { readSettings } from '../../settings/environment.ts';
-import type { Resolve } from '../../transport/guard/resolution.ts';
+import type { Resolve } from '../../transport/net/guard/resolution.ts';
 import type { Scope } from '../support/scope.ts';
 
 /** The proxy password of the node. */

@@ -10,7 +10,7 @@ import type { ExecutionContext } from 'ava';
 import { peerPath } from '../support/peers.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { startDnsServer } from '../transport/guard/dns-server.ts';
-import { resolverBy } from '../../transport/guard/resolution.ts';
+import { resolverBy } from '../../transport/net/guard/resolution.ts';
 import { httpStatus, PASSWORD, socks5Reply, startRig, type ProxiesRig } from './proxies-rig.ts';
 
 const test = await peerTest('curl');

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { KEEPER_SCRIPT } from '../../agent/keeper-script.ts';
+import { KEEPER_SCRIPT } from '../../agent/execution/keeper-script.ts';
 import { Rig } from './executor-rig.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
 import { delivery } from './session-rig.ts';

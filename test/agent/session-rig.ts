@@ -8,9 +8,9 @@ import type {
   SessionJournal,
   SessionRunner,
 } from '../../agent/ports.ts';
-import { createSessionCounters } from '../../agent/session-counters.ts';
-import { Session } from '../../agent/session.ts';
-import type { SessionOptions } from '../../agent/session-options.ts';
+import { createSessionCounters } from '../../agent/session/session-counters.ts';
+import { Session } from '../../agent/session/session.ts';
+import type { SessionOptions } from '../../agent/session/session-options.ts';
 import { decodeAgentFrame, encodeFrame } from '../../transport/protocol/codec.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../transport/protocol/frames.ts';
 import { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';

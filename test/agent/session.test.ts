@@ -1,5 +1,5 @@
 import test from 'ava';
-import { TAILS_MAX } from '../../agent/tail-sender.ts';
+import { TAILS_MAX } from '../../agent/session/tail-sender.ts';
 import { NODE_DELETED } from '../../transport/protocol/version.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentFrame } from '../../transport/protocol/frames.ts';

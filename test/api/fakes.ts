@@ -1,6 +1,6 @@
 /** An API over ports that live in memory: for tests of what the API itself does. */
 import type { ExecutionContext } from 'ava';
-import type { Asker } from '../../actors/kit/asker.ts';
+import type { Asker } from '../../actors/asker.ts';
 import type { Addressed } from '../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { CommandResource } from '../../actors/resources.ts';

@@ -1,7 +1,7 @@
 /** The routes that monitoring systems read: who may, what they take, and in which form they answer. */
 import { request as httpRequest } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { SCRAPE_ROUTES } from '../../api/docs/scrape-routes.ts';

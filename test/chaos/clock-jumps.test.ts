@@ -1,8 +1,8 @@
 /** Clocks are wrong in every way, once. `npm run chaos` does so again and again. */
 import ava from 'ava';
-import { CLOCK_JUMPS, wrongMoments } from '../../chaos/clock-jumps.ts';
-import { playRound, wholeStory } from '../../chaos/round.ts';
-import { openWorld } from '../../chaos/world.ts';
+import { CLOCK_JUMPS, wrongMoments } from './clock-jumps.ts';
+import { playRound, wholeStory } from './round.ts';
+import { openWorld } from './world.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { createScope } from '../support/scope.ts';
 

@@ -6,7 +6,7 @@ import {
   type DeliveryEvidence,
   type Owed,
   type Subscribed,
-} from '../../chaos/delivery-invariants.ts';
+} from './delivery-invariants.ts';
 import type { Arrival } from '../support/receiver.ts';
 
 const webhook: Subscribed = { name: 'steady', id: 'webhook', path: '/hook', deletedMs: null, redelivered: new Map() };

@@ -3,10 +3,10 @@
  * `npm run chaos` goes on for hundreds.
  */
 import test from 'ava';
-import { openDeliveries, DELIVERY_ENV, type Deliveries } from '../../chaos/deliveries.ts';
-import { DELIVERY_KILL_NAMES, deliveryPoints } from '../../chaos/delivery-points.ts';
-import { playRound } from '../../chaos/round.ts';
-import { openWorld } from '../../chaos/world.ts';
+import { openDeliveries, DELIVERY_ENV, type Deliveries } from './deliveries.ts';
+import { DELIVERY_KILL_NAMES, deliveryPoints } from './delivery-points.ts';
+import { playRound } from './round.ts';
+import { openWorld } from './world.ts';
 import { createScope } from '../support/scope.ts';
 
 /** Time for one round, in ms. */

@@ -3,9 +3,9 @@
  * silence of their sessions.
  */
 import test from 'ava';
-import { FREEZE_ENV, freezes, STANDSTILL_MS_MIN } from '../../chaos/freezes.ts';
-import { playRound, wholeStory } from '../../chaos/round.ts';
-import { openWorld, type World } from '../../chaos/world.ts';
+import { FREEZE_ENV, freezes, STANDSTILL_MS_MIN } from './freezes.ts';
+import { playRound, wholeStory } from './round.ts';
+import { openWorld, type World } from './world.ts';
 import { createScope } from '../support/scope.ts';
 
 /** Time for one round, in ms. */

@@ -1,8 +1,8 @@
 /** The judge of the chaos tests sees every breach that it is there for. */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { breaches, type Evidence, type Row } from '../../chaos/invariants.ts';
-import type { Attempt } from '../../chaos/world.ts';
+import { breaches, type Evidence, type Row } from './invariants.ts';
+import type { Attempt } from './world.ts';
 
 const NODES = ['node-a', 'node-b'];
 const COMMAND = randomUUID();

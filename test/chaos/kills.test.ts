@@ -2,10 +2,10 @@
  * Twenty kills and more of real programs, one aimed at every moment that matters. `npm run chaos` goes on for hundreds.
  */
 import test from 'ava';
-import { KILL_POINTS } from '../../chaos/kill-points.ts';
-import { frozenPostgres } from '../../chaos/pauses.ts';
-import { playRound, wholeStory } from '../../chaos/round.ts';
-import { openWorld, type World } from '../../chaos/world.ts';
+import { KILL_POINTS } from './kill-points.ts';
+import { frozenPostgres } from './pauses.ts';
+import { playRound, wholeStory } from './round.ts';
+import { openWorld, type World } from './world.ts';
 import { createScope } from '../support/scope.ts';
 
 /**

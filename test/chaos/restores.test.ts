@@ -1,8 +1,8 @@
 /** The database is set back in every way, once. `npm run chaos` does so again and again. */
 import test from 'ava';
-import { RESTORE_ENV, RESTORES, watchEvents } from '../../chaos/restores.ts';
-import { playRound, wholeStory } from '../../chaos/round.ts';
-import { openWorld, type World } from '../../chaos/world.ts';
+import { RESTORE_ENV, RESTORES, watchEvents } from './restores.ts';
+import { playRound, wholeStory } from './round.ts';
+import { openWorld, type World } from './world.ts';
 import { createScope } from '../support/scope.ts';
 
 /** Time for one round, in ms. */

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import packageFile from '../../package.json' with { type: 'json' };
-import { ADMIN_SETTINGS } from '../../config.ts';
+import { ADMIN_SETTINGS } from '../../settings/admin.ts';
 import { createDatabase } from '../support/database.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../cli/edge-admin.ts', import.meta.url));

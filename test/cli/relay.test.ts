@@ -16,7 +16,7 @@ import { startDerper } from '../support/derper.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { connectedClient, mapOf, startClient } from '../support/relay.ts';
 import { until } from '../support/until.ts';
-import { newBoxKeys } from '../../transport/derp/box.ts';
+import { newBoxKeys } from '../../transport/vpn/derp/box.ts';
 
 const test = await peerTest('derper');
 

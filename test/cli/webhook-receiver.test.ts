@@ -12,7 +12,7 @@ import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { createVerify } from '../../cli/webhook-receiver/signatures.ts';
-import { createSign } from '../../transport/webhooks/signature.ts';
+import { createSign } from '../../transport/events/webhooks/signature.ts';
 import { until } from '../support/until.ts';
 import { startEdge, type Ended } from './edge-program.ts';
 

@@ -3,7 +3,7 @@
  * stored.
  */
 import test, { type ExecutionContext } from 'ava';
-import { holdCommit, holdTable, prepareHolds, type CommitHold } from '../../chaos/commit-hold.ts';
+import { holdCommit, holdTable, prepareHolds, type CommitHold } from '../chaos/commit-hold.ts';
 import type { SshUsernameResource } from '../../actors/resources.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import { createDatabase } from '../support/database.ts';

@@ -40,7 +40,7 @@ ava.after.always('the files go', () => scope.end());
 const REVOKED_MS_MAX = 1_000 + BUSY_MS;
 
 /**
- * A login is answered within this though the admin is silent, in ms. Source: VERDICT_MS_MAX of agent/ssh/asking.ts, and
+ * A login is answered within this though the admin is silent, in ms. Source: VERDICT_MS_MAX of agent/access/ssh/asking.ts, and
  * a busy machine.
  */
 const SILENT_MS_MAX = 15_000;

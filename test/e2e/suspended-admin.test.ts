@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
-import { deliverers } from '../../chaos/delivery-takeovers.ts';
+import { deliverers } from '../chaos/delivery-takeovers.ts';
 import { FLEET_KEYS, startFleet } from '../support/fleet.ts';
 import { restClient } from '../support/fleet/rest.ts';
 import { answers, openReceiver } from '../support/receiver.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { readdir, readFile } from 'node:fs/promises';
 import { v7 } from 'uuid';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
 import { asUnavailable, isLost, isUnavailable } from '../../persistence/availability.ts';
 import { openDatabase } from '../../persistence/database.ts';

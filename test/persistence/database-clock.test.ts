@@ -1,7 +1,7 @@
 /** Time as the database tells it, beside a machine whose clock is wrong (O2). */
 import test from 'ava';
 import { v7 } from 'uuid';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { SKEW_MS_MAX, startDatabaseClock } from '../../persistence/database-clock.ts';
 import { createSweeps } from '../../persistence/sweeps/sweeps.ts';
 import { recordingLog, silentLog } from '../support/log.ts';

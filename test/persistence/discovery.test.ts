@@ -1,7 +1,7 @@
 /** Complete lists of nodes: one snapshot, as fast as they are taken, and never half. */
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { insertNodes } from '../../bench/fleet/nodes.ts';
 import { createDiscovery } from '../../persistence/reads/discovery.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { insertNodes } from '../../bench/fleet/nodes.ts';
-import { ANSWER_MS_MAX, ANSWERS_MAX, meshMemberLookUp } from '../../persistence/mesh/member-look-up.ts';
+import { ANSWER_MS_MAX, ANSWERS_MAX, meshMemberLookUp } from '../../persistence/vpn/member-look-up.ts';
 import { openedDatabase } from '../support/opened.ts';
 
 const KEY = 'a'.repeat(42).concat('A=');

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { createCommitter } from '../../persistence/committer/committer.ts';
 import { createLeases } from '../../persistence/leases.ts';
 import { CONNECT_MS_MAX, LOCK_MS_MAX } from '../../persistence/database.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Client, type Pool } from 'pg';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { openDatabase } from '../../persistence/database.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../persistence/publishing/names.ts';
 import { readTotals, TOTAL_MS_MAX, type Totals } from '../../persistence/totals.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { createTurns } from '../../persistence/turns.ts';
 
 test('no more are at work than may be, those that wait follow in their order, also after a failure, and others are refused at once', async (t) => {

@@ -8,7 +8,7 @@ import { decodeAdminFrame, decodeAgentFrame, encodeFrame } from '../../transport
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { leftOutNote, soundPeers, type MeshPeer } from '../../transport/protocol/mesh.ts';
 import { isEndpoint, isRange, isWireguardKey } from '../../transport/protocol/wireguard.ts';
-import { hexOfKey } from '../../transport/wireguard/keys.ts';
+import { hexOfKey } from '../../transport/vpn/wireguard/keys.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const NODE = '0190f5c2-7a11-7c3e-8f00-000000000001' as NodeId;

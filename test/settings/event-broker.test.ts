@@ -1,6 +1,6 @@
 /** Settings of the event broker that hold together, and those that do not. */
 import test from 'ava';
-import { readAdminConfig } from '../../config.ts';
+import { readAdminConfig } from '../../settings/admin.ts';
 
 const MASTER_KEY = 'master-key-of-the-tests-1234';
 

@@ -4,7 +4,7 @@
  */
 import test from 'ava';
 import { AGENT_SETTINGS } from '../../agent/config.ts';
-import { ADMIN_SETTINGS } from '../../config.ts';
+import { ADMIN_SETTINGS } from '../../settings/admin.ts';
 import { RELAY_SETTINGS } from '../../settings/relay.ts';
 import { trackedFiles, withoutComments, withoutLiterals, type SourceFile } from '../support/source-text.ts';
 
@@ -26,7 +26,7 @@ function usedNames(files: readonly SourceFile[]): ReadonlySet<string> {
       .flatMap(({ path, text }) => {
         const code = withoutLiterals(text);
         const properties = [...code.matchAll(/(\bread)?\??\.([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)\b/gu)]
-          .filter(([, read]) => read === undefined || path !== 'config.ts')
+          .filter(([, read]) => read === undefined || path !== 'settings/admin.ts')
           .map(([, , name]) => name ?? '');
         const taken = [...code.matchAll(/\{([^{}()]*)\}\s*(?:=(?!=)|:)/gu)].flatMap(([, names = '']) => [
           ...names.matchAll(/\b([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)\b/gu),
@@ -59,7 +59,7 @@ test('a setting that is declared, written into an environment or only checked is
   t.deepEqual(
     [
       ...usedNames([
-        file('export const X = { A_B: flag() };\nif (read.C_D === 1) refuse();', 'config.ts'),
+        file('export const X = { A_B: flag() };\nif (read.C_D === 1) refuse();', 'settings/admin.ts'),
         file("const env = { E_F: '1' };", 'cli/demo/fleet.ts'),
         file('x(config.G_H); const { I_J, K_L: alias } = config; function f({ M_N }: P) {}'),
       ]),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { readAdminConfig } from '../../config.ts';
+import { readAdminConfig } from '../../settings/admin.ts';
 import { isWeakKey } from '../../settings/weak-keys.ts';
 
 const WEAK = [

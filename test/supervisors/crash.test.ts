@@ -3,7 +3,7 @@ import test from 'ava';
 import { v7 } from 'uuid';
 import type { ActorKind, Addressed, Message } from '../../actors/messages.ts';
 import { refuse } from '../../actors/refusal.ts';
-import type { Kind, KindTable } from '../../supervisors/kinds.ts';
+import type { Kind, KindTable } from '../../supervisors/runtime/kinds.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import { HEALTHY, PORTS, REGISTRATION, result, session } from '../actors/world.ts';
 import { until } from '../support/until.ts';

@@ -1,10 +1,10 @@
 /** What the tree does with messages, actors and a database that fails. */
 import test from 'ava';
 import { v7 } from 'uuid';
-import { MAILBOX_MESSAGES_MAX } from '../../actors/kit/limits.ts';
-import { DatabaseUnavailable, type Committer } from '../../actors/kit/ports.ts';
-import type { KindTable } from '../../supervisors/kinds.ts';
-import { CRASHES_MAX, decideRestart, ESCALATE_WINDOW_MS, REST_MS } from '../../supervisors/restart-policy.ts';
+import { MAILBOX_MESSAGES_MAX } from '../../actors/limits.ts';
+import { DatabaseUnavailable, type Committer } from '../../actors/ports.ts';
+import type { KindTable } from '../../supervisors/runtime/kinds.ts';
+import { CRASHES_MAX, decideRestart, ESCALATE_WINDOW_MS, REST_MS } from '../../supervisors/runtime/restart-policy.ts';
 import type { ClusterId, CommandId, NodeId } from '../../transport/protocol/ids.ts';
 import { HEALTHY, REGISTRATION, result, session, UNHEALTHY } from '../actors/world.ts';
 import { until } from '../support/until.ts';

@@ -1,8 +1,8 @@
 /** What an admin reads of executions on nodes of other admins: how much at once, how often, and for how long. */
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
-import type { Notice } from '../../actors/kit/notice.ts';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
+import type { Notice } from '../../actors/notice.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Addressed } from '../../actors/messages.ts';
 import {
   AWAITED_A_ROUND_MAX,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Notice } from '../../actors/kit/notice.ts';
+import type { Notice } from '../../actors/notice.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import { countEnded, noneEnded } from '../../supervisors/ended-executions.ts';
 

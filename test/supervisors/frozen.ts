@@ -1,7 +1,7 @@
 /** An admin that was stopped and is awake again without knowing: everything goes but the ownership loop. */
-import type { Clock } from '../../actors/kit/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import { ROUND_MS } from '../../supervisors/ownership/loop.ts';
-import { systemClock } from '../../transport/clock.ts';
+import { systemClock } from '../../transport/net/clock.ts';
 
 /** Time that stands still for one admin while it goes on for the others. */
 export interface FreezableClock extends Clock {

@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { KindTable } from '../../supervisors/kinds.ts';
-import { createInspection, type Inspection } from '../../supervisors/inspection.ts';
+import type { KindTable } from '../../supervisors/runtime/kinds.ts';
+import { createInspection, type Inspection } from '../../supervisors/runtime/inspection.ts';
 import { until } from '../support/until.ts';
 import { plantGrove, type Grove } from './grove.ts';
 

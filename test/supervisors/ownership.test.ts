@@ -6,7 +6,7 @@ import { markOwnerless } from '../../persistence/sweeps/ownerless.ts';
 import { assign } from '../../supervisors/ownership/assignment.ts';
 import { createHeldLeases } from '../../supervisors/ownership/held.ts';
 import type { NodeState } from '../../actors/node/state.ts';
-import { createLeaseClock } from '../../transport/clock.ts';
+import { createLeaseClock } from '../../transport/net/clock.ts';
 import type { SessionId } from '../../transport/protocol/ids.ts';
 import { CLUSTER, OTHER_CLUSTER, result, session } from '../actors/world.ts';
 import { until } from '../support/until.ts';

@@ -1,8 +1,8 @@
 /** SSH at a node whose database does not say what it stored. */
 import test from 'ava';
 import { v7 } from 'uuid';
-import { DatabaseUnavailable } from '../../actors/kit/ports.ts';
-import type { Committer } from '../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
+import type { Committer } from '../../actors/ports.ts';
 import type { Write } from '../../actors/writes.ts';
 import type { NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import { newKey } from '../support/ssh-keys.ts';

@@ -4,9 +4,9 @@
  */
 import ava from 'ava';
 import { v7 } from 'uuid';
-import type { Asker } from '../../actors/kit/asker.ts';
-import { MAILBOX_MESSAGES_MAX } from '../../actors/kit/limits.ts';
-import { DatabaseUnavailable, type Committer } from '../../actors/kit/ports.ts';
+import type { Asker } from '../../actors/asker.ts';
+import { MAILBOX_MESSAGES_MAX } from '../../actors/limits.ts';
+import { DatabaseUnavailable, type Committer } from '../../actors/ports.ts';
 import type { WebhookMessage } from '../../actors/webhook/messages.ts';
 import { answered, FAILED } from '../actors/webhook/world.ts';
 import { until } from '../support/until.ts';

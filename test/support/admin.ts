@@ -1,6 +1,6 @@
 /** A whole admin in the test's own process, on a real database and a free port. */
 import { startAdmin, type RunningAdmin } from '../../main.ts';
-import { readAdminConfig } from '../../config.ts';
+import { readAdminConfig } from '../../settings/admin.ts';
 import { createDatabase } from './database.ts';
 import { recordingLog } from './log.ts';
 import type { TestConnection } from './server.ts';

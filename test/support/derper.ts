@@ -10,9 +10,9 @@ import { peerPath } from './peers.ts';
 import { mapOf } from './relay.ts';
 import type { Scope } from './scope.ts';
 import { until } from './until.ts';
-import type { RelayRegion } from '../../transport/derp/map.ts';
-import { ownRelayMap } from '../../transport/relay/map.ts';
-import { certificateSha256, selfSigned } from '../../transport/relay/self-signed.ts';
+import type { RelayRegion } from '../../transport/vpn/derp/map.ts';
+import { ownRelayMap } from '../../transport/vpn/relay/map.ts';
+import { certificateSha256, selfSigned } from '../../transport/vpn/relay/self-signed.ts';
 
 /** A derper that listens. */
 export interface Derper {

@@ -1,5 +1,5 @@
 /** A clock that goes only when a test says so. */
-import type { Clock } from '../../actors/kit/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 
 export interface FakeClock extends Clock {
   /** Lets time pass; what is due happens in order of its time. */

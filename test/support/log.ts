@@ -1,5 +1,5 @@
 /** Logs for tests. */
-import type { Log } from '../../actors/kit/ports.ts';
+import type { Log } from '../../actors/ports.ts';
 
 /** One call of a log. */
 export interface LogLine {

@@ -1,5 +1,5 @@
 /** Sources of metrics that a test sets as it likes. */
-import { createHistogram } from '../../actors/kit/histogram.ts';
+import { createHistogram } from '../../transport/net/histogram.ts';
 import { createAdminMetrics, type AdminMetrics } from '../../api/metrics/admin-metrics.ts';
 import type { LiveReadings, MetricSources, TotalReadings } from '../../api/metrics/sources.ts';
 

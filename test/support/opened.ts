@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { openDatabase, type Database } from '../../persistence/database.ts';
 import { createReads } from '../../persistence/reads/reads.ts';
 import { createVault } from '../../persistence/vault.ts';
-import type { Reads, Vault } from '../../actors/kit/ports.ts';
+import type { Reads, Vault } from '../../actors/ports.ts';
 import { createDatabase } from './database.ts';
 import { silentLog } from './log.ts';
 

@@ -8,9 +8,9 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Scope } from './scope.ts';
 import { mapOf } from './relay.ts';
-import type { RelayRegion } from '../../transport/derp/map.ts';
-import { ownRelayMap } from '../../transport/relay/map.ts';
-import { certificateSha256, selfSigned } from '../../transport/relay/self-signed.ts';
+import type { RelayRegion } from '../../transport/vpn/derp/map.ts';
+import { ownRelayMap } from '../../transport/vpn/relay/map.ts';
+import { certificateSha256, selfSigned } from '../../transport/vpn/relay/self-signed.ts';
 
 /** The relay behind it, as its clients see it; and which upgrades were asked for. */
 export interface PickyProxy {

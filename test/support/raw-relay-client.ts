@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { Scope } from './scope.ts';
 import { until } from './until.ts';
-import { newBoxKeys, sealJson, type BoxKeys } from '../../transport/derp/box.ts';
-import { createFrameReader, encodeFrame, FRAME, MAGIC } from '../../transport/derp/frames.ts';
+import { newBoxKeys, sealJson, type BoxKeys } from '../../transport/vpn/derp/box.ts';
+import { createFrameReader, encodeFrame, FRAME, MAGIC } from '../../transport/vpn/derp/frames.ts';
 
 /** It has the relay's key already; the rest is up to the test. */
 export interface RawClient {

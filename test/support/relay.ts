@@ -2,15 +2,15 @@
 import { createScope, type Scope } from './scope.ts';
 import { until } from './until.ts';
 import { silentLog } from './log.ts';
-import { connectDerp, type DerpOptions } from '../../transport/derp/client.ts';
-import { boxKeys, newBoxKeys } from '../../transport/derp/box.ts';
-import type { DerpConnection } from '../../transport/derp/connection.ts';
-import { readRelayMap, type RelayMap, type RelayRegion } from '../../transport/derp/map.ts';
-import type { RelayAdmission } from '../../transport/relay/admission.ts';
-import { ownRelayMap } from '../../transport/relay/map.ts';
-import { createRelay, type Relay, type RelayOptions } from '../../transport/relay/relay.ts';
-import { certificateSha256, selfSigned } from '../../transport/relay/self-signed.ts';
-import { listenForRelay } from '../../transport/relay/server.ts';
+import { connectDerp, type DerpOptions } from '../../transport/vpn/derp/client.ts';
+import { boxKeys, newBoxKeys } from '../../transport/vpn/derp/box.ts';
+import type { DerpConnection } from '../../transport/vpn/derp/connection.ts';
+import { readRelayMap, type RelayMap, type RelayRegion } from '../../transport/vpn/derp/map.ts';
+import type { RelayAdmission } from '../../transport/vpn/relay/admission.ts';
+import { ownRelayMap } from '../../transport/vpn/relay/map.ts';
+import { createRelay, type Relay, type RelayOptions } from '../../transport/vpn/relay/relay.ts';
+import { certificateSha256, selfSigned } from '../../transport/vpn/relay/self-signed.ts';
+import { listenForRelay } from '../../transport/vpn/relay/server.ts';
 
 /** A relay that listens, by default on 127.0.0.1 with a self-signed certificate that its map pins. */
 export interface StartedRelay {

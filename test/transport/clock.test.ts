@@ -1,7 +1,7 @@
 /** The clock of leases: time in which the machine stood still counts as passed (O2). */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { createLeaseClock, STOOD_STILL_MS_MIN } from '../../transport/clock.ts';
+import { createLeaseClock, STOOD_STILL_MS_MIN } from '../../transport/net/clock.ts';
 
 /** Three clocks that agree until something happens to the machine. */
 function machine() {

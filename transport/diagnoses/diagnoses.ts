@@ -3,14 +3,14 @@
  * or as they said it last.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock, Log, NodeDiagnoses, NodeReport, NodeStanding } from '../../actors/kit/ports.ts';
+import type { Clock, Log, NodeDiagnoses, NodeReport, NodeStanding } from '../../actors/ports.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../protocol/agent-api.ts';
 import { DIAGNOSIS_BYTES_MAX, overallOf } from '../protocol/diagnosis.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
-import type { AgentRequests } from '../reach/agent-requests.ts';
-import type { Tunnels } from '../reach/tunnels.ts';
+import type { AgentRequests } from '../tunnels/agent-requests.ts';
+import type { Tunnels } from '../tunnels/tunnels.ts';
 import { DIAGNOSES_MAX, DIAGNOSIS_MS_MAX, REPORT_MS_MAX, STORE_MS_MAX } from './limits.ts';
 import { cleaned, readReport, reportOf } from './reading.ts';
 import { lookFromHere, reportCheck, versionCheck } from './way.ts';

@@ -24,7 +24,7 @@ export const RECORDING_COMMAND_CHARS_MAX = 512;
  */
 export const RECORDING_SLACK_BYTES = 65_536;
 
-/** Sides of a terminal, in characters. Source: agent/ssh/limits.ts, TERMINAL_SIDE_MAX. */
+/** Sides of a terminal, in characters. Source: agent/access/ssh/limits.ts, TERMINAL_SIDE_MAX. */
 const SIDE_MAX = 4_096;
 
 /** Instants that an ISO 8601 year of four digits holds, in Unix ms. */

@@ -15,7 +15,7 @@ export const TUNNEL_USES = ['self', 'chain'] as const;
 export type TunnelUse = (typeof TUNNEL_USES)[number];
 
 /**
- * Headers of an answer other than 200: the failure's word (transport/streams/dialled.ts), and one sentence,
+ * Headers of an answer other than 200: the failure's word (transport/net/streams/dialled.ts), and one sentence,
  * percent-encoded.
  */
 export const FAILURE_HEADER = 'edge-failure';

@@ -1,5 +1,5 @@
 /** What a proxy server counts. */
-import { DIAL_FAILURES, type DialFailure } from '../streams/dialled.ts';
+import { DIAL_FAILURES, type DialFailure } from '../net/streams/dialled.ts';
 
 /**
  * Why a client was turned away before or instead of a stream: wrong or no `credentials`, `throttled` after too many

@@ -1,5 +1,5 @@
 /** Things that may all take the same time, watched by one timer, whatever their number. */
-import { joinClock, type JoinClock } from '../streams/join.ts';
+import { joinClock, type JoinClock } from '../net/streams/join.ts';
 
 /** What is still in time. */
 export interface Deadlines<T> {

@@ -1,9 +1,9 @@
 /** The connections of one server: how many there may be, and how long each may take to show that it may come in. */
 import type { Socket } from 'node:net';
-import { reset } from '../streams/reset.ts';
+import { reset } from '../net/streams/reset.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createDeadlines } from './deadlines.ts';
-import { joinClock } from '../streams/join.ts';
+import { joinClock } from '../net/streams/join.ts';
 import { FAREWELL_MS_MAX, SHARES_LOOK_MS, type ProxyLimits } from './limits.ts';
 import { clientAddress } from './ports.ts';
 import { createShares, holderOf } from './shares.ts';

@@ -1,6 +1,6 @@
 /** What the HTTP proxy says by itself: statuses, one line of text, and the error type of RFC 9209. */
 import { STATUS_CODES } from 'node:http';
-import type { DialFailure } from '../streams/dialled.ts';
+import type { DialFailure } from '../net/streams/dialled.ts';
 import { THROTTLED_SECONDS, UNAVAILABLE_SECONDS } from './limits.ts';
 
 /** A refusal before it is written, in one form for all ways of writing. */

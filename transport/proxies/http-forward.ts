@@ -7,8 +7,8 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { contained } from '../streams/contained.ts';
-import { reset } from '../streams/reset.ts';
+import { contained } from '../net/streams/contained.ts';
+import { reset } from '../net/streams/reset.ts';
 import type { Guests } from './guests.ts';
 import { createDeadlines } from './deadlines.ts';
 import { answerHeaders, dialAnswer, proxyError, rawAnswer, reasonOf, type Answer } from './http-answers.ts';

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { contained } from '../streams/contained.ts';
-import { reset } from '../streams/reset.ts';
+import { contained } from '../net/streams/contained.ts';
+import { reset } from '../net/streams/reset.ts';
 import { createCounters, type BlockReason } from './counters.ts';
 import { createGuests } from './guests.ts';
 import { admissionAnswer, dialAnswer, rawAnswer, USAGE, type Answer } from './http-answers.ts';

@@ -3,7 +3,7 @@
  * not theirs.
  */
 import type { Socket } from 'node:net';
-import type { Dialled } from '../streams/dialled.ts';
+import type { Dialled } from '../net/streams/dialled.ts';
 
 /** What a client showed. */
 export interface Credentials {

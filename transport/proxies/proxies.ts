@@ -1,9 +1,9 @@
 /** The HTTP and the SOCKS5 proxy of one program: started, counted and ended together. */
 import { once } from 'node:events';
 import type { Server } from 'node:net';
-import { createJoins, joinClock, type Joins } from '../streams/join.ts';
-import { IDLE_MS_MAX, LIFE_MS_MAX } from '../streams/limits.ts';
-import { listenAt } from '../streams/listen.ts';
+import { createJoins, joinClock, type Joins } from '../net/streams/join.ts';
+import { IDLE_MS_MAX, LIFE_MS_MAX } from '../net/streams/limits.ts';
+import { listenAt } from '../net/streams/listen.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createHttpProxy } from './http-proxy.ts';
 import {

@@ -1,6 +1,6 @@
 /** The bytes of SOCKS version 5 (RFC 1928) and of its user names and passwords (RFC 1929). Pure. */
 import { isIPv6 } from 'node:net';
-import type { DialFailure } from '../streams/dialled.ts';
+import type { DialFailure } from '../net/streams/dialled.ts';
 import type { Credentials } from './ports.ts';
 import { hostOf } from './targets.ts';
 

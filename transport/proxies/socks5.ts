@@ -1,7 +1,7 @@
 /** A SOCKS5 server: greeting, login, request, dial, and only then the reply. */
 import { createServer, type Server, type Socket } from 'node:net';
-import { contained } from '../streams/contained.ts';
-import { reset } from '../streams/reset.ts';
+import { contained } from '../net/streams/contained.ts';
+import { reset } from '../net/streams/reset.ts';
 import { createCounters, type BlockReason, type ProxyCounters } from './counters.ts';
 import { createGuests, type Guests } from './guests.ts';
 import { clientAddress, type Admission, type Credentials } from './ports.ts';

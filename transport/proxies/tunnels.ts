@@ -1,8 +1,8 @@
 /** Opening a tunnel for a client: dial first, then answer, then join. */
 import type { Socket } from 'node:net';
-import type { Dialled, DialFailure } from '../streams/dialled.ts';
-import type { Joins } from '../streams/join.ts';
-import { reset } from '../streams/reset.ts';
+import type { Dialled, DialFailure } from '../net/streams/dialled.ts';
+import type { Joins } from '../net/streams/join.ts';
+import { reset } from '../net/streams/reset.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createDeadlines } from './deadlines.ts';
 import type { Guests } from './guests.ts';

@@ -2,8 +2,8 @@
 import type { WebSocket } from 'ws';
 import type { Addressed } from '../../actors/messages.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
-import type { Clock, Log, SessionLink, Tails } from '../../actors/kit/ports.ts';
-import type { SessionSight } from '../../actors/kit/sights.ts';
+import type { Clock, Log, SessionLink, Tails } from '../../actors/ports.ts';
+import type { SessionSight } from '../../actors/sights.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings } from '../protocol/frames.ts';

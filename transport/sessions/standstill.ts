@@ -2,7 +2,7 @@
  * Whether this admin itself stood still: frozen, suspended, or with a clock that was set. What agents said meanwhile
  * nobody heard, and that is no silence of theirs.
  */
-import type { Clock } from '../../actors/kit/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 
 /**
  * An admin that looks at its clock each second and finds so much gone stood still, in ms: one that is only busy is

@@ -25,8 +25,8 @@ import {
   type ReadableSpan,
   type SpanExporter,
 } from '@opentelemetry/sdk-trace';
-import type { Log } from '../../actors/kit/ports.ts';
-import type { EndedSpan, SpanSink } from '../../actors/kit/tracer.ts';
+import type { Log } from '../../actors/ports.ts';
+import type { EndedSpan, SpanSink } from '../../actors/tracer.ts';
 import type { OtlpSettings, TracingSettings } from './settings.ts';
 
 /** What became of spans so far. */

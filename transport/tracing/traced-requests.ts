@@ -1,7 +1,7 @@
 /** Requests to agents as parts of the trace of whoever asked for them. */
-import type { Tracer } from '../../actors/kit/tracer.ts';
+import type { Tracer } from '../../actors/tracer.ts';
 import { traceparentOf } from '../protocol/trace-context.ts';
-import type { AgentRequests } from '../reach/agent-requests.ts';
+import type { AgentRequests } from '../tunnels/agent-requests.ts';
 
 /** The same requests, each with a `traceparent` of its own where there is a trace to continue. */
 export function tracedRequests(requests: AgentRequests, tracer: Tracer): AgentRequests {

@@ -1,6 +1,6 @@
 /** The tracer of an admin, as the OTEL_* variables want it. */
-import type { Log } from '../../actors/kit/ports.ts';
-import { createTracer, type Tracer } from '../../actors/kit/tracer.ts';
+import type { Log } from '../../actors/ports.ts';
+import { createTracer, type Tracer } from '../../actors/tracer.ts';
 import type { ExportCounters } from './export.ts';
 import { readTracingSettings } from './settings.ts';
 

@@ -1,7 +1,7 @@
 /** Guide pages as HTML: one renderer for all of them, and no script. */
 import { EVENT_DEFINITIONS } from '../../../actors/event-catalogue.ts';
 import { EVENT_TYPES } from '../../../actors/events.ts';
-import { unreachable } from '../../../actors/kit/step.ts';
+import { unreachable } from '../../../actors/step.ts';
 import { API_PREFIX } from '../../rest/routes.ts';
 import { breakable, documentationPage, escape } from '../layout.ts';
 import { SCRAPE_ROUTES } from '../scrape-routes.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createHistogram } from '../../../actors/kit/histogram.ts';
+import { createHistogram } from '../../../transport/net/histogram.ts';
 
 test('an observation is counted once, in the first bucket whose bound is not below it', (t) => {
   const histogram = createHistogram([1, 2, 5]);

@@ -1,14 +1,14 @@
 /** The parts of the kit that need no actor: mailbox, rounds, asks, bus. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { createAsks } from '../../../actors/kit/asks.ts';
-import type { Asker } from '../../../actors/kit/asker.ts';
-import type { Behaviour } from '../../../actors/kit/behaviour.ts';
-import { createBus } from '../../../actors/kit/bus.ts';
-import { ASK_MS_MAX, ASK_SWEEP_MS, MAILBOX_MESSAGES_MAX, ROUND_MESSAGES_MAX } from '../../../actors/kit/limits.ts';
-import { createMailbox } from '../../../actors/kit/mailbox.ts';
-import { decideRound, TransitionFailed } from '../../../actors/kit/round.ts';
-import { step, unchanged, type Change } from '../../../actors/kit/step.ts';
+import { createAsks } from '../../../supervisors/runtime/asks.ts';
+import type { Asker } from '../../../actors/asker.ts';
+import type { Behaviour } from '../../../actors/behaviour.ts';
+import { createBus } from '../../../actors/bus.ts';
+import { ASK_MS_MAX, ASK_SWEEP_MS, MAILBOX_MESSAGES_MAX, ROUND_MESSAGES_MAX } from '../../../actors/limits.ts';
+import { createMailbox } from '../../../supervisors/runtime/mailbox.ts';
+import { decideRound, TransitionFailed } from '../../../supervisors/runtime/round.ts';
+import { step, unchanged, type Change } from '../../../actors/step.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';

@@ -3,8 +3,8 @@ import { AGENT_RETURN_MS_MAX, REMINDER_LATE_MS_MAX } from '../../../actors/node/
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
-import type { Behaviour } from '../../../actors/kit/behaviour.ts';
-import type { Effect } from '../../../actors/kit/step.ts';
+import type { Behaviour } from '../../../actors/behaviour.ts';
+import type { Effect } from '../../../actors/step.ts';
 import type { NodeRecord } from '../../../actors/records.ts';
 import type { NodeStatus } from '../../../actors/resources.ts';
 import type { HealthReport } from '../../../transport/protocol/frames.ts';

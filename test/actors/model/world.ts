@@ -3,9 +3,9 @@
  * and a network that delays, cuts and forgets. Everything waits until it is told to happen, so that a test may let it
  * happen in any order.
  */
-import { createMailbox } from '../../../actors/kit/mailbox.ts';
-import { decideRound } from '../../../actors/kit/round.ts';
-import type { Change, Effect } from '../../../actors/kit/step.ts';
+import { createMailbox } from '../../../supervisors/runtime/mailbox.ts';
+import { decideRound } from '../../../supervisors/runtime/round.ts';
+import type { Change, Effect } from '../../../actors/step.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { traced, traceOf, type TracedEnding } from '../../../actors/node/spans.ts';
-import type { EndedSpan } from '../../../actors/kit/tracer.ts';
+import type { EndedSpan } from '../../../actors/tracer.ts';
 import type { OpenExecution } from '../../../actors/records.ts';
 import { spanIdOf, traceparentOf } from '../../../transport/protocol/trace-context.ts';
 import { open } from '../world.ts';

@@ -3,7 +3,7 @@
  */
 import test from 'ava';
 import * as fc from 'fast-check';
-import type { Effect, Step } from '../../../actors/kit/step.ts';
+import type { Effect, Step } from '../../../actors/step.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import type { NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';

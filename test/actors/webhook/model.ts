@@ -2,7 +2,7 @@
  * Rows, an actor over them as the kit runs it, and a receiver: whatever happens in whatever order, what V2 promises is
  * checked at each post.
  */
-import type { Effect, Step } from '../../../actors/kit/step.ts';
+import type { Effect, Step } from '../../../actors/step.ts';
 import { refuse } from '../../../actors/refusal.ts';
 import type { DeliveryStatus } from '../../../actors/resources.ts';
 import type { DeliveryRef } from '../../../actors/webhook/delivery.ts';

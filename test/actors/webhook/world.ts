@@ -1,5 +1,5 @@
 /** Webhooks and deliveries for tests of their behaviour, with everything that a test does not speak of filled in. */
-import type { Effect } from '../../../actors/kit/step.ts';
+import type { Effect } from '../../../actors/step.ts';
 import type { WebhookRecord } from '../../../actors/records.ts';
 import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import type { WebhookMessage } from '../../../actors/webhook/messages.ts';

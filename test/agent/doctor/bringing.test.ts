@@ -1,6 +1,6 @@
 /** When an agent brings reports by itself. */
 import test from 'ava';
-import { createBringing } from '../../../agent/doctor/bringing.ts';
+import { createBringing } from '../../../agent/observability/doctor/bringing.ts';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 

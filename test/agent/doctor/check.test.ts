@@ -1,7 +1,14 @@
 /** How checks are run: in order, within their time, and whatever they do. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { CHECK_MS_MAX, diagnose, failed, passed, warned, type Check } from '../../../agent/doctor/check.ts';
+import {
+  CHECK_MS_MAX,
+  diagnose,
+  failed,
+  passed,
+  warned,
+  type Check,
+} from '../../../agent/observability/doctor/check.ts';
 
 const well = (name: string, ms = 0): Check => ({
   name,

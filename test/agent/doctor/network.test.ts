@@ -4,9 +4,9 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { askAdmins } from '../../../agent/doctor/admin-answers.ts';
-import { diagnose } from '../../../agent/doctor/check.ts';
-import { networkChecks } from '../../../agent/doctor/network.ts';
+import { askAdmins } from '../../../agent/observability/doctor/admin-answers.ts';
+import { diagnose } from '../../../agent/observability/doctor/check.ts';
+import { networkChecks } from '../../../agent/observability/doctor/network.ts';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 
 const SEALED = new URL('sealed-machine.ts', import.meta.url).pathname;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AGENT_SETTINGS } from '../../../agent/config.ts';
-import { diagnoseMachine } from '../../../agent/doctor/command.ts';
+import { diagnoseMachine } from '../../../agent/observability/doctor/command.ts';
 import { readSettings } from '../../../settings/environment.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'edge-doctor-'));

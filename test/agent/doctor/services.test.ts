@@ -3,11 +3,11 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { diagnose } from '../../../agent/doctor/check.ts';
-import { coreChecks, portChecks, type ServiceSources } from '../../../agent/doctor/services.ts';
-import { sshCheck, type SshSources } from '../../../agent/doctor/ssh.ts';
-import { openHostKey } from '../../../agent/ssh/host-key.ts';
-import { SETPRIV_PATHS } from '../../../agent/ssh/launch.ts';
+import { diagnose } from '../../../agent/observability/doctor/check.ts';
+import { coreChecks, portChecks, type ServiceSources } from '../../../agent/observability/doctor/services.ts';
+import { sshCheck, type SshSources } from '../../../agent/observability/doctor/ssh.ts';
+import { openHostKey } from '../../../agent/access/ssh/host-key.ts';
+import { SETPRIV_PATHS } from '../../../agent/access/ssh/launch.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../../../transport/protocol/agent-api.ts';
 import { temporaryDirectory } from '../agent-process.ts';
 

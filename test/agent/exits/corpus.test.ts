@@ -4,7 +4,7 @@
  */
 import test from 'ava';
 import { runSealed } from '../../support/sealed-network.ts';
-import { resolverBy } from '../../../transport/guard/resolution.ts';
+import { resolverBy } from '../../../transport/net/guard/resolution.ts';
 import { hostileUrls, zoneAnswer } from '../../transport/guard/corpus.ts';
 import { startDnsServer } from '../../transport/guard/dns-server.ts';
 import { startTripwire } from '../../transport/guard/tripwire.ts';

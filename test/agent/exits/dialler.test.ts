@@ -4,9 +4,9 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { createExit, type CountedExit, type ExitOptions } from '../../../agent/exits/dialler.ts';
-import type { ExitUse } from '../../../agent/exits/exit.ts';
-import { resolverBy } from '../../../transport/guard/resolution.ts';
+import { createExit, type CountedExit, type ExitOptions } from '../../../agent/access/egress/dialler.ts';
+import type { ExitUse } from '../../../agent/access/egress/exit.ts';
+import { resolverBy } from '../../../transport/net/guard/resolution.ts';
 import { BUSY_MS } from '../../support/busy.ts';
 import { until } from '../../support/until.ts';
 import { startBlackHole } from '../../transport/guard/black-hole.ts';

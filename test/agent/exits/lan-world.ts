@@ -6,7 +6,7 @@
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readlinkSync } from 'node:fs';
-import type { Resolve } from '../../../transport/guard/resolution.ts';
+import type { Resolve } from '../../../transport/net/guard/resolution.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { startTripwire } from '../../transport/guard/tripwire.ts';

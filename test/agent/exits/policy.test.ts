@@ -1,9 +1,9 @@
 /** What may be dialled: hosts and ports as operators list them, and what leads back. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { hostRule, ruleFor, type HostRule } from '../../../agent/exits/host-rules.ts';
-import { createExitPolicy, isLoop } from '../../../agent/exits/policy.ts';
-import { isInRanges, portRange } from '../../../agent/exits/port-ranges.ts';
+import { hostRule, ruleFor, type HostRule } from '../../../agent/access/egress/host-rules.ts';
+import { createExitPolicy, isLoop } from '../../../agent/access/egress/policy.ts';
+import { isInRanges, portRange } from '../../../agent/access/egress/port-ranges.ts';
 
 function rules(...entries: readonly string[]): HostRule[] {
   return entries.map((entry) => hostRule(entry)).filter((rule) => rule !== null);

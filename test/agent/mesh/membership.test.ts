@@ -5,11 +5,16 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { storedPublicKey } from '../../../agent/mesh/keys-file.ts';
-import { createMembership, type Membership } from '../../../agent/mesh/membership.ts';
-import type { Picture } from '../../../agent/mesh/picture.ts';
+import { storedPublicKey } from '../../../agent/vpn/keys-file.ts';
+import { createMembership, type Membership } from '../../../agent/vpn/membership.ts';
+import type { Picture } from '../../../agent/vpn/picture.ts';
 import type { MeshOrder, MeshWord } from '../../../agent/ports.ts';
-import { NOTHING_REFUSED, type MemberPorts, type PeerPath, type WantedMember } from '../../../transport/mesh/member.ts';
+import {
+  NOTHING_REFUSED,
+  type MemberPorts,
+  type PeerPath,
+  type WantedMember,
+} from '../../../transport/vpn/member/member.ts';
 import type { MeshPeer, MeshSettings } from '../../../transport/protocol/mesh.ts';
 import { NodeId } from '../../../transport/protocol/ids.ts';
 import { until } from '../../support/until.ts';

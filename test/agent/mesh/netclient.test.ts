@@ -7,7 +7,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
-import { createNetclient, leaveNetmaker } from '../../../agent/mesh/netclient.ts';
+import { createNetclient, leaveNetmaker } from '../../../agent/vpn/netclient.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../support/until.ts';

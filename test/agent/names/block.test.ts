@@ -1,7 +1,7 @@
 /** Lines of ours in files of others. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { withBlock, withoutBlock, type OwnBlock } from '../../../agent/names/block.ts';
+import { withBlock, withoutBlock, type OwnBlock } from '../../../agent/vpn/names/block.ts';
 import { OTHER, SELF } from './mesh.ts';
 
 function block(node: string, lines: readonly string[], place: OwnBlock['place'] = 'last'): OwnBlock {

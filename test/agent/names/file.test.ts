@@ -16,11 +16,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { editFile } from '../../../agent/names/file.ts';
-import { writeHosts } from '../../../agent/names/hosts.ts';
-import { FILE_BYTES_MAX } from '../../../agent/names/limits.ts';
-import { meshRecords } from '../../../agent/names/records.ts';
-import { hookResolvConf, objectionIn, unhookResolvConf } from '../../../agent/names/system/resolv-conf.ts';
+import { editFile } from '../../../agent/vpn/names/file.ts';
+import { writeHosts } from '../../../agent/vpn/names/hosts.ts';
+import { FILE_BYTES_MAX } from '../../../agent/vpn/names/limits.ts';
+import { meshRecords } from '../../../agent/vpn/names/records.ts';
+import { hookResolvConf, objectionIn, unhookResolvConf } from '../../../agent/vpn/names/system/resolv-conf.ts';
 import { network, OTHER, peer, SELF } from './mesh.ts';
 
 function file(t: ExecutionContext, content: string | Buffer): string {
@@ -31,7 +31,7 @@ function file(t: ExecutionContext, content: string | Buffer): string {
   return path;
 }
 
-/** Where the lock of a file stands. See agent/names/file.ts. */
+/** Where the lock of a file stands. See agent/vpn/names/file.ts. */
 function lockOf(path: string): string {
   return join(tmpdir(), `edge-agent-names-${createHash('sha256').update(path).digest('hex').slice(0, 16)}.lock`);
 }
@@ -76,7 +76,7 @@ test('agents that write at the same time lose no line of each other', async (t) 
   const program = join(path, '..', 'program.ts');
   writeFileSync(
     program,
-    `import { editFile } from '${resolve('agent/names/file.ts')}';
+    `import { editFile } from '${resolve('agent/vpn/names/file.ts')}';
     for (let count = 0; count < 40; count += 1) {
       const problem = await editFile(process.argv[2], (text) => text + process.argv[3] + ' ' + count + '\\n');
       if (problem !== null) throw new Error(problem);

@@ -6,12 +6,12 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { decode, encode } from 'dns-packet';
-import { createNames, removeNames } from '../../../agent/names/names.ts';
-import type { Names } from '../../../agent/names/names.ts';
-import type { NameMode } from '../../../agent/names/modes.ts';
+import { createNames, removeNames } from '../../../agent/vpn/names/names.ts';
+import type { Names } from '../../../agent/vpn/names/names.ts';
+import type { NameMode } from '../../../agent/vpn/names/modes.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import type { MeshNetwork, MeshPeer } from '../../../transport/protocol/mesh.ts';
-import { SYSTEM_PLACES } from '../../../agent/names/system/places.ts';
+import { SYSTEM_PLACES } from '../../../agent/vpn/names/system/places.ts';
 import { SELF } from './mesh.ts';
 
 /** What can be asked of it. `node` is SELF unless given. */

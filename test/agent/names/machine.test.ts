@@ -3,7 +3,7 @@
  * an /etc of its own.
  */
 import type { ExecutionContext } from 'ava';
-import { loopbackAddress } from '../../../agent/names/resolver.ts';
+import { loopbackAddress } from '../../../agent/vpn/names/resolver.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { interfaceUp, startMachine, UPSTREAM, type Machine, type MachineOptions } from './machine.ts';

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import type { MeshNetwork, MeshPeer } from '../../../transport/protocol/mesh.ts';
-import type { NameMode } from '../../../agent/names/modes.ts';
-import type { NameWay } from '../../../agent/names/names.ts';
+import type { NameMode } from '../../../agent/vpn/names/modes.ts';
+import type { NameWay } from '../../../agent/vpn/names/names.ts';
 import type { Scope } from '../../support/scope.ts';
 import type { Call, Ran } from './machine-program.ts';
 

@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { createNames, removeNames, type Names } from '../../../agent/names/names.ts';
-import type { NameMode } from '../../../agent/names/modes.ts';
-import { SYSTEM_PLACES, type SystemPlaces } from '../../../agent/names/system/places.ts';
+import { createNames, removeNames, type Names } from '../../../agent/vpn/names/names.ts';
+import type { NameMode } from '../../../agent/vpn/names/modes.ts';
+import { SYSTEM_PLACES, type SystemPlaces } from '../../../agent/vpn/names/system/places.ts';
 import type { MeshNetwork } from '../../../transport/protocol/mesh.ts';
 import { until } from '../../support/until.ts';
 import { network, OTHER, peer, SELF } from './mesh.ts';

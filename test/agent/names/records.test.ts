@@ -1,7 +1,7 @@
 /** Which names there are. */
 import test from 'ava';
-import { meshRecords, reverseName, type MeshRecords } from '../../../agent/names/records.ts';
-import { hostsRows, isHostsRow } from '../../../agent/names/hosts.ts';
+import { meshRecords, reverseName, type MeshRecords } from '../../../agent/vpn/names/records.ts';
+import { hostsRows, isHostsRow } from '../../../agent/vpn/names/hosts.ts';
 import { network, OTHER, peer, SELF, THIRD } from './mesh.ts';
 
 function records(...[net, peers]: [Parameters<typeof network>[0], Parameters<typeof meshRecords>[2]]): MeshRecords {

@@ -2,8 +2,8 @@
 import test from 'ava';
 import { decode, encode, type Answer, type DecodedPacket, type RecordType } from 'dns-packet';
 import * as fc from 'fast-check';
-import { meshRecords, type MeshRecords } from '../../../agent/names/records.ts';
-import { replyTo } from '../../../agent/names/reply.ts';
+import { meshRecords, type MeshRecords } from '../../../agent/vpn/names/records.ts';
+import { replyTo } from '../../../agent/vpn/names/reply.ts';
 import { network, OTHER, peer, SELF } from './mesh.ts';
 
 const RECORDS = recordsOf('prod.edge.internal');

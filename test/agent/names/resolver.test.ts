@@ -5,16 +5,16 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { decode, encode, streamEncode, type Packet } from 'dns-packet';
 import * as fc from 'fast-check';
-import { createAdmission } from '../../../agent/names/admission.ts';
+import { createAdmission } from '../../../agent/vpn/names/admission.ts';
 import {
   ALL_QUERIES_PER_SECOND_MAX,
   CONNECTIONS_MAX,
   QUERIES_PER_SECOND_MAX,
   QUERY_BYTES_MAX,
-} from '../../../agent/names/limits.ts';
-import { createListener } from '../../../agent/names/listener.ts';
-import { meshRecords } from '../../../agent/names/records.ts';
-import { createResolver, loopbackAddress, type Resolver } from '../../../agent/names/resolver.ts';
+} from '../../../agent/vpn/names/limits.ts';
+import { createListener } from '../../../agent/vpn/names/listener.ts';
+import { meshRecords } from '../../../agent/vpn/names/records.ts';
+import { createResolver, loopbackAddress, type Resolver } from '../../../agent/vpn/names/resolver.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { udpSockets } from '../../support/udp-sockets.ts';
 import { until } from '../../support/until.ts';

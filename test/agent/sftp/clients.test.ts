@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { sftpCommand } from '../../../agent/sftp/command.ts';
+import { sftpCommand } from '../../../agent/access/sftp/command.ts';
 import { peerPath } from '../../support/peers.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';

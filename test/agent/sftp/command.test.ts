@@ -5,8 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { build, type BuildOptions } from 'esbuild';
-import { sftpCommand } from '../../../agent/sftp/command.ts';
-import { become } from '../../../agent/sftp/privileges.ts';
+import { sftpCommand } from '../../../agent/access/sftp/command.ts';
+import { become } from '../../../agent/access/sftp/privileges.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { GREETING, temporaryDirectory } from './sftp-process.ts';
 
@@ -24,7 +24,7 @@ test('the text of the program is a program, and short enough to hand over', asyn
     minify: true,
     logLevel: 'silent',
   };
-  const program = await build({ ...options, entryPoints: ['agent/sftp/program.ts'], write: false });
+  const program = await build({ ...options, entryPoints: ['agent/access/sftp/program.ts'], write: false });
   writeFileSync(
     join(directory, 'entry.ts'),
     `import { sftpCommand } from '${ROOT}/agent/sftp/command.ts';\nprocess.stdout.write(JSON.stringify(sftpCommand(null)));\n`,
@@ -59,7 +59,7 @@ test('the text of the program is a program, and short enough to hand over', asyn
 });
 
 test('from the source it is the file, and an account is its last word', (t) => {
-  t.deepEqual(sftpCommand(null), [process.execPath, join(ROOT, 'agent/sftp/program.ts')]);
+  t.deepEqual(sftpCommand(null), [process.execPath, join(ROOT, 'agent/access/sftp/program.ts')]);
   t.deepEqual(sftpCommand({ name: 'alice', uid: 1_000, gid: 100 }).slice(2), ['1000:100:alice']);
 });
 

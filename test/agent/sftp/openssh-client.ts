@@ -1,8 +1,8 @@
 /** OpenSSH's sftp in a test, talking to the server without SSH between them. */
 import { execFile, type ExecFileException } from 'node:child_process';
 import type { ExecutionContext } from 'ava';
-import { sftpCommand } from '../../../agent/sftp/command.ts';
-import type { BecomeAccount } from '../../../agent/sftp/privileges.ts';
+import { sftpCommand } from '../../../agent/access/sftp/command.ts';
+import type { BecomeAccount } from '../../../agent/access/sftp/privileges.ts';
 import { ENVIRONMENT } from './sftp-process.ts';
 
 /** What sftp said. */

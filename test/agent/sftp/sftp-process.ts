@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { ExecutionContext } from 'ava';
-import { sftpCommand } from '../../../agent/sftp/command.ts';
-import type { BecomeAccount } from '../../../agent/sftp/privileges.ts';
+import { sftpCommand } from '../../../agent/access/sftp/command.ts';
+import type { BecomeAccount } from '../../../agent/access/sftp/privileges.ts';
 
 /** What the server is given: compiled code that all servers of the tests share, so that they start in half the time. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { sftpCommand } from '../../../agent/sftp/command.ts';
+import { sftpCommand } from '../../../agent/access/sftp/command.ts';
 import { peerPath } from '../../support/peers.ts';
 import { until } from '../../support/until.ts';
 import { ENVIRONMENT, temporaryDirectory } from './sftp-process.ts';

@@ -6,12 +6,12 @@ import { promisify } from 'node:util';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
 import anyTest from 'ava';
 import type { ExecutionContext } from 'ava';
-import { accountsOfMachine, type NameServices } from '../../../agent/ssh/accounts.ts';
+import { accountsOfMachine, type NameServices } from '../../../agent/access/ssh/accounts.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { collect, startSshRig } from './ssh-rig.ts';
 
-const accountsFile = join(import.meta.dirname, '../../../agent/ssh/accounts.ts');
+const accountsFile = join(import.meta.dirname, '../../../agent/access/ssh/accounts.ts');
 const rigFile = join(import.meta.dirname, 'ssh-rig.ts');
 
 const peers = await peerTest('ssh', 'ssh-keygen', 'setpriv', 'useradd', 'sftp');

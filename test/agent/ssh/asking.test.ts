@@ -1,7 +1,7 @@
 /** Verdicts about logins: each is worth something for the one attempt that waits for it. */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { ASKED_MAX, createAsking, SESSION_AWAITED_MS_MAX } from '../../../agent/ssh/asking.ts';
+import { ASKED_MAX, createAsking, SESSION_AWAITED_MS_MAX } from '../../../agent/access/ssh/asking.ts';
 import type { SshVerdict } from '../../../transport/protocol/ssh.ts';
 
 const YES: SshVerdict = { accepted: true, grant: { ssh_username_id: randomUUID(), ssh_public_key_id: null } };

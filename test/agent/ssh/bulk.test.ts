@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { OUTPUT_WAITING_BYTES_MAX, TERMINAL_SILENCE_MS_MAX } from '../../../agent/ssh/limits.ts';
+import { OUTPUT_WAITING_BYTES_MAX, TERMINAL_SILENCE_MS_MAX } from '../../../agent/access/ssh/limits.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { connectRaw, execRaw } from './raw-client.ts';

@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import test from 'ava';
-import { createHostKey, openHostKey } from '../../../agent/ssh/host-key.ts';
+import { createHostKey, openHostKey } from '../../../agent/access/ssh/host-key.ts';
 import { temporaryDirectory } from '../agent-process.ts';
 
 test('every new key is one that can be read, also of those whose public key begins with a zero byte', (t) => {

@@ -8,11 +8,11 @@ import { connect } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Exit } from '../../../agent/exits/exit.ts';
-import { sftpCommand } from '../../../agent/sftp/command.ts';
-import { createSshServer } from '../../../agent/ssh/server.ts';
-import type { SshServer, SshServerOptions } from '../../../agent/ssh/server.ts';
-import { notDialled, type Dialled } from '../../../transport/streams/dialled.ts';
+import type { Exit } from '../../../agent/access/egress/exit.ts';
+import { sftpCommand } from '../../../agent/access/sftp/command.ts';
+import { createSshServer } from '../../../agent/access/ssh/server.ts';
+import type { SshServer, SshServerOptions } from '../../../agent/access/ssh/server.ts';
+import { notDialled, type Dialled } from '../../../transport/net/streams/dialled.ts';
 import type { SshCredential, SshVerdict } from '../../../transport/protocol/ssh.ts';
 import type { Scope } from '../../support/scope.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isVariableAccepted } from '../../../agent/ssh/variables.ts';
+import { isVariableAccepted } from '../../../agent/access/ssh/variables.ts';
 
 test('a language is a name, never a path: setpriv looks there while it is still root', (t) => {
   t.true(isVariableAccepted('LANGUAGE', 'de_AT:de:en', {}));

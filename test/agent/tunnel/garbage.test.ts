@@ -6,10 +6,10 @@ import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'nod
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { createAgentTunnels, TUNNELS_MAX } from '../../../agent/tunnel/tunnels.ts';
+import { createAgentTunnels, TUNNELS_MAX } from '../../../agent/access/tunnel/tunnels.ts';
 import { FAILURE_HEADER, TUNNEL_UNREAD_BYTES_MAX, USE_HEADER } from '../../../transport/protocol/tunnel.ts';
-import { notDialled } from '../../../transport/streams/dialled.ts';
-import { webSocketStream } from '../../../transport/streams/web-socket-stream.ts';
+import { notDialled } from '../../../transport/net/streams/dialled.ts';
+import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { FLAG, frame, TYPE } from '../../e2e/hostile-tunnel.ts';

@@ -1,12 +1,12 @@
 /** The debug dashboard's own limits: how many look at once, and what may be asked for. */
 import { fastify } from 'fastify';
 import test, { type ExecutionContext } from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
-import type { DatabaseSight } from '../../../actors/kit/sights.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import type { DatabaseSight } from '../../../actors/sights.ts';
 import { DEBUG_PATH, mountDebug } from '../../../api/debug/routes.ts';
 import { createWebPages } from '../../../api/web-pages.ts';
 import type { MountKit } from '../../../api/rest/server.ts';
-import { systemClock } from '../../../transport/clock.ts';
+import { systemClock } from '../../../transport/net/clock.ts';
 import { until } from '../../support/until.ts';
 
 /** A dashboard with nothing to see but a database that answers when the test says so. */

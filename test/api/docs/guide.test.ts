@@ -4,7 +4,7 @@ import { AGENT_SETTINGS } from '../../../agent/config.ts';
 import { GUIDE_PAGES } from '../../../api/docs/guide/pages.ts';
 import { shellWord } from '../../../api/docs/guide/page.ts';
 import { catalogue } from '../../../api/catalogue.ts';
-import { ADMIN_SETTINGS } from '../../../config.ts';
+import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
 import { settingsMarkdown } from '../../../settings/environment.ts';
 import { serveApi } from '../fakes.ts';
 

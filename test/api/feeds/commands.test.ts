@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Notice } from '../../../actors/kit/notice.ts';
+import type { Notice } from '../../../actors/notice.ts';
 import { summaryOf, type CommandMessage } from '../../../api/feeds/commands.ts';
 import { FEED_INTERVAL_MS } from '../../../api/feeds/limits.ts';
 import {

@@ -1,6 +1,6 @@
 /** Feeds over a bus of their own, rows in memory and a clock that the test moves. */
-import { createBus, type Bus } from '../../../actors/kit/bus.ts';
-import { DatabaseUnavailable, type Clock, type Page, type Tails } from '../../../actors/kit/ports.ts';
+import { createBus, type Bus } from '../../../actors/bus.ts';
+import { DatabaseUnavailable, type Clock, type Page, type Tails } from '../../../actors/ports.ts';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ListQuery } from '../../../actors/filters.ts';
 import type { CommandResource, ExecutionResource, NodeResource } from '../../../actors/resources.ts';

@@ -1,6 +1,6 @@
 /** How checks run, and what of their failures is told. */
 import test from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { adminCluster } from '../../../api/health/admin-cluster.ts';
 import { DoesNotApply, HealthProblem, retried, runChecks, sharedChecks } from '../../../api/health/checks.ts';
 import type { HealthPorts } from '../../../api/health/ports.ts';

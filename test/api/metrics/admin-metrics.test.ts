@@ -1,5 +1,5 @@
 import test from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { createAdminMetrics } from '../../../api/metrics/admin-metrics.ts';
 import type { TotalReadings } from '../../../api/metrics/sources.ts';
 import { AdminMetricsView } from '../../../api/views/admin-metrics.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { createHistogram } from '../../../actors/kit/histogram.ts';
+import { createHistogram } from '../../../transport/net/histogram.ts';
 import { FAMILIES, type Readings } from '../../../api/metrics/families.ts';
 import type { LiveReadings } from '../../../api/metrics/sources.ts';
 import { NO_ROWS, restingReadings } from '../../support/metric-sources.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createHistogram } from '../../../actors/kit/histogram.ts';
+import { createHistogram } from '../../../transport/net/histogram.ts';
 import { meanOf, quantileOf } from '../../../api/metrics/quantiles.ts';
 
 function observed(...values: readonly number[]) {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { ok } from '../../../actors/refusal.ts';
 import { commandOf, KEYS, NOW_MS, serveApi, SOME_ID, type ServedApi } from '../fakes.ts';
 

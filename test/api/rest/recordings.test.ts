@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { castOf, upload } from '../../support/casts.ts';
 import { serveApi, SOME_ID } from '../fakes.ts';

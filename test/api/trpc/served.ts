@@ -1,7 +1,7 @@
 /** An API server over rows in memory, with the surfaces that a test mounts on it. */
 import { randomUUID } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
-import type { Clock, Reads, Vault } from '../../../actors/kit/ports.ts';
+import type { Clock, Reads, Vault } from '../../../actors/ports.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import type { OperationPorts } from '../../../api/operation.ts';

@@ -10,9 +10,9 @@ import test, { type ExecutionContext } from 'ava';
 import { BUSY_MS } from '../../support/busy.ts';
 import { connectedClient, mapOf, startClient, type RelayClient } from '../../support/relay.ts';
 import { until } from '../../support/until.ts';
-import { boxKeys, newBoxKeys } from '../../../transport/derp/box.ts';
-import { fetchMap } from '../../../transport/derp/map-source.ts';
-import { createVet } from '../../../transport/guard/vetting.ts';
+import { boxKeys, newBoxKeys } from '../../../transport/vpn/derp/box.ts';
+import { fetchMap } from '../../../transport/vpn/derp/map-source.ts';
+import { createVet } from '../../../transport/net/guard/vetting.ts';
 import { RELAY_ADMISSION_PATH, RELAY_MAP_PATH } from '../../../transport/protocol/version.ts';
 import { startFleet } from './fleet.ts';
 

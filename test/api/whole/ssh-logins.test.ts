@@ -1,7 +1,7 @@
 /** SSH logins as the admin decides them, through a whole admin: verdicts, events, and what a deletion ends. */
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
-import { holdTable } from '../../../chaos/commit-hold.ts';
+import { holdTable } from '../../chaos/commit-hold.ts';
 import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_VERIFYING_MAX } from '../../../actors/ssh/login.ts';
 import type { SshCredential } from '../../../transport/protocol/ssh.ts';
 import { BUSY_MS } from '../../support/busy.ts';

@@ -5,7 +5,7 @@
 import ava from 'ava';
 import type { SubsystemCheck } from '../../../api/operation.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import { gatewayInterface } from '../../../transport/vpn/gateway/open-gateway.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { peerTest } from '../../support/peer-test.ts';

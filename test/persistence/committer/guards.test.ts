@@ -1,7 +1,7 @@
 /** What the group commit takes and what it refuses: each write by the state of its row, and its events with it. */
 import test from 'ava';
 import { v7 } from 'uuid';
-import type { Change } from '../../../actors/kit/step.ts';
+import type { Change } from '../../../actors/step.ts';
 import type { Write } from '../../../actors/writes.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { commandRecord, NOW_MS, PORTS, WELL } from '../../actors/world.ts';

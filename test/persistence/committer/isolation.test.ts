@@ -4,7 +4,7 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { ORM_CONNECTIONS_MAX } from '../../../persistence/database.ts';
 import { COLD_WAITING_MAX } from '../../../persistence/committer/committer.ts';
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../persistence/committer/units.ts';

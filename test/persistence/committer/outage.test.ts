@@ -1,7 +1,7 @@
 /** The database goes away while things are stored: nobody hangs, nothing is half stored, and it goes on (L3). */
 import test from 'ava';
 import { Client } from 'pg';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { NOW_MS, WELL } from '../../actors/world.ts';
 import { startTestServer } from '../../support/server.ts';

@@ -2,9 +2,9 @@
 import type { ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import type { DomainEvent } from '../../../actors/events.ts';
-import type { Lease } from '../../../actors/kit/behaviour.ts';
-import type { Notice } from '../../../actors/kit/notice.ts';
-import type { Change } from '../../../actors/kit/step.ts';
+import type { Lease } from '../../../actors/behaviour.ts';
+import type { Notice } from '../../../actors/notice.ts';
+import type { Change } from '../../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../../actors/writes.ts';
 import { createCommitter, type GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { openDatabase } from '../../../persistence/database.ts';

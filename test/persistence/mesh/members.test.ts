@@ -5,7 +5,7 @@ import { v7 } from 'uuid';
 import type { MeshPlace } from '../../../actors/records.ts';
 import type { Write } from '../../../actors/writes.ts';
 import { openDatabase } from '../../../persistence/database.ts';
-import { MESH_CHANGES, meshPlaces, readMeshes, storeGateway } from '../../../persistence/mesh/readings.ts';
+import { MESH_CHANGES, meshPlaces, readMeshes, storeGateway } from '../../../persistence/vpn/readings.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../actors/world.ts';
 import { until } from '../../support/until.ts';

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { Pool } from 'pg';
 import { envelope, type EventType } from '../../../actors/events.ts';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { createEventBodies, KEPT_BYTES_MAX } from '../../../persistence/publishing/event-bodies.ts';
 import { createRecords } from '../../../persistence/records.ts';
 import { openedDatabase } from '../../support/opened.ts';

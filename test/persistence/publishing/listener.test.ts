@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
 import { openDatabase } from '../../../persistence/database.ts';
 import { EVENTS_STORED, WEBHOOK_CHANGES } from '../../../persistence/publishing/names.ts';
-import { systemClock } from '../../../transport/clock.ts';
+import { systemClock } from '../../../transport/net/clock.ts';
 import { createDatabase } from '../../support/database.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { silentLog } from '../../support/log.ts';

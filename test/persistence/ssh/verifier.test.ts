@@ -2,7 +2,7 @@
 import test from 'ava';
 import { Pool } from 'pg';
 import { v7 } from 'uuid';
-import { DatabaseUnavailable, type Passwords } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable, type Passwords } from '../../../actors/ports.ts';
 import { createSshLogins } from '../../../persistence/ssh/verifier.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { recordingLog } from '../../support/log.ts';

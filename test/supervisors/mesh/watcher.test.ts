@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { ClusterMessage } from '../../../actors/cluster/messages.ts';
 import type { ClusterId } from '../../../transport/protocol/ids.ts';
-import { CLUSTERS_PER_READ_MAX, createMeshWatcher, GATHER_MS } from '../../../supervisors/mesh/watcher.ts';
+import { CLUSTERS_PER_READ_MAX, createMeshWatcher, GATHER_MS } from '../../../supervisors/vpn/watcher.ts';
 import { id } from '../../actors/world.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';

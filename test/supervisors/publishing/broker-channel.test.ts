@@ -3,7 +3,7 @@
  * loop.
  */
 import test from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../actors/published-event.ts';
 import { createBrokerChannel, type Batch } from '../../../supervisors/publishing/broker-channel.ts';
 import { BACK_OFF_MS, RENEW_MS } from '../../../supervisors/publishing/channel.ts';

@@ -1,6 +1,6 @@
 /** When a channel works, sleeps, waits, and lets go. */
 import test from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import {
   BACK_OFF_MS,
   BACK_OFF_MS_MAX,

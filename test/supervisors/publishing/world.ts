@@ -2,7 +2,7 @@
  * What channels stand on, in memory: a clock that goes when a test says so, and a lease that another admin may take.
  */
 import { setImmediate as turn } from 'node:timers/promises';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { ChannelLease, ChannelPorts } from '../../../supervisors/publishing/channel.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';

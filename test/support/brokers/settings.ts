@@ -1,7 +1,7 @@
 /** Settings of a broker as an operator would give them. */
 import { chooseBroker, EVENT_BROKER_SETTINGS } from '../../../settings/event-broker.ts';
 import { readSettings } from '../../../settings/environment.ts';
-import type { BrokerSettings } from '../../../transport/brokers/settings.ts';
+import type { BrokerSettings } from '../../../transport/events/brokers/settings.ts';
 
 /** What these EVENT_BROKER_ variables mean to an adapter. Throws their problems. */
 export function brokerSettings<Name extends BrokerSettings['adapter']>(

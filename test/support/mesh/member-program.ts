@@ -4,10 +4,10 @@
  */
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
-import { createMember } from '../../../transport/mesh/create-member.ts';
-import type { Member, WantedMember } from '../../../transport/mesh/member.ts';
+import { createMember } from '../../../transport/vpn/member/create-member.ts';
+import type { Member, WantedMember } from '../../../transport/vpn/member/member.ts';
 import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
-import type { RelayMap } from '../../../transport/derp/map.ts';
+import type { RelayMap } from '../../../transport/vpn/derp/map.ts';
 import { mapOf } from '../relay.ts';
 
 /** What the process is started with, as its one argument. */

@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
 import type { Program } from '../fleet/program.ts';

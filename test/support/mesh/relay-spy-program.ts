@@ -4,10 +4,10 @@
  */
 import { openAdmission } from '../relay.ts';
 import { silentLog } from '../log.ts';
-import { ownRelayMap } from '../../../transport/relay/map.ts';
-import { createRelay } from '../../../transport/relay/relay.ts';
-import { certificateSha256, selfSigned } from '../../../transport/relay/self-signed.ts';
-import { listenForRelay } from '../../../transport/relay/server.ts';
+import { ownRelayMap } from '../../../transport/vpn/relay/map.ts';
+import { createRelay } from '../../../transport/vpn/relay/relay.ts';
+import { certificateSha256, selfSigned } from '../../../transport/vpn/relay/self-signed.ts';
+import { listenForRelay } from '../../../transport/vpn/relay/server.ts';
 
 /** Between two lines, in ms. */
 const SAY_MS = 200;

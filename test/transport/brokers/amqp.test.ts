@@ -4,8 +4,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { inspect } from 'node:util';
-import { openAmqp } from '../../../transport/brokers/amqp.ts';
-import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/brokers/broker.ts';
+import { openAmqp } from '../../../transport/events/brokers/amqp.ts';
+import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import {
   bindQueue,

@@ -1,4 +1,4 @@
-import { openKafka } from '../../../transport/brokers/kafka.ts';
+import { openKafka } from '../../../transport/events/brokers/kafka.ts';
 import { numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import { startMockKafka, takeKafka } from '../../support/brokers/kafka.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';

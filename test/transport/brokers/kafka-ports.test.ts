@@ -1,7 +1,7 @@
 /** A Kafka that sends its clients to a port that is none: an answer like any other, which must not end the program. */
 import test, { type ExecutionContext } from 'ava';
 import { TOPICS } from '../../../actors/event-topics.ts';
-import { openBroker } from '../../../transport/brokers/adapters.ts';
+import { openBroker } from '../../../transport/events/brokers/adapters.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
 import { rawBroker } from '../../support/brokers/raw-broker.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';

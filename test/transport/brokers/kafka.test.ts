@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { inspect } from 'node:util';
-import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/brokers/broker.ts';
-import { openKafka } from '../../../transport/brokers/kafka.ts';
+import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
+import { openKafka } from '../../../transport/events/brokers/kafka.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import {
   KAFKA_LOGIN,

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { natsCredentialNames, natsOptions, natsServers } from '../../../transport/brokers/nats-options.ts';
-import { covers } from '../../../transport/brokers/nats-streams.ts';
+import { natsCredentialNames, natsOptions, natsServers } from '../../../transport/events/brokers/nats-options.ts';
+import { covers } from '../../../transport/events/brokers/nats-streams.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 
 const settings = (env: Readonly<Record<string, string>> = {}) =>

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { registerCompletionHandler } from 'ava';
 import { EVENT_TYPES } from '../../../actors/events.ts';
-import { openPubSub } from '../../../transport/brokers/pubsub.ts';
-import type { Broker } from '../../../transport/brokers/broker.ts';
+import { openPubSub } from '../../../transport/events/brokers/pubsub.ts';
+import type { Broker } from '../../../transport/events/brokers/broker.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import {
   consumePubSub,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { redisOptions, redisReason, redisServers } from '../../../transport/brokers/redis-connection.ts';
+import { redisOptions, redisReason, redisServers } from '../../../transport/events/brokers/redis-connection.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 
 const LOGIN = { EVENT_BROKER_REDIS_USERNAME: 'edge', EVENT_BROKER_REDIS_PASSWORD: 'word' };

@@ -1,7 +1,7 @@
 import { registerCompletionHandler } from 'ava';
 import { EVENT_TYPES } from '../../../actors/events.ts';
-import { openSns } from '../../../transport/brokers/sns.ts';
-import type { Broker } from '../../../transport/brokers/broker.ts';
+import { openSns } from '../../../transport/events/brokers/sns.ts';
+import type { Broker } from '../../../transport/events/brokers/broker.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
 import {
   arnPrefix,

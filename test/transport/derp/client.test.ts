@@ -6,12 +6,12 @@ import test, { type ExecutionContext } from 'ava';
 import { openGate } from '../../support/gate.ts';
 import { connectedClient, mapOf, startClient, startRelay } from '../../support/relay.ts';
 import { until } from '../../support/until.ts';
-import { newBoxKeys, sealJson } from '../../../transport/derp/box.ts';
-import { encodeFrame, FRAME, MAGIC } from '../../../transport/derp/frames.ts';
-import type { RelayNode, RelayRegion } from '../../../transport/derp/map.ts';
-import { createVet } from '../../../transport/guard/vetting.ts';
-import { ownRelayMap } from '../../../transport/relay/map.ts';
-import { certificateSha256, selfSigned } from '../../../transport/relay/self-signed.ts';
+import { newBoxKeys, sealJson } from '../../../transport/vpn/derp/box.ts';
+import { encodeFrame, FRAME, MAGIC } from '../../../transport/vpn/derp/frames.ts';
+import type { RelayNode, RelayRegion } from '../../../transport/vpn/derp/map.ts';
+import { createVet } from '../../../transport/net/guard/vetting.ts';
+import { ownRelayMap } from '../../../transport/vpn/relay/map.ts';
+import { certificateSha256, selfSigned } from '../../../transport/vpn/relay/self-signed.ts';
 
 /** A TLS server that answers the upgrade and then says what the test says; its region. */
 async function lyingRelay(t: ExecutionContext, says: (socket: TLSSocket) => void): Promise<RelayRegion> {

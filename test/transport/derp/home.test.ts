@@ -3,7 +3,7 @@ import test from 'ava';
 import { peerTest } from '../../support/peer-test.ts';
 import { startDerper } from '../../support/derper.ts';
 import { mapOf, startRelay } from '../../support/relay.ts';
-import { chooseHome, measureRegions } from '../../../transport/derp/home.ts';
+import { chooseHome, measureRegions } from '../../../transport/vpn/derp/home.ts';
 
 const derper = await peerTest('derper');
 

@@ -1,13 +1,13 @@
 /** Diagnoses as an admin puts them together, whatever the way to the node and its agent do. */
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
-import type { NodeStanding } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import type { NodeStanding } from '../../../actors/ports.ts';
 import { createDiagnoses, type DiagnosisPorts } from '../../../transport/diagnoses/diagnoses.ts';
 import { DIAGNOSES_MAX } from '../../../transport/diagnoses/limits.ts';
 import { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import { notDialled } from '../../../transport/streams/dialled.ts';
+import { notDialled } from '../../../transport/net/streams/dialled.ts';
 import { recordingLog } from '../../support/log.ts';
 
 const NODE = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01' as NodeId;

@@ -1,7 +1,7 @@
 /** Numbers out of expositions of strangers: bounded, and others have their turns meanwhile. */
 import test from 'ava';
-import { SAMPLES_OF_METRIC_MAX } from '../../../transport/exposition/limits.ts';
-import { samplesInTurns, samplesOf } from '../../../transport/exposition/samples.ts';
+import { SAMPLES_OF_METRIC_MAX } from '../../../transport/net/exposition/limits.ts';
+import { samplesInTurns, samplesOf } from '../../../transport/net/exposition/samples.ts';
 
 const METRICS = new Set(['a']);
 

@@ -1,10 +1,10 @@
 /** What is an exposition and what is none: the admin answers for it with its name. */
 import test from 'ava';
 import { assert, dictionary, double, integer, oneof, property, string, stringMatching } from 'fast-check';
-import { Exposition } from '../../../transport/exposition/exposition.ts';
-import { LABEL_VALUE_BYTES_MAX, LABELS_MAX, LINE_BYTES_MAX } from '../../../transport/exposition/limits.ts';
-import { samplesOf } from '../../../transport/exposition/samples.ts';
-import { createSyntaxCheck } from '../../../transport/exposition/syntax.ts';
+import { Exposition } from '../../../transport/net/exposition/exposition.ts';
+import { LABEL_VALUE_BYTES_MAX, LABELS_MAX, LINE_BYTES_MAX } from '../../../transport/net/exposition/limits.ts';
+import { samplesOf } from '../../../transport/net/exposition/samples.ts';
+import { createSyntaxCheck } from '../../../transport/net/exposition/syntax.ts';
 
 /** What the check says of these bytes when they come in pieces of this size. */
 function problemOf(bytes: string | Uint8Array, size = Infinity): string | null {

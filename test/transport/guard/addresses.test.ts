@@ -9,7 +9,7 @@ import {
   isPublicAddress,
   type AddressKind,
   type Ruling,
-} from '../../../transport/guard/addresses.ts';
+} from '../../../transport/net/guard/addresses.ts';
 import { EMBEDDINGS, v4Forms } from './forms.ts';
 
 /**

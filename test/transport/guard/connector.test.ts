@@ -13,9 +13,9 @@ import {
   NameUnresolved,
   type ConnectorOptions,
   type Guard,
-} from '../../../transport/guard/guard.ts';
-import { CONNECT_ATTEMPT_MS_MAX } from '../../../transport/guard/limits.ts';
-import { resolverBy } from '../../../transport/guard/resolution.ts';
+} from '../../../transport/net/guard/guard.ts';
+import { CONNECT_ATTEMPT_MS_MAX } from '../../../transport/net/guard/limits.ts';
+import { resolverBy } from '../../../transport/net/guard/resolution.ts';
 import { certificates } from '../../support/certificates.ts';
 import { startBlackHole } from './black-hole.ts';
 import { startDnsServer, type Answer, type Question } from './dns-server.ts';

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import * as fc from 'fast-check';
-import { isPublicAddress } from '../../../transport/guard/addresses.ts';
-import { BAD_PORTS } from '../../../transport/guard/destination.ts';
-import { createGuard, type Guard, type GuardVerdict } from '../../../transport/guard/guard.ts';
-import { ANSWERS_MAX, URL_CHARS_MAX } from '../../../transport/guard/limits.ts';
-import { resolverBy, systemResolver } from '../../../transport/guard/resolution.ts';
-import { createVet } from '../../../transport/guard/vetting.ts';
+import { isPublicAddress } from '../../../transport/net/guard/addresses.ts';
+import { BAD_PORTS } from '../../../transport/net/guard/destination.ts';
+import { createGuard, type Guard, type GuardVerdict } from '../../../transport/net/guard/guard.ts';
+import { ANSWERS_MAX, URL_CHARS_MAX } from '../../../transport/net/guard/limits.ts';
+import { resolverBy, systemResolver } from '../../../transport/net/guard/resolution.ts';
+import { createVet } from '../../../transport/net/guard/vetting.ts';
 import { startDnsServer, type Answer, type Question } from './dns-server.ts';
 
 const GOOD = '93.184.215.14';

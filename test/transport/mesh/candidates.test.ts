@@ -2,9 +2,9 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { NetworkInterfaceInfo } from 'node:os';
-import { candidatesOf, type OwnPlace } from '../../../transport/mesh/candidates.ts';
-import { localAddresses, localEndpoints } from '../../../transport/mesh/local-endpoints.ts';
-import { decodeWord, encodeWord, isWord, type Word } from '../../../transport/mesh/words.ts';
+import { candidatesOf, type OwnPlace } from '../../../transport/vpn/member/candidates.ts';
+import { localAddresses, localEndpoints } from '../../../transport/vpn/member/local-endpoints.ts';
+import { decodeWord, encodeWord, isWord, type Word } from '../../../transport/vpn/member/words.ts';
 import { MESH_ENDPOINTS_MAX } from '../../../transport/protocol/mesh.ts';
 
 const own: OwnPlace = {

@@ -1,6 +1,6 @@
 /** Ages of handshakes, whatever happens to the clock on the wall. */
 import test from 'ava';
-import { createHandshakeAges } from '../../../transport/mesh/handshake-ages.ts';
+import { createHandshakeAges } from '../../../transport/vpn/member/handshake-ages.ts';
 
 const HOURS_MS = 3_600_000;
 const WALL_MS = 1_800_000_000_000;

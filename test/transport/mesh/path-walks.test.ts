@@ -1,8 +1,8 @@
 /** What holds of the path to one peer, whatever it is told. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { AGREED_IN_MS, TRY_MS_MIN } from '../../../transport/mesh/limits.ts';
-import { RELAY, type Way } from '../../../transport/mesh/paths.ts';
+import { AGREED_IN_MS, TRY_MS_MIN } from '../../../transport/vpn/member/limits.ts';
+import { RELAY, type Way } from '../../../transport/vpn/member/paths.ts';
 import { direct, LAN, OUTSIDE, Path, relayed } from './path.ts';
 
 const way = fc.constantFrom<Way | null>(RELAY, direct(LAN), direct(OUTSIDE), null);

@@ -8,7 +8,7 @@ import {
   type PathReading,
   type PathState,
   type Way,
-} from '../../../transport/mesh/paths.ts';
+} from '../../../transport/vpn/member/paths.ts';
 
 /** Where the peer is, best first: on a network of this machine, and as others see it. */
 export const LAN = '192.168.1.7:20007';

@@ -19,8 +19,8 @@ import {
   TRY_MOVED_MS,
   TRY_MS_MAX,
   TRY_MS_MIN,
-} from '../../../transport/mesh/limits.ts';
-import { RELAY, type PathEffect, type PathReading, type Way } from '../../../transport/mesh/paths.ts';
+} from '../../../transport/vpn/member/limits.ts';
+import { RELAY, type PathEffect, type PathReading, type Way } from '../../../transport/vpn/member/paths.ts';
 import { direct, LAN, OUTSIDE, Path, relayed } from './path.ts';
 
 const use = (way: Way, isKicked = true): PathEffect => ({ type: 'use', way, isKicked });

@@ -1,11 +1,11 @@
 /** What an interface should hold, compared with what it holds. */
 import test from 'ava';
-import { KEEPALIVE_SECONDS } from '../../../transport/mesh/limits.ts';
-import type { WantedMember } from '../../../transport/mesh/member.ts';
-import { changeOf } from '../../../transport/mesh/peer-set.ts';
+import { KEEPALIVE_SECONDS } from '../../../transport/vpn/member/limits.ts';
+import type { WantedMember } from '../../../transport/vpn/member/member.ts';
+import { changeOf } from '../../../transport/vpn/member/peer-set.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
-import type { PeerReading } from '../../../transport/wireguard/device.ts';
+import type { PeerReading } from '../../../transport/vpn/wireguard/device.ts';
 
 const peer = (name: string, index: number): MeshPeer => ({
   node: '00000000-0000-4000-8000-000000000001' as NodeId,

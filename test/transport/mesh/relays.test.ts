@@ -1,7 +1,7 @@
 /** Connections of a member to real relays. */
 import test from 'ava';
-import { createRelays } from '../../../transport/mesh/relays.ts';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
+import { createRelays } from '../../../transport/vpn/member/relays.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import { startRelay } from '../../support/relay.ts';
 import { until } from '../../support/until.ts';
 

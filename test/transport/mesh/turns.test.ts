@@ -1,6 +1,6 @@
 /** A loop that fails, or that is due without end, leaves time for everything else. */
 import test from 'ava';
-import { FAILURE_MS_MIN, Turns } from '../../../transport/mesh/turns.ts';
+import { FAILURE_MS_MIN, Turns } from '../../../transport/vpn/member/turns.ts';
 import type { Scope } from '../../support/scope.ts';
 
 /** A turn that waits does not keep its process alive: something else has to. */

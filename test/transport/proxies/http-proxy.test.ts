@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { buffer, text } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import test from 'ava';
-import { DIAL_FAILURES, notDialled, type DialFailure } from '../../../transport/streams/dialled.ts';
+import { DIAL_FAILURES, notDialled, type DialFailure } from '../../../transport/net/streams/dialled.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { listening, rest } from '../streams/pairs.ts';

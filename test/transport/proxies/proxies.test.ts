@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
-import { notDialled } from '../../../transport/streams/dialled.ts';
+import { notDialled } from '../../../transport/net/streams/dialled.ts';
 import { startProxies } from '../../../transport/proxies/proxies.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';

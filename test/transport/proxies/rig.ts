@@ -4,7 +4,7 @@ import { buffer, text } from 'node:stream/consumers';
 import type { ProxyLimits } from '../../../transport/proxies/limits.ts';
 import type { Admission, Credentials, DialRequest } from '../../../transport/proxies/ports.ts';
 import { startProxies, type Proxies } from '../../../transport/proxies/proxies.ts';
-import { notDialled, type Dialled, type DialFailure } from '../../../transport/streams/dialled.ts';
+import { notDialled, type Dialled, type DialFailure } from '../../../transport/net/streams/dialled.ts';
 import { recordingLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
 import { listening } from '../streams/pairs.ts';

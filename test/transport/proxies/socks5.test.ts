@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import * as fc from 'fast-check';
-import { notDialled, type DialFailure } from '../../../transport/streams/dialled.ts';
+import { notDialled, type DialFailure } from '../../../transport/net/streams/dialled.ts';
 import { until } from '../../support/until.ts';
 import { rest } from '../streams/pairs.ts';
 import { answerTo, dialTcp, echoes, openProxies, openTarget, PASSWORD, rawClient } from './rig.ts';

@@ -2,9 +2,13 @@
 import net, { type Socket } from 'node:net';
 import test from 'ava';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import { createAgentRequests } from '../../../transport/reach/agent-requests.ts';
-import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from '../../../transport/reach/limits.ts';
-import type { Tunnels } from '../../../transport/reach/tunnels.ts';
+import { createAgentRequests } from '../../../transport/tunnels/agent-requests.ts';
+import {
+  AGENT_REQUEST_GIVES_WAY_MS,
+  AGENT_REQUESTS_MAX,
+  NODE_REQUESTS_MAX,
+} from '../../../transport/tunnels/limits.ts';
+import type { Tunnels } from '../../../transport/tunnels/tunnels.ts';
 import { until } from '../../support/until.ts';
 import { answer, portsOf } from '../scrapes/rig.ts';
 import { target } from './rig.ts';

@@ -1,8 +1,8 @@
 /** How frames of a tunnel are counted, in whatever pieces they come. */
 import { randomInt } from 'node:crypto';
 import test from 'ava';
-import { createFrameQuota } from '../../../transport/reach/frame-quota.ts';
-import { FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from '../../../transport/reach/limits.ts';
+import { createFrameQuota } from '../../../transport/tunnels/frame-quota.ts';
+import { FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from '../../../transport/tunnels/limits.ts';
 import { frame, TYPE } from '../../e2e/hostile-tunnel.ts';
 
 const PING = frame(TYPE.ping, 0, 0, Buffer.alloc(8));

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
-import type { Dialled } from '../../../transport/streams/dialled.ts';
+import type { Dialled } from '../../../transport/net/streams/dialled.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { target, tunnelRig } from './rig.ts';

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import type { NodeName } from '../../../actors/node-names.ts';
-import { createReach, type Reach } from '../../../transport/reach/reach.ts';
-import type { TunnelTarget } from '../../../transport/reach/tunnel.ts';
+import { createReach, type Reach } from '../../../transport/tunnels/reach.ts';
+import type { TunnelTarget } from '../../../transport/tunnels/tunnel.ts';
 import { NODE } from './rig.ts';
 
 const DOMAIN = 'edge.internal';

@@ -1,7 +1,7 @@
 /** Garbage of bytes that pass is collected young. */
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import test from 'ava';
-import { COLLECTED_BYTES, createYoungCollector } from '../../../transport/reach/young-garbage.ts';
+import { COLLECTED_BYTES, createYoungCollector } from '../../../transport/tunnels/young-garbage.ts';
 
 test('the young generation is collected once for each so many bytes, and the collector made when it is first needed', (t) => {
   let made = 0;

@@ -5,7 +5,7 @@ import {
   rememberingAdmission,
   shareCluster,
   type Admitted,
-} from '../../../transport/relay/admission.ts';
+} from '../../../transport/vpn/relay/admission.ts';
 
 test('a member is asked for once in some seconds, a stranger each time, and a forgotten key at once', async (t) => {
   const asked: string[] = [];

@@ -1,6 +1,6 @@
 /** How much each key may send through a relay. */
 import test from 'ava';
-import { createAllowances } from '../../../transport/relay/allowances.ts';
+import { createAllowances } from '../../../transport/vpn/relay/allowances.ts';
 
 test('a key may spend its burst at once, then its share a second, by however many connections', (t) => {
   const allowances = createAllowances(1_000, 5_000);

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { certificates } from '../../support/certificates.ts';
-import { relayCertificate } from '../../../transport/relay/certificate.ts';
-import { certificateSha256, selfSigned } from '../../../transport/relay/self-signed.ts';
+import { relayCertificate } from '../../../transport/vpn/relay/certificate.ts';
+import { certificateSha256, selfSigned } from '../../../transport/vpn/relay/self-signed.ts';
 
 const NOW = Date.UTC(2026, 10, 21);
 const NONE = { certificateFile: undefined, keyFile: undefined };

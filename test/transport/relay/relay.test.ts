@@ -7,10 +7,10 @@ import { startPickyProxy } from '../../support/picky-proxy.ts';
 import { admittedRawClient, rawClient, type RawClient } from '../../support/raw-relay-client.ts';
 import { connectedClient, openAdmission, startClient, startRelay } from '../../support/relay.ts';
 import { until } from '../../support/until.ts';
-import { newBoxKeys, openJson, sealJson } from '../../../transport/derp/box.ts';
-import { encodeFrame, FRAME } from '../../../transport/derp/frames.ts';
-import { BYTES_BURST_MAX, FRAME_COST_BYTES_MIN, WAITING_PACKETS_MAX } from '../../../transport/relay/limits.ts';
-import type { Admitted } from '../../../transport/relay/admission.ts';
+import { newBoxKeys, openJson, sealJson } from '../../../transport/vpn/derp/box.ts';
+import { encodeFrame, FRAME } from '../../../transport/vpn/derp/frames.ts';
+import { BYTES_BURST_MAX, FRAME_COST_BYTES_MIN, WAITING_PACKETS_MAX } from '../../../transport/vpn/relay/limits.ts';
+import type { Admitted } from '../../../transport/vpn/relay/admission.ts';
 
 test('two clients exchange packets through a relay that is known by the hash of its certificate', async (t) => {
   const { region, relay } = await startRelay(t);

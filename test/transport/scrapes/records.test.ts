@@ -2,10 +2,10 @@
 import test from 'ava';
 import type { AgentMetrics, HostMetrics } from '../../../actors/node-metrics.ts';
 import { AgentMetricsView, HostMetricsView } from '../../../api/views/node-metrics.ts';
-import { samplesOf } from '../../../transport/exposition/samples.ts';
-import { AGENT_FAMILIES, agentMetrics } from '../../../transport/scrapes/agent-record.ts';
-import { HOST_FAMILIES, hostMetrics } from '../../../transport/scrapes/host-record.ts';
-import { humanDuration } from '../../../transport/scrapes/quantities.ts';
+import { samplesOf } from '../../../transport/net/exposition/samples.ts';
+import { AGENT_FAMILIES, agentMetrics } from '../../../transport/metrics/agent-record.ts';
+import { HOST_FAMILIES, hostMetrics } from '../../../transport/metrics/host-record.ts';
+import { humanDuration } from '../../../transport/metrics/quantities.ts';
 
 const host = (text: string): HostMetrics => hostMetrics(samplesOf(text, HOST_FAMILIES));
 const agent = (text: string): AgentMetrics => agentMetrics(samplesOf(text, AGENT_FAMILIES));

@@ -1,9 +1,9 @@
 /** Scrapes through a real tunnel of servers that a test plays. */
 import type { Socket } from 'node:net';
-import type { NodeMetrics } from '../../../actors/kit/ports.ts';
-import { createAgentRequests } from '../../../transport/reach/agent-requests.ts';
-import type { AgentRequests } from '../../../transport/reach/agent-requests.ts';
-import { createScrapes, type ScrapeOutcome } from '../../../transport/scrapes/scrapes.ts';
+import type { NodeMetrics } from '../../../actors/ports.ts';
+import { createAgentRequests } from '../../../transport/tunnels/agent-requests.ts';
+import type { AgentRequests } from '../../../transport/tunnels/agent-requests.ts';
+import { createScrapes, type ScrapeOutcome } from '../../../transport/metrics/scrapes.ts';
 import type { Scope } from '../../support/scope.ts';
 import { target, tunnelRig } from '../reach/rig.ts';
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { createTally } from '../../../api/tally.ts';
-import { DatabaseUnavailable } from '../../../actors/kit/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { NODE } from '../../actors/world.ts';
 import { until } from '../../support/until.ts';
 import { openGate, GATED, TOKEN, tokenOf, UPGRADE } from './rig.ts';

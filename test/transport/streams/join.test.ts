@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { createJoins, type Ended, type JoinsOptions } from '../../../transport/streams/join.ts';
+import { createJoins, type Ended, type JoinsOptions } from '../../../transport/net/streams/join.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../support/until.ts';
 import { http2Pair, rest, tcpPair, type Pair } from './pairs.ts';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import test from 'ava';
-import { listenAt } from '../../../transport/streams/listen.ts';
+import { listenAt } from '../../../transport/net/streams/listen.ts';
 
 test('a port that nobody chose and that was taken meanwhile is replaced by a free one', async (t) => {
   const first = createServer();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { reset } from '../../../transport/streams/reset.ts';
+import { reset } from '../../../transport/net/streams/reset.ts';
 import { http2Pair, rest, tcpPair } from './pairs.ts';
 
 test('a reset of a socket is a reset for its peer, and bytes that wait are lost', async (t) => {

@@ -2,8 +2,8 @@
 import { mock } from 'node:test';
 import test from 'ava';
 import { createDeadlines } from '../../../transport/proxies/deadlines.ts';
-import { joinClock } from '../../../transport/streams/join.ts';
-import { startTimer, TIMER_MS_MAX } from '../../../transport/streams/timer.ts';
+import { joinClock } from '../../../transport/net/streams/join.ts';
+import { startTimer, TIMER_MS_MAX } from '../../../transport/net/streams/timer.ts';
 
 /** The longest time that ADMIN_PROXY_LIFE_MS takes: 30 days. */
 const MONTH_MS = 2_592_000_000;

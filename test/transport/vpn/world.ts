@@ -1,12 +1,12 @@
 /** Clusters, nodes and aliases as real rows, and a manager of networks that has to have the same. */
 import type { ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
-import type { Lease } from '../../../actors/kit/behaviour.ts';
+import type { Lease } from '../../../actors/behaviour.ts';
 import type { VpnRows } from '../../../actors/vpn/rows.ts';
 import { hostNameOf, networkOf, type VpnManager, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
 import { openDatabase } from '../../../persistence/database.ts';
-import { createEmbeddedVpnRows } from '../../../persistence/mesh/embedded-vpn-rows.ts';
-import { createVpnRows } from '../../../persistence/mesh/vpn-rows.ts';
+import { createEmbeddedVpnRows } from '../../../persistence/vpn/embedded-vpn-rows.ts';
+import { createVpnRows } from '../../../persistence/vpn/vpn-rows.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
 import { createNetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';

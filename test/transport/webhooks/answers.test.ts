@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import test from 'ava';
-import { ANSWER_BODY_MS_MAX } from '../../../transport/webhooks/limits.ts';
+import { ANSWER_BODY_MS_MAX } from '../../../transport/events/webhooks/limits.ts';
 import { until } from '../../support/until.ts';
 import { DELIVERY, NOW_MS, posting, rawReceiver, receiver, webhookTo } from './receivers.ts';
 

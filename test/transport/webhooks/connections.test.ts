@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { createGuard } from '../../../transport/guard/guard.ts';
+import { createGuard } from '../../../transport/net/guard/guard.ts';
 import { until } from '../../support/until.ts';
 import { DELIVERY, ENVELOPE, posting, rawReceiver, receiver, webhookTo } from './receivers.ts';
 

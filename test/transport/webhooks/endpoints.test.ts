@@ -1,7 +1,7 @@
 import test from 'ava';
-import { createGuard } from '../../../transport/guard/guard.ts';
-import { createEndpoints } from '../../../transport/webhooks/endpoints.ts';
-import { ENDPOINT_IDLE_MS_MAX, ENDPOINTS_MAX } from '../../../transport/webhooks/limits.ts';
+import { createGuard } from '../../../transport/net/guard/guard.ts';
+import { createEndpoints } from '../../../transport/events/webhooks/endpoints.ts';
+import { ENDPOINT_IDLE_MS_MAX, ENDPOINTS_MAX } from '../../../transport/events/webhooks/limits.ts';
 import { vault, webhookTo } from './receivers.ts';
 
 function endpointsAt(now: { ms: number }): {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { createGuard } from '../../../transport/guard/guard.ts';
+import { createGuard } from '../../../transport/net/guard/guard.ts';
 import { certificates, type Certificates } from '../../support/certificates.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';

@@ -1,6 +1,6 @@
 /** What receivers echo does not bring the headers of a webhook into the log. */
 import test from 'ava';
-import { hideValues } from '../../../transport/webhooks/hidden-values.ts';
+import { hideValues } from '../../../transport/events/webhooks/hidden-values.ts';
 
 test('values of headers are blanked in answers, whole, by their words, and where the answer was cut in one', (t) => {
   const hide = hideValues(['Bearer s3cret-token-of-mine', 'short', 'team-7-key']);

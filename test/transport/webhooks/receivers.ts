@@ -7,13 +7,13 @@ import type { DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import type { WebhookRecord } from '../../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts';
 import { createVault } from '../../../persistence/vault.ts';
-import { monotonicMs } from '../../../transport/clock.ts';
-import { createGuard } from '../../../transport/guard/guard.ts';
+import { monotonicMs } from '../../../transport/net/clock.ts';
+import { createGuard } from '../../../transport/net/guard/guard.ts';
 import {
   createWebhookPosts,
   type OpenWebhookPosts,
   type WebhookPostsOptions,
-} from '../../../transport/webhooks/posts.ts';
+} from '../../../transport/events/webhooks/posts.ts';
 import { silentLog } from '../../support/log.ts';
 
 /** A request as its receiver got it. */

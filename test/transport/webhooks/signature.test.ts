@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { createSign } from '../../../transport/webhooks/signature.ts';
+import { createSign } from '../../../transport/events/webhooks/signature.ts';
 import { DELIVERY, ENVELOPE, EVENT_ID, posting, receiver, webhookTo } from './receivers.ts';
 
 const run = promisify(execFile);

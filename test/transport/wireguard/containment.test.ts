@@ -1,8 +1,8 @@
 /** What is refused of a change is found and left out. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { inPieces, perItem, SEARCHES_MAX } from '../../../transport/wireguard/containment.ts';
-import { DeviceGone, DeviceProblem, DeviceRefusal } from '../../../transport/wireguard/problem.ts';
+import { inPieces, perItem, SEARCHES_MAX } from '../../../transport/vpn/wireguard/containment.ts';
+import { DeviceGone, DeviceProblem, DeviceRefusal } from '../../../transport/vpn/wireguard/problem.ts';
 
 /** An interface that takes any change without these, and what it was asked. */
 async function change(all: readonly number[], bad: ReadonlySet<number>, check: (item: number) => void = () => {}) {

@@ -1,12 +1,12 @@
 /**
  * A process that owns WireGuard interfaces where it stands, as an agent does, and does with them what its parent says.
  */
-import type { DeviceOptions, WireguardDevice } from '../../../transport/wireguard/device.ts';
-import { KernelControls } from '../../../transport/wireguard/kernel.ts';
-import { DEVICE_LIMITS } from '../../../transport/wireguard/limits.ts';
-import { openDevice, removeDevice, type Place } from '../../../transport/wireguard/open.ts';
-import { LINUX } from '../../../transport/wireguard/programs.ts';
-import { ProgrammedDevice } from '../../../transport/wireguard/programmed-device.ts';
+import type { DeviceOptions, WireguardDevice } from '../../../transport/vpn/wireguard/device.ts';
+import { KernelControls } from '../../../transport/vpn/wireguard/kernel.ts';
+import { DEVICE_LIMITS } from '../../../transport/vpn/wireguard/limits.ts';
+import { openDevice, removeDevice, type Place } from '../../../transport/vpn/wireguard/open.ts';
+import { LINUX } from '../../../transport/vpn/wireguard/programs.ts';
+import { ProgrammedDevice } from '../../../transport/vpn/wireguard/programmed-device.ts';
 
 /** What a parent says. */
 export interface Order {

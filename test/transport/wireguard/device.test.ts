@@ -1,7 +1,7 @@
 /** Devices over real wireguard-go, with real packets, on machines that have a network of their own. */
 import { readFileSync } from 'node:fs';
 import ava, { type ExecutionContext } from 'ava';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import type { Program } from '../../support/fleet/program.ts';
 import type { Machine } from '../../support/networks/machine.ts';
 import { startInternet } from '../../support/networks/internet.ts';

@@ -4,7 +4,7 @@
  * one of its own; elsewhere it sees that the kernel has none.
  */
 import ava, { type ExecutionContext } from 'ava';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import type { Machine } from '../../support/networks/machine.ts';
 import { startInternet } from '../../support/networks/internet.ts';
 import { peerTest } from '../../support/peer-test.ts';

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { isWireguardKey } from '../../../transport/protocol/wireguard.ts';
-import { hexOfKey, keyOfHex, makeKeyPair, publicKeyOf } from '../../../transport/wireguard/keys.ts';
+import { hexOfKey, keyOfHex, makeKeyPair, publicKeyOf } from '../../../transport/vpn/wireguard/keys.ts';
 import { peerTest } from '../../support/peer-test.ts';
 
 const test = await peerTest('wg');

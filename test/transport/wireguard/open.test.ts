@@ -2,9 +2,9 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
-import type { DeviceOptions } from '../../../transport/wireguard/device.ts';
-import type { Place } from '../../../transport/wireguard/open.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
+import type { DeviceOptions } from '../../../transport/vpn/wireguard/device.ts';
+import type { Place } from '../../../transport/vpn/wireguard/open.ts';
 import { startInternet } from '../../support/networks/internet.ts';
 import type { Machine } from '../../support/networks/machine.ts';
 import { peerTest } from '../../support/peer-test.ts';

@@ -2,8 +2,8 @@
 import ava from 'ava';
 import * as fc from 'fast-check';
 import { HostIpv4, HostIpv6, WireguardEndpoint, WireguardKey } from '../../../transport/protocol/wireguard.ts';
-import type { DevicePeer } from '../../../transport/wireguard/device.ts';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
+import type { DevicePeer } from '../../../transport/vpn/wireguard/device.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import { startInternet } from '../../support/networks/internet.ts';
 import type { Machine } from '../../support/networks/machine.ts';
 import { peerTest } from '../../support/peer-test.ts';

@@ -1,10 +1,16 @@
 /** What is refused before it becomes a line of a socket or a word of a command. */
 import test from 'ava';
-import { makeKeyPair } from '../../../transport/wireguard/keys.ts';
-import { DEVICE_LIMITS } from '../../../transport/wireguard/limits.ts';
-import { DeviceProblem } from '../../../transport/wireguard/problem.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
+import { DEVICE_LIMITS } from '../../../transport/vpn/wireguard/limits.ts';
+import { DeviceProblem } from '../../../transport/vpn/wireguard/problem.ts';
 import { isRange } from '../../../transport/protocol/wireguard.ts';
-import { checkEndpoint, checkMtu, checkName, checkOptions, checkPeer } from '../../../transport/wireguard/requests.ts';
+import {
+  checkEndpoint,
+  checkMtu,
+  checkName,
+  checkOptions,
+  checkPeer,
+} from '../../../transport/vpn/wireguard/requests.ts';
 
 /** Which of them are refused, in one sentence that does not hold them. */
 function refused<T>(values: readonly T[], check: (value: T) => void): T[] {

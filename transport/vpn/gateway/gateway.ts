@@ -3,11 +3,11 @@
  * reach it through the mesh.
  */
 import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
-import type { Clock, GatewayLink, Log } from '../../../actors/kit/ports.ts';
-import type { RelayMap } from '../../derp/map.ts';
-import type { CreatedMember } from '../../mesh/create-member.ts';
-import { NOTHING_REFUSED } from '../../mesh/member.ts';
-import type { Member, MemberPlace, MemberPorts, PeerPath, WantedMember } from '../../mesh/member.ts';
+import type { Clock, GatewayLink, Log } from '../../../actors/ports.ts';
+import type { RelayMap } from '../derp/map.ts';
+import type { CreatedMember } from '../member/create-member.ts';
+import { NOTHING_REFUSED } from '../member/member.ts';
+import type { Member, MemberPlace, MemberPorts, PeerPath, WantedMember } from '../member/member.ts';
 import type { AdminFrameBody } from '../../protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
 import { MESH_ENDPOINTS_MAX, MESH_PATHS } from '../../protocol/mesh.ts';

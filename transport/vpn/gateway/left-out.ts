@@ -2,9 +2,9 @@
  * What the gateway is without, said in the log once and in its health for as long as it is so: clusters that do not
  * fit, and peers and addresses that no interface takes.
  */
-import type { Log } from '../../../actors/kit/ports.ts';
+import type { Log } from '../../../actors/ports.ts';
 import { leftOutNote } from '../../protocol/mesh.ts';
-import type { MemberRefusals } from '../../mesh/member.ts';
+import type { MemberRefusals } from '../member/member.ts';
 import type { Network, Union } from './union.ts';
 
 /** Clusters that are named; the rest is counted. */

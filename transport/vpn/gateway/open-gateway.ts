@@ -1,11 +1,11 @@
 /** The gateway of an admin, made of what its settings say and what its machine can do. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createMapSource } from '../../derp/map-source.ts';
-import { createVet } from '../../guard/vetting.ts';
-import { createMember } from '../../mesh/create-member.ts';
-import { makeKeyPair } from '../../wireguard/keys.ts';
-import { DEVICE_LIMITS } from '../../wireguard/limits.ts';
+import { createMapSource } from '../derp/map-source.ts';
+import { createVet } from '../../net/guard/vetting.ts';
+import { createMember } from '../member/create-member.ts';
+import { makeKeyPair } from '../wireguard/keys.ts';
+import { DEVICE_LIMITS } from '../wireguard/limits.ts';
 import { createGateway } from './gateway.ts';
 import type { Gateway, GatewayPorts } from './gateway.ts';
 import { createWall } from './wall.ts';

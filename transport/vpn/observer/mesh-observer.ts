@@ -1,5 +1,5 @@
 /** The observer of an admin: whom it takes for members, and who is told where they are. */
-import type { Clock, Log } from '../../../actors/kit/ports.ts';
+import type { Clock, Log } from '../../../actors/ports.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
 import type { MeshObserver } from '../../protocol/mesh.ts';

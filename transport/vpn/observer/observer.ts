@@ -5,7 +5,7 @@
  */
 import { isIPv6 } from 'node:net';
 import type { RemoteInfo } from 'node:dgram';
-import type { Clock, Log } from '../../../actors/kit/ports.ts';
+import type { Clock, Log } from '../../../actors/ports.ts';
 import { noneObserved } from './counters.ts';
 import type { ObserverCounters } from './counters.ts';
 import { SESSION_MS_MAX, SWEEP_MS } from './limits.ts';

@@ -1,7 +1,7 @@
 /** A UDP socket that anybody may send to: what a flood of packets may cost has a bound, whatever is in them. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv4 } from 'node:net';
-import type { Clock } from '../../../actors/kit/ports.ts';
+import type { Clock } from '../../../actors/ports.ts';
 import { PACKETS_PER_SECOND_MAX, SHUT_MS } from './limits.ts';
 
 /** Any address of both families. */

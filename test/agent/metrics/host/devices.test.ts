@@ -1,22 +1,22 @@
 /** Devices that not every machine has, as the kernel's documentation and real machines show them. */
 import test from 'ava';
-import { arp } from '../../../../agent/metrics/host/arp.ts';
-import { conntrack } from '../../../../agent/metrics/host/conntrack.ts';
-import { cpu } from '../../../../agent/metrics/host/cpu.ts';
-import { cpufreq } from '../../../../agent/metrics/host/cpufreq.ts';
-import { diskstats } from '../../../../agent/metrics/host/diskstats.ts';
-import { edac } from '../../../../agent/metrics/host/edac.ts';
-import { hwmon } from '../../../../agent/metrics/host/hwmon.ts';
-import { mdadm } from '../../../../agent/metrics/host/mdadm.ts';
-import { meminfo } from '../../../../agent/metrics/host/meminfo.ts';
-import { netclass } from '../../../../agent/metrics/host/netclass.ts';
-import { powerSupply } from '../../../../agent/metrics/host/power-supply.ts';
-import { pressure } from '../../../../agent/metrics/host/pressure.ts';
-import { schedstat } from '../../../../agent/metrics/host/schedstat.ts';
-import { softnet } from '../../../../agent/metrics/host/softnet.ts';
-import { thermal } from '../../../../agent/metrics/host/thermal.ts';
-import { time } from '../../../../agent/metrics/host/time.ts';
-import { udpQueues } from '../../../../agent/metrics/host/udp-queues.ts';
+import { arp } from '../../../../agent/observability/metrics/host/arp.ts';
+import { conntrack } from '../../../../agent/observability/metrics/host/conntrack.ts';
+import { cpu } from '../../../../agent/observability/metrics/host/cpu.ts';
+import { cpufreq } from '../../../../agent/observability/metrics/host/cpufreq.ts';
+import { diskstats } from '../../../../agent/observability/metrics/host/diskstats.ts';
+import { edac } from '../../../../agent/observability/metrics/host/edac.ts';
+import { hwmon } from '../../../../agent/observability/metrics/host/hwmon.ts';
+import { mdadm } from '../../../../agent/observability/metrics/host/mdadm.ts';
+import { meminfo } from '../../../../agent/observability/metrics/host/meminfo.ts';
+import { netclass } from '../../../../agent/observability/metrics/host/netclass.ts';
+import { powerSupply } from '../../../../agent/observability/metrics/host/power-supply.ts';
+import { pressure } from '../../../../agent/observability/metrics/host/pressure.ts';
+import { schedstat } from '../../../../agent/observability/metrics/host/schedstat.ts';
+import { softnet } from '../../../../agent/observability/metrics/host/softnet.ts';
+import { thermal } from '../../../../agent/observability/metrics/host/thermal.ts';
+import { time } from '../../../../agent/observability/metrics/host/time.ts';
+import { udpQueues } from '../../../../agent/observability/metrics/host/udp-queues.ts';
 import { scrapeOf, type Tree } from './host-tree.ts';
 
 /** Files of one directory. */

@@ -1,18 +1,22 @@
 /** The exporter of the host as a whole: what it does with a machine that says too little, too much, or nonsense. */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { createHostMetrics } from '../../../../agent/metrics/host.ts';
-import { createExporter, HOST_TEXT_BYTES_MAX } from '../../../../agent/metrics/host/exporter.ts';
-import { DEVICES_MAX, LABEL_CHARS_MAX, type Collector } from '../../../../agent/metrics/host/collector.ts';
-import { createCollectors } from '../../../../agent/metrics/host/collectors.ts';
-import { cpu } from '../../../../agent/metrics/host/cpu.ts';
-import { diskstats } from '../../../../agent/metrics/host/diskstats.ts';
-import { FILE_BYTES_MAX } from '../../../../agent/metrics/host/files.ts';
-import { loadavg } from '../../../../agent/metrics/host/loadavg.ts';
-import { meminfo } from '../../../../agent/metrics/host/meminfo.ts';
-import { netdev } from '../../../../agent/metrics/host/netdev.ts';
-import { osRelease } from '../../../../agent/metrics/host/os-release.ts';
-import { stat } from '../../../../agent/metrics/host/stat.ts';
+import { createHostMetrics } from '../../../../agent/observability/metrics/host.ts';
+import { createExporter, HOST_TEXT_BYTES_MAX } from '../../../../agent/observability/metrics/host/exporter.ts';
+import {
+  DEVICES_MAX,
+  LABEL_CHARS_MAX,
+  type Collector,
+} from '../../../../agent/observability/metrics/host/collector.ts';
+import { createCollectors } from '../../../../agent/observability/metrics/host/collectors.ts';
+import { cpu } from '../../../../agent/observability/metrics/host/cpu.ts';
+import { diskstats } from '../../../../agent/observability/metrics/host/diskstats.ts';
+import { FILE_BYTES_MAX } from '../../../../agent/observability/metrics/host/files.ts';
+import { loadavg } from '../../../../agent/observability/metrics/host/loadavg.ts';
+import { meminfo } from '../../../../agent/observability/metrics/host/meminfo.ts';
+import { netdev } from '../../../../agent/observability/metrics/host/netdev.ts';
+import { osRelease } from '../../../../agent/observability/metrics/host/os-release.ts';
+import { stat } from '../../../../agent/observability/metrics/host/stat.ts';
 import { expositionProblem, hostOf, samplesIn, scrapeOf } from './host-tree.ts';
 
 /** The most CPU time that a scrape of this machine may take, in ms. Source: the issue, "Agent exporters". */

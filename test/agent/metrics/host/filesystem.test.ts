@@ -1,8 +1,8 @@
 /** File systems: which are asked, what is told of them, and one that never answers. */
 import { statfsSync, type StatsFs } from 'node:fs';
 import test from 'ava';
-import { createExporter } from '../../../../agent/metrics/host/exporter.ts';
-import { createFilesystemCollector } from '../../../../agent/metrics/host/filesystem.ts';
+import { createExporter } from '../../../../agent/observability/metrics/host/exporter.ts';
+import { createFilesystemCollector } from '../../../../agent/observability/metrics/host/filesystem.ts';
 import { expositionProblem, hostOf, samplesIn, scrapeOf } from './host-tree.ts';
 
 /** A file system of 100 blocks of 4 KiB. */

@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { createExporter } from '../../../../agent/metrics/host/exporter.ts';
-import type { Collector } from '../../../../agent/metrics/host/collector.ts';
-import type { HostRoots } from '../../../../agent/metrics/host/files.ts';
-import { createSyntaxCheck } from '../../../../transport/exposition/syntax.ts';
+import { createExporter } from '../../../../agent/observability/metrics/host/exporter.ts';
+import type { Collector } from '../../../../agent/observability/metrics/host/collector.ts';
+import type { HostRoots } from '../../../../agent/observability/metrics/host/files.ts';
+import { createSyntaxCheck } from '../../../../transport/net/exposition/syntax.ts';
 
 /** Files by their path from the root, such as `proc/loadavg`; an array is a link to what it names. */
 export type Tree = Readonly<Record<string, string | Uint8Array | readonly [target: string]>>;

@@ -1,8 +1,8 @@
 /** The host's metrics beside those of the real node_exporter, on the same machine at the same time. */
 import { spawnSync } from 'node:child_process';
-import { createExporter } from '../../../../agent/metrics/host/exporter.ts';
+import { createExporter } from '../../../../agent/observability/metrics/host/exporter.ts';
 import { startNodeExporter } from '../../../../bench/peers/node-exporter.ts';
-import { samplesOf, type Sample } from '../../../../transport/exposition/samples.ts';
+import { samplesOf, type Sample } from '../../../../transport/net/exposition/samples.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { peerPath } from '../../../support/peers.ts';
 import type { Scope } from '../../../support/scope.ts';

@@ -3,13 +3,13 @@
  * second how it is, and how long the process stood still.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { makeKeyPair } from '../../../../transport/wireguard/keys.ts';
+import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import { openGateway } from '../../../../transport/vpn/gateway/open-gateway.ts';
-import { systemClock } from '../../../../transport/clock.ts';
+import { systemClock } from '../../../../transport/net/clock.ts';
 import type { GatewayMesh } from '../../../../actors/cluster/mesh.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../../transport/protocol/mesh.ts';
-import type { Log } from '../../../../actors/kit/ports.ts';
+import type { Log } from '../../../../actors/ports.ts';
 
 /** Between two lines, in ms. */
 const SAY_MS = 250;

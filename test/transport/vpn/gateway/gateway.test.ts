@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { AdminFrameBody } from '../../../../transport/protocol/frames.ts';
 import type { ClusterId } from '../../../../transport/protocol/ids.ts';
-import type { CreatedMember } from '../../../../transport/mesh/create-member.ts';
+import type { CreatedMember } from '../../../../transport/vpn/member/create-member.ts';
 import type { GatewayPlace } from '../../../../transport/vpn/gateway/advertisement.ts';
 import { createGateway, GATEWAY_ROUND_MS, HANDSHAKE_MS_MAX } from '../../../../transport/vpn/gateway/gateway.ts';
 import type { Gateway } from '../../../../transport/vpn/gateway/gateway.ts';

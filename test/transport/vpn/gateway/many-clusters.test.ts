@@ -4,7 +4,7 @@
  */
 import ava, { type ExecutionContext } from 'ava';
 import { gatewayInterface } from '../../../../transport/vpn/gateway/open-gateway.ts';
-import { DEVICE_LIMITS } from '../../../../transport/wireguard/limits.ts';
+import { DEVICE_LIMITS } from '../../../../transport/vpn/wireguard/limits.ts';
 import type { Program } from '../../../support/fleet/program.ts';
 import { startInternet } from '../../../support/networks/internet.ts';
 import type { Machine } from '../../../support/networks/machine.ts';

@@ -9,7 +9,7 @@ import {
   type MemberRefusals,
   type PeerPath,
   type WantedMember,
-} from '../../../../transport/mesh/member.ts';
+} from '../../../../transport/vpn/member/member.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../../transport/protocol/mesh.ts';
 

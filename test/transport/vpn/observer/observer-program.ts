@@ -3,7 +3,7 @@
  * places, and one for each place of a member that it tells.
  */
 import { startObserver } from '../../../../transport/vpn/observer/observer.ts';
-import { monotonicMs, systemClock } from '../../../../transport/clock.ts';
+import { monotonicMs, systemClock } from '../../../../transport/net/clock.ts';
 import { silentLog } from '../../../support/log.ts';
 
 const members = new Set(process.argv.slice(2));

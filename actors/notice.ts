@@ -1,0 +1,29 @@
+/** What is told inside this admin after a commit: small, live, never stored. Dashboards and command actors listen. */
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { ExecutionStatus } from './resources.ts';
+
+export type Notice =
+  /** `again`: it may have been told before, so whoever counts leaves it out. */
+  | {
+      readonly type: 'execution-changed';
+      readonly execution: ExecutionId;
+      readonly command: CommandId;
+      readonly node: NodeId;
+      readonly clusterName: string;
+      readonly status: ExecutionStatus;
+      readonly exitCode: number | null;
+      readonly again?: boolean;
+    }
+  /** Any field of the node that clients see, except `last_seen_at`. */
+  | { readonly type: 'node-changed'; readonly node: NodeId }
+  | { readonly type: 'node-removed'; readonly node: NodeId }
+  /**
+   * Its credential was replaced: whatever was opened with the one before must end, also where it has no session (E5).
+   */
+  | { readonly type: 'node-revoked'; readonly node: NodeId }
+  | { readonly type: 'command-created'; readonly command: CommandId }
+  | { readonly type: 'command-removed'; readonly command: CommandId }
+  /** Created by this admin, which owns it from the first instant. */
+  | { readonly type: 'cluster-created'; readonly cluster: ClusterId; readonly epoch: number }
+  /** At least one event was stored: event feeds read on from their cursor. */
+  | { readonly type: 'events-stored' };

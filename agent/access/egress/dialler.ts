@@ -1,0 +1,209 @@
+/**
+ * The ways out of this machine: what is asked for is checked, and the addresses that were checked are the ones that are
+ * dialled.
+ */
+import { isIP, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { bareHost, isLiteral } from '../../../transport/net/guard/destination.ts';
+import type { Resolve } from '../../../transport/net/guard/resolution.ts';
+import { createVet, type CheckedAddress, type Vet } from '../../../transport/net/guard/vetting.ts';
+import { DIAL_FAILURES, notDialled, type DialFailure, type Dialled } from '../../../transport/net/streams/dialled.ts';
+import { connectToFirst, type Connection } from './connection.ts';
+import type { Exit, ExitUse } from './exit.ts';
+import { DIAL_MS_MAX, DIALS_MAX, STREAMS_MAX } from './limits.ts';
+import { createExitPolicy, isLoop, type ExitRules, type Listening } from './policy.ts';
+
+/** What the ways out take. */
+export interface ExitOptions {
+  readonly rules: ExitRules;
+  /** Where this agent's own proxies listen now; nobody is sent back to them. */
+  readonly proxies?: () => readonly Listening[];
+  /** Who knows the addresses of names; the system, unless a test has servers of its own. */
+  readonly resolve?: Resolve;
+  readonly dialMsMax?: number;
+  readonly dialsMax?: number;
+  readonly streamsMax?: number;
+}
+
+/** What went out so far, for health and metrics. */
+export interface ExitCounts {
+  /** Streams that were opened. */
+  readonly opened: number;
+  /** Streams that are open now. */
+  readonly open: number;
+  /** Dials that came to nothing, by reason. */
+  readonly failures: Readonly<Record<DialFailure, number>>;
+  /** Those of them that were `blocked`, by what was wrong. */
+  readonly blocked: Readonly<Record<'port' | 'host', number>>;
+}
+
+/** The ways out, counted. */
+export interface CountedExit extends Exit {
+  counts(): ExitCounts;
+}
+
+/** A connection that did not come about. */
+type Connecting = Extract<Connection, { readonly ok: false }>;
+
+/** Those who wait or have a stream, of one use. */
+interface Load {
+  dials: number;
+  streams: number;
+}
+
+/** This machine, for who may reach nothing else. Most servers listen on IPv4. */
+const SELF: readonly CheckedAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+const OVERLOADED = notDialled('overloaded', 'The machine has too many connections open: try again later.');
+
+/** Opens the ways out. */
+export function createExit(options: ExitOptions): CountedExit {
+  const {
+    rules,
+    proxies = () => [],
+    resolve,
+    dialMsMax = DIAL_MS_MAX,
+    dialsMax = DIALS_MAX,
+    streamsMax = STREAMS_MAX,
+  } = options;
+  const policy = createExitPolicy(rules);
+  const vetFor = (use: Exclude<ExitUse, 'self'>): Vet =>
+    createVet({ ...policy.addressPolicy(use), ...(resolve && { resolve }) });
+  const vets = { chain: vetFor('chain'), proxy: vetFor('proxy'), ssh: vetFor('ssh') };
+  const load: Record<ExitUse, Load> = { self: idle(), chain: idle(), proxy: idle(), ssh: idle() };
+  const failures = Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>;
+  const blocked = { port: 0, host: 0 };
+  let opened = 0;
+
+  return {
+    async dial(target, use, signal) {
+      const dialled = await admitted(target, use, signal);
+      if (dialled.ok) opened += 1;
+      else failures[dialled.failure] += 1;
+      return dialled;
+    },
+    counts: () => ({
+      opened,
+      open: Object.values(load).reduce((sum, { streams }) => sum + streams, 0),
+      failures: { ...failures },
+      blocked: { ...blocked },
+    }),
+  };
+
+  /** A dial within the limits of its use: in number, and in time. */
+  async function admitted(target: Parameters<Exit['dial']>[0], use: ExitUse, signal: AbortSignal): Promise<Dialled> {
+    const problem = policy.portProblem(target.port, use);
+    if (problem !== undefined) return refused('port', problem);
+    const mine = load[use];
+    if (mine.dials >= dialsMax || mine.dials + mine.streams >= streamsMax) return OVERLOADED;
+    const limit = new AbortController();
+    const giveUp = () => {
+      limit.abort();
+    };
+    const timer = setTimeout(giveUp, dialMsMax);
+    signal.addEventListener('abort', giveUp);
+    if (signal.aborted) giveUp();
+    mine.dials += 1;
+    try {
+      return await dialled(target, use, limit.signal);
+    } finally {
+      mine.dials -= 1;
+      signal.removeEventListener('abort', giveUp);
+      clearTimeout(timer);
+    }
+  }
+
+  async function dialled(
+    { host, port }: { readonly host: string; readonly port: number },
+    use: ExitUse,
+    signal: AbortSignal,
+  ): Promise<Dialled> {
+    const checked = use === 'self' ? SELF : await checkedAddresses(host, port, use, signal);
+    if ('ok' in checked) return checked;
+    const connection = await connectToFirst(checked, port, signal);
+    if (!connection.ok)
+      return notDialled(
+        connection.failure,
+        sentence(use === 'self' ? `Port ${port} of the machine` : targetText(host, port), connection),
+      );
+    return { ok: true, stream: counted(connection.socket, load[use]) };
+  }
+
+  /** Where to connect to, or why not. */
+  async function checkedAddresses(
+    written: string,
+    port: number,
+    use: Exclude<ExitUse, 'self'>,
+    signal: AbortSignal,
+  ): Promise<readonly CheckedAddress[] | Dialled> {
+    const host = bareHost(written);
+    // Said before anything repeats the text: it may hold what is no part of a sentence.
+    if (isLiteral(host) && (isIP(host) === 0 || host.includes('%')))
+      return refused('host', 'The host is neither a name nor an address.');
+    if (leadsBack([host], port, use)) return loop(written, port);
+    const vetted = await vets[use](host, signal);
+    if (!vetted.ok)
+      return vetted.kind === 'refused' ? refused('host', vetted.reason) : notDialled('unresolved', vetted.reason);
+    return leadsBack(
+      vetted.addresses.map(({ address }) => address),
+      port,
+      use,
+    )
+      ? loop(written, port)
+      : vetted.addresses;
+  }
+
+  /**
+   * Users of SSH may go through the proxies of the machine on which they are logged in: each such step is one that they
+   * asked for.
+   */
+  function leadsBack(addresses: readonly string[], port: number, use: ExitUse): boolean {
+    const servers = use === 'ssh' ? [] : proxies().filter((server) => server.port === port);
+    return servers.length > 0 && addresses.some((address) => isLoop({ address, port }, servers, ownAddresses()));
+  }
+
+  function refused(why: keyof typeof blocked, message: string): Dialled {
+    blocked[why] += 1;
+    return notDialled('blocked', message);
+  }
+}
+
+/** Keeps count of a stream until it is closed. */
+function counted(socket: Socket, load: Load): Socket {
+  load.streams += 1;
+  return socket.once('close', () => {
+    load.streams -= 1;
+  });
+}
+
+function idle(): Load {
+  return { dials: 0, streams: 0 };
+}
+
+/** Addresses of the machine, asked anew: they come and go. */
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? []);
+}
+
+function loop(host: string, port: number): Dialled {
+  return notDialled('loop', `${targetText(host, port)} is a proxy of this very machine.`);
+}
+
+function targetText(host: string, port: number): string {
+  const bare = bareHost(host);
+  return bare.includes(':') ? `[${bare}]:${port}` : `${bare}:${port}`;
+}
+
+function sentence(target: string, { failure, code }: Connecting): string {
+  const sentences: Readonly<Record<Connecting['failure'], string>> = {
+    refused: `${target} refuses connections: nothing listens there.`,
+    unreachable: `${target} cannot be reached from the machine that dials.`,
+    timed_out: `${target} did not answer in time.`,
+    overloaded: 'The machine that dials has no room for more connections: try again later.',
+    failed: `${target} could not be connected to (${code}).`,
+  };
+  return sentences[failure];
+}

@@ -1,0 +1,15 @@
+/** How streams leave this machine: what may be dialled, and the dial. Implemented in `agent/access/egress/dialler.ts`. */
+import type { Dialled } from '../../../transport/net/streams/dialled.ts';
+
+/**
+ * Who wants out. `self`: the admin's forward mode, which reaches this machine alone, its loopback included. `chain`:
+ * the admin's chaining mode. `proxy`: a client of this machine's own proxies. `ssh`: a logged-in user's -L or -D, who
+ * could dial anything from a shell as well.
+ */
+export type ExitUse = 'self' | 'chain' | 'proxy' | 'ssh';
+
+/** The ways out. */
+export interface Exit {
+  /** Opens a TCP stream; it is connected when this resolves. `host` of a `self` dial is ignored. Never rejects. */
+  dial(target: { readonly host: string; readonly port: number }, use: ExitUse, signal: AbortSignal): Promise<Dialled>;
+}

@@ -1,0 +1,115 @@
+/** This machine's own proxies: for clients near it, who reach through them what the agent may reach. */
+import type { AgentPorts } from '../../../transport/protocol/frames.ts';
+import { createAdmission, PLAIN_USERNAME } from '../../../transport/proxies/admission.ts';
+import type { ProxyLog } from '../../../transport/proxies/ports.ts';
+import { startProxies, type Proxies } from '../../../transport/proxies/proxies.ts';
+import type { AgentConfig } from '../../config.ts';
+import type { Exit } from '../egress/exit.ts';
+import type { Listening } from '../egress/policy.ts';
+import { createFailures } from '../failures.ts';
+import type { PickedPorts } from '../free-ports.ts';
+import type { Service } from '../../observability/health.ts';
+import { OPEN_PROXIES_HINT, openProxiesProblem } from './open-proxies.ts';
+import type { AgentLog } from '../../ports.ts';
+
+/** Wrong passwords that one address may show in a minute before it is told to wait. As at the admin, by default. */
+const WRONG_PER_MINUTE_MAX = 30;
+
+/** Addresses whose wrong passwords are remembered at once. */
+const ADDRESSES_MAX = 1_024;
+
+/** What the proxies are made of. */
+export interface AgentProxiesOptions {
+  readonly config: AgentConfig;
+  readonly picked?: PickedPorts;
+  /** The `proxy_password` of this node, as the admin gave it at enrolment. */
+  readonly password: string;
+  readonly exit: Exit;
+  readonly log: AgentLog;
+}
+
+/** Running proxies, or what is left of them. */
+export interface AgentProxies {
+  /** The ports that they got, for the registration. One that does not listen is missing. */
+  readonly ports: Partial<AgentPorts>;
+  /** For the health report. None when the proxies are off. */
+  readonly services: readonly Service[];
+  /** Where they listen, for the exit: it sends nobody back here. */
+  readonly listening: readonly Listening[];
+  /** Tunnels, bytes and counters, for metrics. */
+  readonly servers: Pick<Proxies, 'http' | 'socks5' | 'tunnels' | 'bytes'>;
+  /** Lets open tunnels go on for at most `drainMsMax`, then cuts them. */
+  close(drainMsMax?: number): Promise<void>;
+}
+
+/**
+ * Starts them, as far as the settings want it and the ports are free. Never rejects: what is wrong is logged once and
+ * stays in `services`.
+ */
+export async function startAgentProxies({
+  config,
+  picked,
+  password,
+  exit,
+  log,
+}: AgentProxiesOptions): Promise<AgentProxies> {
+  const hosts = config.AGENT_PROXY_ENABLED ? config.AGENT_PROXY_HOST : [];
+  const openness = openProxiesProblem(config);
+  if (openness !== null) log.warn(`${openness} ${OPEN_PROXIES_HINT}`);
+  const proxies = await startProxies({
+    ports: {
+      admit: createAdmission({
+        passwords: [password],
+        isEnforced: config.AGENT_PROXY_AUTH_ENABLED,
+        username: PLAIN_USERNAME,
+        failures: createFailures({ perMinuteMax: WRONG_PER_MINUTE_MAX, addressesMax: ADDRESSES_MAX }),
+      }),
+      dial: ({ host, port }, signal) => exit.dial({ host, port }, 'proxy', signal),
+    },
+    log: proxyLog(log),
+    http: {
+      hosts,
+      port: config.AGENT_HTTP_PROXY_PORT,
+      orAnother: picked?.has('AGENT_HTTP_PROXY_PORT'),
+      setting: 'AGENT_HTTP_PROXY_PORT',
+    },
+    socks5: {
+      hosts,
+      port: config.AGENT_SOCKS5_PROXY_PORT,
+      orAnother: picked?.has('AGENT_SOCKS5_PROXY_PORT'),
+      setting: 'AGENT_SOCKS5_PROXY_PORT',
+    },
+  });
+  const ports = { http_proxy_port: proxies.http.port, socks5_proxy_port: proxies.socks5.port };
+  const got = Object.entries(ports).flatMap(([name, port]) => (port === null ? [] : [[name, port] as const]));
+  // without the addresses: one may be of the VPN (R3)
+  if (got.length > 0) log.info('The proxies of this machine listen', Object.fromEntries(got));
+  return {
+    ports: Object.fromEntries(got),
+    services:
+      hosts.length === 0
+        ? []
+        : [
+            { name: 'http_proxy', problem: () => proxies.http.problem() },
+            { name: 'socks5_proxy', problem: () => proxies.socks5.problem() },
+          ],
+    listening: got.flatMap(([, port]) => hosts.map((address) => ({ address, port }))),
+    servers: proxies,
+    close: (drainMsMax) => proxies.close(drainMsMax),
+  };
+}
+
+/** The servers write their fields first. */
+function proxyLog(log: AgentLog): ProxyLog {
+  return {
+    debug: (fields, message) => {
+      log.debug(message, { ...fields });
+    },
+    info: (fields, message) => {
+      log.info(message, { ...fields });
+    },
+    warn: (fields, message) => {
+      log.warn(message, { ...fields });
+    },
+  };
+}

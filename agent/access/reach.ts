@@ -1,0 +1,148 @@
+/** How people get at this machine, put together: streams out of it, tunnels from admins, its own proxies, and SSH. */
+import type { AgentPorts } from '../../transport/protocol/frames.ts';
+import type { SshCredential, SshRecordingSettings } from '../../transport/protocol/ssh.ts';
+import { createJoins } from '../../transport/net/streams/join.ts';
+import { exitRulesOf, withLoopback } from '../config.ts';
+import type { AgentConfig } from '../config.ts';
+import type { DataDirectory } from '../data-directory.ts';
+import { createExit } from './egress/dialler.ts';
+import type { ExitCounts } from './egress/dialler.ts';
+import type { PickedPorts } from './free-ports.ts';
+import type { Service } from '../observability/health.ts';
+import type { AgentLog, SessionClock, SessionReach } from '../ports.ts';
+import { startAgentProxies } from './proxies/proxies.ts';
+import type { AgentProxies } from './proxies/proxies.ts';
+import { sftpCommand } from './sftp/command.ts';
+import { accountsOfMachine } from './ssh/accounts.ts';
+import { createAsking } from './ssh/asking.ts';
+import { createSshServer } from './ssh/server.ts';
+import type { SshServer } from './ssh/server.ts';
+import { openSpool } from './ssh/spool.ts';
+import { openUnanswered } from './ssh/unanswered.ts';
+import { createUploads } from './ssh/upload.ts';
+import { createAgentTunnels } from './tunnel/tunnels.ts';
+import type { TunnelsOptions } from './tunnel/tunnels.ts';
+
+/** Open connections through this machine may go on for so long when the agent stops, in ms. */
+const DRAIN_MS_MAX = 2_000;
+
+/** What it is made of. */
+export interface ReachOptions {
+  readonly config: AgentConfig;
+  readonly picked: PickedPorts;
+  readonly directory: DataDirectory;
+  /** The node's API token, for uploads of recordings. */
+  readonly token: string;
+  /** Of the agent's own proxies, as enrolment gave it. */
+  readonly proxyPassword: string;
+  /** Asks the admin about a login; false when none can be asked now. */
+  readonly askAdmin: (attempt: number, username: string, credential: SshCredential) => boolean;
+  /** What admins want recorded, as they said last. */
+  readonly recording: () => SshRecordingSettings;
+  /** The way to the admin through the mesh. Left out: this machine is in none. */
+  readonly meshWay?: TunnelsOptions['meshWay'];
+  readonly clock: SessionClock;
+  readonly log: AgentLog;
+}
+
+/** What it counts, for metrics. Null: it is off. */
+export interface ReachCounts {
+  readonly exit: () => ExitCounts;
+  readonly proxies: (() => AgentProxies['servers']) | null;
+  readonly ssh: (() => SshServer['counters']) | null;
+  /** Streams that are open in tunnels from admins. */
+  readonly tunnelStreams: () => number;
+}
+
+/** What runs of it. */
+export interface Reach {
+  /** What the session tells it. */
+  readonly session: SessionReach;
+  readonly services: readonly Service[];
+  readonly counts: ReachCounts;
+  /** The ports that were got. */
+  readonly ports: Partial<AgentPorts>;
+  /** A session with the admin at this URL is live: what waits for one goes there. */
+  connected(adminUrl: string): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its
+ * service.
+ */
+export async function startReach({
+  config,
+  picked,
+  directory,
+  token,
+  proxyPassword,
+  askAdmin,
+  recording,
+  meshWay,
+  clock,
+  log,
+}: ReachOptions): Promise<Reach> {
+  let listening: AgentProxies['listening'] = [];
+  const exit = createExit({ rules: exitRulesOf(config), proxies: () => listening });
+  const proxies = await startAgentProxies({ config, picked, password: proxyPassword, exit, log });
+  listening = proxies.listening;
+  const joins = createJoins();
+  const tunnels = createAgentTunnels({
+    exit,
+    join: (one, other) => joins.join(one, other),
+    log,
+    ...(meshWay !== undefined && { meshWay }),
+  });
+  const unanswered = openUnanswered(directory.sshUnanswered, log);
+  const asking = createAsking(askAdmin, unanswered);
+  const spool = openSpool(directory.sshRecordings);
+  const uploads = createUploads({ spool, token, clock, random: Math.random, log });
+  spool.onFinished = () => uploads.poke();
+  const ssh = config.AGENT_SSH_ENABLED
+    ? createSshServer({
+        port: config.AGENT_SSH_PORT,
+        orAnotherPort: picked.has('AGENT_SSH_PORT'),
+        hosts: withLoopback(config.AGENT_SSH_HOST),
+        hostKeyPath: directory.sshHostKey,
+        verify: asking.verify,
+        exit,
+        log,
+        environment: process.env,
+        sftpCommand,
+        recording: { spool, settings: recording },
+        accounts: accountsOfMachine(config.AGENT_SSH_UNKNOWN_USERS),
+      })
+    : null;
+  const sshPort = (await ssh?.start()) ?? null;
+  if (ssh !== null && sshPort !== null)
+    log.info('The SSH server of this machine listens', { port: sshPort, host_key: ssh.hostKeyFingerprint });
+  return {
+    session: {
+      openTunnel: (adminUrl, token, meshUrl) => tunnels.open(adminUrl, token, meshUrl),
+      verdict: (attempt, verdict) => asking.verdict(attempt, verdict),
+      endSsh: (usernames, keys) => ssh?.end(usernames, keys),
+      unanswered(stored) {
+        unanswered.remove(stored ?? []);
+        return unanswered.next(stored === null);
+      },
+      grants: () => ssh?.grants() ?? [],
+    },
+    services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }])],
+    counts: {
+      exit: () => exit.counts(),
+      proxies: config.AGENT_PROXY_ENABLED ? () => proxies.servers : null,
+      ssh: ssh === null ? null : () => ssh.counters,
+      tunnelStreams: () => tunnels.streams,
+    },
+    ports: { ...proxies.ports, ...(sshPort !== null && { ssh_port: sshPort }) },
+    connected(adminUrl) {
+      asking.connected();
+      uploads.start(adminUrl);
+    },
+    async close() {
+      await Promise.all([proxies.close(DRAIN_MS_MAX), joins.drain(DRAIN_MS_MAX), ssh?.close(), uploads.close()]);
+      tunnels.close();
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/** The key by which clients know this machine again: made once, kept for ever. */
+import { readFileSync } from 'node:fs';
+import ssh2 from 'ssh2';
+import { fingerprintOf } from '../../../transport/protocol/ssh.ts';
+import { writeDurably } from '../../durable-file.ts';
+import { systemProblem } from '../../problem.ts';
+
+/** New keys tried: that so many begin with a zero byte does not happen. */
+const HOST_KEY_TRIES_MAX = 16;
+
+/** A usable key, or why there is none, in one sentence. */
+export type HostKey =
+  | { readonly ok: true; readonly privateKey: string; readonly fingerprint: string }
+  | { readonly ok: false; readonly problem: string };
+
+/**
+ * Reads the key at `path`, or makes it (Ed25519, in OpenSSH's format, 0600) when nothing is there. A damaged one is
+ * left as it is: with a new key every client would be told of an attack, so a person has to decide.
+ */
+export function openHostKey(path: string): HostKey {
+  let stored: string;
+  try {
+    stored = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      return refused(path, `cannot be read: ${systemProblem(error)}`);
+    try {
+      stored = createHostKey();
+      writeDurably(path, stored);
+    } catch (failure) {
+      return refused(path, `cannot be stored: ${systemProblem(failure)}`);
+    }
+  }
+  const parsed = ssh2.utils.parseKey(stored);
+  if (!isHostKey(parsed)) {
+    return refused(
+      path,
+      'is damaged: restore it, or remove it so that a new one is made, of which every client will warn',
+    );
+  }
+  return { ok: true, privateKey: stored, fingerprint: fingerprintOf(parsed.getPublicSSH()) };
+}
+
+/**
+ * A new key. ssh2 1.17.0 strips zero bytes that a public key begins with, so that one of 256 has a byte too few and
+ * nobody can read it: such a one is thrown away.
+ */
+export function createHostKey(): string {
+  for (let tries = 0; tries < HOST_KEY_TRIES_MAX; tries += 1) {
+    const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+    if (isHostKey(ssh2.utils.parseKey(key))) return key;
+  }
+  throw new Error(`${HOST_KEY_TRIES_MAX} keys in turn were unusable`);
+}
+
+function isHostKey(parsed: ReturnType<typeof ssh2.utils.parseKey>): parsed is ssh2.ParsedKey {
+  return !(parsed instanceof Error) && parsed.type === 'ssh-ed25519' && parsed.isPrivateKey();
+}
+
+function refused(path: string, what: string): HostKey {
+  return { ok: false, problem: `the SSH host key ${path} ${what}` };
+}

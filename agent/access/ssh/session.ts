@@ -1,0 +1,193 @@
+/** One session channel: what a client asks for one after the other, and the program that comes of it. */
+import type { Connection, ServerChannel, Session } from 'ssh2';
+import type { SshGrant } from '../../../transport/protocol/ssh.ts';
+import type { AgentLog } from '../../ports.ts';
+import type { Account } from './accounts.ts';
+import type { Launcher, Origin, Program, SftpCommand } from './launch.ts';
+import { SSH_SIGNALS, isOpen, sendExit, silence } from './library.ts';
+import { COMMAND_CHARS_MAX, TERMINAL_NAME_CHARS_MAX, TERMINAL_SIDE_MAX } from './limits.ts';
+import type { SshLimits } from './limits.ts';
+import { Outlet } from './outlet.ts';
+import { beginRecording } from './recorder.ts';
+import type { Recording, SessionRecorder } from './recorder.ts';
+import { startPiped } from './piped.ts';
+import type { PipePool } from './pipes.ts';
+import type { Running, Start } from './running.ts';
+import { startTerminal } from './terminal.ts';
+import { isVariableAccepted } from './variables.ts';
+
+/** Exit status of a program that could not be started. Source: POSIX shells, "found but not executable". */
+const NOT_STARTED_STATUS = 126;
+
+/** A terminal that says 0 by 0 has no size: what everybody takes then. */
+const DEFAULT_COLUMNS = 80;
+const DEFAULT_ROWS = 24;
+
+/** What a session needs of its connection. */
+export interface SessionHost {
+  readonly client: Connection;
+  readonly account: Account;
+  readonly launcher: Launcher;
+  readonly pipes: PipePool;
+  readonly origin: Origin;
+  readonly username: string;
+  readonly grant: SshGrant;
+  readonly recording: Recording | null;
+  readonly sftpCommand: SftpCommand;
+  readonly limits: SshLimits;
+  readonly log: AgentLog;
+}
+
+/** Its life: requests before the program, the program, and the end of either side. */
+export class ShellSession {
+  readonly #host: SessionHost;
+  readonly #ended: () => void;
+  readonly #variables: Record<string, string> = {};
+  #terminal: { readonly term: string; columns: number; rows: number } | null = null;
+  #channel: ServerChannel | null = null;
+  #outlet: Outlet | null = null;
+  #running: Running | null = null;
+  #recorder: SessionRecorder | null = null;
+  #hangUpMs: number | null = null;
+
+  /** `ended` is called once, when neither a channel nor a process of it is left. */
+  constructor(session: Session, host: SessionHost, ended: () => void) {
+    this.#host = host;
+    let isEnded = false;
+    this.#ended = () => {
+      if (!isEnded) {
+        isEnded = true;
+        ended();
+      }
+    };
+    session.on('env', (accept, reject, { key, val }) => {
+      if (!isVariableAccepted(key, val, this.#variables)) return (reject as typeof reject | undefined)?.();
+      this.#variables[key] = val;
+      (accept as typeof accept | undefined)?.();
+    });
+    session.on('pty', (accept, reject, info) => {
+      const term = (info as unknown as { term: string }).term;
+      if (this.#channel !== null || term.length > TERMINAL_NAME_CHARS_MAX || !/^[\w.+-]*$/u.test(term))
+        return (reject as typeof reject | undefined)?.();
+      this.#terminal = {
+        term: term || 'dumb',
+        columns: side(info.cols, DEFAULT_COLUMNS),
+        rows: side(info.rows, DEFAULT_ROWS),
+      };
+      (accept as typeof accept | undefined)?.();
+    });
+    session.on('window-change', (accept, _reject, { cols, rows }) => {
+      this.#resize(side(cols, DEFAULT_COLUMNS), side(rows, DEFAULT_ROWS));
+      (accept as typeof accept | undefined)?.();
+    });
+    session.on('signal', (accept, reject, { name }) => {
+      if (!isSignal(name)) return (reject as typeof reject | undefined)?.();
+      this.#running?.signal(`SIG${name}`);
+      (accept as typeof accept | undefined)?.();
+    });
+    session.on('shell', (accept) => this.#run(accept(), { type: 'shell' }));
+    session.on('exec', (accept, reject, { command }) => {
+      if (command.length > COMMAND_CHARS_MAX || command.includes('\0'))
+        return (reject as typeof reject | undefined)?.();
+      this.#run(accept(), { type: 'command', command });
+    });
+    session.on('subsystem', (accept, reject, { name }) => {
+      if (name !== 'sftp') return (reject as typeof reject | undefined)?.();
+      this.#terminal = null;
+      this.#run(accept(), { type: 'own', wordsFor: this.#host.sftpCommand });
+    });
+    session.on('close', () => this.vanish(host.limits.hangUpMs));
+  }
+
+  /** The client is gone: what runs gets HUP, and KILL after `hangUpMs`. */
+  vanish(hangUpMs: number): void {
+    if (this.#hangUpMs !== null) return;
+    this.#hangUpMs = hangUpMs;
+    this.#recorder?.end();
+    this.#outlet?.close();
+    if (this.#channel !== null && !isOpen(this.#host.client)) silence(this.#channel);
+    if (this.#running !== null) this.#running.hangUp(hangUpMs, this.#ended);
+    else this.#ended();
+  }
+
+  // The channel must be taken at once: after an end of input, which may follow at once, ssh2 gives none.
+  #run(channel: ServerChannel | undefined, program: Program): void {
+    if (channel === undefined || this.#channel !== null) return;
+    this.#channel = channel;
+    // a channel that was cut; its close says so
+    for (const stream of [channel, channel.stderr]) stream.on('error', () => {});
+    const outlet = (this.#outlet = new Outlet(this.#host.client, channel));
+    void this.#start(channel, outlet, program).catch((error: unknown) =>
+      this.#fail(channel, outlet, (error as Error).message),
+    );
+  }
+
+  async #start(channel: ServerChannel, outlet: Outlet, program: Program): Promise<void> {
+    const { client, launcher, origin, pipes, account } = this.#host;
+    const launch = launcher(account, program, origin, this.#variables, this.#terminal !== null);
+    if (typeof launch === 'string') return this.#fail(channel, outlet, launch);
+    if (launch.notice !== null) outlet.say('error', launch.notice);
+    this.#recorder = this.#record(program, account.shell);
+    const start: Start = {
+      launch,
+      channel,
+      outlet,
+      ...(this.#recorder !== null && { seen: (kind, data) => this.#recorder?.output(kind, data) }),
+      ended: (status, signal) => this.#finish(channel, status, signal),
+    };
+    const terminal = this.#terminal;
+    this.#running =
+      terminal === null
+        ? await startPiped(client, account, pipes, start)
+        : await startTerminal(account, terminal.term, terminal, start);
+    // it may have changed while node-pty was loaded
+    if (terminal !== null) this.#running.resize(terminal.columns, terminal.rows);
+    if (this.#hangUpMs !== null) this.#running.hangUp(this.#hangUpMs, this.#ended); // gone meanwhile
+  }
+
+  #resize(columns: number, rows: number): void {
+    if (this.#terminal === null) return;
+    this.#terminal.columns = columns;
+    this.#terminal.rows = rows;
+    this.#running?.resize(columns, rows);
+    this.#recorder?.resized(columns, rows);
+  }
+
+  #record(program: Program, shell: string): SessionRecorder | null {
+    const { recording, username, grant } = this.#host;
+    if (recording === null || program.type === 'own') return null; // files that are transferred are no text
+    return beginRecording(recording, {
+      usernameId: grant.ssh_username_id,
+      username,
+      command: program.type === 'command' ? program.command : null,
+      shell,
+      terminal: this.#terminal,
+    });
+  }
+
+  #fail(channel: ServerChannel, outlet: Outlet, problem: string): void {
+    if (this.#hangUpMs !== null) return;
+    this.#host.log.warn('An SSH session could not be started', { problem });
+    outlet.say('error', `edge-agent: ${problem}\r\n`);
+    outlet.whenEmpty(() => this.#finish(channel, NOT_STARTED_STATUS, null));
+  }
+
+  #finish(channel: ServerChannel, status: number, signal: string | null): void {
+    if (this.#hangUpMs !== null) return;
+    this.#running = null;
+    this.#recorder?.end();
+    sendExit(this.#host.client, channel, status, signal);
+    channel.end();
+    channel.resume(); // what still comes is for nobody
+    this.#ended();
+  }
+}
+
+/** A side of a terminal that the kernel takes. */
+function side(wanted: number, fallback: number): number {
+  return wanted > 0 ? Math.min(wanted, TERMINAL_SIDE_MAX) : fallback;
+}
+
+function isSignal(name: string): name is (typeof SSH_SIGNALS)[number] {
+  return (SSH_SIGNALS as readonly string[]).includes(name);
+}

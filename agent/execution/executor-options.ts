@@ -1,0 +1,29 @@
+/** What an executor is told of its agent. */
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import type { Journal, Waiting } from './journal.ts';
+import type { Keeper } from './keepers.ts';
+import type { AgentLog } from '../ports.ts';
+import type { Timeline } from './timeline.ts';
+
+/** What the executor is told. */
+export interface ExecutorOptions {
+  readonly journal: Journal;
+  readonly timeline: Timeline;
+  readonly log: AgentLog;
+  /** For keepers; created when missing. */
+  readonly directory: string;
+  readonly concurrency: number;
+  readonly outputBytesMax: number;
+  /** What scripts see. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Some wait until an admin was asked about them: `held` says which. */
+  readonly onHeld?: () => void;
+  /** These are finished in the journal now. */
+  readonly onFinished: (executions: readonly ExecutionId[]) => void;
+}
+
+/** An execution with its keeper, which has the script and waits for the job. */
+export interface Start {
+  readonly waiting: Waiting;
+  readonly keeper: Keeper;
+}

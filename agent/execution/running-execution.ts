@@ -1,0 +1,272 @@
+/** One execution whose start is recorded: it watches its keeper, ends it on request, and says how it ended. */
+import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../../transport/protocol/limits.ts';
+import { CapturedOutput } from './captured-output.ts';
+import { readClaim } from './claim.ts';
+import type { Ending } from './journal.ts';
+import { KEEPER_FILES } from './keeper-script.ts';
+import { halfBytes, storedOutput } from './output-text.ts';
+import { isKeeper, lives, membersOf, signal } from './processes.ts';
+import type { ProcessEntry } from './processes.ts';
+
+/** Between TERM and KILL, in ms. Source: contract.md 3.5. */
+export const KILL_AFTER_MS = 5_000;
+
+/** After KILL an execution that still does not end is given up on, keeper and all, in ms. */
+const GIVE_UP_AFTER_MS = 5_000;
+
+/**
+ * The script has ended but something in the background holds its output open: the result waits for output in the pipe
+ * this long, in ms, and at most so long.
+ */
+const LINGER_MS = 500;
+const LINGER_MS_MAX = 2_000;
+
+/** A keeper that made its claim has also written it within this time, in ms. */
+const CLAIM_MS_MAX = 2_000;
+
+/** Stopping again what keeps multiplying: rounds of STOP before KILL in one sweep. */
+const SWEEP_ROUNDS_MAX = 50;
+
+/** Why an execution is being ended. `settle`: nobody wants the result. `lost`: its keeper vanished. */
+export type StopReason = 'cancel' | 'timeout' | 'settle' | 'lost';
+
+/** What is known of an execution when it is watched. */
+export interface RunningOptions {
+  readonly execution: ExecutionId;
+  readonly keeper: string;
+  readonly directory: string;
+  /** Process id of the keeper when this agent started it; null to learn it from its claim. */
+  readonly pid: number | null;
+  readonly deadlineMs: number | null;
+  readonly outputBytesMax: number;
+  /** As delivered; null: nobody traces it. */
+  readonly traceparent: string | null;
+  readonly nowMs: () => number;
+}
+
+/** Ticked by its owner. Everything it does to processes happens in `check`. */
+export class RunningExecution {
+  readonly execution: ExecutionId;
+  readonly directory: string;
+  readonly captured: CapturedOutput;
+  readonly traceparent: string | null;
+  readonly #options: RunningOptions;
+  readonly #bornMs: number;
+  readonly #seen = new Set<string>();
+  readonly #asked = new Set<string>();
+  #members: readonly ProcessEntry[] = [];
+  #keeperPid: number | null;
+  #exit: { readonly signal: number | null } | null = null;
+  #reason: StopReason | null = null;
+  #killAtMs = 0;
+  #lingering: { readonly sinceMs: number; length: number } | null = null;
+  #isOver = false;
+
+  constructor(options: RunningOptions) {
+    this.#options = options;
+    this.execution = options.execution;
+    this.directory = options.directory;
+    this.traceparent = options.traceparent;
+    this.captured = new CapturedOutput(options.directory);
+    this.#keeperPid = options.pid;
+    this.#bornMs = options.nowMs();
+    this.#reason = notedReason(options.directory);
+    this.#killAtMs = this.#bornMs + KILL_AFTER_MS;
+  }
+
+  /** True while it is being ended: it wants to be checked often. */
+  get isStopping(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** True when nobody wants its result. */
+  get isSettled(): boolean {
+    return this.#reason === 'settle';
+  }
+
+  get deadlineMs(): number | null {
+    return this.#reason === null ? this.#options.deadlineMs : null;
+  }
+
+  /** The keeper, a child of this agent, ended; `signal` is its number when one killed it. */
+  keeperExited(signal: number | null): void {
+    this.#exit = { signal };
+  }
+
+  /** Ends it: TERM now, KILL after KILL_AFTER_MS. One that is over by itself stays as it ended. */
+  stop(reason: StopReason): void {
+    if (reason === 'settle' && this.#reason !== null) {
+      this.#reason = 'settle';
+      noteReason(this.directory, reason);
+      return;
+    }
+    if (this.#reason !== null || (reason !== 'settle' && this.#status() !== null)) return;
+    this.#reason = reason;
+    this.#killAtMs = this.#options.nowMs() + (reason === 'lost' ? 0 : KILL_AFTER_MS);
+    if (reason !== 'lost') noteReason(this.directory, reason);
+  }
+
+  /** Looks at it; true when it is over and no process of it lives. `processes` lists them, at most once a tick. */
+  check(processes: () => readonly ProcessEntry[]): boolean {
+    if (this.#isOver) return true;
+    const nowMs = this.#options.nowMs();
+    const isGone = this.#isKeeperGone(nowMs);
+    const status = this.#status();
+    if (
+      this.#reason === null &&
+      this.#options.deadlineMs !== null &&
+      nowMs >= this.#options.deadlineMs &&
+      status === null
+    )
+      this.stop('timeout');
+    if (this.#reason === null && isGone && status === null) this.stop('lost');
+    const hasEnded = isGone || (status !== null && this.#isDrained(nowMs));
+    if (this.#reason === null) this.#isOver = hasEnded;
+    else this.#isOver = this.#areMembersGone(processes, nowMs) && (hasEnded || this.#isHopeless(nowMs));
+    return this.#isOver;
+  }
+
+  /** How it ended, once `check` said so. Reads the output: once. */
+  ending(): Ending {
+    const { outputBytesMax } = this.#options;
+    const { output, isCut } = storedOutput(
+      this.captured.ends(outputBytesMax, halfBytes(outputBytesMax) + 4),
+      outputBytesMax,
+    );
+    return { execution: this.execution, ...this.#outcome(), output, outputTruncated: isCut || this.captured.hasLoss };
+  }
+
+  #outcome(): Pick<Ending, 'outcome' | 'exitCode'> {
+    if (this.#reason === 'timeout') return { outcome: 'completed', exitCode: EXIT_TIMED_OUT };
+    if (this.#reason === 'cancel' || this.#reason === 'settle')
+      return { outcome: 'cancelled', exitCode: EXIT_CANCELLED };
+    const status = this.#status();
+    if (status !== null) return { outcome: 'completed', exitCode: status };
+    // The keeper was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the
+    // execution.
+    const seen = this.#exit?.signal ?? null;
+    return seen === null
+      ? { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED }
+      : { outcome: 'completed', exitCode: 128 + seen };
+  }
+
+  #isKeeperGone(nowMs: number): boolean {
+    if (this.#exit !== null) return true;
+    if (this.#options.pid !== null) return false; // a child: its exit will be told
+    this.#keeperPid ??= readClaim(this.directory)?.pid ?? null;
+    if (this.#keeperPid === null) return nowMs - this.#bornMs > CLAIM_MS_MAX;
+    return !isKeeper(this.#keeperPid, this.#options.keeper);
+  }
+
+  /** The script's own exit status, once it has one. */
+  #status(): number | null {
+    const text = readStart(join(this.directory, KEEPER_FILES.status));
+    return text !== null && /^\d{1,3}\n$/.test(text) ? Number(text) : null;
+  }
+
+  /**
+   * What the script wrote before it ended is in the files, although a process that it left behind keeps the pipe open.
+   */
+  #isDrained(nowMs: number): boolean {
+    const { length } = this.captured;
+    this.#lingering ??= { sinceMs: nowMs, length };
+    const forMs = nowMs - this.#lingering.sinceMs;
+    const isQuiet = this.#lingering.length === length;
+    this.#lingering.length = length;
+    return forMs >= LINGER_MS_MAX || (forMs >= LINGER_MS && isQuiet);
+  }
+
+  #areMembersGone(processes: () => readonly ProcessEntry[], nowMs: number): boolean {
+    const isDue = nowMs >= this.#killAtMs;
+    // While those that were asked to end still live there is no need to look through all of /proc.
+    if (!isDue && this.#members.some(lives)) return false;
+    this.#members = this.#look(processes());
+    if (this.#members.length === 0) return true;
+    if (isDue) sweep(this.#members, () => this.#look(null));
+    else this.#ask();
+    return false;
+  }
+
+  #ask(): void {
+    for (const member of this.#members) {
+      const name = `${member.pid}.${member.startTicks}`;
+      if (this.#asked.has(name)) continue;
+      this.#asked.add(name);
+      signal(member, 'SIGTERM');
+      signal(member, 'SIGCONT'); // a stopped process would not even notice
+    }
+  }
+
+  #look(processes: readonly ProcessEntry[] | null): ProcessEntry[] {
+    const { execution, keeper } = this.#options;
+    return membersOf({ execution, keeper, keeperPid: this.#keeperPid }, processes, this.#seen);
+  }
+
+  /** Nothing lives, and still no status: something kept the keeper from writing it. */
+  #isHopeless(nowMs: number): boolean {
+    if (nowMs < this.#killAtMs + GIVE_UP_AFTER_MS) return false;
+    if (this.#keeperPid !== null && isKeeper(this.#keeperPid, this.#options.keeper)) killGroup(this.#keeperPid);
+    return true;
+  }
+}
+
+/** The end of an execution of which no process ever ran. */
+export function neverStarted(execution: ExecutionId, exitCode: number): Ending {
+  return { execution, outcome: 'cancelled', exitCode, output: Buffer.alloc(0), outputTruncated: false, hasRun: false };
+}
+
+/** STOP first: what is stopped cannot fork while the rest is looked for. Then KILL all. */
+function sweep(found: readonly ProcessEntry[], look: () => ProcessEntry[]): void {
+  let members = found;
+  for (let round = 0; round < SWEEP_ROUNDS_MAX; round += 1) {
+    for (const member of members) signal(member, 'SIGSTOP');
+    const again = look();
+    const isComplete = again.length <= members.length;
+    members = again;
+    if (isComplete) break;
+  }
+  for (const member of members) signal(member, 'SIGKILL');
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // it ended meanwhile
+  }
+}
+
+/**
+ * Before the first signal: an agent that is killed between that and the result leaves a status of 143, and children
+ * that ignore TERM (C9).
+ */
+function noteReason(directory: string, reason: StopReason): void {
+  try {
+    writeFileSync(join(directory, KEEPER_FILES.ending), `${reason}\n`, { mode: 0o600 });
+  } catch {
+    // A full disk: it is ended all the same, and only an agent killed at this moment would not know why.
+  }
+}
+
+function notedReason(directory: string): StopReason | null {
+  const noted = readStart(join(directory, KEEPER_FILES.ending))?.replaceAll('\0', '').trim();
+  return noted === 'cancel' || noted === 'timeout' || noted === 'settle' ? noted : null;
+}
+
+function readStart(file: string): string | null {
+  let handle: number;
+  try {
+    handle = openSync(file, 'r');
+  } catch {
+    return null;
+  }
+  try {
+    const buffer = Buffer.alloc(16);
+    return buffer.toString('latin1', 0, readSync(handle, buffer));
+  } finally {
+    closeSync(handle);
+  }
+}

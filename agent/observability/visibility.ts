@@ -1,0 +1,106 @@
+/** How this machine is seen, put together: the agent's API and the two exporters, each on its port. */
+import { AGENT_DIAGNOSTICS_PATH, AGENT_METRICS_PATH, EXPORTER_PATH } from '../../transport/protocol/agent-api.ts';
+import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
+import type { AgentPorts } from '../../transport/protocol/frames.ts';
+import { EXPOSITION_TYPE } from '../../transport/net/exposition/exposition.ts';
+import { apiKeyOf } from './api-key.ts';
+import { withLoopback } from '../config.ts';
+import type { AgentConfig } from '../config.ts';
+import type { PickedPorts } from '../access/free-ports.ts';
+import type { Service } from './health.ts';
+import { createHostMetrics } from './metrics/host.ts';
+import { ownMetrics } from './metrics/own.ts';
+import type { OwnMetricsSources } from './metrics/own.ts';
+import { MACHINE_WIREGUARD, wireguardMetrics, type WireguardSources } from './metrics/wireguard.ts';
+import type { AgentLog } from '../ports.ts';
+import { startWebServer } from './web-server.ts';
+import type { WebRoute } from './web-server.ts';
+
+/** What it is made of. */
+export interface VisibilityOptions {
+  readonly config: AgentConfig;
+  readonly picked: PickedPorts;
+  /** The node's API token: the key of the agent's API is made from it. */
+  readonly token: string;
+  readonly sources: OwnMetricsSources;
+  /** Names of peers of WireGuard and the ways to them; null: this machine is in no mesh. */
+  readonly mesh: Pick<WireguardSources, 'nodeOf' | 'pathOf'> | null;
+  /** Makes a report on this machine. */
+  readonly diagnose: () => Promise<Diagnosis>;
+  readonly log: AgentLog;
+}
+
+/** The running servers. */
+export interface Visibility {
+  readonly services: readonly Service[];
+  /** The ports that were got. */
+  readonly ports: Partial<AgentPorts>;
+  close(): void;
+}
+
+/** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
+export async function startVisibility({
+  config,
+  picked,
+  token,
+  sources,
+  mesh,
+  diagnose,
+  log,
+}: VisibilityOptions): Promise<Visibility> {
+  const key = apiKeyOf(token);
+  const hosts = withLoopback(config.AGENT_METRICS_HOST);
+  const metrics = (isProtected: boolean, make: () => string | Promise<string>): WebRoute => ({
+    isProtected,
+    answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }),
+  });
+  const [api, host, wireguard] = await Promise.all([
+    startWebServer({
+      name: 'api',
+      hosts,
+      port: config.AGENT_API_PORT,
+      orAnother: picked.has('AGENT_API_PORT'),
+      setting: 'AGENT_API_PORT',
+      key,
+      log,
+      routes: {
+        [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)),
+        [AGENT_DIAGNOSTICS_PATH]: {
+          isProtected: true,
+          answer: async () => ({ type: 'application/json', body: JSON.stringify(await diagnose()) }),
+        },
+      },
+    }),
+    startWebServer({
+      name: 'host_metrics',
+      hosts,
+      port: config.AGENT_HOST_METRICS_PORT,
+      orAnother: picked.has('AGENT_HOST_METRICS_PORT'),
+      setting: 'AGENT_HOST_METRICS_PORT',
+      key,
+      log,
+      routes: { [EXPORTER_PATH]: metrics(false, createHostMetrics({ version: sources.version })) },
+    }),
+    startWebServer({
+      name: 'wireguard_metrics',
+      hosts,
+      port: config.AGENT_WIREGUARD_METRICS_PORT,
+      orAnother: picked.has('AGENT_WIREGUARD_METRICS_PORT'),
+      setting: 'AGENT_WIREGUARD_METRICS_PORT',
+      key,
+      log,
+      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...mesh })) },
+    }),
+  ]);
+  return {
+    services: [api.service, host.service, wireguard.service],
+    ports: {
+      ...(api.port !== null && { http_port: api.port }),
+      ...(host.port !== null && { host_metrics_port: host.port }),
+      ...(wireguard.port !== null && { wireguard_metrics_port: wireguard.port }),
+    },
+    close() {
+      for (const server of [api, host, wireguard]) server.close();
+    },
+  };
+}

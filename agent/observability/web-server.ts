@@ -1,0 +1,216 @@
+/** A small HTTP server of the agent: a few paths to GET, open ones and some behind a bearer key. */
+import { hash, timingSafeEqual } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { listenAt } from '../../transport/net/streams/listen.ts';
+import type { Service } from './health.ts';
+import type { AgentLog } from '../ports.ts';
+
+/** What whoever connects may cost. */
+export interface WebLimits {
+  /** Connections at once to one address; more are closed at once. An admin opens one for each of its few scrapes. */
+  readonly connectionsMax: number;
+  /** Requests on one connection; after the last one it is closed. */
+  readonly requestsMax: number;
+  /** All headers of a request, in bytes. */
+  readonly headerBytesMax: number;
+  /** From a connection, or from the answer before, to whole headers, in ms. */
+  readonly headersMsMax: number;
+  /** A connection without a request is closed after this, in ms. */
+  readonly keepAliveMs: number;
+  /** To make an answer, in ms; and as long for the client to take it. */
+  readonly answerMsMax: number;
+  /** How often the server looks for connections that take too long, in ms. */
+  readonly lookMs: number;
+}
+
+/**
+ * The limits of an agent. Sources: an admin gives up a scrape after 10 s by default; bearer keys take 50 bytes of
+ * headers.
+ */
+export const WEB_LIMITS: WebLimits = {
+  connectionsMax: 64,
+  requestsMax: 1_000,
+  headerBytesMax: 8_192,
+  headersMsMax: 5_000,
+  keepAliveMs: 5_000,
+  answerMsMax: 30_000,
+  lookMs: 1_000,
+};
+
+/** What is answered to a GET. */
+export interface WebAnswer {
+  readonly type: string;
+  readonly body: string;
+  /** Default: 200. */
+  readonly status?: number;
+}
+
+/** One path. Requests that come while an answer is made share it, so that a crowd costs what one costs. */
+export interface WebRoute {
+  /** Whether the bearer key must be shown. */
+  readonly isProtected: boolean;
+  /** Makes an answer. A rejection is logged and answered with 500, without its cause. */
+  answer(): Promise<WebAnswer>;
+}
+
+/** What is served, and where. */
+export interface WebServerOptions {
+  /** Name of the service in health reports. */
+  readonly name: string;
+  /** Addresses of this machine; one that it does not have is a problem of the service. */
+  readonly hosts: readonly string[];
+  readonly port: number;
+  /** Nobody chose the port: where it is taken by now, another one will do. */
+  readonly orAnother: boolean;
+  /** The setting that holds the port, for whoever has to free it. */
+  readonly setting: string;
+  /** By exact path. */
+  readonly routes: Readonly<Record<string, WebRoute>>;
+  /** The bearer key of protected paths. */
+  readonly key: string;
+  readonly log: AgentLog;
+  readonly limits?: Partial<WebLimits>;
+}
+
+/** A running server, or what is left of it. */
+export interface WebServer {
+  /** Null: it does not listen. */
+  readonly port: number | null;
+  readonly service: Service;
+  /** Cuts what is open. */
+  close(): void;
+}
+
+/**
+ * Starts it on every address that can be had. Never rejects: what cannot is logged once and stays the service's
+ * problem.
+ */
+export async function startWebServer(options: WebServerOptions): Promise<WebServer> {
+  const { name, hosts, orAnother, setting, log } = options;
+  const limits = { ...WEB_LIMITS, ...options.limits };
+  const answer = answering(options, limits);
+  const servers: Server[] = [];
+  let { port } = options;
+  let problem: string | null = null;
+  for (const host of hosts) {
+    const server = newServer(answer, limits);
+    const listened = await listenAt(server, { host, port, orAnother: orAnother && servers.length === 0 });
+    if (listened.ok) {
+      ({ port } = listened);
+      server.on('error', () => {}); // of one accept, such as too many open files: the next may do
+      servers.push(server);
+    } else {
+      problem = `It does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`;
+      log.warn(
+        `A server of this machine does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`,
+        { service: name },
+      );
+    }
+  }
+  return {
+    port: servers.length === 0 ? null : port,
+    service: { name, problem: () => problem },
+    close() {
+      for (const server of servers) {
+        server.close();
+        server.closeAllConnections();
+      }
+    },
+  };
+}
+
+type Answering = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+function newServer(
+  answer: Answering,
+  { connectionsMax, requestsMax, headerBytesMax, headersMsMax, keepAliveMs, answerMsMax, lookMs }: WebLimits,
+): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: headersMsMax,
+      requestTimeout: answerMsMax,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: lookMs,
+    },
+    (request, response) => void answer(request, response),
+  );
+  server.maxConnections = connectionsMax;
+  server.maxRequestsPerSocket = requestsMax;
+  server.setTimeout(answerMsMax, (socket) => socket.destroy());
+  return server;
+}
+
+const TEXT = 'text/plain; charset=utf-8';
+
+function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }: WebLimits): Answering {
+  const wanted = digest(`Bearer ${key}`);
+  const underWay = new Map<WebRoute, Promise<WebAnswer>>();
+
+  function made(route: WebRoute): Promise<WebAnswer> {
+    const waiting = underWay.get(route);
+    if (waiting !== undefined) return waiting;
+    // else one that never ends would be everybody's
+    const making = inTime(route.answer(), answerMsMax).finally(() => underWay.delete(route));
+    underWay.set(route, making);
+    return making;
+  }
+
+  async function answerTo(request: IncomingMessage): Promise<WebAnswer> {
+    const route = routes[(request.url ?? '').split('?', 1)[0] ?? ''];
+    if (route === undefined)
+      return {
+        status: 404,
+        type: TEXT,
+        body: `There is nothing here. What there is: ${Object.keys(routes).join(' ')}\n`,
+      };
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return { status: 405, type: TEXT, body: 'This can be read only: GET.\n' };
+    if (route.isProtected && !timingSafeEqual(digest(request.headers.authorization ?? ''), wanted))
+      return {
+        status: 401,
+        type: TEXT,
+        body: 'This takes the bearer key of this agent: `edge-agent metrics-key` shows it.\n',
+      };
+    try {
+      return await made(route);
+    } catch (error) {
+      log.error('A request could not be answered', { service: name, error });
+      return { status: 500, type: TEXT, body: 'This could not be made. The log of the agent says why.\n' };
+    }
+  }
+
+  return async (request, response) => {
+    const hasBody =
+      request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+    const { status = 200, type, body } = await answerTo(request);
+    // it is not for us, and not read: what is left of it goes with the connection
+    if (hasBody) response.shouldKeepAlive = false;
+    const headers = {
+      'content-type': type,
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+      ...(status === 405 && { allow: 'GET, HEAD' }),
+    };
+    response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : body);
+  };
+}
+
+/** Rejects when it takes longer. */
+async function inTime<T>(making: Promise<T>, msMax: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`it took longer than ${msMax} ms`)), msMax);
+  timer.unref(); // what is made for nobody any more keeps no process
+  try {
+    return await Promise.race([making, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

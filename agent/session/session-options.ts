@@ -1,0 +1,62 @@
+/** What a session is told of its node, and which admins it may be sent to. */
+import type { AgentFrameBody, AgentSettings, Registration } from '../../transport/protocol/frames.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
+import type { SessionPorts } from '../ports.ts';
+
+/** Who connects, where to, and who wants to know. */
+export interface SessionOptions {
+  readonly node: NodeId;
+  readonly token: string;
+  readonly registration: Registration;
+  /** http(s) URLs of admins in order of preference; read before every attempt, never empty. */
+  readonly adminUrls: () => readonly string[];
+  /** Called with every welcome and every later change. */
+  readonly onSettings?: (settings: AgentSettings, clusterName: string | null) => void;
+  /** Called when admins confirmed results. */
+  readonly onConfirmed?: () => void;
+  /** Called at every welcome. */
+  readonly onLive?: (adminUrl: string) => void;
+  /**
+   * Called after each round in which admins do not know this node, once that lasts; `wasDeleted`: one said that
+   * somebody deleted it. The session goes on dialling, seldom.
+   */
+  readonly onUnknown?: (wasDeleted: boolean) => void;
+  /** Called once when the admin revoked this node: the session is over and does not dial again. */
+  readonly onRevoked?: (reason: string) => void;
+}
+
+/**
+ * Redirects (4010) that are followed at once before back-off applies; two admins that point at each other must not
+ * spin.
+ */
+export const REDIRECTS_MAX = 3;
+
+/** A session that lived this long was a good one: the next attempt starts with the shortest wait, in ms. */
+export const STEADY_MS_MIN = 10_000;
+
+/** Where a session stands. */
+export type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
+
+/**
+ * A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token.
+ */
+export function isFollowed(from: string, to: string): boolean {
+  const protocol = new URL(to).protocol;
+  return protocol === 'https:' || (protocol === 'http:' && new URL(from).protocol === 'http:');
+}
+
+/** What an agent says first: who it is, how it is, and what it holds. */
+export function helloOf(
+  { node, registration }: SessionOptions,
+  { report, journal }: Pick<SessionPorts, 'report' | 'journal'>,
+): AgentFrameBody {
+  return {
+    type: 'hello',
+    protocol: PROTOCOL_VERSION,
+    node,
+    registration,
+    report: report(),
+    holding: [...journal.holding()],
+  };
+}

@@ -1,0 +1,82 @@
+/** The WireGuard key of this machine: made here, kept here, told to nobody. */
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { makeKeyPair, publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
+import { writeDurably } from '../durable-file.ts';
+import { systemProblem } from '../problem.ts';
+
+/**
+ * Ports from which one is picked: above those that services are registered for, below those that systems give away. Two
+ * machines behind one NAT must not share one.
+ */
+const PORT_MIN = 20_000;
+const PORT_MAX = 32_767;
+
+const MeshKeysFile = z.object({
+  private_key: z.string().length(44),
+  /** Takes the place of the other as soon as the others know it: a rotation under way. */
+  next_private_key: z.string().length(44).nullable(),
+  listen_port: z.int().min(1).max(65_535),
+});
+
+/** The key in use, the one that is to follow, and the UDP port. */
+export interface MeshKeys {
+  readonly privateKey: string;
+  readonly nextPrivateKey: string | null;
+  readonly listenPort: number;
+}
+
+/** The keys, or why there are none, in one sentence. */
+export type OpenedMeshKeys =
+  | { readonly ok: true; readonly keys: MeshKeys }
+  | { readonly ok: false; readonly problem: string };
+
+/**
+ * Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is
+ * made anew: the network takes the new key as a rotation.
+ */
+export function openMeshKeys(path: string, port: number): OpenedMeshKeys {
+  const stored = read(path);
+  const keys =
+    stored === null
+      ? {
+          privateKey: makeKeyPair().privateKey,
+          nextPrivateKey: null,
+          listenPort: port === 0 ? randomInt(PORT_MIN, PORT_MAX + 1) : port,
+        }
+      : { ...stored, listenPort: port === 0 ? stored.listenPort : port };
+  return keys.listenPort === stored?.listenPort ? { ok: true, keys } : storeMeshKeys(path, keys);
+}
+
+/** Stores them durably. */
+export function storeMeshKeys(path: string, keys: MeshKeys): OpenedMeshKeys {
+  try {
+    writeDurably(
+      path,
+      `${JSON.stringify({ private_key: keys.privateKey, next_private_key: keys.nextPrivateKey, listen_port: keys.listenPort })}\n`,
+    );
+    return { ok: true, keys };
+  } catch (error) {
+    return { ok: false, problem: `the WireGuard key cannot be stored: ${systemProblem(error)}` };
+  }
+}
+
+/** The public key in use; null: there is no file, or it is damaged. */
+export function storedPublicKey(path: string): string | null {
+  const keys = read(path);
+  return keys === null ? null : publicKeyOf(keys.privateKey);
+}
+
+function read(path: string): MeshKeys | null {
+  try {
+    const {
+      private_key: privateKey,
+      next_private_key: nextPrivateKey,
+      listen_port: listenPort,
+    } = MeshKeysFile.parse(JSON.parse(readFileSync(path, 'utf8')));
+    return { privateKey, nextPrivateKey, listenPort };
+  } catch {
+    return null; // none yet, or damaged: a new one is as good
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * This machine in the network of its cluster, put together: its membership, the names of the others, and what is left
+ * of both when it goes.
+ */
+import { existsSync } from 'node:fs';
+import { followMap } from '../../transport/vpn/derp/followed-map.ts';
+import { createMapSource } from '../../transport/vpn/derp/map-source.ts';
+import { createVet } from '../../transport/net/guard/vetting.ts';
+import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { MeshPath } from '../../transport/protocol/mesh.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { createMember } from '../../transport/vpn/member/create-member.ts';
+import { removeDevice } from '../../transport/vpn/wireguard/open.ts';
+import type { AgentConfig } from '../config.ts';
+import type { DataDirectory } from '../data-directory.ts';
+import type { Service } from '../observability/health.ts';
+import { createNames, removeNames } from './names/names.ts';
+import type { AgentLog, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { MeshWay } from '../access/tunnel/tunnels.ts';
+import { createMembership } from './membership.ts';
+import { createNetclient, leaveNetmaker } from './netclient.ts';
+import { ROTATION_SIGNAL } from './rotation.ts';
+
+/** What it is made of. */
+export interface MeshOptions {
+  readonly config: AgentConfig;
+  readonly directory: DataDirectory;
+  readonly node: NodeId;
+  /** Of the cluster that the node is in, as the admin said last. */
+  readonly clusterName: () => string;
+  readonly adminUrls: () => readonly string[];
+  readonly clock: SessionClock;
+  readonly log: AgentLog;
+  /** Over the session. False: no admin hears it now. */
+  readonly say: (word: MeshWord) => boolean;
+}
+
+/** What runs of it. */
+export interface Mesh {
+  readonly session: SessionMesh;
+  readonly services: readonly Service[];
+  /** Settings came, with a welcome (`isWelcome`) or between, from the admin at this URL. */
+  configured(settings: AgentSettings, adminUrl: string, isWelcome: boolean): void;
+  /** The node that has this key, or `gateway`; null: a stranger. */
+  nodeOf(publicKey: string): string | null;
+  pathOf(publicKey: string): MeshPath | null;
+  /** How the admin that owns the cluster is reached through the mesh; null: not at all, or not now. */
+  wayToGateway(): MeshWay | null;
+  /** `isKept`: the interface stays for the next start, with its traffic. Names go either way. */
+  close(end: { readonly isKept: boolean }): Promise<void>;
+}
+
+/**
+ * Starts it; null: it is switched off. Never throws: what this machine cannot do is said once, in the log and in its
+ * health.
+ */
+export function startMesh({
+  config,
+  directory,
+  node,
+  clusterName,
+  adminUrls,
+  clock,
+  log,
+  say,
+}: MeshOptions): Mesh | null {
+  if (!config.VPN_ENABLED) return null;
+  const interfaceName = interfaceNameOf(node);
+  const names = createNames({
+    mode: config.VPN_DNS,
+    mayUseResolvConf: config.VPN_DNS_RESOLV_CONF,
+    node,
+    interfaceName,
+    log,
+  });
+  const membership = createMembership({
+    interfaceName,
+    port: config.VPN_PORT,
+    keysPath: directory.meshKeys,
+    picturePath: directory.meshPicture,
+    clusterName,
+    clock,
+    log,
+    say,
+    createMember,
+    named: (picture) => (picture === null ? names.clear() : names.update(picture.network, picture.peers.values())),
+  });
+  const netclient = createNetclient({ node, directory: directory.path, clock, log });
+  const relayMap = followMap(
+    createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap),
+    (map) => membership.mapped(map),
+  );
+  const rotate = (): void => membership.rotate();
+  process.on(ROTATION_SIGNAL, rotate);
+  return {
+    session: {
+      told: (order) => (order.type === 'netmaker-join' ? netclient.told(order) : membership.session.told(order)),
+    },
+    services: [
+      { ...membership.service, note: () => membership.service.note?.() ?? netclient.note() },
+      { name: 'names', problem: () => names.problem(), note: () => names.note() },
+    ],
+    configured(settings, adminUrl, isWelcome) {
+      membership.configured(settings.mesh, adminUrl, isWelcome);
+      relayMap.refresh(settings.derp_map_urls);
+    },
+    nodeOf: (publicKey) => membership.nodeOf(publicKey),
+    pathOf: (publicKey) => membership.pathOf(publicKey),
+    wayToGateway: () => membership.wayToGateway(),
+    async close(end) {
+      process.off(ROTATION_SIGNAL, rotate);
+      await Promise.all([membership.close(end), names.close(), netclient.close()]);
+    },
+  };
+}
+
+/**
+ * Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a
+ * warning.
+ */
+export async function leaveMesh(directory: DataDirectory, node: NodeId, log: AgentLog): Promise<void> {
+  await leaveNetmaker(directory.path, log);
+  if (!existsSync(directory.meshKeys)) return; // it never was in a network
+  const interfaceName = interfaceNameOf(node);
+  await removeNames({ node, interfaceName, log });
+  await removeDevice(interfaceName).catch((error: unknown) =>
+    log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }),
+  );
+}
+
+/** The same at every start, and no other agent's on this machine. */
+function interfaceNameOf(node: NodeId): string {
+  return `edge${node.slice(0, 8)}`;
+}

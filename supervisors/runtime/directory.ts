@@ -1,0 +1,339 @@
+/** Who lives here: finds, starts, restarts and ends actors, and answers for those that are not here. */
+import type { ActorSystemRef } from 'nact';
+import { askerOf } from './asks.ts';
+import type { Asks } from './asks.ts';
+import type {
+  Clock,
+  Committer,
+  GatewayLink,
+  Loader,
+  Log,
+  MeshWatch,
+  SessionLink,
+  SshVerifier,
+  WebhookPosts,
+} from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
+import type { Crash } from './spawn.ts';
+import type { Tracer } from '../../actors/tracer.ts';
+import { actorFields, type ActorKind, type Address, type Addressed, type Message } from '../../actors/messages.ts';
+import type { Refusal } from '../../actors/refusal.ts';
+import { UNAVAILABLE } from '../../actors/refusal.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import { CLOSE } from '../../transport/protocol/close-codes.ts';
+import { createFamily } from './family.ts';
+import type { KindTable } from './kinds.ts';
+import { Resident } from './resident.ts';
+import type { AnyKind, Household } from './resident.ts';
+import type { HeldLeases } from '../ownership/held.ts';
+import { decideRestart } from './restart-policy.ts';
+
+/** What the directory gives to the actors that it starts, and where it finds them. */
+export interface DirectoryPorts {
+  readonly system: ActorSystemRef;
+  readonly kinds: KindTable;
+  readonly held: HeldLeases;
+  readonly asks: Asks;
+  readonly clock: Clock;
+  readonly committer: Committer;
+  readonly loader: Loader;
+  readonly sessions: SessionLink;
+  readonly posts: WebhookPosts;
+  readonly ssh: SshVerifier;
+  readonly tracer: Pick<Tracer, 'ended'>;
+  readonly meshes: MeshWatch;
+  readonly gateway: GatewayLink;
+  readonly log: Log;
+  /** Takes a cluster that no admin has room for, for the moment. False: it is none, or another admin was faster. */
+  borrow(cluster: ClusterId): Promise<boolean>;
+}
+
+/** What happened so far, for metrics. */
+export interface DirectoryCounters {
+  deadLetters: number;
+  crashes: number;
+  escalations: number;
+}
+
+export interface Directory {
+  readonly counters: Readonly<DirectoryCounters>;
+  /** Gives a message to an actor, starting it from rows when it is not here. False: refused, its asker is answered. */
+  tell(addressed: Addressed): boolean;
+  /** As `tell`, but only to one who is here. */
+  tellResident(addressed: Addressed): void;
+  /** Starts one whose rows are known already. */
+  settle(address: Address, state: unknown): void;
+  /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
+  evict(cluster: ClusterId): void;
+  /**
+   * Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows
+   * changed elsewhere. Messages that wait are answered.
+   */
+  evictWebhooks(ids?: readonly string[]): void;
+  /** Whether it lives here now, or is on the way. */
+  isResident(address: Address): boolean;
+  count(kind: ActorKind): number;
+  /** Who lives here now, for whoever looks in from outside. */
+  residents(kind: ActorKind): Iterable<Resident>;
+  /** Parents over the actors of a kind. */
+  shards(kind: ActorKind): number;
+}
+
+const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
+const ELSEWHERE: Refusal = { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' };
+
+/** What makes room where there are more nodes than the admins have room for: it is not refused for the want of it. */
+const isRelief = ({ type }: Message): boolean => type === 'delete' || type === 'change-cluster';
+
+/** An empty directory. */
+export function createDirectory(ports: DirectoryPorts): Directory {
+  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log, system } =
+    ports;
+  const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = {
+    node: new Map(),
+    cluster: new Map(),
+    command: new Map(),
+    webhook: new Map(),
+  };
+  const families = {
+    node: createFamily(system, 'node'),
+    cluster: createFamily(system, 'cluster'),
+    command: createFamily(system, 'command'),
+    webhook: createFamily(system, 'webhook'),
+  };
+  const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
+  const household: Household = {
+    committer,
+    clock,
+    held,
+    crashed,
+    vanished,
+    effects: {
+      asks,
+      clock,
+      committer,
+      loader,
+      sessions,
+      posts,
+      ssh,
+      tracer,
+      meshes,
+      gateway,
+      log,
+      tell,
+      revive: (address) => void ensure(address),
+      stop,
+      whenOwned,
+    },
+  };
+
+  function tell({ to, message }: Addressed): boolean {
+    const resident = residents[to.kind].get(to.id) ?? arrive(to, message);
+    if ((resident.resting && askerOf(message as { asker?: never }) !== null) || !resident.mailbox.push(message)) {
+      deadLetter(to, message, UNAVAILABLE);
+      return false;
+    }
+    resident.wake();
+    return true;
+  }
+
+  function tellResident(addressed: Addressed): void {
+    if (residents[addressed.to.kind].has(addressed.to.id)) tell(addressed);
+  }
+
+  function arrive(address: Address, message: Message): Resident {
+    const newborn = message.type === 'create' ? kindOf(address).newborn(address.id) : null;
+    if (newborn === null) return ensure(address);
+    const resident = enter(address);
+    start(resident, newborn, false);
+    return resident;
+  }
+
+  function ensure(address: Address): Resident {
+    const known = residents[address.kind].get(address.id);
+    if (known !== undefined) return known;
+    const resident = enter(address);
+    void revive(resident);
+    return resident;
+  }
+
+  function enter(address: Address): Resident {
+    const resident = new Resident(address, kindOf(address), household);
+    residents[address.kind].set(address.id, resident);
+    return resident;
+  }
+
+  async function revive(resident: Resident): Promise<void> {
+    resident.resting = false;
+    const state = await rowsOf(resident);
+    if (residents[resident.address.kind].get(resident.address.id) !== resident || resident.isRunning) return;
+    if (state === UNREADABLE) return leave(resident, UNAVAILABLE);
+    if (state === null) return leave(resident, NOT_FOUND);
+    const cluster = kindOf(resident.address).cluster(state);
+    const isWanted = cluster !== null && resident.mailbox.some(isRelief);
+    if (cluster === null || held.holds(cluster)) {
+      if (isWanted) void isBorrowed(cluster); // one that is borrowed is kept for longer
+      return start(resident, state, true);
+    }
+    if (!isWanted || !(await isBorrowed(cluster))) return leave(resident, ELSEWHERE);
+    if (residents[resident.address.kind].get(resident.address.id) === resident && !resident.isRunning)
+      void revive(resident); // from its rows as they are under the lease
+  }
+
+  async function isBorrowed(cluster: ClusterId): Promise<boolean> {
+    try {
+      return await ports.borrow(cluster);
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable))
+        log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');
+      return false;
+    }
+  }
+
+  /** Null when there is no row; UNREADABLE when it cannot be read for a reason that waiting does not cure. */
+  async function rowsOf(resident: Resident): Promise<unknown> {
+    for (;;) {
+      try {
+        return await kindOf(resident.address).load(resident.address.id);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) {
+          log.error({ error, ...actorFields(resident.address) }, 'an actor could not be read from its rows');
+          return UNREADABLE;
+        }
+        await new Promise<void>((resolve) => {
+          clock.after(READ_AGAIN_MS, resolve);
+        });
+        await committer.ready();
+      }
+    }
+  }
+
+  function start(resident: Resident, state: unknown, again: boolean): void {
+    resident.start(families[resident.address.kind].take(resident.address.id), state);
+    if (again) resident.perform(resident.behaviour.owed(state, clock.nowMs()));
+  }
+
+  function crashed(resident: Resident, crash: Crash): void {
+    resident.vacate();
+    counters.crashes += 1;
+    resident.crashes += 1;
+    resident.lastCrash = {
+      atMs: clock.nowMs(),
+      messageType: crash.messageType,
+      error: crash.cause instanceof Error ? crash.cause.name : typeof crash.cause,
+    };
+    const decision = decideRestart(resident.crashesMs, clock.nowMs());
+    resident.crashesMs = decision.crashesMs;
+    resident.resting = decision.escalated;
+    if (decision.escalated) counters.escalations += 1;
+    // Only type and id: a message may hold secrets.
+    log.error(
+      {
+        error: crash.cause,
+        ...actorFields(resident.address),
+        message_type: crash.messageType,
+        restart_in_ms: decision.afterMs,
+        escalated: decision.escalated,
+      },
+      'an actor crashed',
+    );
+    if (resident.address.kind === 'node')
+      sessions.hangUpNode(resident.address.id, CLOSE.shuttingDown, 'the node restarts');
+    if (resident.address.kind === 'webhook') posts.cut(resident.address.id);
+    clock.after(decision.afterMs, () => void revive(resident));
+  }
+
+  function stop(address: Address): void {
+    const resident = residents[address.kind].get(address.id);
+    if (resident === undefined) return;
+    const left = resident.mailbox.drain();
+    resident.vacate();
+    residents[address.kind].delete(address.id);
+    // Someone spoke to it while it ended: it starts again from its rows, or they are told that there are none.
+    for (const message of left) tell({ to: address, message } as Addressed);
+  }
+
+  /**
+   * A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are
+   * told then.
+   */
+  function vanished({ address }: Resident): void {
+    if (address.kind === 'webhook') posts.cut(address.id); // deleted, though nobody could be told (V2)
+    stop(address);
+    if (address.kind === 'command')
+      clock.after(
+        SECOND_LOOK_MS,
+        () => void tell({ to: address, message: { type: 'executions-changed', changes: [] } }),
+      );
+  }
+
+  function leave(resident: Resident, refusal: Refusal): void {
+    resident.vacate();
+    residents[resident.address.kind].delete(resident.address.id);
+    for (const message of resident.mailbox.drain()) deadLetter(resident.address, message, refusal);
+  }
+
+  function deadLetter(to: Address, message: Message, refusal: Refusal): void {
+    counters.deadLetters += 1;
+    const asker = askerOf(message as { asker?: never });
+    if (asker !== null) asks.answer(asker, { ok: false, refusal });
+    // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
+    if (message.type === 'agent-connected')
+      sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
+    log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
+  }
+
+  function whenOwned(address: Address, run: () => void): void {
+    const resident = residents[address.kind].get(address.id);
+    if (resident === undefined) return;
+    if (resident.cluster === null) run();
+    else held.whenFresh(resident.cluster, run);
+  }
+
+  function kindOf(address: Address): AnyKind {
+    return kinds[address.kind];
+  }
+
+  return {
+    counters,
+    tell,
+    tellResident,
+    settle(address, state) {
+      if (residents[address.kind].has(address.id)) return;
+      start(enter(address), state, true);
+    },
+    evict(cluster) {
+      for (const kind of ['node', 'cluster'] as const) {
+        for (const resident of residents[kind].values()) {
+          if (resident.cluster !== cluster && resident.address.id !== cluster) continue;
+          if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.elsewhere, '');
+          leave(resident, ELSEWHERE);
+        }
+      }
+    },
+    evictWebhooks(ids) {
+      for (const resident of ids === undefined
+        ? residents.webhook.values()
+        : ids.flatMap((id) => residents.webhook.get(id) ?? [])) {
+        posts.cut(resident.address.id);
+        leave(resident, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
+      }
+    },
+    isResident: ({ kind, id }) => residents[kind].has(id),
+    count: (kind) => residents[kind].size,
+    residents: (kind) => residents[kind].values(),
+    shards: (kind) => families[kind].shards(),
+  };
+}
+
+/** Wait between two tries to read an actor's rows while the database is away, in ms. */
+const READ_AGAIN_MS = 250;
+
+/**
+ * When a create that was in doubt is looked for again, in ms: the server has ended by then what it had begun (its
+ * timeouts end at 3 s).
+ */
+const SECOND_LOOK_MS = 5_000;
+
+/** Rows that are there, and make no state: a bug. */
+const UNREADABLE = Symbol('unreadable');

@@ -1,0 +1,87 @@
+/** A round: the messages that an actor decides before one commit. Pure. */
+import { isHot } from '../../actors/writes.ts';
+import type { Behaviour } from '../../actors/behaviour.ts';
+import { ROUND_MESSAGES_MAX } from '../../actors/limits.ts';
+import type { Mailbox } from './mailbox.ts';
+import type { Asker } from '../../actors/asker.ts';
+import type { Change, Effect, Step } from '../../actors/step.ts';
+
+/** What a message must look like for the kit: it has a type, and perhaps someone who waits. */
+export interface KitMessage {
+  readonly type: string;
+  readonly asker?: Asker | null;
+}
+
+export interface Round<S, M> {
+  readonly state: S;
+  readonly changes: readonly Change[];
+  readonly effects: readonly Effect[];
+  readonly messages: readonly M[];
+  /** The round is one message that someone waits for, or one cold write: a refusal belongs to it alone. */
+  readonly alone: boolean;
+}
+
+/** A transition threw: a bug. The message is out of the mailbox, so that it crashes its actor once. */
+export class TransitionFailed<M> extends Error {
+  override readonly name = 'TransitionFailed';
+  readonly poison: M;
+  readonly before: readonly M[];
+  constructor(poison: M, before: readonly M[], cause: unknown) {
+    super('a transition threw', { cause });
+    this.poison = poison;
+    this.before = before;
+  }
+}
+
+/**
+ * Decides waiting messages one after another, each on the state that the one before left, and gathers their changes for
+ * one commit.
+ * A message with an asker and a cold write stand alone, so that their refusal has one owner.
+ */
+export function decideRound<S, M extends KitMessage>(
+  behaviour: Behaviour<S, M>,
+  state: S,
+  mailbox: Mailbox<M>,
+  nowMs: number,
+  messagesMax: number = ROUND_MESSAGES_MAX,
+): Round<S, M> {
+  const messages: M[] = [];
+  let changes: readonly Change[] = [];
+  let effects: readonly Effect[] = [];
+  let next = state;
+  for (let message = mailbox.peek(); message !== undefined && messages.length < messagesMax; message = mailbox.peek()) {
+    const asks = message.asker !== undefined && message.asker !== null;
+    if (asks && messages.length > 0) break;
+    const decided = decide(behaviour, next, message, nowMs, mailbox, messages);
+    const alone = asks || decided.changes.some((change) => !isHot(change.write));
+    if (alone && messages.length > 0) break;
+    mailbox.shift();
+    messages.push(message);
+    next = decided.state;
+    changes = join(changes, decided.changes);
+    effects = join(effects, decided.effects);
+    if (alone) return { state: next, changes, effects, messages, alone };
+  }
+  return { state: next, changes, effects, messages, alone: false };
+}
+
+function decide<S, M extends KitMessage>(
+  behaviour: Behaviour<S, M>,
+  state: S,
+  message: M,
+  nowMs: number,
+  mailbox: Mailbox<M>,
+  before: readonly M[],
+): Step<S> {
+  try {
+    return behaviour.transition(state, message, nowMs);
+  } catch (cause) {
+    mailbox.shift();
+    throw new TransitionFailed(message, before, cause);
+  }
+}
+
+function join<T>(a: readonly T[], b: readonly T[]): readonly T[] {
+  if (b.length === 0) return a;
+  return a.length === 0 ? b : [...a, ...b];
+}

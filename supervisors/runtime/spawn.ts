@@ -1,0 +1,291 @@
+/**
+ * One running actor: nact schedules and supervises it, a bounded mailbox feeds it, and each round is decided,
+ * committed, then performed.
+ */
+/* eslint-disable typescript/no-generated-empty-object-type -- nact types its Ref as an empty class */
+import { dispatch, spawn as nactSpawn, stop as nactStop } from 'nact';
+import type { ActorSystemRef, Ref } from 'nact';
+import type { Refusal } from '../../actors/refusal.ts';
+import { STALE_EPOCH, UNAVAILABLE } from '../../actors/refusal.ts';
+import type { Behaviour, Lease } from '../../actors/behaviour.ts';
+import type { Mailbox } from './mailbox.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
+import type { Clock, Committer, RefusedChange } from '../../actors/ports.ts';
+import { TransitionFailed, decideRound } from './round.ts';
+import type { KitMessage, Round } from './round.ts';
+import type { Asker } from '../../actors/asker.ts';
+import type { Effect } from '../../actors/step.ts';
+import { refuseAsker } from '../../actors/step.ts';
+
+/** Why an actor ended without being asked to. */
+export interface Crash {
+  readonly cause: unknown;
+  /** The type of the message that did it; its content is never logged, it may hold secrets. */
+  readonly messageType: string | null;
+}
+
+/** Wait between two tries to read rows while the database is away, in ms. */
+const RECOVER_MS = 100;
+
+/**
+ * Wait before a write that was refused for a stale lease is tried again, in ms. A quarter of the ownership loop's
+ * round.
+ */
+const STALE_MS = 250;
+
+const INTERNAL_ERROR: Refusal = {
+  code: 'internal_error',
+  message: 'Something went wrong. The log has it under the request id.',
+};
+
+/** Where nact keeps an actor. */
+export interface ActorPlace {
+  readonly parent: ActorSystemRef | Ref<unknown>;
+  readonly name: string;
+}
+
+/** All that one actor needs: its behaviour, its state as loaded, where it writes, and whom it tells of its end. */
+export interface ActorPlan<S, M extends KitMessage> {
+  readonly behaviour: Behaviour<S, M>;
+  readonly mailbox: Mailbox<M>;
+  readonly committer: Committer;
+  readonly clock: Clock;
+  lease(state: S): Lease | null;
+  /** The state as its rows have it now; null when they are gone. */
+  reload(): Promise<S | null>;
+  /** A message that tells the behaviour of a refused write, after the reload. */
+  refused(change: RefusedChange): M;
+  perform(effects: readonly Effect[]): void;
+  /** Its rows are gone, or were never stored. */
+  vanished(): void;
+  crashed(crash: Crash): void;
+}
+
+/** A started actor, as its supervisor holds it. */
+export interface RunningActor {
+  /** As the last finished round left it, for whoever looks in from outside. */
+  readonly state: unknown;
+  /** Says that the mailbox has something. */
+  wake(): void;
+  stop(): void;
+}
+
+/** Starts an actor. What its mailbox already holds is handled at once. */
+export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>, place: ActorPlace, state: S): RunningActor {
+  return new Actor(plan, place, state);
+}
+
+/**
+ * Never nact's own policy: it prints the message, which may hold secrets. The supervisor starts another actor on the
+ * same mailbox.
+ */
+const STOP_ON_CRASH = (_message: unknown, _error: unknown, context: { readonly stop: symbol }): symbol => context.stop;
+
+/** A class, because there is one for each of 10,000 nodes: methods are shared. */
+class Actor<S, M extends KitMessage> implements RunningActor {
+  readonly #plan: ActorPlan<S, M>;
+  readonly #ref: Ref<'wake'>;
+  /** As nact has it, or a round behind it. */
+  state: S;
+  #scheduled = false;
+  #stopped = false;
+  /** So many rounds hold one message each, to find the one that cannot be stored. */
+  #oneByOne = 0;
+
+  constructor(plan: ActorPlan<S, M>, place: ActorPlace, initialState: S) {
+    this.#plan = plan;
+    this.state = initialState;
+    this.#ref = nactSpawn(
+      place.parent as ActorSystemRef,
+      (state: S, _wake: 'wake') => this.#handle(state),
+      place.name,
+      { initialState, onCrash: STOP_ON_CRASH as never },
+    );
+    if (plan.mailbox.size() > 0) this.wake();
+  }
+
+  wake(): void {
+    if (this.#scheduled || this.#stopped) return;
+    this.#scheduled = true;
+    dispatch(this.#ref, 'wake');
+  }
+
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    nactStop(this.#ref);
+  }
+
+  /**
+   * One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs. Makes no
+   * promise unless something is stored.
+   */
+  #handle(state: S): S | Promise<S> {
+    this.#scheduled = false;
+    if (this.#stopped) return state;
+    try {
+      const round = this.#decideOrDrop(state);
+      if (round.changes.length > 0) return this.#committed(state, round);
+      return this.#turned(this.#performed(round));
+    } catch (error) {
+      throw this.#crashing(error);
+    }
+  }
+
+  #turned(state: S): S {
+    this.state = state;
+    if (this.#plan.mailbox.size() > 0) this.wake();
+    return state;
+  }
+
+  #crashing(error: unknown): unknown {
+    this.#stopped = true;
+    queueMicrotask(() => this.#plan.crashed(crashOf(error)));
+    return error;
+  }
+
+  #performed(round: Round<S, M>): S {
+    this.#plan.perform(round.effects);
+    for (const change of round.changes) if (change.onceStored !== undefined) this.#plan.perform(change.onceStored);
+    return round.state;
+  }
+
+  async #committed(state: S, round: Round<S, M>): Promise<S> {
+    try {
+      let refused: readonly RefusedChange[];
+      try {
+        refused = await this.#plan.committer.commit(this.#plan.lease(state), round.changes);
+      } catch (error) {
+        return this.#turned(
+          error instanceof DatabaseUnavailable
+            ? await this.#inDoubt(state, round)
+            : this.#unstorable(state, round, error),
+        );
+      }
+      return this.#turned(
+        refused.length === 0 ? this.#performed(round) : await this.#afterRefusal(state, round, refused),
+      );
+    } catch (error) {
+      throw this.#crashing(error);
+    }
+  }
+
+  /**
+   * Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows
+   * have.
+   */
+  #inDoubt(state: S, round: Round<S, M>): Promise<S> {
+    for (const message of round.messages) this.#answerAsker(message, UNAVAILABLE);
+    this.#plan.mailbox.putBack(round.messages.filter((message) => !isAsked(message)));
+    return this.#recovered(state);
+  }
+
+  /**
+   * One of these messages asks for what the database will never take. Nothing of the round is stored: each is decided
+   * again alone, and the one that fails alone crashes its actor once.
+   */
+  #unstorable(state: S, round: Round<S, M>, error: unknown): S {
+    const [first] = round.messages;
+    if (first === undefined || round.messages.length === 1) {
+      if (first !== undefined) this.#answerAsker(first, INTERNAL_ERROR);
+      throw new NotStorable(first?.type ?? null, error);
+    }
+    this.#plan.mailbox.putBack(round.messages);
+    this.#oneByOne = round.messages.length;
+    return state;
+  }
+
+  /** The state from rows, as soon as the database is back; a live session stays. */
+  async #recovered(live: S): Promise<S> {
+    const plan = this.#plan;
+    for (;;) {
+      try {
+        await plan.committer.ready();
+        const rows = await plan.reload();
+        if (this.#stopped) return live;
+        if (rows === null) {
+          plan.vanished();
+          return live;
+        }
+        const state = plan.behaviour.refreshed(live, rows);
+        plan.perform(plan.behaviour.owed(state, plan.clock.nowMs()));
+        return state;
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        await this.#pause(RECOVER_MS);
+        if (this.#stopped) return live;
+      }
+    }
+  }
+
+  #decideOrDrop(state: S): Round<S, M> {
+    const plan = this.#plan;
+    const messagesMax = this.#oneByOne > 0 ? 1 : undefined;
+    this.#oneByOne = Math.max(0, this.#oneByOne - 1);
+    try {
+      return decideRound(plan.behaviour, state, plan.mailbox, plan.clock.nowMs(), messagesMax);
+    } catch (error) {
+      if (error instanceof TransitionFailed) {
+        plan.mailbox.putBack(error.before as M[]);
+        this.#answerAsker(error.poison as M, INTERNAL_ERROR);
+      }
+      throw error;
+    }
+  }
+
+  async #afterRefusal(before: S, round: Round<S, M>, refused: readonly RefusedChange[]): Promise<S> {
+    const plan = this.#plan;
+    const refusal = refused[0]?.refusal ?? UNAVAILABLE;
+    const [first] = round.messages;
+    const isStale = refusal === STALE_EPOCH;
+    if (round.alone && first !== undefined && isAsked(first)) {
+      this.#answerAsker(first, refusal);
+      return isStale ? before : this.#recovered(before);
+    }
+    if (isStale) {
+      // Either the lease ran out while the database was away, and is renewed in a moment; or another admin took over,
+      // and the ownership loop ends this actor.
+      plan.mailbox.putBack(round.messages);
+      await this.#pause(STALE_MS);
+      return before;
+    }
+    plan.perform(round.effects);
+    const without = new Set(refused.map((one) => one.change));
+    for (const change of round.changes)
+      if (change.onceStored !== undefined && !without.has(change)) plan.perform(change.onceStored);
+    plan.mailbox.putBack(refused.map((change) => plan.refused(change)));
+    return this.#recovered(round.state);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#plan.clock.after(ms, resolve);
+    });
+  }
+
+  #answerAsker(message: M, refusal: Refusal): void {
+    if (isAsked(message)) this.#plan.perform([refuseAsker(message.asker, refusal)]);
+  }
+}
+
+/**
+ * The database took a change for wrong: a bug. The message is out of the mailbox, so that it crashes its actor once.
+ */
+class NotStorable extends Error {
+  override readonly name = 'NotStorable';
+  readonly messageType: string | null;
+  constructor(messageType: string | null, cause: unknown) {
+    super('a change cannot be stored', { cause });
+    this.messageType = messageType;
+  }
+}
+
+function isAsked<M extends KitMessage>(message: M): message is M & { readonly asker: Asker } {
+  return message.asker !== undefined && message.asker !== null;
+}
+
+function crashOf(error: unknown): Crash {
+  if (error instanceof NotStorable) return { cause: error.cause, messageType: error.messageType };
+  if (error instanceof TransitionFailed) return { cause: error.cause, messageType: (error.poison as KitMessage).type };
+  return { cause: error, messageType: null };
+}

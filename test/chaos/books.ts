@@ -1,0 +1,66 @@
+/**
+ * What agents and admins of a world said to each other: results that were confirmed, and what a restore took back of
+ * it.
+ */
+import type { ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { Frame, Wire } from './wire.ts';
+import type { Attempt } from './world.ts';
+
+/** Books over all that went through the wires. */
+export interface Books {
+  /** Results that admins confirmed to agents, by execution. */
+  readonly confirmed: ReadonlyMap<string, ExecutionResult>;
+  /** Confirmations that contradict an earlier one. Must stay empty. */
+  readonly contradictions: readonly string[];
+  /**
+   * What was confirmed after a dump that was restored since: the agents say it again. The first result of each, which
+   * is that of its run.
+   */
+  readonly takenBack: ReadonlyMap<string, ExecutionResult>;
+  /** Texts of what was delivered, by execution. */
+  readonly delivered: ReadonlyMap<string, string>;
+  /** The database is what it was at this `performance.now()`: what was said later is no promise any more. */
+  setBack(sinceMs: number): void;
+}
+
+/** Notes what admins confirmed: the last result that went up before the confirmation came down. */
+export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]): Books {
+  const reported = new Map<string, ExecutionResult>();
+  const confirmed = new Map<string, ExecutionResult>();
+  const confirmedMs = new Map<string, number>();
+  const takenBack = new Map<string, ExecutionResult>();
+  const delivered = new Map<string, string>();
+  const contradictions: string[] = [];
+  const seen = (frame: Frame) => {
+    if (frame.type === 'deliver')
+      for (const { execution, command_text: text } of frame.deliveries) delivered.set(execution, text);
+    if (frame.type === 'result') for (const result of frame.results) reported.set(result.execution, result);
+    if (frame.type !== 'confirm') return;
+    for (const execution of frame.executions) {
+      const result = reported.get(execution);
+      const before = confirmed.get(execution);
+      if (result === undefined) contradictions.push(`${execution} was confirmed and never reported`);
+      else if (before !== undefined && JSON.stringify(before) !== JSON.stringify(result))
+        contradictions.push(`${execution} was confirmed with two results`);
+      else {
+        confirmed.set(execution, result);
+        confirmedMs.set(execution, performance.now());
+      }
+    }
+  };
+  for (const wire of wires) wire.watch(seen);
+  return {
+    confirmed,
+    contradictions,
+    takenBack,
+    delivered,
+    setBack(sinceMs) {
+      for (const [execution, result] of confirmed) {
+        if ((confirmedMs.get(execution) ?? 0) < sinceMs) continue;
+        if (!takenBack.has(execution)) takenBack.set(execution, result);
+        confirmed.delete(execution);
+      }
+      for (const attempt of attempts) if (attempt.answeredMs >= sinceMs) attempt.isTakenBack = true;
+    },
+  };
+}

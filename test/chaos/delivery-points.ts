@@ -1,0 +1,312 @@
+/** The moments of a delivery at which the admin or its database is killed. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { answers } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+import { holdCommit, holdReads, holdTable, type CommitHold } from './commit-hold.ts';
+import { CUT_MS_MAX } from './delivery-invariants.ts';
+import type { Deliveries, Subscription } from './deliveries.ts';
+import { load, type KillPoint } from './kill-points.ts';
+import { BACK_MS_MAX, frozenPostgres } from './pauses.ts';
+
+/** Longest pause of a random moment, in ms. */
+const MOMENT_MS_MAX = 400;
+
+/** How long the database or the admin is frozen, in ms: longer than the lease of a channel. */
+const FREEZE_MS = 12_000;
+
+/** Events at once, when there is to be something under way. */
+const MANY = 12;
+
+type Strike = (deliveries: Deliveries) => Promise<void>;
+
+const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
+  {
+    name: 'an event is stored, and its deliveries are not',
+    strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_delivery')),
+  },
+  {
+    name: 'in the commit of its deliveries',
+    strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-routed')),
+  },
+  { name: 'an event is stored whose transaction began after one that is still open', strike: besideOlder },
+  { name: 'deliveries are stored, and not loaded', strike: (all) => behindRouting(all, 'webhook_delivery') },
+  { name: 'deliveries are loaded, and their event is not read', strike: (all) => behindRouting(all, 'event') },
+  { name: 'a request is on its way', strike: onItsWay },
+  {
+    name: 'an answer is given, and the try is not written',
+    strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_attempt')),
+  },
+  {
+    name: 'in the commit of a try',
+    strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-attempted')),
+  },
+  { name: 'behind the commit of a try', strike: behindTry },
+  { name: 'a further try waits for its time', strike: whileWaiting },
+  { name: 'in the commit of a redelivery', strike: inRedelivery },
+  { name: 'a redelivery is answered and on its way', strike: behindRedelivery },
+  { name: 'in the commit of a webhook', strike: inCreation },
+  { name: 'behind the answer to a webhook', strike: behindCreation },
+  { name: 'in the commit of a deletion', strike: inDeletion },
+  { name: 'behind the answer to a deletion, with requests on their way', strike: behindDeletion },
+  { name: 'at any moment, under load', strike: atAnyMoment },
+  { name: 'PostgreSQL dies under load', strike: postgresUnderLoad },
+  { name: 'PostgreSQL dies in the commit of a try', strike: postgresInTry },
+  { name: 'the admin and PostgreSQL die together', strike: everything },
+];
+
+/** What takes longer than a kill. */
+const PAUSES: typeof POINTS = [
+  { name: 'PostgreSQL is frozen for longer than a lease', strike: frozenDatabase },
+  { name: 'the only admin is frozen for longer than a lease', strike: frozenAdmin },
+];
+
+/** Every point at which a kill is aimed, as points of these deliveries' world. */
+export function deliveryPoints(deliveries: Deliveries): readonly KillPoint[] {
+  return POINTS.map(({ name, strike }) => ({ name: `webhooks: ${name}`, strike: () => strike(deliveries) }));
+}
+
+/** Freezes amid deliveries. */
+export function deliveryPauses(deliveries: Deliveries): readonly KillPoint[] {
+  return PAUSES.map(({ name, strike }) => ({ name: `webhooks: ${name}`, strike: () => strike(deliveries) }));
+}
+
+/** Names of the kills, and of the freezes. */
+export const DELIVERY_KILL_NAMES: readonly string[] = POINTS.map(({ name }) => `webhooks: ${name}`);
+export const DELIVERY_PAUSE_NAMES: readonly string[] = PAUSES.map(({ name }) => `webhooks: ${name}`);
+
+/** Events of several about one subject, and one of its own. */
+async function events(all: Deliveries): Promise<void> {
+  await Promise.all([all.world.create(), all.event()]);
+}
+
+async function inTransaction(all: Deliveries, holding: () => Promise<CommitHold>): Promise<void> {
+  const hold = await holding();
+  const created = events(all);
+  await hold.caught;
+  await all.world.killAdmin();
+  await hold.release();
+  await created;
+}
+
+async function behindRouting(all: Deliveries, table: 'event' | 'webhook_delivery'): Promise<void> {
+  const { connection } = all.world.postgres;
+  const commit = await holdCommit(connection, 'delivery-routed');
+  await all.event();
+  await commit.caught;
+  const hold = await holdReads(connection, commit, table);
+  await hold.caught;
+  await all.world.killAdmin();
+  await hold.release();
+}
+
+/** The younger event waits for the older transaction, or the older one would be passed over (V1). */
+async function besideOlder(all: Deliveries): Promise<void> {
+  const hold = await holdCommit(all.world.postgres.connection, 'command-created');
+  const created = all.world.create();
+  await hold.caught;
+  await all.world.killAdmin();
+  await created;
+  await all.world.fleet.admins[0]?.start();
+  const event = await all.event();
+  await until(
+    'the younger event, which does not come',
+    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
+    MOMENT_MS_MAX,
+  ).catch(() => {});
+  await hold.release();
+}
+
+async function onItsWay(all: Deliveries): Promise<void> {
+  const held = all.steady.endpoint.hold();
+  await events(all);
+  await held.caught;
+  await all.world.killAdmin();
+  held.release();
+}
+
+async function behindTry(all: Deliveries): Promise<void> {
+  const hold = await holdCommit(all.world.postgres.connection, 'delivery-attempted');
+  const created = events(all);
+  await hold.caught;
+  const before = await attempts(all);
+  await hold.release();
+  await until('a stored try', async () => (await attempts(all)) > before);
+  await all.world.killAdmin();
+  await created;
+}
+
+async function attempts({ world }: Deliveries): Promise<number> {
+  const [row] = await world.fleet.sql<{ n: number }>('select count(*)::int as n from webhook_attempt');
+  return row?.n ?? 0;
+}
+
+/** A receiver that asks for a later try, and is well again when the admin is back. */
+async function whileWaiting(all: Deliveries): Promise<void> {
+  const { endpoint, id } = all.steady;
+  endpoint.manner = answers(503, { headers: { 'retry-after': '1' } });
+  await events(all);
+  await until(
+    'a delivery that waits',
+    async () =>
+      (
+        await all.world.fleet.sql(
+          `select from webhook_delivery where webhook_id = $1 and status = 'pending' and next_attempt_at is not null`,
+          [id],
+        )
+      ).length > 0,
+  );
+  await all.world.killAdmin();
+  endpoint.manner = answers(204);
+}
+
+async function delivered(all: Deliveries): Promise<string> {
+  const event = await all.event();
+  await until(
+    'a delivered event',
+    async () =>
+      (
+        await all.world.fleet.sql(
+          `select from webhook_delivery where webhook_id = $1 and event_id = $2 and status = 'delivered'`,
+          [all.steady.id, event],
+        )
+      ).length > 0,
+  );
+  return event ?? '';
+}
+
+async function inRedelivery(all: Deliveries): Promise<void> {
+  const event = await delivered(all);
+  const hold = await holdCommit(all.world.postgres.connection, 'delivery-reopened');
+  const asked = all.redeliver(all.steady, event);
+  await hold.caught;
+  await all.world.killAdmin();
+  await hold.release();
+  await asked;
+}
+
+async function behindRedelivery(all: Deliveries): Promise<void> {
+  const event = await delivered(all);
+  const held = all.steady.endpoint.hold();
+  if (!(await all.redeliver(all.steady, event))) throw new Error('a redelivery was not taken');
+  await all.world.killAdmin();
+  held.release();
+}
+
+async function inCreation(all: Deliveries): Promise<void> {
+  const hold = await holdCommit(all.world.postgres.connection, 'webhook-created');
+  const subscribed = all.subscribe('new');
+  await hold.caught;
+  await all.world.killAdmin();
+  await hold.release();
+  await all.world.fleet.admins[0]?.start();
+  await lives(all, await subscribed);
+}
+
+async function behindCreation(all: Deliveries): Promise<void> {
+  const subscription = await all.subscribe('new');
+  await all.world.killAdmin();
+  await all.world.fleet.admins[0]?.start();
+  await lives(all, subscription);
+}
+
+/** An event that is stored after the webhook was answered comes; and then the webhook goes. */
+async function lives(all: Deliveries, subscription: Subscription): Promise<void> {
+  const event = await all.event();
+  await until('the event at the new webhook (V2)', () => subscription.endpoint.arrivals.some(({ id }) => id === event));
+  await all.remove(subscription);
+}
+
+/** Deleted or not, nobody knows; the client asks again, and then it is. */
+async function inDeletion(all: Deliveries): Promise<void> {
+  const subscription = await underWay(all);
+  const hold = await holdCommit(all.world.postgres.connection, 'webhook-deleted');
+  const removed = all.remove(subscription);
+  await hold.caught;
+  await all.world.killAdmin();
+  await hold.release();
+  await all.world.fleet.admins[0]?.start();
+  await removed;
+}
+
+async function behindDeletion(all: Deliveries): Promise<void> {
+  const subscription = await underWay(all);
+  await all.remove(subscription);
+  await delay(2 * CUT_MS_MAX); // what it had to deliver would have taken longer
+  await all.world.killAdmin();
+}
+
+/** A webhook whose receiver is slow and often wrong, with more on its way and waiting than it can take at once. */
+async function underWay(all: Deliveries): Promise<Subscription> {
+  let turn = 0;
+  const slowly = answers(204, { afterMs: 100 });
+  const later = answers(503);
+  const subscription = await all.subscribe('short-lived', (response, arrival) =>
+    ((turn += 1) % 2 === 0 ? slowly : later)(response, arrival),
+  );
+  await Promise.all(Array.from({ length: 3 * MANY }, () => all.event()));
+  await until('requests to it', () => subscription.endpoint.arrivals.length > 1);
+  return subscription;
+}
+
+async function atAnyMoment(all: Deliveries): Promise<void> {
+  const created = await burden(all);
+  await all.world.killAdmin();
+  await Promise.all(created);
+}
+
+async function postgresUnderLoad(all: Deliveries): Promise<void> {
+  const created = await burden(all);
+  await all.world.killPostgres();
+  await Promise.all(created);
+}
+
+async function postgresInTry(all: Deliveries): Promise<void> {
+  const hold = await holdCommit(all.world.postgres.connection, 'delivery-attempted');
+  const created = events(all);
+  await hold.caught;
+  await all.world.killPostgres();
+  await hold.release();
+  await created;
+}
+
+async function everything(all: Deliveries): Promise<void> {
+  const created = await burden(all);
+  await Promise.all([all.world.killAdmin(), all.world.killPostgres()]);
+  await Promise.all(created);
+}
+
+/** Receivers see a pause, and no more (L3). */
+async function frozenDatabase(all: Deliveries): Promise<void> {
+  const created = await burden(all);
+  await frozenPostgres(all.world, FREEZE_MS);
+  const event = await all.event();
+  await until(
+    'an event at its receiver again (L3)',
+    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
+    BACK_MS_MAX,
+  );
+  await Promise.all(created);
+}
+
+/** Its own lease ran out: it goes on under a new epoch, and takes up what it had left. */
+async function frozenAdmin(all: Deliveries): Promise<void> {
+  const created = await burden(all);
+  const [admin] = all.world.fleet.admins;
+  admin?.program.pause();
+  await delay(FREEZE_MS);
+  admin?.program.resume();
+  const event = await until('an event that is stored again', () => all.event(), BACK_MS_MAX);
+  await until(
+    'an event at its receiver again',
+    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
+    BACK_MS_MAX,
+  );
+  await Promise.all(created);
+}
+
+/** Commands and events on their way, for a random while. */
+export async function burden(all: Deliveries, at = all.world.fleet.admins[0]): Promise<Promise<unknown>[]> {
+  const created = [...(await load(all.world, at)), ...Array.from({ length: MANY }, () => all.event(at))];
+  await delay(Math.random() * MOMENT_MS_MAX);
+  return created;
+}

@@ -1,0 +1,125 @@
+/** Agents stand still while what they have, and what comes to them, ends at the admin (C8). */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AgentProgram } from '../support/fleet/agent-program.ts';
+import { until } from '../support/until.ts';
+import { SESSION_SILENCE_MS_MAX } from '../../transport/protocol/limits.ts';
+import { LATE_S_MAX } from './invariants.ts';
+import { begun, type KillPoint } from './kill-points.ts';
+import type { World } from './world.ts';
+
+/** Until what is created for an agent that stands still expires, in ms. */
+const EXPIRES_MS = 1_500;
+
+/** The same for what the agent has to take first, on a busy machine. */
+const EXPIRES_LATER_MS = 4_000;
+
+/** Shortest standstill after which a start is told from one that was in time, in ms. */
+export const STANDSTILL_MS_MIN = EXPIRES_LATER_MS + LATE_S_MAX * 1_000 + 500;
+
+/** Beyond the silence after which an admin ends a session, in ms. */
+const SILENCE_MS = SESSION_SILENCE_MS_MAX + 5_000;
+
+/** Settings of agents of which each runs one execution at a time: the others wait in its journal. */
+export const FREEZE_ENV = { COMMAND_EXECUTION_CONCURRENCY: '1' } as const;
+
+/** Every way in which agents may stand still, for a while and beyond the silence of their sessions. */
+export const FREEZES: readonly KillPoint[] = [...freezes(STANDSTILL_MS_MIN), ...freezes(SILENCE_MS)];
+
+/** Every way in which agents may stand still for so long, in ms. */
+export function freezes(standstillMs: number): readonly KillPoint[] {
+  const span = `${Math.round(standstillMs / 1_000)} s`;
+  return [
+    {
+      name: `freeze: agents stand still for ${span} while what comes to them ends`,
+      strike: (world) => whatCameEnds(world, standstillMs),
+    },
+    {
+      name: `freeze: agents stand still for ${span} while what waits in their journals ends`,
+      strike: (world) => whatWaitsEnds(world, standstillMs, wake),
+    },
+    {
+      name: `freeze: agents stand still for ${span} while what waits in their journals ends, and are killed`,
+      strike: (world) => whatWaitsEnds(world, standstillMs, startAnew),
+    },
+  ];
+}
+
+/** It lies in the buffers of their connections when they wake. One agent is awake, and has no part in it. */
+async function whatCameEnds(world: World, standstillMs: number): Promise<void> {
+  const [awake, ...agents] = world.fleet.agents;
+  const wakes = freeze(world, agents);
+  try {
+    const [, , cancelled] = await Promise.all([
+      world.create('quick'),
+      world.create('quick', { expiresMs: EXPIRES_MS }),
+      world.create('quick', { isForCancel: true }),
+    ]);
+    await until(
+      'what the agent that is awake ran',
+      async () =>
+        (
+          await world.fleet.sql('select from command_execution where node_id = $1 and finished_at is null', [
+            awake?.node,
+          ])
+        ).length === 0,
+    );
+    await world.cancel(cancelled);
+    await delay(standstillMs);
+  } finally {
+    wakes();
+  }
+}
+
+/**
+ * Each runs a script that waits at its gate, and has more in its journal, of which some expires and some is cancelled.
+ * The gate opens while they stand still.
+ */
+async function whatWaitsEnds(
+  world: World,
+  standstillMs: number,
+  wakeUp: (world: World, wakes: () => void) => Promise<void>,
+): Promise<void> {
+  const { agents } = world.fleet;
+  const gated = await begun(world, 'gated', agents.length);
+  const [open, expiring, cancelled] = await Promise.all([
+    world.create('quick'),
+    world.create('quick', { expiresMs: EXPIRES_LATER_MS }),
+    world.create('quick', { isForCancel: true }),
+  ]);
+  await until(
+    'sent',
+    async () =>
+      (
+        await world.fleet.sql(`select from command_execution where command_id = any($1) and status = 'pending'`, [
+          [open.id, expiring.id, cancelled.id],
+        ])
+      ).length === 0,
+  );
+  const wakes = freeze(world, agents);
+  try {
+    await world.cancel(cancelled);
+    world.openGate(gated);
+    await delay(standstillMs);
+  } finally {
+    await wakeUp(world, wakes);
+  }
+}
+
+async function wake(_: World, wakes: () => void): Promise<void> {
+  return Promise.resolve(wakes());
+}
+
+/** As after a reboot, with what was in their journals. */
+async function startAnew(world: World): Promise<void> {
+  await Promise.all(world.fleet.agents.map((agent) => world.killAgent(agent)));
+  for (const agent of world.fleet.agents) agent.start();
+}
+
+/** Freezes agents; the returned function wakes them. */
+function freeze(world: World, agents: readonly AgentProgram[]): () => void {
+  for (const { program } of agents) program.pause();
+  world.freezes += agents.length;
+  return () => {
+    for (const { program } of agents) program.resume();
+  };
+}

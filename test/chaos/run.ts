@@ -1,0 +1,98 @@
+/**
+ * `npm run chaos [-- --kills 200] [--only WORDS]`: kills the real programs, again and again, at every moment that
+ * matters, sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One
+ * line a round, a summary at the end; the exit status says whether all held.
+ */
+import { parseArgs } from 'node:util';
+import { missingPeers } from '../support/peers.ts';
+import { createScope } from '../support/scope.ts';
+import { ACTS, type Act } from './acts.ts';
+import type { KillPoint } from './kill-points.ts';
+import { playRound, wholeStory, type Outcome } from './round.ts';
+import { openWorld, type World } from './world.ts';
+
+/** Kills unless told otherwise. Source: the proof that the main job asks for. */
+const KILLS = 200;
+
+const { values } = parseArgs({
+  options: { kills: { type: 'string', default: String(KILLS) }, only: { type: 'string' } },
+});
+const killsWanted = Number(values.kills);
+const isWanted = (name: string): boolean => values.only === undefined || name.includes(values.only);
+
+const acts = ACTS.filter(({ names }) => names.some(isWanted));
+
+if (!Number.isSafeInteger(killsWanted) || killsWanted < 1 || acts.length === 0) {
+  process.stderr.write('usage: npm run chaos [-- --kills NUMBER] [--only WORDS OF A POINT]\n');
+  process.exit(2);
+}
+
+const startedMs = performance.now();
+const totals = { kills: 0, restores: 0, freezes: 0, clocksSet: 0, rounds: 0, commands: 0, executions: 0, confirmed: 0 };
+const breaches: string[] = [];
+let scope = createScope();
+const onSignal = () => void scope.end().finally(() => process.exit(130));
+process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+
+for (const act of acts) {
+  const missing = await missingPeers(act.peers);
+  if (missing.length > 0) {
+    process.stdout.write(`left out  ${act.names.join('; ')}: needs ${missing.join(', ')}, not on this machine\n`);
+    continue;
+  }
+  scope = createScope();
+  try {
+    await play(await openWorld(scope, act), act);
+  } finally {
+    await scope.end();
+  }
+}
+
+process.stdout.write(
+  `${breaches.length === 0 ? 'all held' : `${breaches.length} BREACHES`}: ${totals.kills} kills, ${totals.restores} restores, ${totals.freezes} freezes and ${totals.clocksSet} jumps of clocks in ${totals.rounds} rounds, ${totals.commands} commands, ${totals.executions} executions, ${totals.confirmed} confirmed results, ${Math.round((performance.now() - startedMs) / 1_000)} s\n`,
+);
+for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
+process.exitCode = breaches.length === 0 ? 0 : 1;
+
+async function play(world: World, act: Act): Promise<void> {
+  const { once, again, alsoBroken, told } = await act.begin(scope, world);
+  const points = again.filter(({ name }) => isWanted(name));
+  const enough = killsWanted * (act === acts.at(-1) ? 1 : act.upTo);
+  const already = totals.kills;
+  let isWhole = true;
+  for (let time = 0; time < act.times(killsWanted); time += 1) {
+    for (const point of once.filter(({ name }) => isWanted(name))) isWhole &&= await round(world, point, alsoBroken);
+  }
+  for (let index = 0; points.length > 0 && already + world.kills < enough; index += 1) {
+    isWhole &&= await round(world, points[index % points.length] as KillPoint, alsoBroken);
+    if (!isWhole) break;
+  }
+  for (const fault of ['kills', 'restores', 'freezes', 'clocksSet'] as const) totals[fault] += world[fault];
+  totals.commands += world.attempts.length;
+  totals.confirmed += world.books.confirmed.size;
+  if (!isWhole) return;
+  breaches.push(...(await wholeStory(world)));
+  totals.executions +=
+    (await world.fleet.sql<{ n: number }>('select count(*)::int as n from command_execution'))[0]?.n ?? 0;
+  const more = await told();
+  if (more !== null) process.stdout.write(`        ${more}\n`);
+}
+
+/** False when the world may not be whole any more. */
+async function round(world: World, point: KillPoint, alsoBroken: () => Promise<readonly string[]>): Promise<boolean> {
+  const outcome = await playRound(world, point, alsoBroken);
+  print(outcome);
+  breaches.push(...outcome.breaches);
+  totals.rounds += 1;
+  return !outcome.breaches.some((breach) => breach.startsWith('the round broke off'));
+}
+
+function print({ name, kills, ms, states, breaches: broken }: Outcome): void {
+  const counts = Object.entries(states)
+    .map(([state, count]) => `${count} ${state}`)
+    .join(', ');
+  process.stdout.write(
+    `${broken.length === 0 ? 'held  ' : 'BROKEN'}  ${String(kills).padStart(2)} killed  ${(ms / 1_000).toFixed(1).padStart(5)} s  ${name}: ${counts}\n`,
+  );
+  for (const breach of broken) process.stdout.write(`        ${breach}\n`);
+}

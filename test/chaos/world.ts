@@ -1,0 +1,374 @@
+/**
+ * What chaos is let loose on: a database, admins and agents as real processes, a wire between them, and the books that
+ * tell what must be true.
+ */
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
+import type { AgentProgram } from '../support/fleet/agent-program.ts';
+import type { AdminProgram } from '../support/fleet/admin-program.ts';
+import { restClient, type Rest, type Sent } from '../support/fleet/rest.ts';
+import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
+import type { Scope } from '../support/scope.ts';
+import { until } from '../support/until.ts';
+import { keepBooks, type Books } from './books.ts';
+import { openClocks, type Clocks } from './clocks.ts';
+import { prepareHolds } from './commit-hold.ts';
+import { openWire, type Wire } from './wire.ts';
+
+/**
+ * Agents of a world, unless told otherwise. Enough that a command has something to fan out to, few enough for two
+ * cores.
+ */
+const AGENTS = 3;
+
+/**
+ * An agent that was not back so long after all admins are, is started again, in ms: its back-off grows with every kill
+ * and is tested elsewhere.
+ */
+const PATIENCE_MS = 1_500;
+
+/** An agent younger than this is not started again, in ms: on a busy machine a start takes its time. */
+const YOUTH_MS = 6_000;
+
+/** Output of a long script, in bytes: three parts. */
+const FILLER_BYTES = 150_000;
+
+/** Timeout of a timed script, in ms: long enough to kill its agent meanwhile. */
+export const TIMEOUT_MS = 800;
+
+/** A create that was asked for. */
+export interface Attempt {
+  /** In the script of this command and of no other. */
+  readonly mark: string;
+  /** What the admin said: stored with a 2xx, refused, or nothing (it was killed). */
+  answer: 'stored' | 'refused' | 'none';
+  id: string | null;
+  /** How its executions may end, as state and exit code. */
+  readonly endings: readonly string[];
+  readonly outputOf: (execution: string) => string;
+  /** When it was last answered, or asked without an answer, as `performance.now()`. */
+  answeredMs: number;
+  /**
+   * From then on nothing of it may start, as seconds since this machine booted: it expired, or its cancel was answered.
+   * Null: no such time.
+   */
+  overAtS: number | null;
+  /** Stored, and taken back by a restore: nothing of it need be there. */
+  isTakenBack: boolean;
+  /** What is sent; with an Idempotency-Key of its own, so that it can be sent again. */
+  readonly request: Sent;
+}
+
+/** A world, with the books of everything that was asked and said. */
+export interface World {
+  readonly fleet: Fleet;
+  readonly postgres: MovableServer;
+  /** Clocks of its programs; null: they are right. */
+  readonly clocks: Clocks | null;
+  /** Before each admin, in their order. */
+  readonly wires: readonly Wire[];
+  readonly attempts: readonly Attempt[];
+  /** Where every script writes its execution's id when it runs. */
+  readonly ledger: string;
+  /** Of its admins. */
+  readonly encryptionKey: string;
+  readonly books: Books;
+  /** How many processes were killed, restores were made, programs were frozen, and clocks were set. */
+  kills: number;
+  restores: number;
+  freezes: number;
+  clocksSet: number;
+  /**
+   * Asks for a command on every node, the first admin unless another is given; resolves when it was answered or the
+   * connection broke.
+   */
+  create(kind?: ScriptKind, more?: CreateOptions): Promise<Attempt>;
+  /** Asks for its end until that is answered with 2xx. */
+  cancel(attempt: Attempt): Promise<void>;
+  /** Asks for the same once more, as a client does that had no answer. */
+  again(attempt: Attempt): Promise<void>;
+  /** The admin that owns the cluster now, and the epoch of its lease; null when nobody does. */
+  owner(): Promise<{ readonly admin: AdminProgram; readonly epoch: number } | null>;
+  /** The executions in the ledger, once for each time that their script ran. */
+  runs(): readonly string[];
+  /** When each was last seen to start, as seconds since this machine booted. */
+  startedS(): ReadonlyMap<string, number>;
+  /** Lets scripts that wait at their gate go on. */
+  openGate(attempt: Attempt): void;
+  killAdmin(admin?: AdminProgram): Promise<void>;
+  killAgent(agent?: AgentProgram): Promise<void>;
+  /** `kill -9` of the database server; it is started again by itself. */
+  killPostgres(): Promise<void>;
+  /** Freezes the database server with all of its processes; the returned function lets it go on. */
+  pausePostgres(): Promise<() => void>;
+  /** Brings everything back that was killed, and resolves when every execution is over. */
+  recover(): Promise<void>;
+}
+
+/** How a command is asked for. */
+export interface CreateOptions {
+  readonly at?: AdminProgram | undefined;
+  /** It expires so much later, in ms. Only then it may end as expired. */
+  readonly expiresMs?: number;
+  /** It is going to be cancelled, and may end so. */
+  readonly isForCancel?: boolean;
+}
+
+/** How a world is opened. */
+export interface WorldOptions {
+  readonly admins?: number;
+  readonly agents?: number;
+  /** Settings of its admins. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly agentEnv?: Readonly<Record<string, string>>;
+  /** Its programs have clocks that can be set. */
+  readonly hasClocks?: boolean;
+}
+
+/** A machine that went down under an execution. */
+const INTERRUPTED = 'cancelled 137';
+
+/**
+ * Over at once, taking a moment, with an output of several parts, ended by whoever cancels it, waiting for a file, or
+ * ended by its timeout.
+ */
+const SCRIPTS = {
+  quick: { body: '', endings: ['completed 0', INTERRUPTED] },
+  slow: { body: 'sleep 0.3', endings: ['completed 0', INTERRUPTED] },
+  long: { body: `head -c ${FILLER_BYTES} /dev/zero | tr "\\0" o; echo`, endings: ['completed 0', INTERRUPTED] },
+  endless: { body: '(trap "" TERM; sleep 1000) & sleep 1000', endings: ['cancelled 143', INTERRUPTED] },
+  gated: { body: 'while [ ! -e "$GATE" ]; do sleep 0.05; done', endings: ['completed 0', INTERRUPTED] },
+  timed: { body: 'sleep 1000', endings: ['completed 124', INTERRUPTED] },
+} as const;
+
+/** Name of a script. */
+export type ScriptKind = keyof typeof SCRIPTS;
+
+/** Opens a world of its own. */
+export async function openWorld(
+  scope: Scope,
+  { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: WorldOptions = {},
+): Promise<World> {
+  const postgres = await startMovableServer(scope);
+  const clocks = hasClocks ? await openClocks(postgres.directory) : null;
+  const encryptionKey = randomBytes(32).toString('base64');
+  const wires: Wire[] = [];
+  const fleet = await startFleet(scope, {
+    admins,
+    agents,
+    connection: postgres.connection,
+    env: { LOG_LEVEL: 'info', ENCRYPTION_KEY: encryptionKey, ...clocks?.admins.env, ...env },
+    agentEnv: { ...clocks?.agents.env, ...agentEnv },
+    door: async (adminUrl) => {
+      const wire = await openWire(scope, adminUrl);
+      wires.push(wire);
+      return wire.url;
+    },
+  });
+  await prepareHolds(postgres.connection);
+  const ledger = join(fleet.directory, 'ledger');
+  appendFileSync(ledger, '');
+
+  const attempts: Attempt[] = [];
+  const books = keepBooks(wires, attempts);
+  const world: World = {
+    fleet,
+    postgres,
+    clocks,
+    encryptionKey,
+    wires,
+    attempts,
+    ledger,
+    books,
+    kills: 0,
+    restores: 0,
+    freezes: 0,
+    clocksSet: 0,
+    create: (kind = 'quick', more = {}) => create(world, attempts, kind, more),
+    async cancel(attempt) {
+      await until(
+        'an answered cancel',
+        async () => (await fleet.rest.call('POST', `/commands/${attempt.id}/cancel`)).status < 300,
+      );
+      attempt.overAtS = Math.min(attempt.overAtS ?? Infinity, uptimeS());
+    },
+    again: (attempt) => ask(attempt, fleet.rest),
+    owner: () => ownerOf(fleet),
+    runs: () => starts(ledger).map(({ execution }) => execution),
+    startedS: () => new Map(starts(ledger).map(({ execution, atS }) => [execution, atS])),
+    openGate: ({ mark }) => appendFileSync(gateOf(ledger, mark), ''),
+    async killAdmin(admin = fleet.admins[0]) {
+      world.kills += 1;
+      await admin?.kill();
+    },
+    async killAgent(agent = fleet.agents[0]) {
+      world.kills += 1;
+      await agent?.kill();
+    },
+    async killPostgres() {
+      const pid = await postgres.pid();
+      if (pid === undefined) return;
+      world.kills += 1;
+      process.kill(pid, 'SIGKILL');
+      await until('another server that answers', async () => {
+        const next = await postgres.pid();
+        return next !== undefined && next !== pid && (await fleet.sql('select 1 as one')).length === 1;
+      });
+    },
+    async pausePostgres() {
+      const pid = await postgres.pid();
+      const frozen = pid === undefined ? [] : [pid, ...childrenOf(pid)];
+      signalAll(frozen, 'SIGSTOP');
+      return () => signalAll(frozen, 'SIGCONT');
+    },
+    recover: () => recover(world),
+  };
+  return world;
+}
+
+async function ownerOf(fleet: Fleet): Promise<{ admin: AdminProgram; epoch: number } | null> {
+  const [row] = await fleet.sql<{ name: string; epoch: string }>(
+    'select a.name, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
+  );
+  const admin = fleet.admins.find(({ name }) => name === row?.name);
+  return admin === undefined ? null : { admin, epoch: Number(row?.epoch) };
+}
+
+async function create(
+  world: World,
+  attempts: Attempt[],
+  kind: ScriptKind,
+  { at, expiresMs, isForCancel = false }: CreateOptions,
+): Promise<Attempt> {
+  const mark = `mark-${attempts.length}-${kind}`;
+  const { body, endings } = SCRIPTS[kind];
+  const atMs = Date.now();
+  const attempt: Attempt = {
+    mark,
+    answer: 'none',
+    id: null,
+    answeredMs: performance.now(),
+    isTakenBack: false,
+    overAtS: expiresMs === undefined ? null : uptimeS() + expiresMs / 1_000,
+    endings: [
+      ...endings,
+      ...(expiresMs === undefined ? [] : ['expired null']),
+      ...(isForCancel ? ['cancelled null', 'cancelled 143'] : []),
+    ],
+    outputOf: (execution) => `${mark} ${execution}\n${kind === 'long' ? `${'o'.repeat(FILLER_BYTES)}\n` : ''}`,
+    request: {
+      body: {
+        // The time since boot is no clock that somebody sets: what is true of a start does not hang on the agent's.
+        command_text: `read -r up _ </proc/uptime; echo $EDGE_EXECUTION_ID $up >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; GATE=${gateOf(world.ledger, mark)}; ${body}`,
+        targeting: { type: 'all' },
+        ...(kind === 'timed' && { timeout: TIMEOUT_MS }),
+        ...(expiresMs !== undefined && { expired_at: new Date(atMs + expiresMs).toISOString() }),
+      },
+      headers: { 'idempotency-key': mark },
+    },
+  };
+  attempts.push(attempt);
+  await ask(attempt, at === undefined ? world.fleet.rest : restClient(() => at.url, FLEET_KEYS.MASTER_KEY));
+  return attempt;
+}
+
+/** A file beside the ledger. */
+function gateOf(ledger: string, mark: string): string {
+  return `${ledger}-gate-${mark}`;
+}
+
+/** Seconds since this machine booted, of which no clock that is set knows. */
+function uptimeS(): number {
+  return Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+}
+
+function starts(ledger: string): { readonly execution: string; readonly atS: number }[] {
+  return readFileSync(ledger, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      const [execution = '', atS] = line.split(' ');
+      return { execution, atS: Number(atS) };
+    });
+}
+
+/** Asks for it, or again for the same: an answer that contradicts an earlier one leaves an id that is not stored. */
+async function ask(attempt: Attempt, rest: Rest): Promise<void> {
+  try {
+    const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', attempt.request);
+    attempt.answer = answer.status < 300 ? 'stored' : 'refused';
+    if (attempt.id !== null && attempt.id !== answer.data?.id)
+      throw new Error(`C1: ${attempt.mark} was answered as ${attempt.id}, then as ${answer.text}`);
+    attempt.id = answer.data?.id ?? null;
+    attempt.answeredMs = performance.now();
+  } catch (error) {
+    if ((error as Error).message.startsWith('C1')) throw error;
+    // else the admin was killed before it answered
+  }
+}
+
+async function recover(world: World): Promise<void> {
+  const { fleet } = world;
+  for (const admin of fleet.admins) if (admin.program.exit !== null) await admin.start();
+  for (const agent of fleet.agents) if (agent.program.exit !== null) agent.start();
+  const sinceMs = performance.now();
+  let backMs = sinceMs;
+  await until(
+    'the end of every execution',
+    async () => {
+      const [row] = await fleet.sql<{ open: number }>(
+        'select count(*)::int as open from command_execution where finished_at is null',
+      );
+      if (row?.open === 0) return true;
+      if (performance.now() - backMs < PATIENCE_MS) return false;
+      backMs = performance.now();
+      for (const agent of fleet.agents) {
+        if (isLive(agent) || performance.now() - agent.program.startedMs < YOUTH_MS) continue;
+        await world.killAgent(agent);
+        agent.start();
+      }
+      return false;
+    },
+    60_000,
+  );
+}
+
+/** Whether the last that the agent said of its session is that it is live. */
+function isLive(agent: AgentProgram): boolean {
+  const said = agent.program
+    .lines()
+    .map((line) => String(line['msg']))
+    .findLast((message) =>
+      ['Connected', 'The session ended', 'The admin cannot be reached', 'Another admin owns this cluster'].includes(
+        message,
+      ),
+    );
+  return said === 'Connected' && agent.program.exit === null;
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/u.test(entry))
+    .map(Number)
+    .filter((pid) => {
+      const path = `/proc/${pid}/stat`;
+      try {
+        const stat = existsSync(path) ? readFileSync(path, 'latin1') : '';
+        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent;
+      } catch {
+        return false; // it ended meanwhile
+      }
+    });
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // it ended by itself
+    }
+  }
+}

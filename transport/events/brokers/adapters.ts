@@ -1,0 +1,26 @@
+/** All adapters. Each is loaded only when it is configured, so that nobody pays for the clients of the others. */
+import type { Log } from '../../../actors/ports.ts';
+import type { Broker } from './broker.ts';
+import type { BrokerSettings } from './settings.ts';
+
+/** Connects to the configured broker; see OpenBroker. */
+export async function openBroker(settings: BrokerSettings, log: Log): Promise<Broker> {
+  switch (settings.adapter) {
+    case 'nats':
+      return (await import('./nats.ts')).openNats(settings, log);
+    case 'kafka':
+      return (await import('./kafka.ts')).openKafka(settings, log);
+    case 'amqp091':
+      return (await import('./amqp.ts')).openAmqp(settings, log);
+    case 'redis':
+      return (await import('./redis.ts')).openRedis(settings, log);
+    case 'mqtt':
+      return (await import('./mqtt.ts')).openMqtt(settings, log);
+    case 'cloud_a_sns':
+      return (await import('./sns.ts')).openSns(settings, log);
+    case 'cloud_b_pubsub':
+      return (await import('./pubsub.ts')).openPubSub(settings, log);
+    default:
+      return settings satisfies never;
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * `kafka`: publishes to five topics by the Kafka protocol. The partition key is the subject, so that events of one
+ * entity stay in order; acks of all in-sync replicas are waited for. A topic that is missing is asked for (brokers with
+ * auto.create.topics.enable then create it).
+ */
+import { isIP } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import {
+  Producer,
+  ProduceAcks,
+  compatibilityPartitioner,
+  stringSerializers,
+  type Connection as KafkaConnection,
+  type ProducerOptions,
+} from '@platformatic/kafka';
+import { TOPICS, type Topic } from '../../../actors/event-topics.ts';
+import type { Log } from '../../../actors/ports.ts';
+import { containListeners } from '../../net/streams/contained.ts';
+import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
+import { within } from './deadline.ts';
+import { isTooLarge, kafkaReason, lacksTopic, refusalReason } from './kafka-reason.ts';
+import type { KafkaSettings } from './settings.ts';
+
+/** CloudEvents in structured mode. Source: CloudEvents Kafka binding 1.0, 3.3. */
+const HEADERS = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
+
+/** Names of mechanisms on the wire. Source: RFC 4616, RFC 5802, RFC 7677. */
+const MECHANISMS = { plain: 'PLAIN', scram_sha_256: 'SCRAM-SHA-256', scram_sha_512: 'SCRAM-SHA-512' } as const;
+
+/**
+ * Text in one request, in bytes. Half of what a broker takes for one partition unless configured otherwise. Source:
+ * Kafka, message.max.bytes (1,048,588).
+ */
+const REQUEST_BYTES_MAX = 524_288;
+
+/** How long a topic that is missing may take to be created, in ms. */
+const TOPIC_MS_MAX = 4_000;
+
+/** Wait between two looks at a topic that is missing, in ms. */
+const TOPIC_LOOK_MS = 200;
+
+/** Patience with a polite goodbye, in ms. */
+const CLOSE_MS_MAX = 1_000;
+
+type Client = Producer<string, string, string, string>;
+
+/** Connects to the first bootstrap server that answers, and looks whether every topic is there. */
+export async function openKafka(settings: KafkaSettings, log: Log): Promise<Broker> {
+  const producer: Client = new Producer(optionsOf(settings));
+  const connections = connectionsOf(producer);
+  const name = `Kafka at ${settings.brokers.join(', ')} (EVENT_BROKER_KAFKA_URLS)`;
+  const lost = Promise.withResolvers<Error>();
+  let isClosed = false;
+
+  async function close(): Promise<void> {
+    isClosed = true;
+    await within(CLOSE_MS_MAX, producer.close(), () => new Error('it does not say goodbye')).catch(() => {});
+    for (const connection of connections) socketOf(connection)?.destroy();
+  }
+
+  /**
+   * Brokers hang up on a client that was quiet (connections.max.idle.ms, 10 minutes), so a connection that ends says
+   * nothing yet: another one is made.
+   */
+  async function check(): Promise<void> {
+    await nextTurn(); // only now the client has forgotten the connection
+    if (isClosed) return;
+    try {
+      await within(CONNECT_MS_MAX, producer.metadata({ topics: [], forceUpdate: true }), silence);
+      log.debug({}, 'a connection to Kafka ended, and another one was made');
+    } catch (error) {
+      lost.resolve(new Error(`The connection to ${name} is lost: ${kafkaReason(error, settings)}.`, { cause: error }));
+    }
+  }
+
+  try {
+    await within(CONNECT_MS_MAX, Promise.all(TOPICS.map((topic) => findTopic(producer, topic))), silence);
+  } catch (error) {
+    await close();
+    throw new Error(`${name} cannot be used: ${refusalReason(error, settings)}.`, { cause: error });
+  }
+  producer.on('client:broker:disconnect', () => void check());
+  return {
+    lost: lost.promise,
+    publish: (events) =>
+      within(
+        PUBLISH_MS_MAX,
+        publish(producer, events, log),
+        () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
+      ).catch((error: unknown) => {
+        throw new Error(`${name} did not take the events: ${kafkaReason(error, settings)}.`, { cause: error });
+      }),
+    close,
+  };
+}
+
+function silence(): Error {
+  return new Error(`it does not answer within ${CONNECT_MS_MAX} ms`);
+}
+
+/**
+ * Those that are open or being made. The client reports a trouble in its own answers and may report it again to nobody,
+ * which would end this process.
+ */
+function connectionsOf(producer: Client): ReadonlySet<KafkaConnection> {
+  const connections = new Set<KafkaConnection>();
+  producer.connections.on('connecting', ({ connection }) => {
+    connections.add(connection);
+    process.nextTick(() => {
+      // its socket is made in this turn, or never where a server named a port that is none; its reader throws at
+      // answers that no honest server gives
+      const socket = socketOf(connection);
+      if (socket !== undefined) containListeners(socket);
+    });
+    connection.on('error', () => {});
+    connection.on('close', () => connections.delete(connection));
+  });
+  producer.connections.on('failed', ({ connection }) => {
+    connections.delete(connection);
+    socketOf(connection)?.destroy();
+  });
+  return connections;
+}
+
+/** Undefined, whatever the client's types say, where none could be made. */
+function socketOf(connection: KafkaConnection): KafkaConnection['socket'] | undefined {
+  return connection.socket;
+}
+
+/**
+ * The client repeats nothing: whatever fails is published again by the channel, and two that repeat would upset the
+ * order.
+ */
+function optionsOf({ brokers, sasl, ssl }: KafkaSettings): ProducerOptions<string, string, string, string> {
+  return {
+    clientId: 'edge-fleet-control',
+    bootstrapBrokers: [...brokers],
+    serializers: stringSerializers,
+    partitioner: compatibilityPartitioner,
+    acks: ProduceAcks.ALL,
+    // it guards against repeats of the client itself, which makes none, and asks for a further permission at older
+    // brokers
+    idempotent: false,
+    autocreateTopics: true,
+    retries: 0,
+    connectTimeout: CONNECT_MS_MAX / (brokers.length + 1), // so that each has its turn
+    requestTimeout: PUBLISH_MS_MAX + 1_000, // our own limit ends first, and says why
+    timeout: PUBLISH_MS_MAX,
+    ...(ssl && { tls: {}, tlsServerName: !brokers.some(isAddress) }),
+    ...(sasl && { sasl: { mechanism: MECHANISMS[sasl.mechanism], username: sasl.username, password: sasl.password } }),
+  };
+}
+
+/** Whether it is an IP address: such is no server name for TLS (RFC 6066, 3). */
+function isAddress(broker: string): boolean {
+  return isIP(broker.replace(/:\d+$/u, '').replace(/^\[(?<address>.*)\]$/u, '$<address>')) !== 0;
+}
+
+/**
+ * Rejects when the topic is not there after TOPIC_MS_MAX. Each is asked for alone, since an answer about several does
+ * not say which is missing.
+ */
+async function findTopic(producer: Client, topic: Topic): Promise<void> {
+  const deadline = performance.now() + TOPIC_MS_MAX;
+  for (;;) {
+    try {
+      await producer.metadata({ topics: [topic], forceUpdate: true });
+      return;
+    } catch (error) {
+      if (!lacksTopic(error)) throw error;
+    }
+    if (performance.now() > deadline) throw new Error(`it has no topic ${topic}, and does not create it`);
+    await delay(TOPIC_LOOK_MS);
+  }
+}
+
+/** One request after the other, as a second one could overtake a first that fails. Most batches are one request. */
+async function publish(producer: Client, events: readonly PublishedEvent[], log: Log): Promise<void> {
+  for (const portion of portionsOf(events)) await send(producer, portion, log);
+}
+
+/**
+ * A portion that is too large for this server goes one by one; an event that is, is left out and told, as it would hold
+ * up all others.
+ */
+async function send(producer: Client, portion: readonly PublishedEvent[], log: Log): Promise<void> {
+  try {
+    await producer.send({
+      messages: portion.map(({ topic, subject, text }) => ({ topic, key: subject, value: text, headers: HEADERS })),
+    });
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    const [first] = portion;
+    if (portion.length > 1) for (const event of portion) await send(producer, [event], log);
+    else if (first !== undefined)
+      log.error(
+        { event: first.id, type: first.type, bytes: Buffer.byteLength(first.text) },
+        'an event is too large for the broker',
+      );
+  }
+}
+
+/** The events in order, cut so that each portion has at most REQUEST_BYTES_MAX, or is one event. */
+function portionsOf(events: readonly PublishedEvent[]): PublishedEvent[][] {
+  const portions: PublishedEvent[][] = [];
+  let bytes = Infinity;
+  for (const event of events) {
+    const textBytes = Buffer.byteLength(event.text);
+    bytes += textBytes;
+    if (bytes > REQUEST_BYTES_MAX) {
+      portions.push([]);
+      bytes = textBytes;
+    }
+    portions.at(-1)?.push(event);
+  }
+  return portions;
+}

@@ -1,0 +1,140 @@
+/**
+ * `redis`: publishes to channels; the channel is the type. Redis keeps nothing: who is not subscribed misses it. It
+ * confirms each publish, and one connection keeps the order. In a cluster every node passes a publish on to all others,
+ * so one node is enough, and only one keeps the order.
+ */
+import type { Redis } from 'ioredis';
+import type { Log } from '../../../actors/ports.ts';
+import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker } from './broker.ts';
+import { within } from './deadline.ts';
+import { connectRedis, nameOf, permitted, redisReason, redisServers, type RedisServer } from './redis-connection.ts';
+import { findMaster } from './redis-sentinel.ts';
+import type { RedisSettings } from './settings.ts';
+
+/** A connection to the server that events go to, and what else ends with it. */
+interface Connected {
+  readonly client: Redis;
+  readonly server: RedisServer;
+  /** Resolves when the events should go elsewhere. */
+  readonly changed?: Promise<Error>;
+  readonly close: () => void;
+}
+
+/**
+ * Connects to the first server, node or sentinel that takes us. A node of a cluster that calls it broken may be cut off
+ * from the others, or there may be no node for some keys, which is nothing to us: such a node is taken when there is no
+ * other.
+ */
+export async function openRedis(settings: RedisSettings, log: Log): Promise<Broker> {
+  const servers = redisServers(settings);
+  const attempts = [...servers, ...(settings.mode.type === 'cluster' ? servers : [])];
+  const deadlineMs = performance.now() + CONNECT_MS_MAX;
+  const problems = new Set<string>();
+  for (const [index, server] of attempts.entries()) {
+    const msMax = (deadlineMs - performance.now()) / (attempts.length - index);
+    try {
+      return brokerOf(await connect(settings, server, msMax, log, index < servers.length));
+    } catch (error) {
+      problems.add(error instanceof Error ? error.message : String(error));
+    }
+  }
+  throw new Error([...problems].join(' '));
+}
+
+/** `msMax` is for all of it: each step of the several takes its share. */
+async function connect(
+  settings: RedisSettings,
+  server: RedisServer,
+  msMax: number,
+  log: Log,
+  isWholeCluster: boolean,
+): Promise<Connected> {
+  if (settings.mode.type !== 'sentinel') {
+    const client = await connectRedis(server, msMax / 2, log);
+    if (settings.mode.type === 'cluster')
+      await checked(client, server, msMax / 2, (node) => inCluster(node, isWholeCluster));
+    return { client, server, close: () => client.disconnect() };
+  }
+  const shareMs = msMax / 4;
+  const master = await findMaster(settings, settings.mode.group, server, shareMs, log);
+  try {
+    const client = await connectRedis(master.server, shareMs, log);
+    await checked(client, master.server, shareMs, asMaster);
+    return {
+      client,
+      server: master.server,
+      changed: master.changed,
+      close() {
+        client.disconnect();
+        master.close();
+      },
+    };
+  } catch (error) {
+    master.close();
+    throw error;
+  }
+}
+
+/** Rejects, without the client, where the server is not what it should be. */
+async function checked(
+  client: Redis,
+  server: RedisServer,
+  msMax: number,
+  check: (client: Redis) => Promise<string | null>,
+): Promise<void> {
+  const problem = await within(
+    msMax,
+    check(client),
+    () => new Error(`it does not answer within ${Math.round(msMax)} ms`),
+  ).catch((error: unknown) => redisReason(error, server));
+  if (problem === null) return;
+  client.disconnect();
+  throw new Error(`Redis at ${nameOf(server)} cannot be used: ${problem}.`);
+}
+
+/** What is wrong with it as a node of a cluster. */
+async function inCluster(client: Redis, isWholeCluster: boolean): Promise<string | null> {
+  const info = await permitted(client.cluster('INFO')).catch((error: unknown) => {
+    if (String(error).includes('cluster support disabled')) return 'disabled';
+    throw error;
+  });
+  if (info === 'disabled') return 'EVENT_BROKER_REDIS_MODE is "cluster", but it is no node of one';
+  return info === null || !isWholeCluster || info.includes('cluster_state:ok') ? null : 'its cluster is down';
+}
+
+/** What is wrong with it as the master: a sentinel may be the last to hear. */
+async function asMaster(client: Redis): Promise<string | null> {
+  const role = (await permitted(client.role())) as readonly unknown[] | null;
+  return role === null || role[0] === 'master' ? null : 'it is not the master any more';
+}
+
+function brokerOf({ client, server, changed, close }: Connected): Broker {
+  const name = `Redis at ${nameOf(server)}`;
+  const lost = Promise.withResolvers<Error>();
+  let isEnded = false;
+  client.on('end', () => isEnded || lost.resolve(new Error(`The connection to ${name} is lost.`)));
+  void changed?.then((reason) => isEnded || lost.resolve(reason));
+  return {
+    lost: lost.promise,
+    async publish(events) {
+      const { stream } = client;
+      stream.cork(); // one write for all: measured faster than the client's pipeline
+      const answers = Promise.all(events.map((event) => client.publish(event.type, event.text)));
+      stream.uncork();
+      const problem = await within(
+        PUBLISH_MS_MAX,
+        answers,
+        () => new Error(`it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`),
+      ).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      // no cause: the client's errors hold the commands
+      if (problem !== null) throw new Error(`${name} did not take the events: ${redisReason(problem, server)}.`);
+    },
+    async close() {
+      isEnded = true;
+      close();
+    },
+  };
+}

@@ -1,0 +1,198 @@
+/**
+ * `cloud_a_sns`: publishes to five topics of SNS, which must be there. Credentials come from the standard chain of the
+ * SDK, and its AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SNS lead elsewhere. The only permission that is needed is to
+ * publish. Standard topics keep no order; requests do.
+ */
+import {
+  PublishBatchCommand,
+  SNSClient,
+  SNSServiceException,
+  type PublishBatchRequestEntry,
+} from '@aws-sdk/client-sns';
+import { TOPICS } from '../../../actors/event-topics.ts';
+import type { Log } from '../../../actors/ports.ts';
+import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
+import { within } from './deadline.ts';
+import { reasonOf } from './reason.ts';
+import { sendInRequests, type RequestLimits } from './requests.ts';
+import type { SnsSettings } from './settings.ts';
+
+/**
+ * Source: SNS API, PublishBatch; 50 requests of ten, of which eight at a time, are far inside PUBLISH_MS_MAX also from
+ * another continent.
+ */
+const LIMITS: RequestLimits = {
+  eventsMax: 10,
+  bytesMax: 262_144,
+  requestsMax: 8,
+  bytesOf: (event) => Buffer.byteLength(event.text) + ATTRIBUTES_BYTES + event.type.length + event.coreName.length,
+  groupOf: (event) => event.topic,
+};
+
+/** Names and data types of both attributes, which count too, in bytes. */
+const ATTRIBUTES_BYTES = 'typeString'.length + 'corenameString'.length;
+
+/** Tries of a request, the SDK's usual number; all of them together have PUBLISH_MS_MAX. */
+const TRIES_MAX = 3;
+
+/** Errors that say who we are not, or what we may not. Source: SNS API, common errors. */
+const REASONS: Readonly<Record<string, string>> = {
+  NotFound: 'the topic does not exist',
+  AuthorizationError: 'these credentials may not publish to it',
+  AccessDenied: 'these credentials may not publish to it',
+  AccessDeniedException: 'these credentials may not publish to it',
+  InvalidClientTokenId: 'the credentials are not known there',
+  UnrecognizedClientException: 'the credentials are not known there',
+  SignatureDoesNotMatch: 'the secret of the credentials is wrong',
+  IncompleteSignature: 'the credentials are not complete',
+  ExpiredToken: 'the credentials have expired',
+  ExpiredTokenException: 'the credentials have expired',
+  OptInRequired: 'the account may not use this region',
+};
+
+/**
+ * Finds credentials and asks each topic to take a batch of nothing, which the permission to publish allows. What is
+ * wrong with the topic, the credentials or the way there refuses; that nothing was in the batch does not.
+ */
+export async function openSns(settings: SnsSettings, log: Log): Promise<Broker> {
+  const client = new SNSClient({
+    region: settings.region,
+    maxAttempts: TRIES_MAX,
+    requestHandler: {
+      connectionTimeout: CONNECT_MS_MAX,
+      requestTimeout: PUBLISH_MS_MAX,
+      httpAgent: { keepAlive: true },
+      httpsAgent: { keepAlive: true },
+    },
+  });
+  const arnOf = (topic: string) => `${settings.topicArnPrefix}${topic}`;
+  const stop = new AbortController();
+  try {
+    const asked = Promise.all(TOPICS.map((topic) => ask(client, arnOf(topic), stop.signal)));
+    await within(
+      CONNECT_MS_MAX,
+      asked,
+      () => new Error(`SNS in ${settings.region} does not answer within ${CONNECT_MS_MAX} ms.`),
+    );
+  } catch (error) {
+    client.destroy();
+    throw error;
+  } finally {
+    stop.abort();
+  }
+
+  return {
+    lost: new Promise(() => {}), // each request may have a connection of its own
+    async publish(events) {
+      const ended = new AbortController();
+      try {
+        const sent = sendInRequests(events, LIMITS, (request) => publish(client, arnOf, request, ended.signal, log));
+        await within(
+          PUBLISH_MS_MAX,
+          sent,
+          () =>
+            new Error(
+              `SNS in ${settings.region} has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms.`,
+            ),
+        );
+      } finally {
+        ended.abort(); // after a failure the other requests would only make repetitions
+      }
+    },
+    async close() {
+      client.destroy();
+    },
+  };
+}
+
+async function ask(client: SNSClient, arn: string, abortSignal: AbortSignal): Promise<void> {
+  try {
+    await client.send(new PublishBatchCommand({ TopicArn: arn, PublishBatchRequestEntries: [] }), { abortSignal });
+  } catch (error) {
+    if (isAboutBatch(error)) return;
+    throw wrapped(error, arn);
+  }
+}
+
+/** Whether it was the batch that the service refused: then it has let us in. */
+function isAboutBatch(error: unknown): boolean {
+  return (
+    error instanceof SNSServiceException &&
+    error.$metadata.httpStatusCode === 400 &&
+    REASONS[codeOf(error)] === undefined &&
+    !/TopicArn|throttl/iu.test(`${error.name} ${error.message}`)
+  );
+}
+
+async function publish(
+  client: SNSClient,
+  arnOf: (topic: string) => string,
+  events: readonly PublishedEvent[],
+  abortSignal: AbortSignal,
+  log: Log,
+): Promise<void> {
+  const [first] = events;
+  if (first === undefined) return;
+  const arn = arnOf(first.topic);
+  const isLarge = events.length === 1 && LIMITS.bytesOf(first) > LIMITS.bytesMax;
+  try {
+    const answer = await client.send(
+      new PublishBatchCommand({ TopicArn: arn, PublishBatchRequestEntries: events.map(entryOf) }),
+      { abortSignal },
+    );
+    const [failed] = answer.Failed ?? [];
+    if (failed)
+      throw new RefusedEntry(
+        `it refused ${answer.Failed?.length} of ${events.length} events (${failed.Code}: ${failed.Message})`,
+        { cause: answer.Failed },
+      );
+    if (answer.Successful?.length !== events.length)
+      throw new Error(`it confirmed ${answer.Successful?.length ?? 0} of ${events.length} events`);
+  } catch (error) {
+    if (!isLarge || !isRefused(error)) throw wrapped(error, arn);
+    log.error(
+      { event: first.id, type: first.type, bytes: LIMITS.bytesOf(first), reason: reasonOf(error) },
+      'an event is too large for the broker',
+    ); // topics may be set to take up to 1 MiB; this one is not
+  }
+}
+
+/** What a service said of single events of a batch. */
+class RefusedEntry extends Error {
+  override readonly name = 'RefusedEntry';
+}
+
+/** Whether a repetition would be refused too. */
+function isRefused(error: unknown): boolean {
+  return (
+    error instanceof RefusedEntry ||
+    (error instanceof SNSServiceException && /^(?:InvalidParameter|BatchRequestTooLong|ValidationE)/u.test(error.name))
+  );
+}
+
+function entryOf(event: PublishedEvent, index: number): PublishBatchRequestEntry {
+  return {
+    Id: String(index),
+    Message: event.text,
+    MessageAttributes: {
+      type: { DataType: 'String', StringValue: event.type },
+      corename: { DataType: 'String', StringValue: event.coreName },
+    },
+  };
+}
+
+function wrapped(error: unknown, arn: string): Error {
+  if (error instanceof Error && error.name === 'CredentialsProviderError') {
+    return new Error(
+      'There are no credentials for SNS in the standard chain (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the role of this machine).',
+      { cause: error },
+    );
+  }
+  const reason = error instanceof SNSServiceException ? REASONS[codeOf(error)] : undefined;
+  return new Error(`SNS does not take events for ${arn}: ${reason ?? reasonOf(error)}.`, { cause: error });
+}
+
+/** The service's code; classes of the SDK carry it with a suffix. */
+function codeOf(error: SNSServiceException): string {
+  return error.name.replace(/Exception$/u, '') in REASONS ? error.name.replace(/Exception$/u, '') : error.name;
+}

@@ -1,0 +1,168 @@
+/**
+ * Requests to webhooks: each try is one signed POST of the stored envelope, within one time limit, and never rejects.
+ */
+import type { buildConnector } from 'undici';
+import type { Log, Vault, WebhookPosts } from '../../../actors/ports.ts';
+import type { WebhookRecord } from '../../../actors/records.ts';
+import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
+import { retryAfterMs } from './answer.ts';
+import { answerClass, createCounters, type WebhookCounters } from './counters.ts';
+import type { Endpoint } from './endpoint.ts';
+import { createEndpoints } from './endpoints.ts';
+import type { Failure } from './failures.ts';
+import { BODY_RETRY_MS } from './limits.ts';
+import { Post, type Outcome } from './post.ts';
+
+/** What the requests take. */
+export interface WebhookPostsOptions {
+  readonly vault: Vault;
+  /** The guard's connector: it decides at each dial where a request may go (R2). */
+  readonly connect: buildConnector.connector;
+  /**
+   * The whole envelope of the event at a cursor as it is sent, which is not changed here and may be shared; null when
+   * it is gone. May reject: then it is asked again.
+   */
+  readonly bodyOf: (cursor: string) => Promise<Uint8Array | null>;
+  /** Whether this admin is still the one that delivers. */
+  readonly mayDeliver: () => boolean;
+  /** For look-up, connection, TLS, sending, status and headers of one try, in ms: WEBHOOK_TIMEOUT_MS. */
+  readonly timeoutMs: number;
+  /** Connections to one webhook: WEBHOOK_CONCURRENCY. Requests beyond it wait for their turn. */
+  readonly connectionsMax: number;
+  /** Of the program, for `User-Agent`. */
+  readonly version: string;
+  readonly monotonicMs: () => number;
+  readonly nowMs: () => number;
+  readonly log: Log;
+}
+
+/** The port, what it counts, and its end. */
+export interface OpenWebhookPosts extends WebhookPosts {
+  readonly counters: WebhookCounters;
+  /**
+   * Cuts all requests: they come to null, as does every later one. Resolves when the sockets are closed. Waiting for
+   * answers is up to the caller, before.
+   */
+  close(): Promise<void>;
+}
+
+const EVENT_GONE: Failure = { kind: 'event-gone', sentence: 'The event is older than events are kept.' };
+const UNSENDABLE: Failure = {
+  kind: 'unsendable',
+  sentence: 'The webhook could not be opened: its secret was stored under another key.',
+};
+
+/**
+ * Makes the port. A status with whole headers is the answer, whatever becomes of the body: 3xx too, nothing is
+ * followed.
+ * Connections are kept a few seconds; a try whose kept connection was just being closed is sent once more, see post.ts.
+ */
+export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPosts {
+  const { bodyOf, mayDeliver, monotonicMs, nowMs, log, timeoutMs } = options;
+  const counters = createCounters();
+  const endpoints = createEndpoints({ ...options, userAgent: `edge-fleet-control/${options.version}` });
+  let isClosed = false;
+
+  async function post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null> {
+    if (isClosed || !mayDeliver()) return cut();
+    let endpoint: Endpoint;
+    try {
+      endpoint = endpoints.of(webhook);
+    } catch (error) {
+      log.error({ webhook: webhook.id, error }, 'a webhook could not be opened');
+      return failed(nowMs(), 0, UNSENDABLE);
+    }
+    endpoint.users += 1;
+    try {
+      const body = await readBody(endpoint, delivery.cursor);
+      if (!isWanted(endpoint)) return cut(); // asked here, where nothing can come in between
+      return body === null ? failed(nowMs(), 0, EVENT_GONE) : await attempt(endpoint, delivery.eventId, body);
+    } finally {
+      endpoint.users -= 1;
+    }
+  }
+
+  /**
+   * Null: it is gone, or nobody wants it any more. A database that does not answer costs the receiver no try, and no
+   * time of it.
+   */
+  async function readBody(endpoint: Endpoint, cursor: string): Promise<Uint8Array | null> {
+    while (isWanted(endpoint)) {
+      try {
+        return await bodyOf(cursor);
+      } catch (error) {
+        log.warn({ error }, 'an event could not be read for its webhooks');
+      }
+      await new Promise((resolve) => {
+        setTimeout(resolve, BODY_RETRY_MS).unref();
+      });
+    }
+    return null;
+  }
+
+  function isWanted(endpoint: Endpoint): boolean {
+    return !endpoint.isCut && mayDeliver();
+  }
+
+  function attempt(endpoint: Endpoint, eventId: string, body: Uint8Array): Promise<Attempt | null> {
+    counters.posts += 1;
+    return new Promise((resolve) => {
+      const begun = new Post({
+        lanes: endpoint.lanes,
+        request: (atMs) => endpoint.request(eventId, body, Math.floor(atMs / 1_000)),
+        timeoutMs,
+        mayDeliver,
+        monotonicMs,
+        nowMs,
+        onResent,
+        onOutcome(ended, outcome) {
+          endpoint.posts.delete(ended);
+          resolve(attemptOf(outcome, ended.atMs, endpoint));
+        },
+      });
+      endpoint.posts.add(begun);
+      begun.start();
+    });
+  }
+
+  function onResent(): void {
+    counters.resent += 1;
+  }
+
+  function attemptOf(outcome: Outcome, atMs: number, { hide }: Endpoint): Attempt | null {
+    if (outcome === null) return cut();
+    if (outcome.type === 'failed') return failed(atMs, outcome.ms, outcome.failure);
+    const { statusCode, retryAfter, answer, ms } = outcome;
+    counters.answers[answerClass(statusCode)] += 1;
+    return {
+      type: 'answered',
+      atMs,
+      durationMs: Math.round(ms),
+      statusCode,
+      retryAfterMs: retryAfterMs(retryAfter, nowMs()),
+      answer: hide(answer),
+    };
+  }
+
+  function failed(atMs: number, ms: number, { kind, sentence }: Failure): Attempt {
+    counters.failures[kind] += 1;
+    return { type: 'failed', atMs, durationMs: Math.round(ms), error: sentence };
+  }
+
+  function cut(): null {
+    counters.cut += 1;
+    return null;
+  }
+
+  return {
+    post,
+    cut(webhook) {
+      endpoints.cut(webhook);
+    },
+    counters,
+    async close() {
+      isClosed = true;
+      await endpoints.close();
+    },
+  };
+}

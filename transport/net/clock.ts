@@ -1,0 +1,68 @@
+/** The real clocks. Timers never keep the process alive. */
+import { uptime } from 'node:os';
+import type { Clock } from '../../actors/ports.ts';
+import { startTimer } from './streams/timer.ts';
+
+/** Time of this machine. */
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  after: (ms, run) => startTimer(ms, run),
+};
+
+/**
+ * A clock for rates and intervals: goes on while the process is paused, never jumps, and stands still while the machine
+ * is suspended. In ms.
+ */
+export function monotonicMs(): number {
+  return performance.now();
+}
+
+/** The clocks by which time that passed is noticed, each in ms. They agree but for when they begin. */
+export interface LeaseWitnesses {
+  /** CLOCK_MONOTONIC: does not run while the machine is suspended. */
+  monotonicMs(): number;
+  /** CLOCK_BOOTTIME: runs on while the machine is suspended, not while its hypervisor stops it. */
+  bootMs(): number;
+  /** Unix time: somebody may set it, and after a hypervisor's pause somebody does. */
+  wallMs(): number;
+}
+
+/**
+ * A witness that runs ahead of the monotonic clock by more than this between two looks, in ms, tells of a time in which
+ * the machine stood still.
+ * Well above the 10 ms in which the uptime is counted and what NTP slews between two rounds of ownership (0.5 ms a
+ * second); well below any lease.
+ */
+export const STOOD_STILL_MS_MIN = 250;
+
+const SYSTEM_WITNESSES: LeaseWitnesses = { monotonicMs, bootMs: () => uptime() * 1_000, wallMs: () => Date.now() };
+
+/**
+ * A clock for leases, in ms: never goes back, and counts the time in which this machine was suspended or paused as
+ * passed (O2), so that whoever held a lease before asks the database again. A wall clock that is set forward counts as
+ * passed time too: that costs one question. Set back it costs nothing.
+ * A hypervisor's pause after which nobody sets the wall clock cannot be seen from inside; then the epoch that each
+ * write carries decides alone.
+ */
+export function createLeaseClock(witnesses: LeaseWitnesses = SYSTEM_WITNESSES): () => number {
+  let stoodStillMs = 0;
+  let aheadMs = readAhead();
+
+  /**
+   * How far each witness is ahead of the monotonic clock, which is read last: a pause in between is counted, never
+   * hidden.
+   */
+  function readAhead(): { readonly boot: number; readonly wall: number; readonly nowMs: number } {
+    const [boot, wall] = [witnesses.bootMs(), witnesses.wallMs()];
+    const nowMs = witnesses.monotonicMs();
+    return { boot: boot - nowMs, wall: wall - nowMs, nowMs };
+  }
+
+  return () => {
+    const now = readAhead();
+    const jumpMs = Math.max(now.boot - aheadMs.boot, now.wall - aheadMs.wall);
+    if (jumpMs > STOOD_STILL_MS_MIN) stoodStillMs += jumpMs;
+    aheadMs = now;
+    return now.nowMs + stoodStillMs;
+  };
+}

@@ -1,0 +1,220 @@
+/**
+ * Asking the small HTTP servers of agents, through their tunnels. Answers are untrusted: they are bounded in bytes and
+ * time, and nothing of them is believed.
+ */
+import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
+import type { AgentPorts } from '../protocol/frames.ts';
+import type { NodeId } from '../protocol/ids.ts';
+import type { DialFailure } from '../net/streams/dialled.ts';
+import { createAnswerShelf, readAnswer, type AnswerJudge } from './agent-answer.ts';
+import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
+import type { Tunnels } from './tunnels.ts';
+
+/** Where a node is asked, and with what. */
+export interface AgentDoor {
+  readonly ports: AgentPorts;
+  /** SHA-256 of its API token. */
+  readonly tokenHash: Uint8Array;
+}
+
+/** What requests need. */
+export interface AgentRequestPorts {
+  readonly tunnels: Pick<Tunnels, 'reach'>;
+  /** Null: there is no such node. Rejects when the database is away. */
+  readonly doorOf: (node: NodeId) => Promise<AgentDoor | null>;
+  /** Monotonic time in ms; performance.now unless a test has another. */
+  readonly nowMs?: () => number;
+}
+
+/** One GET. */
+export interface AgentRequest {
+  readonly server: AgentServer;
+  readonly path: string;
+  readonly bytesMax: number;
+  readonly msMax: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Aborts: nobody waits for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
+  /** Looks at the answer as it comes, so that one that is wrong ends at once. */
+  readonly judge?: AnswerJudge;
+}
+
+/**
+ * Why there is no answer: `unknown_node`; `unreachable` (no session, no tunnel, nobody at the port); `slow` (not within
+ * `msMax`); `invalid` (no HTTP, a status other than 200, encoded, too large, cut, or the judge's word); `overloaded`
+ * (too many are asked at once); `abandoned` (its signal aborted).
+ */
+export type AgentFailure = 'unknown_node' | 'unreachable' | 'slow' | 'invalid' | 'overloaded' | 'abandoned';
+
+/** The whole body, in pieces; or why not, in one sentence for an operator, with nothing in it that the node said. */
+export type AgentAnswer =
+  | { readonly ok: true; readonly type: string; readonly body: readonly Buffer[] }
+  | { readonly ok: false; readonly failure: AgentFailure; readonly message: string };
+
+/** Asks agents. */
+export interface AgentRequests {
+  /** Never rejects but when the database is away; resolves within `msMax`. */
+  get(node: NodeId, wanted: AgentRequest): Promise<AgentAnswer>;
+  /** Requests under way. */
+  readonly open: number;
+}
+
+/** Nobody is asked yet. */
+export function createAgentRequests({
+  tunnels,
+  doorOf,
+  nowMs = () => performance.now(),
+}: AgentRequestPorts): AgentRequests {
+  const openOf = new Map<NodeId, number>();
+  const shelf = createAnswerShelf();
+  /** Under way with the time when each began, the oldest first; without those that made room. */
+  const open = new Map<Limit, number>();
+
+  /** False: all of them are young. */
+  function hasRoom(): boolean {
+    if (open.size < AGENT_REQUESTS_MAX) return true;
+    const [[oldest, sinceMs] = [null, 0]] = open;
+    if (oldest === null || nowMs() - sinceMs < AGENT_REQUEST_GIVES_WAY_MS) return false;
+    open.delete(oldest);
+    oldest.giveWay();
+    return true;
+  }
+
+  async function ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
+    const door = await Promise.race([doorOf(node), limit.over]);
+    if (door === 'over') return limit.failure();
+    if (door === null) return failed('unknown_node', 'There is no such node.');
+    const dialled = await tunnels.reach(
+      node,
+      { use: 'self', host: 'localhost', port: door.ports[PORT_OF[wanted.server]] },
+      limit.signal,
+    );
+    if (limit.signal.aborted) {
+      if (dialled.ok) dialled.stream.destroy();
+      return limit.failure();
+    }
+    if (!dialled.ok) return failed(FAILURES[dialled.failure], SENTENCES[dialled.failure]);
+    const key: Readonly<Record<string, string>> =
+      wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(door.tokenHash)}` } : {};
+    const { path, bytesMax, judge, headers } = wanted;
+    const answered = await readAnswer(
+      dialled.stream,
+      { path, bytesMax, judge, headers: { ...headers, ...key } },
+      shelf,
+      limit.signal,
+    );
+    if (limit.signal.aborted) return limit.failure();
+    return answered.ok
+      ? { ok: true, type: answered.type, body: [answered.body] }
+      : failed(answered.overloaded ? 'overloaded' : 'invalid', answered.problem);
+  }
+
+  return {
+    get open() {
+      return open.size;
+    },
+    async get(node, wanted) {
+      const ofNode = openOf.get(node) ?? 0;
+      if (ofNode >= NODE_REQUESTS_MAX)
+        return failed(
+          'overloaded',
+          `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`,
+        );
+      if (!hasRoom()) return CROWDED;
+      openOf.set(node, ofNode + 1);
+      const limit = limitOf(wanted);
+      open.set(limit, nowMs());
+      try {
+        return await ask(node, wanted, limit);
+      } finally {
+        limit.end();
+        open.delete(limit);
+        const left = (openOf.get(node) ?? 1) - 1;
+        if (left === 0) openOf.delete(node);
+        else openOf.set(node, left);
+      }
+    },
+  };
+}
+
+/** How long one request may go on. */
+interface Limit {
+  readonly signal: AbortSignal;
+  /** Resolves when the time is over, nobody waits any more, or others need its place. */
+  readonly over: Promise<'over'>;
+  /** Ends it for others. */
+  giveWay(): void;
+  /** Which of the three it was. */
+  failure(): AgentAnswer;
+  /** The request is done. */
+  end(): void;
+}
+
+function limitOf({ msMax, signal }: AgentRequest): Limit {
+  const controller = new AbortController();
+  const { promise: over, resolve } = Promise.withResolvers<'over'>();
+  const abort = (): void => {
+    controller.abort();
+    resolve('over');
+  };
+  const timer = setTimeout(abort, msMax);
+  let gaveWay = false;
+  signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted === true) abort();
+  return {
+    signal: controller.signal,
+    over,
+    giveWay() {
+      gaveWay = true;
+      abort();
+    },
+    failure() {
+      if (signal?.aborted === true) return failed('abandoned', 'Nobody waits for the answer any more.');
+      return gaveWay ? CROWDED : failed('slow', `The node did not answer within ${msMax} ms.`);
+    },
+    end() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    },
+  };
+}
+
+const PORT_OF = {
+  api: 'http_port',
+  host_metrics: 'host_metrics_port',
+  wireguard_metrics: 'wireguard_metrics_port',
+} as const satisfies Record<AgentServer, keyof AgentPorts>;
+
+/** What a failed dial is here. */
+const FAILURES: Readonly<Record<DialFailure, AgentFailure>> = {
+  timed_out: 'slow',
+  overloaded: 'overloaded',
+  refused: 'unreachable',
+  unreachable: 'unreachable',
+  unresolved: 'unreachable',
+  failed: 'unreachable',
+  blocked: 'unreachable',
+  loop: 'unreachable',
+  unknown_node: 'unreachable',
+  offline: 'unreachable',
+};
+
+/** And what is said of it: not the node's own words, which may hold anything. */
+const SENTENCES: Readonly<Record<DialFailure, string>> = {
+  refused: 'Nobody listens at the port of the node for this: see whether that service of its agent is up.',
+  timed_out: 'The node took too long to connect to its own port.',
+  overloaded: 'Too many connections to the node are open: try again shortly.',
+  offline: 'The node is not connected: see its status, or try again shortly.',
+  unknown_node: 'There is no such node.',
+  unreachable: 'The node cannot reach its own port.',
+  unresolved: 'The node cannot reach its own port.',
+  failed: 'The node cannot reach its own port.',
+  blocked: 'The node refuses to connect to its own port.',
+  loop: 'The node refuses to connect to its own port.',
+};
+
+const CROWDED = failed('overloaded', 'Too many nodes are asked at once: try again shortly.');
+
+function failed(failure: AgentFailure, message: string): AgentAnswer {
+  return { ok: false, failure, message };
+}

@@ -1,0 +1,178 @@
+/**
+ * One tunnel on the admin: HTTP/2 over an agent's WebSocket, the agent is the server. Opens streams; decides nothing.
+ */
+import { connect, constants } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import type { Duplex } from 'node:stream';
+import {
+  FAILURE_HEADER,
+  MESSAGE_HEADER,
+  STREAM_WINDOW_BYTES,
+  TUNNEL_FRAME_BYTES,
+  TUNNEL_MEMORY_MB_MAX,
+  TUNNEL_PING_MS,
+  TUNNEL_SILENCE_MS_MAX,
+  TUNNEL_STREAMS_MAX,
+  TUNNEL_WINDOW_BYTES,
+  USE_HEADER,
+} from '../protocol/tunnel.ts';
+import type { TunnelUse } from '../protocol/tunnel.ts';
+import { DIAL_FAILURES, notDialled } from '../net/streams/dialled.ts';
+import type { Dialled } from '../net/streams/dialled.ts';
+import { createFrameQuota } from './frame-quota.ts';
+import { STREAM_OPEN_MS_MAX } from './limits.ts';
+
+/** Where a stream goes once it is at the machine. `host` of a `self` stream is only for its logs. */
+export interface TunnelTarget {
+  readonly use: TunnelUse;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** An open tunnel. */
+export interface Tunnel {
+  /** Opens a stream; it is connected at the far end when this resolves. Never rejects. */
+  open(target: TunnelTarget, signal: AbortSignal): Promise<Dialled>;
+  /** False once it takes no new streams: it ends, or has ended. */
+  readonly isOpen: boolean;
+  /** Streams that are open or being opened. */
+  readonly streams: number;
+  /** For how long there was none, in ms. */
+  idleMs(nowMs: number): number;
+  /** Asks for a sign of life when it is time, and ends a tunnel that gave none. */
+  beat(nowMs: number): void;
+  /** Refuses new streams and ends when the last one did. */
+  close(): void;
+  /** Ends it with all streams, at once. */
+  destroy(): void;
+}
+
+/** Runs a tunnel over these bytes. `closed` is called once, when it is over. */
+export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void): Tunnel {
+  let streams = 0;
+  let idleSinceMs = nowMs();
+  let heardMs = nowMs();
+  let beatMs = nowMs();
+
+  const mayGoOn = createFrameQuota(nowMs());
+  bytes.on('data', (chunk: Buffer) => {
+    if (!mayGoOn(chunk, nowMs())) cut();
+  });
+  const session: ClientHttp2Session = connect('http://tunnel', {
+    createConnection: () => bytes,
+    maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
+    settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES },
+  });
+  session.on('connect', () => {
+    if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
+  }); // it may be cut by what came with its first bytes
+  session.on('error', () => {}); // `close` follows
+  session.on('close', () => {
+    bytes.destroy();
+    closed();
+  });
+  bytes.on('close', cut);
+
+  /** With an error, or its streams would end as if their far ends were done. */
+  function cut(): void {
+    if (!session.destroyed) session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
+  }
+
+  function ended(): void {
+    streams -= 1;
+    if (streams === 0) idleSinceMs = nowMs();
+  }
+
+  const isOpen = (): boolean => !session.closed && !session.destroyed;
+
+  return {
+    open(target, signal) {
+      if (!isOpen()) return Promise.resolve(notDialled('offline', 'The connection to the machine was lost.'));
+      if (streams >= TUNNEL_STREAMS_MAX)
+        return Promise.resolve(
+          notDialled(
+            'overloaded',
+            `More than ${TUNNEL_STREAMS_MAX} connections to this machine are open: close some, or try again later.`,
+          ),
+        );
+      if (signal.aborted) return Promise.resolve(notDialled('timed_out', 'It took too long to connect.'));
+      streams += 1;
+      const stream = session.request(
+        {
+          [constants.HTTP2_HEADER_METHOD]: 'CONNECT',
+          [constants.HTTP2_HEADER_AUTHORITY]: authorityOf(target),
+          [USE_HEADER]: target.use,
+        },
+        { endStream: false },
+      );
+      stream.once('close', ended);
+      stream.once('headers', cut); // interim answers, which no agent sends
+      return answered(stream, signal);
+    },
+    get isOpen() {
+      return isOpen();
+    },
+    get streams() {
+      return streams;
+    },
+    idleMs: (now) => (streams > 0 ? 0 : now - idleSinceMs),
+    beat(now) {
+      if (session.destroyed || now - beatMs < TUNNEL_PING_MS) return;
+      if (now - heardMs > TUNNEL_SILENCE_MS_MAX) return cut();
+      beatMs = now;
+      session.ping((error) => {
+        if (error === null) heardMs = nowMs();
+      });
+    },
+    close: () => session.close(),
+    destroy: cut,
+  };
+}
+
+/** The answer to a CONNECT: the stream itself, or why there is none. */
+function answered(stream: ClientHttp2Stream, signal: AbortSignal): Promise<Dialled> {
+  const { promise, resolve } = Promise.withResolvers<Dialled>();
+  const timer = setTimeout(giveUp, STREAM_OPEN_MS_MAX);
+  signal.addEventListener('abort', giveUp, { once: true });
+
+  function settle(dialled: Dialled): void {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', giveUp);
+    stream.off('close', lost);
+    if (!dialled.ok) stream.close(constants.NGHTTP2_CANCEL);
+    resolve(dialled);
+  }
+  function giveUp(): void {
+    settle(notDialled('timed_out', 'It took too long to connect.'));
+  }
+  function lost(): void {
+    settle(notDialled('offline', 'The connection to the machine was lost.'));
+  }
+
+  stream.once('close', lost);
+  stream.on('error', () => {}); // `close` follows, and whoever has the stream by then hears of both
+  stream.once('response', (headers) => settle(headers[':status'] === 200 ? { ok: true, stream } : failureOf(headers)));
+  return promise;
+}
+
+function failureOf(headers: IncomingHttpHeaders): Dialled {
+  const word = headers[FAILURE_HEADER];
+  const failure = DIAL_FAILURES.find((known) => known === word) ?? 'failed';
+  return notDialled(failure, sentenceOf(headers[MESSAGE_HEADER]));
+}
+
+function sentenceOf(header: string | string[] | undefined): string {
+  try {
+    return typeof header === 'string'
+      ? decodeURIComponent(header)
+          .replaceAll(/[\p{C}\u2028\u2029]+/gu, ' ')
+          .slice(0, 512)
+      : 'The machine did not say why.'; // it ends up in terminals
+  } catch {
+    return 'The machine did not say why.'; // not percent-encoded: another version's words
+  }
+}
+
+function authorityOf({ host, port }: TunnelTarget): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

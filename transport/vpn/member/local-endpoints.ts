@@ -1,0 +1,61 @@
+/** Where this machine may be reached by its own addresses. */
+import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
+import { MESH_ENDPOINTS_MAX } from '../../protocol/mesh.ts';
+import { endpointOf, rangesOf, UNREACHABLE } from './addresses.ts';
+
+/** Addresses by name of the interface, as `os.networkInterfaces` tells them. */
+export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
+
+/**
+ * Bridges of containers and virtual machines: nobody outside reaches them. Judgement, by the names that these programs
+ * give.
+ */
+const BRIDGE = /^(?:docker|br-|veth|virbr|vmbr|cni|flannel|cali|podman|lxc|lxd|vnet|kube)/u;
+
+/** Interfaces of other members on this machine: agents and gateways. What is inside a mesh is no way to it. */
+const MEMBER = /^edge(?:[\da-f]{8}|gw\d+)$/u;
+
+/** Interfaces of this machine now. A machine where they cannot be read has none. */
+export function systemInterfaces(): Interfaces {
+  try {
+    return networkInterfaces();
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * Addresses with their prefix lengths, likeliest to be reached first, at most as many as a member publishes.
+ * `meshRanges` and the interface `except` are not outside.
+ */
+export function localAddresses(
+  interfaces: Interfaces,
+  except: string,
+  meshRanges: readonly string[],
+): readonly string[] {
+  const mesh = rangesOf(meshRanges);
+  const found = Object.entries(interfaces).flatMap(([name, infos]) =>
+    name === except || MEMBER.test(name)
+      ? []
+      : (infos ?? []).flatMap((info) => {
+          const family = info.family === 'IPv6' ? 'ipv6' : 'ipv4';
+          if (
+            info.internal ||
+            info.cidr === null ||
+            UNREACHABLE.check(info.address, family) ||
+            mesh.check(info.address, family)
+          )
+            return [];
+          return [{ cidr: info.cidr, rank: (BRIDGE.test(name) ? 2 : 0) + (family === 'ipv6' ? 1 : 0) }];
+        }),
+  );
+  return found
+    .toSorted((a, b) => a.rank - b.rank || (a.cidr < b.cidr ? -1 : 1))
+    .slice(0, MESH_ENDPOINTS_MAX)
+    .map(({ cidr }) => cidr);
+}
+
+/** The same as endpoints with this port. */
+export function localEndpoints(addresses: readonly string[], port: number): readonly string[] {
+  return addresses.map((cidr) => endpointOf(cidr.split('/')[0] ?? '', port));
+}

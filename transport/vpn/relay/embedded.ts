@@ -1,0 +1,87 @@
+/** The relay inside an admin: for the members of the clusters in its database, by the rows. */
+import type { Log } from '../../../actors/ports.ts';
+import { createClusterAdmission } from './admission.ts';
+import { openRelay, type OpenedRelay } from './open.ts';
+import type { RelayCounters } from './counters.ts';
+
+/** The admin's settings for it, under their names. */
+export interface EmbeddedRelaySettings {
+  readonly EMBEDDED_RELAY: boolean;
+  readonly EMBEDDED_RELAY_HOST: string;
+  readonly EMBEDDED_RELAY_PORT: number;
+  readonly EMBEDDED_RELAY_HOSTNAME?: string | undefined;
+  readonly EMBEDDED_RELAY_TLS_CERT_FILE?: string | undefined;
+  readonly EMBEDDED_RELAY_TLS_KEY_FILE?: string | undefined;
+  readonly DATA_DIR: string;
+}
+
+/** Its region: the first of those that the protocol leaves to operators. */
+const REGION = { id: 900, code: 'admin' };
+
+/** The relay, which is there once it is opened. */
+export interface EmbeddedRelay {
+  /** What agents are told of it; null: it is off, or not open yet. */
+  derpMap(): unknown;
+  /** Null: it is off, or not open yet. */
+  readings(): { readonly clients: number; readonly counters: RelayCounters } | null;
+  /** A key that is nobody's any more (E5). */
+  forget(publicKey: string): void;
+  /** Something changed in a cluster, null in any: who of it is connected is looked up again, within a second. */
+  changed(cluster: string | null): void;
+  /**
+   * Listens where it is switched on, and answers whether it is. `url` is the first of the admin's. Rejects with a line
+   * for the operator.
+   */
+  open(url: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** What it asks of the admin. */
+export interface EmbeddedRelayPorts {
+  /** In whose networks a key is. */
+  readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
+  readonly nowMs: () => number;
+  readonly log: Log;
+}
+
+/** Makes it. Nothing listens yet. */
+export function createEmbeddedRelay(
+  settings: EmbeddedRelaySettings,
+  { clustersOf, nowMs, log }: EmbeddedRelayPorts,
+): EmbeddedRelay {
+  let opened: OpenedRelay | null = null;
+
+  return {
+    derpMap: () => opened?.derpMap ?? null,
+    readings: () => (opened === null ? null : { clients: opened.relay.count(), counters: opened.relay.counters }),
+    forget: (publicKey) => opened?.relay.forget(publicKey),
+    changed: (cluster) => opened?.relay.changed(cluster),
+    async open(url) {
+      if (!settings.EMBEDDED_RELAY) return false;
+      const { EMBEDDED_RELAY_HOST: host, EMBEDDED_RELAY_PORT: port } = settings;
+      const hostName = (settings.EMBEDDED_RELAY_HOSTNAME ?? new URL(url).hostname).replace(/^\[(.*)\]$/u, '$1');
+      opened = await openRelay({
+        host,
+        port,
+        hostName,
+        region: REGION,
+        admission: createClusterAdmission(clustersOf),
+        log,
+        dataDir: settings.DATA_DIR,
+        nowMs: nowMs(),
+        certificateFile: settings.EMBEDDED_RELAY_TLS_CERT_FILE,
+        keyFile: settings.EMBEDDED_RELAY_TLS_KEY_FILE,
+      }).catch((error: unknown) => {
+        throw new Error(
+          `The relay cannot listen (EMBEDDED_RELAY_HOST ${host}, EMBEDDED_RELAY_PORT ${port}): ${(error as Error).message}.`,
+          { cause: error },
+        );
+      });
+      log.info({ port: opened.port, host: hostName }, 'the relay listens');
+      return true;
+    },
+    close: async () => {
+      await opened?.close();
+    },
+  };
+}

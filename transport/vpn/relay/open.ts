@@ -1,0 +1,51 @@
+/**
+ * A relay put together: its certificate, its door, and the map by which members find it. The same inside an admin and
+ * alone.
+ */
+import type { Log } from '../../../actors/ports.ts';
+import type { RelayAdmission } from './admission.ts';
+import { relayCertificate, type CertificateOptions } from './certificate.ts';
+import { ownRelayMap, type OwnRegion } from './map.ts';
+import { createRelay, type Relay } from './relay.ts';
+import { listenForRelay } from './server.ts';
+
+/** What it takes. */
+export interface OpenRelayOptions extends CertificateOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly region: Pick<OwnRegion, 'id' | 'code'>;
+  readonly admission: RelayAdmission;
+  readonly log: Log;
+}
+
+/** A relay that listens. */
+export interface OpenedRelay {
+  readonly relay: Relay;
+  readonly port: number;
+  /** As a relay map is published. */
+  readonly derpMap: unknown;
+  close(): Promise<void>;
+}
+
+/** Opens it. Rejects with what the system says of the port, or a line for the operator. */
+export async function openRelay({
+  host,
+  port,
+  region,
+  admission,
+  log,
+  ...certificateOptions
+}: OpenRelayOptions): Promise<OpenedRelay> {
+  const { certificate, key, pin } = await relayCertificate(certificateOptions);
+  const relay = createRelay({ admission, log });
+  let derpMap: unknown = null;
+  const server = await listenForRelay({ relay, host, port, certificate, key, map: () => derpMap }).catch(
+    (error: unknown) => {
+      relay.close();
+      throw error;
+    },
+  );
+  derpMap = ownRelayMap({ ...region, hostName: certificateOptions.hostName, port: server.port, pin });
+  return { relay, port: server.port, derpMap, close: () => server.close() };
+}
