@@ -1,5 +1,4 @@
 /** The tree: one system, a family a kind, the directory that finds everyone, and the loop that owns clusters. */
-import { start } from 'nact';
 import { createAsks } from './runtime/asks.ts';
 import type { Bus } from '../actors/bus.ts';
 import type {
@@ -78,7 +77,6 @@ export function createTree(ports: TreePorts): Tree {
   });
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
   const directory: Directory = createDirectory({
-    system: start(),
     kinds: ports.kinds?.(table) ?? table,
     held,
     asks,

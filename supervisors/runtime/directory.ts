@@ -1,5 +1,5 @@
 /** Who lives here: finds, starts, restarts and ends actors, and answers for those that are not here. */
-import type { ActorSystemRef } from 'nact';
+import { start as startSystem } from 'nact';
 import { askerOf } from './asks.ts';
 import type { Asks } from './asks.ts';
 import type {
@@ -30,7 +30,6 @@ import { decideRestart } from './restart-policy.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
 export interface DirectoryPorts {
-  readonly system: ActorSystemRef;
   readonly kinds: KindTable;
   readonly held: HeldLeases;
   readonly asks: Asks;
@@ -87,14 +86,14 @@ const isRelief = ({ type }: Message): boolean => type === 'delete' || type === '
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log, system } =
-    ports;
+  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log } = ports;
   const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = {
     node: new Map(),
     cluster: new Map(),
     command: new Map(),
     webhook: new Map(),
   };
+  const system = startSystem();
   const families = {
     node: createFamily(system, 'node'),
     cluster: createFamily(system, 'cluster'),

@@ -27,7 +27,7 @@ test('the text of the program is a program, and short enough to hand over', asyn
   const program = await build({ ...options, entryPoints: ['agent/access/sftp/program.ts'], write: false });
   writeFileSync(
     join(directory, 'entry.ts'),
-    `import { sftpCommand } from '${ROOT}/agent/sftp/command.ts';\nprocess.stdout.write(JSON.stringify(sftpCommand(null)));\n`,
+    `import { sftpCommand } from '${ROOT}/agent/access/sftp/command.ts';\nprocess.stdout.write(JSON.stringify(sftpCommand(null)));\n`,
   );
   await build({
     ...options,
