@@ -59,6 +59,13 @@ export function writeLines(file: string): BackupWriter {
   };
 }
 
+/** Why the system lets nobody read a file, by its code. */
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EISDIR: 'is a directory',
+  EACCES: 'may not be read by this user',
+};
+
 /** The lines of a file, one after another. Throws BackupRefused for what is no whole backup of this form. */
 export async function* readLines(file: string): AsyncGenerator<BackupLine, void, undefined> {
   let rows = 0;
@@ -86,6 +93,8 @@ export async function* readLines(file: string): AsyncGenerator<BackupLine, void,
     if (code === 'Z_BUF_ERROR') throw new BackupRefused(`${file} is cut short.`, { cause: error });
     if (code.startsWith('Z_') || error instanceof SyntaxError)
       throw new BackupRefused(`${file} is no backup, or damaged (${message}).`, { cause: error });
+    const unreadable = UNREADABLE[code];
+    if (unreadable !== undefined) throw new BackupRefused(`The backup cannot be read: ${file} ${unreadable}.`);
     throw error;
   }
   if (!isEnded) throw new BackupRefused(`${file} is cut short.`);

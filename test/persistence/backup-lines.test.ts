@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import v8 from 'node:v8';
 import vm from 'node:vm';
 import test from 'ava';
-import { writeLines } from '../../persistence/backup/lines.ts';
+import { readLines, writeLines } from '../../persistence/backup/lines.ts';
 
 /** Lines that each fill the buffer of the compressor, and what each may leave behind, in bytes. */
 const LINES = 20_000;
@@ -42,6 +42,15 @@ test('a backup into a place that is not there ends with what the system says, wh
     },
     { code: 'ENOENT' },
   );
+});
+
+test('a backup that cannot be read is told in words', async (t) => {
+  const read = async (file: string): Promise<unknown> => readLines(file).next();
+
+  await t.throwsAsync(read('/nowhere/backup'), {
+    message: 'The backup cannot be read: /nowhere/backup does not exist.',
+  });
+  await t.throwsAsync(read(tmpdir()), { message: `The backup cannot be read: ${tmpdir()} is a directory.` });
 });
 
 /** Collects garbage at once. */
