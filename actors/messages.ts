@@ -1,8 +1,10 @@
 /** Who can be addressed, and with what. The one place where the kinds of actors meet. */
 import type { ClusterId, CommandId, NodeId } from '../transport/protocol/ids.ts';
+import type { Asker } from './asker.ts';
 import type { ClusterMessage } from './cluster/messages.ts';
 import type { CommandMessage } from './command/messages.ts';
 import type { NodeMessage } from './node/messages.ts';
+import type { Result } from './refusal.ts';
 import type { WebhookMessage } from './webhook/messages.ts';
 
 /** Where a message goes. An id is enough: the directory finds the actor, or starts it from its rows. */
@@ -29,3 +31,9 @@ export type Addressed =
 
 /** Anything that can be said to any actor. */
 export type Message = Addressed['message'];
+
+/**
+ * Asks an actor and waits for its answer, at most ASK_MS_MAX. An actor that does not live here, or is too busy, refuses
+ * with `service_unavailable`; one that does not exist with `not_found`.
+ */
+export type Ask = <T>(build: (asker: Asker) => Addressed) => Promise<Result<T>>;

@@ -3,6 +3,12 @@
  * Source: spec.md, metrics records.
  */
 
+/** What can be scraped of a node. */
+export const METRICS_SOURCES = ['host', 'agent', 'wireguard'] as const;
+
+/** One of them. */
+export type MetricsSource = (typeof METRICS_SOURCES)[number];
+
 /**
  * Bytes of something that fills up. `available` counts what can be had at once, such as buffers and caches; `used` is
  * the rest. GB are 2^30 bytes.

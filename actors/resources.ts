@@ -2,6 +2,7 @@
  * What clients see of each resource: the shapes that reads return and answers carry. Field names are those of
  * contract.md, 2.
  */
+import type { Diagnosis } from '../transport/protocol/diagnosis.ts';
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { MeshPath } from '../transport/protocol/mesh.ts';
 import type { EventType } from './events.ts';
@@ -324,6 +325,13 @@ export interface AdminClusterResource {
 
 /** Name of a cluster to the host names of its nodes. */
 export type ClusterHostNames = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * A diagnosis as clients get it. `is_live`: the agent's own checks were made just now; else `collected_at` says when.
+ */
+export interface NodeReport extends Diagnosis {
+  readonly is_live: boolean;
+}
 
 /** Unix ms to an instant. */
 export function instant(ms: number): Instant;

@@ -11,9 +11,10 @@ import { createHurry } from './hurry.ts';
 import { codeOf } from './metrics/request-times.ts';
 import { parse } from './parse.ts';
 import { HTTP_STATUS } from './rest/answers.ts';
-import type { AnyOperation, Operation, OperationPorts } from './operation.ts';
+import type { AnyOperation, Operation } from './operation.ts';
 import type { Caller, Gate } from './principals.ts';
 import type { RequestRecords } from './request-record.ts';
+import type { OperationPorts } from './ports.ts';
 
 /** Where a page stands in its list. Source: contract.md, 1. */
 export interface Pagination {

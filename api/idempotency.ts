@@ -3,7 +3,7 @@
  * refused.
  */
 import { hash } from 'node:crypto';
-import type { Reads } from '../actors/ports.ts';
+import type { Reads } from './ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
 import type { AnyOperation } from './operation.ts';

@@ -1,78 +1,12 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
-import type {
-  AdminDirectory,
-  AdminTopology,
-  Ask,
-  Clock,
-  Discovery,
-  NodeDiagnoses,
-  NodeMetrics,
-  Page,
-  Passwords,
-  Reads,
-  Records,
-  UrlGuard,
-  Vault,
-} from '../actors/ports.ts';
+import type { OperationPorts, Page } from './ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
-import type { ClusterId } from '../transport/protocol/ids.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
-import type { AdminMetrics } from './metrics/admin-metrics.ts';
 
 /** What a credential reaches. `public` needs none. */
 export type Scope = 'api' | 'metrics' | 'public';
-
-/** What handlers may use. Everything outside comes from here. */
-export interface OperationPorts {
-  readonly ask: Ask;
-  readonly reads: Reads;
-  readonly records: Records;
-  readonly vault: Vault;
-  readonly passwords: Pick<Passwords, 'hash'>;
-  readonly admin: AdminDirectory;
-  readonly adminTopology: AdminTopology;
-  readonly nodeMetrics: NodeMetrics;
-  readonly nodeDiagnoses: NodeDiagnoses;
-  readonly discovery: Discovery;
-  readonly adminMetrics: AdminMetrics;
-  readonly clock: Clock;
-  /** UUID v7: sortable by creation. */
-  newId(): string;
-  /** Runs the subsystem checks of /healthz, in parallel, 5 s each. */
-  checkHealth(): Promise<readonly SubsystemCheck[]>;
-  /** The same for all admins together: /health/cluster. */
-  checkClusterHealth(): Promise<readonly SubsystemCheck[]>;
-  /** What clients' URLs must pass. */
-  readonly urlGuard: UrlGuard;
-  /** Whether webhooks are delivered from here, and not by another admin. */
-  deliversWebhooks(): boolean;
-  /** More nodes than the admins together have room for. */
-  isDegraded(): boolean;
-  /** Clusters that no admin has room for. */
-  orphans(): readonly ClusterId[];
-  readonly settings: OperationSettings;
-}
-
-/** The settings that operations depend on. */
-export interface OperationSettings {
-  readonly adminUrls: readonly string[];
-  /** METRICS_BASE_URL; null or left out: the first of adminUrls. */
-  readonly metricsBaseUrl?: string | null;
-  readonly vpnDomain: string;
-  readonly coreName: string;
-  readonly defaultClusterName: string | null;
-  readonly publicEnrollmentKeyEnabled: boolean;
-}
-
-/** What one subsystem check found. `error` is one sentence for an operator, null when healthy. */
-export interface SubsystemCheck {
-  readonly name: string;
-  readonly healthy: boolean;
-  readonly duration_ms: number;
-  readonly error: string | null;
-}
 
 /** One call: its ports, its request id, and the client's Idempotency-Key already hashed with the body, if any. */
 export interface Call {

@@ -1,5 +1,5 @@
 /** Reads as results. */
-import type { Page } from '../actors/ports.ts';
+import type { Page } from './ports.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
 
 /** Source: spec.md, errors. */

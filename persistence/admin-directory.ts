@@ -2,11 +2,12 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { raw } from '@mikro-orm/postgresql';
 import { v7 } from 'uuid';
-import type { AdminDirectory, Clock } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
 import { asUnavailable } from './availability.ts';
 import { erlangNodeName } from './admin-names.ts';
 import { Admin, AdminIdentity } from './entities/admin.ts';
 import { ADMIN_SILENCE_MS_MAX } from './leases.ts';
+import type { AdminDirectory } from '../api/ports.ts';
 
 /** What an admin says of itself. Its name is its own among its peers, and keeps its id over restarts. */
 export interface AdminSelf {

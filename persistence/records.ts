@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { DomainEvent, StoredEvent } from '../actors/events.ts';
-import type { Records } from '../actors/ports.ts';
+import type { Records } from '../api/ports.ts';
 import { isTerminal, type ExecutionStatus } from '../actors/resources.ts';
 import { ok, refuse } from '../actors/refusal.ts';
 import { eventCursor } from './reads/events.ts';

@@ -1,9 +1,8 @@
 /** Refuses to start with another ENCRYPTION_KEY than the one the database was made with (E3). */
 import type { MikroORM } from '@mikro-orm/postgresql';
-import type { Vault } from '../actors/ports.ts';
 import { asUnavailable } from './availability.ts';
 import { SecretCheck } from './entities/secret-check.ts';
-import { SealBroken } from './vault.ts';
+import { SealBroken, type Vault } from './vault.ts';
 
 /** The row, and the name its text is sealed under. */
 const NAME = 'encryption_key';

@@ -1,6 +1,6 @@
 /** Secrets: random, hashed and sealed (E3). */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import type { Vault } from '../actors/ports.ts';
+import type { Vault as SurfaceVault } from '../api/ports.ts';
 
 /** First word of a sealed text: names cipher and layout, so that both can change later. */
 const VERSION = 'v1';
@@ -21,6 +21,12 @@ const SECRET_BYTES = 32;
 /** A text that does not open: another key, another name, or changed bytes. Which of them cannot be told. */
 export class SealBroken extends Error {
   override readonly name = 'SealBroken';
+}
+
+/** The Vault port of surfaces, and the way back, which only rows and requests to webhooks need. */
+export interface Vault extends SurfaceVault {
+  /** What was sealed under the same name. Throws SealBroken. */
+  open(sealed: string, boundTo: string): string;
 }
 
 /** A vault under this key of 32 bytes. `open` throws SealBroken. */

@@ -1,18 +1,7 @@
 /** The tree: one system, a family a kind, the directory that finds everyone, and the loop that owns clusters. */
 import { createAsks } from './runtime/asks.ts';
 import type { Bus } from '../actors/bus.ts';
-import type {
-  Ask,
-  Clock,
-  Committer,
-  GatewayLink,
-  Loader,
-  Log,
-  MeshRows,
-  SessionLink,
-  SshVerifier,
-  WebhookPosts,
-} from '../actors/ports.ts';
+import type { Clock, Log } from '../actors/ports.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { countForCommands } from './command-notices.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
@@ -26,6 +15,8 @@ import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
 import { createOwnership } from './ownership/loop.ts';
 import type { LeasePort, Ownership } from './ownership/loop.ts';
+import type { Ask } from '../actors/messages.ts';
+import type { Committer, GatewayLink, Loader, MeshRows, SessionLink, SshVerifier, WebhookPosts } from './ports.ts';
 
 /** All that actors reach, implemented by persistence and transport. */
 export interface TreePorts {

@@ -1,8 +1,9 @@
 /** What live feeds reach. */
 import type { Bus } from '../../actors/bus.ts';
-import type { Clock, Log, Reads, Tails } from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import type { ExecutionStatus } from '../../actors/resources.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { Reads } from '../ports.ts';
 
 /** An execution as its command's feed shows it: no output, no text. */
 export interface ExecutionBrief {
@@ -19,6 +20,23 @@ export interface OpenExecutionShown {
   readonly command: CommandId;
   readonly node: NodeId;
   readonly status: 'pending' | 'sent';
+}
+
+/** Live output of running executions, asked of the agent itself. */
+export interface Tails {
+  /**
+   * Streams output of an execution that runs on a node from byte `offset`. Calls `onOutput` in order; `end` is the last
+   * call.
+   * `onRenewed`: the node's session is another one, on which nothing comes of this stream: it has to be opened anew.
+   * The returned function stops the stream. Null when the node has no live session here.
+   */
+  open(
+    node: NodeId,
+    execution: ExecutionId,
+    offset: number,
+    onOutput: (piece: { readonly offset: number; readonly text: string; readonly end: boolean }) => void,
+    onRenewed: () => void,
+  ): (() => void) | null;
 }
 
 /** The reads that feeds need. */

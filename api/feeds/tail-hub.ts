@@ -2,7 +2,7 @@
  * One running execution and everyone who reads its live output: one stream from the agent, at whatever place the
  * furthest behind needs.
  */
-import type { Clock, Tails } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import {
   TAIL_PIECE_BYTES,
@@ -11,6 +11,7 @@ import {
   TAIL_WAITING_BYTES_MAX,
   TAIL_WAITING_TOTAL_BYTES_MAX,
 } from './limits.ts';
+import type { Tails } from './ports.ts';
 
 /** One reader's place and what waits for it. */
 export interface TailReader {

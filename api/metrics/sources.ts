@@ -3,7 +3,7 @@
  * library, and nothing there knows this.
  */
 import type { Histogram } from '../../transport/net/histogram.ts';
-import type { MetricsSource } from '../../actors/ports.ts';
+import type { MetricsSource } from '../../actors/node-metrics.ts';
 import type { ActorKind } from '../../actors/messages.ts';
 import type { ExecutionStatus, NodeStatus } from '../../actors/resources.ts';
 

@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { DIAGNOSIS_BYTES_MAX, DIAGNOSIS_PATH } from '../../transport/protocol/diagnosis.ts';
-import type { OperationPorts } from '../operation.ts';
+import type { OperationPorts } from '../ports.ts';
 import { createTally } from '../tally.ts';
 import { sendRefusal } from './answers.ts';
 import { createNodeEntrance, NO_TOKEN, unavailable } from './node-entrance.ts';

@@ -4,16 +4,17 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { METRICS_SOURCES, type Log, type MetricsSource } from '../../actors/ports.ts';
+import { type Log } from '../../actors/ports.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { IN_WORDS } from '../issue-words.ts';
-import type { OperationPorts } from '../operation.ts';
+import type { OperationPorts } from '../ports.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
 import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin } from '../targets.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';
+import { METRICS_SOURCES, type MetricsSource } from '../../actors/node-metrics.ts';
 
 /** Where the list of a source is. */
 export function discoveryPath(source: MetricsSource): string {

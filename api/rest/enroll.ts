@@ -13,7 +13,7 @@ import {
 } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../issue-words.ts';
-import type { OperationPorts } from '../operation.ts';
+import type { OperationPorts } from '../ports.ts';
 import { detailsOf } from '../parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createTally } from '../tally.ts';

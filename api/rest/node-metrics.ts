@@ -3,17 +3,18 @@
  */
 import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { DatabaseUnavailable, METRICS_SOURCES } from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { refuse, UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
 import { Uuid, type NodeId } from '../../transport/protocol/ids.ts';
 import { nothing } from '../inputs.ts';
 import { IN_WORDS } from '../issue-words.ts';
-import type { OperationPorts } from '../operation.ts';
+import type { OperationPorts } from '../ports.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';
+import { METRICS_SOURCES } from '../../actors/node-metrics.ts';
 
 /** Content type of an exposition. Source: Prometheus, exposition formats. */
 const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

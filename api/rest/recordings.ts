@@ -13,7 +13,7 @@ import {
 } from '../../transport/protocol/recording.ts';
 import { RECORDING_PATH } from '../../transport/protocol/version.ts';
 import { inspectCast } from '../asciicast.ts';
-import type { OperationPorts } from '../operation.ts';
+import type { OperationPorts } from '../ports.ts';
 import { createTally } from '../tally.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';

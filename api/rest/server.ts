@@ -9,7 +9,7 @@ import { createCall, type CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { ProxyPorts } from '../docs/guide/page.ts';
 import { offerDocumentation } from '../docs/routes.ts';
-import type { OperationPorts } from '../operation.ts';
+import type { OperationPorts } from '../ports.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
 import { createRequestRecords, type RequestRecords } from '../request-record.ts';
 import { createWebPages, type OwnNames, type WebPages } from '../web-pages.ts';

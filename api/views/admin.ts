@@ -7,7 +7,7 @@ import type {
   ClusterHostNames,
   MyAdminClusterResource,
 } from '../../actors/resources.ts';
-import type { SubsystemCheck } from '../operation.ts';
+import type { SubsystemCheck } from '../ports.ts';
 
 const erlangName = z
   .string()

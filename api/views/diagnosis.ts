@@ -1,6 +1,6 @@
 /** A diagnosis as clients see it. It holds no address of the VPN and no secret (R3, E4). */
 import { z } from 'zod';
-import type { NodeReport } from '../../actors/ports.ts';
+import type { NodeReport } from '../../actors/resources.ts';
 import { DIAGNOSIS_STATUSES, DiagnosisDetail } from '../../transport/protocol/diagnosis.ts';
 
 /** A report on a node. */

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { Notice } from '../../actors/notice.ts';
-import type { Vault } from '../../actors/ports.ts';
+import type { Vault } from '../vault.ts';
 import { STALE_EPOCH } from '../../actors/refusal.ts';
 import type { Change } from '../../actors/step.ts';
 import type { Refusal } from '../../actors/refusal.ts';

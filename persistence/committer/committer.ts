@@ -9,7 +9,7 @@ import { createHistogram, type Histogram } from '../../transport/net/histogram.t
 import { ASK_MS_MAX } from '../../actors/limits.ts';
 import type { Notice } from '../../actors/notice.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Committer, Log, RefusedChange } from '../../actors/ports.ts';
+import type { Log } from '../../actors/ports.ts';
 import type { Change } from '../../actors/step.ts';
 import { isHot } from '../../actors/writes.ts';
 import { isConflict, isDoubtful, isLost } from '../availability.ts';
@@ -24,6 +24,7 @@ import { storedNotices } from './doubts.ts';
 import { storeBatch, type HotChange } from './hot-batch.ts';
 import { BATCH_PATIENCE, createIsolation, type Patience } from './isolation.ts';
 import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
+import type { Committer, RefusedChange } from '../../supervisors/ports.ts';
 
 /** A batch of so many units says that the system is busy. */
 const BUSY_UNITS_MIN = 8;

@@ -1,7 +1,8 @@
 /** One transaction of the group commit: leases checked, writes by kind, events of what applied. */
 import type { PoolClient } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
-import type { RefusedChange, Vault } from '../../actors/ports.ts';
+import type { RefusedChange } from '../../supervisors/ports.ts';
+import type { Vault } from '../vault.ts';
 import { STALE_EPOCH } from '../../actors/refusal.ts';
 import type { Change } from '../../actors/step.ts';
 import type { Refusal } from '../../actors/refusal.ts';

@@ -1,6 +1,6 @@
 /** Answers kept under an Idempotency-Key, sealed because they may hold a secret shown once. */
 import type { PoolClient } from 'pg';
-import type { Vault } from '../../actors/ports.ts';
+import type { Vault } from '../vault.ts';
 import type { Remembered } from '../../actors/asker.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Units that wait to be stored, and how much of them goes into one transaction. */
 import type { Change } from '../../actors/step.ts';
-import type { RefusedChange } from '../../actors/ports.ts';
+import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import type { HotChange, Unit } from './hot-batch.ts';
 

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { NO_MESH } from '../../actors/cluster/mesh.ts';
 import type { ClusterState } from '../../actors/cluster/state.ts';
 import { EMPTY_SUMMARY, type CommandState, type OpenAt } from '../../actors/command/state.ts';
-import type { Loader } from '../../actors/ports.ts';
+import type { Loader } from '../../supervisors/ports.ts';
 import type { CommandSummary } from '../../actors/resources.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { batched } from '../reads/batch.ts';

@@ -1,7 +1,7 @@
 /** Admins and what they own, as the rows have it by the database's clock. */
 import type { Pool } from 'pg';
 import { ADMIN_GONE_MS } from '../../actors/limits.ts';
-import type { AdminTopology } from '../../actors/ports.ts';
+import type { AdminTopology } from '../../api/ports.ts';
 import { instant } from '../../actors/resources.ts';
 import type { AdminClusterResource, AdminTopologyEntry } from '../../actors/resources.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';

@@ -2,12 +2,13 @@
  * All nodes that match some filters, for service discovery: one snapshot, in pages by id, as fast as they are taken.
  */
 import type { Pool, PoolClient } from 'pg';
-import { DatabaseUnavailable, type Discovery } from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { asUnavailable } from '../availability.ts';
 import { all, condition } from './conditions.ts';
 import { NODES } from './nodes.ts';
 import { rowsOf, sql } from './sql.ts';
+import type { Discovery } from '../../api/ports.ts';
 
 /** Nodes a statement: some 150 KB, written in 5 ms. */
 const PAGE_ROWS = 2_000;

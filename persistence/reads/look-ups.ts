@@ -1,7 +1,8 @@
 /** Reads of single rows that surfaces ask for on their way to an actor. */
 import { raw, type MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
-import type { Reads, Vault } from '../../actors/ports.ts';
+import type { Reads } from '../../api/ports.ts';
+import type { Vault } from '../vault.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
 import { openRemembered } from '../committer/remembered-rows.ts';

@@ -4,7 +4,7 @@
  */
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import type { NodeStanding } from '../../actors/ports.ts';
+import type { NodeStanding } from '../../transport/diagnoses/ports.ts';
 import type { NodeStatus } from '../../actors/resources.ts';
 import { DiagnosisCheck } from '../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';

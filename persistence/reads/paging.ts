@@ -1,7 +1,7 @@
 /** Pages of any list: first the ids, off an index alone where there is one, then the rows of the page. */
 import type { Pool, PoolClient } from 'pg';
 import type { ListQuery } from '../../actors/filters.ts';
-import type { Page } from '../../actors/ports.ts';
+import type { Page } from '../../api/ports.ts';
 import { all, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';

@@ -4,7 +4,8 @@
  */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
-import type { ListRows, Reads, Vault } from '../../actors/ports.ts';
+import type { ListRows, Reads } from '../../api/ports.ts';
+import type { Vault } from '../vault.ts';
 import type { ListName } from '../../actors/filters.ts';
 import { CONNECT_MS_MAX } from '../database.ts';
 import { ALIASES } from './aliases.ts';

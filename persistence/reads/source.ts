@@ -1,6 +1,6 @@
 /** What a list reads: where its rows are, what its fields are in SQL, and how rows become resources. */
 import type { Pool } from 'pg';
-import type { Vault } from '../../actors/ports.ts';
+import type { Vault } from '../vault.ts';
 import type { ListSpec } from '../../actors/filters.ts';
 import type { Filterable } from './conditions.ts';
 import type { Landmarks } from './landmarks.ts';

@@ -2,7 +2,7 @@
 import type { Pool } from 'pg';
 import { LISTS } from '../../actors/filters.ts';
 import type { EventType } from '../../actors/events.ts';
-import type { Reads } from '../../actors/ports.ts';
+import type { Reads } from '../../api/ports.ts';
 import type { DeliveryStatus, WebhookAttemptResource, WebhookDeliveryResource } from '../../actors/resources.ts';
 import { deliveryRef, type DeliveryRow } from '../loader/webhooks.ts';
 import { iso, type Reading, type Source } from './source.ts';

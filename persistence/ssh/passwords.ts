@@ -5,7 +5,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
-import type { Passwords } from '../../actors/ports.ts';
+import type { Passwords as SurfacePasswords } from '../../api/ports.ts';
 import { createFairQueue } from './fair-queue.ts';
 
 /**
@@ -34,6 +34,15 @@ export const HASHES_WAITING_MAX = 64;
 
 /** `$argon2id$v=19$m=…,t=…,p=…$salt$hash`, both in base64 without padding (PHC string format). */
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,64})\$([A-Za-z0-9+/]{16,86})$/u;
+
+/** The Passwords port of surfaces, and the check of a login. */
+export interface Passwords extends SurfacePasswords {
+  /**
+   * Whether this is the password; null: too many wait already. A null hash is never matched, and takes as long. Those
+   * of other lanes do not wait for all of one.
+   */
+  verify(password: string, hash: string | null, lane: string): Promise<boolean | null>;
+}
 
 /** Hashes of new passwords are a lane beside those of the nodes. */
 const HASHING_LANE = '';

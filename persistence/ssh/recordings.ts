@@ -3,7 +3,7 @@
  * decided by it.
  */
 import type { Pool } from 'pg';
-import type { Records } from '../../actors/ports.ts';
+import type { Records } from '../../api/ports.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 

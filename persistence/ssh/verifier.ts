@@ -1,12 +1,14 @@
 /** SSH logins, held against the rows. */
 import type { Pool } from 'pg';
-import type { Log, Passwords, SshVerifier } from '../../actors/ports.ts';
+import type { Log } from '../../actors/ports.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { SshOutcome } from '../../actors/ssh/login.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { fingerprintOf, type SshCredential } from '../../transport/protocol/ssh.ts';
 import { batched } from '../reads/batch.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
+import type { Passwords } from './passwords.ts';
+import type { SshVerifier } from '../../supervisors/ports.ts';
 
 /** What verifiers did so far, for metrics. */
 export interface SshCounters {

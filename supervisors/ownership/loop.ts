@@ -2,7 +2,7 @@
  * The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost.
  * Takes no input; every round compares what should be with what is.
  */
-import type { Clock, Loader, Log } from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Directory } from '../runtime/directory.ts';
@@ -10,6 +10,7 @@ import { assign } from './assignment.ts';
 import type { AdminLoad, ClusterSize } from './assignment.ts';
 import { createBorrowed } from './borrowed.ts';
 import type { HeldLeases } from './held.ts';
+import type { Loader } from '../ports.ts';
 
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
 export const ROUND_MS = 1_000;

@@ -1,9 +1,9 @@
 /** Questions under way: who waits for an answer, and until when. */
-import type { Addressed } from '../../actors/messages.ts';
+import type { Addressed, Ask } from '../../actors/messages.ts';
 import { UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Result } from '../../actors/refusal.ts';
 import { ASK_MS_MAX, ASK_SWEEP_MS } from '../../actors/limits.ts';
-import type { Ask, Clock } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import type { Asker } from '../../actors/asker.ts';
 
 interface Waiting {

@@ -2,17 +2,7 @@
 import { start as startSystem } from 'nact';
 import { askerOf } from './asks.ts';
 import type { Asks } from './asks.ts';
-import type {
-  Clock,
-  Committer,
-  GatewayLink,
-  Loader,
-  Log,
-  MeshWatch,
-  SessionLink,
-  SshVerifier,
-  WebhookPosts,
-} from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Crash } from './spawn.ts';
 import type { Tracer } from '../../actors/tracer.ts';
@@ -27,6 +17,7 @@ import { Resident } from './resident.ts';
 import type { AnyKind, Household } from './resident.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import { decideRestart } from './restart-policy.ts';
+import type { Committer, GatewayLink, Loader, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from '../ports.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
 export interface DirectoryPorts {

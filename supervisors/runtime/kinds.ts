@@ -10,7 +10,7 @@ import type { CommandMessage } from '../../actors/command/messages.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
 import type { CommandState } from '../../actors/command/state.ts';
 import type { Behaviour } from '../../actors/behaviour.ts';
-import type { Loader } from '../../actors/ports.ts';
+import type { Loader } from '../ports.ts';
 import type { ActorKind } from '../../actors/messages.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { NodeState } from '../../actors/node/state.ts';

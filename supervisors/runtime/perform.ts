@@ -3,19 +3,10 @@ import { actorFields, type Address, type Addressed, type Message } from '../../a
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type {
-  Clock,
-  Committer,
-  GatewayLink,
-  Loader,
-  Log,
-  MeshWatch,
-  SessionLink,
-  SshVerifier,
-  WebhookPosts,
-} from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import type { Effect } from '../../actors/step.ts';
 import type { Tracer } from '../../actors/tracer.ts';
+import type { Committer, GatewayLink, Loader, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from '../ports.ts';
 
 /** What effects reach. Every call returns at once; what comes of it later comes back as a message. */
 export interface EffectPorts {

@@ -5,7 +5,7 @@ import { createMailbox } from './mailbox.ts';
 import type { Mailbox } from './mailbox.ts';
 import { Performer } from './perform.ts';
 import type { EffectPorts } from './perform.ts';
-import type { Clock, Committer, RefusedChange } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import { spawnActor } from './spawn.ts';
 import type { ActorPlan, Crash, RunningActor } from './spawn.ts';
 import type { Effect } from '../../actors/step.ts';
@@ -15,6 +15,7 @@ import type { LastCrash } from '../../actors/sights.ts';
 import type { Place } from './family.ts';
 import type { Kind } from './kinds.ts';
 import type { HeldLeases } from '../ownership/held.ts';
+import type { Committer, RefusedChange } from '../ports.ts';
 
 /** Any kind, where its types do not matter. */
 export type AnyKind = Kind<unknown, Message>;

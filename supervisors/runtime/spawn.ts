@@ -10,12 +10,13 @@ import { STALE_EPOCH, UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Behaviour, Lease } from '../../actors/behaviour.ts';
 import type { Mailbox } from './mailbox.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Clock, Committer, RefusedChange } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
 import { TransitionFailed, decideRound } from './round.ts';
 import type { KitMessage, Round } from './round.ts';
 import type { Asker } from '../../actors/asker.ts';
 import type { Effect } from '../../actors/step.ts';
 import { refuseAsker } from '../../actors/step.ts';
+import type { Committer, RefusedChange } from '../ports.ts';
 
 /** Why an actor ended without being asked to. */
 export interface Crash {

@@ -2,10 +2,11 @@
  * Keeps the networks of owned clusters as the rows have them: reads one when it changed, when it became ours, and now
  * and then anyway, and tells its actor.
  */
-import type { Clock, Log, MeshRows, MeshWatch } from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
+import type { MeshRows, MeshWatch } from '../ports.ts';
 
 /** Changes of one network within this time are read together, in ms: a member that joins makes several. */
 export const GATHER_MS = 25;

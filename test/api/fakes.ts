@@ -5,7 +5,7 @@ import type { Addressed } from '../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { CommandResource } from '../../actors/resources.ts';
 import { createIds } from '../../api/creation-ids.ts';
-import type { OperationPorts } from '../../api/operation.ts';
+import type { OperationPorts } from '../../api/ports.ts';
 import { createApi, type Api, type ApiSettings } from '../../api/rest/server.ts';
 import { fakeAdminMetrics } from '../support/metric-sources.ts';
 import { recordingLog } from '../support/log.ts';
@@ -172,7 +172,6 @@ function fakePorts(
       newSecret: () => 'a-secret-of-at-least-22-characters',
       sha256: (text) => new TextEncoder().encode(`hash of ${text}`),
       seal: (text) => `sealed ${text}`,
-      open: (sealed) => sealed.slice('sealed '.length),
     },
     passwords: { hash: async (password) => `hash of ${password}` },
     nodeDiagnoses: { get: async () => refuse('not_found', 'Resource not found'), take: async () => ok(null) },

@@ -5,7 +5,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import type { NodeReport } from '../../actors/ports.ts';
+import type { NodeReport } from '../../actors/resources.ts';
 import { startFleet, FLEET_KEYS } from '../support/fleet.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import type { NodeReport } from '../../actors/ports.ts';
+import type { NodeReport } from '../../actors/resources.ts';
 import { apiKeyOf } from '../../agent/observability/api-key.ts';
 import { DiagnosisView } from '../../api/views/diagnosis.ts';
 import { leaksIn } from '../support/canary.ts';

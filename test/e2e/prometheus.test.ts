@@ -1,6 +1,6 @@
 /** A real Prometheus, given nothing but the key and where nodes are found, scrapes real agents through a real admin. */
 import ava from 'ava';
-import { METRICS_SOURCES } from '../../actors/ports.ts';
+import { METRICS_SOURCES } from '../../actors/node-metrics.ts';
 import type { AgentMetricsResource, HostMetricsResource, NodeMetricsResource } from '../../actors/node-metrics.ts';
 import { AgentMetricsView, HostMetricsView, NodeMetricsView } from '../../api/views/node-metrics.ts';
 import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';

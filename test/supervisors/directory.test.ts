@@ -2,13 +2,14 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { MAILBOX_MESSAGES_MAX } from '../../actors/limits.ts';
-import { DatabaseUnavailable, type Committer } from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { KindTable } from '../../supervisors/runtime/kinds.ts';
 import { CRASHES_MAX, decideRestart, ESCALATE_WINDOW_MS, REST_MS } from '../../supervisors/runtime/restart-policy.ts';
 import type { ClusterId, CommandId, NodeId } from '../../transport/protocol/ids.ts';
 import { HEALTHY, REGISTRATION, result, session, UNHEALTHY } from '../actors/world.ts';
 import { until } from '../support/until.ts';
 import { plantGrove, type Grove } from './grove.ts';
+import type { Committer } from '../../supervisors/ports.ts';
 
 test('who is asked and does not exist answers not_found, and is a dead letter', async (t) => {
   const grove = await plantGrove(t);

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { v7 } from 'uuid';
 import { createBus } from '../../actors/bus.ts';
 import type { Notice } from '../../actors/notice.ts';
-import type { Clock, Committer, Loader, Log, SessionLink, WebhookPosts } from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import { createTracer } from '../../actors/tracer.ts';
 import type { Result } from '../../actors/refusal.ts';
 import type { DeliveryStatus } from '../../actors/resources.ts';
@@ -30,6 +30,7 @@ import { recordingLog } from '../support/log.ts';
 import type { Scope } from '../support/scope.ts';
 import type { TestConnection } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import type { Committer, Loader, SessionLink, WebhookPosts } from '../../supervisors/ports.ts';
 
 /** What sessions were told, in order. */
 export interface RecordedSessions extends SessionLink {

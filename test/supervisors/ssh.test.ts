@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Committer } from '../../actors/ports.ts';
+import type { Committer } from '../../supervisors/ports.ts';
 import type { Write } from '../../actors/writes.ts';
 import type { NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import { newKey } from '../support/ssh-keys.ts';

@@ -6,11 +6,12 @@ import ava from 'ava';
 import { v7 } from 'uuid';
 import type { Asker } from '../../actors/asker.ts';
 import { MAILBOX_MESSAGES_MAX } from '../../actors/limits.ts';
-import { DatabaseUnavailable, type Committer } from '../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { WebhookMessage } from '../../actors/webhook/messages.ts';
 import { answered, FAILED } from '../actors/webhook/world.ts';
 import { until } from '../support/until.ts';
 import { plantGrove, type Grove } from './grove.ts';
+import type { Committer } from '../../supervisors/ports.ts';
 
 const { serial: test } = ava; // a database and a tree each
 

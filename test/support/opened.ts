@@ -2,8 +2,8 @@
 import type { ExecutionContext } from 'ava';
 import { openDatabase, type Database } from '../../persistence/database.ts';
 import { createReads } from '../../persistence/reads/reads.ts';
-import { createVault } from '../../persistence/vault.ts';
-import type { Reads, Vault } from '../../actors/ports.ts';
+import { createVault, type Vault } from '../../persistence/vault.ts';
+import type { Reads } from '../../api/ports.ts';
 import { createDatabase } from './database.ts';
 import { silentLog } from './log.ts';
 

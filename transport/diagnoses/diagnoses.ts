@@ -3,36 +3,17 @@
  * or as they said it last.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock, Log, NodeDiagnoses, NodeReport, NodeStanding } from '../../actors/ports.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import type { NodeReport } from '../../actors/resources.ts';
+import type { NodeDiagnoses } from '../../api/ports.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../protocol/agent-api.ts';
 import { DIAGNOSIS_BYTES_MAX, overallOf } from '../protocol/diagnosis.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
-import type { AgentRequests } from '../tunnels/agent-requests.ts';
-import type { Tunnels } from '../tunnels/tunnels.ts';
 import { DIAGNOSES_MAX, DIAGNOSIS_MS_MAX, REPORT_MS_MAX, STORE_MS_MAX } from './limits.ts';
+import type { DiagnosisPorts, NodeStanding } from './ports.ts';
 import { cleaned, readReport, reportOf } from './reading.ts';
 import { lookFromHere, reportCheck, versionCheck } from './way.ts';
-
-/** What diagnoses need. */
-export interface DiagnosisPorts {
-  readonly requests: Pick<AgentRequests, 'get'>;
-  readonly tunnels: Pick<Tunnels, 'reach'>;
-  /** Whether the node has a live session at this admin. */
-  readonly hasSession: (node: NodeId) => boolean;
-  /** Each rejects with DatabaseUnavailable. */
-  readonly rows: {
-    standing(node: NodeId): Promise<NodeStanding | null>;
-    ranges(node: NodeId): Promise<readonly string[] | null>;
-    store(node: NodeId, checks: readonly DiagnosisCheck[], atMs: number): Promise<void>;
-  };
-  readonly adminId: string;
-  /** Of this admin. */
-  readonly version: string;
-  readonly clock: Pick<Clock, 'nowMs'>;
-  readonly log: Log;
-}
 
 /** Diagnoses through this admin. */
 export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {

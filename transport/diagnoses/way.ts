@@ -2,11 +2,10 @@
  * What an admin sees of the way to a node by itself: its session, when it was heard, its tunnel, and how long a word
  * takes.
  */
-import type { NodeStanding } from '../../actors/ports.ts';
+import type { NodeStanding, DiagnosisPorts } from './ports.ts';
 import type { DiagnosisCheck, DiagnosisDetail, DiagnosisStatus } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
-import type { DiagnosisPorts } from './diagnoses.ts';
 import { ROUND_TRIP_MS_MAX, ROUND_TRIP_MS_WARN, TUNNEL_MS_MAX } from './limits.ts';
 import type { AdminCheck } from './reading.ts';
 

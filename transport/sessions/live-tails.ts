@@ -2,7 +2,7 @@
  * Live output of running executions: asked of the agent's session, handed to whoever listens. Never stored, never
  * queued here.
  */
-import type { Tails } from '../../actors/ports.ts';
+import type { Tails } from '../../api/feeds/ports.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../protocol/ids.ts';
 

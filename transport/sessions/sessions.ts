@@ -2,7 +2,7 @@
 import type { WebSocket } from 'ws';
 import type { Addressed } from '../../actors/messages.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
-import type { Clock, Log, SessionLink, Tails } from '../../actors/ports.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import type { SessionSight } from '../../actors/sights.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';
@@ -25,6 +25,8 @@ import { createLiveTails } from './live-tails.ts';
 import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
 import { createStandstill } from './standstill.ts';
 import { createUnstored } from './unstored.ts';
+import type { SessionLink } from '../../supervisors/ports.ts';
+import type { Tails } from '../../api/feeds/ports.ts';
 
 /** What sessions reach. */
 export interface SessionPorts {

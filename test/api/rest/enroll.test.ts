@@ -47,7 +47,6 @@ test('an agent with a known key is sent to the actor of its cluster, with fresh 
           sealed.push(boundTo);
           return `sealed ${text}`;
         },
-        open: () => '',
       },
     },
   });

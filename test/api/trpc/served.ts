@@ -1,15 +1,15 @@
 /** An API server over rows in memory, with the surfaces that a test mounts on it. */
 import { randomUUID } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
-import type { Clock, Reads, Vault } from '../../../actors/ports.ts';
+import type { Clock } from '../../../actors/ports.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
-import type { OperationPorts } from '../../../api/operation.ts';
 import type { GateSettings } from '../../../api/principals.ts';
 import { createApi, type Api, type Mount } from '../../../api/rest/server.ts';
 import { recordingLog } from '../../support/log.ts';
 import { fakeAdminMetrics } from '../../support/metric-sources.ts';
 import { AT, createWorld, type World } from '../feeds/world.ts';
+import type { Reads, OperationPorts } from '../../../api/ports.ts';
 
 /** Keys, one a scope, all different. */
 export const KEYS = {
@@ -113,8 +113,7 @@ function portsOf(world: World, served: Served): OperationPorts {
       newSecret: () => 'secret',
       sha256: () => new Uint8Array(32),
       seal: (text) => text,
-      open: (sealed) => sealed,
-    } satisfies Vault,
+    },
     passwords: { hash: (password) => Promise.resolve(password) },
     nodeDiagnoses: {
       get: () => Promise.resolve(refuse('not_found', 'Resource not found')),

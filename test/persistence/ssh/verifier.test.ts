@@ -2,13 +2,14 @@
 import test from 'ava';
 import { Pool } from 'pg';
 import { v7 } from 'uuid';
-import { DatabaseUnavailable, type Passwords } from '../../../actors/ports.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { createSshLogins } from '../../../persistence/ssh/verifier.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { recordingLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { newKey } from '../../support/ssh-keys.ts';
 import { storeWorld } from '../world/world.ts';
+import type { Passwords } from '../../../persistence/ssh/passwords.ts';
 
 /** Knows a password by the hash `hash of …`, and counts what it was asked. */
 function plainPasswords(answer?: null): Passwords & { readonly asked: (string | null)[] } {

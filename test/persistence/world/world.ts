@@ -1,6 +1,6 @@
 /** A small fleet, made from a seed: as entities to store, and as the resources that clients should then see. */
 import { v7 } from 'uuid';
-import type { ListRows } from '../../../actors/ports.ts';
+import type { ListRows } from '../../../api/ports.ts';
 import type { ListName } from '../../../actors/filters.ts';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import {

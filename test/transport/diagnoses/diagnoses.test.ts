@@ -2,8 +2,8 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import type { NodeStanding } from '../../../actors/ports.ts';
-import { createDiagnoses, type DiagnosisPorts } from '../../../transport/diagnoses/diagnoses.ts';
+import type { NodeStanding, DiagnosisPorts } from '../../../transport/diagnoses/ports.ts';
+import { createDiagnoses } from '../../../transport/diagnoses/diagnoses.ts';
 import { DIAGNOSES_MAX } from '../../../transport/diagnoses/limits.ts';
 import { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';

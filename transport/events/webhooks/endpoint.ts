@@ -1,6 +1,5 @@
 /** One webhook as requests go to it: where, over which connections, with which headers, how signed. */
 import type { buildConnector, Dispatcher } from 'undici';
-import type { Vault } from '../../../actors/ports.ts';
 import type { WebhookRecord } from '../../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts';
 import { hideValues } from './hidden-values.ts';
@@ -28,6 +27,12 @@ export interface Endpoint {
   usedMs: number;
   /** Set when its webhook was cut: what was about to start must not. */
   isCut: boolean;
+}
+
+/** Opens the secrets of webhooks. */
+export interface Vault {
+  /** What was sealed under ENCRYPTION_KEY for this row and column. Throws when it was not. */
+  open(sealed: string, boundTo: string): string;
 }
 
 /** What endpoints are made of. */

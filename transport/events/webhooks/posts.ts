@@ -2,16 +2,17 @@
  * Requests to webhooks: each try is one signed POST of the stored envelope, within one time limit, and never rejects.
  */
 import type { buildConnector } from 'undici';
-import type { Log, Vault, WebhookPosts } from '../../../actors/ports.ts';
+import type { Log } from '../../../actors/ports.ts';
 import type { WebhookRecord } from '../../../actors/records.ts';
 import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import { retryAfterMs } from './answer.ts';
 import { answerClass, createCounters, type WebhookCounters } from './counters.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, Vault } from './endpoint.ts';
 import { createEndpoints } from './endpoints.ts';
 import type { Failure } from './failures.ts';
 import { BODY_RETRY_MS } from './limits.ts';
 import { Post, type Outcome } from './post.ts';
+import type { WebhookPosts } from '../../../supervisors/ports.ts';
 
 /** What the requests take. */
 export interface WebhookPostsOptions {

@@ -3,7 +3,7 @@
  * reach it through the mesh.
  */
 import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
-import type { Clock, GatewayLink, Log } from '../../../actors/ports.ts';
+import type { Clock, Log } from '../../../actors/ports.ts';
 import type { RelayMap } from '../derp/map.ts';
 import type { CreatedMember } from '../member/create-member.ts';
 import { NOTHING_REFUSED } from '../member/member.ts';
@@ -20,6 +20,7 @@ import { createLeftOut } from './left-out.ts';
 import { networkOf, NO_UNION, union } from './union.ts';
 import type { Network, Union, UnionLimits } from './union.ts';
 import type { Wall } from './wall.ts';
+import type { GatewayLink } from '../../../supervisors/ports.ts';
 
 /** What is compared with what should be so often, in ms: a cluster that is not owned any more is left within it. */
 export const GATEWAY_ROUND_MS = 500;

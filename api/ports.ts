@@ -1,0 +1,259 @@
+/**
+ * What surfaces need of the rest of the admin. Implemented by persistence, transport and supervisors, wired in main.
+ * What only live feeds or only health checks need stands with them.
+ */
+import type { Ask } from '../actors/messages.ts';
+import type { DomainEvent, StoredEvent } from '../actors/events.ts';
+import type { Filter, ListName, ListQuery } from '../actors/filters.ts';
+import type { AgentMetrics, HostMetrics, MetricsSource } from '../actors/node-metrics.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { EnrolledBefore, EnrollmentKeyRecord } from '../actors/records.ts';
+import type { Result } from '../actors/refusal.ts';
+import type {
+  AdminClusterResource,
+  AdminResource,
+  AliasResource,
+  ClusterHostNames,
+  ClusterResource,
+  CommandResource,
+  EnrollmentKeyResource,
+  ExecutionResource,
+  MyAdminClusterResource,
+  NodeReport,
+  NodeResource,
+  SshPublicKeyResource,
+  SshRecordingResource,
+  SshUsernameResource,
+  WebhookDeliveryResource,
+  WebhookResource,
+} from '../actors/resources.ts';
+import type { Target, Targeting } from '../actors/targeting.ts';
+import type { DeliveryRef } from '../actors/webhook/delivery.ts';
+import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { RecordingDescription } from '../transport/protocol/recording.ts';
+import type { AdminMetrics } from './metrics/admin-metrics.ts';
+
+/** What handlers may use. Everything outside comes from here. */
+export interface OperationPorts {
+  readonly ask: Ask;
+  readonly reads: Reads;
+  readonly records: Records;
+  readonly vault: Vault;
+  readonly passwords: Passwords;
+  readonly admin: AdminDirectory;
+  readonly adminTopology: AdminTopology;
+  readonly nodeMetrics: NodeMetrics;
+  readonly nodeDiagnoses: NodeDiagnoses;
+  readonly discovery: Discovery;
+  readonly adminMetrics: AdminMetrics;
+  readonly clock: Clock;
+  /** UUID v7: sortable by creation. */
+  newId(): string;
+  /** Runs the subsystem checks of /healthz, in parallel, 5 s each. */
+  checkHealth(): Promise<readonly SubsystemCheck[]>;
+  /** The same for all admins together: /health/cluster. */
+  checkClusterHealth(): Promise<readonly SubsystemCheck[]>;
+  /** What clients' URLs must pass. */
+  readonly urlGuard: UrlGuard;
+  /** Whether webhooks are delivered from here, and not by another admin. */
+  deliversWebhooks(): boolean;
+  /** More nodes than the admins together have room for. */
+  isDegraded(): boolean;
+  /** Clusters that no admin has room for. */
+  orphans(): readonly ClusterId[];
+  readonly settings: OperationSettings;
+}
+
+/** The settings that operations depend on. */
+export interface OperationSettings {
+  readonly adminUrls: readonly string[];
+  /** METRICS_BASE_URL; null or left out: the first of adminUrls. */
+  readonly metricsBaseUrl?: string | null;
+  readonly vpnDomain: string;
+  readonly coreName: string;
+  readonly defaultClusterName: string | null;
+  readonly publicEnrollmentKeyEnabled: boolean;
+}
+
+/** What one subsystem check found. `error` is one sentence for an operator, null when healthy. */
+export interface SubsystemCheck {
+  readonly name: string;
+  readonly healthy: boolean;
+  readonly duration_ms: number;
+  readonly error: string | null;
+}
+
+/** One page. */
+export interface Page<T> {
+  readonly rows: readonly T[];
+  readonly totalCount: number;
+}
+
+/** Resource rows of every list. */
+export interface ListRows {
+  clusters: ClusterResource;
+  enrollment_keys: EnrollmentKeyResource;
+  nodes: NodeResource;
+  aliases: AliasResource;
+  commands: CommandResource;
+  command_executions: ExecutionResource;
+  ssh_usernames: SshUsernameResource;
+  ssh_public_keys: SshPublicKeyResource;
+  ssh_recordings: SshRecordingResource;
+  webhooks: WebhookResource;
+  webhook_deliveries: WebhookDeliveryResource;
+}
+
+/** The read side: SQL over rows. Every call rejects with DatabaseUnavailable within 5 s at the latest (L3). */
+export interface Reads {
+  list<N extends ListName>(name: N, query: ListQuery): Promise<Page<ListRows[N]>>;
+  /** By id; clusters by name. Null when there is none. Single reads carry what lists leave out. */
+  get<N extends ListName>(name: N, key: string): Promise<ListRows[N] | null>;
+  clusterId(name: string): Promise<ClusterId | null>;
+  /**
+   * A free pair of ranges for a new cluster; null when the configured ranges are full. Another create may take it
+   * first: then the create is refused with `conflict` and the caller asks again, a few times.
+   */
+  freeRanges(): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null>;
+  /**
+   * Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not
+   * exist with no error: it simply matches nothing.
+   */
+  targets(targeting: Targeting): Promise<readonly Target[]>;
+  executionNode(
+    id: ExecutionId,
+  ): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;
+  aliasNode(id: string): Promise<NodeId | null>;
+  /** The node that an SSH username opens. */
+  sshUsernameNode(id: string): Promise<NodeId | null>;
+  /** The node that an SSH public key opens. */
+  sshPublicKeyNode(id: string): Promise<NodeId | null>;
+  /** By the hash of the key's nonce. */
+  enrollmentKeyByNonce(nonceHash: Uint8Array): Promise<EnrollmentKeyRecord | null>;
+  enrollmentKey(id: string): Promise<EnrollmentKeyRecord | null>;
+  nodeForEnrollment(id: NodeId): Promise<EnrolledBefore | null>;
+  /** Which node a session token belongs to, by SHA-256; null when none. Look-ups that wait together are one query. */
+  nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
+  /**
+   * Whether a token, by SHA-256, was that of a node which somebody deleted. Look-ups that wait together are one query.
+   */
+  deletedByToken(tokenHash: Uint8Array): Promise<boolean>;
+  /**
+   * A delivery with the webhook that it goes to, as its actor would hold it; null when there is none, or its event is
+   * gone.
+   */
+  delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
+  remembered(scope: string, key: string): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
+  /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
+  eventsAfter(
+    cursor: string | null,
+    limit: number,
+  ): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: string }>;
+  /** Answers when the database does, for health. */
+  ping(): Promise<void>;
+}
+
+/** Clears live state no actor holds. */
+export interface Records {
+  /** 409 while it is not terminal. */
+  deleteExecution(id: ExecutionId): Promise<Result<null>>;
+  /** Stores an event that no row change goes with. */
+  publish(event: DomainEvent): Promise<StoredEvent>;
+  /** Stores a recording once, however often it comes. `content` is gzipped, and unpacks to `sizeBytes`. */
+  storeRecording(recording: NewRecording): Promise<StoredRecording>;
+  deleteRecording(id: string): Promise<Result<null>>;
+}
+
+/** A recording of an SSH session, as its node sent it. */
+export interface NewRecording {
+  readonly id: string;
+  readonly node: NodeId;
+  readonly description: RecordingDescription;
+  readonly content: Uint8Array;
+  readonly sizeBytes: number;
+  readonly atMs: number;
+}
+
+/**
+ * `known`: this node sent it before. `taken`: its id is that of another node's. `no_node`: the node was deleted
+ * meanwhile. `foreign_user`: its user is another node's.
+ */
+export type StoredRecording = 'stored' | 'known' | 'taken' | 'no_node' | 'foreign_user';
+
+/** Secrets: random, hashed and sealed. What is sealed here is opened by whoever needs it, not by surfaces. */
+export interface Vault {
+  /** 256 random bits as base64url. */
+  newSecret(): string;
+  sha256(text: string): Uint8Array;
+  /** AES-256-GCM under ENCRYPTION_KEY; `boundTo` names the row and column, and opening under another name fails. */
+  seal(text: string, boundTo: string): string;
+}
+
+/** Passwords as slow hashes, so few at a time that they leave room for others. Null: too many wait already. */
+export interface Passwords {
+  /** An Argon2id hash that holds its salt and parameters (E3). */
+  hash(password: string): Promise<string | null>;
+}
+
+/** Whether a URL given by a client may be called from here (R2). */
+export interface UrlGuard {
+  /**
+   * Null: it may. Else why not, in one sentence for the person who gave it. The address is checked again, and pinned,
+   * whenever it is dialled.
+   */
+  problem(url: string): Promise<string | null>;
+}
+
+/**
+ * Metrics of nodes, read live from their agents. Nothing is kept between two reads. Rejects with DatabaseUnavailable.
+ */
+export interface NodeMetrics {
+  /**
+   * The exposition of one source as its node gave it, in pieces, whole and well-formed. `service_unavailable` when it
+   * cannot be had, within METRICS_SCRAPE_TIMEOUT_MS, with a sentence that says why.
+   */
+  raw(node: NodeId, source: MetricsSource, signal?: AbortSignal): Promise<Result<readonly Uint8Array[]>>;
+  /** The same of its host and of its agent, as records. */
+  host(node: NodeId): Promise<Result<HostMetrics>>;
+  agent(node: NodeId): Promise<Result<AgentMetrics>>;
+}
+
+/** Complete lists of nodes, for service discovery. */
+export interface Discovery {
+  /**
+   * All nodes that match, of one snapshot, in pieces that are not empty. A piece has a line a node, each with its end:
+   * id, cluster name as JSON, status, and version as JSON, with tabs between. A hundred thousand rows as objects would
+   * be 300 MB of garbage. What comes next is read while a piece is used.
+   * Throws DatabaseUnavailable, also in the middle, and when nobody asks for the next piece for too long; whoever stops
+   * early must `return` it.
+   */
+  pieces(filters: readonly Filter[]): AsyncGenerator<string, void, void>;
+}
+
+/** Reports on machines. Diagnoses change nothing but the report that is kept. Both reject with DatabaseUnavailable. */
+export interface NodeDiagnoses {
+  /**
+   * What is wrong with a node, the network first; within 15 s. Those who ask meanwhile share the answer. A node that is
+   * away gets its last report, behind what is seen from here.
+   */
+  get(node: NodeId): Promise<Result<NodeReport>>;
+  /** Keeps a report that an agent brought. `validation_failed` when it is none. */
+  take(node: NodeId, body: unknown): Promise<Result<null>>;
+}
+
+/** What this admin says of itself and its peers. */
+export interface AdminDirectory {
+  me(): Promise<AdminResource>;
+}
+
+/** Admins and what they own. Every call rejects with DatabaseUnavailable when the database is away. */
+export interface AdminTopology {
+  /** The group of this admin. */
+  mine(): Promise<Omit<MyAdminClusterResource, 'degraded'>>;
+  /** All groups by name, with admins that are registered and silent. */
+  adminClusters(): Promise<readonly AdminClusterResource[]>;
+  /** By the name of the admin that owns them. */
+  edgeClusters(): Promise<Readonly<Record<string, ClusterHostNames>>>;
+  /** These, as far as nobody owns them now. */
+  ownerless(clusters: readonly ClusterId[]): Promise<ClusterHostNames>;
+}

@@ -1,0 +1,128 @@
+/**
+ * How the effects of actors reach the outside, and how actors come back from rows. Implemented by persistence and
+ * transport, wired in main. What only the publishing or only the ownership loop needs stands with them.
+ */
+import type { Lease } from '../actors/behaviour.ts';
+import type { GatewayMesh } from '../actors/cluster/mesh.ts';
+import type { ClusterState } from '../actors/cluster/state.ts';
+import type { CommandState } from '../actors/command/state.ts';
+import type { NodeState } from '../actors/node/state.ts';
+import type { MeshReading, OpenExecution, WebhookRecord } from '../actors/records.ts';
+import type { Refusal } from '../actors/refusal.ts';
+import type { SshOutcome } from '../actors/ssh/login.ts';
+import type { Change } from '../actors/step.ts';
+import type { Attempt, DeliveryRef } from '../actors/webhook/delivery.ts';
+import type { WebhookState } from '../actors/webhook/state.ts';
+import type { CloseCode } from '../transport/protocol/close-codes.ts';
+import type { AdminFrameBody } from '../transport/protocol/frames.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
+import type { SshCredential, SshGrant } from '../transport/protocol/ssh.ts';
+
+/** Stores steps. Groups those of many actors into one transaction. */
+export interface Committer {
+  /**
+   * Stores the changes, each atomic with its events. Resolves when they are durable, with those that were refused.
+   * Rejects with DatabaseUnavailable when it cannot tell; after that the actor rebuilds itself from rows.
+   */
+  commit(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]>;
+  /** Resolves when the database answers again; at once when it does. */
+  ready(): Promise<void>;
+}
+
+/** A change that its guard or a constraint refused. Its events were not stored either. */
+export interface RefusedChange {
+  readonly change: Change;
+  readonly refusal: Refusal;
+}
+
+/** Rebuilds actors from rows. Null: no such row. */
+export interface Loader {
+  nodes(clusters: readonly ClusterId[]): Promise<readonly NodeState[]>;
+  node(id: NodeId): Promise<NodeState | null>;
+  clusters(ids: readonly ClusterId[]): Promise<readonly ClusterState[]>;
+  command(id: CommandId): Promise<CommandState | null>;
+  webhook(id: string): Promise<WebhookState | null>;
+  /**
+   * Unfinished deliveries of a webhook behind a cursor in the order of their events, at most `limit`; `more` when there
+   * are others.
+   */
+  deliveries(
+    webhook: string,
+    after: string | null,
+    limit: number,
+  ): Promise<{ readonly deliveries: readonly DeliveryRef[]; readonly more: boolean }>;
+  /** Commands that have open executions. */
+  openCommands(): Promise<readonly CommandId[]>;
+  /**
+   * Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others.
+   */
+  openExecutions(
+    node: NodeId,
+    limit: number,
+    except: readonly string[],
+  ): Promise<{ readonly executions: readonly OpenExecution[]; readonly more: boolean }>;
+  /** Those of the named executions that are open and belong to this node. */
+  findOpen(node: NodeId, executions: readonly ExecutionId[]): Promise<readonly OpenExecution[]>;
+}
+
+/** Live control sessions of agents. */
+export interface SessionLink {
+  /**
+   * Sends, or drops the frame when the session is gone: `agent-disconnected` follows. An agent that does not read is
+   * cut, so this never grows without bound.
+   */
+  send(session: SessionId, frame: AdminFrameBody): void;
+  hangUp(session: SessionId, code: CloseCode, reason: string): void;
+  /**
+   * Ends a session whose node moved to this cluster. Its agent says hello again on the same connection; one that is too
+   * old for that has to connect anew.
+   */
+  renew(session: SessionId, cluster: ClusterId): void;
+  /** Whatever session the node has here. */
+  hangUpNode(node: NodeId, code: CloseCode, reason: string): void;
+}
+
+/** Requests to webhooks. */
+export interface WebhookPosts {
+  /**
+   * One try. Resolves with what it came to, within the time limit; null when this admin may not deliver any more, or
+   * the request was cut: then nobody should count it. Never rejects.
+   */
+  post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null>;
+  /** Cuts all requests of a webhook that are under way. */
+  cut(webhook: string): void;
+}
+
+/** Checks SSH logins against the rows. */
+export interface SshVerifier {
+  /**
+   * What a login comes to. Takes as long for a username that does not exist as for a wrong password. Null: the database
+   * does not answer. Never rejects.
+   */
+  verify(node: NodeId, username: string, credential: SshCredential): Promise<SshOutcome | null>;
+  /** Those of the named usernames and keys that do not open this node any more. Rejects with DatabaseUnavailable. */
+  gone(
+    node: NodeId,
+    grants: readonly SshGrant[],
+  ): Promise<{ readonly sshUsernames: readonly string[]; readonly sshPublicKeys: readonly string[] }>;
+  /** Counts a login that was refused without a look. */
+  limited(): void;
+}
+
+/** Networks of clusters as rows. */
+export interface MeshRows {
+  /** One reading a cluster, in this order. Rejects with DatabaseUnavailable. */
+  read(clusters: readonly ClusterId[]): Promise<readonly MeshReading[]>;
+}
+
+/** Reads networks for the actors of their clusters. */
+export interface MeshWatch {
+  /** The network of this cluster is read now; its actor is told. */
+  readNow(cluster: ClusterId): void;
+}
+
+/** This admin's own membership in the networks of its clusters. */
+export interface GatewayLink {
+  /** What the network of a cluster is from now on, for as long as this admin owns it. Returns at once. */
+  become(mesh: GatewayMesh): void;
+}
