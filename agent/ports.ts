@@ -45,8 +45,6 @@ export interface OutputPiece {
 export interface SessionJournal {
   /** Everything not forgotten: received, started or finished; for `hello`. */
   holding(): readonly ExecutionId[];
-  /** Stores deliveries durably before it returns. */
-  receive(deliveries: readonly Delivery[]): Received;
   /**
    * Has the endings of these there again, to be sent; one of which nothing is known was lost with the journal. Returns
    * those that were not there before. What could not be stored is not held afterwards.
@@ -80,6 +78,8 @@ export interface OutputCursor {
 
 /** What runs executions. Finished ones are in the journal before `Session.finished` is called with them. */
 export interface SessionRunner {
+  /** Stores deliveries in the journal, durably before it returns. */
+  receive(deliveries: readonly Delivery[]): Received;
   /** These are in the journal and may be started, in this order, as concurrency allows. */
   run(executions: readonly ExecutionId[]): void;
   /** What the next `receive` brings was sent at `bornMs` or later, on the clock of `SessionPorts.aliveMs`. */

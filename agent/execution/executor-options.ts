@@ -1,6 +1,7 @@
 /** What an executor is told of its agent. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import type { Journal, Waiting } from './journal.ts';
+import type { Waiting } from './execution.ts';
+import type { Journal } from './journal.ts';
 import type { Keeper } from './keepers.ts';
 import type { AgentLog } from '../ports.ts';
 import type { Timeline } from './timeline.ts';

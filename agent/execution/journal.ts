@@ -4,74 +4,16 @@
  */
 import type { Delivery } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import { EXECUTIONS_PER_FRAME_MAX, EXIT_CANCELLED, EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
-import { JournalFile } from './journal-file.ts';
-import type { Durability, JournalRow } from './journal-file.ts';
-import type { Ledger, LedgerStart, Tombstone } from './ledger.ts';
-import { pieceOf } from './output-text.ts';
+import { EXECUTIONS_PER_FRAME_MAX, EXIT_CANCELLED } from '../../transport/protocol/limits.ts';
+import { neverStarted, type Ending, type JournalCounts, type Started, type Waiting } from './execution.ts';
+import { formerEnd } from './former-end.ts';
+import { JournalFile, type Durability } from './journal-file.ts';
+import { JournalRows, type RowState } from './journal-rows.ts';
+import type { Ledger, LedgerStart } from './ledger.ts';
 import type { AgentLog, Finished, OutputPiece, Received, SessionJournal } from '../ports.ts';
-import { processTraceparent } from './process-trace.ts';
-import { neverStarted } from './running-execution.ts';
-import { elapsedMs, stampNow } from './timeline.ts';
-import type { Stamp, Timeline } from './timeline.ts';
-
-/** An execution that has not started. */
-export interface Waiting {
-  readonly execution: ExecutionId;
-  readonly commandText: string;
-  readonly timeoutMs: number | null;
-  /** The admin gave it up by now: it must not start (C8). */
-  readonly isExpired: boolean;
-  /** As delivered; null: nobody traces it. */
-  readonly traceparent: string | null;
-}
-
-/** An execution whose start is recorded, so that it never starts again (C3). */
-export interface Started {
-  readonly execution: ExecutionId;
-  /** Name of its keeper's directory. */
-  readonly keeper: string;
-  readonly timeoutMs: number | null;
-  readonly startedAt: Stamp;
-  readonly traceparent: string | null;
-}
-
-/** Which of new executions are recorded as started in the transaction that takes them in. */
-export interface StartPlan {
-  /** Execution → name of its keeper. */
-  readonly keepers: ReadonlyMap<ExecutionId, string>;
-  stored(): void;
-  /** Nothing was stored. */
-  refused(): void;
-}
-
-/** What `finish` stores. */
-export interface Ending {
-  readonly execution: ExecutionId;
-  readonly outcome: Finished['outcome'];
-  readonly exitCode: number;
-  readonly output: Buffer;
-  readonly outputTruncated: boolean;
-  /** False when no process ever ran. */
-  readonly hasRun?: boolean;
-}
-
-/** What a journal holds now, and what became of executions since it was opened. */
-export interface JournalCounts {
-  /** Not started. */
-  readonly waiting: number;
-  readonly started: number;
-  /** Ended, and not confirmed by an admin yet. */
-  readonly unconfirmed: number;
-  /**
-   * Since it was opened: taken in; ended by themselves; ended as cancelled; given up by the admin, such as expired
-   * ones.
-   */
-  readonly received: number;
-  readonly completed: number;
-  readonly cancelled: number;
-  readonly dropped: number;
-}
+import { reconcile } from './reconciliation.ts';
+import type { PlanStarts } from './start-plan.ts';
+import { stampNow, type Timeline } from './timeline.ts';
 
 /** A result that no admin has confirmed by then is forced onto the disk, in ms. */
 const SYNC_AFTER_MS = 100;
@@ -88,13 +30,12 @@ const SYNC_AFTER_MS = 100;
  * has the result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
  */
 export class Journal implements SessionJournal {
-  /** Set by who runs executions. Without it every execution waits for `start`. */
-  planStarts: ((fresh: readonly Delivery[]) => StartPlan) | null = null;
   readonly #file: JournalFile;
+  readonly #rows: JournalRows;
   readonly #ledger: Ledger | null;
   readonly #timeline: Timeline;
   /** Ids in the order of receipt, with their state; the rows hold the rest. */
-  readonly #states = new Map<ExecutionId, 'received' | 'started' | 'finished'>();
+  readonly #states = new Map<ExecutionId, RowState>();
   /** Confirmed while the disk refused the deletion: not to be sent again, and deleted with the next success. */
   readonly #unwanted = new Set<ExecutionId>();
   readonly #past = { received: 0, completed: 0, cancelled: 0, dropped: 0 };
@@ -108,10 +49,15 @@ export class Journal implements SessionJournal {
     this.#timeline = timeline;
     this.#ledger = ledger;
     this.#file = new JournalFile(path, log);
-    for (const row of this.#file.all('SELECT id, state FROM execution ORDER BY receipt')) {
-      this.#states.set(row['id'] as ExecutionId, row['state'] as 'received');
-    }
-    if (ledger !== null) this.#compare(ledger);
+    this.#rows = new JournalRows(this.#file, timeline);
+    for (const [execution, state] of this.#rows.states()) this.#states.set(execution, state);
+    if (ledger === null) return;
+    reconcile(ledger, {
+      states: this.#states,
+      rows: this.#rows,
+      restore: (start) => this.restore(start),
+      answer: (executions) => this.#recall(executions),
+    });
   }
 
   /** Null while writes succeed; else one sentence. */
@@ -131,13 +77,14 @@ export class Journal implements SessionJournal {
   }
 
   finished(): readonly ExecutionId[] {
-    return this.#file
-      .all("SELECT id FROM execution WHERE state = 'finished' ORDER BY finished_order")
-      .map((row) => row['id'] as ExecutionId)
-      .filter((execution) => !this.#unwanted.has(execution));
+    return this.#rows.finished().filter((execution) => !this.#unwanted.has(execution));
   }
 
-  receive(deliveries: readonly Delivery[]): Received {
+  /**
+   * Stores deliveries durably before it returns. `planStarts` says which of them are started with that; without it
+   * every execution waits for `start`.
+   */
+  receive(deliveries: readonly Delivery[], planStarts: PlanStarts | null = null): Received {
     const known = deliveries.filter((delivery) => this.#states.has(delivery.execution));
     const room = EXECUTIONS_PER_FRAME_MAX - this.#states.size;
     const unknown = new Map(
@@ -151,7 +98,7 @@ export class Journal implements SessionJournal {
       this.#ledger?.stateOf(execution) == null ? 'unheard' : 'ran',
     );
     const answered = this.#recall(ran.map((delivery) => delivery.execution));
-    const stored = this.#insert(unheard) ? unheard.map((delivery) => delivery.execution) : [];
+    const stored = this.#insert(unheard, planStarts) ? unheard.map((delivery) => delivery.execution) : [];
     return {
       acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...answered, ...stored],
       fresh: stored,
@@ -169,69 +116,16 @@ export class Journal implements SessionJournal {
     if (executions.length === 0) return [];
     const stamp = stampNow(this.#timeline);
     const isStored = this.#file.write('answer for executions of before', () => {
-      for (const execution of executions) {
-        const { outcome, exitCode, text } =
-          this.#ledger?.stateOf(execution) == null ? LOST : answerOf(this.#ledger.tombstone(execution));
-        const output = Buffer.from(text);
-        this.#file.run('DELETE FROM execution WHERE id = ?', execution);
-        this.#file.run(
-          `INSERT INTO execution (id, state, command_text, outcome, exit_code, output, output_bytes, output_truncated, finished_order, boot_id, monotonic_ms, wall_ms)
-           VALUES (?, 'finished', '', ?, ?, ?, ?, ?, (SELECT coalesce(max(finished_order), 0) + 1 FROM execution), ?, ?, ?)`,
-          execution,
-          outcome,
-          exitCode,
-          output,
-          output.length,
-          Number(text !== ''),
-          stamp.bootId,
-          stamp.monotonicMs,
-          stamp.wallMs,
-        );
-      }
+      for (const execution of executions) this.#rows.replace(execution, formerEnd(this.#ledger, execution), stamp);
     });
     if (!isStored) return [];
     for (const execution of executions) this.#states.set(execution, 'finished');
     return executions;
   }
 
-  /** At opening: what one of the two files lost, the other has. */
-  #compare(ledger: Ledger): void {
-    for (const { execution, keeper } of ledger.started())
-      this.restore({ execution, keeper: keeper ?? `none-${execution}` });
-    const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);
-    this.#recall(
-      ledger
-        .unconfirmed()
-        .filter((execution) => !this.#states.has(execution))
-        .slice(0, room),
-    );
-    const inState = (wanted: string) =>
-      [...this.#states].filter(([, state]) => state === wanted).map(([execution]) => execution);
-    const isOver = (execution: ExecutionId) => ['ended', 'confirmed'].includes(ledger.stateOf(execution) ?? '');
-    // the machine went down before the journal's end was on its disk
-    this.#recall([...inState('received'), ...inState('started')].filter(isOver));
-    const unknown = this.started().filter(({ execution }) => ledger.stateOf(execution) === null);
-    if (unknown.length > 0) ledger.start(unknown);
-    ledger.end(
-      inState('finished')
-        .filter((execution) => !isOver(execution))
-        .map((execution) => this.#endingOf(execution)),
-    );
-  }
-
-  #endingOf(execution: ExecutionId): Pick<Ending, 'execution' | 'outcome' | 'exitCode' | 'output'> {
-    const row = this.#file.get('SELECT outcome, exit_code, output FROM execution WHERE id = ?', execution);
-    return {
-      execution,
-      outcome: row?.['outcome'] as Ending['outcome'],
-      exitCode: Number(row?.['exit_code']),
-      output: Buffer.from((row?.['output'] as Uint8Array | null) ?? []),
-    };
-  }
-
-  #insert(fresh: readonly Delivery[]): boolean {
+  #insert(fresh: readonly Delivery[], planStarts: PlanStarts | null): boolean {
     if (fresh.length === 0) return true;
-    const plan = this.planStarts?.(fresh);
+    const plan = planStarts?.(fresh);
     const stateOf = (execution: ExecutionId) => (plan?.keepers.has(execution) === true ? 'started' : 'received');
     const starts = [...(plan?.keepers ?? [])].map(([execution, keeper]) => ({ execution, keeper }));
     if (!this.#noteStarts(starts)) {
@@ -242,27 +136,7 @@ export class Journal implements SessionJournal {
       'take in executions',
       () => {
         const stamp = stampNow(this.#timeline);
-        for (const {
-          execution,
-          command_text: text,
-          timeout_ms: timeoutMs,
-          expires_in_ms: expiresInMs,
-          traceparent = null,
-        } of fresh) {
-          this.#file.run(
-            'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, traceparent, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-            execution,
-            stateOf(execution),
-            plan?.keepers.get(execution) ?? null,
-            text,
-            timeoutMs,
-            expiresInMs,
-            traceparent,
-            stamp.bootId,
-            stamp.monotonicMs,
-            stamp.wallMs,
-          );
-        }
+        for (const delivery of fresh) this.#rows.insert(delivery, plan?.keepers.get(delivery.execution) ?? null, stamp);
       },
       starts.length === fresh.length ? this.#afterLedger() : 'now',
     );
@@ -284,16 +158,7 @@ export class Journal implements SessionJournal {
 
   /** What is needed to start it; null when it is not waiting. */
   load(execution: ExecutionId): Waiting | null {
-    const row = this.#file.get("SELECT * FROM execution WHERE id = ? AND state = 'received'", execution);
-    if (row === undefined) return null;
-    const expiresInMs = row['expires_in_ms'] as number | null;
-    return {
-      execution,
-      commandText: row['command_text'] as string,
-      timeoutMs: row['timeout_ms'] as number | null,
-      isExpired: expiresInMs !== null && elapsedMs(stampOf(row), this.#timeline) >= expiresInMs,
-      traceparent: row['traceparent'] as string | null,
-    };
+    return this.#rows.waiting(execution);
   }
 
   /** Records starts before any of their processes exists. */
@@ -303,16 +168,7 @@ export class Journal implements SessionJournal {
       'record a start',
       () => {
         const stamp = stampNow(this.#timeline);
-        for (const { execution, keeper } of starts) {
-          this.#file.run(
-            "UPDATE execution SET state = 'started', keeper = ?, boot_id = ?, monotonic_ms = ?, wall_ms = ? WHERE id = ? AND state = 'received'",
-            keeper,
-            stamp.bootId,
-            stamp.monotonicMs,
-            stamp.wallMs,
-            execution,
-          );
-        }
+        for (const start of starts) this.#rows.start(start, stamp);
       },
       this.#afterLedger(),
     );
@@ -341,30 +197,14 @@ export class Journal implements SessionJournal {
   restore(start: { readonly execution: ExecutionId; readonly keeper: string }): boolean {
     if (['started', 'finished'].includes(this.#states.get(start.execution) ?? '')) return false;
     const stamp = stampNow(this.#timeline);
-    const isStored = this.#file.write('take up an execution', () =>
-      this.#file.run(
-        `INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, 'started', '', ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET state = excluded.state, keeper = excluded.keeper, boot_id = excluded.boot_id, monotonic_ms = excluded.monotonic_ms, wall_ms = excluded.wall_ms`,
-        start.execution,
-        start.keeper,
-        stamp.bootId,
-        stamp.monotonicMs,
-        stamp.wallMs,
-      ),
-    );
+    const isStored = this.#file.write('take up an execution', () => this.#rows.restore(start, stamp));
     if (isStored) this.#states.set(start.execution, 'started');
     return isStored;
   }
 
   /** All whose start is recorded and whose end is not. */
   started(): readonly Started[] {
-    return this.#file.all("SELECT * FROM execution WHERE state = 'started' ORDER BY receipt").map((row) => ({
-      execution: row['id'] as ExecutionId,
-      keeper: row['keeper'] as string,
-      timeoutMs: row['timeout_ms'] as number | null,
-      startedAt: stampOf(row),
-      traceparent: row['traceparent'] as string | null,
-    }));
+    return this.#rows.started();
   }
 
   /** Stores ends; from here they are results to be sent. */
@@ -372,24 +212,8 @@ export class Journal implements SessionJournal {
     const isStored = this.#file.write(
       'store a result',
       () => {
-        const { bootId, monotonicMs, wallMs } = stampNow(this.#timeline);
-        for (const ending of endings) {
-          this.#file.run(
-            `UPDATE execution SET state = 'finished', command_text = '', outcome = ?, exit_code = ?, output = ?, output_bytes = ?, output_truncated = ?,
-           ran_ms = CASE WHEN ? AND keeper IS NOT NULL THEN max(0, CASE WHEN boot_id = ? THEN ? - monotonic_ms ELSE ? - wall_ms END) END,
-           finished_order = (SELECT coalesce(max(finished_order), 0) + 1 FROM execution) WHERE id = ? AND state <> 'finished'`,
-            ending.outcome,
-            ending.exitCode,
-            ending.output,
-            ending.output.length,
-            ending.outputTruncated ? 1 : 0,
-            ending.hasRun === false ? 0 : 1,
-            bootId,
-            monotonicMs,
-            wallMs,
-            ending.execution,
-          );
-        }
+        const stamp = stampNow(this.#timeline);
+        for (const ending of endings) this.#rows.finish(ending, stamp);
       },
       'soon',
     );
@@ -407,38 +231,11 @@ export class Journal implements SessionJournal {
   }
 
   result(execution: ExecutionId): Finished | null {
-    const row = this.#file.get(
-      "SELECT outcome, exit_code, output_bytes, output_truncated, traceparent, ran_ms, boot_id, monotonic_ms, wall_ms FROM execution WHERE id = ? AND state = 'finished'",
-      execution,
-    );
-    return row === undefined
-      ? null
-      : {
-          outcome: row['outcome'] as Finished['outcome'],
-          exitCode: row['exit_code'] as number,
-          outputTruncated: row['output_truncated'] === 1,
-          outputBytes: row['output_bytes'] as number,
-          ...this.#traceOf(row),
-        };
-  }
-
-  #traceOf(row: JournalRow): Pick<Finished, 'trace'> {
-    const traceparent = processTraceparent(row['traceparent'] as string | null);
-    const ranMs = row['ran_ms'] as number | null;
-    return traceparent === null || ranMs === null
-      ? {}
-      : { trace: { traceparent, ranMs, endedMsAgo: Math.max(0, elapsedMs(stampOf(row), this.#timeline) - ranMs) } };
+    return this.#rows.result(execution);
   }
 
   output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null {
-    const row = this.#file.get(
-      "SELECT substr(output, ? + 1, ? + 4) AS piece FROM execution WHERE id = ? AND state = 'finished'",
-      offset,
-      bytesMax,
-      execution,
-    );
-    // Of an empty BLOB, substr makes NULL.
-    return row === undefined ? null : pieceOf(Buffer.from((row['piece'] as Uint8Array | null) ?? []), offset, bytesMax);
+    return this.#rows.output(execution, offset, bytesMax);
   }
 
   forget(executions: readonly ExecutionId[]): void {
@@ -456,7 +253,7 @@ export class Journal implements SessionJournal {
     const isStored = this.#file.write(
       'drop what admins confirmed',
       () => {
-        for (const execution of this.#unwanted) this.#file.run('DELETE FROM execution WHERE id = ?', execution);
+        for (const execution of this.#unwanted) this.#rows.delete(execution);
       },
       'soon',
     );
@@ -476,25 +273,14 @@ export class Journal implements SessionJournal {
   /** Tries a small write, after failed ones. True when the journal can write. */
   heal(): boolean {
     if (this.#ledger?.heal() === false) return false;
-    return (
-      this.#file.problem === null ||
-      this.#file.write('write', () => {
-        this.#file.run(
-          'INSERT INTO probe (id, filler) VALUES (1, zeroblob(65536)) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler',
-        );
-        this.#file.run('DELETE FROM probe');
-      })
-    );
+    return this.#file.problem === null || this.#file.write('write', () => this.#rows.probe());
   }
 
   #syncLater(): void {
     this.#sync ??= setTimeout(() => {
       this.#sync = null;
       // Any synced transaction takes those before it along. Its row changes nothing.
-      if ([...this.#states.values()].includes('finished'))
-        this.#file.write('write', () =>
-          this.#file.run('INSERT INTO probe (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET filler = NULL'),
-        );
+      if ([...this.#states.values()].includes('finished')) this.#file.write('write', () => this.#rows.touch());
     }, SYNC_AFTER_MS).unref();
   }
 
@@ -502,38 +288,4 @@ export class Journal implements SessionJournal {
     if (this.#sync !== null) clearTimeout(this.#sync);
     this.#file.close();
   }
-}
-
-/** Of an execution that this machine had, as an admin knows, and that neither file knows. */
-const LOST = { outcome: 'cancelled', exitCode: EXIT_INTERRUPTED, text: '' } as const;
-
-/**
- * What is said of an execution whose output is kept no more. Without an ending it was lost with the machine, as after
- * any power cut.
- */
-function answerOf(tombstone: Tombstone | null): {
-  readonly outcome: Ending['outcome'];
-  readonly exitCode: number;
-  readonly text: string;
-} {
-  if (tombstone === null)
-    return {
-      outcome: 'cancelled',
-      exitCode: EXIT_INTERRUPTED,
-      text: '[This execution was started on this machine before. How it ended is not known any more, nor is its output; it was not run again.]\n',
-    };
-  const { outcome, exitCode, outputBytes, outputHash } = tombstone;
-  return {
-    outcome,
-    exitCode,
-    text: `[This execution ended on this machine before and was not run again. Its output is not kept any more: it had ${outputBytes} bytes, SHA-256 ${outputHash}.]\n`,
-  };
-}
-
-function stampOf(row: JournalRow): Stamp {
-  return {
-    bootId: row['boot_id'] as string,
-    monotonicMs: row['monotonic_ms'] as number,
-    wallMs: row['wall_ms'] as number,
-  };
 }

@@ -21,7 +21,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import type { Ending } from './journal.ts';
+import type { Ending } from './execution.ts';
 import {
   decodeHeader,
   decodeRecord,

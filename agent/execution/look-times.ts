@@ -24,3 +24,32 @@ export function nextLookMs(
   }
   return dueMs ?? (owes ? RETRY_MS : null);
 }
+
+/** One timer, never later than planned, however often something happens. */
+export class LookTimer {
+  readonly #nowMs: () => number;
+  readonly #look: () => void;
+  #timer: NodeJS.Timeout | null = null;
+  #dueMs = 0;
+
+  /** `nowMs` is monotonic. */
+  constructor(nowMs: () => number, look: () => void) {
+    this.#nowMs = nowMs;
+    this.#look = look;
+  }
+
+  /** Looks in so many ms, unless it does so sooner. */
+  in(ms: number): void {
+    const dueMs = this.#nowMs() + ms;
+    if (this.#timer !== null && this.#dueMs <= dueMs) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#dueMs = dueMs;
+    this.#timer = setTimeout(this.#look, ms);
+  }
+
+  /** Looks no more, until it is told to. */
+  clear(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}

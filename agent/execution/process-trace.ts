@@ -1,7 +1,7 @@
 /** The process of an execution in the trace of its delivery. */
 import { parseTraceparent, spanIdOf, traceparentOf } from '../../transport/protocol/trace-context.ts';
 import type { AgentLog } from '../ports.ts';
-import type { Ending } from './journal.ts';
+import type { Ending } from './execution.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 
 /**

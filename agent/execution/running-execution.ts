@@ -5,7 +5,7 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../../transport/protocol/limits.ts';
 import { CapturedOutput } from './captured-output.ts';
 import { readClaim } from './claim.ts';
-import type { Ending } from './journal.ts';
+import type { Ending } from './execution.ts';
 import { KEEPER_FILES } from './keeper-script.ts';
 import { halfBytes, storedOutput } from './output-text.ts';
 import { isKeeper, lives, membersOf, signal } from './processes.ts';
@@ -211,11 +211,6 @@ export class RunningExecution {
     if (this.#keeperPid !== null && isKeeper(this.#keeperPid, this.#options.keeper)) killGroup(this.#keeperPid);
     return true;
   }
-}
-
-/** The end of an execution of which no process ever ran. */
-export function neverStarted(execution: ExecutionId, exitCode: number): Ending {
-  return { execution, outcome: 'cancelled', exitCode, output: Buffer.alloc(0), outputTruncated: false, hasRun: false };
 }
 
 /** STOP first: what is stopped cannot fork while the rest is looked for. Then KILL all. */

@@ -1,8 +1,13 @@
-/** Gets keepers ready: each with its script on the disk, before its start is recorded. */
+/** Gets keepers ready, each with its script on the disk, before its start is recorded; and then gives them their job. */
 import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
+import type { ExecutorOptions, Start } from './executor-options.ts';
+import { interpreterOf } from './interpreter.ts';
 import { KEEPER_FILES } from './keeper-script.ts';
-import type { Keeper, Keepers } from './keepers.ts';
+import { giveJob, type Keeper, type Keepers } from './keepers.ts';
+import { logStart, processTraceparent } from './process-trace.ts';
+import { RunningExecution } from './running-execution.ts';
 import type { AgentLog } from '../ports.ts';
 
 /** Remembers why nothing can be started, while that is so. */
@@ -44,4 +49,33 @@ export class StartKit {
       return null;
     }
   }
+}
+
+/** Gives a keeper the job whose start is recorded. `exited` is called when the keeper, a child of this agent, ended. */
+export function begin(
+  { waiting, keeper }: Start,
+  { timeline, outputBytesMax, log }: ExecutorOptions,
+  exited: (running: RunningExecution) => void,
+): RunningExecution {
+  giveJob(keeper, waiting.execution, interpreterOf(waiting.commandText), processTraceparent(waiting.traceparent));
+  logStart(log, waiting.execution, waiting.traceparent);
+  const running = new RunningExecution({
+    execution: waiting.execution,
+    keeper: keeper.name,
+    directory: keeper.directory,
+    pid: keeper.pid,
+    outputBytesMax,
+    traceparent: waiting.traceparent,
+    deadlineMs: waiting.timeoutMs === null ? null : timeline.monotonicMs() + waiting.timeoutMs,
+    nowMs: () => timeline.monotonicMs(),
+  });
+  const gone = (name: NodeJS.Signals | null) => {
+    running.keeperExited(name === null ? null : constants.signals[name]);
+    exited(running);
+  };
+  const { child } = keeper;
+  child.ref(); // an idle keeper does not hold the program open, a busy one does
+  if (child.exitCode !== null || child.signalCode !== null) setImmediate(() => gone(child.signalCode));
+  else child.once('exit', (_code, name) => gone(name));
+  return running;
 }

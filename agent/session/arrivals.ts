@@ -18,8 +18,8 @@ export interface Arrivals {
 }
 
 /** Stores deliveries, acknowledges them and has them run; those that ran before are answered. */
-export function arrived({ journal, runner, send, refused, finished }: Arrivals, deliveries: readonly Delivery[]): void {
-  const { acknowledged, fresh, answered = [] } = journal.receive(deliveries);
+export function arrived({ runner, send, refused, finished }: Arrivals, deliveries: readonly Delivery[]): void {
+  const { acknowledged, fresh, answered = [] } = runner.receive(deliveries);
   if (acknowledged.length > 0) send({ type: 'acknowledge', executions: [...acknowledged] });
   if (acknowledged.length < new Set(deliveries.map(({ execution }) => execution)).size) refused();
   if (fresh.length > 0) runner.run(fresh);

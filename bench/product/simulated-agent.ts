@@ -3,9 +3,16 @@
  * bytes.
  */
 import { webSocketDial } from '../../agent/session/dial.ts';
-import type { Finished, SessionClock, SessionJournal, SessionReach, SessionRunner } from '../../agent/ports.ts';
+import type {
+  Finished,
+  Received,
+  SessionClock,
+  SessionJournal,
+  SessionReach,
+  SessionRunner,
+} from '../../agent/ports.ts';
 import { Session } from '../../agent/session/session.ts';
-import type { AgentSettings, HealthReport, Registration } from '../../transport/protocol/frames.ts';
+import type { AgentSettings, Delivery, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
 import { nodeId, nodeToken } from '../fleet/nodes.ts';
@@ -75,6 +82,7 @@ export function simulatedAgent(port: number, index: number, ledger: Ledger, reac
   let report = HEALTHY;
   let adminUrls: readonly string[] = [`http://127.0.0.1:${port}`];
   const runner: SessionRunner = {
+    receive: (deliveries) => journal.receive(deliveries),
     run: (executions) => {
       for (const execution of executions) {
         ledger.ran(execution);
@@ -130,7 +138,7 @@ export class MemoryJournal implements SessionJournal {
     return [...this.#held.keys()];
   }
 
-  receive(deliveries: Parameters<SessionJournal['receive']>[0]): ReturnType<SessionJournal['receive']> {
+  receive(deliveries: readonly Delivery[]): Received {
     const fresh = deliveries.filter(({ execution }) => !this.#held.has(execution));
     for (const { execution, command_text: text } of fresh) this.#held.set(execution, { text, ended: null, output: '' });
     return {

@@ -30,7 +30,6 @@ const MESH_FRAME = /^\{"seq":\d+,"type":"mesh-/u;
 
 const EMPTY: SessionJournal = {
   holding: () => [],
-  receive: () => ({ acknowledged: [], fresh: [] }),
   finished: () => [],
   result: () => null,
   output: () => null,
@@ -38,7 +37,13 @@ const EMPTY: SessionJournal = {
   forget() {},
   heal: () => true,
 };
-const IDLE: SessionRunner = { run() {}, cancel() {}, settle() {}, tail: () => null };
+const IDLE: SessionRunner = {
+  receive: () => ({ acknowledged: [], fresh: [] }),
+  run() {},
+  cancel() {},
+  settle() {},
+  tail: () => null,
+};
 const quiet = {
   debug() {},
   info() {},

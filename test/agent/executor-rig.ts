@@ -56,7 +56,7 @@ export class Rig {
   /** Receives and runs a script; the answer is its id. */
   start(commandText: string, more: Partial<Delivery> = {}): ExecutionId {
     const execution = ExecutionId.parse(randomUUID());
-    const { fresh } = this.journal.receive([
+    const { fresh } = this.executor.receive([
       { execution, command_text: commandText, timeout_ms: null, expires_in_ms: null, ...more },
     ]);
     this.executor.run(fresh);

@@ -5,6 +5,7 @@ import { CUT_MARKER } from '../../agent/execution/output-text.ts';
 import { listProcesses } from '../../agent/execution/processes.ts';
 import { until } from '../support/until.ts';
 import { Rig } from './executor-rig.ts';
+import { delivery } from './session-rig.ts';
 
 /** Processes whose command line has `word` in it. */
 function processesWith(word: string): number[] {
@@ -352,3 +353,20 @@ test.serial(
     t.deepEqual(kept.journal.waiting(), [later]);
   },
 );
+
+test.serial('an agent that takes up more than may run at once starts nothing beside it', async (t) => {
+  const before = new Rig(t, { concurrency: 3 });
+  const left = [1, 2, 3].map(() => before.start('sleep 1'));
+  before.executor.detach();
+  before.journal.close();
+  const rig = new Rig(t, { concurrency: 1 }, before.directory);
+  rig.executor.recover();
+
+  const { fresh } = rig.executor.receive([1, 2, 3, 4].map((n) => delivery(n)));
+
+  t.is(fresh.length, 4);
+  t.deepEqual(
+    rig.journal.started().map(({ execution }) => execution),
+    left,
+  );
+});

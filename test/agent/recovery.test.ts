@@ -20,7 +20,6 @@ function startedBefore(t: ExecutionContext) {
   const directory = join(rig.directory, 'keepers/k');
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, 'script'), `touch ${rig.directory}/ran`);
-  rig.journal.planStarts = null;
   const execution = ExecutionId.parse(randomUUID());
   rig.journal.receive([{ ...delivery(1), execution }]);
   rig.journal.start([{ execution, keeper: 'k' }]);

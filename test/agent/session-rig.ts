@@ -195,6 +195,15 @@ export class MemoryJournal implements SessionJournal {
 export class NotingRunner implements SessionRunner {
   readonly asked: [string, readonly ExecutionId[]][] = [];
   readonly cursors = new Map<ExecutionId, TextCursor>();
+  readonly #journal: MemoryJournal;
+
+  constructor(journal = new MemoryJournal()) {
+    this.#journal = journal;
+  }
+
+  receive(deliveries: readonly Delivery[]) {
+    return this.#journal.receive(deliveries);
+  }
 
   run(executions: readonly ExecutionId[]): void {
     this.asked.push(['run', executions]);
@@ -242,7 +251,7 @@ export class TextCursor implements OutputCursor {
 export function sessionRig(more: Partial<SessionOptions> = {}, random: () => number = () => 0) {
   const clock = new FakeClock();
   const journal = new MemoryJournal();
-  const runner = new NotingRunner();
+  const runner = new NotingRunner(journal);
   const links: FakeLink[] = [];
   const counters = createSessionCounters();
   const lines: string[] = [];

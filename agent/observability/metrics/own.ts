@@ -6,7 +6,7 @@ import { readdirSync } from 'node:fs';
 import { Exposition } from '../../../transport/net/exposition/exposition.ts';
 import type { ExitCounts } from '../../access/egress/dialler.ts';
 import type { Service } from '../health.ts';
-import type { JournalCounts } from '../../execution/journal.ts';
+import type { JournalCounts } from '../../execution/execution.ts';
 import type { AgentProxies } from '../../access/proxies/proxies.ts';
 import type { SessionCounters } from '../../session/session-counters.ts';
 import type { SshServer } from '../../access/ssh/server.ts';

@@ -39,7 +39,6 @@ const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
 /** Nothing was ever run there. */
 const EMPTY: SessionJournal = {
   holding: () => [],
-  receive: () => ({ acknowledged: [], fresh: [] }),
   finished: () => [],
   result: () => null,
   output: () => null,
@@ -47,7 +46,13 @@ const EMPTY: SessionJournal = {
   forget() {},
   heal: () => true,
 };
-const IDLE: SessionRunner = { run() {}, cancel() {}, settle() {}, tail: () => null };
+const IDLE: SessionRunner = {
+  receive: () => ({ acknowledged: [], fresh: [] }),
+  run() {},
+  cancel() {},
+  settle() {},
+  tail: () => null,
+};
 
 /** Starts one that is enrolled. It ends with the scope; its files are below `directory`. */
 export function startMeshMember(

@@ -1,0 +1,76 @@
+/** What an earlier agent left: processes that run or have ended, and executions whose process never came to be. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
+import { readClaim, takeClaim } from './claim.ts';
+import { neverStarted, type Ending, type Started } from './execution.ts';
+import type { ExecutorOptions } from './executor-options.ts';
+import { removeDirectory } from './keepers.ts';
+import { traceField } from './process-trace.ts';
+import { RunningExecution } from './running-execution.ts';
+import { elapsedMs, stampNow } from './timeline.ts';
+
+/** Who takes them. */
+export interface RecoveryPorts {
+  readonly add: (running: RunningExecution) => void;
+  readonly end: (ending: Ending) => void;
+}
+
+/** Takes up all whose start is recorded, by the journal or by a claim, and removes what nobody owns. */
+export function takeUp(options: ExecutorOptions, ports: RecoveryPorts): void {
+  const started = options.journal.started();
+  for (const execution of started) adopt(options, execution, ports);
+  takeUpOthers(options, new Set(started.map((execution) => execution.keeper)), ports);
+}
+
+function adopt(
+  { timeline, outputBytesMax, directory, log }: ExecutorOptions,
+  started: Started,
+  { add, end }: RecoveryPorts,
+): void {
+  const home = join(directory, started.keeper);
+  if (takeClaim(home)) {
+    log.warn('An execution was recorded as started and its process never came to be; it is reported as cancelled', {
+      execution: started.execution,
+      ...traceField(started.traceparent),
+    });
+    end(neverStarted(started.execution, EXIT_INTERRUPTED));
+    removeDirectory(home);
+    return;
+  }
+  const nowMs = timeline.monotonicMs();
+  add(
+    new RunningExecution({
+      execution: started.execution,
+      keeper: started.keeper,
+      directory: home,
+      pid: null,
+      outputBytesMax,
+      traceparent: started.traceparent,
+      deadlineMs:
+        started.timeoutMs === null ? null : nowMs + started.timeoutMs - elapsedMs(started.startedAt, timeline),
+      nowMs: () => timeline.monotonicMs(),
+    }),
+  );
+}
+
+/**
+ * Directories that the journal does not name. Those of idle keepers and of stored results go. A claimed one was
+ * started under a journal that is lost: its execution is taken up like any other, so that it is neither run again nor
+ * forgotten.
+ */
+function takeUpOthers(options: ExecutorOptions, owned: ReadonlySet<string>, ports: RecoveryPorts): void {
+  const { journal, directory, log, timeline } = options;
+  for (const keeper of readdirSync(directory)) {
+    if (owned.has(keeper)) continue;
+    const home = join(directory, keeper);
+    const execution = readClaim(home)?.execution ?? null;
+    if (execution !== null && journal.restore({ execution, keeper })) {
+      log.warn('An execution was found that the journal does not know; it is taken up', { execution });
+      adopt(options, { execution, keeper, timeoutMs: null, startedAt: stampNow(timeline), traceparent: null }, ports);
+    } else {
+      takeClaim(home);
+      removeDirectory(home);
+    }
+  }
+}
