@@ -13,7 +13,6 @@ import { mountMcp } from './api/mcp/mount.ts';
 import { createIds } from './api/creation-ids.ts';
 import { createFeeds } from './api/feeds/feeds.ts';
 import { createAdminMetrics } from './api/metrics/admin-metrics.ts';
-import { createTally } from './api/tally.ts';
 import { mountRelays } from './api/rest/relays.ts';
 import { createApi, type Mount } from './api/rest/server.ts';
 import { mountTrpc } from './api/trpc/mount.ts';
@@ -78,6 +77,7 @@ import { openBroker } from './transport/events/brokers/adapters.ts';
 import { createLeaseClock, monotonicMs, systemClock } from './transport/net/clock.ts';
 import { createDiagnoses } from './transport/diagnoses/diagnoses.ts';
 import { createGuard } from './transport/net/guard/guard.ts';
+import { createAddressLimiter } from './transport/net/window-limiter.ts';
 import { createAdmission } from './transport/proxies/admission.ts';
 import { portsOf, startProxies, type Proxies } from './transport/proxies/proxies.ts';
 import { createAgentRequests } from './transport/tunnels/agent-requests.ts';
@@ -470,11 +470,11 @@ async function start(config: AdminConfig, log: Log, unwind: Unwind): Promise<Run
       monotonicMs,
       sessions,
       log,
-      wrongTokens: createTally(
+      wrongTokens: createAddressLimiter(
         {
           perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
           windowMs: FAILURES_WINDOW_MS,
-          entriesMax: FAILURES_ADDRESSES_MAX,
+          keysMax: FAILURES_ADDRESSES_MAX,
         },
         clock,
       ),
@@ -709,11 +709,11 @@ async function listenForClients(config: AdminConfig, reach: Reach, log: Log): Pr
         passwords: [config.PROXY_KEY, config.MASTER_KEY],
         isEnforced: config.PROXY_AUTH_ENABLED,
         username: null,
-        failures: createTally(
+        failures: createAddressLimiter(
           {
             perWindowMax: config.AUTH_FAILURES_PER_MINUTE_MAX,
             windowMs: FAILURES_WINDOW_MS,
-            entriesMax: FAILURES_ADDRESSES_MAX,
+            keysMax: FAILURES_ADDRESSES_MAX,
           },
           systemClock,
         ),

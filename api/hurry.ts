@@ -1,9 +1,9 @@
 /** How often one address may do what needs no key. */
 import type { Clock } from '../actors/ports.ts';
 import type { Refusal } from '../actors/refusal.ts';
+import { createAddressLimiter, type WindowLimiter } from '../transport/net/window-limiter.ts';
 import type { AnyOperation } from './operation.ts';
 import type { Caller } from './principals.ts';
-import { createTally, type Tally } from './tally.ts';
 
 /** Addresses remembered at once; the oldest is forgotten first (L2). */
 const ADDRESSES_MAX = 10_000;
@@ -19,31 +19,31 @@ export interface Hurry {
 
 /** Nothing counted yet. */
 export function createHurry(clock: Pick<Clock, 'nowMs'>): Hurry {
-  const tallies = new Map<string, Tally>();
+  const limiters = new Map<string, WindowLimiter>();
 
-  function tallyOf({ name, fromOneAddressPerMinuteMax: perWindowMax }: AnyOperation): Tally | null {
+  function limiterOf({ name, fromOneAddressPerMinuteMax: perWindowMax }: AnyOperation): WindowLimiter | null {
     if (perWindowMax === null) return null;
-    const tally =
-      tallies.get(name) ?? createTally({ perWindowMax, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, clock);
-    tallies.set(name, tally);
-    return tally;
+    const limiter =
+      limiters.get(name) ?? createAddressLimiter({ perWindowMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX }, clock);
+    limiters.set(name, limiter);
+    return limiter;
   }
 
   return {
     begin(operation, { address }) {
-      const tally = tallyOf(operation);
-      const waitMs = tally?.wait(address) ?? 0;
+      const limiter = limiterOf(operation);
+      const waitMs = limiter?.waitMs(address) ?? 0;
       if (waitMs > 0)
         return {
           code: 'rate_limited',
           message: 'Too many of these were asked for from this address.',
           retryAfterSeconds: Math.ceil(waitMs / 1_000),
         };
-      tally?.add(address);
+      limiter?.add(address);
       return null;
     },
     takeBack(operation, { address }) {
-      tallyOf(operation)?.add(address, -1);
+      limiterOf(operation)?.takeBack(address);
     },
   };
 }

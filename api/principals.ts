@@ -2,7 +2,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../actors/ports.ts';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
-import { createTally } from './tally.ts';
+import { createAddressLimiter } from '../transport/net/window-limiter.ts';
 import type { Scope } from './operation.ts';
 import type { RequestRecord } from './request-record.ts';
 import { FOREIGN_HOST, type WebPages } from './web-pages.ts';
@@ -76,8 +76,8 @@ export function createGate(settings: GateSettings, clock: Clock, { isOwnHost }: 
       ['proxy', proxyKey],
     ] as const
   ).map(([principal, key]) => ({ principal, hash: digest(key) }));
-  const failures = createTally(
-    { perWindowMax: settings.failuresPerMinuteMax, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX },
+  const failures = createAddressLimiter(
+    { perWindowMax: settings.failuresPerMinuteMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     clock,
   );
 

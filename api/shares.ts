@@ -2,7 +2,7 @@
  * Places that many want: some in all, and of these a share for one key and one for one address, so that nobody has them
  * all.
  */
-import { sourceNetwork } from '../transport/protocol/source-networks.ts';
+import { sourceNetwork } from '../transport/net/source-networks.ts';
 import type { Principal } from './principals.ts';
 
 /** How many there are, and of these for one key and one address. Whoever needs no key counts by address. */

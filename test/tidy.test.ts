@@ -46,7 +46,8 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [WIRE]: { values: [] },
   // A leaf that both sides use: streams, who may be dialled, metrics as text, clocks, the log.
   [NET]: { values: [], types: ['actors/ports.ts'] },
-  'actors/': { values: [WIRE] },
+  // Pure code that both need is said once: what a node may cost is a bucket in its state.
+  'actors/': { values: [WIRE, 'transport/net/token-bucket.ts'] },
   'supervisors/': { values: ['actors/', WIRE, NET] },
   'persistence/': { values: ['actors/', WIRE, NET], types: PORTS },
   // The wire of proxies, which both sides serve.

@@ -3,6 +3,7 @@
  * its sessions (L1).
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
+import { fullBucket, spend, type BucketLimits } from '../../transport/net/token-bucket.ts';
 import type { Effect, Step } from '../step.ts';
 import { step } from '../step.ts';
 import type { NodeState } from './state.ts';
@@ -18,14 +19,11 @@ export const LOOKED_UP_PER_SECOND_MAX = 64;
 /** What a question about SSH logins counts for at least: it is a statement of its own. */
 export const GRANTS_CHECK_COST_MIN = 32;
 
-/** How many may still be named, and since when that is so. */
-export interface LookUpAllowance {
-  readonly left: number;
-  readonly atMs: number;
-}
+/** A token is an execution that may still be named. */
+const LIMITS: BucketLimits = { tokensMax: LOOKED_UP_BURST_MAX, tokensPerSecond: LOOKED_UP_PER_SECOND_MAX };
 
-/** One object for all nodes. */
-export const FULL_LOOK_UPS: LookUpAllowance = { left: LOOKED_UP_BURST_MAX, atMs: 0 };
+/** What a node has that named none. One object for all nodes. */
+export const FULL_LOOK_UPS = fullBucket(LIMITS);
 
 /**
  * The step, if what it wants to look up for the agent is within the allowance of its node. Else the session is hung up
@@ -35,12 +33,10 @@ export function withinLookUps(decided: Step<NodeState>, nowMs: number): Step<Nod
   const cost = decided.effects.reduce((sum, effect) => sum + costOf(effect), 0);
   if (cost === 0) return decided;
   const { lookUps, session } = decided.state;
-  const refilled = Math.min(
-    LOOKED_UP_BURST_MAX,
-    lookUps.left + (Math.max(0, nowMs - lookUps.atMs) * LOOKED_UP_PER_SECOND_MAX) / 1_000,
-  );
-  const state: NodeState = { ...decided.state, lookUps: { left: Math.max(0, refilled - cost), atMs: nowMs } };
-  if (cost <= refilled) return step(state, decided.changes, decided.effects);
+  const { tokens, atMs } = spend(lookUps, LIMITS, cost, nowMs);
+  // what was too much uses up the rest, and is not owed: the session is over
+  const state: NodeState = { ...decided.state, lookUps: { tokens: Math.max(0, tokens), atMs } };
+  if (tokens >= 0) return step(state, decided.changes, decided.effects);
   const others = decided.effects.filter((effect) => costOf(effect) === 0);
   const hangUp: readonly Effect[] =
     session === null

@@ -4,6 +4,7 @@
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
 import type { MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
+import { fullBucket, take, type BucketLimits, type TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import { isPrivateAddress } from '../private-addresses.ts';
@@ -32,11 +33,12 @@ export const ADVERTISEMENTS_PER_SECOND_MAX = 4;
 export const NEWS_BURST_MAX = 32;
 export const NEWS_PER_SECOND_MAX = 0.5;
 
-/** What may still be done, and since when that is so. */
-interface Allowance {
-  readonly left: number;
-  readonly atMs: number;
-}
+const TRIES: BucketLimits = { tokensMax: TRIES_BURST_MAX, tokensPerSecond: TRIES_PER_SECOND_MAX };
+const ADVERTISEMENTS: BucketLimits = {
+  tokensMax: ADVERTISEMENTS_BURST_MAX,
+  tokensPerSecond: ADVERTISEMENTS_PER_SECOND_MAX,
+};
+const NEWS: BucketLimits = { tokensMax: NEWS_BURST_MAX, tokensPerSecond: NEWS_PER_SECOND_MAX };
 
 /** What is known of the mesh on a live session. */
 export interface MeshSession {
@@ -52,18 +54,18 @@ export const NEW_MESH_SESSION: MeshSession = { report: null };
  * more than before.
  */
 export interface MeshAllowances {
-  readonly tries: Allowance;
-  readonly advertisements: Allowance;
-  readonly news: Allowance;
+  readonly tries: TokenBucket;
+  readonly advertisements: TokenBucket;
+  readonly news: TokenBucket;
   /** A reminder of news that was too much is under way: what is said until then takes its place. */
   readonly isNewsWaiting: boolean;
 }
 
 /** Nothing was spent. One object for all. */
 export const FULL_MESH_ALLOWANCES: MeshAllowances = {
-  tries: { left: TRIES_BURST_MAX, atMs: 0 },
-  advertisements: { left: ADVERTISEMENTS_BURST_MAX, atMs: 0 },
-  news: { left: NEWS_BURST_MAX, atMs: 0 },
+  tries: fullBucket(TRIES),
+  advertisements: fullBucket(ADVERTISEMENTS),
+  news: fullBucket(NEWS),
   isNewsWaiting: false,
 };
 
@@ -81,12 +83,16 @@ export function advertised(
   nowMs: number,
 ): Step<NodeState> {
   const { advertisement, from, isLate = false } = said;
-  const advertisements = isLate
-    ? before.meshAllowances.advertisements
-    : spent(before.meshAllowances.advertisements, ADVERTISEMENTS_BURST_MAX, ADVERTISEMENTS_PER_SECOND_MAX, nowMs);
-  if (advertisements.left < 0)
+  // what was put off was counted when it came
+  const { isTaken, bucket: advertisements } = take(
+    before.meshAllowances.advertisements,
+    ADVERTISEMENTS,
+    isLate ? 0 : 1,
+    nowMs,
+  );
+  if (!isTaken)
     return step(
-      { ...before, meshAllowances: { ...before.meshAllowances, advertisements: { ...advertisements, left: 0 } } },
+      { ...before, meshAllowances: { ...before.meshAllowances, advertisements } },
       [],
       [
         {
@@ -147,11 +153,11 @@ export function advertised(
   };
   // what was left out was told when it was new
   if (isSamePlace(state.mesh, place)) return step(state, [], [wanted, ...instead]);
-  const news = spent(state.meshAllowances.news, NEWS_BURST_MAX, NEWS_PER_SECOND_MAX, nowMs);
-  if (news.left < 0)
-    return step({ ...state, meshAllowances: { ...state.meshAllowances, isNewsWaiting: true } }, [], [later]);
+  const { isTaken: isNewsTaken, bucket: news } = take(state.meshAllowances.news, NEWS, 1, nowMs);
+  const meshAllowances = { ...state.meshAllowances, news };
+  if (!isNewsTaken) return step({ ...state, meshAllowances: { ...meshAllowances, isNewsWaiting: true } }, [], [later]);
   return step(
-    { ...state, mesh: place, meshAllowances: { ...state.meshAllowances, news } },
+    { ...state, mesh: place, meshAllowances },
     [
       {
         write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs },
@@ -192,12 +198,9 @@ export function observed(
 
 /** The agent wants both sides of a pair to try at once. More than its allowance is not passed on: it asks again. */
 export function directWanted(state: NodeState, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
-  const tries = spent(state.meshAllowances.tries, TRIES_BURST_MAX, TRIES_PER_SECOND_MAX, nowMs);
-  const next: NodeState = {
-    ...state,
-    meshAllowances: { ...state.meshAllowances, tries: { ...tries, left: Math.max(0, tries.left) } },
-  };
-  return tries.left < 0
+  const { isTaken, bucket: tries } = take(state.meshAllowances.tries, TRIES, 1, nowMs);
+  const next: NodeState = { ...state, meshAllowances: { ...state.meshAllowances, tries } };
+  return !isTaken
     ? step(next, [])
     : step(
         next,
@@ -212,13 +215,6 @@ export function directWanted(state: NodeState, { publicKey }: Said<'direct-wante
           },
         ],
       );
-}
-
-/** The allowance after one more; below zero: there was none left. A clock that was set back owes nothing. */
-function spent({ left, atMs }: Allowance, burst: number, perSecond: number, nowMs: number): Allowance {
-  const sinceMs = Math.min(atMs, nowMs);
-  const more = Math.floor(((nowMs - sinceMs) / 1_000) * perSecond);
-  return { left: Math.min(burst, left + more) - 1, atMs: more > 0 ? nowMs : sinceMs };
 }
 
 /** How well the agent is connected with the others. */

@@ -8,12 +8,12 @@ import { ok } from '../refusal.ts';
 import { instant } from '../resources.ts';
 import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';
 import {
-  refund,
-  spend,
+  refundAttempt,
   SSH_ATTEMPTS_VERIFYING_MAX,
   SSH_DECIDED_MS_MAX,
   SSH_UNANSWERED_MS_MAX,
-  tell,
+  takeAttempt,
+  takeRefusal,
   withGrants,
 } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
@@ -79,13 +79,16 @@ export function attempted(
 ): Step<NodeState> {
   const { attempts } = session.ssh;
   if (attempts.has(attempt)) return unchanged(state);
-  const allowance = attempts.size < SSH_ATTEMPTS_VERIFYING_MAX ? spend(state.sshAllowance, nowMs) : null;
+  const { isTaken, allowance } =
+    attempts.size < SSH_ATTEMPTS_VERIFYING_MAX
+      ? takeAttempt(state.sshAllowance, nowMs)
+      : { isTaken: false, allowance: state.sshAllowance };
   const isProbe = credential.method === 'public_key' && credential.signature === 'none';
-  if (allowance === null)
-    return limited(state, session, attempt, isProbe ? null : { username, method: credential.method }, nowMs);
+  const next = { ...state, sshAllowance: allowance };
+  if (!isTaken) return limited(next, session, attempt, isProbe ? null : { username, method: credential.method }, nowMs);
   const more = new Map(attempts).set(attempt, { username, method: credential.method, isProbe, atMs: nowMs });
   return step(
-    inSession({ ...state, sshAllowance: allowance }, session, { ...session.ssh, attempts: more }),
+    inSession(next, session, { ...session.ssh, attempts: more }),
     [],
     [{ type: 'verify-ssh', session: session.id, attempt, username, credential }],
   );
@@ -102,11 +105,13 @@ function limited(
   tried: SshTried | null,
   nowMs: number,
 ): Step<NodeState> {
-  const allowance = tried === null ? null : tell(state.sshAllowance, nowMs);
   const effects: readonly Effect[] = [verdict(session.id, attempt, null), { type: 'limit-ssh' }];
-  if (allowance === null || tried === null) return step(state, [], effects);
+  if (tried === null) return step(state, [], effects);
+  const { isTaken, allowance } = takeRefusal(state.sshAllowance, nowMs);
+  const next = { ...state, sshAllowance: allowance };
+  if (!isTaken) return step(next, [], effects);
   return step(
-    { ...state, sshAllowance: allowance },
+    next,
     [{ ...judged(state, { session: session.id, attempt, tried, outcome: UNKNOWN, atMs: nowMs }), onceStored: [] }],
     effects,
   );
@@ -126,12 +131,12 @@ export function unansweredReported(
   const changes: Change[] = [];
   const untold: string[] = [];
   for (const { id, username, method, ms_ago: msAgo } of logins) {
-    const allowance = tell(sshAllowance, nowMs);
-    if (allowance === null) {
+    const told = takeRefusal(sshAllowance, nowMs);
+    sshAllowance = told.allowance;
+    if (!told.isTaken) {
       untold.push(id);
       continue;
     }
-    sshAllowance = allowance;
     const atMs = nowMs - Math.min(msAgo, SSH_UNANSWERED_MS_MAX);
     changes.push({
       ...judged(state, { session: session.id, attempt: 0, tried: { username, method }, outcome: UNKNOWN, atMs }),
@@ -173,7 +178,7 @@ export function verified(
     final.grant === null
       ? inSession(state, session, ssh)
       : inSession(
-          { ...state, sshAllowance: refund(state.sshAllowance, tried.method) },
+          { ...state, sshAllowance: refundAttempt(state.sshAllowance, tried.method) },
           session,
           withGrants(ssh, [final.grant]),
         );

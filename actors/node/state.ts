@@ -1,8 +1,8 @@
 /** What a node's actor holds: its record, its session, and the executions it still owes its agent. */
+import type { TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, MeshPlace, NodeRecord, OpenExecution } from '../records.ts';
-import type { LookUpAllowance } from './look-ups.ts';
 import type { MeshAllowances, MeshSession } from './mesh.ts';
 import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
@@ -57,7 +57,7 @@ export interface NodeState {
   /** How many SSH logins are looked at from now on. */
   readonly sshAllowance: SshAllowance;
   /** How many executions that are not here its agent may still name. */
-  readonly lookUps: LookUpAllowance;
+  readonly lookUps: TokenBucket;
   /** What it may still cost the other members of its network. */
   readonly meshAllowances: MeshAllowances;
 }

@@ -1,4 +1,5 @@
 /** An attempt to log in to a node by SSH: what was tried, what it came to, and how many are looked at. */
+import { fullBucket, refund, take, type BucketLimits, type TokenBucket } from '../../transport/net/token-bucket.ts';
 import { SSH_GRANTS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential, SshGrant } from '../../transport/protocol/ssh.ts';
 
@@ -49,19 +50,30 @@ export interface SshOutcome {
   readonly grant: SshGrant | null;
 }
 
-/** How many attempts of a node are still looked at, as of `atMs`. */
+const ATTEMPT_LIMITS: BucketLimits = { tokensMax: SSH_ATTEMPTS_BURST_MAX, tokensPerSecond: SSH_ATTEMPTS_PER_SECOND };
+const REFUSAL_LIMITS: BucketLimits = {
+  tokensMax: SSH_REFUSALS_TOLD_BURST_MAX,
+  tokensPerSecond: SSH_REFUSALS_TOLD_PER_SECOND,
+};
+
+/** What SSH at a node may still cost. */
 export interface SshAllowance {
-  readonly left: number;
-  /** How many refusals without a look are still told of. */
-  readonly told: number;
-  readonly atMs: number;
+  /** Attempts that are looked at. */
+  readonly attempts: TokenBucket;
+  /** Refusals without a look that are told of. */
+  readonly refusals: TokenBucket;
+}
+
+/** What came of asking for some of it. The allowance is to be kept either way. */
+export interface SshTaking {
+  readonly isTaken: boolean;
+  readonly allowance: SshAllowance;
 }
 
 /** A node that nobody tried to log in to. One object for all. */
 export const FULL_ALLOWANCE: SshAllowance = {
-  left: SSH_ATTEMPTS_BURST_MAX,
-  told: SSH_REFUSALS_TOLD_BURST_MAX,
-  atMs: 0,
+  attempts: fullBucket(ATTEMPT_LIMITS),
+  refusals: fullBucket(REFUSAL_LIMITS),
 };
 
 /** SSH on one session of an agent. */
@@ -90,27 +102,18 @@ export function withGrants({ attempts, grants }: SshSession, more: readonly SshG
  * What is left after a login: its own attempt does not count, nor the probe that a client makes before it signs with a
  * key.
  */
-export function refund({ left, told, atMs }: SshAllowance, method: SshTried['method']): SshAllowance {
-  return { told, left: Math.min(SSH_ATTEMPTS_BURST_MAX, left + (method === 'public_key' ? 2 : 1)), atMs };
+export function refundAttempt(allowance: SshAllowance, method: SshTried['method']): SshAllowance {
+  return { ...allowance, attempts: refund(allowance.attempts, ATTEMPT_LIMITS, method === 'public_key' ? 2 : 1) };
 }
 
-/** What is left after one more attempt; null when there were too many. */
-export function spend(allowance: SshAllowance, nowMs: number): SshAllowance | null {
-  const now = refilled(allowance, nowMs);
-  return now.left < 1 ? null : { ...now, left: now.left - 1 };
+/** One more attempt, unless there were too many. */
+export function takeAttempt(allowance: SshAllowance, nowMs: number): SshTaking {
+  const { isTaken, bucket } = take(allowance.attempts, ATTEMPT_LIMITS, 1, nowMs);
+  return { isTaken, allowance: { ...allowance, attempts: bucket } };
 }
 
-/** What is left after one more refusal without a look was told of; null when there were too many. */
-export function tell(allowance: SshAllowance, nowMs: number): SshAllowance | null {
-  const now = refilled(allowance, nowMs);
-  return now.told < 1 ? null : { ...now, told: now.told - 1 };
-}
-
-function refilled({ left, told, atMs }: SshAllowance, nowMs: number): SshAllowance {
-  const seconds = Math.max(0, nowMs - atMs) / 1_000;
-  return {
-    left: Math.min(SSH_ATTEMPTS_BURST_MAX, left + seconds * SSH_ATTEMPTS_PER_SECOND),
-    told: Math.min(SSH_REFUSALS_TOLD_BURST_MAX, told + seconds * SSH_REFUSALS_TOLD_PER_SECOND),
-    atMs: nowMs,
-  };
+/** One more refusal without a look is told of, unless there were too many. */
+export function takeRefusal(allowance: SshAllowance, nowMs: number): SshTaking {
+  const { isTaken, bucket } = take(allowance.refusals, REFUSAL_LIMITS, 1, nowMs);
+  return { isTaken, allowance: { ...allowance, refusals: bucket } };
 }

@@ -10,7 +10,7 @@ import { refuse } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { addressOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
-import { createTally } from '../tally.ts';
+import { createAddressLimiter } from '../../transport/net/window-limiter.ts';
 import { FOREIGN_HOST, type WebPages } from '../web-pages.ts';
 import { isAllowed, type DebugCredentials } from './access.ts';
 import { ACTORS_A_PAGE, debugPage, REFRESH_SECONDS } from './page.ts';
@@ -66,8 +66,8 @@ function offerDebug(
 ): void {
   const sampling = startSampling();
   const startedAtMs = clock.nowMs();
-  const failures = createTally(
-    { perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, entriesMax: ADDRESSES_MAX },
+  const failures = createAddressLimiter(
+    { perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, keysMax: ADDRESSES_MAX },
     clock,
   );
   let making = 0;

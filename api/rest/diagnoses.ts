@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { DIAGNOSIS_BYTES_MAX, DIAGNOSIS_PATH } from '../../transport/protocol/diagnosis.ts';
 import type { OperationPorts } from '../ports.ts';
-import { createTally } from '../tally.ts';
+import { createWindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendRefusal } from './answers.ts';
 import { createNodeEntrance, NO_TOKEN, unavailable } from './node-entrance.ts';
 
@@ -35,14 +35,14 @@ export function offerDiagnoses(
   app: FastifyInstance,
   ports: Pick<OperationPorts, 'reads' | 'vault' | 'clock' | 'nodeDiagnoses'>,
 ): void {
-  const brought = createTally(
-    { perWindowMax: NODE_REPORTS_PER_HOUR_MAX, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX },
+  const brought = createWindowLimiter(
+    { perWindowMax: NODE_REPORTS_PER_HOUR_MAX, windowMs: HOUR_MS, keysMax: NODES_REMEMBERED_MAX },
     ports.clock,
   );
   const entrance = createNodeEntrance(ports, {
     insideMax: REPORTS_MAX,
     busy: BUSY,
-    wait: (node) => brought.wait(node),
+    wait: (node) => brought.waitMs(node),
     tooMuch: TOO_MANY,
   });
 

@@ -16,7 +16,7 @@ import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../ports.ts';
 import { detailsOf } from '../parse.ts';
 import { rateLimited } from '../principals.ts';
-import { createTally } from '../tally.ts';
+import { createAddressLimiter, createWindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { addressOf } from './requests.ts';
 
@@ -50,20 +50,20 @@ export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'va
 
 /** Offers the enrolment route. */
 export function offerEnrollment(app: FastifyInstance, ports: EnrollPorts): void {
-  const failures = createTally(
-    { perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX },
+  const failures = createAddressLimiter(
+    { perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     ports.clock,
   );
-  const throttled = createTally({ perWindowMax: 1, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX }, ports.clock);
-  const told = createTally(
-    { perWindowMax: REFUSED_EVENTS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: 1 },
+  const throttled = createAddressLimiter({ perWindowMax: 1, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX }, ports.clock);
+  const told = createWindowLimiter(
+    { perWindowMax: REFUSED_EVENTS_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: 1 },
     ports.clock,
   );
 
   app.post(ENROLL_PATH, async (request, reply) => {
     const address = addressOf(request.raw);
     const result = await enroll(request.body, ports, {
-      waitMs: failures.wait(address),
+      waitMs: failures.waitMs(address),
       tell: () => tellRefused(ports),
       isFirst: () => throttled.add(address) === 0,
     });

@@ -14,7 +14,7 @@ import {
 import { RECORDING_PATH } from '../../transport/protocol/version.ts';
 import { inspectCast } from '../asciicast.ts';
 import type { OperationPorts } from '../ports.ts';
-import { createTally } from '../tally.ts';
+import { createWindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';
 import { createNodeEntrance, NO_TOKEN } from './node-entrance.ts';
@@ -70,14 +70,14 @@ export function offerRecordings(
   { bytesMax, nodeBytesPerHourMax = NODE_BYTES_PER_HOUR_MAX }: RecordingLimits,
 ): void {
   const limit = bytesMax + RECORDING_SLACK_BYTES;
-  const storedBytes = createTally(
-    { perWindowMax: nodeBytesPerHourMax, windowMs: HOUR_MS, entriesMax: NODES_REMEMBERED_MAX },
+  const storedBytes = createWindowLimiter(
+    { perWindowMax: nodeBytesPerHourMax, windowMs: HOUR_MS, keysMax: NODES_REMEMBERED_MAX },
     ports.clock,
   );
   const entrance = createNodeEntrance(ports, {
     insideMax: UPLOADS_MAX,
     busy: BUSY,
-    wait: (node) => storedBytes.wait(node),
+    wait: (node) => storedBytes.waitMs(node),
     tooMuch: TOO_MUCH,
   });
 

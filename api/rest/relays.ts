@@ -10,7 +10,7 @@ import { RELAY_ADMISSION_PATH, RELAY_MAP_PATH } from '../../transport/protocol/v
 import { IN_WORDS } from '../issue-words.ts';
 import { detailsOf } from '../parse.ts';
 import { rateLimited } from '../principals.ts';
-import { createTally } from '../tally.ts';
+import { createAddressLimiter } from '../../transport/net/window-limiter.ts';
 import { sendRefusal } from './answers.ts';
 import { addressOf } from './requests.ts';
 import type { Mount } from './server.ts';
@@ -48,8 +48,8 @@ export function mountRelays(ports: RelayPorts): Mount {
  * nobody anything new.
  */
 function offerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayPorts): void {
-  const strangers = createTally(
-    { perWindowMax: STRANGERS_PER_MINUTE_MAX, windowMs: MINUTE_MS, entriesMax: ADDRESSES_MAX },
+  const strangers = createAddressLimiter(
+    { perWindowMax: STRANGERS_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     clock,
   );
 

@@ -1,7 +1,7 @@
 /** Bytes that wait in the sockets of clients that read slowly, bounded for all of them together. */
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../actors/ports.ts';
-import { sourceNetwork } from '../../transport/protocol/source-networks.ts';
+import { sourceNetwork } from '../../transport/net/source-networks.ts';
 
 /** Bytes waiting in a socket above which its subscriptions wait. Source: design.md 5. */
 export const BUFFERED_BYTES_MAX = 1_048_576;

@@ -1,6 +1,6 @@
 /** Connections that have not shown a key: they get little time, and not the places of those that have. */
 import type { Clock } from '../../actors/ports.ts';
-import { sourceNetwork } from '../../transport/protocol/source-networks.ts';
+import { sourceNetwork } from '../../transport/net/source-networks.ts';
 
 /** Time in which a connection shows a key that is known here, in ms. Programs send it with the first message. */
 export const SIGN_IN_MS_MAX = 10_000;

@@ -1,15 +1,10 @@
 /** Who may use a proxy: whoever shows one of its passwords. */
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { WindowLimiter } from '../net/window-limiter.ts';
 import type { Credentials, ProxyPorts } from './ports.ts';
 
 /** Username of those who show none, and of forward mode. Source: spec.md, proxy rules. */
 export const PLAIN_USERNAME = '_';
-
-/** Counts wrong passwords by address. */
-export interface Failures {
-  /** Counts one more. 0 while within limits, else the ms until it is again. */
-  add(address: string): number;
-}
 
 /** What lets people in. */
 export interface AdmissionOptions {
@@ -19,7 +14,8 @@ export interface AdmissionOptions {
   readonly isEnforced: boolean;
   /** Usernames that may come; null: all. */
   readonly username: string | null;
-  readonly failures: Failures;
+  /** Counts wrong passwords by address. */
+  readonly failures: Pick<WindowLimiter, 'add'>;
 }
 
 /**

@@ -1,12 +1,13 @@
 /** The connections of one server: how many there may be, and how long each may take to show that it may come in. */
 import type { Socket } from 'node:net';
+import { sourceNetwork } from '../net/source-networks.ts';
 import { reset } from '../net/streams/reset.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createDeadlines } from './deadlines.ts';
 import { joinClock } from '../net/streams/join.ts';
 import { FAREWELL_MS_MAX, SHARES_LOOK_MS, type ProxyLimits } from './limits.ts';
 import { clientAddress } from './ports.ts';
-import { createShares, holderOf } from './shares.ts';
+import { createShares } from './shares.ts';
 
 /** Connections of one server. */
 export interface Guests {
@@ -55,7 +56,7 @@ export function createGuests(limits: ProxyLimits, counters: ProxyCounters, late:
     enter(socket) {
       counters.connections += 1;
       socket.on('error', ignore);
-      const holder = holderOf(clientAddress(socket));
+      const holder = sourceNetwork(clientAddress(socket));
       const nowMs = joinClock.nowMs();
       if (open.size >= limits.connectionsMax) {
         counters.blocked.crowded += 1;

@@ -1,13 +1,9 @@
 /** Who makes room when a server is full: whoever holds more than the newcomer, and of one holder what nobody uses. */
 import type { Socket } from 'node:net';
-import ipaddr from 'ipaddr.js';
-
-/** IPv6 addresses are one holder by this many bytes: a machine has a whole /64 to itself. Source: RFC 4291, 2.5.4. */
-const NETWORK_BYTES = 8;
 
 /** Connections by who holds them. */
 export interface Shares {
-  /** One more of this holder. */
+  /** One more of this holder, which is the `sourceNetwork` of a client. */
   add(socket: Socket, holder: string, nowMs: number): void;
   delete(socket: Socket): void;
   /**
@@ -81,16 +77,6 @@ export function createShares(idleMsMin: number): Shares {
       }
     },
   };
-}
-
-/** Whose a client's connection is: its IPv4 address, or the network of its IPv6 address. */
-export function holderOf(address: string): string {
-  if (!ipaddr.IPv6.isValid(address)) return address;
-  return ipaddr.IPv6.parse(address)
-    .toByteArray()
-    .slice(0, NETWORK_BYTES)
-    .map((byte) => byte.toString(16))
-    .join(':');
 }
 
 function bytesOf({ bytesRead, bytesWritten }: Socket): number {

@@ -4,13 +4,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../actors/ports.ts';
+import type { WindowLimiter } from '../net/window-limiter.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { ClusterId, NodeId } from '../protocol/ids.ts';
 import { FRAME_BYTES_MAX } from '../protocol/limits.ts';
 import { NODE_DELETED, REFUSAL_HEADER, SESSION_SUBPROTOCOL } from '../protocol/version.ts';
 import { CLOSE_GRACE_MS, WS_FRAGMENTS_MAX } from './limits.ts';
 import type { Sessions } from './sessions.ts';
-import { createTokenMemory, type WrongTokens } from './tokens.ts';
+import { createTokenMemory } from './tokens.ts';
 
 /** Whom the gate asks before it opens. */
 export interface GatePorts {
@@ -18,7 +19,7 @@ export interface GatePorts {
   readonly log: Log;
   readonly monotonicMs: () => number;
   /** Counts wrong tokens by address. */
-  readonly wrongTokens: WrongTokens;
+  readonly wrongTokens: WindowLimiter;
   /** By SHA-256 of the token; null when it is nobody's. Rejects when the database is away. */
   nodeByToken(tokenHash: Uint8Array): Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
   /** Whether that token was one of a node which somebody deleted. */

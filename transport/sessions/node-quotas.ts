@@ -2,6 +2,7 @@
  * What a node may cost over all of its sessions: one that is cut, or hangs up, and comes again does not begin anew
  * (L1).
  */
+import { debtMs, fullBucket, spend, take, type BucketLimits } from '../net/token-bucket.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import {
   BYTES_BURST_MAX,
@@ -13,61 +14,35 @@ import {
   SESSIONS_PER_SECOND_MAX,
 } from './limits.ts';
 
-/** A share that refills. */
-class Share {
-  readonly #burst: number;
-  readonly #perSecond: number;
-  #left: number;
-  #atMs: number;
-
-  constructor(burst: number, perSecond: number, nowMs: number) {
-    this.#burst = burst;
-    this.#perSecond = perSecond;
-    this.#left = burst;
-    this.#atMs = nowMs;
-  }
-
-  /** Takes so much and answers what is left; below zero: it was used up. A clock that was set back refills nothing. */
-  take(amount: number, nowMs: number): number {
-    this.#left =
-      Math.min(this.#burst, this.#left + (Math.max(0, nowMs - this.#atMs) * this.#perSecond) / 1_000) - amount;
-    this.#atMs = nowMs;
-    return this.#left;
-  }
-
-  /** Gives back what was taken beyond the share, so that a flood does not outlast itself. */
-  forgive(): void {
-    this.#left = Math.max(0, this.#left);
-  }
-}
+/** A token is a frame, a byte, a session. */
+const FRAMES: BucketLimits = { tokensMax: FRAMES_BURST_MAX, tokensPerSecond: FRAMES_PER_SECOND_MAX };
+const BYTES: BucketLimits = { tokensMax: BYTES_BURST_MAX, tokensPerSecond: BYTES_PER_SECOND_MAX };
+const SESSIONS: BucketLimits = { tokensMax: SESSIONS_BURST_MAX, tokensPerSecond: SESSIONS_PER_SECOND_MAX };
 
 /** The shares of one node. A class, because there are ten thousand of them. */
 export class NodeQuota {
   usedMs: number;
   #toldMs = -Infinity;
-  readonly #frames: Share;
-  readonly #bytes: Share;
-  readonly #sessions: Share;
+  #frames = fullBucket(FRAMES);
+  #bytes = fullBucket(BYTES);
+  #sessions = fullBucket(SESSIONS);
 
   constructor(nowMs: number) {
     this.usedMs = nowMs;
-    this.#frames = new Share(FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX, nowMs);
-    this.#bytes = new Share(BYTES_BURST_MAX, BYTES_PER_SECOND_MAX, nowMs);
-    this.#sessions = new Share(SESSIONS_BURST_MAX, SESSIONS_PER_SECOND_MAX, nowMs);
   }
 
   /** One more frame. False: there were too many. */
   takeFrame(nowMs: number): boolean {
     this.usedMs = nowMs;
-    if (this.#frames.take(1, nowMs) >= 0) return true;
-    this.#frames.forgive();
-    return false;
+    const { isTaken, bucket } = take(this.#frames, FRAMES, 1, nowMs);
+    this.#frames = bucket;
+    return isTaken;
   }
 
   /** Takes bytes. Answers how long the share is used up for, in ms. */
   takeBytes(bytes: number, nowMs: number): number {
-    const left = this.#bytes.take(bytes, nowMs);
-    return left >= 0 ? 0 : Math.ceil((-left * 1_000) / BYTES_PER_SECOND_MAX);
+    this.#bytes = spend(this.#bytes, BYTES, bytes, nowMs);
+    return debtMs(this.#bytes, BYTES);
   }
 
   /** Whether its misdeeds are to be told of again, at most once in so many ms. */
@@ -80,9 +55,9 @@ export class NodeQuota {
   /** One more session. False: there were too many. */
   takeSession(nowMs: number): boolean {
     this.usedMs = nowMs;
-    if (this.#sessions.take(1, nowMs) >= 0) return true;
-    this.#sessions.forgive();
-    return false;
+    const { isTaken, bucket } = take(this.#sessions, SESSIONS, 1, nowMs);
+    this.#sessions = bucket;
+    return isTaken;
   }
 }
 

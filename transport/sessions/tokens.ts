@@ -2,15 +2,10 @@
  * Which tokens the gate looks up: it remembers those that it let in, and limits by address how often a wrong one may be
  * tried (L1).
  */
+import type { WindowLimiter } from '../net/window-limiter.ts';
 
 /** Tokens that are remembered, by their hash. Above it the one let in longest ago goes. */
 export const KNOWN_TOKENS_MAX = 20_000;
-
-/** Counts wrong tokens by address. 0: within limits; else the ms until more are looked at. */
-export interface WrongTokens {
-  add(address: string): number;
-  wait(address: string): number;
-}
 
 /** The memory of a gate. */
 export interface TokenMemory {
@@ -27,9 +22,10 @@ export interface TokenMemory {
 }
 
 /**
- * Nothing is remembered at first. Honest machines behind the address of a liar go on: their tokens were right before.
+ * Nothing is remembered at first. `wrongTokens` counts by address. Honest machines behind the address of a liar go on:
+ * their tokens were right before.
  */
-export function createTokenMemory(wrongTokens: WrongTokens, monotonicMs: () => number): TokenMemory {
+export function createTokenMemory(wrongTokens: WindowLimiter, monotonicMs: () => number): TokenMemory {
   const known = new Set<string>();
   /** Until when each is eager. */
   const eager = new Map<string, number>();
@@ -38,7 +34,7 @@ export function createTokenMemory(wrongTokens: WrongTokens, monotonicMs: () => n
       const eagerMs = (eager.get(hash) ?? 0) - monotonicMs();
       if (eagerMs > 0) return eagerMs;
       eager.delete(hash);
-      return known.has(hash) ? 0 : wrongTokens.wait(address);
+      return known.has(hash) ? 0 : wrongTokens.waitMs(address);
     },
     eager(hash, waitMs) {
       if (eager.size >= KNOWN_TOKENS_MAX) eager.delete(eager.keys().next().value ?? '');

@@ -1,5 +1,9 @@
 /** What an agent may say on its tunnel besides bytes of streams (L1): HTTP/2 bounds some floods and not others. */
+import { fullBucket, spend, type BucketLimits } from '../net/token-bucket.ts';
 import { FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
+
+/** A token is a frame. */
+const LIMITS: BucketLimits = { tokensMax: FRAMES_BURST_MAX, tokensPerSecond: FRAMES_PER_SECOND_MAX };
 
 /** Before the payload of a frame. Source: RFC 9113, 4.1. */
 const FRAME_HEADER_BYTES = 9;
@@ -17,17 +21,14 @@ export type FrameQuota = (chunk: Buffer, nowMs: number) => boolean;
  * The quota of one tunnel. Looks at the 9 bytes before each frame and steps over the rest, so that bulk data costs
  * nothing.
  */
-export function createFrameQuota(nowMs: number): FrameQuota {
+export function createFrameQuota(): FrameQuota {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
   let headerBytes = 0;
   let payloadBytes = 0;
-  let left = FRAMES_BURST_MAX;
-  let seenMs = nowMs;
+  let bucket = fullBucket(LIMITS);
 
-  return (chunk, atMs) => {
-    left = Math.min(FRAMES_BURST_MAX, left + (Math.max(0, atMs - seenMs) * FRAMES_PER_SECOND_MAX) / 1_000);
-    seenMs = atMs;
-    if (chunk.length < FRAME_HEADER_BYTES) left -= 1; // less than any frame: it is the messages that flood
+  return (chunk, nowMs) => {
+    let frames = chunk.length < FRAME_HEADER_BYTES ? 1 : 0; // less than any frame: it is the messages that flood
     for (let at = 0; at < chunk.length;) {
       if (payloadBytes > 0) {
         const step = Math.min(payloadBytes, chunk.length - at);
@@ -42,8 +43,9 @@ export function createFrameQuota(nowMs: number): FrameQuota {
       if (headerBytes < FRAME_HEADER_BYTES) break;
       headerBytes = 0;
       payloadBytes = header.readUIntBE(0, 3);
-      if (header[3] !== DATA || payloadBytes === 0) left -= 1 + payloadBytes / BYTES_A_FRAME;
+      if (header[3] !== DATA || payloadBytes === 0) frames += 1 + payloadBytes / BYTES_A_FRAME;
     }
-    return left >= 0;
+    bucket = spend(bucket, LIMITS, frames, nowMs);
+    return bucket.tokens >= 0;
   };
 }

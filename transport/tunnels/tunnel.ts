@@ -54,7 +54,7 @@ export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void
   let heardMs = nowMs();
   let beatMs = nowMs();
 
-  const mayGoOn = createFrameQuota(nowMs());
+  const mayGoOn = createFrameQuota();
   bytes.on('data', (chunk: Buffer) => {
     if (!mayGoOn(chunk, nowMs())) cut();
   });

@@ -1,12 +1,13 @@
 /** This machine's own proxies: for clients near it, who reach through them what the agent may reach. */
 import type { AgentPorts } from '../../../transport/protocol/frames.ts';
+import { monotonicMs } from '../../../transport/net/clock.ts';
 import { createAdmission, PLAIN_USERNAME } from '../../../transport/proxies/admission.ts';
 import type { ProxyLog } from '../../../transport/proxies/ports.ts';
 import { startProxies, type Proxies } from '../../../transport/proxies/proxies.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Exit } from '../egress/exit.ts';
 import type { Listening } from '../egress/policy.ts';
-import { createFailures } from '../failures.ts';
+import { createAddressLimiter } from '../../../transport/net/window-limiter.ts';
 import type { PickedPorts } from '../free-ports.ts';
 import type { Service } from '../../observability/health.ts';
 import { OPEN_PROXIES_HINT, openProxiesProblem } from './open-proxies.ts';
@@ -14,6 +15,7 @@ import type { AgentLog } from '../../ports.ts';
 
 /** Wrong passwords that one address may show in a minute before it is told to wait. As at the admin, by default. */
 const WRONG_PER_MINUTE_MAX = 30;
+const MINUTE_MS = 60_000;
 
 /** Addresses whose wrong passwords are remembered at once. */
 const ADDRESSES_MAX = 1_024;
@@ -62,7 +64,10 @@ export async function startAgentProxies({
         passwords: [password],
         isEnforced: config.AGENT_PROXY_AUTH_ENABLED,
         username: PLAIN_USERNAME,
-        failures: createFailures({ perMinuteMax: WRONG_PER_MINUTE_MAX, addressesMax: ADDRESSES_MAX }),
+        failures: createAddressLimiter(
+          { perWindowMax: WRONG_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
+          { nowMs: monotonicMs },
+        ),
       }),
       dial: ({ host, port }, signal) => exit.dial({ host, port }, 'proxy', signal),
     },

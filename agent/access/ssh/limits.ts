@@ -51,6 +51,9 @@ export const SSH_LIMITS: SshLimits = {
  */
 export const FAILURE_DELAY_MS = 2_000;
 
+/** The window in which failed logins of one address are counted, in ms. */
+export const FAILURE_WINDOW_MS = 60_000;
+
 /** Addresses whose failures are remembered; the oldest is forgotten for a new one. */
 export const FAILURE_ADDRESSES_MAX = 1_024;
 

@@ -1,6 +1,7 @@
 /** Who may ask the resolver, and how much. */
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
+import { createWindowLimiter } from '../../../transport/net/window-limiter.ts';
 import { ALL_QUERIES_PER_SECOND_MAX, QUERIES_PER_SECOND_MAX } from './limits.ts';
 
 /** Decides on each query. */
@@ -19,31 +20,36 @@ export interface AdmissionOptions {
   readonly ownAddresses?: () => readonly string[];
 }
 
-/** One window of counting, in ms. Own addresses are read anew as often. */
+/** Queries are counted in windows of this length, in ms, and own addresses read anew as often. */
 const WINDOW_MS = 1_000;
+
+const EVERYBODY = 'everybody';
 
 /** Members and the machine itself; nobody else, and nobody beyond the limits. */
 export function createAdmission({ ranges, nowMs, ownAddresses = interfaceAddresses }: AdmissionOptions): Admission {
-  let windowEndMs = Number.NEGATIVE_INFINITY;
+  // by the whole address: the members of a cluster may share a /64
+  const bySource = createWindowLimiter(
+    { perWindowMax: QUERIES_PER_SECOND_MAX, windowMs: WINDOW_MS, keysMax: ALL_QUERIES_PER_SECOND_MAX },
+    { nowMs },
+  );
+  const all = createWindowLimiter(
+    { perWindowMax: ALL_QUERIES_PER_SECOND_MAX, windowMs: WINDOW_MS, keysMax: 1 },
+    { nowMs },
+  );
   let own: ReadonlySet<string> = new Set();
-  let total = 0;
-  const bySource = new Map<string, number>(); // not longer than a window's queries
+  let staleMs = Number.NEGATIVE_INFINITY;
 
   return {
     admits(text) {
       const address = plain(text);
-      if (nowMs() >= windowEndMs) {
-        windowEndMs = nowMs() + WINDOW_MS;
+      if (nowMs() >= staleMs) {
+        staleMs = nowMs() + WINDOW_MS;
         own = new Set(ownAddresses());
-        total = 0;
-        bySource.clear();
       }
       if (!isLoopback(address) && !own.has(address) && !ranges().some((range) => isWithin(address, range)))
         return false;
-      const count = (bySource.get(address) ?? 0) + 1;
-      if (total >= ALL_QUERIES_PER_SECOND_MAX || count > QUERIES_PER_SECOND_MAX) return false;
-      total += 1;
-      bySource.set(address, count);
+      if (all.waitMs(EVERYBODY) > 0 || bySource.add(address) > 0) return false; // a refused query costs nobody else
+      all.add(EVERYBODY);
       return true;
     },
   };

@@ -311,6 +311,20 @@ test('a node is looked at for as many attempts as its allowance gives, whatever 
   );
 });
 
+test('a clock that was set back by hours shuts nobody out for as long as that', (t) => {
+  let state = liveNode();
+  for (let tried = 1; tried <= SSH_ATTEMPTS_BURST_MAX; tried += 1) {
+    const asked = behaviour.transition(state, attempted(tried), NOW_MS);
+    ({ state } = behaviour.transition(asked.state, verified(tried, null), NOW_MS));
+  }
+  const backMs = NOW_MS - 36_000_000;
+
+  const refused = behaviour.transition(state, attempted(1_000), backMs);
+  const looked = behaviour.transition(refused.state, attempted(1_001), backMs + 1_000 / SSH_ATTEMPTS_PER_SECOND);
+
+  t.deepEqual([refused.effects[0]?.type, looked.effects[0]?.type], ['send', 'verify-ssh']);
+});
+
 test('a login that is refused without a look is an event all the same, a question is none, and a flood of them is bounded', (t) => {
   const attempts = Array.from({ length: SSH_ATTEMPTS_VERIFYING_MAX }, (_, index) => attempted(index + 1));
   const full = after(liveNode(), ...attempts).state;

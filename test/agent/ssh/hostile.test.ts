@@ -7,10 +7,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { MINUTE_MS } from '../../../agent/access/failures.ts';
 import { Admission } from '../../../agent/access/ssh/admission.ts';
 import { openHostKey } from '../../../agent/access/ssh/host-key.ts';
-import { FAILURE_DELAY_MS, SSH_LIMITS } from '../../../agent/access/ssh/limits.ts';
+import { FAILURE_DELAY_MS, FAILURE_WINDOW_MS, SSH_LIMITS } from '../../../agent/access/ssh/limits.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { connectRaw, execRaw } from './raw-client.ts';
@@ -119,7 +118,7 @@ test('addresses elsewhere have limits of their own, also those of one network of
     [0, 0, FAILURE_DELAY_MS],
   );
   t.is(admission.enter('127.0.0.1'), null);
-  nowMs = MINUTE_MS;
+  nowMs = FAILURE_WINDOW_MS;
   t.is(admission.enter('198.51.100.7'), null);
 });
 

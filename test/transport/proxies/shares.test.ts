@@ -1,7 +1,6 @@
 /** A full proxy: whoever holds the most makes room for whoever holds less. */
 import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { holderOf } from '../../../transport/proxies/shares.ts';
 import { until } from '../../support/until.ts';
 import { rest } from '../streams/pairs.ts';
 import { basic, echoes, openProxies, openTarget, type ProxyRig } from './rig.ts';
@@ -111,13 +110,3 @@ for (const protocol of ['http', 'socks5'] as const) {
     );
   });
 }
-
-test('a machine is one holder with all its addresses of IPv6', (t) => {
-  t.deepEqual(['192.0.2.1', '2001:db8::1', '2001:db8::ffff:1', '2001:db8:0:1::1', ''].map(holderOf), [
-    '192.0.2.1',
-    '20:1:d:b8:0:0:0:0',
-    '20:1:d:b8:0:0:0:0',
-    '20:1:d:b8:0:0:0:1',
-    '',
-  ]);
-});

@@ -9,7 +9,7 @@ const PING = frame(TYPE.ping, 0, 0, Buffer.alloc(8));
 
 /** How many times the quota takes these bytes at once, in pieces of at most `pieceBytes`. */
 function taken(bytes: Buffer, pieceBytes = Infinity): number {
-  const mayGoOn = createFrameQuota(0);
+  const mayGoOn = createFrameQuota();
   for (let count = 0; count < 3 * FRAMES_BURST_MAX; count += 1) {
     for (let at = 0; at < bytes.length;) {
       const end = Math.min(bytes.length, at + (pieceBytes === Infinity ? Infinity : randomInt(9, pieceBytes)));
@@ -43,7 +43,7 @@ test('other frames are counted, one by one and by their size, and so are those t
 });
 
 test('what was used comes back with time', (t) => {
-  const mayGoOn = createFrameQuota(0);
+  const mayGoOn = createFrameQuota();
   const settings = frame(TYPE.settings, 0, 0);
   const takenAt = (nowMs: number): number => {
     for (let count = 0; ; count += 1) if (!mayGoOn(settings, nowMs)) return count;

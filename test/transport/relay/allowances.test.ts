@@ -3,7 +3,7 @@ import test from 'ava';
 import { createAllowances } from '../../../transport/vpn/relay/allowances.ts';
 
 test('a key may spend its burst at once, then its share a second, by however many connections', (t) => {
-  const allowances = createAllowances(1_000, 5_000);
+  const allowances = createAllowances({ tokensMax: 5_000, tokensPerSecond: 1_000 });
   const [one, other] = [allowances.of('key'), allowances.of('key')];
 
   t.is(one.spend(3_000, 0), 0);
@@ -15,7 +15,7 @@ test('a key may spend its burst at once, then its share a second, by however man
 });
 
 test('one that comes back has what it had; what is whole again is forgotten', (t) => {
-  const allowances = createAllowances(1_000, 5_000);
+  const allowances = createAllowances({ tokensMax: 5_000, tokensPerSecond: 1_000 });
 
   t.is(allowances.of('key').spend(6_000, 0), 1_000);
   allowances.sweep(2_000);

@@ -3,7 +3,7 @@ import test from 'ava';
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
-import { createTally } from '../../../api/tally.ts';
+import { createAddressLimiter } from '../../../transport/net/window-limiter.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { NODE } from '../../actors/world.ts';
 import { until } from '../../support/until.ts';
@@ -27,7 +27,7 @@ test('the token of a node that somebody deleted is a 401 that says so, and nobod
 });
 
 test('wrong tokens are looked up only so often from one address; one that was right before goes on from there (L1)', async (t) => {
-  const wrongTokens = createTally({ perWindowMax: 5, windowMs: 60_000, entriesMax: 10 }, { nowMs: () => 0 });
+  const wrongTokens = createAddressLimiter({ perWindowMax: 5, windowMs: 60_000, keysMax: 10 }, { nowMs: () => 0 });
   let asked = 0;
   const rig = await openGate(t, {
     gate: {

@@ -59,7 +59,7 @@ export async function openGate(
     sessions,
     log,
     monotonicMs: () => clock.nowMs(),
-    wrongTokens: { add: () => 0, wait: () => 0 },
+    wrongTokens: { add: () => 0, waitMs: () => 0, takeBack: () => {} },
     nodeByToken: (hash) => {
       const node = NODES_BY_HASH.get(Buffer.from(hash).toString('hex'));
       return Promise.resolve(node === undefined ? null : { node, cluster: CLUSTER });

@@ -118,7 +118,7 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
     const endpoint = endpointOf(from);
     if (endpoint === null) return;
     const nowMs = monotonicMs();
-    const sightings = known.get(publicKey)?.sightings ?? neverSeen(opened.length, nowMs);
+    const sightings = known.get(publicKey)?.sightings ?? neverSeen(opened.length);
     known.set(publicKey, { member, sightings: sighted(sightings, at, endpoint, nowMs) });
     tell(publicKey, nowMs);
   }

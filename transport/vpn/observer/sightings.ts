@@ -1,5 +1,9 @@
 /** From which places one member was seen, what that says of its NAT, and when others are told. Pure. */
+import { fullBucket, take, type BucketLimits, type TokenBucket } from '../../net/token-bucket.ts';
 import { SESSION_MS_MAX, SETTLE_MS, TOLD_AGAIN_MS, TOLD_BURST_MAX, TOLD_EVERY_MS } from './limits.ts';
+
+/** One token is one change that is told. */
+const TOLD_LIMITS: BucketLimits = { tokensMax: TOLD_BURST_MAX, tokensPerSecond: 1_000 / TOLD_EVERY_MS };
 
 /** Where one port of the observer saw the member: address and port, as WireguardEndpoint. */
 export interface Sight {
@@ -23,16 +27,16 @@ export interface Sightings {
   /** By port of the observer; null: that one has not seen it. */
   readonly sights: readonly (Sight | null)[];
   readonly told: (Place & { readonly atMs: number }) | null;
-  /** Changes that may be told now, and since when that is so. */
-  readonly allowance: { readonly left: number; readonly atMs: number };
+  /** Changes that may be told. */
+  readonly allowance: TokenBucket;
 }
 
 /** Never seen by any of so many ports. */
-export function neverSeen(ports: number, nowMs: number): Sightings {
+export function neverSeen(ports: number): Sightings {
   return {
     sights: Array.from({ length: ports }, () => null),
     told: null,
-    allowance: { left: TOLD_BURST_MAX, atMs: nowMs },
+    allowance: fullBucket(TOLD_LIMITS),
   };
 }
 
@@ -64,22 +68,13 @@ export function toTell(
   const place = placeOf(sightings, nowMs);
   if (place === null)
     return { sightings, place: null, isDueLater: sightings.told === null && lastHeardMs(sightings) !== null };
-  const { told, allowance } = sightings;
+  const { told } = sightings;
   const isNews = told === null || told.endpoint !== place.endpoint || told.isStable !== place.isStable;
   if (!isNews && nowMs < told.atMs + TOLD_AGAIN_MS) return { sightings, place: null, isDueLater: false };
 
-  const more = Math.floor((nowMs - allowance.atMs) / TOLD_EVERY_MS);
-  const left = Math.min(TOLD_BURST_MAX, allowance.left + more);
-  if (left < 1) return { sightings, place: null, isDueLater: isNews };
-  return {
-    sightings: {
-      ...sightings,
-      told: { ...place, atMs: nowMs },
-      allowance: { left: left - 1, atMs: more > 0 ? nowMs : allowance.atMs },
-    },
-    place,
-    isDueLater: false,
-  };
+  const { isTaken, bucket: allowance } = take(sightings.allowance, TOLD_LIMITS, 1, nowMs);
+  if (!isTaken) return { sightings: { ...sightings, allowance }, place: null, isDueLater: isNews };
+  return { sightings: { ...sightings, told: { ...place, atMs: nowMs }, allowance }, place, isDueLater: false };
 }
 
 /** Where the member is as far as can be said now; null: a moment more will tell. */

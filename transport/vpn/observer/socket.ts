@@ -2,6 +2,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv4 } from 'node:net';
 import type { Clock } from '../../../actors/ports.ts';
+import { createWindowLimiter } from '../../net/window-limiter.ts';
 import { PACKETS_PER_SECOND_MAX, SHUT_MS } from './limits.ts';
 
 /** Any address of both families. */
@@ -12,6 +13,9 @@ export const ANY_ADDRESS = '::';
  * is lower.
  */
 const RECEIVE_BUFFER_BYTES = 1_048_576;
+
+const EVERYBODY = 'everybody';
+const PACKET_LIMITS = { perWindowMax: PACKETS_PER_SECOND_MAX, windowMs: 1_000, keysMax: 1 };
 
 /** Where a kernel has no IPv6. */
 const NO_IPV6 = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL']);
@@ -57,22 +61,14 @@ export async function openObserverSocket({
   const { port } = socket.address();
   let isClosed = false;
   let cancel: () => void = () => {};
-  let secondMs = 0;
-  let packets = 0;
   listen(socket);
 
   function listen(opened: Socket): void {
-    packets = 0;
+    const packets = createWindowLimiter(PACKET_LIMITS, { nowMs: monotonicMs });
     // An error is the end of a socket, as a flood is: it is opened again after the same while.
     opened.on('error', () => shut(opened));
     opened.on('message', (packet, from) => {
-      const nowMs = monotonicMs();
-      if (nowMs - secondMs >= 1_000) {
-        secondMs = nowMs;
-        packets = 0;
-      }
-      packets += 1;
-      if (packets > PACKETS_PER_SECOND_MAX) {
+      if (packets.add(EVERYBODY) > 0) {
         onShut();
         shut(opened);
       } else if (from.port !== 0) {

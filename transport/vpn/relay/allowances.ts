@@ -2,6 +2,7 @@
  * How much each key may send: one allowance for all of its connections, which stays for one that comes back. Pure, but
  * for what it remembers.
  */
+import { debtMs, fullBucket, isFull, spend, type BucketLimits, type TokenBucket } from '../../net/token-bucket.ts';
 
 /** What one key has left. */
 export interface Allowance {
@@ -17,23 +18,19 @@ export interface Allowances {
   sweep(nowMs: number): void;
 }
 
-/** All are whole at first. `perSecond` and `burst` in bytes. `nowMs` is monotonic. */
-export function createAllowances(perSecond: number, burst: number): Allowances {
-  const spent = new Map<string, { left: number; atMs: number }>();
-  const filled = ({ left, atMs }: { readonly left: number; readonly atMs: number }, nowMs: number): number =>
-    Math.min(burst, left + ((nowMs - atMs) * perSecond) / 1_000);
-
+/** All are whole at first. A token is a byte. `nowMs` is monotonic. */
+export function createAllowances(limits: BucketLimits): Allowances {
+  const buckets = new Map<string, TokenBucket>();
   return {
     of: (id) => ({
       spend(bytes, nowMs) {
-        const known = spent.get(id);
-        const left = (known === undefined ? burst : filled(known, nowMs)) - bytes;
-        spent.set(id, { left, atMs: nowMs });
-        return left >= 0 ? 0 : Math.ceil((-left * 1_000) / perSecond);
+        const bucket = spend(buckets.get(id) ?? fullBucket(limits), limits, bytes, nowMs);
+        buckets.set(id, bucket);
+        return debtMs(bucket, limits);
       },
     }),
     sweep(nowMs) {
-      for (const [id, one] of spent) if (filled(one, nowMs) >= burst) spent.delete(id);
+      for (const [id, bucket] of buckets) if (isFull(bucket, limits, nowMs)) buckets.delete(id);
     },
   };
 }

@@ -74,7 +74,7 @@ export function createRelay({
   handshakeMsMax = HANDSHAKE_MS_MAX,
 }: RelayOptions): Relay {
   const counters = createRelayCounters();
-  const allowances = createAllowances(bytesPerSecondMax, BYTES_BURST_MAX);
+  const allowances = createAllowances({ tokensMax: BYTES_BURST_MAX, tokensPerSecond: bytesPerSecondMax });
   const slots = new Map<string, Slot>();
   const connections = new Set<{ end(reason: string): void }>();
   const strangers = new Map<string, number>();

@@ -6,7 +6,7 @@ import { neverSeen, sighted, toTell, type Place } from '../../../../transport/vp
 /** A member under two ports; `see` answers what is told then, null: nothing. */
 function watch(ports = 2) {
   let nowMs = 0;
-  let sightings = neverSeen(ports, nowMs);
+  let sightings = neverSeen(ports);
   const look = (): Place | null => {
     const result = toTell(sightings, nowMs);
     sightings = result.sightings;

@@ -5,10 +5,12 @@ import { isIPv6 } from 'node:net';
 const SITE_GROUPS = 4;
 
 /**
- * The /64 of an IPv6 address, such as `2001:db8:1:2::/64`, since one machine has all of it; everything else as it is.
+ * The /64 of an IPv6 address, such as `2001:db8:1:2::/64`, since one machine has all of it; the IPv4 address of one that
+ * a socket of both families writes as `::ffff:192.0.2.1`; everything else as it is.
  */
 export function sourceNetwork(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address;
+  if (!isIPv6(address)) return address;
+  if (address.includes('.')) return address.replace(/^::ffff:(?=\d+\.)/iu, '');
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');
   const before = head === '' ? [] : head.split(':');
   const after = tail === undefined || tail === '' ? [] : tail.split(':');
