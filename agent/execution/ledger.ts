@@ -8,44 +8,14 @@
  * refuses no record, and damage costs the records that it hits.
  */
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fdatasyncSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { renameSync } from 'node:fs';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Ending } from './execution.ts';
-import {
-  decodeHeader,
-  decodeRecord,
-  encodeHeader,
-  encodeRecord,
-  LEDGER_VERSION,
-  RECORD_BYTES,
-} from './ledger-record.ts';
+import { LedgerFile } from './ledger-file.ts';
+import { encodeRecord, RECORD_BYTES } from './ledger-record.ts';
 import type { LedgerRecord, RecordState } from './ledger-record.ts';
 import type { AgentLog } from '../ports.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from '../problem.ts';
-
-/**
- * Executions that are remembered, at most; the oldest ones that ended make room. 8 MiB: one every 40 s for the 30 days
- * for which admins keep them by default (EXECUTION_RETENTION_DAYS).
- *
- * By number alone, not by time: the file is as large as it will be in any case, so that forgetting sooner would save
- * nothing, and a dump may be older than any retention. A machine that runs more remembers them for less long: at one a
- * second for 18 h.
- */
-export const LEDGER_RECORDS_MAX = 65_536;
-
-/** Records that a new file has room for; it doubles when it is full. */
-const LEDGER_RECORDS_MIN = 1_024;
 
 /** Endings reach the disk after this at the latest, in ms, if no start takes them along before. */
 const SYNC_AFTER_MS = 5_000;
@@ -77,14 +47,12 @@ export class Ledger {
   readonly isNew: boolean;
   readonly #path: string;
   readonly #log: AgentLog;
+  readonly #file: LedgerFile;
   readonly #places = new Map<ExecutionId, Place>();
   readonly #holders = new Map<number, ExecutionId>();
-  #file: number | null = null;
-  #slots = 0;
   #cursor = 0;
   #order = 0;
   #problem: string | null = null;
-  #isDirty = false;
   #sync: NodeJS.Timeout | null = null;
 
   /**
@@ -94,6 +62,7 @@ export class Ledger {
   constructor(path: string, log: AgentLog) {
     this.#path = path;
     this.#log = log;
+    this.#file = new LedgerFile(path);
     this.isNew = !this.#open();
   }
 
@@ -137,7 +106,7 @@ export class Ledger {
       try {
         for (const { execution, keeper } of starts)
           this.#put(execution, { ...NOTHING, execution, state: 'started', keeper });
-        this.#flush();
+        this.#file.flush();
       } catch (error) {
         this.#takeBack(starts.map(({ execution }) => execution)); // sent again they are to be run, not answered
         throw error;
@@ -181,25 +150,30 @@ export class Ledger {
 
   /** Tries to write, after failed tries. True when it can. */
   heal(): boolean {
-    return this.#problem === null || this.#write('be written', () => this.#flush());
+    return this.#problem === null || this.#write('be written', () => this.#file.flush());
   }
 
   close(): void {
     if (this.#sync !== null) clearTimeout(this.#sync);
-    if (this.#file === null) return;
-    if (this.#isDirty) this.#write('be written', () => this.#flush());
-    closeSync(this.#file);
-    this.#file = null;
+    if (!this.#file.isOpen) return;
+    if (this.#file.isDirty) this.#write('be written', () => this.#file.flush());
+    this.#file.close();
   }
 
   /** False when it begins anew. */
   #open(): boolean {
     try {
-      if (existsSync(this.#path)) {
-        this.#file = openSync(this.#path, 'r+');
-        if (this.#load(this.#file)) return true;
-        closeSync(this.#file);
-        this.#file = null;
+      let damaged = 0;
+      const was = this.#file.open((slot, record) => {
+        if (record === 'damaged') damaged += 1;
+        else this.#loaded(slot, record);
+      });
+      if (damaged > 0)
+        this.#log.error(
+          `${damaged} records in the ledger of executions are damaged: what they said of executions that ran is lost`,
+        );
+      if (was === 'opened') return true;
+      if (was === 'damaged') {
         const aside = `${this.#path}.damaged-${new Date().toISOString().replaceAll(/[:.]/gu, '-')}`;
         renameSync(this.#path, aside);
         this.#log.error(`The ledger of executions is damaged; it was kept as ${aside} and a new one begun`);
@@ -212,36 +186,15 @@ export class Ledger {
     return false;
   }
 
-  #load(file: number): boolean {
-    const content = Buffer.alloc(fstatSync(file).size);
-    if (readSync(file, content, 0, content.length, 0) < RECORD_BYTES) return false;
-    const version = decodeHeader(content.subarray(0, RECORD_BYTES));
-    if (version === null) return false;
-    if (version > LEDGER_VERSION)
-      throw new AgentProblem(
-        `${this.#path}: the ledger has version ${version}, this agent knows ${LEDGER_VERSION}: install a newer agent`,
-        EXIT_STATUS.failed,
-      );
-    this.#slots = Math.min(LEDGER_RECORDS_MAX, Math.floor(content.length / RECORD_BYTES) - 1);
-    let damaged = 0;
-    for (let slot = 0; slot < this.#slots; slot += 1) {
-      const record = decodeRecord(content.subarray(RECORD_BYTES * (slot + 1), RECORD_BYTES * (slot + 2)));
-      if (record === 'damaged') damaged += 1;
-      if (record === null || record === 'damaged') continue;
-      this.#loaded(slot, record);
-      if (record.order < this.#order) continue;
-      this.#order = record.order;
-      this.#cursor = slot + 1;
-    }
-    if (damaged > 0)
-      this.#log.error(
-        `${damaged} records in the ledger of executions are damaged: what they said of executions that ran is lost`,
-      );
-    return true;
+  #loaded(slot: number, record: LedgerRecord): void {
+    this.#place(slot, record);
+    if (record.order < this.#order) return;
+    this.#order = record.order;
+    this.#cursor = slot + 1;
   }
 
   /** Two records of one execution: the disk did not let a start be taken back, and it started later. */
-  #loaded(slot: number, { execution, state, order }: LedgerRecord): void {
+  #place(slot: number, { execution, state, order }: LedgerRecord): void {
     const other = this.#places.get(execution);
     if (other !== undefined && other.order > order) return;
     if (other !== undefined) this.#holders.delete(other.slot);
@@ -255,22 +208,14 @@ export class Ledger {
 
   #read(execution: ExecutionId): LedgerRecord | null {
     const place = this.#places.get(execution);
-    if (place === undefined || this.#file === null) return null;
-    const bytes = Buffer.alloc(RECORD_BYTES);
-    try {
-      readSync(this.#file, bytes, 0, RECORD_BYTES, RECORD_BYTES * (place.slot + 1));
-    } catch {
-      return null; // a broken disk: that it ran is still known
-    }
-    const record = decodeRecord(bytes);
-    return record === 'damaged' ? null : record;
+    return place === undefined ? null : this.#file.read(place.slot);
   }
 
   #put(execution: ExecutionId, record: Omit<LedgerRecord, 'order'>): void {
     const known = this.#places.get(execution);
     const slot = known?.slot ?? this.#freeSlot();
     const order = known?.order ?? this.#order + 1;
-    this.#writeAt(slot, encodeRecord({ ...record, order }));
+    this.#file.write(slot, encodeRecord({ ...record, order }));
     this.#order = Math.max(this.#order, order);
     const former = this.#holders.get(slot);
     if (former !== undefined && former !== execution) this.#places.delete(former);
@@ -291,14 +236,14 @@ export class Ledger {
       this.#holders.delete(place.slot);
       slots.push(place.slot);
     }
-    for (const slot of slots) this.#writeAt(slot, Buffer.alloc(RECORD_BYTES));
+    for (const slot of slots) this.#file.write(slot, Buffer.alloc(RECORD_BYTES));
   }
 
   /** The next one; when the file is as large as it may be, the oldest whose execution is over. */
   #freeSlot(): number {
-    if (this.#cursor >= this.#slots) this.#wrap();
-    for (let tries = 0; tries < this.#slots; tries += 1) {
-      const slot = this.#cursor % this.#slots;
+    if (this.#cursor >= this.#file.slots) this.#wrap();
+    for (let tries = 0; tries < this.#file.slots; tries += 1) {
+      const slot = this.#cursor % this.#file.slots;
       this.#cursor = slot + 1;
       const holder = this.#holders.get(slot);
       if (holder === undefined || this.#places.get(holder)?.state !== 'started') return slot;
@@ -308,69 +253,23 @@ export class Ledger {
 
   #wrap(): void {
     try {
-      if (this.#slots < LEDGER_RECORDS_MAX)
-        return this.#grow(Math.min(LEDGER_RECORDS_MAX, Math.max(LEDGER_RECORDS_MIN, this.#slots * 2)));
+      if (this.#file.grow()) return;
     } catch {
       // A full disk: the oldest make room already now.
     }
     this.#cursor = 0;
   }
 
-  #grow(slots: number): void {
-    const file = this.#opened();
-    const zeros = Buffer.alloc(RECORD_BYTES * (slots - this.#slots));
-    for (let written = 0; written < zeros.length;)
-      written += writeSync(file, zeros, written, zeros.length - written, RECORD_BYTES * (this.#slots + 1) + written);
-    fsyncSync(file);
-    this.#slots = slots;
-  }
-
-  #writeAt(slot: number, record: Buffer): void {
-    writeSync(this.#opened(), record, 0, RECORD_BYTES, RECORD_BYTES * (slot + 1));
-    this.#isDirty = true;
-  }
-
-  #opened(): number {
-    if (this.#file === null) throw new Error('it is not open');
-    return this.#file;
-  }
-
-  #flush(): void {
-    fdatasyncSync(this.#opened()); // its size does not change here, so that no metadata has to go along
-    this.#isDirty = false;
-  }
-
   #flushLater(): void {
     this.#sync ??= setTimeout(() => {
       this.#sync = null;
-      if (this.#isDirty) this.#write('be written', () => this.#flush());
+      if (this.#file.isDirty) this.#write('be written', () => this.#file.flush());
     }, SYNC_AFTER_MS).unref();
-  }
-
-  /** Makes the file, whole, before anything is written to it. */
-  #make(): void {
-    const temporary = `${this.#path}.new`;
-    const file = openSync(temporary, 'w+', 0o600);
-    try {
-      const content = Buffer.concat([encodeHeader(), Buffer.alloc(RECORD_BYTES * LEDGER_RECORDS_MIN)]);
-      for (let written = 0; written < content.length;)
-        written += writeSync(file, content, written, content.length - written, written);
-      fsyncSync(file);
-      renameSync(temporary, this.#path);
-      const directory = openSync(dirname(this.#path), 'r');
-      fsyncSync(directory);
-      closeSync(directory);
-    } catch (error) {
-      closeSync(file);
-      throw error;
-    }
-    this.#file = file;
-    this.#slots = LEDGER_RECORDS_MIN;
   }
 
   #write(what: string, change: () => void): boolean {
     try {
-      if (this.#file === null) this.#make();
+      if (!this.#file.isOpen) this.#file.make();
       change();
       if (this.#problem !== null) this.#log.info('The ledger of executions can be written again');
       this.#problem = null;
