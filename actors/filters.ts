@@ -3,7 +3,9 @@
  * its SQL.
  */
 import { EVENT_TYPES } from './events.ts';
-import { DELIVERY_STATUSES, EXECUTION_STATUSES, NODE_STATUSES } from './resources.ts';
+import { DELIVERY_STATUSES } from './resources/webhook.ts';
+import { EXECUTION_STATUSES } from './resources/command.ts';
+import { NODE_STATUSES } from './resources/node.ts';
 
 /**
  * `text` takes `*` as wildcard, `exact` does not and may be longer; `time` takes date-time or date; `cidr` an address

@@ -1,6 +1,6 @@
 /** What is told inside this admin after a commit: small, live, never stored. Dashboards and command actors listen. */
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
-import type { ExecutionStatus } from './resources.ts';
+import type { ExecutionStatus } from './resources/command.ts';
 
 export type Notice =
   /** `again`: it may have been told before, so whoever counts leaves it out. */

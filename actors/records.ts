@@ -3,7 +3,8 @@ import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
 import type { EventType } from './events.ts';
-import type { ExecutionStatus, NodeStatus, StatusEvidence } from './resources.ts';
+import type { ExecutionStatus } from './resources/command.ts';
+import type { NodeStatus, StatusEvidence } from './resources/node.ts';
 import type { Targeting } from './targeting.ts';
 
 /**

@@ -1,14 +1,19 @@
 /** Which nodes a command or a self-update reaches. The filter is evaluated once, in one snapshot (C2). */
+import { z } from 'zod';
 import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
+import type { Given } from './resources/resource.ts';
+
+const FilterValues = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
 /** As the client gave it, with duplicates removed. Filters hold parameter names as keys, as in lists. */
-export interface Targeting {
-  readonly type: 'all' | 'nodes' | 'clusters';
-  readonly node_ids?: readonly string[] | undefined;
-  readonly cluster_names?: readonly string[] | undefined;
-  readonly cluster_filters?: Readonly<Record<string, string | number | boolean>> | undefined;
-  readonly node_filters?: Readonly<Record<string, string | number | boolean>> | undefined;
-}
+export const Targeting = z.object({
+  type: z.enum(['all', 'nodes', 'clusters']),
+  node_ids: z.array(z.uuid()).optional(),
+  cluster_names: z.array(z.string()).optional(),
+  cluster_filters: FilterValues.optional(),
+  node_filters: FilterValues.optional(),
+});
+export type Targeting = Given<typeof Targeting>;
 
 /** A node that a targeting reached, with the cluster it was in at that instant. */
 export interface Target {

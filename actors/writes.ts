@@ -8,7 +8,8 @@ import type { SshGrant } from '../transport/protocol/ssh.ts';
 import type { CommandRecord, MeshPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
 import type { SshTried } from './ssh/login.ts';
 import type { EventType } from './events.ts';
-import type { DeliveryStatus, NodeStatus } from './resources.ts';
+import type { DeliveryStatus } from './resources/webhook.ts';
+import type { NodeStatus } from './resources/node.ts';
 import type { Attempt } from './webhook/delivery.ts';
 
 /** How an execution ended at the agent, as stored. `parts` output parts stored before are joined behind `output`. */

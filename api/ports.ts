@@ -5,33 +5,29 @@
 import type { Ask } from '../actors/messages.ts';
 import type { DomainEvent, StoredEvent } from '../actors/events.ts';
 import type { Filter, ListName, ListQuery } from '../actors/filters.ts';
-import type { AgentMetrics, HostMetrics, MetricsSource } from '../actors/node-metrics.ts';
-import type { Clock } from '../actors/ports.ts';
-import type { EnrolledBefore, EnrollmentKeyRecord } from '../actors/records.ts';
-import type { Result } from '../actors/refusal.ts';
 import type {
   AdminClusterResource,
   AdminResource,
-  AliasResource,
   ClusterHostNames,
-  ClusterResource,
-  CommandResource,
-  EnrollmentKeyResource,
-  ExecutionResource,
   MyAdminClusterResource,
-  NodeReport,
-  NodeResource,
-  SshPublicKeyResource,
-  SshRecordingResource,
-  SshUsernameResource,
-  WebhookDeliveryResource,
-  WebhookResource,
-} from '../actors/resources.ts';
+} from '../actors/resources/admin.ts';
+import type { ClusterResource } from '../actors/resources/cluster.ts';
+import type { CommandResource, ExecutionResource } from '../actors/resources/command.ts';
+import type { EnrollmentKeyResource } from '../actors/resources/enrollment-key.ts';
+import type { NodeDiagnosisResource } from '../actors/resources/node-diagnosis.ts';
+import type { AgentMetrics, HostMetrics, MetricsSource } from '../actors/resources/node-metrics.ts';
+import type { AliasResource, NodeResource } from '../actors/resources/node.ts';
+import type { SshPublicKeyResource, SshRecordingResource, SshUsernameResource } from '../actors/resources/ssh.ts';
+import type { WebhookDeliveryResource, WebhookResource } from '../actors/resources/webhook.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { EnrolledBefore, EnrollmentKeyRecord } from '../actors/records.ts';
+import type { Result } from '../actors/refusal.ts';
 import type { Target, Targeting } from '../actors/targeting.ts';
 import type { DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../transport/protocol/recording.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
+import type { SubsystemCheck } from './views/health.ts';
 
 /** What handlers may use. Everything outside comes from here. */
 export interface OperationPorts {
@@ -73,14 +69,6 @@ export interface OperationSettings {
   readonly coreName: string;
   readonly defaultClusterName: string | null;
   readonly publicEnrollmentKeyEnabled: boolean;
-}
-
-/** What one subsystem check found. `error` is one sentence for an operator, null when healthy. */
-export interface SubsystemCheck {
-  readonly name: string;
-  readonly healthy: boolean;
-  readonly duration_ms: number;
-  readonly error: string | null;
 }
 
 /** One page. */
@@ -236,7 +224,7 @@ export interface NodeDiagnoses {
    * What is wrong with a node, the network first; within 15 s. Those who ask meanwhile share the answer. A node that is
    * away gets its last report, behind what is seen from here.
    */
-  get(node: NodeId): Promise<Result<NodeReport>>;
+  get(node: NodeId): Promise<Result<NodeDiagnosisResource>>;
   /** Keeps a report that an agent brought. `validation_failed` when it is none. */
   take(node: NodeId, body: unknown): Promise<Result<null>>;
 }

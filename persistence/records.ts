@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { DomainEvent, StoredEvent } from '../actors/events.ts';
 import type { Records } from '../api/ports.ts';
-import { isTerminal, type ExecutionStatus } from '../actors/resources.ts';
+import { isTerminal, type ExecutionStatus } from '../actors/resources/command.ts';
 import { ok, refuse } from '../actors/refusal.ts';
 import { eventCursor } from './reads/events.ts';
 import { rowsOf, sql } from './reads/sql.ts';

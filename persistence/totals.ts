@@ -4,7 +4,7 @@
  */
 import type { Pool, PoolClient } from 'pg';
 import { DatabaseUnavailable } from '../actors/ports.ts';
-import { NODE_STATUSES, type NodeStatus } from '../actors/resources.ts';
+import { NODE_STATUSES, type NodeStatus } from '../actors/resources/node.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 import { inTransaction } from './transaction.ts';

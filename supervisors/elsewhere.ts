@@ -7,7 +7,7 @@ import type { Bus } from '../actors/bus.ts';
 import type { Notice } from '../actors/notice.ts';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Clock, Log } from '../actors/ports.ts';
-import type { ExecutionStatus } from '../actors/resources.ts';
+import type { ExecutionStatus } from '../actors/resources/command.ts';
 import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Directory } from './runtime/directory.ts';
 

@@ -1,6 +1,6 @@
 /** How many executions ended, by what they came to, as this admin stored or saw it. */
 import type { Notice } from '../actors/notice.ts';
-import type { ExecutionStatus } from '../actors/resources.ts';
+import type { ExecutionStatus } from '../actors/resources/command.ts';
 
 /** Since the start. */
 export type EndedExecutions = Record<Exclude<ExecutionStatus, 'pending' | 'sent'>, number>;

@@ -14,7 +14,7 @@ import { newStanding } from '../node/status-reason.ts';
 import type { ClusterRecord, EnrollmentKeyRecord, NodeRecord } from '../records.ts';
 import { ok } from '../refusal.ts';
 import type { Refusal, RefusalCode } from '../refusal.ts';
-import { instant } from '../resources.ts';
+import { instant } from '../resources/instant.ts';
 import type { NodeEnrolled } from '../writes.ts';
 import type { ClusterMessage } from './messages.ts';
 import type { ClusterState } from './state.ts';

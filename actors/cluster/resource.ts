@@ -1,7 +1,8 @@
 /** A cluster and its keys as clients see them. */
 import type { ClusterRecord, EnrollmentKeyRecord } from '../records.ts';
-import type { ClusterResource, EnrollmentKeyResource } from '../resources.ts';
-import { instant } from '../resources.ts';
+import type { ClusterResource } from '../resources/cluster.ts';
+import type { EnrollmentKeyResource } from '../resources/enrollment-key.ts';
+import { instant } from '../resources/instant.ts';
 
 /** The resource of a cluster, without its nodes. */
 export function clusterResource(record: ClusterRecord, domain: string): ClusterResource {

@@ -4,7 +4,7 @@ import type { Asker } from '../asker.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { CommandRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
-import type { ExecutionStatus } from '../resources.ts';
+import type { ExecutionStatus } from '../resources/command.ts';
 import type { Target } from '../targeting.ts';
 import type { Write } from '../writes.ts';
 

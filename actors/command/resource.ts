@@ -1,7 +1,7 @@
 /** A command as clients see it. */
 import type { CommandRecord } from '../records.ts';
-import type { CommandResource, CommandSummary } from '../resources.ts';
-import { instant } from '../resources.ts';
+import type { CommandResource, CommandSummary } from '../resources/command.ts';
+import { instant } from '../resources/instant.ts';
 
 /** The resource of a command with its counts. */
 export function commandResource(record: CommandRecord, summary: CommandSummary): CommandResource {

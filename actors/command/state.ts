@@ -1,7 +1,7 @@
 /** What a command's actor holds: how far it is, and which executions are still open. */
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import type { CommandRecord } from '../records.ts';
-import type { CommandSummary } from '../resources.ts';
+import type { CommandSummary } from '../resources/command.ts';
 
 /** An execution that is not terminal, and where it runs. */
 export interface OpenAt {

@@ -1,6 +1,6 @@
 /** Events of command executions. Each carries the whole execution but its output, which is in its record. */
 import { z } from 'zod';
-import { EXECUTION_STATUSES, type ExecutionStatus } from '../resources.ts';
+import { EXECUTION_STATUSES, type ExecutionStatus } from '../resources/command.ts';
 import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 

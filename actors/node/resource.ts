@@ -1,8 +1,9 @@
 /** A node, its aliases and its SSH usernames as clients see them. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, NodeRecord, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
-import type { AliasResource, NodeResource, SshPublicKeyResource, SshUsernameResource } from '../resources.ts';
-import { instant } from '../resources.ts';
+import type { AliasResource, NodeResource } from '../resources/node.ts';
+import type { SshPublicKeyResource, SshUsernameResource } from '../resources/ssh.ts';
+import { instant } from '../resources/instant.ts';
 
 /** `{label}.{cluster}.{domain}`: the only way to address a node (spec, rule 3). */
 export function vpnHostname(label: string, clusterName: string, domain: string): string {

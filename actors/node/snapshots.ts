@@ -2,8 +2,8 @@
 import type { ExecutionSnapshot } from '../event-types/command-execution.ts';
 import type { NodeSnapshot } from '../event-types/node.ts';
 import type { NodeRecord, OpenExecution } from '../records.ts';
-import type { ExecutionStatus } from '../resources.ts';
-import { instant } from '../resources.ts';
+import type { ExecutionStatus } from '../resources/command.ts';
+import { instant } from '../resources/instant.ts';
 
 /** `data` of node events. Source: spec.md, Node. */
 export function nodeSnapshot(node: NodeRecord): NodeSnapshot {

@@ -4,7 +4,7 @@ import { parseTraceparent, spanIdOf, type TraceContext } from '../../transport/p
 import type { Effect } from '../step.ts';
 import type { EndedSpan, SpanAttributes } from '../tracer.ts';
 import type { OpenExecution } from '../records.ts';
-import type { ExecutionStatus } from '../resources.ts';
+import type { ExecutionStatus } from '../resources/command.ts';
 
 /** How an execution ended, as its spans tell. `machine`: what its agent said of the process. */
 export interface TracedEnding {

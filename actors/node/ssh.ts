@@ -5,7 +5,7 @@ import type { DomainEvent } from '../events.ts';
 import type { Change, Effect, Step } from '../step.ts';
 import { answer, step, unchanged } from '../step.ts';
 import { ok } from '../refusal.ts';
-import { instant } from '../resources.ts';
+import { instant } from '../resources/instant.ts';
 import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';
 import {
   refundAttempt,

@@ -5,8 +5,8 @@
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import { MESH_PATHS } from '../../transport/protocol/mesh.ts';
 import type { NodeRecord, Standing } from '../records.ts';
-import { instant } from '../resources.ts';
-import type { NodeStatus, ServiceProblem, StatusEvidence, VpnEvidence } from '../resources.ts';
+import { instant } from '../resources/instant.ts';
+import type { NodeStatus, ServiceProblem, StatusEvidence, VpnEvidence } from '../resources/node.ts';
 import type { LiveSession } from './state.ts';
 
 /** Reason of a node that is enrolled and was never heard. */

@@ -1,6 +1,7 @@
 /** A webhook as clients see it. */
 import type { WebhookRecord } from '../records.ts';
-import { instant, type WebhookResource } from '../resources.ts';
+import { instant } from '../resources/instant.ts';
+import type { WebhookResource } from '../resources/webhook.ts';
 
 /**
  * The resource of a webhook: without its secret and headers (E4). It never changes, so both dates are that of its

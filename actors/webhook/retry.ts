@@ -1,5 +1,5 @@
 /** What becomes of a delivery after a try. Pure; `random` from 0 to 1 comes with the message. */
-import type { DeliveryStatus } from '../resources.ts';
+import type { DeliveryStatus } from '../resources/webhook.ts';
 import type { Attempt, DeliveryRef } from './delivery.ts';
 
 /** Each further wait is so many times as long. */

@@ -2,7 +2,7 @@
  * The routes that monitoring systems read, for the OpenAPI document: they are no operations, since what they answer is
  * no envelope.
  */
-import { METRICS_SOURCES, type MetricsSource } from '../../actors/node-metrics.ts';
+import { METRICS_SOURCES, type MetricsSource } from '../../actors/resources/node-metrics.ts';
 import { API_PREFIX } from '../rest/routes.ts';
 import { schemaOf, type JsonSchema } from '../schemas.ts';
 import { DISCOVERY_INPUT } from '../targets.ts';

@@ -1,7 +1,7 @@
 /** `commands.watch`: one command with its summary and every execution, as they are and as they change. */
 import type { Notice } from '../../actors/notice.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import { isTerminal, type CommandResource, type CommandSummary } from '../../actors/resources.ts';
+import { isTerminal, type CommandResource, type CommandSummary } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { createChangeLog, type ChangeLog, type Patch } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';

@@ -3,7 +3,7 @@
  * database decides for a page.
  */
 import type { Filter } from '../../actors/filters.ts';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 
 /** True when the node matches every filter. Null fields match no condition, as in SQL. */
 export function matchesNode(node: NodeResource, filters: readonly Filter[]): boolean {

@@ -1,7 +1,7 @@
 /** `nodes.watch`: the nodes that match a filter, as they are and as they change. */
 import type { Filter } from '../../actors/filters.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { createChangeLog, type Patch } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';
 import {

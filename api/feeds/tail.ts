@@ -1,6 +1,6 @@
 /** `executions.tail`: the output of one execution as it comes, from any byte on, whether it waits, runs or is over. */
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources.ts';
+import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources/command.ts';
 import { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
 import type { FeedPorts, OpenExecutionShown } from './ports.ts';

@@ -3,7 +3,7 @@
  * may not read.
  */
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { SubsystemCheck } from '../ports.ts';
+import type { SubsystemCheck } from '../views/health.ts';
 
 /** How long one check may take, in ms. Source: spec.md, health routes. */
 export const CHECK_MS_MAX = 5_000;

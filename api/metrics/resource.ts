@@ -1,7 +1,7 @@
 /** Readings of an admin as one object. */
 import type { z } from 'zod';
 import type { Histogram } from '../../transport/net/histogram.ts';
-import { METRICS_SOURCES } from '../../actors/node-metrics.ts';
+import { METRICS_SOURCES } from '../../actors/resources/node-metrics.ts';
 import type { AdminMetricsView } from '../views/admin-metrics.ts';
 import type { Readings } from './families.ts';
 import { meanOf, quantileOf } from './quantiles.ts';

@@ -3,9 +3,10 @@
  * library, and nothing there knows this.
  */
 import type { Histogram } from '../../transport/net/histogram.ts';
-import type { MetricsSource } from '../../actors/node-metrics.ts';
+import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { ActorKind } from '../../actors/messages.ts';
-import type { ExecutionStatus, NodeStatus } from '../../actors/resources.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
+import type { NodeStatus } from '../../actors/resources/node.ts';
 
 /** Counts by a word of a closed list. */
 export type Counts = Readonly<Record<string, number>>;

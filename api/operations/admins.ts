@@ -4,13 +4,13 @@ import { nothing } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import {
-  AdminClusterView,
-  AdminView,
-  EdgeClustersView,
-  HealthView,
-  MyAdminClusterView,
-  OrphanedClustersView,
-} from '../views/admin.ts';
+  AdminClusterResource,
+  AdminResource,
+  EdgeClustersResource,
+  MyAdminClusterResource,
+  OrphanedClustersResource,
+} from '../../actors/resources/admin.ts';
+import { HealthView } from '../views/health.ts';
 
 export const get_admin = operation({
   name: 'get_admin',
@@ -18,7 +18,7 @@ export const get_admin = operation({
   summary: 'Get the identity, version and capacity of the admin that answers.',
   rest: { method: 'GET', path: '/admins/me', status: 200 },
   input: nothing,
-  output: AdminView,
+  output: AdminResource,
   handle: async (_input, { ports }) => ok(await ports.admin.me()),
 });
 
@@ -28,7 +28,7 @@ export const get_my_admin_cluster = operation({
   summary: 'Get the admins of this group that are alive, their capacity, and which of them owns which cluster.',
   rest: { method: 'GET', path: '/admins/my_admin_cluster', status: 200 },
   input: nothing,
-  output: MyAdminClusterView,
+  output: MyAdminClusterResource,
   // A cluster that fits nowhere degrades the service too, also where total capacity would do; refused is only what
   // would make it worse.
   handle: async (_input, { ports }) =>
@@ -42,7 +42,7 @@ export const list_admin_clusters = operation({
   rest: { method: 'GET', path: '/admins/admin_clusters', status: 200 },
   list: true,
   input: inputOf({ fields: {}, sortable: ['name'] }),
-  output: AdminClusterView,
+  output: AdminClusterResource,
   handle: async ({ page, pageSize, sort: [sort] }, { ports }) => {
     const byName = await ports.adminTopology.adminClusters();
     const all = sort?.descending === true ? byName.toReversed() : byName;
@@ -56,7 +56,7 @@ export const list_edge_clusters = operation({
   summary: 'List every cluster under the admin that owns it, with the host names of its nodes.',
   rest: { method: 'GET', path: '/admins/edge_clusters', status: 200 },
   input: nothing,
-  output: EdgeClustersView,
+  output: EdgeClustersResource,
   handle: async (_input, { ports }) => ok(await ports.adminTopology.edgeClusters()),
 });
 
@@ -67,7 +67,7 @@ export const list_orphaned_clusters = operation({
     'List the clusters for which no admin has room, with the host names of their nodes. Empty while there is room for every cluster.',
   rest: { method: 'GET', path: '/admins/orphaned_clusters', status: 200 },
   input: nothing,
-  output: OrphanedClustersView,
+  output: OrphanedClustersResource,
   handle: async (_input, { ports }) =>
     ok(ports.orphans().length === 0 ? {} : await ports.adminTopology.ownerless(ports.orphans())),
 });

@@ -1,14 +1,13 @@
 /** Aliases: friendly names of nodes. */
 import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
-import type { AliasResource } from '../../actors/resources.ts';
+import { AliasResource } from '../../actors/resources/node.ts';
 import { AliasName } from '../../transport/protocol/cluster-names.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { NodeIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { AliasView } from '../views/node.ts';
 import { askNode } from './nodes.ts';
 
 export const create_alias = operation({
@@ -18,7 +17,7 @@ export const create_alias = operation({
   rest: { method: 'POST', path: '/nodes/:node_id/aliases', status: 201 },
   creates: true,
   input: z.strictObject({ node_id: NodeIdInput, name: AliasName }),
-  output: AliasView,
+  output: AliasResource,
   handle: ({ node_id, name }, call) => {
     const id = call.ports.newId();
     return askNode<AliasResource>(node_id, call, (asker) => ({
@@ -38,7 +37,7 @@ export const list_aliases = operation({
   rest: { method: 'GET', path: '/aliases', status: 200 },
   list: true,
   input: listInput('aliases'),
-  output: AliasView,
+  output: AliasResource,
   handle: (query, { ports }) => page(ports.reads.list('aliases', query)),
 });
 
@@ -48,7 +47,7 @@ export const get_alias = operation({
   summary: 'Get an alias.',
   rest: { method: 'GET', path: '/aliases/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
-  output: AliasView,
+  output: AliasResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('aliases', id)),
 });
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { Asker } from '../../actors/asker.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
-import type { ClusterResource } from '../../actors/resources.ts';
+import { ClusterResource } from '../../actors/resources/cluster.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import { ClusterId } from '../../transport/protocol/ids.ts';
 import { positiveInteger } from '../inputs.ts';
@@ -11,7 +11,6 @@ import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { ipv4Range, ipv6Range } from '../ranges.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { ClusterView } from '../views/cluster.ts';
 
 /** Stands for DEFAULT_CLUSTER_NAME in paths, so no cluster may be called so. Source: contract.md, create_cluster. */
 export const RESERVED_NAME = 'default';
@@ -31,7 +30,7 @@ export const create_cluster = operation({
     ipv6_range: ipv6Range.nullish(),
     node_limit: NodeLimit.optional(),
   }),
-  output: ClusterView,
+  output: ClusterResource,
   handle: (input, call) => createCluster(input, call, RANGE_ATTEMPTS_MAX),
 });
 
@@ -87,7 +86,7 @@ export const list_clusters = operation({
   rest: { method: 'GET', path: '/clusters', status: 200 },
   list: true,
   input: listInput('clusters'),
-  output: ClusterView,
+  output: ClusterResource,
   handle: (query, { ports }) => page(ports.reads.list('clusters', query)),
 });
 
@@ -97,7 +96,7 @@ export const get_cluster = operation({
   summary: 'Get a cluster by name, with its first 100 nodes.',
   rest: { method: 'GET', path: '/clusters/:name', status: 200 },
   input: z.strictObject({ name: ClusterName }),
-  output: ClusterView,
+  output: ClusterResource,
   handle: ({ name }, { ports }) => found(ports.reads.get('clusters', name)),
 });
 
@@ -109,7 +108,7 @@ export const update_cluster = operation({
   rest: { method: 'PATCH', path: '/clusters/:name', status: 200 },
   conflicts: true,
   input: z.strictObject({ name: ClusterName, node_limit: NodeLimit }),
-  output: ClusterView,
+  output: ClusterResource,
   handle: ({ name, node_limit }, call) =>
     askCluster<ClusterResource>(name, call, (asker) => ({ type: 'limit', asker, nodeLimit: node_limit })),
 });

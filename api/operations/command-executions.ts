@@ -1,12 +1,11 @@
 /** Executions: one command on one node. */
 import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
-import { isTerminal } from '../../actors/resources.ts';
+import { ExecutionResource, isTerminal } from '../../actors/resources/command.ts';
 import { ExecutionIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { ExecutionView } from '../views/command.ts';
 import { askNode } from './nodes.ts';
 
 export const list_command_executions = operation({
@@ -16,7 +15,7 @@ export const list_command_executions = operation({
   rest: { method: 'GET', path: '/command_executions', status: 200 },
   list: true,
   input: listInput('command_executions'),
-  output: ExecutionView,
+  output: ExecutionResource,
   handle: (query, { ports }) => page(ports.reads.list('command_executions', query)),
 });
 
@@ -26,7 +25,7 @@ export const get_command_execution = operation({
   summary: 'Get an execution, with its output.',
   rest: { method: 'GET', path: '/command_executions/:id', status: 200 },
   input: z.strictObject({ id: ExecutionIdInput }),
-  output: ExecutionView,
+  output: ExecutionResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('command_executions', id)),
 });
 
@@ -44,7 +43,7 @@ export const cancel_command_execution = operation({
   conflicts: true,
   hints: { destructive: true, idempotent: false },
   input: z.strictObject({ id: ExecutionIdInput }),
-  output: ExecutionView,
+  output: ExecutionResource,
   handle: async ({ id }, call) => {
     const { reads } = call.ports;
     const where = await reads.executionNode(id);

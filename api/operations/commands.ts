@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { CommandMessage } from '../../actors/command/messages.ts';
 import type { Asker } from '../../actors/asker.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { CommandResource } from '../../actors/resources.ts';
+import { CommandResource } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import { CommandIdInput, instantMs, positiveInteger, storableText } from '../inputs.ts';
@@ -11,7 +11,6 @@ import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, page } from '../reading.ts';
 import { targetingInput } from '../targeting-input.ts';
-import { CommandView } from '../views/command.ts';
 
 export const create_command = operation({
   name: 'create_command',
@@ -35,7 +34,7 @@ export const create_command = operation({
       .nullish()
       .describe('Executions that have not started by then never do. Must be in the future.'),
   }),
-  output: CommandView,
+  output: CommandResource,
   handle: async (input, { ports, trace, idempotency }) => {
     const nowMs = ports.clock.nowMs();
     const expiredAtMs = input.expired_at ?? null;
@@ -68,7 +67,7 @@ export const list_commands = operation({
   rest: { method: 'GET', path: '/commands', status: 200 },
   list: true,
   input: listInput('commands'),
-  output: CommandView,
+  output: CommandResource,
   handle: (query, { ports }) => page(ports.reads.list('commands', query)),
 });
 
@@ -78,7 +77,7 @@ export const get_command = operation({
   summary: 'Get a command, with how many of its executions are in each state.',
   rest: { method: 'GET', path: '/commands/:id', status: 200 },
   input: z.strictObject({ id: CommandIdInput }),
-  output: CommandView,
+  output: CommandResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('commands', id)),
 });
 
@@ -90,7 +89,7 @@ export const cancel_command = operation({
   conflicts: true,
   hints: { destructive: true, idempotent: true },
   input: z.strictObject({ id: CommandIdInput }),
-  output: CommandView,
+  output: CommandResource,
   handle: async ({ id }, call) => {
     const asked = await askCommand<CommandResource>(id, call, (asker) => ({ type: 'cancel', asker }));
     if (!asked.ok) return asked;

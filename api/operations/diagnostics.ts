@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { NodeIdInput } from '../inputs.ts';
 import { operation } from '../operation.ts';
-import { DiagnosisView } from '../views/diagnosis.ts';
+import { NodeDiagnosisResource } from '../../actors/resources/node-diagnosis.ts';
 
 export const get_node_diagnostics = operation({
   name: 'get_node_diagnostics',
@@ -12,6 +12,6 @@ export const get_node_diagnostics = operation({
   rest: { method: 'GET', path: '/nodes/:id/diagnostics', status: 200 },
   hints: { destructive: false, idempotent: true, openWorld: true },
   input: z.strictObject({ id: NodeIdInput }),
-  output: DiagnosisView,
+  output: NodeDiagnosisResource,
   handle: ({ id }, { ports }) => ports.nodeDiagnoses.get(id),
 });

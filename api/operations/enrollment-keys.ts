@@ -1,7 +1,7 @@
 /** Enrolment keys: what lets new agents into a cluster. */
 import { z } from 'zod';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { EnrollmentKeyResource } from '../../actors/resources.ts';
+import { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import { enrollmentKeyBlob } from '../../actors/sealed-columns.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import { encodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
@@ -11,7 +11,6 @@ import { instantMs, nothing, positiveInteger, storableText } from '../inputs.ts'
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { EnrollmentKeyView } from '../views/enrollment-key.ts';
 import { RESERVED_NAME } from './clusters.ts';
 
 /** Longest label, in characters. */
@@ -38,7 +37,7 @@ export const create_enrollment_key = operation({
   rest: { method: 'POST', path: '/clusters/:cluster_name/enrollment_keys', status: 201 },
   creates: true,
   input: z.strictObject({ cluster_name: ClusterName, ...body }),
-  output: EnrollmentKeyView,
+  output: EnrollmentKeyResource,
   handle: async (input, call) => {
     const name = input.cluster_name === RESERVED_NAME ? call.ports.settings.defaultClusterName : input.cluster_name;
     const cluster = name === null ? null : await call.ports.reads.clusterId(name);
@@ -68,7 +67,7 @@ export const create_public_enrollment_key = operation({
   mayBeMissing: true,
   creates: true,
   input: nothing,
-  output: EnrollmentKeyView,
+  output: EnrollmentKeyResource,
   handle: async (_input, call) => {
     const { settings, clock, reads } = call.ports;
     const name = settings.defaultClusterName;
@@ -91,7 +90,7 @@ export const list_enrollment_keys = operation({
   rest: { method: 'GET', path: '/enrollment_keys', status: 200 },
   list: true,
   input: listInput('enrollment_keys'),
-  output: EnrollmentKeyView,
+  output: EnrollmentKeyResource,
   handle: (query, { ports }) => page(ports.reads.list('enrollment_keys', query)),
 });
 
@@ -101,7 +100,7 @@ export const get_enrollment_key = operation({
   summary: 'Get an enrolment key, with the key itself.',
   rest: { method: 'GET', path: '/enrollment_keys/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
-  output: EnrollmentKeyView,
+  output: EnrollmentKeyResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('enrollment_keys', id)),
 });
 
@@ -113,7 +112,7 @@ export const update_enrollment_key = operation({
   rest: { method: 'PATCH', path: '/enrollment_keys/:id', status: 200 },
   conflicts: true,
   input: z.strictObject({ id: Uuid, ...body }),
-  output: EnrollmentKeyView,
+  output: EnrollmentKeyResource,
   handle: async ({ id, name, expired_at, uses_remaining }, { ports }) => {
     const [key, resource] = await Promise.all([ports.reads.enrollmentKey(id), ports.reads.get('enrollment_keys', id)]);
     if (key === null || resource === null) return refuse('not_found', NOT_FOUND);

@@ -4,7 +4,7 @@ import { eventCatalogue, explainEventType } from '../../actors/event-catalogue.t
 import { TEST_MESSAGE } from '../../actors/event-types/core.ts';
 import { envelope, EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
-import { instant } from '../../actors/resources.ts';
+import { instant } from '../../actors/resources/instant.ts';
 import { nothing, storableText } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';

@@ -1,12 +1,19 @@
 /** Metrics of nodes as records, read live from them. As text: api/rest/node-metrics.ts. */
 import { z } from 'zod';
-import type { AgentMetrics, Attempted, HostMetrics, MeasuredNode } from '../../actors/node-metrics.ts';
+import {
+  type AgentMetrics,
+  AgentMetricsResource,
+  type Attempted,
+  type HostMetrics,
+  HostMetricsResource,
+  type MeasuredNode,
+  NodeMetricsResource,
+} from '../../actors/resources/node-metrics.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { NodeIdInput } from '../inputs.ts';
 import { operation, type Call } from '../operation.ts';
 import { NOT_FOUND } from '../reading.ts';
-import { AgentMetricsView, HostMetricsView, NodeMetricsView } from '../views/node-metrics.ts';
 
 const input = z.strictObject({ node_id: NodeIdInput });
 
@@ -17,7 +24,7 @@ export const get_node_metrics = operation({
   summary: 'Get the metrics of a node, of its machine and its agent, as far as they can be had.',
   rest: { method: 'GET', path: '/nodes/:node_id/metrics', status: 200 },
   input,
-  output: NodeMetricsView,
+  output: NodeMetricsResource,
   handle: async ({ node_id }, call) => {
     const measured = await measure(node_id, call);
     if (!measured.ok) return measured;
@@ -38,7 +45,7 @@ export const get_host_metrics = operation({
   summary: "Get the metrics of a node's machine: processors, memory, root filesystem and uptime.",
   rest: { method: 'GET', path: '/nodes/:node_id/metrics/host', status: 200 },
   input,
-  output: HostMetricsView,
+  output: HostMetricsResource,
   handle: ({ node_id }, call) => one(node_id, call, () => call.ports.nodeMetrics.host(node_id)),
 });
 
@@ -49,7 +56,7 @@ export const get_agent_metrics = operation({
   summary: "Get the metrics of a node's agent: its memory, executions, proxies and SSH server.",
   rest: { method: 'GET', path: '/nodes/:node_id/metrics/agent', status: 200 },
   input,
-  output: AgentMetricsView,
+  output: AgentMetricsResource,
   handle: ({ node_id }, call) => one(node_id, call, () => call.ports.nodeMetrics.agent(node_id)),
 });
 

@@ -3,14 +3,13 @@ import { z } from 'zod';
 import type { Asker } from '../../actors/asker.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
-import type { NodeResource } from '../../actors/resources.ts';
+import { NodeResource, RecoveryKeyResource } from '../../actors/resources/node.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { NodeIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, page } from '../reading.ts';
-import { NodeView, RecoveryKeyView } from '../views/node.ts';
 
 export const list_nodes = operation({
   name: 'list_nodes',
@@ -19,7 +18,7 @@ export const list_nodes = operation({
   rest: { method: 'GET', path: '/nodes', status: 200 },
   list: true,
   input: listInput('nodes'),
-  output: NodeView,
+  output: NodeResource,
   handle: (query, { ports }) => page(ports.reads.list('nodes', query)),
 });
 
@@ -29,7 +28,7 @@ export const get_node = operation({
   summary: 'Get a node.',
   rest: { method: 'GET', path: '/nodes/:id', status: 200 },
   input: z.strictObject({ id: NodeIdInput }),
-  output: NodeView,
+  output: NodeResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('nodes', id)),
 });
 
@@ -52,7 +51,7 @@ export const change_node_cluster = operation({
   conflicts: true,
   hints: { destructive: true, idempotent: true },
   input: z.strictObject({ id: NodeIdInput, cluster_name: ClusterName }),
-  output: NodeView,
+  output: NodeResource,
   handle: async ({ id, cluster_name }, call) => {
     const to = await call.ports.reads.clusterId(cluster_name);
     if (to === null) return refuse('validation_failed', 'Validation failed', { cluster_name: ['does not exist'] });
@@ -68,7 +67,7 @@ export const create_node_recovery_key = operation({
   rest: { method: 'POST', path: '/nodes/:id/recovery_key', status: 201 },
   creates: true,
   input: z.strictObject({ id: NodeIdInput }),
-  output: RecoveryKeyView,
+  output: RecoveryKeyResource,
   handle: ({ id }, call) => {
     const key = call.ports.vault.newSecret();
     return askNode<{ readonly recovery_key: string }>(id, call, (asker) => ({

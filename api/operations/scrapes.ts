@@ -3,7 +3,7 @@
  * operations: the same, bounded.
  */
 import { z } from 'zod';
-import type { MetricsSource } from '../../actors/node-metrics.ts';
+import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import { ok } from '../../actors/refusal.ts';
 import { expositionOf, ExpositionView } from '../exposition-text.ts';
 import { NodeIdInput, nothing } from '../inputs.ts';

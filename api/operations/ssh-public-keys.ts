@@ -1,13 +1,12 @@
 /** SSH public keys: with what somebody logs in to a node. */
 import { z } from 'zod';
 import { refuse } from '../../actors/refusal.ts';
-import type { SshPublicKeyResource } from '../../actors/resources.ts';
+import { SshPublicKeyResource } from '../../actors/resources/ssh.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { PublicKeyInput, publicKeyRecord } from '../ssh-inputs.ts';
-import { SshPublicKeyView } from '../views/ssh.ts';
 import { askNode } from './nodes.ts';
 
 export const create_ssh_public_key = operation({
@@ -17,7 +16,7 @@ export const create_ssh_public_key = operation({
   rest: { method: 'POST', path: '/ssh_usernames/:id/ssh_public_keys', status: 201 },
   creates: true,
   input: z.strictObject({ id: Uuid, ...PublicKeyInput }),
-  output: SshPublicKeyView,
+  output: SshPublicKeyResource,
   handle: async ({ id: sshUsername, ...given }, call) => {
     const node = await call.ports.reads.sshUsernameNode(sshUsername);
     if (node === null) return refuse('not_found', NOT_FOUND);
@@ -39,7 +38,7 @@ export const list_ssh_public_keys = operation({
   rest: { method: 'GET', path: '/ssh_public_keys', status: 200 },
   list: true,
   input: listInput('ssh_public_keys'),
-  output: SshPublicKeyView,
+  output: SshPublicKeyResource,
   handle: (query, { ports }) => page(ports.reads.list('ssh_public_keys', query)),
 });
 
@@ -49,7 +48,7 @@ export const get_ssh_public_key = operation({
   summary: 'Get an SSH public key.',
   rest: { method: 'GET', path: '/ssh_public_keys/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
-  output: SshPublicKeyView,
+  output: SshPublicKeyResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('ssh_public_keys', id)),
 });
 

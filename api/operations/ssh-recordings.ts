@@ -4,7 +4,7 @@ import { Uuid } from '../../transport/protocol/ids.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, page } from '../reading.ts';
-import { SshRecordingView } from '../views/ssh.ts';
+import { SshRecordingResource } from '../../actors/resources/ssh.ts';
 
 export const list_ssh_recordings = operation({
   name: 'list_ssh_recordings',
@@ -13,7 +13,7 @@ export const list_ssh_recordings = operation({
   rest: { method: 'GET', path: '/ssh_recordings', status: 200 },
   list: true,
   input: listInput('ssh_recordings'),
-  output: SshRecordingView,
+  output: SshRecordingResource,
   handle: (query, { ports }) => page(ports.reads.list('ssh_recordings', query)),
 });
 
@@ -24,7 +24,7 @@ export const get_ssh_recording = operation({
     'Get a recording of an SSH session with what it shows, as asciicast (version 2). It may be large: SSH_RECORDING_MAX_BYTES at most.',
   rest: { method: 'GET', path: '/ssh_recordings/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
-  output: SshRecordingView,
+  output: SshRecordingResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('ssh_recordings', id)),
 });
 

@@ -1,14 +1,13 @@
 /** SSH usernames: who may log in to a node. */
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
-import type { SshUsernameResource } from '../../actors/resources.ts';
+import { SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { NodeIdInput, storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { publicKeyRecord, publicKeys } from '../ssh-inputs.ts';
-import { SshUsernameView } from '../views/ssh.ts';
 import { askNode } from './nodes.ts';
 
 /** Bounds of a username. Source: contract.md, create_ssh_username. The pattern is that of useradd. */
@@ -44,7 +43,7 @@ export const create_ssh_username = operation({
       .describe('Without one only keys open it.'),
     public_keys: publicKeys(PUBLIC_KEYS_MAX).nullish().describe('Keys can be added later as well.'),
   }),
-  output: SshUsernameView,
+  output: SshUsernameResource,
   handle: async ({ node_id, username, password, public_keys: given }, call) => {
     const { ports, idempotency } = call;
     const hasPassword = typeof password === 'string';
@@ -68,7 +67,7 @@ export const list_ssh_usernames = operation({
   rest: { method: 'GET', path: '/ssh_usernames', status: 200 },
   list: true,
   input: listInput('ssh_usernames'),
-  output: SshUsernameView,
+  output: SshUsernameResource,
   handle: (query, { ports }) => page(ports.reads.list('ssh_usernames', query)),
 });
 
@@ -78,7 +77,7 @@ export const get_ssh_username = operation({
   summary: 'Get an SSH username with its keys.',
   rest: { method: 'GET', path: '/ssh_usernames/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
-  output: SshUsernameView,
+  output: SshUsernameResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('ssh_usernames', id)),
 });
 

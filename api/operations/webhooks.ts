@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { EVENT_TYPES } from '../../actors/events.ts';
 import { refuse } from '../../actors/refusal.ts';
-import type { WebhookResource } from '../../actors/resources.ts';
+import { WebhookDeliveryResource, WebhookResource } from '../../actors/resources/webhook.ts';
 import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
 import {
   HEADER_NAME_PATTERN,
@@ -15,7 +15,6 @@ import { storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
-import { WebhookDeliveryView, WebhookView } from '../views/webhook.ts';
 
 /** Bounds of a webhook. Source: contract.md, create_webhook. */
 const URL_CHARS_MAX = 2_048;
@@ -69,7 +68,7 @@ export const create_webhook = operation({
       .describe('Types of events, no wildcards.'),
     headers: headers.nullish().describe('Sent with every delivery.'),
   }),
-  output: WebhookView,
+  output: WebhookResource,
   handle: async ({ url, secret, subscribed_events: subscribedEvents, headers: given }, { ports, idempotency }) => {
     const problem = await ports.urlGuard.problem(url);
     if (problem !== null) return refuse('validation_failed', 'Validation failed', { url: [problem] });
@@ -90,7 +89,7 @@ export const list_webhooks = operation({
   rest: { method: 'GET', path: '/webhooks', status: 200 },
   list: true,
   input: listInput('webhooks'),
-  output: WebhookView,
+  output: WebhookResource,
   handle: (query, { ports }) => page(ports.reads.list('webhooks', query)),
 });
 
@@ -100,7 +99,7 @@ export const get_webhook = operation({
   summary: 'Get a webhook.',
   rest: { method: 'GET', path: '/webhooks/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
-  output: WebhookView,
+  output: WebhookResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('webhooks', id)),
 });
 
@@ -122,7 +121,7 @@ export const list_webhook_deliveries = operation({
   rest: { method: 'GET', path: '/webhook_deliveries', status: 200 },
   list: true,
   input: listInput('webhook_deliveries'),
-  output: WebhookDeliveryView,
+  output: WebhookDeliveryResource,
   handle: (query, { ports }) => page(ports.reads.list('webhook_deliveries', query)),
 });
 
@@ -132,7 +131,7 @@ export const get_webhook_delivery = operation({
   summary: 'Get a delivery with all of its tries: status, duration, and the beginning of each answer.',
   rest: { method: 'GET', path: '/webhook_deliveries/:id', status: 200 },
   input: z.strictObject({ id: Uuid }),
-  output: WebhookDeliveryView,
+  output: WebhookDeliveryResource,
   handle: ({ id }, { ports }) => found(ports.reads.get('webhook_deliveries', id)),
 });
 
@@ -144,7 +143,7 @@ export const redeliver_webhook_delivery = operation({
   conflicts: true,
   hints: { destructive: false, idempotent: false, openWorld: true },
   input: z.strictObject({ id: Uuid }),
-  output: WebhookDeliveryView,
+  output: WebhookDeliveryResource,
   handle: async ({ id }, { ports }) => {
     const delivery = await ports.reads.delivery(id);
     if (delivery === null) return refuse('not_found', NOT_FOUND);

@@ -14,7 +14,7 @@ import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin } from '../targets.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';
-import { METRICS_SOURCES, type MetricsSource } from '../../actors/node-metrics.ts';
+import { METRICS_SOURCES, type MetricsSource } from '../../actors/resources/node-metrics.ts';
 
 /** Where the list of a source is. */
 export function discoveryPath(source: MetricsSource): string {

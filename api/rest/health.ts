@@ -1,7 +1,7 @@
 /** Health routes: no credential, no envelope. Source: spec.md, health routes. */
 import type { FastifyInstance } from 'fastify';
 import { RETRY_AFTER_SECONDS } from '../../actors/refusal.ts';
-import type { SubsystemCheck } from '../ports.ts';
+import type { SubsystemCheck } from '../views/health.ts';
 import { sendJson } from './answers.ts';
 
 /** What the routes ask. Requests that come while checks run share them. */

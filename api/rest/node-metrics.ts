@@ -14,7 +14,7 @@ import type { Gate } from '../principals.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';
-import { METRICS_SOURCES } from '../../actors/node-metrics.ts';
+import { METRICS_SOURCES } from '../../actors/resources/node-metrics.ts';
 
 /** Content type of an exposition. Source: Prometheus, exposition formats. */
 const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

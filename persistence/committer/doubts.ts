@@ -4,7 +4,7 @@
  */
 import type { Pool } from 'pg';
 import type { Notice } from '../../actors/notice.ts';
-import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 
 /**

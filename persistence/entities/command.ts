@@ -1,6 +1,6 @@
 /** Commands and their executions. */
 import { defineEntity, p } from '@mikro-orm/core';
-import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { Targeting } from '../../actors/targeting.ts';
 import { dates, instant } from './columns.ts';
 

@@ -1,6 +1,6 @@
 /** Nodes and what belongs to them. */
 import { defineEntity, p } from '@mikro-orm/core';
-import { NODE_STATUSES, type StatusEvidence } from '../../actors/resources.ts';
+import { NODE_STATUSES, type StatusEvidence } from '../../actors/resources/node.ts';
 import { Cluster } from './cluster.ts';
 import { dates, hash, instant } from './columns.ts';
 import { EnrollmentKey } from './enrollment-key.ts';

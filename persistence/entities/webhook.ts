@@ -1,6 +1,6 @@
 /** Webhooks, what is delivered to them, and how that went. */
 import { defineEntity, p } from '@mikro-orm/core';
-import { DELIVERY_STATUSES } from '../../actors/resources.ts';
+import { DELIVERY_STATUSES } from '../../actors/resources/webhook.ts';
 import type { EventType } from '../../actors/events.ts';
 import { dates, instant } from './columns.ts';
 

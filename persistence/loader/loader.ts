@@ -4,7 +4,7 @@ import { NO_MESH } from '../../actors/cluster/mesh.ts';
 import type { ClusterState } from '../../actors/cluster/state.ts';
 import { EMPTY_SUMMARY, type CommandState, type OpenAt } from '../../actors/command/state.ts';
 import type { Loader } from '../../supervisors/ports.ts';
-import type { CommandSummary } from '../../actors/resources.ts';
+import type { CommandSummary } from '../../actors/resources/command.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { batched } from '../reads/batch.ts';
 import { ms } from '../reads/record-rows.ts';

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { topicOf } from '../../actors/event-topics.ts';
 import { envelopeText, type EventType } from '../../actors/events.ts';
 import type { PublishedEvent } from '../../actors/published-event.ts';
-import { instant } from '../../actors/resources.ts';
+import { instant } from '../../actors/resources/instant.ts';
 import { cursorPlace, eventCursor, settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { placeOf } from './channels.ts';

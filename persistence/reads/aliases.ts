@@ -1,6 +1,6 @@
 /** The list of aliases. */
 import { LISTS } from '../../actors/filters.ts';
-import type { AliasResource } from '../../actors/resources.ts';
+import type { AliasResource } from '../../actors/resources/node.ts';
 import { aliasHostname, iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 

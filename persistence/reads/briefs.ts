@@ -1,6 +1,6 @@
 /** Executions of one command without their output, for live feeds. */
 import type { Pool } from 'pg';
-import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** An execution as feeds of a command tell of it. */

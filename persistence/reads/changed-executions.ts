@@ -1,6 +1,6 @@
 /** What became of executions that another admin's actors move. */
 import type { Pool } from 'pg';
-import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from './sql.ts';
 

@@ -1,6 +1,7 @@
 /** The list of clusters. */
 import { LISTS } from '../../actors/filters.ts';
-import type { ClusterNode, ClusterResource, NodeStatus } from '../../actors/resources.ts';
+import type { ClusterNode, ClusterResource } from '../../actors/resources/cluster.ts';
+import type { NodeStatus } from '../../actors/resources/node.ts';
 import { iso, nodeHostname, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 

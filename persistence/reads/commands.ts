@@ -1,6 +1,6 @@
 /** The list of commands. */
 import { LISTS } from '../../actors/filters.ts';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import type { Targeting } from '../../actors/targeting.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
 import { iso, type Reading, type Source } from './source.ts';

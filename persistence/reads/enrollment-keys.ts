@@ -1,7 +1,7 @@
 /** The list of enrolment keys. */
 import { hash } from 'node:crypto';
 import { LISTS } from '../../actors/filters.ts';
-import type { EnrollmentKeyResource } from '../../actors/resources.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import { enrollmentKeyBlob } from '../../actors/sealed-columns.ts';
 import { decodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import { iso, type Reading, type Source } from './source.ts';

@@ -1,6 +1,6 @@
 /** The list of command executions. */
 import { LISTS, type Filter } from '../../actors/filters.ts';
-import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources.ts';
+import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources/command.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 

@@ -5,7 +5,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { NodeStanding } from '../../transport/diagnoses/ports.ts';
-import type { NodeStatus } from '../../actors/resources.ts';
+import type { NodeStatus } from '../../actors/resources/node.ts';
 import { DiagnosisCheck } from '../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from './sql.ts';

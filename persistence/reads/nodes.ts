@@ -1,6 +1,6 @@
 /** The list of nodes. */
 import { LISTS } from '../../actors/filters.ts';
-import type { NodeResource, NodeStatus, StatusEvidence } from '../../actors/resources.ts';
+import type { NodeResource, NodeStatus, StatusEvidence } from '../../actors/resources/node.ts';
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import { aliasHostname, iso, nodeHostname, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';

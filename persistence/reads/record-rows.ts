@@ -1,6 +1,6 @@
 /** Rows as records of actors. */
 import type { EnrollmentKeyRecord, NodeRecord } from '../../actors/records.ts';
-import type { NodeStatus } from '../../actors/resources.ts';
+import type { NodeStatus } from '../../actors/resources/node.ts';
 import type { StatusDetail } from '../entities/node.ts';
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';

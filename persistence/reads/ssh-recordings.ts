@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { LISTS } from '../../actors/filters.ts';
-import type { SshRecordingResource } from '../../actors/resources.ts';
+import type { SshRecordingResource } from '../../actors/resources/ssh.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 

@@ -1,6 +1,6 @@
 /** The lists of SSH usernames and of their keys. */
 import { LISTS } from '../../actors/filters.ts';
-import type { SshPublicKeyResource, SshUsernameResource } from '../../actors/resources.ts';
+import type { SshPublicKeyResource, SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { condition } from './conditions.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';

@@ -1,6 +1,6 @@
 /** How many executions of each command are in each state. */
 import type { Pool } from 'pg';
-import type { CommandSummary } from '../../actors/resources.ts';
+import type { CommandSummary } from '../../actors/resources/command.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** The counts of a summary, over rows of `command_execution`. */

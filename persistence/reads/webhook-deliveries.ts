@@ -3,7 +3,11 @@ import type { Pool } from 'pg';
 import { LISTS } from '../../actors/filters.ts';
 import type { EventType } from '../../actors/events.ts';
 import type { Reads } from '../../api/ports.ts';
-import type { DeliveryStatus, WebhookAttemptResource, WebhookDeliveryResource } from '../../actors/resources.ts';
+import type {
+  DeliveryStatus,
+  WebhookAttemptResource,
+  WebhookDeliveryResource,
+} from '../../actors/resources/webhook.ts';
 import { deliveryRef, type DeliveryRow } from '../loader/webhooks.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';

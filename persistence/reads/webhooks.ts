@@ -1,7 +1,7 @@
 /** The list of webhooks. */
 import { LISTS } from '../../actors/filters.ts';
 import type { EventType } from '../../actors/events.ts';
-import type { WebhookResource } from '../../actors/resources.ts';
+import type { WebhookResource } from '../../actors/resources/webhook.ts';
 import { iso, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 

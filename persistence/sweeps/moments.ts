@@ -4,7 +4,7 @@
  */
 import type { DomainEvent, EventType } from '../../actors/events.ts';
 import { executionSnapshot } from '../../actors/node/snapshots.ts';
-import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { Targeting } from '../../actors/targeting.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { ms } from '../reads/record-rows.ts';

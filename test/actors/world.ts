@@ -7,7 +7,7 @@ import type {
   OpenExecution,
   Standing,
 } from '../../actors/records.ts';
-import type { StatusEvidence } from '../../actors/resources.ts';
+import type { StatusEvidence } from '../../actors/resources/node.ts';
 import type { DomainEvent } from '../../actors/events.ts';
 import type { Asker } from '../../actors/asker.ts';
 import { FULL_MESH_ALLOWANCES, NEW_MESH_SESSION } from '../../actors/node/mesh.ts';

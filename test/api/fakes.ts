@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import type { Asker } from '../../actors/asker.ts';
 import type { Addressed } from '../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import { createIds } from '../../api/creation-ids.ts';
 import type { OperationPorts } from '../../api/ports.ts';
 import { createApi, type Api, type ApiSettings } from '../../api/rest/server.ts';

@@ -7,7 +7,7 @@ import { ok, refuse } from '../../actors/refusal.ts';
 import { SCRAPE_ROUTES } from '../../api/docs/scrape-routes.ts';
 import { until } from '../support/until.ts';
 import { KEYS, serveApi, SOME_ID, type FakeOptions, type ServedApi } from './fakes.ts';
-import { METRICS_SOURCES } from '../../actors/node-metrics.ts';
+import { METRICS_SOURCES } from '../../actors/resources/node-metrics.ts';
 
 const BY_METRICS_KEY = { headers: { authorization: `Bearer ${KEYS.metrics}` } };
 const OTHER_ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d02';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
 import test, { type ExecutionContext } from 'ava';
-import type { SshRecordingResource } from '../../actors/resources.ts';
+import type { SshRecordingResource } from '../../actors/resources/ssh.ts';
 import { readCast, type CastEvent } from '../../cli/recordings/cast.ts';
 import { createModeTracker } from '../../cli/recordings/modes.ts';
 import { playCast, type PlayOptions } from '../../cli/recordings/player.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawn as spawnInTerminal } from '@lydell/node-pty';
 import test, { type ExecutionContext } from 'ava';
-import type { SshPublicKeyResource, SshUsernameResource } from '../../actors/resources.ts';
+import type { SshPublicKeyResource, SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { FLEET_KEYS } from '../support/fleet.ts';
 import { enrollRaw } from '../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';

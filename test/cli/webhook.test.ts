@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import type { WebhookDeliveryResource, WebhookResource } from '../../actors/resources.ts';
+import type { WebhookDeliveryResource, WebhookResource } from '../../actors/resources/webhook.ts';
 import { FLEET_KEYS } from '../support/fleet.ts';
 import { freePort } from '../support/free-ports.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { Client } from 'pg';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
-import type { EnrollmentKeyResource } from '../../actors/resources.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import { FLEET_KEYS } from '../support/fleet.ts';
 import { prepareAdmin, type AdminProgram } from '../support/fleet/admin-program.ts';
 import { prepareAgent, type AgentProgram } from '../support/fleet/agent-program.ts';

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { ExecutionResource } from '../../actors/resources.ts';
+import type { ExecutionResource } from '../../actors/resources/command.ts';
 import { FLEET_KEYS, startFleet } from '../support/fleet.ts';
 import { peerTest } from '../support/peer-test.ts';
 

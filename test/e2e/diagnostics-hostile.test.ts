@@ -5,7 +5,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import type { NodeReport } from '../../actors/resources.ts';
+import type { NodeDiagnosisResource } from '../../actors/resources/node-diagnosis.ts';
 import { startFleet, FLEET_KEYS } from '../support/fleet.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 
@@ -34,13 +34,13 @@ async function listening(t: ExecutionContext, server: Server): Promise<number> {
 async function diagnosedWith(
   t: ExecutionContext,
   server: Server,
-): Promise<{ readonly report: NodeReport; readonly ms: number }> {
+): Promise<{ readonly report: NodeDiagnosisResource; readonly ms: number }> {
   const [agent] = fleet().agents;
   const port = await listening(t, server);
   const [before] = await fleet().sql<{ http_port: number }>('select http_port from node where id = $1', [agent?.node]);
   await fleet().sql('update node set http_port = $2 where id = $1', [agent?.node, port]);
   const startedMs = performance.now();
-  const report = await fleet().rest.get<NodeReport>(`/nodes/${agent?.node}/diagnostics`);
+  const report = await fleet().rest.get<NodeDiagnosisResource>(`/nodes/${agent?.node}/diagnostics`);
   await fleet().sql('update node set http_port = $2 where id = $1', [agent?.node, before?.http_port]);
   return { report, ms: performance.now() - startedMs };
 }
@@ -130,15 +130,15 @@ test.serial(
     const [agent] = fleet().agents;
     if (agent === undefined) throw new Error('there is no agent');
     const path = `/nodes/${agent.node}/diagnostics`;
-    const live = await fleet().rest.get<NodeReport>(path);
+    const live = await fleet().rest.get<NodeDiagnosisResource>(path);
     process.kill(agent.program.pid, 'SIGSTOP');
     const startedMs = performance.now();
     const stuck = await fleet()
-      .rest.get<NodeReport>(path)
+      .rest.get<NodeDiagnosisResource>(path)
       .finally(() => process.kill(agent.program.pid, 'SIGCONT'));
     const ms = performance.now() - startedMs;
     await fleet().reaches(agent, 'healthy');
-    const again = await fleet().rest.get<NodeReport>(path);
+    const again = await fleet().rest.get<NodeDiagnosisResource>(path);
 
     t.deepEqual([live.is_live, stuck.is_live, again.is_live], [true, false, true]);
     t.true(ms < MS_MAX, `${ms} ms`);
@@ -155,7 +155,7 @@ test.serial('any admin diagnoses any node, and says at which admin its session i
       const answer = await fetch(`${url}/api/v1/nodes/${agent?.node}/diagnostics`, {
         headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
       });
-      return ((await answer.json()) as { readonly data: NodeReport }).data;
+      return ((await answer.json()) as { readonly data: NodeDiagnosisResource }).data;
     }),
   );
 

@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import type { NodeReport } from '../../actors/resources.ts';
+import { NodeDiagnosisResource } from '../../actors/resources/node-diagnosis.ts';
 import { apiKeyOf } from '../../agent/observability/api-key.ts';
-import { DiagnosisView } from '../../api/views/diagnosis.ts';
 import { leaksIn } from '../support/canary.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 
@@ -43,9 +42,10 @@ const NAMES = [
 ];
 
 const diagnosisOf = (fleet: Fleet, index = 0) =>
-  fleet.rest.get<NodeReport>(`/nodes/${fleet.agents[index]?.node}/diagnostics`);
+  fleet.rest.get<NodeDiagnosisResource>(`/nodes/${fleet.agents[index]?.node}/diagnostics`);
 
-const statusOf = ({ checks }: NodeReport, name: string) => checks.find((check) => check.name === name)?.status;
+const statusOf = ({ checks }: NodeDiagnosisResource, name: string) =>
+  checks.find((check) => check.name === name)?.status;
 
 interface Ended {
   readonly status: number;
@@ -76,7 +76,7 @@ async function run(file: string, words: readonly string[], env: Readonly<Record<
  */
 const OF_THE_MACHINE = ['interface', 'tun', 'wireguard', 'memory', 'disk'];
 
-function assertHealthy(t: ExecutionContext, report: NodeReport): void {
+function assertHealthy(t: ExecutionContext, report: NodeDiagnosisResource): void {
   const bad = report.checks.filter(({ name, status }) => status !== 'pass' && !OF_THE_MACHINE.includes(name));
   t.deepEqual(bad, [], JSON.stringify(bad));
 }
@@ -117,7 +117,7 @@ test('a healthy node passes every check, in order, on every surface; one that di
     NAMES,
   );
   assertHealthy(t, live);
-  t.true(live.is_live && DiagnosisView.safeParse(live).success);
+  t.true(live.is_live && NodeDiagnosisResource.safeParse(live).success);
   t.deepEqual([trpc.status, mcp.status, denied.status], [200, 200, 403]);
   t.regex(await trpc.text(), /"node_session"/u);
   t.regex(await mcp.text(), /node_session/u);
@@ -145,7 +145,7 @@ test('a healthy node passes every check, in order, on every surface; one that di
   t.regex(local.stdout, /^pass {2}session +The agent has had a session with http/mu);
   t.false(local.stdout.includes('\u001B'), 'no colours for programs');
   t.deepEqual(
-    (JSON.parse(json.stdout) as NodeReport).checks.map(({ name }) => name),
+    (JSON.parse(json.stdout) as NodeDiagnosisResource).checks.map(({ name }) => name),
     NAMES.slice(5, -1),
   );
   t.regex(edge.stdout, /^pass {2}node_tunnel /mu);
@@ -200,7 +200,7 @@ test('a healthy node passes every check, in order, on every surface; one that di
     ['fail', 'fail', 'fail', 'pass', 'pass'],
   );
   t.is(alone.status, 1);
-  const aloneReport = JSON.parse(alone.stdout) as NodeReport;
+  const aloneReport = JSON.parse(alone.stdout) as NodeDiagnosisResource;
   t.deepEqual(
     aloneReport.checks.filter(({ status }) => status === 'fail').map(({ name }) => name),
     ['agent'],

@@ -5,7 +5,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import test from 'ava';
 import { Client } from 'pg';
-import type { SubsystemCheck } from '../../api/ports.ts';
+import type { SubsystemCheck } from '../../api/views/health.ts';
 import { createDatabase } from '../support/database.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import test from 'ava';
-import type { AliasResource, NodeResource } from '../../actors/resources.ts';
+import type { AliasResource, NodeResource } from '../../actors/resources/node.ts';
 import { PORTS } from '../actors/world.ts';
 import { CLUSTER } from '../support/fleet.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';

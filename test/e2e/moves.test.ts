@@ -9,7 +9,7 @@ import { enrollRaw } from '../support/fleet/raw-agent.ts';
 import { CLUSTER, startFleet, type Fleet } from '../support/fleet.ts';
 import { MODERN, startFakeNetmaker, type FakeNetmaker, type Fault } from '../support/netmaker/netmaker.ts';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { until } from '../support/until.ts';
 
 /** Patience with everything that a restarted admin finishes, in ms. */

@@ -6,7 +6,7 @@ import test from 'ava';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { leaksIn } from '../support/canary.ts';
 import { CLUSTER, startFleet } from '../support/fleet.ts';
 import { MODERN, startFakeNetmaker } from '../support/netmaker/netmaker.ts';

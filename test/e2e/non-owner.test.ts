@@ -3,7 +3,7 @@
  * nothing of what is over.
  */
 import test, { type ExecutionContext } from 'ava';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import { startEdge } from '../cli/edge-program.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';

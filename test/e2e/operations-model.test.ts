@@ -5,7 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import test, { type ExecutionContext } from 'ava';
-import type { ClusterResource, EnrollmentKeyResource, NodeResource } from '../../actors/resources.ts';
+import type { ClusterResource } from '../../actors/resources/cluster.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { enrollment } from '../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../support/shared-fleet.ts';
 

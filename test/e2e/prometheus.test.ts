@@ -1,8 +1,11 @@
 /** A real Prometheus, given nothing but the key and where nodes are found, scrapes real agents through a real admin. */
 import ava from 'ava';
-import { METRICS_SOURCES } from '../../actors/node-metrics.ts';
-import type { AgentMetricsResource, HostMetricsResource, NodeMetricsResource } from '../../actors/node-metrics.ts';
-import { AgentMetricsView, HostMetricsView, NodeMetricsView } from '../../api/views/node-metrics.ts';
+import {
+  AgentMetricsResource,
+  HostMetricsResource,
+  METRICS_SOURCES,
+  NodeMetricsResource,
+} from '../../actors/resources/node-metrics.ts';
 import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';
 import { restClient } from '../support/fleet/rest.ts';
 import { freeze } from '../support/frozen.ts';
@@ -96,7 +99,7 @@ test.serial('a machine and an agent as records, with nothing null that they know
   const both = await metricsApi().get<NodeMetricsResource>(`/nodes/${node}/metrics`);
 
   t.deepEqual(
-    [HostMetricsView.parse(host), AgentMetricsView.parse(agent), NodeMetricsView.parse(both)],
+    [HostMetricsResource.parse(host), AgentMetricsResource.parse(agent), NodeMetricsResource.parse(both)],
     [host, agent, both],
   );
   t.deepEqual(

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import ava from 'ava';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import { askpass } from '../agent/ssh/ssh-rig.ts';
 import { leaksIn, type Secret } from '../support/canary.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX } from '../../transport/protocol/tunnel.ts';
 
 import { BUSY_MS } from '../support/busy.ts';

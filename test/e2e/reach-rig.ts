@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { SshUsernameResource } from '../../actors/resources.ts';
+import type { SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { FLEET_KEYS, type Fleet } from '../support/fleet.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';

@@ -10,7 +10,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { ProxyAgent, request } from 'undici';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { FLEET_KEYS, startFleet } from '../support/fleet.ts';
 import { FREE_PORTS } from '../support/fleet/agent-program.ts';
 import { Program } from '../support/fleet/program.ts';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { BUSY_MS } from '../support/busy.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import { restClient } from '../support/fleet/rest.ts';

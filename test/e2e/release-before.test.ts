@@ -8,12 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import test from 'ava';
-import type {
-  CommandResource,
-  EnrollmentKeyResource,
-  ExecutionResource,
-  NodeResource,
-} from '../../actors/resources.ts';
+import type { CommandResource, ExecutionResource } from '../../actors/resources/command.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { openDatabase } from '../../persistence/database.ts';
 import { createDatabase } from '../support/database.ts';
 import { CLUSTER, FLEET_KEYS } from '../support/fleet.ts';

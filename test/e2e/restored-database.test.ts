@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../actors/events.ts';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import { socketClient } from '../api/trpc/clients.ts';
 import { startNats } from '../support/brokers/nats.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';

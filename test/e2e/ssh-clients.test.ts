@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ava from 'ava';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { askpass } from '../agent/ssh/ssh-rig.ts';
 import { FLEET_KEYS } from '../support/fleet.ts';
 import { peerTest } from '../support/peer-test.ts';

@@ -4,7 +4,7 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { holdCommit, holdTable, prepareHolds, type CommitHold } from '../chaos/commit-hold.ts';
-import type { SshUsernameResource } from '../../actors/resources.ts';
+import type { SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import { createDatabase } from '../support/database.ts';
 import { startFleet } from '../support/fleet.ts';

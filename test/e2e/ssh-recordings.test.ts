@@ -1,7 +1,7 @@
 /** Sessions of OpenSSH on a machine behind an admin, recorded there, and read at the admin. */
 import { once } from 'node:events';
 import ava from 'ava';
-import type { SshRecordingResource } from '../../actors/resources.ts';
+import type { SshRecordingResource } from '../../actors/resources/ssh.ts';
 import { readCast } from '../../cli/recordings/cast.ts';
 import { peerTest } from '../support/peer-test.ts';
 import type { Scope } from '../support/scope.ts';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import ava from 'ava';
 import ssh2 from 'ssh2';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { forgedAgent } from '../agent/ssh/raw-client.ts';
 import { askpass } from '../agent/ssh/ssh-rig.ts';
 import { DRAIN_MS_MAX } from '../../transport/proxies/limits.ts';

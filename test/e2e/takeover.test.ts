@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
 import { restClient } from '../support/fleet/rest.ts';

@@ -3,7 +3,7 @@
  * Prints all that can be asked of it.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { METRICS_SOURCES } from '../../actors/node-metrics.ts';
+import { METRICS_SOURCES } from '../../actors/resources/node-metrics.ts';
 import type { TestConnection } from '../support/server.ts';
 import { CLUSTER, FLEET_KEYS, startFleet } from '../support/fleet.ts';
 import { createScope } from '../support/scope.ts';

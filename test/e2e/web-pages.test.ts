@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import { startTestAdmin } from '../support/admin.ts';
 import { restClient, type Rest } from '../support/fleet/rest.ts';
 import { peerTest } from '../support/peer-test.ts';

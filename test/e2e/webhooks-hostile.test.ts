@@ -4,12 +4,9 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import type { EventType } from '../../actors/events.ts';
-import type {
-  CommandResource,
-  EnrollmentKeyResource,
-  WebhookDeliveryResource,
-  WebhookResource,
-} from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
+import type { WebhookDeliveryResource, WebhookResource } from '../../actors/resources/webhook.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../support/admin.ts';
 import { enrollRaw } from '../support/fleet/raw-agent.ts';
 import { restClient, type Rest } from '../support/fleet/rest.ts';

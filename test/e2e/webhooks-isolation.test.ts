@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-ports.ts';
 import { enrollRaw } from '../support/fleet/raw-agent.ts';

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
-import type { WebhookDeliveryResource } from '../../actors/resources.ts';
+import type { WebhookDeliveryResource } from '../../actors/resources/webhook.ts';
 import { deliverers } from '../chaos/delivery-takeovers.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { v7 } from 'uuid';
-import { EXECUTION_STATUSES, isTerminal, type ExecutionStatus } from '../../actors/resources.ts';
+import { EXECUTION_STATUSES, isTerminal, type ExecutionStatus } from '../../actors/resources/command.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';
 
 type Columns = Readonly<Record<string, string | number | null>>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import type { NodeResource } from '../../actors/resources.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { openDatabase } from '../../persistence/database.ts';
 import { createLoader } from '../../persistence/loader/loader.ts';
 import { createReads } from '../../persistence/reads/reads.ts';

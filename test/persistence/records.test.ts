@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isTerminal } from '../../actors/resources.ts';
+import { isTerminal } from '../../actors/resources/command.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
 import { createAdminTopology } from '../../persistence/reads/admin-topology.ts';
 import { createRecords } from '../../persistence/records.ts';

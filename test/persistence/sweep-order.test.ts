@@ -4,7 +4,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { Pool, PoolClient } from 'pg';
-import type { ExecutionResource } from '../../actors/resources.ts';
+import type { ExecutionResource } from '../../actors/resources/command.ts';
 import { sql } from '../../persistence/reads/sql.ts';
 import { createSweeps } from '../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../support/opened.ts';

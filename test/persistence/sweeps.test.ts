@@ -1,7 +1,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { StoredEvent } from '../../actors/events.ts';
-import type { ExecutionResource } from '../../actors/resources.ts';
+import type { ExecutionResource } from '../../actors/resources/command.ts';
 import { sql } from '../../persistence/reads/sql.ts';
 import { markOwnerless, OWNERLESS_MS_MIN } from '../../persistence/sweeps/ownerless.ts';
 import { createSweeps, type Sweeps } from '../../persistence/sweeps/sweeps.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Notice } from '../../actors/notice.ts';
-import type { ExecutionStatus } from '../../actors/resources.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import { countEnded, noneEnded } from '../../supervisors/ended-executions.ts';
 
 const changed = (status: ExecutionStatus, again?: boolean): Notice => ({

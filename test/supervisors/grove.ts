@@ -7,7 +7,7 @@ import type { Notice } from '../../actors/notice.ts';
 import type { Clock, Log } from '../../actors/ports.ts';
 import { createTracer } from '../../actors/tracer.ts';
 import type { Result } from '../../actors/refusal.ts';
-import type { DeliveryStatus } from '../../actors/resources.ts';
+import type { DeliveryStatus } from '../../actors/resources/webhook.ts';
 import type { Attempt, DeliveryRef } from '../../actors/webhook/delivery.ts';
 import { createAdminRegistry } from '../../persistence/admin-directory.ts';
 import { createCommitter, type GroupCommitter } from '../../persistence/committer/committer.ts';

@@ -4,13 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool, type QueryResultRow } from 'pg';
-import type {
-  ClusterResource,
-  CommandResource,
-  EnrollmentKeyResource,
-  ExecutionResource,
-  NodeResource,
-} from '../../actors/resources.ts';
+import type { ClusterResource } from '../../actors/resources/cluster.ts';
+import type { CommandResource, ExecutionResource } from '../../actors/resources/command.ts';
+import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import { prepareAdmin, type AdminProgram, type Door } from './fleet/admin-program.ts';
 import { prepareAgent, type AgentProgram } from './fleet/agent-program.ts';
 import { restClient, type Rest } from './fleet/rest.ts';

@@ -1,6 +1,6 @@
 /** Traces in tests: a client that begins one, and what is looked for among the spans that came of it. */
 import { newSpanId, newTraceId, traceparentOf, type TraceContext } from '../../transport/protocol/trace-context.ts';
-import type { CommandResource } from '../../actors/resources.ts';
+import type { CommandResource } from '../../actors/resources/command.ts';
 import type { Rest } from './fleet/rest.ts';
 import type { CollectedSpan } from './otlp-collector.ts';
 

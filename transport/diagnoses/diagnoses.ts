@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import type { NodeReport } from '../../actors/resources.ts';
+import type { NodeDiagnosisResource } from '../../actors/resources/node-diagnosis.ts';
 import type { NodeDiagnoses } from '../../api/ports.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../protocol/agent-api.ts';
 import { DIAGNOSIS_BYTES_MAX, overallOf } from '../protocol/diagnosis.ts';
@@ -18,9 +18,9 @@ import { lookFromHere, reportCheck, versionCheck } from './way.ts';
 /** Diagnoses through this admin. */
 export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {
   const { requests, rows, clock, log, version } = ports;
-  const underWay = new Map<NodeId, Promise<Result<NodeReport>>>();
+  const underWay = new Map<NodeId, Promise<Result<NodeDiagnosisResource>>>();
 
-  async function diagnose(node: NodeId): Promise<Result<NodeReport>> {
+  async function diagnose(node: NodeId): Promise<Result<NodeDiagnosisResource>> {
     const endMs = performance.now() + DIAGNOSIS_MS_MAX;
     const standing = await rows.standing(node);
     if (standing === null) return refuse('not_found', 'Resource not found');

@@ -1,6 +1,6 @@
 /** What diagnoses reach. */
 import type { Clock, Log } from '../../actors/ports.ts';
-import type { NodeStatus } from '../../actors/resources.ts';
+import type { NodeStatus } from '../../actors/resources/node.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { AgentRequests } from '../tunnels/agent-requests.ts';

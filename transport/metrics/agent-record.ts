@@ -1,5 +1,5 @@
 /** The metrics of an agent as a record. Which field is which metric, and which have none: docs/metrics.md. */
-import type { AgentMetrics, QueueMetrics } from '../../actors/node-metrics.ts';
+import type { AgentMetrics, QueueMetrics } from '../../actors/resources/node-metrics.ts';
 import type { Samples } from '../net/exposition/samples.ts';
 import { RECORD_ENTRIES_MAX, RECORD_NAME_CHARACTERS_MAX } from './limits.ts';
 import { count, countOf, humanDuration, megabytes, sum } from './quantities.ts';

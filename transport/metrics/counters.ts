@@ -1,6 +1,6 @@
 /** What scrapes of nodes came to, and how long they took. */
 import { createHistogram, type Histogram, type Observed } from '../net/histogram.ts';
-import { METRICS_SOURCES, type MetricsSource } from '../../actors/node-metrics.ts';
+import { METRICS_SOURCES, type MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { ScrapeOutcome } from './scrapes.ts';
 
 /** Buckets of durations, in s: from a node nearby to twice the usual METRICS_SCRAPE_TIMEOUT_MS. */

@@ -1,5 +1,5 @@
 /** The metrics of a machine as a record, read under node_exporter's names. */
-import type { HostMetrics, SpaceMetrics } from '../../actors/node-metrics.ts';
+import type { HostMetrics, SpaceMetrics } from '../../actors/resources/node-metrics.ts';
 import type { Samples } from '../net/exposition/samples.ts';
 import { count, countOf, gigabytes, humanDuration, numberOf, rounded } from './quantities.ts';
 

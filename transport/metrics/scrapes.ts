@@ -1,5 +1,5 @@
 /** Metrics of nodes as their agents serve them, read through their tunnels: as text, and as records. */
-import type { MetricsSource } from '../../actors/node-metrics.ts';
+import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { NodeMetrics } from '../../api/ports.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeId } from '../protocol/ids.ts';

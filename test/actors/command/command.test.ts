@@ -4,7 +4,7 @@ import type { CommandMessage } from '../../../actors/command/messages.ts';
 import type { CommandState } from '../../../actors/command/state.ts';
 import { EMPTY_SUMMARY } from '../../../actors/command/state.ts';
 import { commandBehaviour as behaviour } from '../../../actors/command/transition.ts';
-import type { ExecutionStatus } from '../../../actors/resources.ts';
+import type { ExecutionStatus } from '../../../actors/resources/command.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { ASKER, CLUSTER, commandRecord, execution, id, MADE_MS, NODE, NOW_MS } from '../world.ts';
 

@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
-import { isTerminal } from '../../../actors/resources.ts';
+import { isTerminal } from '../../../actors/resources/command.ts';
 import { World, type Fate } from './world.ts';
 
 type Happening = (world: World) => void;

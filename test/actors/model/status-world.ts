@@ -6,7 +6,7 @@ import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { Behaviour } from '../../../actors/behaviour.ts';
 import type { Effect } from '../../../actors/step.ts';
 import type { NodeRecord } from '../../../actors/records.ts';
-import type { NodeStatus } from '../../../actors/resources.ts';
+import type { NodeStatus } from '../../../actors/resources/node.ts';
 import type { HealthReport } from '../../../transport/protocol/frames.ts';
 import { nodeState, NOW_MS, REGISTRATION, session, SETTINGS, told } from '../world.ts';
 

@@ -10,7 +10,7 @@ import type { NodeMessage } from '../../../actors/node/messages.ts';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../actors/node/transition.ts';
 import type { OpenExecution } from '../../../actors/records.ts';
-import { isTerminal, type ExecutionStatus } from '../../../actors/resources.ts';
+import { isTerminal, type ExecutionStatus } from '../../../actors/resources/command.ts';
 import { FULL_LOOK_UPS } from '../../../actors/node/look-ups.ts';
 import { FULL_MESH_ALLOWANCES } from '../../../actors/node/mesh.ts';
 import { FULL_ALLOWANCE } from '../../../actors/ssh/login.ts';

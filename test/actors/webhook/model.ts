@@ -4,7 +4,7 @@
  */
 import type { Effect, Step } from '../../../actors/step.ts';
 import { refuse } from '../../../actors/refusal.ts';
-import type { DeliveryStatus } from '../../../actors/resources.ts';
+import type { DeliveryStatus } from '../../../actors/resources/webhook.ts';
 import type { DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import type { WebhookMessage } from '../../../actors/webhook/messages.ts';
 import { REDELIVERIES_MAX, unloaded, WINDOW_DELIVERIES_MAX, type WebhookState } from '../../../actors/webhook/state.ts';

@@ -7,7 +7,7 @@ import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import type { SshRecordingResource } from '../../../actors/resources.ts';
+import type { SshRecordingResource } from '../../../actors/resources/ssh.ts';
 import type { SessionClock } from '../../../agent/ports.ts';
 import { beginRecording } from '../../../agent/access/ssh/recorder.ts';
 import { openSpool, type RecordingSpool } from '../../../agent/access/ssh/spool.ts';

@@ -6,7 +6,7 @@ import {
   CHANNEL_LINGER_MS,
 } from '../../../api/feeds/limits.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes.ts';
-import type { NodeResource } from '../../../actors/resources.ts';
+import type { NodeResource } from '../../../actors/resources/node.ts';
 import { createWorld, gather, granted, idOf, nodeId, nodeOf, settle, type World } from './world.ts';
 
 test('a watcher gets the nodes that are there, then what changed of them', async (t) => {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { ExecutionResource } from '../../../actors/resources.ts';
+import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import {
   FEED_RETRY_MS,
   TAIL_PIECE_BYTES,

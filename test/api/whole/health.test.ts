@@ -1,7 +1,7 @@
 /** The health of a whole admin, on every surface, and with its proxies and its records broken for real. */
 import test from 'ava';
 import { Client } from 'pg';
-import type { SubsystemCheck } from '../../../api/ports.ts';
+import type { SubsystemCheck } from '../../../api/views/health.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
 import { httpClient } from '../trpc/clients.ts';
 import { startFleet } from './fleet.ts';

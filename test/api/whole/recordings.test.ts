@@ -4,7 +4,7 @@ import { request as send, type ClientRequest } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import ava, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
-import { SshRecordingView } from '../../../api/views/ssh.ts';
+import { SshRecordingResource } from '../../../actors/resources/ssh.ts';
 import { RECORDING_SLACK_BYTES } from '../../../transport/protocol/recording.ts';
 import { RECORDING_PATH } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
@@ -66,8 +66,9 @@ test('a recording is stored once however often it comes, and shown with its text
     [201, { id: first.id }, 200, { id: first.id }, 200],
   );
   t.true(
-    (SshRecordingView as typeof SshRecordingView & { strict(): typeof SshRecordingView }).strict().safeParse(data)
-      .success,
+    (SshRecordingResource as typeof SshRecordingResource & { strict(): typeof SshRecordingResource })
+      .strict()
+      .safeParse(data).success,
   );
   const { inserted_at: insertedAt, ...shown } = data;
   t.deepEqual(shown, {

@@ -1,12 +1,11 @@
 /** Every resource through a whole admin: created, read, listed, changed, deleted, and refused. */
 import ava from 'ava';
 import type { z } from 'zod';
-import type { CommandSummary } from '../../../actors/resources.ts';
-import { AdminView } from '../../../api/views/admin.ts';
-import { ClusterView } from '../../../api/views/cluster.ts';
-import { CommandView, ExecutionView } from '../../../api/views/command.ts';
-import { EnrollmentKeyView } from '../../../api/views/enrollment-key.ts';
-import { AliasView, NodeView, RecoveryKeyView } from '../../../api/views/node.ts';
+import { AdminResource } from '../../../actors/resources/admin.ts';
+import { ClusterResource } from '../../../actors/resources/cluster.ts';
+import { CommandResource, type CommandSummary, ExecutionResource } from '../../../actors/resources/command.ts';
+import { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
+import { AliasResource, NodeResource, RecoveryKeyResource } from '../../../actors/resources/node.ts';
 import { startFleet } from './fleet.ts';
 
 const { serial: test } = ava; // an admin each
@@ -42,7 +41,7 @@ test('a cluster', async (t) => {
     node_limit: 5,
     node_count: 0,
   });
-  t.true(is(ClusterView, made.data));
+  t.true(is(ClusterResource, made.data));
 
   t.is((await request('POST', '/clusters', { name: 'one' })).error?.code, 'conflict');
   t.is((await request('POST', '/clusters', { name: 'overlap', ipv4_range: '10.1.0.0/16' })).status, 409);
@@ -53,7 +52,7 @@ test('a cluster', async (t) => {
   const nodes = await cluster('two', 3);
   t.is((await request('PATCH', '/clusters/two', { node_limit: 2 })).status, 409);
   const read = await request('GET', '/clusters/two');
-  t.true(is(ClusterView, read.data));
+  t.true(is(ClusterResource, read.data));
   t.deepEqual(
     (read.data['nodes'] as readonly { readonly id: string }[]).map(({ id }) => id).toSorted(),
     nodes.toSorted(),
@@ -88,7 +87,7 @@ test('an enrolment key', async (t) => {
   const made = await request('POST', '/clusters/default/enrollment_keys', { name: 'line 3' });
   t.is(made.status, 201);
   t.like(made.data, { cluster_name: 'main', name: 'line 3', uses_remaining: 1, expired_at: null, last_used_at: null });
-  t.true(is(EnrollmentKeyView, made.data));
+  t.true(is(EnrollmentKeyResource, made.data));
   const path = `/enrollment_keys/${String(made.data['id'])}`;
   t.deepEqual((await request('GET', path)).data, made.data);
   t.not((await request('GET', '/enrollment_keys')).rows[0]?.['key'], made.data['key']);
@@ -138,7 +137,7 @@ test('a node, its aliases and its recovery key', async (t) => {
   await cluster('two', 0);
 
   const node = await request('GET', `/nodes/${id}`);
-  t.true(is(NodeView, node.data));
+  t.true(is(NodeResource, node.data));
   t.like(node.data, {
     cluster_name: 'one',
     status: 'unreachable',
@@ -149,7 +148,7 @@ test('a node, its aliases and its recovery key', async (t) => {
 
   const alias = await request('POST', `/nodes/${id}/aliases`, { name: 'press-4' });
   t.is(alias.status, 201);
-  t.true(is(AliasView, alias.data));
+  t.true(is(AliasResource, alias.data));
   t.is((await request('POST', `/nodes/${id}/aliases`, { name: 'press-4' })).status, 409);
   t.is((await request('POST', `/nodes/${NOBODY}/aliases`, { name: 'press-5' })).status, 404);
   t.deepEqual((await request('GET', `/aliases/${String(alias.data['id'])}`)).data, alias.data);
@@ -164,14 +163,14 @@ test('a node, its aliases and its recovery key', async (t) => {
 
   const recovery = await request('POST', `/nodes/${id}/recovery_key`);
   t.is(recovery.status, 201);
-  t.true(is(RecoveryKeyView, recovery.data));
+  t.true(is(RecoveryKeyResource, recovery.data));
   t.is((await request('DELETE', `/nodes/${id}/recovery_key`)).status, 204);
   t.is((await request('POST', `/nodes/${NOBODY}/recovery_key`)).status, 404);
 
   t.is((await request('POST', `/nodes/${id}/change_cluster`, { cluster_name: 'nope' })).status, 422);
   const moved = await request('POST', `/nodes/${id}/change_cluster`, { cluster_name: 'two' });
   t.is(moved.status, 200);
-  t.true(is(NodeView, moved.data));
+  t.true(is(NodeResource, moved.data));
   t.like(moved.data, { cluster_name: 'two', vpn_hostname: `node-${id}.two.edge.internal` });
   t.is((await request('GET', '/clusters/two')).data['node_count'], 1);
 
@@ -206,7 +205,7 @@ test('a command and its executions', async (t) => {
     timeout: 1_000,
   });
   t.is(made.status, 201);
-  t.true(is(CommandView, made.data));
+  t.true(is(CommandResource, made.data));
   t.like(made.data, {
     targeting: { type: 'clusters', cluster_names: ['one'] },
     timeout: 1_000,
@@ -220,7 +219,7 @@ test('a command and its executions', async (t) => {
   t.deepEqual(executions.rows.map((row) => String(row['node_id'])).toSorted(), nodes.toSorted());
   const [first] = executions.rows;
   const execution = `/command_executions/${String(first?.['id'])}`;
-  t.true(is(ExecutionView, (await request('GET', execution)).data));
+  t.true(is(ExecutionResource, (await request('GET', execution)).data));
   t.is((await request('DELETE', execution)).status, 409);
   t.is((await request('DELETE', path)).status, 409);
 
@@ -232,7 +231,7 @@ test('a command and its executions', async (t) => {
 
   const ended = await request('POST', `${path}/cancel`);
   t.is(ended.status, 202);
-  t.true(is(CommandView, ended.data));
+  t.true(is(CommandResource, ended.data));
   await until(
     async () => (await request('GET', path)).data['summary'],
     (summary) => (summary as CommandSummary).pending === 0,
@@ -293,7 +292,7 @@ test('a retried create answers the first answer, also when both come at once', a
 test('this admin, its health and a test event', async (t) => {
   const { request, admin } = await startFleet(t);
 
-  t.true(is(AdminView, (await request('GET', '/admins/me')).data));
+  t.true(is(AdminResource, (await request('GET', '/admins/me')).data));
   t.is((await fetch(`${admin.url}/healthz`)).status, 200);
   t.is((await request('POST', '/events/test')).data['type'], 'edge.core.test');
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import type { NodeResource } from '../../../actors/resources.ts';
+import type { NodeResource } from '../../../actors/resources/node.ts';
 import { FLEET_KEYS, type Fleet } from '../../support/fleet.ts';
 import type { Scope } from '../../support/scope.ts';
 import { startEdge, type Ended, type RunningEdge } from '../edge-program.ts';

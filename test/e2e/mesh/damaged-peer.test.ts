@@ -3,7 +3,7 @@
  * nor the gateway.
  */
 import ava from 'ava';
-import type { SubsystemCheck } from '../../../api/ports.ts';
+import type { SubsystemCheck } from '../../../api/views/health.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import { gatewayInterface } from '../../../transport/vpn/gateway/open-gateway.ts';

@@ -3,10 +3,10 @@
  * out.
  */
 import ava from 'ava';
-import type { AliasResource } from '../../../actors/resources.ts';
+import type { AliasResource } from '../../../actors/resources/node.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
-import { METRICS_SOURCES } from '../../../actors/node-metrics.ts';
+import { METRICS_SOURCES } from '../../../actors/resources/node-metrics.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollment, rawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
 import { peerTest } from '../../support/peer-test.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool, type QueryResultRow } from 'pg';
-import type { EnrollmentKeyResource } from '../../../actors/resources.ts';
+import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { Program } from '../../support/fleet/program.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';

@@ -3,14 +3,9 @@ import { v7 } from 'uuid';
 import type { ListRows } from '../../../api/ports.ts';
 import type { ListName } from '../../../actors/filters.ts';
 import { EVENT_TYPES } from '../../../actors/events.ts';
-import {
-  DELIVERY_STATUSES,
-  EXECUTION_STATUSES,
-  NODE_STATUSES,
-  type CommandSummary,
-  type DeliveryStatus,
-  type ExecutionStatus,
-} from '../../../actors/resources.ts';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../../actors/resources/webhook.ts';
+import { EXECUTION_STATUSES, type CommandSummary, type ExecutionStatus } from '../../../actors/resources/command.ts';
+import { NODE_STATUSES } from '../../../actors/resources/node.ts';
 import { enrollmentKeyBlob } from '../../../actors/sealed-columns.ts';
 import { encodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
 import { Cluster } from '../../../persistence/entities/cluster.ts';

@@ -1,6 +1,7 @@
 /** A whole admin that publishes to a broker, and ways to make it publish. */
 import type { Envelope } from '../../../actors/events.ts';
-import type { CommandResource, EnrollmentKeyResource, ExecutionResource } from '../../../actors/resources.ts';
+import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
+import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../admin.ts';
 import { enrollRaw } from '../fleet/raw-agent.ts';
 import { restClient, type Rest } from '../fleet/rest.ts';

@@ -1,7 +1,11 @@
 /** Metrics as records: what a node does not tell is null, and nothing is made up. */
 import test from 'ava';
-import type { AgentMetrics, HostMetrics } from '../../../actors/node-metrics.ts';
-import { AgentMetricsView, HostMetricsView } from '../../../api/views/node-metrics.ts';
+import {
+  type AgentMetrics,
+  AgentMetricsResource,
+  type HostMetrics,
+  HostMetricsResource,
+} from '../../../actors/resources/node-metrics.ts';
 import { samplesOf } from '../../../transport/net/exposition/samples.ts';
 import { AGENT_FAMILIES, agentMetrics } from '../../../transport/metrics/agent-record.ts';
 import { HOST_FAMILIES, hostMetrics } from '../../../transport/metrics/host-record.ts';
@@ -67,7 +71,7 @@ test('a machine as a record', (t) => {
     },
     uptime: { seconds: 93_666, human: '1d 2h 1m' },
   });
-  t.deepEqual(HostMetricsView.parse({ ...MEASURED, ...record }), { ...MEASURED, ...record });
+  t.deepEqual(HostMetricsResource.parse({ ...MEASURED, ...record }), { ...MEASURED, ...record });
 });
 
 test('a machine that tells nothing, or nonsense, is null everywhere and zero nowhere', (t) => {
@@ -166,7 +170,7 @@ test('an agent as a record', (t) => {
     ssh: { authentications_total: 3, connections_total: 4 },
     vpn: { pulls_total: null },
   });
-  t.deepEqual(AgentMetricsView.parse({ ...MEASURED, ...record }), { ...MEASURED, ...record });
+  t.deepEqual(AgentMetricsResource.parse({ ...MEASURED, ...record }), { ...MEASURED, ...record });
 });
 
 test('an agent that tells nothing is null everywhere, and one that tells too much is cut short', (t) => {

@@ -1,11 +1,13 @@
 /** A diagnosis as clients see it. It holds no address of the VPN and no secret (R3, E4). */
 import { z } from 'zod';
-import type { NodeReport } from '../../actors/resources.ts';
 import { DIAGNOSIS_STATUSES, DiagnosisDetail } from '../../transport/protocol/diagnosis.ts';
+import { resource } from './resource.ts';
 
-/** A report on a node. */
-export const DiagnosisView: z.ZodType<NodeReport> = z
-  .object({
+/** A report on a node: what its agent checked, and what the admin sees of the way to it. */
+export const NodeDiagnosisResource = resource(
+  'NodeDiagnosis',
+  'What is wrong with a node, and what to do. Making one changes nothing.',
+  {
     overall: z.enum(DIAGNOSIS_STATUSES).describe('The worst of all checks.'),
     collected_at: z.iso
       .datetime()
@@ -23,5 +25,6 @@ export const DiagnosisView: z.ZodType<NodeReport> = z
         }),
       )
       .describe('In the order in which to read them: the network before the services.'),
-  })
-  .meta({ id: 'NodeDiagnosis', description: 'What is wrong with a node, and what to do. Making one changes nothing.' });
+  },
+);
+export type NodeDiagnosisResource = z.output<typeof NodeDiagnosisResource>;
