@@ -132,5 +132,5 @@ function attempted<Parts>(parts: Readonly<Record<keyof Parts, z.ZodType>>): z.Zo
   return z.object({
     available: z.boolean().describe('False: it could not be read, and all of its parts are null.'),
     ...nullable,
-  }) as unknown as z.ZodType<Attempted<Parts>>;
+  });
 }
