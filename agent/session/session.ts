@@ -3,42 +3,19 @@
  * journal and the runner.
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import { decodeAdminFrame, encodeFrame } from '../../transport/protocol/codec.ts';
 import type { AdminFrame, AgentFrameBody, AgentSettings } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import {
-  PING_INTERVAL_MS,
-  RECONNECT_MS_MAX,
-  REPORT_INTERVAL_MS,
-  SESSION_SILENCE_MS_MAX,
-  SOCKET_BUFFERED_BYTES_MAX,
-} from '../../transport/protocol/limits.ts';
+import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
-import {
-  NODE_DELETED,
-  PROTOCOL_VERSION,
-  PROTOCOL_VERSION_GREET,
-  PROTOCOL_VERSION_MESH,
-  PROTOCOL_VERSION_MIN,
-  PROTOCOL_VERSION_REACH,
-  PROTOCOL_VERSION_TRACES,
-} from '../../transport/protocol/version.ts';
-import { arrived, recalled, type Arrivals } from './arrivals.ts';
-import { Asking } from './asking.ts';
-import { reconnectDelayMs } from './backoff.ts';
+import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../../transport/protocol/version.ts';
 import type { Link, LinkOwner, MeshWord, SessionPorts } from '../ports.ts';
-import { Refusals, type Refused } from './refusals.ts';
-import { ResultSender } from './result-sender.ts';
+import { AdminChoice } from './admin-choice.ts';
+import { FrameChannel } from './frame-channel.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { LiveSession } from './live-session.ts';
+import type { Refused } from './refusals.ts';
 import { createSessionCounters, type SessionCounters } from './session-counters.ts';
-import {
-  helloOf,
-  isFollowed,
-  REDIRECTS_MAX,
-  STEADY_MS_MIN,
-  type Phase,
-  type SessionOptions,
-} from './session-options.ts';
-import { TailSender } from './tail-sender.ts';
+import { helloOf, type Phase, type SessionOptions } from './session-options.ts';
 
 /**
  * One node's session. It holds one timer at any time (the wait before a dial, or the next ping or end of silence) and
@@ -48,33 +25,24 @@ export class Session implements LinkOwner {
   readonly #options: SessionOptions;
   readonly #ports: SessionPorts;
   readonly #counters: SessionCounters;
+  readonly #aliveMs: () => number;
+  readonly #admins: AdminChoice;
+  readonly #heartbeat = new Heartbeat();
   #phase: Phase = 'resting';
   #link: Link | null = null;
+  /** While the link is open. */
+  #channel: FrameChannel | null = null;
   #cancelTimer: (() => void) | null = null;
-  #attempt = 0;
-  #round = 0;
-  #redirects = 0;
-  #redirect: string | null = null;
-  #url = '';
-  #sentSeq = 0;
-  #heardSeq = 0;
-  #heardMs = 0;
-  #beatMs = 0;
-  #liveMs = 0;
-  #refreshMs = 600_000;
-  readonly #refusals = new Refusals();
   #helloMs = 0;
-  #asking: Asking | null = null;
-  #hasRefused = false;
-  #protocol = 0;
-  #refreshAtMs = 0;
-  #results: ResultSender | null = null;
-  #tails: TailSender | null = null;
+  /** While the phase is `live`. */
+  #live: LiveSession | null = null;
 
   constructor(options: SessionOptions, ports: SessionPorts) {
     this.#options = options;
     this.#ports = ports;
     this.#counters = ports.counters ?? createSessionCounters();
+    this.#aliveMs = ports.aliveMs ?? (() => ports.clock.nowMs());
+    this.#admins = new AdminChoice(options, ports);
   }
 
   /** Dials now. */
@@ -97,43 +65,36 @@ export class Session implements LinkOwner {
 
   /** These are finished in the journal: their results go out now, or as soon as there is a session. */
   finished(executions: readonly ExecutionId[]): void {
-    if (this.#phase !== 'live') return;
-    this.#results ??= this.#newResults();
-    this.#results.add(executions);
+    this.#live?.finished(executions);
   }
 
   /** Asks the admin about what waits to be asked about: now, or with the next session. */
   askOpen(): void {
-    if (this.#phase === 'live') this.#asking?.ask();
+    this.#live?.askOpen();
   }
 
   /** Sends a health report now, besides the regular ones. */
   reportNow(): void {
-    if (this.#phase === 'live') this.#send({ type: 'report', report: this.#ports.report() });
+    this.#live?.reportNow();
   }
 
   /** Asks the admin about a login; the verdict comes to `SessionReach.verdict`. False: no admin can be asked now. */
   verifySsh(attempt: number, username: string, credential: SshCredential): boolean {
-    if (this.#phase !== 'live' || this.#protocol < PROTOCOL_VERSION_REACH || !this.#isRoomy()) return false;
-    this.#send({ type: 'verify-ssh', attempt, username, credential });
-    return true;
+    return this.#live?.verifySsh(attempt, username, credential) ?? false;
   }
 
   /** Says something of the mesh. False: no admin that knows of one hears it now. */
   sayOfMesh(word: MeshWord): boolean {
-    if (this.#phase !== 'live' || this.#protocol < PROTOCOL_VERSION_MESH || !this.#isRoomy()) return false;
-    this.#send(word);
-    return true;
+    return this.#live?.sayOfMesh(word) ?? false;
   }
 
   /** For `Link` only. */
   opened(link: Link): void {
     if (link !== this.#link) return;
-    this.#sentSeq = 0;
-    this.#heardSeq = 0;
-    this.#heardMs = this.#ports.clock.nowMs();
-    // A random phase keeps a fleet that came back together from pinging together.
-    this.#beatMs = this.#heardMs + Math.ceil(PING_INTERVAL_MS * (0.5 + this.#ports.random() / 2));
+    this.#channel = new FrameChannel(link, this.#counters, () => {
+      if (link === this.#link) this.#live?.pump();
+    });
+    this.#heartbeat.opened(this.#ports.clock.nowMs(), this.#ports.random());
     this.#greet();
   }
 
@@ -144,37 +105,29 @@ export class Session implements LinkOwner {
   #greet(): void {
     this.#phase = 'greeting';
     this.#helloMs = this.#aliveMs();
-    this.#hasRefused = false;
-    this.#results = null;
-    this.#tails?.closeAll();
-    this.#tails = null;
+    this.#live?.end();
+    this.#live = null;
     this.#send(helloOf(this.#options, this.#ports));
     this.#armBeat();
   }
 
   /** For `Link` only. */
   message(link: Link, text: string): void {
-    if (link !== this.#link) return;
-    this.#heardMs = this.#ports.clock.nowMs();
-    const decoded = decodeAdminFrame(text);
-    if (!decoded.ok) return this.#drop(CLOSE.policy, decoded.problem);
-    if (decoded.frame.seq !== this.#heardSeq + 1)
-      return this.#drop(CLOSE.policy, `seq ${decoded.frame.seq} after ${this.#heardSeq}`);
-    this.#heardSeq += 1;
-    this.#handle(decoded.frame);
+    if (link !== this.#link || this.#channel === null) return;
+    this.#heartbeat.heard(this.#ports.clock.nowMs());
+    const read = this.#channel.read(text);
+    if ('problem' in read) return this.#drop(CLOSE.policy, read.problem);
+    this.#handle(read.frame);
   }
 
   /** For `Link` only. */
   closed(link: Link, code: number, reason: string): void {
     if (link !== this.#link) return;
-    const { log, clock } = this.#ports;
+    const { log } = this.#ports;
     const wasLive = this.#phase === 'live';
-    const admin = this.#url;
+    const admin = this.#admins.url;
     this.#forgetLink();
-    if (wasLive && clock.nowMs() - this.#liveMs >= STEADY_MS_MIN) {
-      this.#round = 0;
-      this.#redirects = 0;
-    }
+    if (wasLive) this.#admins.ended(this.#ports.clock.nowMs());
     switch (code) {
       case CLOSE.revoked:
         this.#end();
@@ -187,13 +140,14 @@ export class Session implements LinkOwner {
         });
         this.#rest(RECONNECT_MS_MAX);
         return;
-      case CLOSE.elsewhere:
-        this.#redirected(reason);
-        return;
+      case CLOSE.elsewhere: {
+        const waitMs = this.#admins.redirected(reason);
+        return waitMs === null ? this.#restBeforeNext(false) : this.#rest(waitMs);
+      }
       case 401:
         // Not the end: another admin of the list, or this one with its database of before, may know it again. A
         // revocation says 4003.
-        this.#refusals.refused(reason === NODE_DELETED);
+        this.#admins.refused(reason === NODE_DELETED);
         this.#ports.runner.hold?.();
         return this.#restBeforeNext(false);
       default:
@@ -207,32 +161,20 @@ export class Session implements LinkOwner {
   }
 
   #dial(): void {
-    const urls = this.#options.adminUrls();
-    this.#url = this.#redirect ?? urls[this.#attempt % urls.length] ?? '';
-    this.#redirect = null;
     this.#phase = 'dialling';
     this.#counters.dials += 1;
-    this.#link = this.#ports.dial(this.#url, this.#options.token, this);
+    this.#link = this.#ports.dial(this.#admins.next(), this.#options.token, this);
   }
 
-  /**
-   * From the first admin after a live session, else on through the list; only a whole round without success makes the
-   * waits longer.
-   */
   #restBeforeNext(wasLive: boolean): void {
-    const admins = this.#options.adminUrls().length;
-    this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
-    if (this.#attempt !== 0) return this.#rest(reconnectDelayMs(0, this.#ports.random()));
-    const refused = this.#refusals.round(admins, this.#ports.random());
-    if (refused?.sentence != null)
-      this.#ports.log[refused.isLasting ? 'error' : 'warn'](refused.sentence, { admin: this.#url });
-    this.#rest(refused?.waitMs ?? reconnectDelayMs(this.#round++, this.#ports.random()));
-    if (refused?.isLasting === true) this.#options.onUnknown?.(this.#refusals.state === 'deleted');
+    const { waitMs, isUnknown } = this.#admins.lost(wasLive);
+    this.#rest(waitMs);
+    if (isUnknown) this.#options.onUnknown?.(this.#admins.refusal === 'deleted');
   }
 
   /** What admins say of this node, while they refuse it; null: nothing of the kind. */
   get refusal(): Refused | null {
-    return this.#refusals.state;
+    return this.#admins.refusal;
   }
 
   #rest(ms: number): void {
@@ -240,211 +182,81 @@ export class Session implements LinkOwner {
     this.#arm(ms, () => this.#dial());
   }
 
-  #redirected(reason: string): void {
-    const isSafe = URL.canParse(reason) && isFollowed(this.#url, reason);
-    this.#redirects += 1;
-    if (!isSafe || this.#redirects > REDIRECTS_MAX) {
-      this.#ports.log.info('The admin does not own this cluster, and names none to go to', { admin: this.#url });
-      return this.#restBeforeNext(false);
-    }
-    this.#ports.log.info('Another admin owns this cluster', { admin: reason });
-    this.#redirect = reason;
-    this.#rest(Math.round(this.#ports.random() * 200));
-  }
-
   #handle(frame: AdminFrame): void {
-    if (this.#phase !== 'live') {
+    if (this.#live === null) {
       if (frame.type === 'welcome') return this.#welcomed(frame);
       return this.#drop(CLOSE.policy, `${frame.type} before welcome`);
     }
-    switch (frame.type) {
-      case 'welcome':
-        return this.#drop(CLOSE.policy, 'a second welcome');
-      case 'deliver':
-        this.#asking?.arriving();
-        return arrived(this.#arrivals(), frame.deliveries);
-      case 'recall':
-        return recalled(this.#arrivals(), frame.executions);
-      case 'confirm':
-        return this.#confirmed(frame.executions);
-      case 'part-stored':
-        return this.#results?.partStored(frame.execution, frame.part);
-      case 'settle':
-        this.#results?.drop(frame.executions);
-        return this.#ports.runner.settle(frame.executions);
-      case 'cancel':
-        return this.#ports.runner.cancel(frame.executions);
-      case 'tail':
-        this.#tails ??= new TailSender(
-          this.#ports.runner,
-          (body) => this.#send(body),
-          () => this.#isRoomy(),
-        );
-        return this.#tails.open(frame.execution, frame.offset);
-      case 'untail':
-        return this.#tails?.close(frame.execution);
-      case 'open-tunnel':
-        return this.#tunnelWanted(frame);
-      case 'ssh-verdict':
-        return this.#ports.reach?.verdict(frame.attempt, frame.verdict);
-      case 'end-ssh':
-        return this.#ports.reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
-      case 'mesh-network':
-      case 'mesh-changed':
-      case 'mesh-refused':
-      case 'mesh-observed':
-      case 'mesh-try':
-      case 'netmaker-join':
-        return this.#ports.mesh?.told(frame);
-      case 'settings':
-        return this.#configured(frame.settings, null);
-      case 'ssh-unanswered-stored':
-        return this.#tellUnanswered(frame.ids);
-      case 'greet':
-        return this.#greet();
-      case 'pong':
-        return this.#asking?.ponged();
-      case 'still-open':
-        return this.#asking?.answered(frame);
-      default:
-        throw new Error(`no such frame: ${JSON.stringify(frame satisfies never).slice(0, 100)}`);
-    }
-  }
-
-  /** Like a redirect, another admin is not followed from https to http. */
-  #tunnelWanted({
-    admin_url: adminUrl = this.#url,
-    token,
-    mesh_url: meshUrl,
-  }: AdminFrame & { type: 'open-tunnel' }): void {
-    if (isFollowed(this.#url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token, meshUrl);
+    if (frame.type === 'welcome') return this.#drop(CLOSE.policy, 'a second welcome');
+    if (frame.type === 'settings') return this.#configured(frame.settings, null);
+    return frame.type === 'greet' ? this.#greet() : this.#live.hear(frame);
   }
 
   #welcomed(frame: AdminFrame & { type: 'welcome' }): void {
     if (frame.protocol < PROTOCOL_VERSION_MIN || frame.protocol > PROTOCOL_VERSION) {
       this.#ports.log.error('The admin speaks another protocol version: update the agent or the admin', {
-        admin: this.#url,
+        admin: this.#admins.url,
         theirs: frame.protocol,
         ours: PROTOCOL_VERSION,
       });
       return this.#drop(CLOSE.policy, 'protocol version');
     }
     this.#phase = 'live';
-    this.#refusals.welcomed();
+    this.#admins.welcomed(this.#heartbeat.heardMs);
     this.#counters.welcomes += 1;
-    this.#protocol = frame.protocol;
-    this.#asking = new Asking(this.#ports.runner, {
-      aliveMs: () => this.#aliveMs(),
-      send: (body) => this.#send(body),
-      protocol: frame.protocol,
-      helloMs: this.#helloMs,
-    });
-    this.#liveMs = this.#heardMs;
-    this.#ports.log.info('Connected', { admin: this.#url, cluster: frame.cluster_name });
+    const live = this.#newLive(frame.protocol);
+    this.#live = live;
+    this.#ports.log.info('Connected', { admin: this.#admins.url, cluster: frame.cluster_name });
     this.#configured(frame.settings, frame.cluster_name);
     this.#armBeat();
-    this.askOpen();
-    const finished = this.#ports.journal.finished();
-    if (finished.length > 0) this.finished(finished);
-    const grants = this.#ports.reach?.grants() ?? [];
-    if (grants.length > 0 && this.#protocol >= PROTOCOL_VERSION_REACH)
-      this.#send({ type: 'ssh-grants', grants: [...grants] });
-    this.#tellUnanswered(null);
-    this.#options.onLive?.(this.#url);
+    live.begin();
+    this.#options.onLive?.(this.#admins.url);
   }
 
-  #aliveMs(): number {
-    return this.#ports.aliveMs?.() ?? this.#ports.clock.nowMs();
-  }
-
-  #tellUnanswered(stored: readonly string[] | null): void {
-    const logins = this.#protocol < PROTOCOL_VERSION_GREET ? [] : (this.#ports.reach?.unanswered(stored) ?? []);
-    if (logins.length > 0) this.#send({ type: 'ssh-unanswered', logins: [...logins] });
+  #newLive(protocol: number): LiveSession {
+    return new LiveSession(this.#ports, {
+      url: this.#admins.url,
+      protocol,
+      helloMs: this.#helloMs,
+      aliveMs: this.#aliveMs,
+      send: (body) => this.#send(body),
+      isRoomy: () => this.#channel?.isRoomy ?? true,
+      confirmed: (results) => {
+        this.#counters.confirmed += results;
+        this.#options.onConfirmed?.();
+      },
+    });
   }
 
   #configured(settings: AgentSettings, clusterName: string | null): void {
-    this.#refreshMs = settings.refresh_ms;
-    this.#refreshAtMs = this.#ports.clock.nowMs() + this.#refreshMs;
+    this.#heartbeat.configured(settings.refresh_ms, this.#ports.clock.nowMs());
     this.#options.onSettings?.(settings, clusterName);
-  }
-
-  #arrivals(): Arrivals {
-    const { journal, runner } = this.#ports;
-    const refused = () => {
-      this.#hasRefused = true;
-      this.reportNow();
-    };
-    return {
-      journal,
-      runner,
-      refused,
-      send: (body) => this.#send(body),
-      finished: (executions) => this.finished(executions),
-    };
-  }
-
-  #confirmed(executions: readonly ExecutionId[]): void {
-    // Only what was sent on this connection: a confirm answers a result, nothing else ends the journal's duty to keep
-    // it.
-    const stored = this.#results?.confirmed(executions) ?? [];
-    if (stored.length === 0) return;
-    this.#counters.confirmed += stored.length;
-    this.#ports.journal.forget(stored);
-    this.#options.onConfirmed?.();
   }
 
   #beat(): void {
     const nowMs = this.#ports.clock.nowMs();
     const link = this.#link;
     if (link === null) return;
-    if (nowMs - this.#heardMs >= SESSION_SILENCE_MS_MAX) {
+    if (this.#heartbeat.isSilent(nowMs)) {
       link.terminate();
       return this.closed(link, 1006, 'silence');
     }
-    if (this.#phase === 'live' && nowMs >= this.#beatMs) {
-      this.#beatMs = nowMs + Math.min(PING_INTERVAL_MS, REPORT_INTERVAL_MS);
-      if (this.#isRoomy()) this.#pulse(nowMs);
-    }
+    if (this.#live !== null && this.#heartbeat.takeBeat(nowMs) && this.#channel?.isRoomy === true)
+      this.#pulse(this.#live, nowMs);
     if (this.#link === link) this.#armBeat();
   }
 
-  #pulse(nowMs: number): void {
-    // What was refused comes again with the next hello, and there is room for it now.
-    if (this.#hasRefused && this.#ports.journal.heal()) return this.#drop(1000, 'ready for what was refused');
-    this.#send({ type: 'ping' });
-    this.#asking?.pinging();
-    this.#send({ type: 'report', report: this.#ports.report() });
-    if (nowMs + PING_INTERVAL_MS <= this.#refreshAtMs) return; // the next beat would be too late
-    this.#refreshAtMs = nowMs + this.#refreshMs;
-    this.#send({ type: 'refresh-settings' });
+  #pulse(live: LiveSession, nowMs: number): void {
+    if (!live.pulse()) return this.#drop(1000, 'ready for what was refused');
+    if (this.#heartbeat.takeRefresh(nowMs)) this.#send({ type: 'refresh-settings' });
   }
 
   #armBeat(): void {
-    const nowMs = this.#ports.clock.nowMs();
-    const silenceMs = this.#heardMs + SESSION_SILENCE_MS_MAX;
-    const dueMs = this.#phase === 'live' ? Math.min(this.#beatMs, silenceMs) : silenceMs;
-    this.#arm(Math.max(1, dueMs - nowMs), () => this.#beat());
+    this.#arm(this.#heartbeat.nextMs(this.#ports.clock.nowMs(), this.#live !== null), () => this.#beat());
   }
 
   #send(body: AgentFrameBody): void {
-    const link = this.#link;
-    if (link === null) return;
-    this.#sentSeq += 1;
-    if (body.type === 'result') this.#counters.reported += body.results.length;
-    const text = encodeFrame(body, this.#sentSeq);
-    // Whoever finds the socket full stops, and is called again when what fills it has left.
-    const isFilling = link.bufferedBytes + text.length > SOCKET_BUFFERED_BYTES_MAX / 2;
-    link.send(text, isFilling ? () => this.#flushed(link) : undefined);
-  }
-
-  #flushed(link: Link): void {
-    if (link !== this.#link) return;
-    this.#results?.pump();
-    this.#tails?.pump();
-  }
-
-  #isRoomy(): boolean {
-    return (this.#link?.bufferedBytes ?? 0) <= SOCKET_BUFFERED_BYTES_MAX;
+    this.#channel?.send(body);
   }
 
   /** Hangs up on a broken peer and goes on as after any loss. */
@@ -457,25 +269,16 @@ export class Session implements LinkOwner {
 
   #forgetLink(): void {
     this.#link = null;
+    this.#channel = null;
     this.#phase = 'resting';
-    this.#results = null;
-    this.#tails?.closeAll();
-    this.#tails = null;
+    this.#live?.end();
+    this.#live = null;
     this.#disarm();
   }
 
   #end(): void {
     this.#forgetLink();
     this.#phase = 'over';
-  }
-
-  #newResults(): ResultSender {
-    return new ResultSender(
-      this.#ports.journal,
-      (body) => this.#send(body),
-      () => this.#isRoomy(),
-      this.#protocol >= PROTOCOL_VERSION_TRACES,
-    );
   }
 
   #arm(ms: number, act: () => void): void {

@@ -1,0 +1,99 @@
+/** Which admin is dialled next, and after what wait: the list in its order, for ever, and where admins send it. */
+import type { SessionPorts } from '../ports.ts';
+import { reconnectDelayMs } from './backoff.ts';
+import { Refusals, type Refused } from './refusals.ts';
+import { isFollowed, REDIRECTS_MAX, STEADY_MS_MIN, type SessionOptions } from './session-options.ts';
+
+/** Up to this, a redirect is not followed at once, in ms: an admin's agents do not all come at the same moment. */
+const REDIRECT_MS_MAX = 200;
+
+/** What follows a lost connection. */
+export interface Rest {
+  readonly waitMs: number;
+  /** No admin of the list knows this node, and that lasts. */
+  readonly isUnknown: boolean;
+}
+
+/** One session's. Whether an admin is reached, it is told. */
+export class AdminChoice {
+  readonly #options: Pick<SessionOptions, 'adminUrls'>;
+  readonly #ports: Pick<SessionPorts, 'random' | 'log'>;
+  readonly #refusals = new Refusals();
+  #attempt = 0;
+  #round = 0;
+  #redirects = 0;
+  #redirect: string | null = null;
+  #url = '';
+  #liveMs = 0;
+
+  constructor(options: Pick<SessionOptions, 'adminUrls'>, ports: Pick<SessionPorts, 'random' | 'log'>) {
+    this.#options = options;
+    this.#ports = ports;
+  }
+
+  /** The admin that was chosen last. */
+  get url(): string {
+    return this.#url;
+  }
+
+  /** What admins say of this node, while they refuse it; null: nothing of the kind. */
+  get refusal(): Refused | null {
+    return this.#refusals.state;
+  }
+
+  /** The admin that is to be dialled now. */
+  next(): string {
+    const urls = this.#options.adminUrls();
+    this.#url = this.#redirect ?? urls[this.#attempt % urls.length] ?? '';
+    this.#redirect = null;
+    return this.#url;
+  }
+
+  /** An admin let this node in. Times are of the session's clock, in ms. */
+  welcomed(nowMs: number): void {
+    this.#liveMs = nowMs;
+    this.#refusals.welcomed();
+  }
+
+  /** A session that was live has ended. */
+  ended(nowMs: number): void {
+    if (nowMs - this.#liveMs < STEADY_MS_MIN) return;
+    this.#round = 0;
+    this.#redirects = 0;
+  }
+
+  /** This admin does not know the node. */
+  refused(wasDeleted: boolean): void {
+    this.#refusals.refused(wasDeleted);
+  }
+
+  /**
+   * From the first admin after a live session, else on through the list; only a whole round without success makes the
+   * waits longer.
+   */
+  lost(wasLive: boolean): Rest {
+    const { random, log } = this.#ports;
+    const admins = this.#options.adminUrls().length;
+    this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
+    if (this.#attempt !== 0) return { waitMs: reconnectDelayMs(0, random()), isUnknown: false };
+    const refused = this.#refusals.round(admins, random());
+    if (refused?.sentence != null) log[refused.isLasting ? 'error' : 'warn'](refused.sentence, { admin: this.#url });
+    return {
+      waitMs: refused?.waitMs ?? reconnectDelayMs(this.#round++, random()),
+      isUnknown: refused?.isLasting === true,
+    };
+  }
+
+  /** An admin sends it to another: after so many ms it is the next. Null: it is not followed. */
+  redirected(url: string): number | null {
+    const isSafe = URL.canParse(url) && isFollowed(this.#url, url);
+    this.#redirects += 1;
+    if (!isSafe || this.#redirects > REDIRECTS_MAX) {
+      this.#ports.log.info('The admin does not own this cluster, and names none to go to', { admin: this.#url });
+      return null;
+    }
+    this.#ports.log.info('Another admin owns this cluster', { admin: url });
+    this.#redirect = url;
+    return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
+  }
+}

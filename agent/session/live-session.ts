@@ -1,0 +1,202 @@
+/**
+ * A session between its welcome and its end: frames of the admin reach the journal, the runner and the ways in, and
+ * what happens here becomes frames.
+ */
+import type { AdminFrame, AgentFrameBody } from '../../transport/protocol/frames.ts';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import type { SshCredential } from '../../transport/protocol/ssh.ts';
+import {
+  PROTOCOL_VERSION_GREET,
+  PROTOCOL_VERSION_MESH,
+  PROTOCOL_VERSION_REACH,
+  PROTOCOL_VERSION_TRACES,
+} from '../../transport/protocol/version.ts';
+import type { MeshWord, SessionPorts } from '../ports.ts';
+import { arrived, recalled, type Arrivals } from './arrivals.ts';
+import { Asking } from './asking.ts';
+import { ResultSender } from './result-sender.ts';
+import { isFollowed } from './session-options.ts';
+import { TailSender } from './tail-sender.ts';
+
+/** Frames that are about what a session carries; the others are about the session. */
+export type CarriedFrame = Exclude<AdminFrame, { type: 'welcome' | 'settings' | 'greet' }>;
+
+/** The connection, and what was agreed on it. */
+export interface LiveOptions {
+  /** Of the admin. */
+  readonly url: string;
+  readonly protocol: number;
+  /** When `hello` was sent, on a clock that runs while the machine is suspended. */
+  readonly helloMs: number;
+  readonly aliveMs: () => number;
+  readonly send: (body: AgentFrameBody) => void;
+  /** Whether the socket takes more now. */
+  readonly isRoomy: () => boolean;
+  /** Admins confirmed so many results, which are forgotten. */
+  readonly confirmed: (results: number) => void;
+}
+
+/** Made anew at each welcome; allocates nothing for results and tails until there are some. */
+export class LiveSession {
+  readonly #options: LiveOptions;
+  readonly #ports: SessionPorts;
+  readonly #asking: Asking;
+  #hasRefused = false;
+  #results: ResultSender | null = null;
+  #tails: TailSender | null = null;
+
+  constructor(ports: SessionPorts, options: LiveOptions) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#asking = new Asking(ports.runner, options);
+  }
+
+  /** After the welcome: what the admin is to know. */
+  begin(): void {
+    this.askOpen();
+    const finished = this.#ports.journal.finished();
+    if (finished.length > 0) this.finished(finished);
+    const grants = this.#ports.reach?.grants() ?? [];
+    if (grants.length > 0 && this.#options.protocol >= PROTOCOL_VERSION_REACH)
+      this.#options.send({ type: 'ssh-grants', grants: [...grants] });
+    this.#tellUnanswered(null);
+  }
+
+  /** What the admin says. */
+  hear(frame: CarriedFrame): void {
+    const { runner, reach, mesh } = this.#ports;
+    switch (frame.type) {
+      case 'deliver':
+        this.#asking.arriving();
+        return arrived(this.#arrivals(), frame.deliveries);
+      case 'recall':
+        return recalled(this.#arrivals(), frame.executions);
+      case 'confirm':
+        return this.#confirmed(frame.executions);
+      case 'part-stored':
+        return this.#results?.partStored(frame.execution, frame.part);
+      case 'settle':
+        this.#results?.drop(frame.executions);
+        return runner.settle(frame.executions);
+      case 'cancel':
+        return runner.cancel(frame.executions);
+      case 'tail':
+        this.#tails ??= new TailSender(runner, this.#options.send, this.#options.isRoomy);
+        return this.#tails.open(frame.execution, frame.offset);
+      case 'untail':
+        return this.#tails?.close(frame.execution);
+      case 'open-tunnel':
+        return this.#tunnelWanted(frame);
+      case 'ssh-verdict':
+        return reach?.verdict(frame.attempt, frame.verdict);
+      case 'end-ssh':
+        return reach?.endSsh(frame.ssh_username_ids, frame.ssh_public_key_ids);
+      case 'mesh-network':
+      case 'mesh-changed':
+      case 'mesh-refused':
+      case 'mesh-observed':
+      case 'mesh-try':
+      case 'netmaker-join':
+        return mesh?.told(frame);
+      case 'ssh-unanswered-stored':
+        return this.#tellUnanswered(frame.ids);
+      case 'pong':
+        return this.#asking.ponged();
+      case 'still-open':
+        return this.#asking.answered(frame);
+      default:
+        throw new Error(`no such frame: ${JSON.stringify(frame satisfies never).slice(0, 100)}`);
+    }
+  }
+
+  /** These are finished in the journal: their results go out. */
+  finished(executions: readonly ExecutionId[]): void {
+    this.#results ??= new ResultSender(
+      this.#ports.journal,
+      this.#options.send,
+      this.#options.isRoomy,
+      this.#options.protocol >= PROTOCOL_VERSION_TRACES,
+    );
+    this.#results.add(executions);
+  }
+
+  /** Asks the admin about what waits to be asked about. */
+  askOpen(): void {
+    this.#asking.ask();
+  }
+
+  /** Asks the admin about a login. False: it cannot be asked now. */
+  verifySsh(attempt: number, username: string, credential: SshCredential): boolean {
+    if (this.#options.protocol < PROTOCOL_VERSION_REACH || !this.#options.isRoomy()) return false;
+    this.#options.send({ type: 'verify-ssh', attempt, username, credential });
+    return true;
+  }
+
+  /** Says something of the mesh. False: this admin knows of none, or does not hear it now. */
+  sayOfMesh(word: MeshWord): boolean {
+    if (this.#options.protocol < PROTOCOL_VERSION_MESH || !this.#options.isRoomy()) return false;
+    this.#options.send(word);
+    return true;
+  }
+
+  reportNow(): void {
+    this.#options.send({ type: 'report', report: this.#ports.report() });
+  }
+
+  /** The regular sign of life. False: what was refused comes again with the next hello, and there is room for it now. */
+  pulse(): boolean {
+    if (this.#hasRefused && this.#ports.journal.heal()) return false;
+    this.#options.send({ type: 'ping' });
+    this.#asking.pinging();
+    this.reportNow();
+    return true;
+  }
+
+  /** The socket takes more again. */
+  pump(): void {
+    this.#results?.pump();
+    this.#tails?.pump();
+  }
+
+  /** Nothing of it goes out any more. */
+  end(): void {
+    this.#tails?.closeAll();
+  }
+
+  #arrivals(): Arrivals {
+    const { journal, runner } = this.#ports;
+    return {
+      journal,
+      runner,
+      refused: () => {
+        this.#hasRefused = true;
+        this.reportNow();
+      },
+      send: this.#options.send,
+      finished: (executions) => this.finished(executions),
+    };
+  }
+
+  #confirmed(executions: readonly ExecutionId[]): void {
+    // Only what was sent on this connection: a confirm answers a result, nothing else ends the journal's duty to keep
+    // it.
+    const stored = this.#results?.confirmed(executions) ?? [];
+    if (stored.length === 0) return;
+    this.#ports.journal.forget(stored);
+    this.#options.confirmed(stored.length);
+  }
+
+  /** Like a redirect, another admin is not followed from https to http. */
+  #tunnelWanted({
+    admin_url: adminUrl = this.#options.url,
+    token,
+    mesh_url: meshUrl,
+  }: AdminFrame & { type: 'open-tunnel' }): void {
+    if (isFollowed(this.#options.url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token, meshUrl);
+  }
+
+  #tellUnanswered(stored: readonly string[] | null): void {
+    const logins = this.#options.protocol < PROTOCOL_VERSION_GREET ? [] : (this.#ports.reach?.unanswered(stored) ?? []);
+    if (logins.length > 0) this.#options.send({ type: 'ssh-unanswered', logins: [...logins] });
+  }
+}
