@@ -96,7 +96,9 @@ import { openGateway } from './transport/vpn/gateway/open-gateway.ts';
 import { openVpn } from './transport/vpn/open-vpn.ts';
 import { createWebhookPosts } from './transport/events/webhooks/posts.ts';
 
-/** Agents ask for their settings this often, in ms. Source: spec.md, rule 8: at least every 10 minutes. */
+/**
+ * Agents ask for their settings this often, in ms. Source: docs/architecture.md, Sessions: at least every 10 minutes.
+ */
 const SETTINGS_REFRESH_MS = 300_000;
 
 /**

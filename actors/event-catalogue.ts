@@ -41,7 +41,7 @@ export type EventData = {
 /** Id of every example envelope: a UUID v4, as real ones are. */
 const EXAMPLE_ID = '7f3d2c1a-9b8e-4f6d-8a5b-1c2d3e4f5a6b';
 
-/** The whole catalogue, in the order of the spec. `coreName` is that of the examples. */
+/** The whole catalogue, in the order of docs/events.md. `coreName` is that of the examples. */
 export function eventCatalogue(coreName: string): readonly EventTypeResource[] {
   return EVENT_TYPES.map((type) => explainEventType(type, coreName));
 }
@@ -59,7 +59,7 @@ export function explainEventType(type: EventType, coreName: string): EventTypeRe
   };
 }
 
-/** The envelope of any event, `data` unread: what clients get that take every type. Source: spec.md, envelope. */
+/** The envelope of any event, `data` unread: what clients get that take every type. Source: docs/events.md. */
 export const ENVELOPE = z.strictObject({
   specversion: z.literal('1.0').describe('Version of CloudEvents.'),
   id: z.uuidv4().describe('Unique to each event and the same on every try to deliver it: drop what you have seen.'),

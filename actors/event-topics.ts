@@ -2,8 +2,8 @@
 import type { EventType } from './events.ts';
 
 /**
- * Names of the topics, in the order of the spec. Managed brokers must have them provisioned. Source: spec.md, topics of
- * the log and managed adapters.
+ * Names of the topics, in the order of docs/events.md. Managed brokers must have them provisioned. Source:
+ * docs/brokers.md, the log and managed adapters.
  */
 export const TOPICS = [
   'edge-nodes-events',

@@ -1,7 +1,7 @@
-/** The event catalogue: every type of the spec, and what a change says when it emits one. */
+/** The event catalogue: every type of docs/events.md, and what a change says when it emits one. */
 import type { EventData } from './event-catalogue.ts';
 
-/** All types, in the order of the spec. */
+/** All types, in the order of docs/events.md. */
 export const EVENT_TYPES = [
   'edge.node.registered',
   'edge.node.reregistered',
@@ -46,7 +46,7 @@ export interface StoredEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** CloudEvents 1.0 envelope. Source: spec.md, envelope. */
+/** CloudEvents 1.0 envelope. Source: docs/events.md. */
 export interface Envelope {
   readonly specversion: '1.0';
   readonly id: string;

@@ -61,7 +61,7 @@ const countRange: FilterField = { kind: 'integer', ops: ['gte', 'lte'] };
 const cidr: FilterField = { kind: 'cidr', ops: ['eq'] };
 const dates = { inserted_at: range, updated_at: range };
 
-/** Filters of every list operation. Source: contract.md, 2, and spec.md, node list filters. */
+/** Filters of every list operation. Source: docs/api.md, Lists. */
 export const LISTS = {
   clusters: {
     fields: {
@@ -204,7 +204,7 @@ export const LISTS = {
 /** A list that can be read. */
 export type ListName = keyof typeof LISTS;
 
-/** What targeting may filter nodes and clusters by. Source: spec.md, targeting object. */
+/** What targeting may filter nodes and clusters by. Source: docs/api.md, Lists. */
 export const TARGET_FILTERS = {
   cluster_filters: { name: textOnly, node_count: count, has_node_limit: flag, ipv4_range: cidr, ...dates },
   node_filters: {

@@ -2,20 +2,23 @@
 
 /**
  * Messages waiting at one actor. Above it the sender is refused: askers get `service_unavailable`, sessions are cut.
- * Source: design.md 2, nact's own mailbox has no bound.
+ * Source: docs/decisions/actors-on-nact.md: nact's own mailbox has no bound.
  */
 export const MAILBOX_MESSAGES_MAX = 1_024;
 
 /** Messages decided in one round, before one commit. Keeps a busy actor from starving the others. */
 export const ROUND_MESSAGES_MAX = 256;
 
-/** How long an asker waits, in ms. Source: invariants.md L3, no call hangs over 5 s. */
+/** How long an asker waits, in ms. Source: docs/promises.md, L3, no call hangs over 5 s. */
 export const ASK_MS_MAX = 4_500;
 
 /** How often waiting askers are looked over for their deadline, in ms. */
 export const ASK_SWEEP_MS = 250;
 
-/** Children of one parent. nact copies a parent's child map on every message it handles. Source: design.md 2. */
+/**
+ * Children of one parent. nact copies a parent's child map on every message it handles. Source:
+ * docs/decisions/actors-on-nact.md.
+ */
 export const CHILDREN_PER_SHARD_MAX = 128;
 
 /**

@@ -1,4 +1,4 @@
-/** Host names of nodes and aliases, as people write them. Source: contract.md 4, node names. Pure. */
+/** Host names of nodes and aliases, as people write them. Source: docs/names.md. Pure. */
 import { NodeId } from '../transport/protocol/ids.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Expected failures are values of a closed list. A throw is a bug. */
 
-/** Every reason to refuse. Each surface maps them in an exhaustive table. Source: contract.md, 1 and 5. */
+/** Every reason to refuse. Each surface maps them in an exhaustive table. Source: docs/api.md, Errors. */
 export type RefusalCode =
   | 'bad_request'
   | 'unauthorized'
@@ -54,7 +54,7 @@ export const UNAVAILABLE: Refusal = {
   retryAfterSeconds: 1,
 };
 
-/** What passes by itself, and so carries a time after which to try again, always. Source: contract.md, 1. */
+/** What passes by itself, and so carries a time after which to try again, always. Source: docs/api.md. */
 const PASSING: ReadonlySet<RefusalCode> = new Set(['rate_limited', 'service_unavailable', 'degraded_mode']);
 
 /**

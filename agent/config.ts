@@ -18,7 +18,7 @@ import { NAME_MODES } from './vpn/names/modes.ts';
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */
 const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
 
-/** Ports as in the spec ("Default agent ports"). */
+/** Default ports. Source: docs/settings.md. */
 const DEFAULT_PORTS: AgentPorts = {
   http_port: 44_000,
   ssh_port: 40_022,

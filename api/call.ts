@@ -16,7 +16,7 @@ import type { Caller, Gate } from './principals.ts';
 import type { RequestRecords } from './request-record.ts';
 import type { OperationPorts } from './ports.ts';
 
-/** Where a page stands in its list. Source: contract.md, 1. */
+/** Where a page stands in its list. Source: docs/api.md. */
 export interface Pagination {
   readonly page: number;
   readonly page_size: number;

@@ -3,6 +3,7 @@
  * refused.
  */
 import { hash } from 'node:crypto';
+import { IDEMPOTENCY_KEY_CHARS_MAX } from '../actors/limits.ts';
 import type { Reads } from './ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
@@ -10,7 +11,7 @@ import type { AnyOperation } from './operation.ts';
 import type { Caller, Principal } from './principals.ts';
 
 /** What a key may look like: 1 to 255 printable ASCII characters, not a space at either end, where HTTP drops it. */
-export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/u;
+export const IDEMPOTENCY_KEY = new RegExp(`^[!-~](?:[ -~]{0,${IDEMPOTENCY_KEY_CHARS_MAX - 2}}[!-~])?$`, 'u');
 
 /**
  * Runs a create once a key. The answer is stored in the transaction of the create (C1), so a twin that runs at the same
@@ -28,7 +29,9 @@ export async function answerOnce<T>(
   if (!operation.creates || key === null) return create(null);
   if (!IDEMPOTENCY_KEY.test(key))
     return refuse('bad_request', 'Malformed Idempotency-Key', {
-      'Idempotency-Key': ['must be 1 to 255 printable ASCII characters, no space at either end'],
+      'Idempotency-Key': [
+        `must be 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters, no space at either end`,
+      ],
     });
 
   const idempotency: Idempotency = {

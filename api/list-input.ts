@@ -17,7 +17,7 @@ import {
 } from '../actors/filters.ts';
 import { INTEGER_MAX, KNOWN_YEAR, NOT_KNOWN_YEAR, storableText } from './inputs.ts';
 
-/** Source: contract.md, 1, list parameters. */
+/** Source: docs/api.md, Lists. */
 export const PAGE_SIZE_DEFAULT = 20;
 export const PAGE_SIZE_MAX = 100;
 

@@ -69,7 +69,7 @@ export interface Operation<
   readonly hints: ToolHints;
   /** Creates keep their answer under an Idempotency-Key. */
   readonly creates: boolean;
-  /** Refused with `degraded_mode` while there are more nodes than the admins have room for. Source: contract.md, 1. */
+  /** Refused with `degraded_mode` while there are more nodes than the admins have room for. Source: docs/api.md. */
   readonly needsCapacity: boolean;
   /** Calls that do something, from one address in a minute; null: any number. */
   readonly fromOneAddressPerMinuteMax: number | null;

@@ -6,7 +6,7 @@ import { z } from 'zod';
 const V4_PREFIX_MIN = 8;
 const V4_PREFIX_MAX = 30;
 
-/** Prefix of every IPv6 range. Source: contract.md, create_cluster. */
+/** Prefix of every IPv6 range. Source: docs/api.md, Resources. */
 const V6_PREFIX = 64;
 
 /**

@@ -2,7 +2,7 @@
 import type { Page } from './ports.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
 
-/** Source: spec.md, errors. */
+/** Source: docs/api.md, Errors. */
 export const NOT_FOUND = 'Resource not found';
 
 /** A row that was read, or `not_found` for null. */

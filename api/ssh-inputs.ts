@@ -5,7 +5,7 @@ import { parsePublicKey, PUBLIC_KEY_LINE_CHARS_MAX } from '../actors/ssh/public-
 import { SSH_KEY_ALGORITHMS } from '../transport/protocol/ssh.ts';
 import { storableText } from './inputs.ts';
 
-/** Source: spec.md, limits. */
+/** Source: docs/limits.md. */
 const KEY_NAME_CHARS_MAX = 255;
 
 /** What every key looks like from afar, for JSON Schema; what is in its base64 is checked as well. */

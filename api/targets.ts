@@ -1,6 +1,5 @@
 /**
- * Which nodes there are to scrape, as entries of Prometheus' HTTP service discovery. Source: contract.md, 4, metrics
- * discovery.
+ * Which nodes there are to scrape, as entries of Prometheus' HTTP service discovery. Source: docs/metrics.md.
  */
 import { z } from 'zod';
 import { LISTS, type Filter } from '../actors/filters.ts';

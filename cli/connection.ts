@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { EXIT, Problem } from './problem.ts';
 
-/** Where an admin listens when nothing else is said. Source: contract.md 1. */
+/** Where an admin listens when nothing else is said. Source: docs/settings.md. */
 export const DEFAULT_URL = 'http://127.0.0.1:44000';
 
 export interface Connection {

@@ -21,7 +21,7 @@ const USAGE = `npm run demo [-- OPTIONS]
 /** Agents of the demo. */
 const AGENTS = 3;
 
-/** Where an admin usually listens. Source: contract.md 1. */
+/** Where an admin usually listens. Source: docs/settings.md. */
 const USUAL_PORT = 44_000;
 const USUAL_HTTP_PROXY_PORT = 43_128;
 const USUAL_SOCKS5_PROXY_PORT = 41_080;

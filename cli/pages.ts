@@ -1,6 +1,6 @@
 /** Lists as a whole, page by page. */
 
-/** Rows asked for at a time. Source: contract.md, list parameters. */
+/** Rows asked for at a time. Source: docs/api.md, Lists. */
 const PAGE_ROWS = 100;
 
 interface Listed<Row> {

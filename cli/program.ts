@@ -42,7 +42,8 @@ export async function runEdge(): Promise<void> {
   }
 }
 
-function createProgram(): Program {
+/** `edge` with all of its commands, before it is told what to do. */
+export function createProgram(): Program {
   const program = new Program('edge')
     .description('Reach, run, see and update machines behind NAT and firewalls.')
     .version(packageFile.version, '-V, --version')

@@ -47,6 +47,8 @@ for (const file of [AGENT, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(j
 writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
 for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE'])
   if (existsSync(join(ROOT, file))) copyFileSync(join(ROOT, file), join(DIST, file));
+// The README leads to them.
+cpSync(join(ROOT, 'docs'), join(DIST, 'docs'), { recursive: true });
 // What its licence asks for goes along.
 for (const file of [...VIEWER_FILES.map((shown) => shown.file), 'browser/standalone/index.js.LICENSE.txt', 'LICENSE'])
   cpSync(fileURLToPath(import.meta.resolve(`#asyncapi-viewer/${file}`)), join(DIST, VIEWER, file));

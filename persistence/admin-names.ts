@@ -2,7 +2,7 @@
 
 /**
  * `<name>@<host>`, the host being that of the URL under which agents and the other admins reach it. Source:
- * contract.md, admin.
+ * docs/api.md.
  */
 export function erlangNodeName({ name, url }: { readonly name: string; readonly url: string }): string {
   return `${name}@${URL.canParse(url) ? new URL(url).hostname : 'localhost'}`;

@@ -13,13 +13,13 @@ import { SSH_RECORDING_MODES } from '../transport/protocol/ssh.ts';
 import { WIREGUARD_PEERS_MAX } from '../transport/protocol/wireguard.ts';
 import type { BrokerSettings } from '../transport/events/brokers/settings.ts';
 
-/** Default port of the admin's API. Source: contract.md 1. */
+/** Default port of the admin's API. Source: docs/settings.md. */
 const ADMIN_API_PORT = 44_000;
 
 /** Most further names of an admin. */
 const HOSTS_MAX = 32;
 
-/** Default ports of the proxies. Source: spec.md, proxy listeners. */
+/** Default ports of the proxies. Source: docs/settings.md. */
 const ADMIN_HTTP_PROXY_PORT = 43_128;
 const ADMIN_SOCKS5_PROXY_PORT = 41_080;
 

@@ -83,7 +83,7 @@ export function settingsHelp(shape: SettingsShape): string {
     .join('');
 }
 
-/** The settings as a Markdown table for the README: name, default, description. */
+/** The settings as a Markdown table for docs/settings.md: name, default, description. */
 export function settingsMarkdown(shape: SettingsShape): string {
   const cell = (text: string) => text.replaceAll('|', '\\|');
   const rows = describeSettings(shape).map((row) => {

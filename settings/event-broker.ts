@@ -34,7 +34,7 @@ const file = (what: string) =>
     .optional()
     .meta({ ...unset, description: `PEM file of ${what}.` });
 
-/** Every setting of the event broker: environment variable → schema. Source: spec.md, event broker. */
+/** Every setting of the event broker: environment variable → schema. Source: docs/brokers.md. */
 export const EVENT_BROKER_SETTINGS = {
   EVENT_BROKER_ENABLED: flag().default(false).describe('Whether events are published to a message broker.'),
   EVENT_BROKER_ADAPTER: choice(ADAPTERS)

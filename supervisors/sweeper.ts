@@ -9,7 +9,7 @@ import type { Clock, Log } from '../actors/ports.ts';
 import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Directory } from './runtime/directory.ts';
 
-/** Time between two looks for expired executions, in ms. Source: contract.md, 3.8. */
+/** Time between two looks for expired executions, in ms. Source: docs/commands.md. */
 export const EXPIRY_EVERY_MS = 1_000;
 
 /**

@@ -21,7 +21,7 @@ import type { ClusterState } from './state.ts';
 
 type Enroll = Extract<ClusterMessage, { type: 'enroll' }>;
 
-/** What a verification can end in. Source: spec.md, enrollment key verified. */
+/** What a verification can end in. Source: docs/events.md. */
 export type VerificationResult = EventData['edge.enrollment_key.verified']['result'];
 
 /** Why a key does not open, in one sentence each. */
@@ -143,8 +143,8 @@ function isSameMachine(stored: Uint8Array | null, said: Uint8Array | null): bool
 
 /**
  * What is certain from here. The uses and the node limit are decided by the rows, where several agents meet, and so is
- * all of a recovery: an id that is enrolled is a conflict unless the recovery key is valid (contract.md, 5), whatever
- * the enrolment key is.
+ * all of a recovery: an id that is enrolled is a conflict unless the recovery key is valid (docs/architecture.md,
+ * Sessions), whatever the enrolment key is.
  */
 function problemOf(
   message: Enroll,

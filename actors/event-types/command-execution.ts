@@ -11,7 +11,7 @@ function status<S extends ExecutionStatus>(only: S) {
   return z.literal(only).describe('How far it is: always this.');
 }
 
-/** An execution at the moment of the event. Source: spec.md, Command execution. */
+/** An execution at the moment of the event. Source: docs/events.md. */
 export const ExecutionSnapshot = z.strictObject({
   command_execution_id: id('The execution.'),
   command_id: id('The command that it belongs to.'),
@@ -73,7 +73,7 @@ const completed = {
   updated_at: EXAMPLE_TIMES.ended,
 } as const;
 
-/** By type. What each fixes is the table "Status and timestamps per event" of the spec. */
+/** By type. What each fixes is C7 of docs/promises.md. */
 export const COMMAND_EXECUTION_EVENTS = {
   'edge.command_execution.created': eventType({
     description: 'A command was created and this node is one of its targets.',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { eventType, id, idOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 
-// Source: spec.md, enrollment key verified.
+// Source: docs/events.md.
 const KEY_RESULTS = ['verified', 'invalid_key', 'key_expired', 'key_spent', 'node_limit_reached'] as const;
 
 const verifiedKey = z

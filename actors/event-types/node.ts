@@ -8,7 +8,7 @@ const status = z.enum(NODE_STATUSES);
 const version = z.string();
 const port = z.int().min(1).max(65_535);
 
-/** A node at the moment of the event. Source: spec.md, Node. */
+/** A node at the moment of the event. Source: docs/events.md. */
 export const NodeSnapshot = z.strictObject({
   node_id: id('The node, chosen by its agent and kept for the life of its data.'),
   cluster_name: z.string().describe('The cluster that it is in now.'),

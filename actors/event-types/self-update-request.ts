@@ -6,7 +6,7 @@ import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
 const filters = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 const count = z.int().min(0);
 
-/** By type. Source: spec.md, Event types. */
+/** By type. Source: docs/events.md. */
 export const SELF_UPDATE_REQUEST_EVENTS = {
   'edge.self_update_request.completed': eventType({
     description: 'Every node of a self-update request was triggered or failed.',

@@ -1,11 +1,11 @@
-/** Full snapshots for events, in the spec's field names. Nulls are explicit, secrets and addresses never appear. */
+/** Full snapshots for events, in the field names of the API. Nulls are explicit, secrets and addresses never appear. */
 import type { ExecutionSnapshot } from '../event-types/command-execution.ts';
 import type { NodeSnapshot } from '../event-types/node.ts';
 import type { NodeRecord, OpenExecution } from '../records.ts';
 import type { ExecutionStatus } from '../resources/command.ts';
 import { instant } from '../resources/instant.ts';
 
-/** `data` of node events. Source: spec.md, Node. */
+/** `data` of node events. Source: docs/events.md. */
 export function nodeSnapshot(node: NodeRecord): NodeSnapshot {
   return {
     node_id: node.id,
@@ -31,7 +31,7 @@ export interface ExecutionMoment {
   readonly updatedAtMs: number;
 }
 
-/** `data` of command execution events, without the output. Source: spec.md, Command execution. */
+/** `data` of command execution events, without the output. Source: docs/events.md. */
 export function executionSnapshot(
   execution: Pick<OpenExecution, 'id' | 'command' | 'node' | 'clusterName' | 'insertedAtMs'>,
   moment: ExecutionMoment,

@@ -258,7 +258,7 @@ function judged(state: NodeState, { session, attempt, tried, outcome, atMs }: Ju
   };
 }
 
-/** Source: spec.md, SSH username verified. */
+/** Source: docs/events.md. */
 function verifiedEvent(
   { record }: NodeState,
   { username, method }: SshTried,

@@ -1,4 +1,4 @@
-/** How healthy a node is, when that is told, and what a change of it writes. Source: contract.md, 4. */
+/** How healthy a node is, when that is told, and what a change of it writes. Source: docs/health.md. */
 import { REPORT_INTERVAL_MS } from '../../transport/protocol/limits.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Effect, Step } from '../step.ts';

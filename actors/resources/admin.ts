@@ -44,7 +44,7 @@ const topologyEntry = z.object({
   vpn_host_id: z.uuid().describe(HOST_ID),
   vpn_hostname: vpnHostname,
 });
-/** An admin as one of many. Source: spec.md, AdminTopologyEntry. */
+/** An admin as one of many. Source: docs/api.md, Resources. */
 export type AdminTopologyEntry = Given<typeof topologyEntry>;
 
 /** The group of the admin that answers. */

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { Targeting } from '../targeting.ts';
 import { resource, stored, type Given } from './resource.ts';
 
-/** All statuses of an execution; the first two are open, the others terminal. Source: spec.md, command execution. */
+/** All statuses of an execution; the first two are open, the others terminal. Source: docs/api.md, Resources. */
 export const EXECUTION_STATUSES = ['pending', 'sent', 'completed', 'cancelled', 'expired', 'dropped'] as const;
 /** How far an execution is. */
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
 
-/** States that never change again. Source: invariants.md C6. */
+/** States that never change again. Source: docs/promises.md, C6. */
 export function isTerminal(status: ExecutionStatus): boolean {
   return status !== 'pending' && status !== 'sent';
 }

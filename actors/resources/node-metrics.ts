@@ -1,6 +1,6 @@
 /**
  * What is measured at nodes, as clients see it. Every leaf is null where the node does not tell it, and never zero
- * instead. Source: spec.md, metrics records.
+ * instead. Source: docs/metrics.md.
  */
 import { z } from 'zod';
 import { resource, type Given } from './resource.ts';

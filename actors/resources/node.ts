@@ -6,9 +6,9 @@ import { AgentPorts, Registration } from '../../transport/protocol/frames.ts';
 import { MESH_PATHS } from '../../transport/protocol/mesh.ts';
 import { resource, stored, type Given } from './resource.ts';
 
-/** All statuses of a node, best first. Source: spec.md, node status. */
+/** All statuses of a node, best first. Source: docs/api.md, Resources. */
 export const NODE_STATUSES = ['healthy', 'unhealthy', 'unreachable'] as const;
-/** How a node is. Source: contract.md, 4. */
+/** How a node is. Source: docs/health.md. */
 export type NodeStatus = (typeof NODE_STATUSES)[number];
 
 /** In the agent's own words: one sentence without addresses. */

@@ -1,6 +1,6 @@
 /**
  * How a resource is written: one zod schema, from which its type, the views of all surfaces, OpenAPI, the tools of MCP
- * and the rows of its list follow. Field names are those of contract.md, 2.
+ * and the rows of its list follow. Field names are those of docs/api.md.
  */
 import { z } from 'zod';
 

@@ -8,7 +8,7 @@ const GROWTH = 4;
 /** Longest wait between two tries, in ms, unless the receiver wishes a longer one. */
 export const RETRY_WAIT_MS_MAX = 600_000;
 
-/** Statuses of requests that may succeed later; 5xx besides. Source: contract.md, webhook deliveries. */
+/** Statuses of requests that may succeed later; 5xx besides. Source: docs/events.md. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /** The delivery's new status; `nextAttemptAtMs` only while it is pending. */

@@ -11,7 +11,7 @@ import { halfBytes, storedOutput } from './output-text.ts';
 import { isKeeper, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 
-/** Between TERM and KILL, in ms. Source: contract.md 3.5. */
+/** Between TERM and KILL, in ms. Source: docs/commands.md. */
 export const KILL_AFTER_MS = 5_000;
 
 /** After KILL an execution that still does not end is given up on, keeper and all, in ms. */

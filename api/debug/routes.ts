@@ -1,6 +1,6 @@
 /**
  * `/admin/debug`: the inside of this admin, for its operator. Off unless ADMIN_DEBUG_DASHBOARD_ENABLED. Source:
- * spec.md, authentication 5.
+ * docs/api.md, Authentication.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';

@@ -37,7 +37,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   core: 'The service itself',
 };
 
-/** How each broker names what is published, and what keeps its order. Source: spec.md, Event broker. */
+/** How each broker names what is published, and what keeps its order. Source: docs/brokers.md. */
 const BROKERS: readonly (readonly [setting: string, where: string])[] = [
   ['nats', 'Subject: the type. With JetStream five durable streams.'],
   ['amqp091, rabbitmq', 'Durable topic exchange edge.events, routing key: the type. Messages are persistent.'],

@@ -16,7 +16,7 @@ interface Server {
   readonly security?: readonly string[];
 }
 
-/** Settings are named by their beginnings; the README lists all of them. Source: spec.md, Event broker. */
+/** Settings are named by their beginnings; docs/settings.md lists all of them. Source: docs/brokers.md. */
 const SERVERS: readonly Server[] = [
   {
     key: 'webhook',

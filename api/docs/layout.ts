@@ -16,7 +16,7 @@ table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:t
 .lead{font-size:1.1rem;color:var(--soft);max-width:46rem;margin:.2rem 0 1rem}.end{margin:3.5rem 0 1rem;padding-top:.8rem;border-top:1px solid var(--line);font-size:.9rem;color:var(--soft)}
 @media print{:root{color-scheme:light;--text:#000;--soft:#333;--ground:#fff;--raised:#f4f6f8;--line:#bbb;--accent:#000}.skip,.site ul,.end{display:none}pre{white-space:pre-wrap;overflow:visible}body{margin:0;max-width:none}}`;
 
-/** The pages of the documentation, in the order of their navigation. Source of the paths: spec.md, routes. */
+/** The pages of the documentation, in the order of their navigation. Source of the paths: docs/api.md, Surfaces. */
 export const SITE: readonly (readonly [path: string, name: string])[] = [
   ['/guide/clusters', 'Clusters'],
   ['/guide/nodes', 'Nodes'],

@@ -1,6 +1,6 @@
 /**
- * What every operation can refuse, by status: for the OpenAPI document, which declares all of it. Source: contract.md,
- * 1, errors.
+ * What every operation can refuse, by status: for the OpenAPI document, which declares all of it. Source: docs/api.md,
+ * Errors.
  */
 import type { RefusalCode } from '../../actors/refusal.ts';
 import { pathParameters, type AnyOperation, type RestRoute } from '../operation.ts';

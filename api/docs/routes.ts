@@ -13,7 +13,7 @@ import { openApi } from './openapi.ts';
 import { referencePage } from './pages.ts';
 import { isViewerInstalled, offerViewer } from './viewer.ts';
 
-/** Where the documents and their pages are. Source: spec.md, routes. */
+/** Where the documents and their pages are. Source: docs/api.md, Surfaces. */
 export const OPENAPI_PATH = '/api/openapi';
 export const REFERENCE_PATH = '/api/docs';
 export const ASYNCAPI_PATH = '/api/asyncapi';

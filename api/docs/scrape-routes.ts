@@ -30,7 +30,7 @@ const NODE_ID: JsonSchema = { type: 'string', format: 'uuid' };
 
 const text: JsonSchema = { type: 'string', description: 'Prometheus text exposition format 0.0.4.' };
 
-/** Entries of service discovery. Source: contract.md, 4. */
+/** Entries of service discovery. Source: docs/metrics.md. */
 const targets: JsonSchema = {
   type: 'array',
   items: {

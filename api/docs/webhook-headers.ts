@@ -2,8 +2,8 @@
 import type { JsonSchema } from '../schemas.ts';
 
 /**
- * Two signatures over the same body: ours, and that of Standard Webhooks, whose libraries verify it. Source: spec.md,
- * Webhooks; standardwebhooks.com, 1.0.
+ * Two signatures over the same body: ours, and that of Standard Webhooks, whose libraries verify it. Source:
+ * docs/events.md; standardwebhooks.com, 1.0.
  */
 export const WEBHOOK_HEADERS = {
   type: 'object',

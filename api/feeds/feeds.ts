@@ -1,4 +1,4 @@
-/** The live feeds of contract.md 6 over one bus. */
+/** The live feeds of docs/api.md over one bus. */
 import { createCommandsFeed, type CommandsFeed } from './commands.ts';
 import { createEventsFeed, type EventsFeed } from './events.ts';
 import { createNodesFeed, type NodesFeed } from './nodes.ts';

@@ -5,7 +5,7 @@
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { SubsystemCheck } from '../views/health.ts';
 
-/** How long one check may take, in ms. Source: spec.md, health routes. */
+/** How long one check may take, in ms. Source: docs/health.md. */
 export const CHECK_MS_MAX = 5_000;
 
 /**

@@ -1,4 +1,4 @@
-/** The subsystems of one admin: what /healthz and check_admin_health check. Source: spec.md, health routes. */
+/** The subsystems of one admin: what /healthz and check_admin_health check. Source: docs/health.md. */
 import { DoesNotApply, HealthNote, HealthProblem, retried, type HealthCheck } from './checks.ts';
 import type { HealthPorts } from './ports.ts';
 
@@ -10,7 +10,7 @@ export const OWNERSHIP_QUIET_MS_MAX = 5_000;
 
 /**
  * Tries of the VPN manager, the time of each, and the wait between two of them, in ms: together they fit CHECK_MS_MAX.
- * Source: spec.md, health routes: it alone retries.
+ * Source: docs/health.md: it alone retries.
  */
 export const VPN_MANAGER_TRIES_MAX = 3;
 export const VPN_MANAGER_TRY_MS_MAX = 1_200;

@@ -12,7 +12,7 @@ import { operation, type Call } from '../operation.ts';
 import { ipv4Range, ipv6Range } from '../ranges.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 
-/** Stands for DEFAULT_CLUSTER_NAME in paths, so no cluster may be called so. Source: contract.md, create_cluster. */
+/** Stands for DEFAULT_CLUSTER_NAME in paths, so no cluster may be called so. Source: docs/api.md, Resources. */
 export const RESERVED_NAME = 'default';
 
 const NodeLimit = positiveInteger.nullable().describe('Most nodes that it may hold; null means no limit.');

@@ -16,7 +16,7 @@ import { RESERVED_NAME } from './clusters.ts';
 /** Longest label, in characters. */
 const NAME_MAX = 255;
 
-/** A public key lasts one hour and lets one node in. Source: contract.md, create_public_enrollment_key. */
+/** A public key lasts one hour and lets one node in. Source: docs/api.md, Resources. */
 const PUBLIC_KEY_MS = 3_600_000;
 
 /** Public keys that one address gets in a minute: a rack of machines behind one address, and no flood. */

@@ -10,7 +10,7 @@ import { found, NOT_FOUND, page } from '../reading.ts';
 import { publicKeyRecord, publicKeys } from '../ssh-inputs.ts';
 import { askNode } from './nodes.ts';
 
-/** Bounds of a username. Source: contract.md, create_ssh_username. The pattern is that of useradd. */
+/** Bounds of a username. Source: docs/api.md, Resources. The pattern is that of useradd. */
 const USERNAME_CHARS_MIN = 3;
 const USERNAME_CHARS_MAX = 32;
 const USERNAME = /^[a-z_][a-z0-9_-]*$/u;

@@ -16,7 +16,7 @@ import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 
-/** Bounds of a webhook. Source: contract.md, create_webhook. */
+/** Bounds of a webhook. Source: docs/api.md, Resources. */
 const URL_CHARS_MAX = 2_048;
 const SECRET_CHARS_MAX = 256;
 const SUBSCRIBED_EVENTS_MAX = 20;

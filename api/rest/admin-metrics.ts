@@ -1,5 +1,5 @@
 /**
- * Metrics of this admin as Prometheus reads them. Not in the catalogue: the answer is no JSON. Source: contract.md, 2.
+ * Metrics of this admin as Prometheus reads them. Not in the catalogue: the answer is no JSON. Source: docs/api.md.
  */
 import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../actors/refusal.ts';

@@ -1,4 +1,4 @@
-/** Results as HTTP: envelopes, statuses and error bodies. Source: contract.md, 1. */
+/** Results as HTTP: envelopes, statuses and error bodies. Source: docs/api.md. */
 import type { FastifyReply } from 'fastify';
 import { retryAfterSecondsOf, type Refusal, type RefusalCode } from '../../actors/refusal.ts';
 import type { Pagination } from '../call.ts';

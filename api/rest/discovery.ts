@@ -1,6 +1,6 @@
 /**
  * Which nodes there are to scrape, as Prometheus' HTTP service discovery reads it. Not in the catalogue: a bare array,
- * streamed. Source: contract.md, 4, metrics discovery.
+ * streamed. Source: docs/metrics.md.
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';

@@ -1,4 +1,7 @@
-/** Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source: contract.md, 5. */
+/**
+ * Enrolment of agents: not in the catalogue, since the key in the body is the credential. Source: docs/architecture.md,
+ * Sessions.
+ */
 import type { FastifyInstance } from 'fastify';
 import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
@@ -72,7 +75,7 @@ export function offerEnrollment(app: FastifyInstance, ports: EnrollPorts): void 
     return sendRefusal(reply, result.refusal);
   });
 
-  /** The event is all that is left of the attempt, and names nothing (spec.md, enrollment key verified). */
+  /** The event is all that is left of the attempt, and names nothing (docs/events.md). */
   async function tellRefused({ records, clock, newId }: EnrollPorts): Promise<void> {
     if (told.add(EVERYBODY) === 0) await records.publish(verifiedEvent(null, 'invalid_key', newId(), clock.nowMs()));
   }

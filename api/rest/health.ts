@@ -1,4 +1,4 @@
-/** Health routes: no credential, no envelope. Source: spec.md, health routes. */
+/** Health routes: no credential, no envelope. Source: docs/health.md. */
 import type { FastifyInstance } from 'fastify';
 import { RETRY_AFTER_SECONDS } from '../../actors/refusal.ts';
 import type { SubsystemCheck } from '../views/health.ts';

@@ -1,5 +1,5 @@
 /**
- * Metrics of nodes as Prometheus reads them. Not in the catalogue: the answers are no JSON. Source: spec.md, routes.
+ * Metrics of nodes as Prometheus reads them. Not in the catalogue: the answers are no JSON. Source: docs/metrics.md.
  */
 import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';

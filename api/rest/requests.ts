@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { plainAddress } from '../../transport/net/addresses.ts';
 import type { Caller, Surface } from '../principals.ts';
 import { recordOf } from './request-records.ts';
 
@@ -26,7 +25,7 @@ export function bearerOf(header: string | undefined): string | null {
 
 /** Remote address of a socket, IPv4 in its own form. */
 export function addressOf(request: IncomingMessage): string {
-  return plainAddress(request.socket.remoteAddress ?? 'unknown');
+  return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/u, '');
 }
 
 /** Who calls over HTTP. */

@@ -8,7 +8,7 @@ import type { Caller, Gate } from '../principals.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 
-/** Where all operations live. Source: contract.md, 1. */
+/** Where all operations live. Source: docs/api.md. */
 export const API_PREFIX = '/api/v1';
 
 /**

@@ -5,7 +5,7 @@ import { retryAfterSecondsOf, type Refusal, type RefusalCode } from '../../actor
 import { INTERNAL_ERROR } from '../call.ts';
 
 /**
- * Refusal codes as tRPC's. Their HTTP statuses are those of contract.md 1. Exhaustive: a new code does not compile
+ * Refusal codes as tRPC's. Their HTTP statuses are those of docs/api.md. Exhaustive: a new code does not compile
  * until it has a row here.
  */
 export const TRPC_CODES = {

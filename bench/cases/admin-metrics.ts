@@ -29,8 +29,8 @@ const PAUSE_MS = 250;
 const REST_MS = 5_000;
 
 /**
- * Targets, in s: a scrape, the longest that the event loop is held (both from the issue), and the rendering of the
- * largest exposition.
+ * Targets, in s: a scrape, the longest that the event loop is held (both in docs/performance.md), and the rendering of
+ * the largest exposition.
  */
 const SCRAPE_SECONDS_MAX = 0.25;
 const HELD_SECONDS_MAX = 0.01;

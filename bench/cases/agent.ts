@@ -13,7 +13,7 @@ import type { CaseOptions } from './options.ts';
 const SECONDS = 60;
 const REST_MS = 10_000;
 
-/** Targets. Source: the issue, "Speed and memory". */
+/** Targets. Source: docs/performance.md. */
 const RSS_MIB_MAX = 80;
 const CPU_PERCENT_MAX = 0.5;
 

@@ -17,7 +17,7 @@ import type { CaseOptions } from './options.ts';
 
 const REPEATS = 3;
 
-/** Target. Source: the issue, "Speed". */
+/** Target. Source: docs/performance.md. */
 const RATIO_MIN = 0.5;
 
 /** A run that takes longer has hung, in ms. */

@@ -24,10 +24,10 @@ const AT_ONCE = [1, 8, 32] as const;
 const SECONDS = 3;
 const REPEATS = 5;
 
-/** Of microsocks' rate. Source: the issue, "Speed". */
+/** Of microsocks' rate. Source: docs/performance.md. */
 const PEER_RATIO_MIN = 0.7;
 
-/** Open tunnels at once. Source: the issue, "Speed". */
+/** Open tunnels at once. Source: docs/performance.md. */
 const TUNNELS = 2_000;
 
 /** Bytes of each tunnel, each way. */

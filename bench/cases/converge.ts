@@ -44,7 +44,7 @@ const FLEET_WITHIN_LIMIT = 19_000;
 const REAL = 8;
 const REAL_JOINS = 2;
 
-/** Target, in s. Source: the issue, "Speed". */
+/** Target, in s. Source: docs/performance.md. */
 const REACHABLE_SECONDS_MAX = 3;
 
 /**

@@ -25,7 +25,7 @@ const SETTLE_MS = 1_000;
 /** How often memory is looked at, in ms. */
 const LOOK_MS = 5;
 
-/** Targets. Source: the issue, "Speed". */
+/** Targets. Source: docs/performance.md. */
 const SECONDS_MAX = 1;
 const MEMORY_MIB_MAX = 64;
 

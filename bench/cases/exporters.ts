@@ -24,7 +24,7 @@ const REPEATS = 15;
 /** Wait until the agent's start is over, in ms: its memory before the first scrape is that of an idle one. */
 const REST_MS = 10_000;
 
-/** Targets. Source: the issue, parts 1 and "Speed". */
+/** Targets. Source: docs/performance.md. */
 const CPU_MS_MAX = 5;
 const SHARE_MIN = 0.9;
 

@@ -15,7 +15,7 @@ import type { CaseOptions } from './options.ts';
 const NODES = 10_000;
 const REPEATS = 7;
 
-/** Target: so many times as long with a broker, at most. Source: the issue, "Speed". */
+/** Target: so many times as long with a broker, at most. Source: docs/performance.md. */
 const SLOWDOWN_MAX = 1.25;
 
 /** The broker is the one that is named behind the case; nats unless given. */

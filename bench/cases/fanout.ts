@@ -15,7 +15,7 @@ const NODES = [1, 200, 1_000, 10_000] as const;
 const REPEATS = 7;
 const REPEATS_OF_ONE = 300;
 
-/** Targets. Source: the issue, "Speed and memory". Ratios for fleets, seconds for a single execution. */
+/** Targets. Source: docs/performance.md. Ratios for fleets, seconds for a single execution. */
 const RATIO_MIN = 0.5;
 const ONE_P50_SECONDS_MAX = 0.005;
 const ONE_P99_SECONDS_MAX = 0.015;

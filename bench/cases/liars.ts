@@ -20,7 +20,7 @@ const LIARS = 3;
 /** Operations under way: few, so that what is seen is latency and not throughput. */
 const IN_FLIGHT = 4;
 
-/** Targets: the others' p99 at most doubles, floods are cut within so long. Source: invariants.md, L1. */
+/** Targets: the others' p99 at most doubles, floods are cut within so long. Source: docs/promises.md, L1. */
 const P99_RATIO_MAX = 2;
 const CUT_MS_MAX = 2_000;
 

@@ -17,7 +17,7 @@ const EXECUTIONS = 1_000_000;
 const PAGE_SIZE = 100;
 const REQUESTS = 300;
 
-/** Targets on the tail of a page. Source: the issue, "Speed and memory". */
+/** Targets on the tail of a page. Source: docs/performance.md. */
 const P99_SECONDS_MAX = 0.05;
 const DEEPEST_SECONDS_MAX = 0.2;
 

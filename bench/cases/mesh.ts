@@ -26,7 +26,7 @@ const ECHOES = 50;
 /** MTU of what an operator sets up by hand, and that of our networks. */
 const MTUS = [1_420, 1_280] as const;
 
-/** Targets. Source: the issue, "Speed". */
+/** Targets. Source: docs/performance.md. */
 const DIRECT_RATIO_MIN = 0.95;
 const RELAYED_RATIO_MIN = 0.5;
 

@@ -28,7 +28,7 @@ const SECONDS = 75;
 /** Patience with all targets coming up, in ms. */
 const UP_MS_MAX = 60_000;
 
-/** Targets. Source: the issue, "Speed". */
+/** Targets. Source: docs/performance.md. */
 const P99_SECONDS_MAX = 0.25;
 const ADMIN_CPU_PERCENT_MAX = 25;
 

@@ -28,7 +28,7 @@ const FANOUTS = 3;
 /** Patience with the return of everything after a kill, in ms. */
 const RETURN_MS_MAX = 60_000;
 
-/** Targets. Source: the issue, "Speed and memory". */
+/** Targets. Source: docs/performance.md. */
 const CONNECTS_PER_SECOND_MIN = 4_000;
 const IDLE_KIB_MAX = 24;
 const RETURN_SECONDS_MAX = 6;

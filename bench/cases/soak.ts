@@ -19,7 +19,7 @@ const LOOK_SECONDS = 15;
 /** What is left out of the slope at the beginning: code is compiled, pools and caches fill. */
 const WARM_UP_SHARE = 0.25;
 
-/** Target. Source: the issue that asked for it, in MiB a minute. */
+/** Target, in MiB a minute. */
 const GROWTH_MIB_A_MINUTE_MAX = 0.1;
 
 /** One look. */

@@ -29,14 +29,14 @@ const REPEATS = 5;
 /** What a login takes of a node's allowance: the client asks whether the key would do, then signs. */
 const ATTEMPTS_PER_LOGIN = 2;
 
-/** The file that is copied, in MiB. Source: the issue, "Speed". */
+/** The file that is copied, in MiB. Source: docs/performance.md. */
 const MIB = 1_024;
 const COPY_REPEATS = 3;
 
 /** The server's processes of a session end a moment after its client; their processor time is known then. In ms. */
 const SESSION_END_MS = 300;
 
-/** Target, of sshd's speed, for logins and for copies. Source: the issue, "Speed". */
+/** Target, of sshd's speed, for logins and for copies. Source: docs/performance.md. */
 const RATIO_MIN = 0.5;
 
 /** Where files live in memory, if they do. */

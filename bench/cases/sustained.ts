@@ -20,7 +20,7 @@ const SOCKETS = 8;
 /** Length of the load under a profile, in s. */
 const PROFILE_SECONDS = 5;
 
-/** Targets. Source: the issue, "Speed and memory". */
+/** Targets. Source: docs/performance.md. */
 const RATE_MIN = 8_000;
 const P99_MS_MAX = 100;
 

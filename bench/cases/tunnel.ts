@@ -16,7 +16,7 @@ import { createScope } from '../../test/support/scope.ts';
 import { compare, verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
-/** Streams at once. Source: the issue, "Speed". */
+/** Streams at once. Source: docs/performance.md. */
 const STREAMS = [1, 64] as const;
 const DIRECTIONS: readonly Direction[] = ['down', 'up'];
 
@@ -24,7 +24,7 @@ const DIRECTIONS: readonly Direction[] = ['down', 'up'];
 const MIB = 512;
 const REPEATS = 5;
 
-/** Targets. Source: the issue, "Speed". Of the floor, and of each peer. */
+/** Targets. Source: docs/performance.md. Of the floor, and of each peer. */
 const FLOOR_RATIO_MIN = 0.5;
 const PEER_RATIO_MIN = 0.7;
 

@@ -20,8 +20,8 @@ const STORMS = 5;
 const PAUSE_MS = 60;
 
 /**
- * Subscribers of one cluster and the p50 target, in s; then those of all nodes and the storm's. Source: the issue,
- * "Speed and memory".
+ * Subscribers of one cluster and the p50 target, in s; then those of all nodes and the storm's. Source:
+ * docs/performance.md.
  */
 const AUDIENCES = [
   [100, 0.01],

@@ -13,7 +13,7 @@ import { sampleBody, storeEvents } from '../webhooks/events.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
-/** Receivers, half of the dead ones refusing and half silent. Source: the issue, "Speed". */
+/** Receivers, half of the dead ones refusing and half silent. Source: docs/performance.md. */
 const HEALTHY = 20;
 const DEAD = 20;
 const EVENTS = 10_000;
@@ -24,7 +24,7 @@ const IN_FLIGHT = 4;
 /** Events of the steady part, a second: 1,200 deliveries to healthy receivers. */
 const PACE = 60;
 
-/** Targets. Source: the issue, "Speed". */
+/** Targets. Source: docs/performance.md. */
 const RATIO_MIN = 0.5;
 const P99_MS_MAX = 2_000;
 /** Memory at the end of the load over that at its middle, to be called flat. */

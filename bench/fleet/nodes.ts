@@ -1,7 +1,7 @@
 /** Simulated nodes put straight into the database, so that ten thousand need no enrolment. */
 import type { Client } from 'pg';
 
-/** Nodes a cluster. Source: spec.md, "a cluster size of 50-100 nodes is advised". */
+/** Nodes a cluster. Source: docs/limits.md. */
 export const NODES_PER_CLUSTER = 100;
 
 /** Id of the simulated node `index`, from 0. */

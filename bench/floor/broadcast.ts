@@ -15,7 +15,7 @@ const CHANGED = `with events as (insert into event (id, type, subject, time, dat
     from unnest($1::uuid[], $2::uuid[], string_to_array($3, E'\\n')::json[]) as v(id, node, data))
   update node as n set status = $4, updated_at = now(), last_seen_at = now() from unnest($2::uuid[]) as v(node) where n.id = v.node`;
 
-/** Fields of a node's event snapshot that do not change here. Source: spec.md, Node. */
+/** Fields of a node's event snapshot that do not change here. Source: docs/events.md. */
 const SNAPSHOT = {
   cluster_name: 'bench-0',
   version: '1.0.0',

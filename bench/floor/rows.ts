@@ -128,7 +128,7 @@ function uuids(ids: readonly string[]): string {
   return `{${ids.join(',')}}`;
 }
 
-/** The event's data: the full snapshot, field by field as in spec.md, without output. */
+/** The event's data: the full snapshot, field by field as in docs/events.md, without output. */
 function snapshot(
   execution: FloorExecution,
   status: string,

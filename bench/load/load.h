@@ -10,7 +10,7 @@
 enum operation { PING = 'P', DOWN = 'D', UP = 'U', REQUEST = 'R' };
 #define HEAD_BYTES 9
 
-/* A request and its answer, in bytes. Source: the issue, "Speed". */
+/* A request and its answer, in bytes. Source: docs/performance.md. */
 #define REQUEST_BYTES 100
 
 /* One read or write, in bytes. Smaller ones cost more calls, larger ones were not faster. */

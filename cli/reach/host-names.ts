@@ -2,7 +2,7 @@
 
 import { Problem } from '../problem.ts';
 
-/** Port of a node's SSH server when nothing else is said. Source: spec.md, AGENT_SSH_PORT. */
+/** Port of a node's SSH server when nothing else is said. Source: docs/settings.md. */
 export const SSH_PORT = 40_022;
 
 /**

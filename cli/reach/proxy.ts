@@ -2,13 +2,13 @@
 import { nonEmpty, storedProxy, type Connection, type Environment } from '../connection.ts';
 import { EXIT, Problem } from '../problem.ts';
 
-/** Ports of the admin's proxies when nothing else is said. Source: spec.md, proxy listeners. */
+/** Ports of the admin's proxies when nothing else is said. Source: docs/settings.md. */
 export const HTTP_PROXY_PORT = 43_128;
 export const SOCKS5_PROXY_PORT = 41_080;
 
 /**
  * Username with which a destination is a port of a node itself. Any other is the host name of the node to go through.
- * Source: spec.md, admin proxy rules.
+ * Source: docs/reaching.md.
  */
 export const SELF_USERNAME = '_';
 

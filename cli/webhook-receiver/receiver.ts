@@ -9,7 +9,7 @@ import type { Verify } from './signatures.ts';
 /** Longest body that is read, in bytes: above any event, whose outputs are left out. */
 export const BODY_BYTES_MAX = 1_048_576;
 
-/** Time for one request, in ms: what the service waits for an answer. Source: contract.md, webhook deliveries. */
+/** Time for one request, in ms: what the service waits for an answer. Source: docs/events.md. */
 const REQUEST_MS_MAX = 10_000;
 
 /** Connections at a time: those of the service are WEBHOOK_CONCURRENCY, 64 at most. */

@@ -5,7 +5,7 @@ import type { NodeStatus } from '../../actors/resources/node.ts';
 import { iso, nodeHostname, type Reading, type Source } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 
-/** Nodes named in a single read. Source: contract.md, cluster. */
+/** Nodes named in a single read. Source: docs/api.md, Resources. */
 const NODES_MAX = 100;
 
 export const CLUSTERS: Source<ClusterResource> = {

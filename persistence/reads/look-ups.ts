@@ -20,7 +20,7 @@ import {
 } from './record-rows.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 
-/** For how long an answer is remembered. Source: contract.md, 1, retried creates. */
+/** For how long an answer is remembered. Source: docs/api.md, Retried creates. */
 export const REMEMBERED_HOURS = 24;
 
 type LookUps = Pick<

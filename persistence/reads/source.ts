@@ -46,7 +46,7 @@ export interface Source<T> {
   resources(reading: Reading, ids: readonly string[], single: boolean): Promise<readonly T[]>;
 }
 
-/** Host name of a node. Source: contract.md, node names. */
+/** Host name of a node. Source: docs/names.md. */
 export function nodeHostname(node: string, cluster: string, domain: string): string {
   return `node-${node}.${cluster}.${domain}`;
 }

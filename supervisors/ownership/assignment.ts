@@ -21,7 +21,7 @@ export interface ClusterSize {
 /**
  * Assigns clusters by size descending, then name, each to the admin with fewest clusters, then most remaining capacity,
  * then a hash.
- * A cluster that fits nowhere is assigned to nobody. Source: design.md, 8.
+ * A cluster that fits nowhere is assigned to nobody. Source: docs/architecture.md, Ownership.
  */
 export function assign(clusters: readonly ClusterSize[], admins: readonly AdminLoad[]): ReadonlyMap<string, string> {
   const loads = admins.map((admin) => ({ ...admin }));

@@ -217,7 +217,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
   };
 }
 
-/** Peers that an admin can have, less those that are other admins. Source: spec.md, AdminTopologyEntry. */
+/** Peers that an admin can have, less those that are other admins. Source: docs/api.md, Resources. */
 function edgeCapacity(peersMax: number, admins: number): number {
   return Math.max(0, peersMax - (admins - 1));
 }

@@ -1,6 +1,8 @@
 /** When a crashed actor starts again. Pure. */
 
-/** Crashes within ESCALATE_WINDOW_MS after which an actor rests for REST_MS. Source: design.md, 2. */
+/**
+ * Crashes within ESCALATE_WINDOW_MS after which an actor rests for REST_MS. Source: docs/architecture.md, Supervision.
+ */
 export const CRASHES_MAX = 5;
 export const ESCALATE_WINDOW_MS = 60_000;
 

@@ -58,7 +58,7 @@ export const SETTINGS: BehaviourSettings = {
   retryBaseMs: 1_000,
 };
 
-/** The default ports of an agent. Source: spec.md, default agent ports. */
+/** The default ports of an agent. Source: docs/settings.md. */
 export const PORTS = {
   http_port: 44_000,
   ssh_port: 40_022,

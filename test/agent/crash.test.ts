@@ -1,6 +1,8 @@
 /**
  * `kill -9` of a real agent at each state of its journal. The ledger that the script itself writes says how often it
  * ran.
+ *
+ * Promises: C3, C4, C5.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

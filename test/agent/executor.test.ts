@@ -1,3 +1,4 @@
+/** How a script runs, ends and is ended, and what is kept of its output (C9, C10). */
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';

@@ -1,3 +1,4 @@
+/** The agent's record of what it received, started and finished (C3, C5). */
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

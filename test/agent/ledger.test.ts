@@ -1,4 +1,4 @@
-/** What an agent remembers of executions when its journal has forgotten or lost them. */
+/** What an agent remembers of executions when its journal has forgotten or lost them (C3). */
 import {
   closeSync,
   existsSync,

@@ -1,3 +1,4 @@
+/** The text of an output, whole and cut (C10). */
 import test from 'ava';
 import * as fc from 'fast-check';
 import { CUT_MARKER, storedOutput } from '../../agent/execution/output-text.ts';

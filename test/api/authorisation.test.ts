@@ -7,7 +7,7 @@ import { KEYS, serveApi, SOME_ID } from './fakes.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
 
-/** Whether a key reaches an operation. Source: spec.md, authentication, 2 and 4. */
+/** Whether a key reaches an operation. Source: docs/api.md, Authentication. */
 function reaches(key: keyof typeof KEYS, { scope }: AnyOperation, surface: Surface): boolean {
   if (key === 'master' || scope === 'public') return true;
   if (surface === 'mcp') return key === 'mcp';

@@ -1,4 +1,4 @@
-/** Retried creates. */
+/** Retried creates (C1). */
 import test from 'ava';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { commandOf, KEYS, serveApi, SOME_ID, type FakeOptions, type ServedApi } from './fakes.ts';

@@ -1,4 +1,4 @@
-/** Clocks are wrong in every way, once. `npm run chaos` does so again and again. */
+/** Clocks are wrong in every way, once. `npm run chaos` does so again and again (O2, C8). */
 import ava from 'ava';
 import { CLOCK_JUMPS, wrongMoments } from './clock-jumps.ts';
 import { playRound, wholeStory } from './round.ts';

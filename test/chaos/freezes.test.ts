@@ -1,6 +1,8 @@
 /**
  * Agents stand still in every way, once, and no longer than it takes to tell. `npm run chaos` freezes them beyond the
  * silence of their sessions.
+ *
+ * Promises: C8.
  */
 import test from 'ava';
 import { FREEZE_ENV, freezes, STANDSTILL_MS_MIN } from './freezes.ts';

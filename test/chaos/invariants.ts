@@ -1,4 +1,4 @@
-/** What must be true when everything is back, however it was killed. Names are those of the invariants. */
+/** What must be true when everything is back, however it was killed. Names are those of docs/promises.md. */
 import type { ExecutionResult } from '../../transport/protocol/frames.ts';
 import type { Attempt } from './world.ts';
 
@@ -52,8 +52,9 @@ export const COMMANDS = 'select id, command_text from command';
 export const EVENTS = `select subject, array_agg(type order by txid, seq) as types from event where type like 'edge.command_execution.%' group by subject`;
 
 /**
- * How long after its end an execution may start, in s: an agent notices a standstill of 2 s (agent/execution/start-gate.ts), and
- * takes a second to start a script on a busy machine. Who stands still longer than that beyond an end starts nothing.
+ * How long after its end an execution may start, in s: an agent notices a standstill of 2 s
+ * (agent/execution/start-gate.ts), and takes a second to start a script on a busy machine. Who stands still longer than
+ * that beyond an end starts nothing.
  */
 export const LATE_S_MAX = 3;
 

@@ -1,5 +1,7 @@
 /**
  * Twenty kills and more of real programs, one aimed at every moment that matters. `npm run chaos` goes on for hundreds.
+ *
+ * Promises: C1, C3, C5, C6, C7, C9, C10, V1.
  */
 import test from 'ava';
 import { KILL_POINTS } from './kill-points.ts';

@@ -9,13 +9,13 @@ const FREEZE_MS = 60_000;
 
 /**
  * Longest that any call may take while the database does not answer, in ms, with a second for a busy machine. Source:
- * invariants.md, L3.
+ * docs/promises.md, L3.
  */
 const ANSWER_MS_MAX = 6_000;
 
 /**
  * Longest until creates are stored again once the database is back, in ms, with two seconds for a busy machine. Source:
- * invariants.md, L3 (3 s).
+ * docs/promises.md, L3 (3 s).
  */
 export const BACK_MS_MAX = 5_000;
 

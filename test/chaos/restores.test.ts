@@ -1,4 +1,4 @@
-/** The database is set back in every way, once. `npm run chaos` does so again and again. */
+/** The database is set back in every way, once. `npm run chaos` does so again and again (C3, V4). */
 import test from 'ava';
 import { RESTORE_ENV, RESTORES, watchEvents } from './restores.ts';
 import { playRound, wholeStory } from './round.ts';

@@ -5,7 +5,9 @@ import { holdCommit } from './commit-hold.ts';
 import { load, type KillPoint } from './kill-points.ts';
 import type { World } from './world.ts';
 
-/** Longest time without an owner after a kill, in ms, with a second for a busy machine. Source: invariants.md, O2. */
+/**
+ * Longest time without an owner after a kill, in ms, with a second for a busy machine. Source: docs/promises.md, O2.
+ */
 const OWNERLESS_MS_MAX = 6_000;
 
 /** Longest pause of a random moment, in ms. */

@@ -56,7 +56,7 @@ test('the help names every setting', async (t) => {
   );
 });
 
-test('the settings can be had as Markdown, for the README', async (t) => {
+test('the settings can be had as Markdown, for docs/settings.md', async (t) => {
   const { stdout } = await edgeAdmin(['settings', '--markdown']);
 
   t.is(stdout.trimEnd().split('\n').length, Object.keys(ADMIN_SETTINGS).length + 2);

@@ -1,6 +1,6 @@
 /**
  * Which admins agents try, in which order, and that what admins are told at a restart reaches the agents. Source:
- * spec.md, rule 8.
+ * docs/architecture.md, Sessions.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { createDatabase } from '../support/database.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 
-/** Agents refresh their settings at least this often, in ms. Source: spec.md, rule 8. */
+/** Agents refresh their settings at least this often, in ms. Source: docs/architecture.md, Sessions. */
 const REFRESH_MS_MAX = 600_000;
 
 /** One step on a busy machine, and one test, in ms. */

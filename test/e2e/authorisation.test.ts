@@ -22,7 +22,7 @@ const ID = randomUUID();
 /** What a credential is, and its text. */
 type Credential = keyof typeof FLEET_KEYS | 'missing' | 'wrong' | 'empty' | 'of an agent';
 
-/** Keys that reach an operation. Source: spec.md, authentication. */
+/** Keys that reach an operation. Source: docs/api.md, Authentication. */
 const RIGHT: Readonly<Record<AnyOperation['scope'], readonly Credential[]>> = {
   public: ['missing', 'wrong', 'empty', 'of an agent', 'MASTER_KEY', 'API_KEY', 'METRICS_KEY', 'MCP_KEY', 'PROXY_KEY'],
   api: ['MASTER_KEY', 'API_KEY'],

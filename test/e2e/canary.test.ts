@@ -305,7 +305,7 @@ function recorded(fleet: Fleet, emitted: Emission[]): Rest {
   };
 }
 
-/** Which answers tell which secrets, because that is what they are for. Source: contract.md, 2. */
+/** Which answers tell which secrets, because that is what they are for. Source: docs/api.md. */
 function tellable(method: string, path: string): RegExp {
   if (method === 'POST' && path.endsWith('/enrollment_keys/public')) return /nonce of a public key/u;
   if (method === 'POST' && path.endsWith('/enrollment_keys')) return /nonce/u;

@@ -1,6 +1,8 @@
 /**
  * Commands across real processes: what runs where, how it ends, and what comes back. Always by the plain sources, where
  * other files may have a bundle of them.
+ *
+ * Promises: C1, C7, C9, C10.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -13,10 +13,10 @@ import { restClient } from '../support/fleet/rest.ts';
 import { startTestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-/** Source: spec.md, health routes: 5 s a check, and what a busy machine adds. */
+/** Source: docs/health.md: 5 s a check, and what a busy machine adds. */
 const RED_MS_MAX = 5_500;
 
-/** Longest time until all is well again, in ms. Source: invariants.md, L3 (3 s), and a second for a busy machine. */
+/** Longest time until all is well again, in ms. Source: docs/promises.md, L3 (3 s), and a second for a busy machine. */
 const BACK_MS_MAX = 4_000;
 
 const NAMES = [

@@ -32,7 +32,7 @@ const fleet = sharedFleet(
 );
 const routed: readonly AnyOperation[] = Object.values(catalogue).filter(({ rest }) => rest !== null);
 
-/** Cut within this time after the offence, in ms. Source: invariants.md, L1. */
+/** Cut within this time after the offence, in ms. Source: docs/promises.md, L1. */
 const CUT_MS_MAX = 2_000 + BUSY_MS;
 
 /** Levels of nesting that exhaust the stack of whatever walks them. */

@@ -16,7 +16,7 @@ const fleet = sharedFleet(test, {
 });
 
 /**
- * From the deletion of a node until its agent knows, in ms. Source: invariants.md, E5 (1 s), and a second for a busy
+ * From the deletion of a node until its agent knows, in ms. Source: docs/promises.md, E5 (1 s), and a second for a busy
  * machine.
  */
 const REVOKED_MS_MAX = 2_000;

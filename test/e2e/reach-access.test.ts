@@ -36,7 +36,7 @@ const fleet = sharedFleet(test, {
 const scope = createScope();
 test.after.always('the files go', () => scope.end());
 
-/** What is deleted or moved is out of reach within this, in ms. Source: invariants.md, E5. */
+/** What is deleted or moved is out of reach within this, in ms. Source: docs/promises.md, E5. */
 const REVOKED_MS_MAX = 1_000 + BUSY_MS;
 
 /** Exit status of curl by SOCKS5: 0, or 97 when the proxy said no. */

@@ -24,10 +24,10 @@ import {
 
 const fleet = sharedFleet(test, { agents: 3 });
 
-/** Both ends are closed within this after the death of an agent, in ms. Source: issue 4, proof. */
+/** Both ends are closed within this after the death of an agent, in ms. Source: docs/limits.md. */
 const CUT_MS_MAX = 5_000;
 
-/** What is deleted ends within this, in ms. Source: invariants.md, E5. */
+/** What is deleted ends within this, in ms. Source: docs/promises.md, E5. */
 const REVOKED_MS_MAX = 1_000 + BUSY_MS;
 
 /** A slow look of the sweep, and a busy machine, in ms. */

@@ -12,7 +12,7 @@ import { adminOf, agentOf, connectThrough, streamThrough } from './reach-rig.ts'
 
 const fleet = sharedFleet(test, { agents: 1 });
 
-/** A flood is cut within this, in ms. Source: invariants.md, L1. */
+/** A flood is cut within this, in ms. Source: docs/promises.md, L1. */
 const CUT_MS_MAX = 2_000 + BUSY_MS;
 
 /**

@@ -35,10 +35,10 @@ const fleet = sharedFleet(
   },
 );
 
-/** Connections that say nothing. Source: issue 4, proof. */
+/** Connections that say nothing. Source: docs/limits.md. */
 const IDLE_COUNT = 5_000;
 
-/** Streams at once through one agent. Source: issue 4, connections. */
+/** Streams at once through one agent. Source: docs/limits.md. */
 const STREAMS_COUNT = 2_000;
 
 /** Thousands of connections are this late on a busy machine, in ms. */

@@ -36,12 +36,12 @@ const scope = createScope();
 const fleet = sharedFleet(ava, { agents: 1 });
 ava.after.always('the files go', () => scope.end());
 
-/** What is deleted ends within this, in ms. Source: invariants.md, E5. */
+/** What is deleted ends within this, in ms. Source: docs/promises.md, E5. */
 const REVOKED_MS_MAX = 1_000 + BUSY_MS;
 
 /**
- * A login is answered within this though the admin is silent, in ms. Source: VERDICT_MS_MAX of agent/access/ssh/asking.ts, and
- * a busy machine.
+ * A login is answered within this though the admin is silent, in ms. Source: VERDICT_MS_MAX of
+ * agent/access/ssh/asking.ts, and a busy machine.
  */
 const SILENT_MS_MAX = 15_000;
 

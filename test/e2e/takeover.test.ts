@@ -12,7 +12,8 @@ import { restClient } from '../support/fleet/rest.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Longest time without an owner after a kill, in ms. Source: invariants.md, O2 (5 s), and a second for a busy machine.
+ * Longest time without an owner after a kill, in ms. Source: docs/promises.md, O2 (5 s), and a second for a busy
+ * machine.
  */
 const OWNERLESS_MS_MAX = 6_000;
 

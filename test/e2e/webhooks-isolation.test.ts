@@ -24,7 +24,7 @@ const EVENTS = 8;
 /** Comparisons until one holds. */
 const COMPARISONS_MAX = 3;
 
-/** By how much the p99 may grow. Source: invariants.md, L1 and V3. */
+/** By how much the p99 may grow. Source: docs/promises.md, L1 and V3. */
 const GROWTH_MAX = 2;
 
 /** Differences below this are the machine's, in ms. */

@@ -15,7 +15,7 @@ import { silentLog } from '../support/log.ts';
 import { openedDatabase } from '../support/opened.ts';
 import { startTestServer } from '../support/server.ts';
 
-/** Source: invariants.md L3. */
+/** Source: docs/promises.md, L3. */
 const CALL_MS_MAX = 5_000;
 const BACK_MS_MAX = 3_000;
 

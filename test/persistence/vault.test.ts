@@ -1,3 +1,4 @@
+/** How secrets are stored, and how a wrong key is found out (E3). */
 import test from 'ava';
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';

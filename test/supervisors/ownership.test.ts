@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 import { createFreezableClock } from './frozen.ts';
 import { must, plantGrove } from './grove.ts';
 
-/** With capacity, every cluster has an owner within this of a kill, in ms. Source: invariants.md, O2. */
+/** With capacity, every cluster has an owner within this of a kill, in ms. Source: docs/promises.md, O2. */
 const OWNERLESS_MS_MAX = 5_000;
 
 const admins = fc.uniqueArray(

@@ -11,7 +11,7 @@ import type { AdminCheck } from './reading.ts';
 
 /**
  * Silence that is nothing to worry about while there is a session, in ms. Times are stored every few seconds. Source:
- * contract.md, 4.
+ * docs/diagnostics.md.
  */
 const SILENCE_MS_WARN = 60_000;
 

@@ -1,7 +1,7 @@
 /** The HTTP servers of an agent on its own machine: what they serve, and the key to it. */
 import { createHmac } from 'node:crypto';
 
-/** The agent's own metrics, on its API port. Source: spec.md, routes. */
+/** The agent's own metrics, on its API port. Source: docs/api.md, Surfaces. */
 export const AGENT_METRICS_PATH = '/api/v1/agents/me/metrics/raw';
 
 /** A fresh report on this machine, on its API port. */

@@ -1,4 +1,4 @@
-/** Close codes of the control session. Source: contract.md, 5. */
+/** Close codes of the control session. Source: docs/architecture.md, Sessions. */
 export const CLOSE = {
   /** The admin is shutting down: connect again with back-off. */
   shuttingDown: 4000,

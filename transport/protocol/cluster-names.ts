@@ -9,7 +9,7 @@ export const ClusterName = wireText()
     'must be lower-case letters, digits and hyphens, and start and end with a letter or digit',
   );
 
-/** Alias of a node. Source: contract.md, create_alias. */
+/** Alias of a node. Source: docs/api.md, Resources. */
 export const AliasName = wireText()
   .min(1)
   .max(63)

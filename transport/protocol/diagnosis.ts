@@ -8,7 +8,7 @@ import { wireText } from './text.ts';
 /** Where an agent brings a report to an admin, with the node's API token. */
 export const DIAGNOSIS_PATH = '/api/v1/agents/diagnosis';
 
-/** How a check ends, the worst last. Source: contract.md, get_node_diagnostics. */
+/** How a check ends, the worst last. Source: docs/diagnostics.md. */
 export const DIAGNOSIS_STATUSES = ['pass', 'warn', 'fail'] as const;
 /** One of them. */
 export type DiagnosisStatus = (typeof DIAGNOSIS_STATUSES)[number];

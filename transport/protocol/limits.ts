@@ -1,8 +1,8 @@
 /** Every bound of the wire contract, with its unit. Both sides import them. */
 
 /**
- * Largest frame, in bytes of UTF-8. A larger one closes the session with 4008. Source: invariants.md L2; `ws` itself
- * would accept 100 MiB.
+ * Largest frame, in bytes of UTF-8. A larger one closes the session with 4008. Source: docs/promises.md, L2; `ws`
+ * itself would accept 100 MiB.
  */
 export const FRAME_BYTES_MAX = 1_048_576;
 
@@ -12,7 +12,7 @@ export const FRAME_BYTES_MAX = 1_048_576;
  */
 export const OUTPUT_PART_BYTES_MAX = 65_536;
 
-/** Parts of one output: 16 MiB, far above the default cap of 1 MiB (contract.md 3.6). */
+/** Parts of one output: 16 MiB, far above the default cap of 1 MiB (docs/commands.md). */
 export const OUTPUT_PARTS_MAX = 256;
 
 /** Executions named in one list of a frame. Also the most that an agent may hold unconfirmed. */
@@ -24,24 +24,25 @@ export const EXECUTIONS_PER_FRAME_MAX = 1_024;
  */
 export const COMMAND_TEXT_BYTES_MAX = 131_072;
 
-/** The agent sends a ping this often, in ms. Source: design.md 5. */
+/** The agent sends a ping this often, in ms. Source: docs/architecture.md, Sessions. */
 export const PING_INTERVAL_MS = 10_000;
 
 /**
- * Silence after which a live session is taken for dead by either side, in ms: two missed pings. Source: design.md 5.
+ * Silence after which a live session is taken for dead by either side, in ms: two missed pings. Source:
+ * docs/architecture.md, Sessions.
  */
 export const SESSION_SILENCE_MS_MAX = 20_000;
 
 /** A session must have said hello within this time, in ms. */
 export const HELLO_MS_MAX = 10_000;
 
-/** The agent reports its health this often, in ms; the admin calls it late after 30 s. Source: contract.md 4. */
+/** The agent reports its health this often, in ms; the admin calls it late after 30 s. Source: docs/health.md. */
 export const REPORT_INTERVAL_MS = 10_000;
 
-/** Bytes waiting in a socket above which its sender stops. Source: design.md 5. */
+/** Bytes waiting in a socket above which its sender stops. Source: docs/architecture.md, Sessions. */
 export const SOCKET_BUFFERED_BYTES_MAX = 1_048_576;
 
-/** Reconnect back-off of the agent, in ms. Source: contract.md 5. */
+/** Reconnect back-off of the agent, in ms. Source: docs/architecture.md, Sessions. */
 export const RECONNECT_MS_MIN = 500;
 export const RECONNECT_MS_MAX = 30_000;
 
@@ -65,7 +66,7 @@ export const SSH_KEY_CHARS_MAX = 4_096;
 /** Live SSH sessions that an agent names at once. */
 export const SSH_GRANTS_MAX = 256;
 
-/** Exit codes that this system gives itself. Source: contract.md 3. */
+/** Exit codes that this system gives itself. Source: docs/commands.md. */
 export const EXIT_TIMED_OUT = 124;
 export const EXIT_INTERRUPTED = 137;
 export const EXIT_CANCELLED = 143;

@@ -5,7 +5,7 @@ import { Uuid } from './ids.ts';
 import { SSH_KEY_CHARS_MAX, SSH_PASSWORD_CHARS_MAX, SSH_USERNAME_CHARS_MAX } from './limits.ts';
 import { foreignText } from './text.ts';
 
-/** Algorithms of keys that may log in. Source: spec.md, SSH public key. */
+/** Algorithms of keys that may log in. Source: docs/api.md, Resources. */
 export const SSH_KEY_ALGORITHMS = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',

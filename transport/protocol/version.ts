@@ -40,10 +40,10 @@ export const PROTOCOL_VERSION_RECALLS = 5;
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;
 
-/** WebSocket subprotocol of the control session. Source: contract.md, 5. */
+/** WebSocket subprotocol of the control session. Source: docs/architecture.md, Sessions. */
 export const SESSION_SUBPROTOCOL = 'edge.session.v1';
 
-/** Path of the control session on the admin. Source: contract.md, 5. */
+/** Path of the control session on the admin. Source: docs/architecture.md, Sessions. */
 export const SESSION_PATH = '/api/v1/agents/session';
 
 /**
@@ -62,7 +62,7 @@ export const TUNNEL_PATH = '/api/v1/agents/tunnel';
 /** Path of uploads of finished recordings on the admin, with the node's API token; the recording's id follows. */
 export const RECORDING_PATH = '/api/v1/agents/recordings/';
 
-/** Path of enrolment on the admin. Source: contract.md, 5. */
+/** Path of enrolment on the admin. Source: docs/architecture.md, Sessions. */
 export const ENROLL_PATH = '/api/v1/agents/enroll';
 
 /**

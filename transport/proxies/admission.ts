@@ -3,7 +3,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { WindowLimiter } from '../net/window-limiter.ts';
 import type { Credentials, ProxyPorts } from './ports.ts';
 
-/** Username of those who show none, and of forward mode. Source: spec.md, proxy rules. */
+/** Username of those who show none, and of forward mode. Source: docs/reaching.md. */
 export const PLAIN_USERNAME = '_';
 
 /** What lets people in. */

@@ -1,4 +1,4 @@
-/** What a proxy server's clients may cost, with units. Source: invariants.md L1 and L2. */
+/** What a proxy server's clients may cost, with units. Source: docs/promises.md, L1 and L2. */
 
 /** Time from a connection to a whole request, credentials included, in ms. */
 export const HANDSHAKE_MS_MAX = 10_000;

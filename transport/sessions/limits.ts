@@ -1,10 +1,10 @@
-/** What sessions may cost, with units. Source: invariants.md L1 and L2. */
+/** What sessions may cost, with units. Source: docs/promises.md, L1 and L2. */
 
 /**
  * Frames a second that a node may send for long, and in one go. An agent batches. Twice the share for long is a flood:
  * it is cut after
  * FRAMES_BURST_MAX / FRAMES_PER_SECOND_MAX = 2 s, and what is more earlier; what is less costs no more than that until
- * it is cut. Counted before a frame is parsed. Source: invariants.md, L1.
+ * it is cut. Counted before a frame is parsed. Source: docs/promises.md, L1.
  */
 export const FRAMES_PER_SECOND_MAX = 500;
 export const FRAMES_BURST_MAX = 1_000;
@@ -54,7 +54,7 @@ export const CLOSE_GRACE_MS = 1_000;
 /** How often sessions are looked over for silence, in ms. */
 export const SWEEP_MS = 1_000;
 
-/** No report for this long on a live session makes a node unhealthy, in ms. Source: contract.md, 4. */
+/** No report for this long on a live session makes a node unhealthy, in ms. Source: docs/health.md. */
 export const REPORT_LATE_MS = 30_000;
 
 /** `ws` limits. Its own defaults accept 100 MiB messages and any number of fragments. Source: notes on ws 8.23. */

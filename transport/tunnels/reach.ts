@@ -10,7 +10,7 @@ import { nodeNames } from '../../actors/node-names.ts';
 import type { NodeName } from '../../actors/node-names.ts';
 import type { Tunnels } from './tunnels.ts';
 
-/** Username of forward mode. Source: spec.md, admin proxy rules. */
+/** Username of forward mode. Source: docs/reaching.md. */
 export const FORWARD_USERNAME = '_';
 
 /** What is asked on the way. */

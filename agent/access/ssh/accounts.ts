@@ -19,8 +19,8 @@ export interface Account {
 export type AccountOf = (username: string) => Promise<Account>;
 
 /**
- * Names that an account may be looked up by: nothing that a program could take for an option. Source: contract.md, SSH
- * usernames.
+ * Names that an account may be looked up by: nothing that a program could take for an option. Source: docs/api.md,
+ * Resources.
  */
 const ACCOUNT_NAME = /^[a-z_][a-z0-9_-]*$/u;
 

@@ -2,7 +2,7 @@
 
 /** Those that an operator of a test or a benchmark may set otherwise. */
 export interface SshLimits {
-  /** From the first byte to the login, in ms. Source: issue 4; sshd gives 120 s. */
+  /** From the first byte to the login, in ms. Source: docs/limits.md; sshd gives 120 s. */
   readonly loginMsMax: number;
   /** Attempts of one connection, keys that were only offered included. Source: sshd's MaxAuthTries. */
   readonly triesMax: number;

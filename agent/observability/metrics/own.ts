@@ -29,7 +29,7 @@ export interface OwnMetricsSources {
   readonly services: () => readonly Service[];
 }
 
-/** Words of the metrics for the ends of a tunnel, where they differ. Source: spec.md, agent metrics. */
+/** Words of the metrics for the ends of a tunnel, where they differ. Source: docs/metrics.md. */
 const ENDS: Readonly<Record<string, string>> = { drain: 'drain_timeout' };
 
 /** The agent's own metrics as text. */

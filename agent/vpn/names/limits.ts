@@ -1,4 +1,4 @@
-/** What the resolver of names may cost, and how fresh names are, with units. Source: invariants.md, L1 and L2. */
+/** What the resolver of names may cost, and how fresh names are, with units. Source: docs/promises.md, L1 and L2. */
 
 /**
  * How long an answer may be kept, in s: not at all. The resolver is on the machine that asks, and a moved alias must be

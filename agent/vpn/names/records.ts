@@ -28,7 +28,7 @@ export interface MeshRecords {
 /** Label of the gateway, unless a node has the alias. */
 export const GATEWAY_LABEL = 'gateway';
 
-/** Before the label of a cluster, in the other form of its names. Source: contract.md, Node names. */
+/** Before the label of a cluster, in the other form of its names. Source: docs/names.md. */
 const CLUSTER_PREFIX = 'cluster-';
 
 /** A name, in bytes. Source: RFC 1035, 2.3.4, less its two lengths at the ends. */

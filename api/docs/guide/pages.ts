@@ -1,4 +1,4 @@
-/** All guide pages by their paths. Source of the paths: spec.md, routes. */
+/** All guide pages by their paths. Source of the paths: docs/api.md, Surfaces. */
 import { clustersPage } from './clusters.ts';
 import { commandsPage } from './commands.ts';
 import { eventsPage } from './events.ts';

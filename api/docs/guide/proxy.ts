@@ -1,7 +1,7 @@
 /** `/guide/proxy`. */
 import { knowsAdmin, shellWord, type Block, type GuideFacts, type GuidePage } from './page.ts';
 
-/** Ports that are told where this admin has no proxies. Source: spec.md, proxy listeners. */
+/** Ports that are told where this admin has no proxies. Source: docs/settings.md. */
 const USUAL_PORTS = { http: 43_128, socks5: 41_080 };
 
 /**

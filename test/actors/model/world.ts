@@ -18,7 +18,7 @@ import type { AdminFrameBody, AgentFrameBody, ExecutionResult } from '../../../t
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { execution, HEALTHY, nodeRecord, NOW_MS, open, REGISTRATION, session, SETTINGS } from '../world.ts';
 
-/** The only edges of an execution. Source: invariants.md, C6. */
+/** The only edges of an execution. Source: docs/promises.md, C6. */
 const EDGES: Readonly<Record<string, readonly string[]>> = {
   pending: ['sent', 'completed', 'cancelled', 'expired', 'dropped'],
   sent: ['completed', 'cancelled', 'expired', 'dropped'],

@@ -1,4 +1,4 @@
-/** What becomes of a node's executions: acknowledged, finished, cancelled, expired, found again. */
+/** What becomes of a node's executions: acknowledged, finished, cancelled, expired, found again (C4, C5). */
 import test from 'ava';
 import { UNACKNOWLEDGED_MAX } from '../../../actors/node/delivery.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';

@@ -1,4 +1,4 @@
-/** How streams leave the machine: real sockets, a real DNS server, and tripwires where nobody may come. */
+/** How streams leave the machine: real sockets, a real DNS server, and tripwires where nobody may come (R2). */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';

@@ -1,4 +1,4 @@
-/** What may be dialled: hosts and ports as operators list them, and what leads back. */
+/** What may be dialled: hosts and ports as operators list them, and what leads back (R2). */
 import test from 'ava';
 import * as fc from 'fast-check';
 import { hostRule, ruleFor, type HostRule } from '../../../agent/access/egress/host-rules.ts';

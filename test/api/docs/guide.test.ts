@@ -164,7 +164,7 @@ test('settings are those of the programs, with their defaults', async (t) => {
   t.true(told > 30);
 });
 
-/** Name of a setting → what the README says of its default. */
+/** Name of a setting → what docs/settings.md says of its default. */
 function defaults(markdown: string): ReadonlyMap<string, string> {
   return new Map(
     [...markdown.matchAll(/^\| `(?<name>[^`]+)` \| (?<fallback>.*?) \|/gmu)].map(({ groups }) => [

@@ -93,7 +93,7 @@ async function everything({ admin, request }: Fleet, ids: Readonly<Record<string
   return texts.join('\n');
 }
 
-/** Operations whose very answer is a secret, for who may see it. Source: contract.md, resource fields. */
+/** Operations whose very answer is a secret, for who may see it. Source: docs/api.md, Resources. */
 const READS_SECRET: ReadonlySet<string> = new Set([
   'get_enrollment_key',
   'create_enrollment_key',

@@ -10,10 +10,10 @@ import { openDatabase } from '../../../persistence/database.ts';
 import { silentLog } from '../../support/log.ts';
 import { change, finish, openRig, type Rig } from './rig.ts';
 
-/** No call hangs longer, in ms. Source: invariants.md, L3. */
+/** No call hangs longer, in ms. Source: docs/promises.md, L3. */
 const HANG_MS_MAX = 5_000;
 
-/** Service is back within this after the database is, in ms. Source: invariants.md, L3. */
+/** Service is back within this after the database is, in ms. Source: docs/promises.md, L3. */
 const BACK_MS_MAX = 3_000;
 
 test('a connection that is killed in the middle of a batch leaves all of it or nothing, and the next batch is stored', async (t) => {

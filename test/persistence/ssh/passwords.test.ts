@@ -1,4 +1,4 @@
-/** Passwords as slow hashes, a few at a time. */
+/** Passwords as slow hashes, a few at a time (E3). */
 import test from 'ava';
 import { createPasswords, HASHES_WAITING_MAX, HASHING_MAX } from '../../../persistence/ssh/passwords.ts';
 

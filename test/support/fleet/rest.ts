@@ -17,7 +17,7 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Patience with one answer, in ms: above the longest that an admin may take (invariants.md, L3). */
+/** Patience with one answer, in ms: above the longest that an admin may take (docs/promises.md, L3). */
 const ANSWER_MS_MAX = 15_000;
 
 /** Calls of one admin under one key. Every call rejects only when there is no answer at all. */

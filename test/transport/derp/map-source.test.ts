@@ -1,4 +1,4 @@
-/** Where relay maps come from. */
+/** Where relay maps come from (R2). */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';

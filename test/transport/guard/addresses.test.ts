@@ -1,4 +1,4 @@
-/** The rules for addresses, against the registries and in every form in which an address can be written. */
+/** The rules for addresses, against the registries and in every form in which an address can be written (R2). */
 import { isIPv6 } from 'node:net';
 import test from 'ava';
 import * as fc from 'fast-check';
@@ -9,7 +9,7 @@ import {
   isPublicAddress,
   type AddressKind,
   type Ruling,
-} from '../../../transport/net/guard/policy.ts';
+} from '../../../transport/net/guard/addresses.ts';
 import { EMBEDDINGS, v4Forms } from './forms.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** What is dialled: real requests by undici, real servers, real DNS. */
+/** What is dialled: real requests by undici, real servers, real DNS (R2). */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server } from 'node:net';

@@ -1,4 +1,4 @@
-/** What is said to somebody who gives a URL, and what DNS may do to it: real queries to a real server. */
+/** What is said to somebody who gives a URL, and what DNS may do to it: real queries to a real server (R2). */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import * as fc from 'fast-check';
-import { isPublicAddress } from '../../../transport/net/guard/policy.ts';
+import { isPublicAddress } from '../../../transport/net/guard/addresses.ts';
 import { BAD_PORTS } from '../../../transport/net/guard/destination.ts';
 import { createGuard, type Guard, type GuardVerdict } from '../../../transport/net/guard/guard.ts';
 import { ANSWERS_MAX, URL_CHARS_MAX } from '../../../transport/net/guard/limits.ts';

@@ -12,7 +12,7 @@ import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';
 import type { AmqpSettings } from './settings.ts';
 
-/** The exchange. Source: spec.md, event broker. */
+/** The exchange. Source: docs/brokers.md. */
 const EXCHANGE = 'edge.events';
 
 /** CloudEvents in structured mode. Source: CloudEvents AMQP binding 1.0, 3.2. */

@@ -13,7 +13,7 @@ import {
 import { errors, nanos, type NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../../actors/ports.ts';
 
-/** By name of the stream: its subjects. Source: spec.md, event broker. */
+/** By name of the stream: its subjects. Source: docs/brokers.md. */
 export const STREAMS: Readonly<Record<string, readonly string[]>> = {
   EDGE_NODES_EVENTS: ['edge.node.>', 'edge.enrollment_key.>'],
   EDGE_COMMANDS_EVENTS: ['edge.command_execution.>'],

@@ -8,7 +8,7 @@ import type { Post } from './post.ts';
 import { createSign, type Sign } from './signature.ts';
 
 /**
- * Sent as it is stored, byte for byte. Source: contract.md, webhook deliveries; CloudEvents HTTP binding 1.0.2,
+ * Sent as it is stored, byte for byte. Source: docs/events.md; CloudEvents HTTP binding 1.0.2,
  * structured mode.
  */
 const CONTENT_TYPE = 'application/cloudevents+json';

@@ -14,7 +14,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 export interface Signatures {
   /**
    * `X-Edge-Signature`: `sha256=` and the lowercase hex HMAC-SHA256 of the body; the key is the whole secret in UTF-8.
-   * Source: contract.md.
+   * Source: docs/events.md.
    */
   readonly edge: string;
   /**

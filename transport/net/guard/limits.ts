@@ -1,6 +1,6 @@
 /** Bounds of the guard. */
 
-/** Longest URL that is taken, in characters as written. Source: contract.md, webhooks. */
+/** Longest URL that is taken, in characters as written. Source: docs/limits.md. */
 export const URL_CHARS_MAX = 2_048;
 
 /** Longest wait for all the addresses of a name, in ms: what a resolver takes for two servers and one retry. */

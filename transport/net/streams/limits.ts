@@ -1,4 +1,4 @@
-/** What joined streams may take, with units. Source: invariants.md L2. */
+/** What joined streams may take, with units. Source: docs/promises.md, L2. */
 
 /**
  * A tunnel without a byte either way for this long is cut, in ms: longer than the two-minute keep-alives of SSH,

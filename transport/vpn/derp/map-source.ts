@@ -1,6 +1,6 @@
 /**
  * Where the relay map comes from: the first of several URLs that gives a usable one, or the last good one from the
- * disk. Maps are never put together. Source: spec.md, rule 8.
+ * disk. Maps are never put together. Source: docs/relays.md.
  */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';

@@ -1,8 +1,7 @@
 /** Where this machine may be reached by its own addresses. */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { MESH_ENDPOINTS_MAX } from '../../protocol/mesh.ts';
-import { isReachableClass, packetClass } from '../../net/addresses.ts';
-import { endpointOf, rangesOf } from '../../net/endpoints.ts';
+import { endpointOf, rangesOf, UNREACHABLE } from './addresses.ts';
 
 /** Addresses by name of the interface, as `os.networkInterfaces` tells them. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
@@ -43,7 +42,7 @@ export function localAddresses(
           if (
             info.internal ||
             info.cidr === null ||
-            !isReachableClass(packetClass(info.address)) ||
+            UNREACHABLE.check(info.address, family) ||
             mesh.check(info.address, family)
           )
             return [];

@@ -1,6 +1,6 @@
 /**
- * What the observer spends on packets that anybody may send it, with units. Source: invariants.md L1 and L2; figures:
- * docs/decisions/observer.md.
+ * What the observer spends on packets that anybody may send it, with units. Source: docs/promises.md, L1 and L2;
+ * figures: docs/decisions/observer.md.
  */
 
 /**

@@ -1,4 +1,4 @@
-/** What a relay and one of its clients may cost, with units. Source: invariants.md L1 and L2. */
+/** What a relay and one of its clients may cost, with units. Source: docs/promises.md, L1 and L2. */
 
 /** Connections at once, those of clients and those that are not any yet. */
 export const CONNECTIONS_MAX = 10_000;

@@ -41,8 +41,8 @@ export interface WireguardLimits {
 }
 
 /**
- * The limits of an agent. Source: the advised size of a cluster is 100 nodes (spec.md); a peer takes some 400 bytes of
- * an answer.
+ * The limits of an agent. Source: the advised size of a cluster is 100 nodes (docs/limits.md); a peer takes some 400
+ * bytes of an answer.
  */
 export const WIREGUARD_LIMITS: WireguardLimits = {
   interfacesMax: 32,

@@ -19,7 +19,7 @@ import { osRelease } from '../../../../agent/observability/metrics/host/os-relea
 import { stat } from '../../../../agent/observability/metrics/host/stat.ts';
 import { expositionProblem, hostOf, samplesIn, scrapeOf } from './host-tree.ts';
 
-/** The most CPU time that a scrape of this machine may take, in ms. Source: the issue, "Agent exporters". */
+/** The most CPU time that a scrape of this machine may take, in ms. Source: docs/performance.md. */
 const CPU_MS_MAX = 5;
 
 /** Scrapes until one was cheap enough: neighbours who share the processors' caches make each dearer. */

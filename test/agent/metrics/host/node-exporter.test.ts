@@ -16,7 +16,7 @@ const OWN = /^(?:process_|node_scrape_collector_|node_exporter_build_info|go_|pr
 /** Rounds until every value was seen to agree: some change between two looks. */
 const ROUNDS_MAX = 40;
 
-/** Shares of the dashboard that are promised. Source: the issue, "Speed". */
+/** Shares of the dashboard that are promised. Source: docs/performance.md. */
 const SHARE_MIN = 0.9;
 
 interface Exposed {

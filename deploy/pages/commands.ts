@@ -1,0 +1,54 @@
+/** Every command of our programs, as its own help tells of it. */
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { createProgram } from '../../cli/program.ts';
+
+/** Columns of the help on the page. Wide enough for most lines, narrow enough for a screen. */
+const HELP_COLUMNS = 110;
+
+/** Programs that print their help themselves; their settings are in docs/settings.md. */
+type Plain = 'edge-admin' | 'edge-agent';
+
+/** All commands of `edge` that do something, by their words, without those that commander adds. */
+export function edgeCommands(): ReadonlyMap<string, Command> {
+  return new Map(below(createProgram()).map((command) => [wordsOf(command), command]));
+}
+
+/** A section for each command of `edge`: its help, as it prints it. */
+export function edgeHelp(): string {
+  const commands = [...edgeCommands()].filter(([, command]) => command.commands.length === 0);
+  return commands.map(([words, command]) => `### ${words}\n\n${fenced(helpOf(command))}\n`).join('\n');
+}
+
+/** The usage of a program, without its settings. */
+export function plainHelp(program: Plain): string {
+  const path = fileURLToPath(new URL(`../../cli/${program}.ts`, import.meta.url));
+  const help = execFileSync(process.execPath, [path, '--help'], { encoding: 'utf8', env: {} });
+  return `${fenced(help.replace(/\nSettings[^\n]*:\n[\s\S]*$/u, ''))}\n`;
+}
+
+function below(command: Command): Command[] {
+  return command.commands.filter((child) => child.name() !== 'help').flatMap((child) => [child, ...below(child)]);
+}
+
+function wordsOf(command: Command): string {
+  return command.parent === null ? command.name() : `${wordsOf(command.parent)} ${command.name()}`;
+}
+
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({
+    writeOut: (piece) => {
+      text += piece;
+    },
+    getOutHelpWidth: () => HELP_COLUMNS,
+    getOutHasColors: () => false,
+  });
+  command.outputHelp();
+  return text;
+}
+
+function fenced(text: string): string {
+  return `\`\`\`text\n${text.trim()}\n\`\`\``;
+}

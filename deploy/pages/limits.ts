@@ -1,0 +1,282 @@
+/** Limits that a user can meet. Those that are settings stand among the settings. */
+import * as actorLimits from '../../actors/limits.ts';
+import * as nodeDelivery from '../../actors/node/delivery.ts';
+import * as nodeState from '../../actors/node/state.ts';
+import * as publishedEvent from '../../actors/published-event.ts';
+import * as sshLogin from '../../actors/ssh/login.ts';
+import * as sshKey from '../../actors/ssh/public-key.ts';
+import * as webhookDelivery from '../../actors/webhook/delivery.ts';
+import * as webhookRetry from '../../actors/webhook/retry.ts';
+import * as webhookState from '../../actors/webhook/state.ts';
+import * as egress from '../../agent/access/egress/limits.ts';
+import * as sftp from '../../agent/access/sftp/limits.ts';
+import * as agentSsh from '../../agent/access/ssh/limits.ts';
+import * as spool from '../../agent/access/ssh/spool.ts';
+import * as ledger from '../../agent/execution/ledger-file.ts';
+import * as runningExecution from '../../agent/execution/running-execution.ts';
+import * as agentRefusals from '../../agent/session/refusals.ts';
+import * as resolver from '../../agent/vpn/names/limits.ts';
+import * as feeds from '../../api/feeds/limits.ts';
+import * as healthChecks from '../../api/health/checks.ts';
+import * as listInput from '../../api/list-input.ts';
+import * as scrapes from '../../api/operations/scrapes.ts';
+import * as restFailures from '../../api/rest/failures.ts';
+import * as jsonBody from '../../api/rest/json-body.ts';
+import * as targetingInput from '../../api/targeting-input.ts';
+import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
+import * as waitingRoom from '../../api/trpc/waiting-room.ts';
+import * as clusterRows from '../../persistence/committer/cluster-rows.ts';
+import * as sshRows from '../../persistence/committer/ssh-rows.ts';
+import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
+import * as database from '../../persistence/database.ts';
+import * as leases from '../../persistence/leases.ts';
+import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
+import * as channels from '../../persistence/publishing/channels.ts';
+import * as executionReads from '../../persistence/reads/executions.ts';
+import * as passwords from '../../persistence/ssh/passwords.ts';
+import * as diagnoses from '../../transport/diagnoses/limits.ts';
+import * as webhooks from '../../transport/events/webhooks/limits.ts';
+import * as metrics from '../../transport/metrics/limits.ts';
+import * as guard from '../../transport/net/guard/limits.ts';
+import * as protocol from '../../transport/protocol/limits.ts';
+import * as mesh from '../../transport/protocol/mesh.ts';
+import * as tunnel from '../../transport/protocol/tunnel.ts';
+import * as wireguard from '../../transport/protocol/wireguard.ts';
+import * as proxies from '../../transport/proxies/limits.ts';
+import * as sessions from '../../transport/sessions/limits.ts';
+import * as tunnels from '../../transport/tunnels/limits.ts';
+import * as relay from '../../transport/vpn/relay/limits.ts';
+
+/**
+ * A row of the page: the constant, its value with its unit, what it bounds and what happens beyond it, and its file.
+ */
+export interface Limit {
+  readonly name: string;
+  readonly value: number;
+  readonly beyond: string;
+  readonly file: string;
+}
+
+/** The names under which numbers stand. */
+type NumberOf<Constants> = {
+  [Name in keyof Constants & string]: Constants[Name] extends number ? Name : never;
+}[keyof Constants & string];
+
+/** By theme, in the order of the page. The link in the last column of each row leads to the file. */
+export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
+  Commands: [
+    limits('transport/protocol/limits.ts', protocol, [
+      ['COMMAND_TEXT_BYTES_MAX', 'Longest script of a command. A longer one is a 422.'],
+    ]),
+    limits('api/targeting-input.ts', targetingInput, [
+      ['TARGET_NODES_MAX', 'Nodes that one command may name by id; more is a 422. Filters and `all` have no bound.'],
+      ['TARGET_CLUSTERS_MAX', 'Clusters that one command may name; more is a 422.'],
+    ]),
+    limits('actors/node/state.ts', nodeState, [
+      ['OPEN_EXECUTIONS_MAX', 'Unfinished executions of one node that are held in memory. More wait in the database.'],
+    ]),
+    limits('actors/node/delivery.ts', nodeDelivery, [
+      ['UNACKNOWLEDGED_MAX', 'Deliveries to one agent without its acknowledgement. The next ones wait.'],
+    ]),
+    limits('agent/execution/running-execution.ts', runningExecution, [
+      ['KILL_AFTER_MS', 'From TERM to KILL, when an execution is cancelled or times out.'],
+    ]),
+    limits('agent/execution/ledger-file.ts', ledger, [
+      ['LEDGER_RECORDS_MAX', 'Executions that an agent remembers, so as not to run them again. The oldest go.'],
+    ]),
+    limits('persistence/reads/executions.ts', executionReads, [
+      [
+        'PAGE_OUTPUT_BYTES_MAX',
+        'Output in one page of executions. Beyond it `output` is null and `output_withheld` true: read these singly.',
+      ],
+    ]),
+  ],
+  'Requests to the API': [
+    limits('api/list-input.ts', listInput, [
+      ['PAGE_SIZE_MAX', 'Rows of one page of a list; more is a 400.'],
+      ['IN_VALUES_MAX', 'Values of one `__in` filter; more is a 400.'],
+      ['SORT_FIELDS_MAX', 'Fields of one `sort`; more is a 400.'],
+      ['FILTER_TEXT_MAX', 'Characters of a text filter; more is a 400.'],
+    ]),
+    limits('api/rest/json-body.ts', jsonBody, [['BODY_DEPTH_MAX', 'Nesting of a JSON body. A deeper one is a 400.']]),
+    limits('api/rest/failures.ts', restFailures, [
+      ['HEADER_BYTES_MAX', 'All headers of a request, its path and its query; more is a 400.'],
+    ]),
+    limits('actors/limits.ts', actorLimits, [
+      ['IDEMPOTENCY_KEY_CHARS_MAX', 'Characters of an `Idempotency-Key`; more is a 400.'],
+      ['ASK_MS_MAX', 'An answer comes within this, if only a 503.'],
+      ['MAILBOX_MESSAGES_MAX', 'Messages that wait at one node, cluster or command. Beyond it callers get 503.'],
+    ]),
+    limits('persistence/database.ts', database, [['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.']]),
+    limits('api/health/checks.ts', healthChecks, [
+      ['CHECK_MS_MAX', 'A health check that takes longer counts as failed.'],
+    ]),
+    limits('persistence/committer/cluster-rows.ts', clusterRows, [
+      ['PUBLIC_KEYS_MAX', 'Public enrolment keys that wait to be used. Beyond it none are made (429).'],
+    ]),
+    limits('api/operations/scrapes.ts', scrapes, [
+      ['TARGETS_MAX', 'Scrape targets in one answer of MCP and tRPC. The discovery routes have no bound.'],
+    ]),
+    limits('transport/diagnoses/limits.ts', diagnoses, [
+      ['DIAGNOSIS_MS_MAX', 'A diagnosis of a node ends within this; what did not answer is told as such.'],
+      ['DIAGNOSES_MAX', 'Nodes that are diagnosed at once. Others are told to come again (503).'],
+    ]),
+    limits('transport/metrics/limits.ts', metrics, [
+      ['EXPOSITION_BYTES_MAX', 'Largest answer of a node to a scrape. A larger one is a 503.'],
+    ]),
+  ],
+  'Live feeds': [
+    limits('api/feeds/limits.ts', feeds, [
+      ['WATCHED_NODES_MAX', 'Nodes that one feed may follow; a filter that matches more is a 400.'],
+      ['WATCHED_EXECUTIONS_MAX', 'Executions of one command that can be followed; more is a 400.'],
+      [
+        'WATCHED_EXECUTIONS_TOTAL_MAX',
+        'Executions of all commands that are followed at once, at one admin; more is a 503.',
+      ],
+      ['TAILS_MAX', 'Outputs that are followed at once, at one admin; more is a 503.'],
+      [
+        'TAIL_WAITING_BYTES_MAX',
+        'Live output that waits for a slow reader. Beyond it, it is asked of the agent again.',
+      ],
+      ['REMEMBERED_EVENTS_MAX', 'Events kept for subscribers. Who is further behind reads from the database.'],
+    ]),
+    limits('api/trpc/waiting-room.ts', waitingRoom, [
+      ['SIGN_IN_MS_MAX', 'A connection that has shown no key by then is closed.'],
+    ]),
+    limits('api/trpc/unread-bytes.ts', unreadBytes, [
+      ['UNREAD_BYTES_MAX', 'Bytes that a client asked for and does not read. Beyond it, it is cut.'],
+    ]),
+  ],
+  'Connections of agents': [
+    limits('transport/protocol/limits.ts', protocol, [
+      ['FRAME_BYTES_MAX', 'One message between agent and admin. A larger one ends the session (4008).'],
+      ['PING_INTERVAL_MS', 'An agent says so often that it is there.'],
+      ['SESSION_SILENCE_MS_MAX', 'Silence after which a session counts as dead.'],
+      ['RECONNECT_MS_MAX', 'Longest wait of an agent before it tries to connect again.'],
+    ]),
+    limits('transport/sessions/limits.ts', sessions, [
+      ['FRAMES_PER_SECOND_MAX', 'Messages of one agent in a second, in the long run. A flood is cut (4008).'],
+      ['BYTES_PER_SECOND_MAX', 'Bytes of one agent in a second, in the long run. Beyond it, it is read no faster.'],
+      ['SESSIONS_BURST_MAX', 'Sessions that one agent may begin in a row; then one in 2 s, others are cut (4008).'],
+      ['UNSTORED_BYTES_MAX', 'Output that was read and is not stored yet, of all agents. Above it they wait.'],
+      ['REPORT_LATE_MS', 'Without a report for so long a connected node is `unhealthy`.'],
+    ]),
+    limits('agent/session/refusals.ts', agentRefusals, [
+      ['UNKNOWN_MS_MAX', 'Longest wait of an agent whose node no admin knows, before it asks again.'],
+    ]),
+  ],
+  'Proxies and tunnels': [
+    limits('transport/protocol/tunnel.ts', tunnel, [
+      ['TUNNEL_STREAMS_MAX', 'Connections to one machine at once, through one admin. More are refused (503).'],
+    ]),
+    limits('transport/protocol/limits.ts', protocol, [
+      ['TUNNEL_IDLE_MS', 'A tunnel without a connection is closed after this, and opened again on demand.'],
+    ]),
+    limits('transport/tunnels/limits.ts', tunnels, [
+      ['WAITING_FOR_TUNNEL_MAX', 'Connections that wait for the tunnel of one node. More are refused (503).'],
+      ['NODE_REQUESTS_MAX', 'Scrapes and diagnoses of one node at once. More are refused (503).'],
+    ]),
+    limits('transport/proxies/limits.ts', proxies, [
+      ['CONNECTIONS_MAX', 'Clients of one proxy. Beyond it the oldest that has not shown its password makes room.'],
+      ['HANDSHAKE_MS_MAX', 'A client that has not asked by then is cut.'],
+      ['CONNECT_MS_MAX', 'A target that does not answer by then is given up (504).'],
+      ['HEADER_BYTES_MAX', 'Headers of one request. More are refused.'],
+    ]),
+    limits('agent/access/egress/limits.ts', egress, [
+      ['DIAL_MS_MAX', 'A machine gives up a target that does not answer by then.'],
+      ['DIALS_MAX', 'Targets that a machine dials at once, for each use. More are refused.'],
+      ['STREAMS_MAX', 'Connections that a machine has open at once, for each use. More are refused.'],
+    ]),
+  ],
+  SSH: [
+    limits('agent/access/ssh/limits.ts', { ...agentSsh, ...agentSsh.SSH_LIMITS }, [
+      ['loginMsMax', 'A client that is not logged in by then is cut.'],
+      ['triesMax', 'Tries of one connection, offered keys included. Then it is cut.'],
+      ['failuresMax', 'Wrong passwords and signatures of one address in a minute. More wait or are refused.'],
+      ['connectionsMax', 'Connections to one machine at once.'],
+      ['connectionsPerUserMax', 'Connections of one username to one machine at once.'],
+      ['channelsMax', 'Sessions and forwarded streams of one connection.'],
+      ['COMMAND_CHARS_MAX', 'Characters of a command line. A longer one ends the connection: use stdin.'],
+    ]),
+    limits('agent/access/sftp/limits.ts', sftp, [['HANDLES_MAX', 'Files and directories that one client has open.']]),
+    limits('agent/access/ssh/spool.ts', spool, [
+      ['SPOOL_BYTES_MAX', 'Recordings that wait on a machine for an admin. Beyond it none are made.'],
+    ]),
+    limits('persistence/committer/ssh-rows.ts', sshRows, [
+      ['SSH_USERNAMES_MAX', 'SSH usernames of one node; more is a 409.'],
+      ['SSH_PUBLIC_KEYS_MAX', 'Keys of one SSH username; more is a 409.'],
+    ]),
+    limits('actors/ssh/public-key.ts', sshKey, [
+      ['RSA_BITS_MIN', 'Bits of an RSA key, at least; a shorter one is a 422.'],
+    ]),
+    limits('actors/ssh/login.ts', sshLogin, [
+      ['SSH_ATTEMPTS_BURST_MAX', 'Failed logins in a row at one node. Beyond it they are refused without a look.'],
+      ['SSH_ATTEMPTS_PER_SECOND', 'How many more of them in a second.'],
+    ]),
+    limits('persistence/ssh/passwords.ts', passwords, [
+      ['HASHES_WAITING_MAX', 'Passwords that wait to be hashed, on one admin. Beyond it they are refused.'],
+    ]),
+  ],
+  VPN: [
+    limits('transport/protocol/mesh.ts', mesh, [
+      ['MESH_PEERS_MAX', 'Machines in the VPN of one cluster. More are in the cluster and not in its VPN.'],
+      ['MESH_ENDPOINTS_MAX', 'Addresses of its own under which one machine is looked for.'],
+    ]),
+    limits('transport/protocol/wireguard.ts', wireguard, [
+      ['WIREGUARD_PEERS_MAX', 'Peers of one interface, and the most that `ADMIN_MAX_WIREGUARD_PEERS` may say.'],
+    ]),
+    limits('agent/vpn/names/limits.ts', resolver, [
+      ['QUERIES_PER_SECOND_MAX', 'Queries of one address to the resolver of a machine. More are dropped.'],
+    ]),
+    limits('transport/vpn/relay/limits.ts', relay, [
+      ['CONNECTIONS_MAX', 'Connections of one relay. More are refused.'],
+      ['STRANGERS_MAX', 'Of these, without a proven key.'],
+      ['CONNECTIONS_OF_KEY_MAX', 'Connections of one key. The oldest goes.'],
+      ['BYTES_PER_SECOND_MAX', 'What one key sends in a second, in the long run. Then it is read no faster.'],
+      ['WAITING_PACKETS_MAX', 'Packets that wait for one client. Then the oldest are dropped.'],
+      ['WRITE_MS_MAX', 'A client that takes nothing for so long is cut.'],
+    ]),
+  ],
+  'Webhooks and events': [
+    limits('persistence/committer/webhook-rows.ts', webhookRows, [['WEBHOOKS_MAX', 'Webhooks in all; more is a 409.']]),
+    limits('transport/net/guard/limits.ts', guard, [['URL_CHARS_MAX', 'Characters of a URL; a longer one is a 422.']]),
+    limits('actors/webhook/state.ts', webhookState, [
+      [
+        'WINDOW_DELIVERIES_MAX',
+        'Unfinished deliveries of a webhook that are held in memory. More wait in the database.',
+      ],
+      ['REDELIVERIES_MAX', 'Deliveries of one webhook that wait to be sent again by hand; more is a 429.'],
+    ]),
+    limits('actors/webhook/retry.ts', webhookRetry, [
+      ['RETRY_WAIT_MS_MAX', 'Longest wait between two tries, unless the receiver wishes a longer one.'],
+    ]),
+    limits('transport/events/webhooks/limits.ts', webhooks, [
+      ['RETRY_AFTER_MS_MAX', 'Longest wish of a receiver by `Retry-After`. A longer one counts as this.'],
+    ]),
+    limits('actors/webhook/delivery.ts', webhookDelivery, [['ANSWER_BYTES_MAX', "Kept of a receiver's answer."]]),
+    limits('actors/published-event.ts', publishedEvent, [
+      ['BATCH_EVENTS_MAX', 'Events in one publish to a broker.'],
+      ['PUBLISH_MS_MAX', 'A publish that is not confirmed after this is done again.'],
+    ]),
+    limits('persistence/publishing/broker-rows.ts', brokerRows, [
+      ['BATCH_BYTES_MAX', 'Text of one publish to a broker.'],
+    ]),
+    limits('persistence/publishing/channels.ts', channels, [
+      ['CHANNEL_LEASE_MS', 'Events of an admin that was killed go on from another one after this.'],
+    ]),
+  ],
+  'Several admins': [
+    limits('persistence/leases.ts', leases, [
+      ['LEASE_MS', 'An admin that does not renew its lease for so long loses its clusters to another one.'],
+    ]),
+  ],
+};
+
+/** Limits that a file exports: which, and what each bounds. One that is gone, or is no number, does not compile. */
+function limits<Constants extends object>(
+  file: string,
+  constants: Constants,
+  rows: readonly (readonly [name: NumberOf<Constants>, beyond: string])[],
+): Limit[] {
+  return rows.map(([name, beyond]) => ({ name, value: Number(constants[name]), beyond, file }));
+}
