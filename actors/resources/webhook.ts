@@ -16,7 +16,8 @@ export const DELIVERY_STATUSES = ['pending', 'delivered', 'dropped'] as const;
 /** How far a delivery is. */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-const attempt = z.object({
+/** One try of a delivery. Without an answer its code and body are null. */
+export const WebhookAttempt = z.object({
   number: z.int(),
   attempted_at: z.iso.datetime(),
   duration_ms: z.int(),
@@ -24,8 +25,7 @@ const attempt = z.object({
   error: z.string().nullable(),
   response_body: z.string().nullable().describe('The first 4 KiB of the answer.'),
 });
-/** One try of a delivery. Without an answer its code and body are null. */
-export type WebhookAttemptResource = Given<typeof attempt>;
+export type WebhookAttempt = Given<typeof WebhookAttempt>;
 
 /** A delivery. The `last_` fields are those of its latest try, null before the first. */
 export const WebhookDeliveryResource = resource(
@@ -46,7 +46,7 @@ export const WebhookDeliveryResource = resource(
       .datetime()
       .nullable()
       .describe('When it is tried again at the earliest, while it waits for that.'),
-    attempts: z.array(attempt).optional().describe('On single reads only, oldest first.'),
+    attempts: z.array(WebhookAttempt).optional().describe('On single reads only, oldest first.'),
     ...stored,
   },
 );

@@ -1,7 +1,8 @@
 /** The list of aliases. */
 import { LISTS } from '../../actors/filters.ts';
 import type { AliasResource } from '../../actors/resources/node.ts';
-import { aliasHostname, iso, type Reading, type Source } from './source.ts';
+import { aliasHostname, type Reading, type Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 export const ALIASES: Source<AliasResource> = {
@@ -21,17 +22,8 @@ export const ALIASES: Source<AliasResource> = {
   resources,
 };
 
-interface AliasRow {
-  readonly id: string;
-  readonly name: string;
-  readonly node_id: string;
-  readonly cluster_name: string;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
-
 async function resources({ pool, domain }: Reading, ids: readonly string[]): Promise<AliasResource[]> {
-  const rows = await rowsOf<AliasRow>(
+  const rows = await rowsOf<RowOf<typeof AliasResource, 'vpn_hostname'>>(
     pool,
     'reading aliases',
     sql`
@@ -39,9 +31,7 @@ async function resources({ pool, domain }: Reading, ids: readonly string[]): Pro
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join alias a on a.id = page.id join cluster c on c.id = a.cluster_id order by page.place`,
   );
   return rows.map((row) => ({
-    ...row,
+    ...withIsoTimes(row),
     vpn_hostname: aliasHostname(row.name, row.cluster_name, domain),
-    inserted_at: iso(row.inserted_at),
-    updated_at: iso(row.updated_at),
   }));
 }

@@ -2,7 +2,8 @@
 import { LISTS } from '../../actors/filters.ts';
 import type { ClusterNode, ClusterResource } from '../../actors/resources/cluster.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
-import { iso, nodeHostname, type Reading, type Source } from './source.ts';
+import { nodeHostname, type Reading, type Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** Nodes named in a single read. Source: docs/api.md, Resources. */
@@ -31,16 +32,7 @@ export const CLUSTERS: Source<ClusterResource> = {
   resources,
 };
 
-interface ClusterRow {
-  readonly id: string;
-  readonly name: string;
-  readonly ipv4_range: string;
-  readonly ipv6_range: string;
-  readonly node_limit: number | null;
-  readonly node_count: number;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
+type ClusterRow = RowOf<typeof ClusterResource, 'network_name' | 'vpn_domain' | 'nodes'>;
 
 async function resources(reading: Reading, ids: readonly string[], single: boolean): Promise<ClusterResource[]> {
   const rows = await rowsOf<ClusterRow>(
@@ -51,13 +43,13 @@ async function resources(reading: Reading, ids: readonly string[], single: boole
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join cluster c on c.id = page.id order by page.place`,
   );
   return Promise.all(
-    rows.map(async ({ inserted_at, updated_at, ...row }) => ({
+    rows.map(withIsoTimes).map(async ({ inserted_at, updated_at, ...row }) => ({
       ...row,
       network_name: `cluster-${row.name}`,
       vpn_domain: `${row.name}.${reading.domain}`,
       ...(single ? { nodes: await nodesOf(reading, row) } : {}),
-      inserted_at: iso(inserted_at),
-      updated_at: iso(updated_at),
+      inserted_at,
+      updated_at,
     })),
   );
 }

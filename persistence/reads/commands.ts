@@ -1,9 +1,9 @@
 /** The list of commands. */
 import { LISTS } from '../../actors/filters.ts';
 import type { CommandResource } from '../../actors/resources/command.ts';
-import type { Targeting } from '../../actors/targeting.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';
-import { iso, type Reading, type Source } from './source.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 export const COMMANDS: Source<CommandResource> = {
@@ -25,19 +25,9 @@ export const COMMANDS: Source<CommandResource> = {
   resources,
 };
 
-interface CommandRow {
-  readonly id: string;
-  readonly command_text: string;
-  readonly targeting: Targeting;
-  readonly timeout: number | null;
-  readonly expired_at: Date | null;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
-
 async function resources({ pool, summaries }: Reading, ids: readonly string[]): Promise<CommandResource[]> {
   const [rows, counts] = await Promise.all([
-    rowsOf<CommandRow>(
+    rowsOf<RowOf<typeof CommandResource, 'summary'>>(
       pool,
       'reading commands',
       sql`
@@ -46,14 +36,10 @@ async function resources({ pool, summaries }: Reading, ids: readonly string[]): 
     ),
     summaries(ids),
   ]);
-  return rows.map((row) => ({
-    id: row.id,
-    command_text: row.command_text,
-    targeting: row.targeting,
-    timeout: row.timeout,
-    expired_at: iso(row.expired_at),
+  return rows.map(withIsoTimes).map(({ inserted_at, updated_at, ...row }) => ({
+    ...row,
     summary: counts.get(row.id) ?? EMPTY_SUMMARY,
-    inserted_at: iso(row.inserted_at),
-    updated_at: iso(row.updated_at),
+    inserted_at,
+    updated_at,
   }));
 }

@@ -4,7 +4,8 @@ import { LISTS } from '../../actors/filters.ts';
 import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import { enrollmentKeyBlob } from '../../actors/sealed-columns.ts';
 import { decodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
-import { iso, type Reading, type Source } from './source.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 
 /** What lists show instead of the blob. */
@@ -46,16 +47,8 @@ function isKey(text: string): Sql {
   return blob === null ? sql`false` : sql`k.nonce_hash = ${hash('sha256', blob.nonce, 'buffer')}::bytea`;
 }
 
-interface EnrollmentKeyRow {
-  readonly id: string;
-  readonly cluster_name: string;
-  readonly name: string | null;
+interface Row extends RowOf<typeof EnrollmentKeyResource, 'key'> {
   readonly sealed_key: string;
-  readonly expired_at: Date | null;
-  readonly uses_remaining: number | null;
-  readonly last_used_at: Date | null;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
 }
 
 async function resources(
@@ -63,22 +56,18 @@ async function resources(
   ids: readonly string[],
   single: boolean,
 ): Promise<EnrollmentKeyResource[]> {
-  const rows = await rowsOf<EnrollmentKeyRow>(
+  const rows = await rowsOf<Row>(
     pool,
     'reading enrolment keys',
     sql`
     select k.id, c.name as cluster_name, k.name, k.sealed_key, k.expired_at, k.uses_remaining, k.last_used_at, k.inserted_at, k.updated_at
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join enrollment_key k on k.id = page.id join cluster c on c.id = k.cluster_id order by page.place`,
   );
-  return rows.map((row) => ({
-    id: row.id,
-    cluster_name: row.cluster_name,
-    name: row.name,
-    key: single ? vault.open(row.sealed_key, enrollmentKeyBlob(row.id)) : MASKED_KEY,
-    expired_at: iso(row.expired_at),
-    uses_remaining: row.uses_remaining,
-    last_used_at: iso(row.last_used_at),
-    inserted_at: iso(row.inserted_at),
-    updated_at: iso(row.updated_at),
+  return rows.map(({ id, cluster_name, name, sealed_key, ...rest }) => ({
+    id,
+    cluster_name,
+    name,
+    key: single ? vault.open(sealed_key, enrollmentKeyBlob(id)) : MASKED_KEY,
+    ...withIsoTimes(rest),
   }));
 }

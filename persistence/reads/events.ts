@@ -1,7 +1,6 @@
 /** Events in commit order (V1). */
 import type { Pool, PoolClient } from 'pg';
 import type { EventType, StoredEvent } from '../../actors/events.ts';
-import { iso } from './source.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /**
@@ -46,7 +45,7 @@ export async function eventsAfter(
     id: row.id,
     type: row.type,
     subject: row.subject,
-    time: iso(row.time),
+    time: row.time.toISOString(),
     data: row.data,
   }));
   return { events, cursor: events.at(-1)?.cursor ?? cursor };

@@ -1,7 +1,8 @@
 /** The list of command executions. */
 import { LISTS, type Filter } from '../../actors/filters.ts';
 import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources/command.ts';
-import { iso, type Reading, type Source } from './source.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql, type Sql } from './sql.ts';
 
 /**
@@ -51,31 +52,10 @@ function statusIn({ value }: Filter): Sql {
     : sql`(e.finished_at is null and e.status = any(${statuses}::text[]))`;
 }
 
-interface ExecutionRow {
-  readonly id: string;
-  readonly command_id: string;
-  readonly node_id: string;
-  readonly cluster_name: string;
-  readonly command_text: string;
-  readonly timeout: number | null;
-  readonly status: ExecutionStatus;
-  readonly exit_code: number | null;
-  readonly output: string | null;
-  readonly output_truncated: boolean;
-  readonly output_withheld: boolean;
-  readonly target_all: boolean;
-  readonly expired_at: Date | null;
-  readonly sent_at: Date | null;
-  readonly completed_at: Date | null;
-  readonly cancelled_at: Date | null;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
-
 async function resources({ pool }: Reading, ids: readonly string[], single: boolean): Promise<ExecutionResource[]> {
   const budget = single ? Number.MAX_SAFE_INTEGER : PAGE_OUTPUT_BYTES_MAX;
   // octet_length reads the length of a large text without the text; the window runs in the order of the page.
-  const rows = await rowsOf<ExecutionRow>(
+  const rows = await rowsOf<RowOf<typeof ExecutionResource>>(
     pool,
     'reading executions',
     sql`
@@ -86,13 +66,5 @@ async function resources({ pool }: Reading, ids: readonly string[], single: bool
           from unnest(${ids}::uuid[]) with ordinality as page (id, place) join command_execution x on x.id = page.id) e
     join command m on m.id = e.command_id order by e.place`,
   );
-  return rows.map((row) => ({
-    ...row,
-    expired_at: iso(row.expired_at),
-    sent_at: iso(row.sent_at),
-    completed_at: iso(row.completed_at),
-    cancelled_at: iso(row.cancelled_at),
-    inserted_at: iso(row.inserted_at),
-    updated_at: iso(row.updated_at),
-  }));
+  return rows.map(withIsoTimes);
 }

@@ -1,8 +1,8 @@
 /** The list of nodes. */
 import { LISTS } from '../../actors/filters.ts';
-import type { NodeResource, NodeStatus, StatusEvidence } from '../../actors/resources/node.ts';
-import type { AgentPorts } from '../../transport/protocol/frames.ts';
-import { aliasHostname, iso, nodeHostname, type Reading, type Source } from './source.ts';
+import type { NodeResource } from '../../actors/resources/node.ts';
+import { aliasHostname, nodeHostname, type Reading, type Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 export const NODES: Source<NodeResource> = {
@@ -28,20 +28,7 @@ export const NODES: Source<NodeResource> = {
   resources,
 };
 
-interface NodeRow extends AgentPorts {
-  readonly id: string;
-  readonly cluster_name: string;
-  readonly status: NodeStatus;
-  readonly status_since: Date;
-  readonly status_reason: string | null;
-  readonly status_evidence: StatusEvidence | null;
-  readonly version: string;
-  readonly id_type: 'persistent' | 'random';
-  readonly self_update_enabled: boolean;
-  readonly enrollment_key_id: string | null;
-  readonly last_seen_at: Date | null;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
+interface NodeRow extends RowOf<typeof NodeResource, 'vpn_hostname' | 'aliases'> {
   readonly aliases: readonly { readonly id: string; readonly name: string }[] | null;
 }
 
@@ -56,16 +43,12 @@ async function resources({ pool, domain }: Reading, ids: readonly string[]): Pro
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join node n on n.id = page.id join cluster c on c.id = n.cluster_id order by page.place`,
   );
   return rows.map((row) => ({
-    ...row,
-    status_since: iso(row.status_since),
+    ...withIsoTimes(row),
     vpn_hostname: nodeHostname(row.id, row.cluster_name, domain),
     aliases: (row.aliases ?? []).map(({ id, name }) => ({
       id,
       name,
       vpn_hostname: aliasHostname(name, row.cluster_name, domain),
     })),
-    last_seen_at: iso(row.last_seen_at),
-    inserted_at: iso(row.inserted_at),
-    updated_at: iso(row.updated_at),
   }));
 }

@@ -56,13 +56,6 @@ export function aliasHostname(alias: string, cluster: string, domain: string): s
   return `${alias}.${cluster}.${domain}`;
 }
 
-/** An instant out of the database as text. */
-export function iso(date: Date): string;
-export function iso(date: Date | null): string | null;
-export function iso(date: Date | null): string | null {
-  return date === null ? null : date.toISOString();
-}
-
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
 
 /** Whether the database would take this text as an id. */

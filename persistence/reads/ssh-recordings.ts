@@ -3,7 +3,8 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { LISTS } from '../../actors/filters.ts';
 import type { SshRecordingResource } from '../../actors/resources/ssh.ts';
-import { iso, type Reading, type Source } from './source.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** The list of recordings. */
@@ -28,9 +29,7 @@ export const SSH_RECORDINGS: Source<SshRecordingResource> = {
   resources,
 };
 
-interface Row extends Omit<SshRecordingResource, 'cast' | 'started_at' | 'inserted_at'> {
-  readonly started_at: Date;
-  readonly inserted_at: Date;
+interface Row extends RowOf<typeof SshRecordingResource, 'cast'> {
   readonly content: Buffer | null;
 }
 
@@ -49,10 +48,8 @@ async function recordings({ pool }: Reading, ids: readonly string[], single: boo
   );
   return Promise.all(
     rows.map(async ({ content, ...row }) => ({
-      ...row,
-      started_at: iso(row.started_at),
+      ...withIsoTimes(row),
       cast: content === null ? null : await textOf(content, row.size_bytes),
-      inserted_at: iso(row.inserted_at),
     })),
   );
 }

@@ -2,7 +2,8 @@
 import { LISTS } from '../../actors/filters.ts';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { condition } from './conditions.ts';
-import { iso, type Reading, type Source } from './source.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** The list of SSH usernames. A fleet may have a million of them, so they are counted. */
@@ -52,28 +53,11 @@ export const SSH_PUBLIC_KEYS: Source<SshPublicKeyResource> = {
   resources: publicKeys,
 };
 
-interface UsernameRow {
-  readonly id: string;
-  readonly username: string;
-  readonly has_password: boolean;
-  readonly node_id: string;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
-
-interface PublicKeyRow {
-  readonly id: string;
-  readonly public_key: string;
-  readonly fingerprint: string;
-  readonly key_name: string;
-  readonly ssh_username_id: string;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
+type PublicKeyRow = RowOf<typeof SshPublicKeyResource>;
 
 /** The password hash is not even read (E4). */
 async function usernames({ pool }: Reading, ids: readonly string[], single: boolean): Promise<SshUsernameResource[]> {
-  const rows = await rowsOf<UsernameRow>(
+  const rows = await rowsOf<RowOf<typeof SshUsernameResource, 'public_keys'>>(
     pool,
     'reading SSH usernames',
     sql`
@@ -88,12 +72,7 @@ async function usernames({ pool }: Reading, ids: readonly string[], single: bool
     select id, public_key, fingerprint, key_name, ssh_username_id, inserted_at, updated_at from ssh_public_key where ssh_username_id = any(${ids}::uuid[]) order by id`,
       )
     : [];
-  return rows.map((row) => ({
-    ...row,
-    public_keys: single ? keys.map(publicKey) : null,
-    inserted_at: iso(row.inserted_at),
-    updated_at: iso(row.updated_at),
-  }));
+  return rows.map((row) => ({ ...withIsoTimes(row), public_keys: single ? keys.map(withIsoTimes) : null }));
 }
 
 async function publicKeys({ pool }: Reading, ids: readonly string[]): Promise<SshPublicKeyResource[]> {
@@ -104,9 +83,5 @@ async function publicKeys({ pool }: Reading, ids: readonly string[]): Promise<Ss
     select k.id, k.public_key, k.fingerprint, k.key_name, k.ssh_username_id, k.inserted_at, k.updated_at
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join ssh_public_key k on k.id = page.id order by page.place`,
   );
-  return rows.map(publicKey);
-}
-
-function publicKey(row: PublicKeyRow): SshPublicKeyResource {
-  return { ...row, inserted_at: iso(row.inserted_at), updated_at: iso(row.updated_at) };
+  return rows.map(withIsoTimes);
 }

@@ -1,15 +1,11 @@
 /** The list of deliveries, and their tries. */
 import type { Pool } from 'pg';
 import { LISTS } from '../../actors/filters.ts';
-import type { EventType } from '../../actors/events.ts';
 import type { Reads } from '../../api/ports.ts';
-import type {
-  DeliveryStatus,
-  WebhookAttemptResource,
-  WebhookDeliveryResource,
-} from '../../actors/resources/webhook.ts';
+import type { WebhookAttempt, WebhookDeliveryResource } from '../../actors/resources/webhook.ts';
 import { deliveryRef, type DeliveryRow } from '../loader/webhooks.ts';
-import { iso, type Reading, type Source } from './source.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** The list of deliveries. Long, so its rows are counted. */
@@ -33,29 +29,13 @@ export const WEBHOOK_DELIVERIES: Source<WebhookDeliveryResource> = {
   resources,
 };
 
-interface Row {
-  readonly id: string;
-  readonly webhook_id: string;
-  readonly event_id: string;
-  readonly event_type: EventType;
-  readonly status: DeliveryStatus;
-  readonly attempt_count: number;
-  readonly last_status_code: number | null;
-  readonly last_error: string | null;
-  readonly last_duration_ms: number | null;
-  readonly last_attempted_at: Date | null;
-  readonly next_attempt_at: Date | null;
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
-
 /** Deliveries of a deleted webhook may be there until they are swept: they are not shown. */
 async function resources(
   { pool }: Reading,
   ids: readonly string[],
   single: boolean,
 ): Promise<WebhookDeliveryResource[]> {
-  const rows = await rowsOf<Row>(
+  const rows = await rowsOf<RowOf<typeof WebhookDeliveryResource, 'attempts'>>(
     pool,
     'reading deliveries',
     sql`
@@ -63,24 +43,17 @@ async function resources(
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join webhook_delivery d on d.id = page.id join webhook w on w.id = d.webhook_id order by page.place`,
   );
   const attempts = single ? await attemptsOf(pool, ids[0] ?? '') : undefined;
-  return rows.map((row) => ({
-    ...row,
-    last_attempted_at: iso(row.last_attempted_at),
-    next_attempt_at: iso(row.next_attempt_at),
-    ...(attempts && { attempts }),
-    inserted_at: iso(row.inserted_at),
-    updated_at: iso(row.updated_at),
-  }));
+  return rows.map((row) => ({ ...withIsoTimes(row), ...(attempts && { attempts }) }));
 }
 
-async function attemptsOf(pool: Pool, delivery: string): Promise<readonly WebhookAttemptResource[]> {
-  const rows = await rowsOf<Omit<WebhookAttemptResource, 'attempted_at'> & { readonly attempted_at: Date }>(
+async function attemptsOf(pool: Pool, delivery: string): Promise<readonly WebhookAttempt[]> {
+  const rows = await rowsOf<RowOf<typeof WebhookAttempt>>(
     pool,
     'reading the tries of a delivery',
     sql`
     select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = ${delivery}::uuid order by number`,
   );
-  return rows.map((row) => ({ ...row, attempted_at: iso(row.attempted_at) }));
+  return rows.map(withIsoTimes);
 }
 
 /** A delivery as its actor would hold it; null when it, its webhook or its event is gone. */

@@ -1,8 +1,8 @@
 /** The list of webhooks. */
 import { LISTS } from '../../actors/filters.ts';
-import type { EventType } from '../../actors/events.ts';
 import type { WebhookResource } from '../../actors/resources/webhook.ts';
-import { iso, type Reading, type Source } from './source.ts';
+import type { Reading, Source } from './source.ts';
+import { withIsoTimes, type RowOf } from './row.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** The list of webhooks, of which there are at most WEBHOOKS_MAX. */
@@ -22,21 +22,13 @@ export const WEBHOOKS: Source<WebhookResource> = {
   resources,
 };
 
-interface WebhookRow {
-  readonly id: string;
-  readonly url: string;
-  readonly subscribed_events: readonly EventType[];
-  readonly inserted_at: Date;
-  readonly updated_at: Date;
-}
-
 /** Secret and headers are not even read (E4). */
 async function resources({ pool }: Reading, ids: readonly string[]): Promise<WebhookResource[]> {
-  const rows = await rowsOf<WebhookRow>(
+  const rows = await rowsOf<RowOf<typeof WebhookResource>>(
     pool,
     'reading webhooks',
     sql`
     select w.id, w.url, w.subscribed_events, w.inserted_at, w.updated_at from unnest(${ids}::uuid[]) with ordinality as page (id, place) join webhook w on w.id = page.id order by page.place`,
   );
-  return rows.map((row) => ({ ...row, inserted_at: iso(row.inserted_at), updated_at: iso(row.updated_at) }));
+  return rows.map(withIsoTimes);
 }
