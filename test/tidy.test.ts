@@ -24,6 +24,7 @@ interface Rule {
 
 const WIRE = 'transport/protocol/';
 const NET = 'transport/net/';
+const PURE_NET = ['token-bucket.ts', 'addresses.ts', 'endpoints.ts'].map((file) => `${NET}${file}`);
 const PROXIES = 'transport/proxies/';
 const WIREGUARD = 'transport/vpn/wireguard/';
 const DERP = 'transport/vpn/derp/';
@@ -46,8 +47,8 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [WIRE]: { values: [] },
   // A leaf that both sides use: streams, who may be dialled, metrics as text, clocks, the log.
   [NET]: { values: [], types: ['actors/ports.ts'] },
-  // Pure code that both need is said once: what a node may cost is a bucket in its state.
-  'actors/': { values: [WIRE, 'transport/net/token-bucket.ts'] },
+  // Pure code that both need is said once: what a node may cost is a bucket in its state, and what an address is.
+  'actors/': { values: [WIRE, ...PURE_NET] },
   'supervisors/': { values: ['actors/', WIRE, NET] },
   'persistence/': { values: ['actors/', WIRE, NET], types: PORTS },
   // The wire of proxies, which both sides serve.
@@ -56,7 +57,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   // What a key and an address are is said once, by the wire (R4).
   [WIREGUARD]: { values: ['transport/protocol/wireguard.ts'] },
   [DERP]: { values: [NET] },
-  [MEMBER]: { values: [WIRE, WIREGUARD, DERP] },
+  [MEMBER]: { values: [WIRE, NET, WIREGUARD, DERP] },
   'transport/': { values: ['actors/', WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER], types: PORTS },
   'api/': { values: ['actors/', WIRE, NET] },
   'agent/': { values: [WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, 'settings/'] },

@@ -4,10 +4,11 @@
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
 import type { MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
+import { isLocalNetworkAddress, plainAddress } from '../../transport/net/addresses.ts';
+import { addressOf } from '../../transport/net/endpoints.ts';
 import { fullBucket, take, type BucketLimits, type TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
-import { isPrivateAddress } from '../private-addresses.ts';
 import type { MeshPlace } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { NodeMessage } from './messages.ts';
@@ -122,7 +123,7 @@ export function advertised(
     });
   const { record } = state;
   const isBelieved = (endpoint: string): boolean =>
-    isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? null)]);
+    isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? '')?.address ?? null]);
   const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
   const lied: readonly Effect[] =
     endpoints.length === advertisement.endpoints.length
@@ -265,18 +266,11 @@ export function meshRefused(state: NodeState, refusal: Refusal): Step<NodeState>
  * others at a stranger.
  */
 function isOwnEndpoint(endpoint: string, seen: readonly (string | null)[]): boolean {
-  const address = addressOf(endpoint);
-  return address !== null && (isPrivateAddress(address) || seen.some((one) => one !== null && plain(one) === address));
-}
-
-function addressOf(endpoint: string | null): string | null {
-  const [, ipv6, ipv4] = /^(?:\[([\da-f:.]+)\]|([\d.]+)):\d{1,5}$/iu.exec(endpoint ?? '') ?? [];
-  return ipv6?.toLowerCase() ?? ipv4 ?? null;
-}
-
-/** An address as a socket shows it, without what marks an IPv4 address that came by an IPv6 socket. */
-function plain(address: string): string {
-  return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/u, '');
+  const address = addressOf(endpoint)?.address.toLowerCase();
+  return (
+    address !== undefined &&
+    (isLocalNetworkAddress(address) || seen.some((one) => one !== null && plainAddress(one).toLowerCase() === address))
+  );
 }
 
 function isSamePlace(one: MeshPlace | null, other: MeshPlace): boolean {

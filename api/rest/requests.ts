@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
+import { plainAddress } from '../../transport/net/addresses.ts';
 import type { Caller, Surface } from '../principals.ts';
 import { recordOf } from './request-records.ts';
 
@@ -25,7 +26,7 @@ export function bearerOf(header: string | undefined): string | null {
 
 /** Remote address of a socket, IPv4 in its own form. */
 export function addressOf(request: IncomingMessage): string {
-  return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/u, '');
+  return plainAddress(request.socket.remoteAddress ?? 'unknown');
 }
 
 /** Who calls over HTTP. */

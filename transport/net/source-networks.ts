@@ -1,5 +1,6 @@
 /** Whom an address stands for where something is counted by address: both sides count so. */
 import { isIPv6 } from 'node:net';
+import { plainAddress } from './addresses.ts';
 
 /** Bits that a site is given, and that one machine of it may use as it likes. Source: RFC 4291, 2.5.1; RFC 7421. */
 const SITE_GROUPS = 4;
@@ -10,7 +11,7 @@ const SITE_GROUPS = 4;
  */
 export function sourceNetwork(address: string): string {
   if (!isIPv6(address)) return address;
-  if (address.includes('.')) return address.replace(/^::ffff:(?=\d+\.)/iu, '');
+  if (address.includes('.')) return plainAddress(address);
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');
   const before = head === '' ? [] : head.split(':');
   const after = tail === undefined || tail === '' ? [] : tail.split(':');

@@ -3,6 +3,7 @@
  * not theirs.
  */
 import type { Socket } from 'node:net';
+import { plainAddress } from '../net/addresses.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 
 /** What a client showed. */
@@ -44,5 +45,5 @@ export interface ProxyLog {
 
 /** Address of a client, as `admit` wants it: IPv4 addresses of a socket that listens on both are plain. */
 export function clientAddress(socket: Socket): string {
-  return (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/u, '');
+  return plainAddress(socket.remoteAddress ?? '');
 }

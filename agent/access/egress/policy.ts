@@ -4,7 +4,7 @@
  * own proxies.
  */
 import ipaddr from 'ipaddr.js';
-import { addressKind, type AddressPolicy, type Ruling } from '../../../transport/net/guard/addresses.ts';
+import { addressKind, type AddressPolicy, type Ruling } from '../../../transport/net/guard/policy.ts';
 import type { ExitUse } from './exit.ts';
 import { hostRule, ruleFor, type HostRule } from './host-rules.ts';
 import { isInRanges, portRange } from './port-ranges.ts';

@@ -1,5 +1,5 @@
 /** Whether anybody on the network may go through this machine's proxies. */
-import { isIPv4 } from 'node:net';
+import { addressClass } from '../../../transport/net/addresses.ts';
 import type { AgentConfig } from '../../config.ts';
 
 /** What to do about it. */
@@ -19,5 +19,5 @@ export function openProxiesProblem({
 }
 
 function isLoopback(address: string): boolean {
-  return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
+  return addressClass(address) === 'loopback';
 }

@@ -1,4 +1,5 @@
 /** Who may knock: bounds on connections that are not logged in, and on failures. */
+import { isLoopbackAddress } from '../../../transport/net/addresses.ts';
 import { sourceNetwork } from '../../../transport/net/source-networks.ts';
 import { createAddressLimiter, type WindowLimiter } from '../../../transport/net/window-limiter.ts';
 import { FAILURE_ADDRESSES_MAX, FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from './limits.ts';
@@ -25,7 +26,7 @@ export class Admission {
   enter(address: string): string | null {
     const source = sourceNetwork(address);
     const ofSource = this.#strangers.get(source) ?? 0;
-    if (!isLoopback(address)) {
+    if (!isLoopbackAddress(address)) {
       if (ofSource >= this.#limits.strangersPerAddressMax)
         return 'too many connections of your address are logging in: try again in a moment';
       if (this.#failures.waitMs(address) > 0) return 'too many failed logins from your address: try again in a minute';
@@ -49,8 +50,4 @@ export class Admission {
   fail(address: string): number {
     return this.#failures.add(address) > 0 ? FAILURE_DELAY_MS : 0;
   }
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || sourceNetwork(address).startsWith('127.');
 }

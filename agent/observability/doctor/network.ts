@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { addressClass } from '../../../transport/net/addresses.ts';
 import { CLEAR_TEXT_HINT, clearTextAdmins } from '../../session/clear-text.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
@@ -41,7 +42,9 @@ export function networkChecks(sources: NetworkSources): readonly Check[] {
 
 async function interfaces(proc: string): Promise<Finding> {
   const up = Object.entries(networkInterfaces())
-    .filter(([, addresses]) => addresses?.some(({ internal, address }) => !internal && !isLinkLocal(address)))
+    .filter(([, addresses]) =>
+      addresses?.some(({ internal, address }) => !internal && addressClass(address) !== 'link-local'),
+    )
     .map(([name]) => name);
   const [v4, v6] = await Promise.all([defaultRouteV4(proc), defaultRouteV6(proc)]);
   const routes = [...new Set([...v4, ...v6])];
@@ -62,10 +65,6 @@ async function interfaces(proc: string): Promise<Finding> {
     `${up.length === 1 ? 'One interface is' : `${up.length} interfaces are`} up with an address, and the default route leads through ${routes.join(' and ')}.`,
     details,
   );
-}
-
-function isLinkLocal(address: string): boolean {
-  return address.startsWith('169.254.') || /^fe[89ab]/u.test(address);
 }
 
 /** Interfaces of default routes that are up. Source: Linux, /proc/net/route: flag 1 is up. */

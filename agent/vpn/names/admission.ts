@@ -1,6 +1,7 @@
 /** Who may ask the resolver, and how much. */
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
+import { isLoopbackAddress, plainAddress } from '../../../transport/net/addresses.ts';
 import { createWindowLimiter } from '../../../transport/net/window-limiter.ts';
 import { ALL_QUERIES_PER_SECOND_MAX, QUERIES_PER_SECOND_MAX } from './limits.ts';
 
@@ -46,7 +47,7 @@ export function createAdmission({ ranges, nowMs, ownAddresses = interfaceAddress
         staleMs = nowMs() + WINDOW_MS;
         own = new Set(ownAddresses());
       }
-      if (!isLoopback(address) && !own.has(address) && !ranges().some((range) => isWithin(address, range)))
+      if (!isLoopbackAddress(address) && !own.has(address) && !ranges().some((range) => isWithin(address, range)))
         return false;
       if (all.waitMs(EVERYBODY) > 0 || bySource.add(address) > 0) return false; // a refused query costs nobody else
       all.add(EVERYBODY);
@@ -55,13 +56,9 @@ export function createAdmission({ ranges, nowMs, ownAddresses = interfaceAddress
   };
 }
 
-/** IPv4 addresses of a socket of both families, and zones of interfaces, are written as others write them. */
+/** Without the zone of an interface: own addresses are told without. */
 function plain(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/u, '').replace(/%.*$/u, '');
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || address.startsWith('127.');
+  return plainAddress(address).replace(/%.*$/u, '');
 }
 
 function isWithin(address: string, range: string): boolean {

@@ -2,7 +2,7 @@
  * Tries the corpus of hostile URLs on the agent's proxies, in each way in which a client can ask: what is let through?
  */
 import { isIP } from 'node:net';
-import { addressKind } from '../../../transport/net/guard/addresses.ts';
+import { addressKind } from '../../../transport/net/guard/policy.ts';
 import { zoneAnswer, type HostileUrl } from '../../transport/guard/corpus.ts';
 import { httpStatus, socks5Reply, type Door } from '../proxies-rig.ts';
 

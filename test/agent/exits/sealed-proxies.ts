@@ -3,7 +3,7 @@
  * the kernel counts each connection. Prints what came through, as JSON.
  */
 import { readFileSync } from 'node:fs';
-import { addressKind } from '../../../transport/net/guard/addresses.ts';
+import { addressKind } from '../../../transport/net/guard/policy.ts';
 import { resolverBy } from '../../../transport/net/guard/resolution.ts';
 import { createScope } from '../../support/scope.ts';
 import { GOOD, hostileUrls, zoneAnswer, type HostileUrl } from '../../transport/guard/corpus.ts';

@@ -9,7 +9,7 @@ import {
   isPublicAddress,
   type AddressKind,
   type Ruling,
-} from '../../../transport/net/guard/addresses.ts';
+} from '../../../transport/net/guard/policy.ts';
 import { EMBEDDINGS, v4Forms } from './forms.ts';
 
 /**

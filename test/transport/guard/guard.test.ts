@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import * as fc from 'fast-check';
-import { isPublicAddress } from '../../../transport/net/guard/addresses.ts';
+import { isPublicAddress } from '../../../transport/net/guard/policy.ts';
 import { BAD_PORTS } from '../../../transport/net/guard/destination.ts';
 import { createGuard, type Guard, type GuardVerdict } from '../../../transport/net/guard/guard.ts';
 import { ANSWERS_MAX, URL_CHARS_MAX } from '../../../transport/net/guard/limits.ts';

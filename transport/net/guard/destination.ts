@@ -1,6 +1,6 @@
 /** What a URL, a host name and a port must look like before anything is looked up. Pure. */
 import { isIP } from 'node:net';
-import type { AddressPolicy } from './addresses.ts';
+import type { AddressPolicy } from './policy.ts';
 import { URL_CHARS_MAX } from './limits.ts';
 
 /** What was made of a URL: it, parsed, or one sentence for a person. */

@@ -5,7 +5,7 @@
  */
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
-import type { AddressPolicy } from './addresses.ts';
+import type { AddressPolicy } from './policy.ts';
 import { bareHost, destinationOf, isLiteral, portProblem } from './destination.ts';
 import { CONNECT_ATTEMPT_MS_MAX, CONNECT_MS_MAX } from './limits.ts';
 import { createVet, literalProblem, type Vet, type VettingOptions } from './vetting.ts';

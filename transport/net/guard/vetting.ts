@@ -1,6 +1,6 @@
 /** A host, by name or address, to the addresses that may be dialled for it; all are good or it is refused. */
 import { isIPv6 } from 'node:net';
-import { addressKind, isAllowedAddress, type AddressPolicy } from './addresses.ts';
+import { addressKind, isAllowedAddress, type AddressPolicy } from './policy.ts';
 import { bareHost, bareName, isLiteral, nameProblem } from './destination.ts';
 import { ANSWERS_MAX, RESOLVE_MS_MAX } from './limits.ts';
 import { systemResolver, type Resolve } from './resolution.ts';

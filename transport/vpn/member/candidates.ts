@@ -1,6 +1,7 @@
 /** Which endpoints of a peer are tried, and in which order. Pure. */
 import type { BlockList } from 'node:net';
-import { addressOf, rangesOf, UNREACHABLE } from './addresses.ts';
+import { isReachableClass, packetClass } from '../../net/addresses.ts';
+import { addressOf, rangesOf } from '../../net/endpoints.ts';
 
 /** What this side knows of itself. */
 export interface OwnPlace {
@@ -20,12 +21,13 @@ export function candidatesOf(endpoints: readonly string[], own: OwnPlace): reado
   const { near, mesh, ownAddresses, families } = preparedOf(own);
   const ranked = [...new Set(endpoints)].flatMap((endpoint) => {
     const parts = addressOf(endpoint);
-    if (parts === null || UNREACHABLE.check(parts.address, parts.family) || mesh.check(parts.address, parts.family))
-      return [];
+    if (parts === null || mesh.check(parts.address, parts.family)) return [];
+    const is = packetClass(parts.address);
+    if (!isReachableClass(is)) return [];
     // Another member may stand on this machine, on a port of its own.
     if (ownAddresses.has(parts.address) && parts.port === own.listenPort) return [];
     if (!families.has(parts.family)) return [];
-    const rank = near.check(parts.address, parts.family) ? 0 : PRIVATE.check(parts.address, parts.family) ? 2 : 1;
+    const rank = near.check(parts.address, parts.family) ? 0 : is === 'private' ? 2 : 1;
     return [{ endpoint, rank }];
   });
   return ranked.toSorted((a, b) => a.rank - b.rank).map(({ endpoint }) => endpoint);
@@ -54,6 +56,3 @@ function preparedOf(own: OwnPlace): Prepared {
   PREPARED.set(own, prepared);
   return prepared;
 }
-
-/** Addresses that are no one's own in the internet. Sources: RFC 1918, RFC 6598, RFC 4193. */
-const PRIVATE = rangesOf(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7']);

@@ -1,7 +1,8 @@
 /** Where this machine may be reached by its own addresses. */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { MESH_ENDPOINTS_MAX } from '../../protocol/mesh.ts';
-import { endpointOf, rangesOf, UNREACHABLE } from './addresses.ts';
+import { isReachableClass, packetClass } from '../../net/addresses.ts';
+import { endpointOf, rangesOf } from '../../net/endpoints.ts';
 
 /** Addresses by name of the interface, as `os.networkInterfaces` tells them. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
@@ -42,7 +43,7 @@ export function localAddresses(
           if (
             info.internal ||
             info.cidr === null ||
-            UNREACHABLE.check(info.address, family) ||
+            !isReachableClass(packetClass(info.address)) ||
             mesh.check(info.address, family)
           )
             return [];

@@ -3,9 +3,10 @@
  * program can send from it: so members have the observer as a peer without addresses, to which their WireGuard itself
  * shakes hands and sends an empty packet every 25 s.
  */
-import { isIPv6 } from 'node:net';
 import type { RemoteInfo } from 'node:dgram';
 import type { Clock, Log } from '../../../actors/ports.ts';
+import { plainAddress } from '../../net/addresses.ts';
+import { endpointOf } from '../../net/endpoints.ts';
 import { noneObserved } from './counters.ts';
 import type { ObserverCounters } from './counters.ts';
 import { SESSION_MS_MAX, SWEEP_MS } from './limits.ts';
@@ -115,7 +116,7 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
   }
 
   function see(at: number, publicKey: string, member: Member, from: RemoteInfo): void {
-    const endpoint = endpointOf(from);
+    const endpoint = endpointOfPeer(from);
     if (endpoint === null) return;
     const nowMs = monotonicMs();
     const sightings = known.get(publicKey)?.sightings ?? neverSeen(opened.length);
@@ -161,8 +162,7 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
 }
 
 /** As WireguardEndpoint; null: an address that has a meaning on one link only. */
-function endpointOf({ address, port }: RemoteInfo): string | null {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/u, '');
-  if (plain.includes('%')) return null;
-  return isIPv6(plain) ? `[${plain}]:${port}` : `${plain}:${port}`;
+function endpointOfPeer({ address, port }: RemoteInfo): string | null {
+  const plain = plainAddress(address);
+  return plain.includes('%') ? null : endpointOf(plain, port);
 }

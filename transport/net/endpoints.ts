@@ -1,4 +1,4 @@
-/** Addresses and ranges, as far as paths need them. Pure. */
+/** Endpoints and ranges, as they are written. Pure. */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /** An endpoint in its parts; null: it is none. */
@@ -27,15 +27,3 @@ export function rangesOf(cidrs: readonly string[]): BlockList {
   }
   return list;
 }
-
-/** Loopback, any, link-local, multicast: no packet from elsewhere is sent there. Sources: RFC 6890, RFC 4291. */
-export const UNREACHABLE: BlockList = rangesOf([
-  '0.0.0.0/8',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '224.0.0.0/3',
-  '::/127',
-  '::ffff:127.0.0.0/104',
-  'fe80::/10',
-  'ff00::/8',
-]);
