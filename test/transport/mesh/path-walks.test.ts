@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { AGREED_IN_MS, TRY_MS_MIN } from '../../../transport/vpn/member/limits.ts';
-import { RELAY, type Way } from '../../../transport/vpn/member/paths.ts';
+import { RELAY, type Way } from '../../../transport/vpn/member/path-state.ts';
 import { direct, LAN, OUTSIDE, Path, relayed } from './path.ts';
 
 const way = fc.constantFrom<Way | null>(RELAY, direct(LAN), direct(OUTSIDE), null);

@@ -1,14 +1,13 @@
 /** A path as a test plays it: with a clock of its own, told one message after another. */
+import { meet, transition } from '../../../transport/vpn/member/paths.ts';
 import {
-  meet,
   RELAY,
-  transition,
   type PathEffect,
   type PathMessage,
   type PathReading,
   type PathState,
   type Way,
-} from '../../../transport/vpn/member/paths.ts';
+} from '../../../transport/vpn/member/path-state.ts';
 
 /** Where the peer is, best first: on a network of this machine, and as others see it. */
 export const LAN = '192.168.1.7:20007';

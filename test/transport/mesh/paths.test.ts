@@ -20,7 +20,7 @@ import {
   TRY_MS_MAX,
   TRY_MS_MIN,
 } from '../../../transport/vpn/member/limits.ts';
-import { RELAY, type PathEffect, type PathReading, type Way } from '../../../transport/vpn/member/paths.ts';
+import { RELAY, type PathEffect, type PathReading, type Way } from '../../../transport/vpn/member/path-state.ts';
 import { direct, LAN, OUTSIDE, Path, relayed } from './path.ts';
 
 const use = (way: Way, isKicked = true): PathEffect => ({ type: 'use', way, isKicked });

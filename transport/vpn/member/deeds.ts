@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { KEEPALIVE_SECONDS } from './limits.ts';
-import type { PathEffect, Way } from './paths.ts';
+import type { PathEffect, Way } from './path-state.ts';
 import type { Shims } from './shims.ts';
 import type { Word } from './words.ts';
 

@@ -34,7 +34,8 @@ import {
   type PeerPath,
   type WantedMember,
 } from './member.ts';
-import { meet, transition, type PathMessage, type PathReading, type PathState, type PathStep } from './paths.ts';
+import { meet, transition } from './paths.ts';
+import type { PathMessage, PathReading, PathState, PathStep } from './path-state.ts';
 import { allowedIpsOf, changeOf } from './peer-set.ts';
 import { createRelays } from './relays.ts';
 import { createShims } from './shims.ts';
