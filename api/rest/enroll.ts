@@ -108,10 +108,9 @@ async function enroll(
 
   try {
     const blob = decodeEnrollmentBlob(request.enrollment_key);
-    const [key, existing] = await Promise.all([
-      blob === null ? null : reads.enrollmentKeyByNonce(vault.sha256(blob.nonce)),
-      reads.nodeForEnrollment(request.node_id),
-    ]);
+    const key = blob === null ? null : await reads.enrollmentKeyByNonce(vault.sha256(blob.nonce));
+    // The node after the key: whoever sees that an earlier try of this machine has spent a use sees its node too.
+    const existing = await reads.nodeForEnrollment(request.node_id);
     if (waitMs > 0 && (key === null || (existing === null && isUsedUp(key, ports.clock.nowMs())))) {
       if (isFirst()) await tell();
       return { ok: false, refusal: rateLimited(waitMs) };

@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { KEY_REFUSALS } from '../../actors/cluster/enrollment.ts';
 import type { DomainEvent } from '../../actors/events.ts';
+import type { Refusal } from '../../actors/refusal.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
@@ -44,6 +45,7 @@ export async function enrollNode(
   // The node first: of several with the same recovery key or id, one holds its row and wins.
   if (write.existing.type === 'recovery') await consumeRecoveryKey(em, write, write.existing.keyHash);
   const usesRemaining = write.spendsUse && verified !== undefined ? await spendUse(em, write, verified) : undefined;
+  if (write.existing.type === 'none') await refuseOvertaken(em, write);
   if (write.existing.type === 'none' && verified !== undefined)
     await takePlace(em, write, verified, usesRemaining ?? null);
   await writeNode(em, write);
@@ -90,6 +92,27 @@ async function refuseDeleted(em: EntityManager, node: string): Promise<void> {
     });
 }
 
+/**
+ * The same machine's try before this one was stored after this one was sent: the next one finds its node, and is
+ * answered as a retry. Asked with the key's row in hand, which the other try held until it was stored.
+ */
+async function refuseOvertaken(em: EntityManager, { node, machineSecretHash }: NodeEnrolled): Promise<void> {
+  if (machineSecretHash === null) return;
+  const rows = await em.execute<{ machine_secret_hash: Uint8Array | null }[]>(
+    'select machine_secret_hash from node where id = ?',
+    [node],
+  );
+  const stored = rows[0]?.machine_secret_hash;
+  if (stored && stored.length === machineSecretHash.length && timingSafeEqual(stored, machineSecretHash))
+    throw new GuardRefused(OVERTAKEN);
+}
+
+const OVERTAKEN: Refusal = {
+  code: 'service_unavailable',
+  message: 'This machine was enrolled a moment ago. Try again shortly.',
+  retryAfterSeconds: 1,
+};
+
 async function consumeRecoveryKey(em: EntityManager, write: NodeEnrolled, keyHash: Uint8Array): Promise<void> {
   const rows = await em.execute<{ key_hash: Uint8Array }[]>(
     'select key_hash from recovery_key where node_id = ? and cluster_id = ? for update',
@@ -111,6 +134,7 @@ async function spendUse(em: EntityManager, write: NodeEnrolled, verified: Verifi
     [new Date(write.atMs), new Date(write.atMs), write.enrollmentKey, write.cluster, new Date(write.atMs)],
   );
   if (rows[0] !== undefined) return rows[0].uses_remaining;
+  if (write.existing.type === 'none') await refuseOvertaken(em, write);
   const [key] = await em.execute<{ uses_remaining: number | null }[]>(
     'select uses_remaining from enrollment_key where id = ?',
     [write.enrollmentKey],

@@ -10,6 +10,7 @@ import test from 'ava';
 import packageFile from '../../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS } from '../../settings/admin.ts';
 import { createDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../cli/edge-admin.ts', import.meta.url));
 
@@ -112,11 +113,11 @@ test('it serves until SIGTERM, and ends with status 0', async (t) => {
     break;
   }
 
-  const health = await fetch(`${url}/healthz`);
+  // A check that a busy machine made late is red for a moment.
+  await until('it to be healthy', async () => (await fetch(`${url}/healthz`)).status === 200);
   child.kill('SIGTERM');
   const [status] = (await closed) as [number | null];
 
-  t.is(health.status, 200);
   t.is(status, 0);
 });
 

@@ -196,6 +196,26 @@ test('a machine that shows its secret gets new secrets whenever it asks; another
   ]);
 });
 
+for (const uses of [1, 9, null]) {
+  test(`a retry that was sent before its first try was stored is told to come again, and spends nothing (a key of ${uses ?? 'any number of'} uses)`, async (t) => {
+    const rig = await openRig(t);
+    const lease = await rig.cluster();
+    const key = await rig.key(lease.cluster, uses);
+    const first = enrolment(lease.cluster, key, { machineSecretHash: Buffer.alloc(32, 3) });
+    const retry = { ...first, tokenHash: Buffer.from(v7()) };
+    const stranger = { ...retry, machineSecretHash: Buffer.alloc(32, 4) };
+
+    const outcomes = (await Promise.all([first, retry].map((write) => rig.commit(lease, [enrolled(write)])))).flat();
+
+    t.deepEqual(outcomes.toSorted(), ['ok', 'service_unavailable']);
+    t.deepEqual(await rig.commit(lease, [enrolled(stranger)]), [uses === 1 ? 'key_spent' : 'conflict']);
+    t.deepEqual(
+      await rig.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
+      [{ uses_remaining: uses === null ? null : uses - 1, nodes: 1 }],
+    );
+  });
+}
+
 test('the id of a node that was deleted is not let in again, whatever uses the key has, and its old token is known as that of a deleted node', async (t) => {
   const rig = await openRig(t);
   const lease = await rig.cluster();

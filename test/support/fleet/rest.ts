@@ -1,4 +1,6 @@
 /** A small client of the REST API. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** One answer. `data` and `error` are what the envelope holds; both undefined when there is none. */
 export interface Answer<T> {
@@ -20,11 +22,17 @@ export interface Sent {
 /** Patience with one answer, in ms: above the longest that an admin may take (docs/promises.md, L3). */
 const ANSWER_MS_MAX = 15_000;
 
+/** How long something that cannot be done right now is asked for again, in ms: leases that were lost are back by then. */
+const PATIENCE_MS_MAX = 10_000;
+
 /** Calls of one admin under one key. Every call rejects only when there is no answer at all. */
 export interface Rest {
   call<T = Record<string, unknown>>(method: string, path: string, sent?: Sent): Promise<Answer<T>>;
   get<T>(path: string): Promise<T>;
-  /** Creates or acts; rejects unless the answer is a 2xx. */
+  /**
+   * Creates or acts, and as its users should asks again under the same key where the service cannot do it right now,
+   * for PATIENCE_MS_MAX; rejects unless the answer is a 2xx. What must succeed at once is a `call`.
+   */
   post<T>(path: string, body?: unknown): Promise<T>;
 }
 
@@ -45,16 +53,28 @@ export function restClient(url: () => string, key: string | null): Rest {
     return { status: response.status, headers: response.headers, text, ...envelope<T>(text) };
   }
 
-  async function good<T>(method: string, path: string, sent?: Sent): Promise<T> {
-    const answer = await call<T>(method, path, sent);
-    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
+  async function patient<T>(path: string, body: unknown): Promise<T> {
+    const sent = { headers: { 'idempotency-key': randomUUID() }, ...(body !== undefined && { body }) };
+    const began = performance.now();
+    for (;;) {
+      const answer = await call<T>('POST', path, sent);
+      if (answer.status < 300) return answer.data;
+      if (answer.status !== 503 || performance.now() - began > PATIENCE_MS_MAX)
+        throw new Error(`POST ${path} answered ${answer.status}: ${answer.text}`);
+      await delay(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
+    }
+  }
+
+  async function good<T>(path: string): Promise<T> {
+    const answer = await call<T>('GET', path);
+    if (answer.status >= 300) throw new Error(`GET ${path} answered ${answer.status}: ${answer.text}`);
     return answer.data;
   }
 
   return {
     call,
-    get: (path) => good('GET', path),
-    post: (path, body) => good('POST', path, { ...(body !== undefined && { body }) }),
+    get: (path) => good(path),
+    post: (path, body) => patient(path, body),
   };
 }
 
