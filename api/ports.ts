@@ -62,6 +62,7 @@ export interface OperationPorts {
 
 /** The settings that operations depend on. */
 export interface OperationSettings {
+  /** In order. To be read anew each time: where the settings name none, the first is known once the admin listens. */
   readonly adminUrls: readonly string[];
   /** METRICS_BASE_URL; null or left out: the first of adminUrls. */
   readonly metricsBaseUrl?: string | null;

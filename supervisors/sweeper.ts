@@ -34,7 +34,7 @@ export const OWNERLESS_EVERY_MS = 5_000;
 export const GONE_NODES_EVERY_MS = 5_000;
 
 /** Nodes that are deleted in one look, each in a transaction of its own. */
-export const GONE_NODES_MAX = 100;
+const GONE_NODES_MAX = 100;
 
 /** How often `last_seen_at` is stored, in ms. */
 export const PRESENCE_EVERY_MS = 10_000;
@@ -72,8 +72,8 @@ export interface SweepPort {
   markOwnerless(): Promise<readonly NodeId[]>;
   /** Removes admins that are gone. Answers how many. */
   forgetAdmins(): Promise<number>;
-  /** Nodes of our clusters with random ids that were not seen for long; none where they are kept. */
-  findGone(): Promise<readonly NodeId[]>;
+  /** At most `limit` nodes of our clusters with random ids that were not seen for long; none where they are kept. */
+  findGone(limit: number): Promise<readonly NodeId[]>;
   /** Rows of one batch. As many found: there are more. */
   readonly batchRows: number;
 }
@@ -181,7 +181,7 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     return false;
   });
   every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', async () => {
-    for (const id of await sweeps.findGone())
+    for (const id of await sweeps.findGone(GONE_NODES_MAX))
       directory.tellResident({ to: { kind: 'node', id }, message: { type: 'forget' } });
     return false;
   });

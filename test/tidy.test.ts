@@ -69,8 +69,6 @@ const PARTS: Readonly<Record<string, Rule>> = {
   },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
   'console/': { values: [], types: ['api/'] },
-  // Names what main.ts joins for the metrics: it sees the types of all parts and runs nothing of theirs.
-  'metric-sources.ts': { values: [], types: EVERYTHING },
   'main.ts': { values: EVERYTHING },
   'bench/': { values: EVERYTHING },
   'deploy/': { values: EVERYTHING },

@@ -31,7 +31,7 @@ export interface Documented {
   readonly version: string;
   readonly coreName: string;
   /** Where this admin and its peers are reached, in order. */
-  readonly adminUrls: readonly string[];
+  readonly adminUrls: () => readonly string[];
   readonly domain: string;
   readonly proxyPorts: () => ProxyPorts | null;
 }
@@ -58,7 +58,7 @@ export function offerDocumentation(
   // Made anew each time, as they tell of ports that are known only once they are listened on.
   for (const [path, page] of Object.entries(GUIDE_PAGES)) {
     app.get(path, (_request, reply) => {
-      const facts = { version, adminUrl: adminUrls[0] ?? DEFAULT_URL, domain, proxyPorts: proxyPorts(), operations };
+      const facts = { version, adminUrl: adminUrls()[0] ?? DEFAULT_URL, domain, proxyPorts: proxyPorts(), operations };
       return sendPage(reply, renderGuide(path, page(facts), facts));
     });
   }

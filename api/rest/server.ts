@@ -163,7 +163,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
     offerDocumentation(app, Object.values(catalogue), {
       version: settings.version,
       coreName: ports.settings.coreName,
-      adminUrls: ports.settings.adminUrls,
+      adminUrls: () => ports.settings.adminUrls,
       domain: ports.settings.vpnDomain,
       proxyPorts: settings.proxyPorts ?? (() => null),
     });
@@ -196,13 +196,13 @@ const TIMED_BY_CALL = ['/api/trpc', '/mcp'];
 
 /** The URLs stay those of the ports: they are learnt when the admin listens. */
 function namesOf(
-  { adminUrls }: Pick<OperationPorts['settings'], 'adminUrls'>,
+  settings: Pick<OperationPorts['settings'], 'adminUrls'>,
   own: OwnNames = { urls: [], hosts: [] },
 ): OwnNames {
   return {
     hosts: own.hosts,
     get urls() {
-      return [...adminUrls, ...own.urls];
+      return [...settings.adminUrls, ...own.urls];
     },
   };
 }

@@ -1,28 +1,145 @@
-/** The manager of networks that the settings name. */
-import type { EmbeddedVpnRows, VpnHostRows } from '../../actors/vpn/rows.ts';
+/** The VPN of an admin: who coordinates it, and this admin's own gateway, observer and relay. */
+import type { Addressed } from '../../actors/messages.ts';
+import type { Clock, Log } from '../../actors/ports.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
-import { createEmbeddedVpn } from './embedded.ts';
-import { createNetmakerVpn } from './netmaker/netmaker.ts';
+import { monotonicMs } from '../net/clock.ts';
+import type { Unwind } from '../net/unwind.ts';
+import type { ClusterId } from '../protocol/ids.ts';
+import { RELAY_MAP_PATH } from '../protocol/version.ts';
+import type { AgentSettingsBoard } from '../sessions/agent-settings.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { createTunnelGate } from '../tunnels/gate.ts';
+import type { Tunnels } from '../tunnels/tunnels.ts';
+import { createVpnManager, type VpnManagerRows, type VpnManagerSettings } from './coordinator.ts';
+import type { Gateway, GatewayPorts, GatewayReadings } from './gateway/gateway.ts';
+import { openGateway } from './gateway/open-gateway.ts';
+import {
+  startMeshObserver,
+  type AdminObserver,
+  type MeshObserverPorts,
+  type MeshObserverSettings,
+} from './observer/mesh-observer.ts';
+import { createEmbeddedRelay, type EmbeddedRelay, type EmbeddedRelaySettings } from './relay/embedded.ts';
 
-/** What the admin's settings say of it. The key is there when the URL is. */
-export interface VpnSettings {
-  readonly EDGE_VPN_API_URL?: string | undefined;
-  readonly EDGE_VPN_MASTER_KEY?: string | undefined;
-  readonly EDGE_VPN_DEFAULT_DOMAIN: string;
+/** The settings for it, under their names. */
+export interface VpnSettings extends VpnManagerSettings, MeshObserverSettings, EmbeddedRelaySettings {
+  readonly ADMIN_GATEWAY_ENABLED: boolean;
+  readonly ADMIN_WIREGUARD_PORT: number;
+  readonly ADMIN_WIREGUARD_HOST?: string | undefined;
+  readonly ADMIN_MAX_WIREGUARD_PEERS: number;
 }
 
-/** Rows of either kind. */
-export interface VpnStorage {
-  readonly hosts: VpnHostRows;
-  readonly embedded: EmbeddedVpnRows;
+/** What the rows say of it. */
+export interface VpnStorage extends VpnManagerRows, Pick<MeshObserverPorts, 'memberOf'> {
+  /** In whose networks a key is. */
+  clustersOf(publicKey: string): Promise<readonly string[]>;
+  readonly storeGateway: GatewayPorts['store'];
 }
 
-/** Netmaker where its URL is set, else the service itself. Opens nothing before the first call. */
-export function openVpn(
-  { EDGE_VPN_API_URL: url, EDGE_VPN_MASTER_KEY: masterKey = '', EDGE_VPN_DEFAULT_DOMAIN: domain }: VpnSettings,
-  { hosts, embedded }: VpnStorage,
-): VpnManager {
-  return url === undefined
-    ? createEmbeddedVpn(embedded)
-    : createNetmakerVpn({ url, masterKey, domain, rows: hosts, nowMs: () => Date.now() });
+/** What it needs. */
+export interface VpnPorts {
+  readonly adminId: string;
+  readonly rows: VpnStorage;
+  /** Clusters of this admin, with the epochs under which it owns them. */
+  readonly held: {
+    holds(cluster: ClusterId): boolean;
+    leaseOf(cluster: ClusterId): { readonly epoch: number };
+    isFresh(cluster: ClusterId): boolean;
+  };
+  readonly directory: { tell(addressed: Addressed): unknown };
+  readonly sessions: Pick<Sessions, 'sendToNode'>;
+  readonly tunnels: Pick<Tunnels, 'redeem' | 'accept'>;
+  /** Grows by what is opened here. */
+  readonly told: AgentSettingsBoard;
+  readonly urls: { all(): readonly string[]; own(): string };
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Gets what is to be ended, as it is opened; but the gateway, whose end has its place between those of others. */
+  readonly ends: Pick<Unwind, 'add'>;
+}
+
+/** What was opened. */
+export interface Vpn {
+  readonly manager: VpnManager;
+  readonly gateway: Gateway;
+  readonly relay: Pick<EmbeddedRelay, 'derpMap' | 'changed'>;
+  /** Sees from where members come from now on, where that is switched on. Agents are told by whom. */
+  observe(): Promise<void>;
+  /** Relays from now on, where that is switched on. Agents are told where. Rejects with a line for the operator. */
+  relayFor(): Promise<void>;
+  /** For metrics. */
+  readings(): VpnReadings;
+}
+
+/** What happened so far, and what is open. */
+export interface VpnReadings {
+  readonly mesh: GatewayReadings | null;
+  readonly observer: ReturnType<AdminObserver['readings']>;
+  readonly relay: ReturnType<EmbeddedRelay['readings']>;
+}
+
+/** Nothing listens yet. Where another service coordinates, there is no gateway and no observer. */
+export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
+  const { rows, told, urls, clock, log, ends } = ports;
+  const manager = createVpnManager(settings, rows);
+  ends.add('the manager of networks', () => manager.close());
+  const isEmbedded = manager.kind === 'embedded';
+  const gateway = gatewayOf(settings, ports, isEmbedded);
+  const relay = createEmbeddedRelay(settings, { clustersOf: rows.clustersOf, nowMs: () => clock.nowMs(), log });
+  let observer: AdminObserver | null = null;
+  return {
+    manager,
+    gateway,
+    relay,
+    async observe() {
+      const started = await startMeshObserver(
+        { ...settings, ADMIN_OBSERVER_ENABLED: settings.ADMIN_OBSERVER_ENABLED && isEmbedded },
+        {
+          memberOf: rows.memberOf,
+          owns: (cluster) => ports.held.holds(cluster),
+          tell: (addressed) => void ports.directory.tell(addressed),
+          clock,
+          monotonicMs,
+          log,
+        },
+      );
+      observer = started;
+      ends.add('the observer', () => started.close());
+      told.coordinates(isEmbedded ? { mode: 'embedded', observers: [...started.observers] } : { mode: 'netmaker' });
+    },
+    async relayFor() {
+      ends.add('the relay', () => relay.close());
+      if (await relay.open(urls.own())) told.relaysAt(`${urls.own()}${RELAY_MAP_PATH}`);
+    },
+    readings: () => ({
+      mesh: gateway.readings(),
+      observer: observer?.readings() ?? null,
+      relay: relay.readings(),
+    }),
+  };
+}
+
+function gatewayOf(settings: VpnSettings, ports: VpnPorts, isEmbedded: boolean): Gateway {
+  const { adminId, rows, held, sessions, tunnels, told, urls, clock, log } = ports;
+  return openGateway(
+    adminId,
+    {
+      isEnabled: settings.ADMIN_GATEWAY_ENABLED && isEmbedded,
+      port: settings.ADMIN_WIREGUARD_PORT,
+      host: settings.ADMIN_WIREGUARD_HOST ?? null,
+      peersMax: settings.ADMIN_MAX_WIREGUARD_PEERS,
+    },
+    {
+      clock,
+      log,
+      monotonicMs,
+      relayMapUrls: () => told.settings.derp_map_urls,
+      adminUrls: () => urls.all(),
+      upgrade: createTunnelGate(tunnels, 'mesh'),
+      send: (node, frame) => void sessions.sendToNode(node, frame),
+      epochOf: (cluster) => (held.holds(cluster) ? held.leaseOf(cluster).epoch : null),
+      isFresh: (cluster) => held.isFresh(cluster),
+      store: rows.storeGateway,
+    },
+  );
 }

@@ -3,6 +3,11 @@ import type { Log } from '../../../actors/ports.ts';
 import type { Broker } from './broker.ts';
 import type { BrokerSettings } from './settings.ts';
 
+/** What connects to the configured broker; null: none is. */
+export function brokerOpener(settings: BrokerSettings | null, log: Log): (() => Promise<Broker>) | null {
+  return settings === null ? null : () => openBroker(settings, log);
+}
+
 /** Connects to the configured broker; see OpenBroker. */
 export async function openBroker(settings: BrokerSettings, log: Log): Promise<Broker> {
   switch (settings.adapter) {

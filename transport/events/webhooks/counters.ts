@@ -30,3 +30,21 @@ export function answerClass(statusCode: number): keyof WebhookCounters['answers'
   const name = `${Math.trunc(statusCode / 100)}xx`;
   return name === '2xx' || name === '3xx' || name === '4xx' || name === '5xx' ? name : 'other';
 }
+
+/**
+ * Statuses and failures in one list: a try comes to one of them. Those that were cut count for nobody, and are told all
+ * the same.
+ */
+export function deliveriesOf({
+  answers: { other, ...answers },
+  failures: { other: otherFailure, ...failures },
+  cut,
+}: WebhookCounters): Readonly<Record<string, number>> {
+  return {
+    ...answers,
+    other_status: other,
+    ...Object.fromEntries(Object.entries(failures).map(([kind, count]) => [kind.replaceAll('-', '_'), count])),
+    other_failure: otherFailure,
+    cut,
+  };
+}

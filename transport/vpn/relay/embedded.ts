@@ -23,7 +23,7 @@ export interface EmbeddedRelay {
   /** What agents are told of it; null: it is off, or not open yet. */
   derpMap(): unknown;
   /** Null: it is off, or not open yet. */
-  readings(): { readonly clients: number; readonly counters: RelayCounters } | null;
+  readings(): (Readonly<RelayCounters> & { readonly clients: number }) | null;
   /** A key that is nobody's any more (E5). */
   forget(publicKey: string): void;
   /** Something changed in a cluster, null in any: who of it is connected is looked up again, within a second. */
@@ -53,7 +53,7 @@ export function createEmbeddedRelay(
 
   return {
     derpMap: () => opened?.derpMap ?? null,
-    readings: () => (opened === null ? null : { clients: opened.relay.count(), counters: opened.relay.counters }),
+    readings: () => (opened === null ? null : { clients: opened.relay.count(), ...opened.relay.counters }),
     forget: (publicKey) => opened?.relay.forget(publicKey),
     changed: (cluster) => opened?.relay.changed(cluster),
     async open(url) {

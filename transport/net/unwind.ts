@@ -1,5 +1,5 @@
 /** What was started, to be stopped in the opposite order: at the end, or when the start fails half-way. */
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../../actors/ports.ts';
 
 export interface Unwind {
   /** Remembers how to stop what was just started. */
@@ -19,6 +19,7 @@ export function createUnwind(log: Log): Unwind {
       for (let one = stops.pop(); one !== undefined; one = stops.pop()) {
         try {
           await one.stop();
+          log.debug({ what: one.what }, 'stopped');
         } catch (error) {
           log.warn({ error, what: one.what }, 'could not be stopped in order');
         }

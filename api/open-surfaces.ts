@@ -1,0 +1,234 @@
+/** Everything that people and programs reach this admin by: REST, tRPC, MCP, documentation, health, metrics. */
+import type { Bus } from '../actors/bus.ts';
+import type { Ask } from '../actors/messages.ts';
+import type { Clock, Log } from '../actors/ports.ts';
+import type { DebugSights } from '../actors/sights.ts';
+import type { Tracer } from '../actors/tracer.ts';
+import { systemClock } from '../transport/net/clock.ts';
+import { createIds } from './creation-ids.ts';
+import { mountDebug } from './debug/routes.ts';
+import type { ProxyPorts } from './docs/guide/page.ts';
+import { createFeeds, type Feeds } from './feeds/feeds.ts';
+import type { FeedReads, Tails } from './feeds/ports.ts';
+import { adminCluster } from './health/admin-cluster.ts';
+import { sharedChecks } from './health/checks.ts';
+import type { HealthPorts } from './health/ports.ts';
+import { subsystems } from './health/subsystems.ts';
+import { mountMcp } from './mcp/mount.ts';
+import { createAdminMetrics } from './metrics/admin-metrics.ts';
+import type { LiveReadings, TotalReadings } from './metrics/sources.ts';
+import type { OperationPorts } from './ports.ts';
+import type { GateSettings } from './principals.ts';
+import { mountRelays, type RelayPorts } from './rest/relays.ts';
+import { createApi, type Api, type Mount } from './rest/server.ts';
+import { mountTrpc } from './trpc/mount.ts';
+import type { OwnNames } from './web-pages.ts';
+
+/** The settings for them, under their names. */
+export interface SurfaceSettings {
+  readonly ADMIN_NAME: string;
+  readonly CORE_NAME: string;
+  readonly EDGE_VPN_DEFAULT_DOMAIN: string;
+  readonly DEFAULT_CLUSTER_NAME?: string | undefined;
+  readonly PUBLIC_ENROLLMENT_KEY_ENABLED: boolean;
+  readonly METRICS_BASE_URL?: string | undefined;
+  readonly MAX_BODY_BYTES: number;
+  readonly SSH_RECORDING_MAX_BYTES: number;
+  readonly API_DOCS_ENABLED: boolean;
+  readonly AUTH_FAILURES_PER_MINUTE_MAX: number;
+  readonly ADMIN_DEBUG_DASHBOARD_ENABLED: boolean;
+  readonly ADMIN_DEBUG_AUTH_ENABLED: boolean;
+  readonly ADMIN_DEBUG_DASHBOARD_USERNAME: string;
+  readonly ADMIN_DEBUG_DASHBOARD_PASSWORD?: string | undefined;
+}
+
+/** What the rows answer. */
+export interface SurfaceRows {
+  readonly operations: Pick<
+    OperationPorts,
+    'reads' | 'records' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'discovery'
+  >;
+  readonly executionsOf: FeedReads['executionsOf'];
+  readonly health: HealthPorts['rows'];
+  /** Events that wait for the broker, at most `max`. */
+  brokerBacklog(max: number): Promise<number>;
+  /** What the rows come to, with what waits for a broker or without. Rejects when the database is away. */
+  totals(hasBroker: boolean): Promise<TotalReadings>;
+  readonly inspection: DebugSights['database'];
+  readonly relayClusters: RelayPorts['clustersOf'];
+}
+
+/** The parts of the admin that surfaces show. */
+export interface SurfaceParts {
+  readonly version: string;
+  readonly rows: SurfaceRows;
+  readonly actors: {
+    readonly tree: {
+      readonly ask: Ask;
+      readonly ownership: Pick<OperationPorts, 'isDegraded' | 'orphans'> & { quietMs(): number };
+      readonly directory: { readonly counters: ReturnType<DebugSights['counters']> };
+    };
+    readonly inspection: Pick<DebugSights, 'families' | 'search'>;
+  };
+  readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> & {
+    readonly sessions: {
+      readonly tails: Tails;
+      sights(limit: number): ReturnType<DebugSights['sessions']>['sessions'];
+      count(): number;
+    };
+  };
+  readonly vpn: {
+    readonly manager: HealthPorts['vpnManager'];
+    readonly gateway: HealthPorts['vpnClient'];
+    readonly relay: { derpMap(): unknown };
+  };
+  readonly webhooks: Pick<OperationPorts, 'urlGuard'>;
+  readonly publishing: Pick<OperationPorts, 'deliversWebhooks'> & {
+    readonly broker: { problem(): string | null } | null;
+  };
+  readonly proxies: {
+    readonly isEnabled: boolean;
+    running(): { readonly http: Listening; readonly socks5: Listening } | null;
+    ports(): ProxyPorts | null;
+  };
+  readonly peers: HealthPorts['peers'];
+  /** What all parts count. */
+  readonly live: () => LiveReadings;
+  /** In order. Empty until this admin listens, where the settings name none. */
+  readonly adminUrls: () => readonly string[];
+  readonly gate: GateSettings;
+  readonly ownNames: OwnNames;
+  readonly bus: Bus;
+  readonly tracer: Tracer;
+  readonly clock: Clock & HealthPorts['clock'];
+  readonly log: Log;
+}
+
+interface Listening {
+  isListening(): boolean;
+}
+
+/** The API, which does not listen yet, and the live feeds on it. */
+export interface Surfaces {
+  readonly api: Api;
+  readonly feeds: Pick<Feeds, 'open'>;
+}
+
+/** All of them on one server. */
+export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Surfaces {
+  const { rows, bus, tracer, clock, log } = parts;
+  const feeds = createFeeds({
+    bus,
+    reads: { ...rows.operations.reads, executionsOf: (command, limit) => rows.executionsOf(command, limit) },
+    tails: parts.agents.sessions.tails,
+    clock,
+    log,
+    coreName: settings.CORE_NAME,
+  });
+  const api = createApi({
+    log,
+    tracer,
+    ports: operationPorts(settings, parts),
+    settings: {
+      bodyBytesMax: settings.MAX_BODY_BYTES,
+      recordings: { bytesMax: settings.SSH_RECORDING_MAX_BYTES },
+      docsEnabled: settings.API_DOCS_ENABLED,
+      proxyPorts: () => parts.proxies.ports(),
+      version: parts.version,
+      gate: parts.gate,
+      ownNames: parts.ownNames,
+    },
+    mounts: [
+      mountTrpc(feeds, clock),
+      mountRelays({ map: () => parts.vpn.relay.derpMap(), clustersOf: rows.relayClusters, clock }),
+      mountMcp({
+        offersPublicTools: settings.PUBLIC_ENROLLMENT_KEY_ENABLED && settings.DEFAULT_CLUSTER_NAME !== undefined,
+      }),
+      ...debugMount(settings, parts),
+    ],
+  });
+  return { api, feeds };
+}
+
+function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): OperationPorts {
+  const { rows, actors, agents, webhooks, publishing, clock, version } = parts;
+  const { ask, ownership } = actors.tree;
+  const health = healthPorts(parts);
+  return {
+    ...rows.operations,
+    ask,
+    nodeMetrics: agents.nodeMetrics,
+    nodeDiagnoses: agents.nodeDiagnoses,
+    adminMetrics: createAdminMetrics({
+      version,
+      name: settings.ADMIN_NAME,
+      live: parts.live,
+      totals: () => rows.totals(publishing.broker !== null),
+    }),
+    clock,
+    newId: createIds(() => clock.nowMs()),
+    checkHealth: sharedChecks(subsystems(health)),
+    checkClusterHealth: sharedChecks(adminCluster(health)),
+    urlGuard: webhooks.urlGuard,
+    deliversWebhooks: () => publishing.deliversWebhooks(),
+    isDegraded: () => ownership.isDegraded(),
+    orphans: () => ownership.orphans(),
+    settings: {
+      get adminUrls() {
+        return parts.adminUrls();
+      },
+      metricsBaseUrl: settings.METRICS_BASE_URL ?? null,
+      vpnDomain: settings.EDGE_VPN_DEFAULT_DOMAIN,
+      coreName: settings.CORE_NAME,
+      defaultClusterName: settings.DEFAULT_CLUSTER_NAME ?? null,
+      publicEnrollmentKeyEnabled: settings.PUBLIC_ENROLLMENT_KEY_ENABLED,
+    },
+  };
+}
+
+function healthPorts({ rows, actors, vpn, publishing, proxies, peers, clock }: SurfaceParts): HealthPorts {
+  const { ownership } = actors.tree;
+  const { broker } = publishing;
+  return {
+    rows: rows.health,
+    peers,
+    clock,
+    leasesQuietMs: () => ownership.quietMs(),
+    isDegraded: () => ownership.isDegraded(),
+    vpnManager: vpn.manager,
+    vpnClient: vpn.gateway,
+    proxies: proxies.isEnabled
+      ? () => ({
+          http: proxies.running()?.http.isListening() === true,
+          socks5: proxies.running()?.socks5.isListening() === true,
+        })
+      : null,
+    broker:
+      broker === null
+        ? null
+        : { isReached: () => broker.problem() === null, backlog: (max) => rows.brokerBacklog(max) },
+  };
+}
+
+/** The debug dashboard, where it is switched on. */
+function debugMount(settings: SurfaceSettings, { version, rows, actors, agents }: SurfaceParts): readonly Mount[] {
+  if (!settings.ADMIN_DEBUG_DASHBOARD_ENABLED) return [];
+  const credentials = settings.ADMIN_DEBUG_AUTH_ENABLED
+    ? { username: settings.ADMIN_DEBUG_DASHBOARD_USERNAME, password: settings.ADMIN_DEBUG_DASHBOARD_PASSWORD ?? '' }
+    : null;
+  const { sessions } = agents;
+  return [
+    mountDebug({
+      admin: { name: settings.ADMIN_NAME, version },
+      credentials,
+      failuresPerMinuteMax: settings.AUTH_FAILURES_PER_MINUTE_MAX,
+      clock: systemClock,
+      sights: {
+        ...actors.inspection,
+        counters: () => actors.tree.directory.counters,
+        sessions: (limit) => ({ sessions: sessions.sights(limit), total: sessions.count() }),
+        database: rows.inspection,
+      },
+    }),
+  ];
+}

@@ -1,0 +1,52 @@
+/** What this admin and the others say to each other through the database: both directions, opened together. */
+import type { Bus } from '../actors/bus.ts';
+import type { Addressed } from '../actors/messages.ts';
+import type { Log } from '../actors/ports.ts';
+import { monotonicMs, systemClock } from '../transport/net/clock.ts';
+import type { Unwind } from '../transport/net/unwind.ts';
+import type { NodeId } from '../transport/protocol/ids.ts';
+import { hearPeers, type PeerListenerPorts } from './peer-listener.ts';
+import { announcePresence, type PeerPresence } from './peer-presence.ts';
+import { tellPeers } from './peers.ts';
+import type { Storage } from './storage.ts';
+
+/** What is done with what the others say, and what they are told of. */
+export interface OpenPeersPorts extends Pick<PeerListenerPorts, 'tunnels'> {
+  /** Nodes that are connected here. */
+  readonly sessions: Pick<PeerListenerPorts, 'sendToNode'>;
+  readonly directory: { tellResident(addressed: Addressed): void };
+  readonly bus: Bus;
+  readonly log: Log;
+  /** Gets what is to be ended. */
+  readonly ends: Pick<Unwind, 'add'>;
+}
+
+/** Says from now on that this admin is here, hears the others, and tells them of nodes that are revoked here (E5). */
+export function openPeers(
+  { adminId, database }: Pick<Storage, 'adminId' | 'database'>,
+  { sessions, tunnels, directory, bus, log, ends }: OpenPeersPorts,
+): Pick<PeerPresence, 'unheard'> {
+  bus.subscribe((notices) => {
+    for (const notice of notices)
+      if (notice.type === 'node-removed' || notice.type === 'node-revoked') tellRevoked(notice.node);
+  });
+  const presence = announcePresence(database.pool, adminId, { clock: systemClock, monotonicMs, log });
+  ends.add('words to other admins', () => presence.stop());
+  const listener = hearPeers(database, adminId, {
+    sendToNode: (node, frame) => sessions.sendToNode(node, frame),
+    tunnels,
+    ended: (id, executions) =>
+      directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions } }),
+    heard: (id) => presence.heard(id),
+    clock: systemClock,
+    log,
+  });
+  ends.add('words of other admins', () => listener.stop());
+  return presence;
+
+  function tellRevoked(node: NodeId): void {
+    tellPeers(database.pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) =>
+      log.warn({ error, node }, 'the other admins were not told that a node was revoked'),
+    );
+  }
+}

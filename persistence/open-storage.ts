@@ -1,0 +1,88 @@
+/** Opens the rows of an admin: a database that is up to date, whose secrets this admin can read, and that knows it. */
+import type { Bus } from '../actors/bus.ts';
+import type { Log } from '../actors/ports.ts';
+import { monotonicMs, systemClock } from '../transport/net/clock.ts';
+import type { Unwind } from '../transport/net/unwind.ts';
+import { createAdminRegistry } from './admin-directory.ts';
+import { awaitDatabase } from './arrival.ts';
+import { createCommitter } from './committer/committer.ts';
+import { startDatabaseClock } from './database-clock.ts';
+import { openDatabase, type Database } from './database.ts';
+import { encryptionKeyIn } from './embedded/encryption-key.ts';
+import { startEmbeddedPostgres } from './embedded/launcher.ts';
+import { watchIncarnation } from './incarnation.ts';
+import { checkEncryptionKey } from './secret-check.ts';
+import { Storage, type StorageSettings } from './storage.ts';
+import { createVault } from './vault.ts';
+
+/** The settings that say where the rows are and who uses them, under their names. */
+export interface OpenStorageSettings extends StorageSettings {
+  /** Left out: an embedded PostgreSQL in DATA_DIR. */
+  readonly DATABASE_URL?: string | undefined;
+  readonly DATA_DIR: string;
+  /** Left out: the key in DATA_DIR, made at the first start. */
+  readonly ENCRYPTION_KEY?: Uint8Array | undefined;
+  readonly DATABASE_POOL_MAX: number;
+  readonly DATABASE_WAIT_MS: number;
+  readonly ADMIN_NAME: string;
+  readonly ADMIN_MAX_WIREGUARD_PEERS: number;
+}
+
+/** What it is opened with. */
+export interface OpenStorageOptions {
+  /** Of this program. */
+  readonly version: string;
+  /** Of this admin; empty as long as none is known. */
+  readonly url: string;
+  /** Told of what was stored. */
+  readonly bus: Bus;
+  readonly log: Log;
+  /** Gets what is to be ended, as it is opened. */
+  readonly ends: Pick<Unwind, 'add'>;
+}
+
+/** Rejects with an error whose message is for the operator. What was opened until then is in `ends`. */
+export async function openStorage(settings: OpenStorageSettings, options: OpenStorageOptions): Promise<Storage> {
+  const { bus, log, ends } = options;
+  const postgres =
+    settings.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, log }) : null;
+  if (postgres !== null) ends.add('PostgreSQL', () => postgres.stop());
+  const vault = createVault(settings.ENCRYPTION_KEY ?? (await encryptionKeyIn(settings.DATA_DIR)));
+  const database = await openDatabase({
+    connection: postgres?.connection ?? { url: settings.DATABASE_URL ?? '' },
+    poolMax: settings.DATABASE_POOL_MAX,
+    log,
+  });
+  ends.add('database connections', () => database.close());
+  await awaitDatabase(database.pool, settings.DATABASE_WAIT_MS, log);
+  await database.migrate();
+  const incarnation = await watchIncarnation(database.pool, settings.ADMIN_NAME);
+  const clock = await startDatabaseClock(database.pool, { clock: systemClock, monotonicMs, log });
+  ends.add('the clock', () => clock.stop());
+  await checkEncryptionKey(database.orm, vault);
+  const registry = registryOf(settings, options, database, clock);
+  await registry.checkGroup();
+  const adminId = await registry.checkIn();
+  ends.add('registration', () => registry.checkOut());
+  const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
+  return new Storage({ settings, adminId, database, vault, incarnation, clock, registry, committer, log });
+}
+
+function registryOf(
+  settings: OpenStorageSettings,
+  { version, url }: OpenStorageOptions,
+  { orm }: Database,
+  clock: { nowMs(): number },
+) {
+  return createAdminRegistry(
+    orm,
+    {
+      name: settings.ADMIN_NAME,
+      url,
+      adminClusterName: settings.ADMIN_CLUSTER_NAME,
+      version,
+      maxWireguardPeers: settings.ADMIN_MAX_WIREGUARD_PEERS,
+    },
+    clock,
+  );
+}

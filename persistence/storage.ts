@@ -1,0 +1,264 @@
+/** The rows of an admin as its parts use them: what each of them asks of the database, made once. */
+import type { Log } from '../actors/ports.ts';
+import { monotonicMs, systemClock } from '../transport/net/clock.ts';
+import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
+import type { AdminRegistry } from './admin-directory.ts';
+import type { GroupCommitter } from './committer/committer.ts';
+import type { DatabaseClock } from './database-clock.ts';
+import type { Database } from './database.ts';
+import { healthCounts } from './health.ts';
+import type { IncarnationWatch } from './incarnation.ts';
+import { createDatabaseInspection } from './inspection.ts';
+import { createLeases, LEASE_MS } from './leases.ts';
+import { createLoader } from './loader/loader.ts';
+import { wantTunnel } from './peers.ts';
+import { advanceBroker, backlogOf, nextForBroker } from './publishing/broker-rows.ts';
+import { CHANNEL_LEASE_MS, channelLeases } from './publishing/channels.ts';
+import { createEventBodies } from './publishing/event-bodies.ts';
+import { hearEvents } from './publishing/event-notices.ts';
+import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
+import { routeEvents, webhooksWithDeliveries } from './publishing/routing.ts';
+import { createAdminTopology } from './reads/admin-topology.ts';
+import { executionsOf } from './reads/briefs.ts';
+import { changedExecutions } from './reads/changed-executions.ts';
+import { createDiscovery } from './reads/discovery.ts';
+import { diagnosisRows } from './reads/node-diagnoses.ts';
+import { nodeDoorLookUp } from './reads/node-doors.ts';
+import { nodeNameLookUp } from './reads/node-names.ts';
+import { createReads } from './reads/reads.ts';
+import { createRecords } from './records.ts';
+import { createPasswords } from './ssh/passwords.ts';
+import { createSshLogins } from './ssh/verifier.ts';
+import { createSweepRows, type SweepSettings, type SweepSights } from './sweeps/sweep-rows.ts';
+import { readTotals } from './totals.ts';
+import { createEmbeddedVpnRows } from './vpn/embedded-vpn-rows.ts';
+import { meshMemberLookUp } from './vpn/member-look-up.ts';
+import { MESH_CHANGES, readMeshes, storeGateway } from './vpn/readings.ts';
+import { relayClustersLookUp } from './vpn/relay-admission.ts';
+import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './vpn/vpn-rows.ts';
+import type { Vault } from './vault.ts';
+import { createWriteProbe } from './write-probe.ts';
+
+/** Events of a channel that wait are counted up to this, for whoever looks in from outside. */
+const BACKLOG_COUNTED_MAX = 100_000;
+
+/** The settings by which rows are read, made and kept, under their names. */
+export interface StorageSettings extends SweepSettings {
+  readonly ADMIN_CLUSTER_NAME: string;
+  readonly EDGE_VPN_DEFAULT_DOMAIN: string;
+  readonly CLUSTER_AUTO_GENERATED_V4_RANGES: readonly string[];
+  readonly CLUSTER_V4_SUBNET_PREFIX: number;
+  readonly CORE_NAME: string;
+  readonly WEBHOOK_MAX_ATTEMPTS: number;
+  readonly EVENT_DELIVERY_MAX_AGE_SECONDS: number;
+}
+
+/** What was opened. */
+export interface OpenedStorage {
+  readonly settings: StorageSettings;
+  readonly adminId: string;
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly incarnation: IncarnationWatch;
+  readonly clock: DatabaseClock;
+  readonly registry: AdminRegistry;
+  readonly committer: GroupCommitter;
+  readonly log: Log;
+}
+
+/** The open database. Its ends are with whoever opened it. */
+export class Storage {
+  /** Of this admin, over restarts. */
+  readonly adminId: string;
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly clock: DatabaseClock;
+  readonly #opened: OpenedStorage;
+  readonly #passwords = createPasswords();
+  readonly #ssh;
+  readonly #reads;
+  readonly #leases;
+  readonly #relayClusters;
+
+  constructor(opened: OpenedStorage) {
+    const { settings, adminId, database, vault, clock, log } = opened;
+    this.#opened = opened;
+    this.adminId = adminId;
+    this.database = database;
+    this.vault = vault;
+    this.clock = clock;
+    this.#ssh = createSshLogins({ pool: database.pool, passwords: this.#passwords, log });
+    this.#reads = createReads({
+      ...database,
+      vault,
+      domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
+      ranges: { v4Ranges: settings.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: settings.CLUSTER_V4_SUBNET_PREFIX },
+    });
+    this.#leases = createLeases(database.writes);
+    this.#relayClusters = relayClustersLookUp(database.pool);
+  }
+
+  /** Resolves when the database was set back, restored or promoted beneath this admin. */
+  get setBack(): Promise<void> {
+    return this.#opened.incarnation.isOver;
+  }
+
+  /** Resolves when every step of an actor is stored. */
+  drained(): Promise<void> {
+    return this.#opened.committer.drained();
+  }
+
+  /** For metrics, without the database. */
+  readings() {
+    const { committer, database } = this.#opened;
+    const { durations, sizes, refused, failed } = committer.counters;
+    return {
+      commits: { durations, sizes, waiting: committer.waiting(), refused, failed },
+      database: database.connections(),
+      sshLogins: { ...this.#ssh.counters },
+    };
+  }
+
+  /** What actors are made from, where their steps go, and under which leases. */
+  forActors() {
+    const { adminId, committer, incarnation, registry, database } = this.#opened;
+    const leases = { ...this.#leases, checkIn: () => incarnation.compared().then(() => registry.checkIn()) };
+    const meshRows = { read: (clusters: readonly ClusterId[]) => readMeshes(database.pool, clusters) };
+    return {
+      adminId,
+      committer,
+      loader: createLoader(database.pool),
+      leases,
+      leaseMs: LEASE_MS,
+      ssh: this.#ssh,
+      meshRows,
+    };
+  }
+
+  /** What sessions and tunnels ask before they let somebody in. */
+  forAgents() {
+    const { adminId, database } = this.#opened;
+    const { pool } = database;
+    return {
+      nodeByToken: (hash: Uint8Array) => this.#reads.nodeByToken(hash),
+      deletedByToken: (hash: Uint8Array) => this.#reads.deletedByToken(hash),
+      ownerUrl: async (cluster: ClusterId) => (await this.#leases.ownerOf(cluster))?.url ?? null,
+      doorOf: nodeDoorLookUp(pool),
+      nodeByName: nodeNameLookUp(pool),
+      diagnoses: diagnosisRows(pool),
+      /** False also while the database is away: nobody can be asked. */
+      askOwner: (node: NodeId, token: string, url: string) =>
+        wantTunnel(pool, adminId, node, token, url).catch(() => false),
+    };
+  }
+
+  /** What the VPN is, as rows. */
+  forVpn() {
+    const { adminId, database } = this.#opened;
+    const { pool } = database;
+    return {
+      hosts: createVpnRows(pool, adminId),
+      embedded: createEmbeddedVpnRows(database),
+      leaseMs: VPN_LEASE_MS,
+      memberOf: meshMemberLookUp(pool, monotonicMs),
+      clustersOf: this.#relayClusters,
+      storeGateway: (...said: Tail<Tail<Parameters<typeof storeGateway>>>) => storeGateway(pool, adminId, ...said),
+      /** Hears what the rows tell of VPNs; `ofMembers`: of their members too. */
+      listen: (ofMembers: boolean) =>
+        database.listen(ofMembers ? [VPN_CHANGES, MESH_CHANGES] : [VPN_CHANGES], systemClock),
+      /** Hears which cluster's members changed; null: any of them may have. */
+      onMembersChanged: (run: (cluster: ClusterId | null) => void) => {
+        const listener = database.listen([MESH_CHANGES], systemClock);
+        listener.onNotice((_channel, payload) => run(payload as ClusterId | null));
+        return listener;
+      },
+    };
+  }
+
+  /** By which events leave. */
+  forPublishing() {
+    const { settings, adminId, committer, database } = this.#opened;
+    const { pool } = database;
+    const leases = channelLeases(database.writes, adminId);
+    const leaseOf = (name: string) => ({
+      claim: () => leases.claim(name),
+      renew: (epoch: number) => leases.renew(name, epoch),
+      release: (epoch: number) => leases.release(name, epoch),
+    });
+    return {
+      leaseMs: CHANNEL_LEASE_MS,
+      webhooks: {
+        lease: leaseOf(WEBHOOKS_CHANNEL),
+        routing: {
+          route: (epoch: number) => routeEvents(pool, epoch, settings.WEBHOOK_MAX_ATTEMPTS),
+          caughtUp: () => committer.caughtUp(),
+          waiting: () => webhooksWithDeliveries(pool),
+        },
+      },
+      broker: {
+        lease: leaseOf(BROKER_CHANNEL),
+        rows: {
+          next: (epoch: number, after: Parameters<typeof nextForBroker>[2], limit: number) =>
+            nextForBroker(
+              pool,
+              epoch,
+              after,
+              limit,
+              settings.EVENT_DELIVERY_MAX_AGE_SECONDS * 1_000,
+              settings.CORE_NAME,
+            ),
+          advance: (epoch: number, to: string) => advanceBroker(pool, epoch, to),
+        },
+      },
+      hear: () => hearEvents(database, adminId),
+    };
+  }
+
+  /** The envelopes that webhooks are sent. */
+  eventBodies() {
+    return createEventBodies(this.database.pool, this.#opened.settings.CORE_NAME);
+  }
+
+  /** What surfaces answer from. */
+  forSurfaces() {
+    const { settings, adminId, registry, vault, database } = this.#opened;
+    const { pool } = database;
+    const probe = createWriteProbe(pool, monotonicMs);
+    return {
+      operations: {
+        reads: this.#reads,
+        records: createRecords(pool),
+        vault,
+        passwords: this.#passwords,
+        admin: registry,
+        adminTopology: createAdminTopology(pool, {
+          adminClusterName: settings.ADMIN_CLUSTER_NAME,
+          domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
+        }),
+        discovery: createDiscovery(pool),
+      },
+      executionsOf: (command: Parameters<typeof executionsOf>[1], limit: number) => executionsOf(pool, command, limit),
+      health: { ...healthCounts(pool, adminId), write: () => probe.write() },
+      brokerBacklog: (max: number) => backlogOf(pool, BROKER_CHANNEL, max),
+      totals: (hasBroker: boolean) => readTotals(pool, hasBroker),
+      inspection: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
+      relayClusters: this.#relayClusters,
+    };
+  }
+
+  /** What time does to rows. `sights`: what is known here and in no row. */
+  forSweeps(sights: SweepSights) {
+    const { settings, adminId, registry, database } = this.#opened;
+    return createSweepRows(database.pool, adminId, settings, {
+      ...sights,
+      forgetAdmins: () => registry.forgetGone(settings.ADMIN_FORGET_AFTER_MS),
+    });
+  }
+
+  /** Executions whose rows say something else than what is known of them here. */
+  changedExecutions(awaited: Parameters<typeof changedExecutions>[1]) {
+    return changedExecutions(this.database.pool, awaited);
+  }
+}
+
+type Tail<T extends readonly unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;

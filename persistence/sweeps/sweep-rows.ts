@@ -1,0 +1,68 @@
+/** Everything that the sweeper asks of the rows, by the settings of this admin. */
+import type { Pool } from 'pg';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import { storePresence } from '../presence.ts';
+import { findForgotten } from './forgotten.ts';
+import { markOwnerless } from './ownerless.ts';
+import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
+import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
+
+/** How long rows are kept, and after which silence something is gone, under the names of the settings. */
+export interface SweepSettings {
+  readonly EXECUTION_RETENTION_DAYS: number;
+  readonly EVENT_RETENTION_DAYS: number;
+  readonly WEBHOOK_DELIVERY_RETENTION_DAYS: number;
+  readonly SSH_RECORDING_RETENTION_DAYS: number;
+  readonly NODE_UNREACHABLE_AFTER_MS: number;
+  /** 0: nodes with random ids are kept. */
+  readonly RANDOM_NODE_FORGET_AFTER_MS: number;
+  readonly ADMIN_FORGET_AFTER_MS: number;
+}
+
+/** What is known in this admin and in no row. */
+export interface SweepSights {
+  /** Clusters that it has owned for at least so long, in ms. */
+  heldFor(ms: number): readonly ClusterId[];
+  /** For how long it has watched leases without a gap, in ms. */
+  watchedMs(): number;
+  /** Nodes heard since the last call, each with the time. */
+  heard(): readonly { readonly node: NodeId; readonly atMs: number }[];
+}
+
+/** What else is swept. */
+export interface SweepActions {
+  /** Removes admins that are gone. Answers how many. */
+  forgetAdmins(): Promise<number>;
+}
+
+/** The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. */
+export function createSweepRows(
+  pool: Pool,
+  adminId: string,
+  settings: SweepSettings,
+  { heldFor, watchedMs, heard, forgetAdmins }: SweepSights & SweepActions,
+) {
+  const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
+  const sweeps = createSweeps(pool, {
+    adminId,
+    executionDays: settings.EXECUTION_RETENTION_DAYS,
+    eventDays: settings.EVENT_RETENTION_DAYS,
+    deliveryDays: settings.WEBHOOK_DELIVERY_RETENTION_DAYS,
+    recordingDays: settings.SSH_RECORDING_RETENTION_DAYS,
+  });
+  return {
+    ...sweeps,
+    batchRows: SWEEP_ROWS_MAX,
+    findGone: async (limit: number): Promise<readonly NodeId[]> =>
+      goneAfterMs === 0 ? [] : findGone(pool, heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, limit),
+    storePresence: () => storePresence(pool, heard()),
+    findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX),
+    markOwnerless: () =>
+      markOwnerless(
+        pool,
+        { unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS, watchedMs: watchedMs() },
+        SWEEP_ROWS_MAX,
+      ),
+    forgetAdmins,
+  };
+}

@@ -1,0 +1,86 @@
+/** The actors of an admin: opened with nobody in them, connected to what they reach, brought to life at the end. */
+import type { AgentSettings } from '../transport/protocol/frames.ts';
+import type { ActorKind } from '../actors/messages.ts';
+import { createOutwardLinks, type OutwardLinks } from './outward-links.ts';
+import { createInspection, type Inspection } from './runtime/inspection.ts';
+import { createTree, type Tree, type TreePorts } from './tree.ts';
+
+/**
+ * So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the
+ * last one is stored.
+ */
+const HANDED_OVER_FACTOR = 6;
+
+/** The settings that behaviours depend on, under their names. */
+export interface ActorSettings {
+  readonly NODE_UNREACHABLE_AFTER_MS: number;
+  readonly NODE_STATUS_DAMPING_MS: number;
+  readonly EDGE_VPN_DEFAULT_DOMAIN: string;
+  readonly WEBHOOK_CONCURRENCY: number;
+  readonly WEBHOOK_RETRY_BASE_MS: number;
+}
+
+/** What they need from the start. */
+export interface OpenActorsPorts extends Omit<TreePorts, keyof OutwardLinks | 'settings' | 'kinds'> {
+  /** What agents are told, read anew each time. */
+  readonly agentSettings: AgentSettings;
+}
+
+/** The actors, and whoever looks at them. */
+export interface OpenActors {
+  readonly tree: Tree;
+  readonly inspection: Inspection;
+  /** What they reach from now on. Before `tree.ownership.start()`. */
+  connect(links: OutwardLinks): void;
+  /** For metrics. */
+  readings(): ActorReadings;
+}
+
+/** What happened so far, and who lives here. */
+export interface ActorReadings {
+  readonly actors: Readonly<
+    Record<ActorKind, { readonly count: number; readonly messages: number; readonly messagesMax: number }>
+  >;
+  readonly deadLetters: number;
+  readonly crashes: number;
+  readonly escalations: number;
+  readonly ended: Tree['ended'];
+  readonly ownership: { readonly clusters: number; readonly leaseAgeMs: number; readonly isDegraded: boolean };
+}
+
+/** Nobody lives in it. */
+export function openActors(settings: ActorSettings, { agentSettings, ...ports }: OpenActorsPorts): OpenActors {
+  const { connect, ...links } = createOutwardLinks();
+  const tree = createTree({
+    ...ports,
+    ...links,
+    settings: {
+      unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS,
+      dampingMs: settings.NODE_STATUS_DAMPING_MS,
+      vpnDomain: settings.EDGE_VPN_DEFAULT_DOMAIN,
+      agent: agentSettings,
+      concurrency: settings.WEBHOOK_CONCURRENCY * HANDED_OVER_FACTOR,
+      retryBaseMs: settings.WEBHOOK_RETRY_BASE_MS,
+    },
+  });
+  const inspection = createInspection(tree.directory);
+  return { tree, inspection, connect, readings: () => readingsOf(tree, inspection) };
+}
+
+function readingsOf({ directory, ownership, held, ended }: Tree, { families }: Inspection): ActorReadings {
+  const { deadLetters, crashes, escalations } = directory.counters;
+  const actors = Object.fromEntries(
+    families().map(({ kind, actors: count, mailboxMessages: messages, mailboxMessagesMax: messagesMax }) => [
+      kind,
+      { count, messages, messagesMax },
+    ]),
+  ) as ActorReadings['actors'];
+  return {
+    actors,
+    deadLetters,
+    crashes,
+    escalations,
+    ended,
+    ownership: { clusters: held.all().length, leaseAgeMs: ownership.quietMs(), isDegraded: ownership.isDegraded() },
+  };
+}

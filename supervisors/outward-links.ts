@@ -1,0 +1,43 @@
+/**
+ * What actors reach beyond this admin's rows: agents, VPNs, receivers of webhooks. Those need the actors to be there, so
+ * they are connected once they are open. Nobody lives here before that, so nobody misses them.
+ */
+import type { GatewayLink, SessionLink, WebhookPosts } from './ports.ts';
+
+/** The links. */
+export interface OutwardLinks {
+  readonly sessions: SessionLink;
+  readonly gateway: GatewayLink;
+  readonly posts: WebhookPosts;
+}
+
+/** Links that lead nowhere until they are connected: whoever uses them before has found a bug. */
+export interface ConnectableLinks extends OutwardLinks {
+  /** From now on they lead there. Called once. */
+  connect(links: OutwardLinks): void;
+}
+
+/** Not connected yet. */
+export function createOutwardLinks(): ConnectableLinks {
+  let connected: OutwardLinks | null = null;
+  const links = (): OutwardLinks => {
+    if (connected === null) throw new Error('An actor reached out before the links were connected.');
+    return connected;
+  };
+  return {
+    connect(to) {
+      connected = to;
+    },
+    sessions: {
+      send: (session, frame) => links().sessions.send(session, frame),
+      hangUp: (session, code, reason) => links().sessions.hangUp(session, code, reason),
+      renew: (session, cluster) => links().sessions.renew(session, cluster),
+      hangUpNode: (node, code, reason) => links().sessions.hangUpNode(node, code, reason),
+    },
+    gateway: { become: (mesh) => links().gateway.become(mesh) },
+    posts: {
+      post: (webhook, delivery) => links().posts.post(webhook, delivery),
+      cut: (webhook) => links().posts.cut(webhook),
+    },
+  };
+}

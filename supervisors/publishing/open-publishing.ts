@@ -1,0 +1,99 @@
+/** How events leave: the channels, and what wakes them. */
+import type { Clock, Log } from '../../actors/ports.ts';
+import type { Broker } from '../../actors/published-event.ts';
+import type { Unwind } from '../../transport/net/unwind.ts';
+import type { Directory } from '../runtime/directory.ts';
+import { createBrokerChannel, type BrokerChannel, type BrokerRows } from './broker-channel.ts';
+import type { ChannelLease } from './channel.ts';
+import { createWebhooksChannel, type RoutingPort, type WebhooksChannel } from './webhooks-channel.ts';
+
+/** What the rows offer. */
+export interface PublishingRows {
+  /** What the database grants, in ms. */
+  readonly leaseMs: number;
+  readonly webhooks: { readonly lease: ChannelLease; readonly routing: RoutingPort };
+  readonly broker: { readonly lease: ChannelLease; readonly rows: BrokerRows };
+  /** Hears what other admins and this one store. */
+  hear(): {
+    onNotice(told: { stored(): void; webhookChanged(id: string): void; webhooksMissed(): void }): void;
+    stop(): Promise<void>;
+  };
+}
+
+/** What publishing needs. */
+export interface PublishingPorts {
+  readonly rows: PublishingRows;
+  readonly directory: Pick<Directory, 'tell' | 'evictWebhooks'>;
+  /** Connects to the broker. Null: none is configured. */
+  readonly openBroker: (() => Promise<Broker>) | null;
+  readonly clock: Clock;
+  readonly leaseClockMs: () => number;
+  readonly log: Log;
+  /** Gets what is to be ended if this admin does not come to `start`. */
+  readonly ends: Pick<Unwind, 'add'>;
+}
+
+/** The channels of this admin. */
+export interface Publishing {
+  /** Whether webhooks are delivered from here, and not by another admin. */
+  deliversWebhooks(): boolean;
+  /** Null: none is configured. */
+  readonly broker: Pick<BrokerChannel, 'problem'> | null;
+  /** For metrics. */
+  readings(): { readonly broker: BrokerReadings | null };
+  /** Tries for the leases once, then goes on by itself. */
+  start(): Promise<void>;
+  /** Gives the leases back. Resolves when nothing is under way. */
+  stop(): Promise<void>;
+}
+
+/** What was published. */
+export interface BrokerReadings {
+  readonly published: number;
+  readonly tooOld: number;
+  readonly failures: number;
+  /** Null: another admin publishes. */
+  readonly isUp: boolean | null;
+}
+
+/** Not started. It is heard already what is stored, so that nothing of it is missed. */
+export function openPublishing(ports: PublishingPorts): Publishing {
+  const { rows, directory, openBroker, clock, leaseClockMs, log, ends } = ports;
+  const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, random: Math.random, log };
+  const webhooks = createWebhooksChannel({ ...channel, ...rows.webhooks, directory });
+  const broker = openBroker === null ? null : createBrokerChannel({ ...channel, ...rows.broker, open: openBroker });
+  const listener = rows.hear();
+  ends.add('notices of events', () => listener.stop());
+  listener.onNotice(wakingBy(webhooks, broker, directory));
+  return {
+    deliversWebhooks: () => webhooks.holds(),
+    broker,
+    readings: () => ({ broker: broker === null ? null : readingsOf(broker) }),
+    start: async () => {
+      await Promise.all([webhooks.start(), broker?.start()]);
+    },
+    stop: async () => {
+      await Promise.all([listener.stop(), webhooks.stop(), broker?.stop()]);
+    },
+  };
+}
+
+function wakingBy(
+  webhooks: WebhooksChannel,
+  broker: BrokerChannel | null,
+  directory: PublishingPorts['directory'],
+): Parameters<ReturnType<PublishingRows['hear']>['onNotice']>[0] {
+  return {
+    stored() {
+      webhooks.poke();
+      broker?.poke();
+    },
+    webhookChanged: (id) => directory.evictWebhooks([id]),
+    webhooksMissed: () => webhooks.reread(),
+  };
+}
+
+function readingsOf(broker: BrokerChannel): BrokerReadings {
+  const { published, tooOld, failures } = broker.counters;
+  return { published, tooOld, failures, isUp: broker.holds() ? broker.problem() === null : null };
+}

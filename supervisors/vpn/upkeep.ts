@@ -1,0 +1,64 @@
+/** Keeps VPNs as they should be: those of owned clusters as the rows have them, all of them as their manager has them. */
+import type { Log, Clock } from '../../actors/ports.ts';
+import type { VpnRows } from '../../actors/vpn/rows.ts';
+import type { VpnManager } from '../../actors/vpn/vpn.ts';
+import { monotonicMs } from '../../transport/net/clock.ts';
+import type { Unwind } from '../../transport/net/unwind.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import { startCoordination, type CoordinationPorts } from './coordination.ts';
+import type { MeshWatcher } from './watcher.ts';
+
+/** What it needs. */
+export interface VpnUpkeepPorts {
+  readonly rows: {
+    readonly hosts: VpnRows;
+    /** What the database grants who reconciles, in ms. */
+    readonly leaseMs: number;
+    /** Hears what the rows tell of VPNs; `ofMembers`: of their members too. */
+    listen(ofMembers: boolean): ReturnType<CoordinationPorts['listen']>;
+    /** Hears whose members changed; null: any cluster's may have. */
+    onMembersChanged(run: (cluster: ClusterId | null) => void): { stop(): Promise<void> };
+  };
+  readonly manager: VpnManager;
+  /** Keeps the VPNs of owned clusters. */
+  readonly watcher: Pick<MeshWatcher, 'changed' | 'start' | 'stop'>;
+  /** Looks again at who may use it (E5). */
+  readonly relay: { changed(cluster: ClusterId | null): void };
+  readonly sessions: { has(node: NodeId): boolean; sendToNode(node: NodeId, frame: AdminFrameBody): boolean };
+  readonly clock: Clock;
+  /** Runs on while this machine is suspended. */
+  readonly leaseClockMs: () => number;
+  readonly log: Log;
+  /** Gets what is to be ended. */
+  readonly ends: Pick<Unwind, 'add'>;
+}
+
+/** Starts it. */
+export function keepVpns(ports: VpnUpkeepPorts): void {
+  const { rows, manager, watcher, relay, sessions, clock, leaseClockMs, log, ends } = ports;
+  ends.add(
+    'coordination of networks',
+    startCoordination({
+      manager,
+      rows: rows.hosts,
+      leaseMs: rows.leaseMs,
+      clock,
+      monotonicMs,
+      leaseClockMs,
+      random: Math.random,
+      log,
+      listen: () => rows.listen(manager.kind === 'netmaker'),
+      sessions: { has: (node) => sessions.has(node), send: (node, frame) => sessions.sendToNode(node, frame) },
+    }),
+  );
+  const listener = rows.onMembersChanged((cluster) => {
+    watcher.changed(cluster);
+    relay.changed(cluster);
+  });
+  watcher.start();
+  ends.add('networks', async () => {
+    watcher.stop();
+    await listener.stop();
+  });
+}

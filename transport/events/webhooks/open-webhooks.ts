@@ -1,0 +1,52 @@
+/** The way out to webhooks: the guard that says which URLs may be called, and the requests through it. */
+import type { Clock, Log } from '../../../actors/ports.ts';
+import type { UrlGuard } from '../../../api/ports.ts';
+import { monotonicMs } from '../../net/clock.ts';
+import { createGuard } from '../../net/guard/guard.ts';
+import { deliveriesOf } from './counters.ts';
+import { createWebhookPosts, type OpenWebhookPosts, type WebhookPostsOptions } from './posts.ts';
+
+/** The settings for it, under their names. */
+export interface WebhookSettings {
+  readonly WEBHOOK_ALLOW_PRIVATE_IPS: boolean;
+  readonly WEBHOOK_TIMEOUT_MS: number;
+  readonly WEBHOOK_CONCURRENCY: number;
+}
+
+/** What it needs. */
+export interface WebhookOutPorts extends Pick<WebhookPostsOptions, 'vault' | 'bodyOf' | 'mayDeliver' | 'version'> {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The way out. */
+export interface WebhooksOut {
+  readonly posts: OpenWebhookPosts;
+  readonly urlGuard: UrlGuard;
+  /** For metrics: tries by what they came to. */
+  readings(): { readonly webhookDeliveries: Readonly<Record<string, number>> };
+}
+
+/** Nothing is sent yet. */
+export function openWebhooks(settings: WebhookSettings, { clock, log, ...ports }: WebhookOutPorts): WebhooksOut {
+  const guard = createGuard({ allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE_IPS });
+  const posts = createWebhookPosts({
+    ...ports,
+    connect: guard.connector(),
+    timeoutMs: settings.WEBHOOK_TIMEOUT_MS,
+    connectionsMax: settings.WEBHOOK_CONCURRENCY,
+    monotonicMs,
+    nowMs: () => clock.nowMs(),
+    log,
+  });
+  return {
+    posts,
+    urlGuard: {
+      async problem(url) {
+        const verdict = await guard.check(url);
+        return verdict.ok ? null : verdict.reason;
+      },
+    },
+    readings: () => ({ webhookDeliveries: deliveriesOf(posts.counters) }),
+  };
+}

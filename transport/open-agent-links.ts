@@ -1,0 +1,200 @@
+/** The links between this admin and its agents: control sessions, tunnels, and what is asked over them. */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Bus } from '../actors/bus.ts';
+import type { Addressed } from '../actors/messages.ts';
+import type { Clock, Log } from '../actors/ports.ts';
+import type { Tracer } from '../actors/tracer.ts';
+import type { NodeDiagnoses, NodeMetrics } from '../api/ports.ts';
+import { createDiagnoses } from './diagnoses/diagnoses.ts';
+import type { DiagnosisPorts } from './diagnoses/ports.ts';
+import { createScrapeCounters } from './metrics/counters.ts';
+import { createScrapes } from './metrics/scrapes.ts';
+import { monotonicMs } from './net/clock.ts';
+import type { Unwind } from './net/unwind.ts';
+import { createAddressLimiter } from './net/window-limiter.ts';
+import type { AgentSettings } from './protocol/frames.ts';
+import type { ClusterId, NodeId } from './protocol/ids.ts';
+import { SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
+import { createSessionGate, type GatePorts } from './sessions/gate.ts';
+import { createSessions, type Sessions } from './sessions/sessions.ts';
+import { tracedRequests } from './tracing/traced-requests.ts';
+import { createAgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
+import { createTunnelGate } from './tunnels/gate.ts';
+import { createReach, type Reach, type ReachPorts } from './tunnels/reach.ts';
+import { createTunnels, type Tunnels } from './tunnels/tunnels.ts';
+
+/** Wrong tokens are counted over this, in ms, and of so many addresses at once. */
+const FAILURES_WINDOW_MS = 60_000;
+const FAILURES_ADDRESSES_MAX = 10_000;
+
+/** The settings for it, under their names. */
+export interface AgentLinkSettings {
+  readonly EDGE_VPN_DEFAULT_DOMAIN: string;
+  readonly METRICS_SCRAPE_TIMEOUT_MS: number;
+  readonly AUTH_FAILURES_PER_MINUTE_MAX: number;
+}
+
+/** What the rows say of agents. Each call rejects with DatabaseUnavailable, but `askOwner`. */
+export interface AgentRows
+  extends
+    Pick<GatePorts, 'nodeByToken' | 'deletedByToken' | 'ownerUrl'>,
+    Pick<AgentRequestPorts, 'doorOf'>,
+    Pick<ReachPorts, 'nodeByName'> {
+  readonly diagnoses: DiagnosisPorts['rows'];
+  /**
+   * Has the admin that owns the node's cluster ask its agent for a tunnel to this URL. False: there is no such other
+   * admin, or nobody can be asked.
+   */
+  askOwner(node: NodeId, token: string, url: string): Promise<boolean>;
+}
+
+/** What the links need. */
+export interface AgentLinkPorts {
+  readonly adminId: string;
+  /** Of this program. */
+  readonly version: string;
+  readonly rows: AgentRows;
+  /** What agents are told, read anew each time. */
+  readonly told: { readonly settings: AgentSettings };
+  readonly urls: { own(): string };
+  /** Takes what agents say. False: the mailbox is full. */
+  readonly directory: { tell(addressed: Addressed): boolean };
+  /** Clusters of this admin: those it owns, and among them those that it only holds for the moment. */
+  readonly held: { holds(cluster: ClusterId): boolean };
+  readonly ownership: { isBorrowed(cluster: ClusterId): boolean };
+  readonly bus: Bus;
+  readonly tracer: Tracer;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Gets what is to be ended, once somebody can come in. */
+  readonly ends: Pick<Unwind, 'add'>;
+}
+
+/** A server that hands upgrades of a path on. */
+export interface UpgradeServer {
+  onUpgrade(path: string, handler: (request: IncomingMessage, socket: Duplex, head: Buffer) => void): void;
+}
+
+/** The links. */
+export interface AgentLinks {
+  readonly sessions: Sessions;
+  readonly tunnels: Tunnels;
+  /** Where clients of proxies are taken. */
+  readonly reach: Reach;
+  readonly nodeMetrics: NodeMetrics;
+  readonly nodeDiagnoses: NodeDiagnoses;
+  /** Tunnels are asked for through the VPN from now on, where `urlOf` knows the way of a node. */
+  preferVpn(urlOf: (node: NodeId) => string | null): void;
+  /** Agents may come in by this server from now on. Its own end comes after those of sessions and tunnels. */
+  admit(server: UpgradeServer): void;
+  /** For metrics. */
+  readings(): AgentLinkReadings;
+}
+
+/** What happened so far, and what is open. */
+export interface AgentLinkReadings {
+  readonly sessions: Sessions['counters'] & { readonly open: number };
+  readonly tunnels: { readonly open: number; readonly opened: Readonly<Record<string, number>> };
+  readonly scrapes: ReturnType<typeof createScrapeCounters>['by'];
+}
+
+/** Nobody is connected, and nobody can be before `admit`. */
+export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPorts): AgentLinks {
+  const { rows, bus, clock, log } = ports;
+  let vpnUrlOf: (node: NodeId) => string | null = () => null;
+  const sessions = createSessions({
+    clock,
+    log,
+    settings: ports.told.settings,
+    tell: (addressed) => ports.directory.tell(addressed),
+    revoked: (node) => bus.publish([{ type: 'node-revoked', node }]),
+  });
+  const tunnels = createTunnels({
+    clock,
+    log,
+    monotonicMs,
+    send: (node, frame) => sessions.sendToNode(node, frame),
+    askOwner: (node, token) => rows.askOwner(node, token, ports.urls.own()),
+    meshUrl: (node) => vpnUrlOf(node),
+  });
+  endTunnelsOfRevoked(bus, tunnels);
+  const scrapes = createScrapeCounters();
+  return {
+    sessions,
+    tunnels,
+    reach: createReach({ tunnels, nodeByName: rows.nodeByName, domain: settings.EDGE_VPN_DEFAULT_DOMAIN }),
+    ...questionsTo({ sessions, tunnels }, settings, ports, scrapes),
+    preferVpn(urlOf) {
+      vpnUrlOf = urlOf;
+    },
+    admit(server) {
+      server.onUpgrade(SESSION_PATH, createSessionGate(gatePorts(settings, sessions, ports)));
+      server.onUpgrade(TUNNEL_PATH, createTunnelGate(tunnels, 'url'));
+      ports.ends.add('sessions', () => sessions.close());
+      ports.ends.add('tunnels', () => tunnels.close());
+    },
+    readings: () => ({
+      sessions: { open: sessions.count(), ...sessions.counters },
+      tunnels: { open: tunnels.count(), opened: { ...tunnels.counters.opened } },
+      scrapes: scrapes.by,
+    }),
+  };
+}
+
+/** What is asked of agents on behalf of clients. */
+function questionsTo(
+  { sessions, tunnels }: Pick<AgentLinks, 'sessions' | 'tunnels'>,
+  settings: AgentLinkSettings,
+  { adminId, version, rows, tracer, clock, log }: AgentLinkPorts,
+  scrapes: ReturnType<typeof createScrapeCounters>,
+): Pick<AgentLinks, 'nodeMetrics' | 'nodeDiagnoses'> {
+  const requests = tracedRequests(createAgentRequests({ tunnels, doorOf: rows.doorOf }), tracer);
+  return {
+    nodeMetrics: createScrapes({
+      requests,
+      msMax: settings.METRICS_SCRAPE_TIMEOUT_MS,
+      scraped: (...one) => scrapes.scraped(...one),
+    }),
+    nodeDiagnoses: createDiagnoses({
+      requests,
+      tunnels,
+      hasSession: (node) => sessions.has(node),
+      rows: rows.diagnoses,
+      adminId,
+      version,
+      clock,
+      log,
+    }),
+  };
+}
+
+/** A cluster that is held for the moment only has no owner to send its agents to. */
+function gatePorts(settings: AgentLinkSettings, sessions: Sessions, ports: AgentLinkPorts): GatePorts {
+  const { rows, held, ownership, clock, log } = ports;
+  return {
+    monotonicMs,
+    sessions,
+    log,
+    wrongTokens: createAddressLimiter(
+      {
+        perWindowMax: settings.AUTH_FAILURES_PER_MINUTE_MAX,
+        windowMs: FAILURES_WINDOW_MS,
+        keysMax: FAILURES_ADDRESSES_MAX,
+      },
+      clock,
+    ),
+    nodeByToken: (hash) => rows.nodeByToken(hash),
+    deletedByToken: (hash) => rows.deletedByToken(hash),
+    owns: (cluster) => held.holds(cluster) && !ownership.isBorrowed(cluster),
+    ownerUrl: async (cluster) => (ownership.isBorrowed(cluster) ? null : rows.ownerUrl(cluster)),
+  };
+}
+
+/** Whatever is open to a node ends when it is deleted or its credential is revoked (E5). */
+function endTunnelsOfRevoked(bus: Bus, tunnels: Tunnels): void {
+  bus.subscribe((notices) => {
+    for (const notice of notices)
+      if (notice.type === 'node-removed' || notice.type === 'node-revoked') tunnels.end(notice.node);
+  });
+}

@@ -1,0 +1,59 @@
+/** What agents are told of this admin when they come, and again every few minutes. */
+import type { AgentSettings } from '../protocol/frames.ts';
+
+/**
+ * Agents ask for their settings this often, in ms. Source: docs/architecture.md, Sessions: at least every 10 minutes.
+ */
+const SETTINGS_REFRESH_MS = 300_000;
+
+/** The admin's settings for it, under their names. */
+export interface AgentSettingsSettings {
+  readonly CORE_DERP_MAP_URLS: readonly string[];
+  readonly SSH_RECORDING: NonNullable<AgentSettings['ssh_recording']>['mode'];
+  readonly SSH_RECORDING_MAX_BYTES: number;
+  readonly SSH_RECORDING_MAX_MS: number;
+}
+
+/** What is told, and by which parts it grows as they open. */
+export interface AgentSettingsBoard {
+  /** As it is now, whenever a field is read. */
+  readonly settings: Readonly<AgentSettings>;
+  /** Who coordinates VPNs, and by what it sees from where members come. */
+  coordinates(mesh: AgentSettings['mesh']): void;
+  /** Where the map of a relay of this admin is, for those who were given no other. */
+  relaysAt(mapUrl: string): void;
+}
+
+/** The settings alone, at first. `urls`: those of the admins, in order. */
+export function createAgentSettings(
+  settings: AgentSettingsSettings,
+  urls: () => readonly string[],
+): AgentSettingsBoard {
+  let mesh: AgentSettings['mesh'] = { mode: 'embedded', observers: [] };
+  let relayMapUrls = settings.CORE_DERP_MAP_URLS;
+  return {
+    settings: {
+      get admin_urls() {
+        return [...urls()];
+      },
+      get derp_map_urls() {
+        return [...relayMapUrls];
+      },
+      refresh_ms: SETTINGS_REFRESH_MS,
+      ssh_recording: {
+        mode: settings.SSH_RECORDING,
+        bytes_max: settings.SSH_RECORDING_MAX_BYTES,
+        ms_max: settings.SSH_RECORDING_MAX_MS,
+      },
+      get mesh() {
+        return mesh;
+      },
+    },
+    coordinates(now) {
+      mesh = now;
+    },
+    relaysAt(mapUrl) {
+      if (relayMapUrls.length === 0) relayMapUrls = [mapUrl];
+    },
+  };
+}
