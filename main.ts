@@ -73,7 +73,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   const agents = openAgentLinks(config, { ...wires, rows: storage.forAgents() });
   const vpnRows = storage.forVpn();
   const vpn = openVpn(config, { ...wires, ...agents, rows: vpnRows });
-  agents.preferVpn(vpn.gateway.urlFor);
+  agents.preferVpn((node) => vpn.gateway.urlFor(node));
   const peers = openPeers(storage, { ...wires, ...agents });
   await vpn.observe();
   const openBroker = brokerOpener(config.broker, log);

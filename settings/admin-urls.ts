@@ -10,9 +10,9 @@ export interface AdminUrlSettings {
 /** The URLs of this admin and its peers. Those who tell them to others ask anew each time. */
 export interface AdminUrls {
   /** In order. Empty until it listens, where the settings name none. */
-  all(): readonly string[];
+  readonly all: () => readonly string[];
   /** Of this admin itself; empty as long as none is known. */
-  own(): string;
+  readonly own: () => string;
   /**
    * It listens here, which is its URL where the settings name none. Answers the URL by which this machine reaches it:
    * any address is a loopback one then.

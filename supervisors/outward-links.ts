@@ -14,7 +14,7 @@ export interface OutwardLinks {
 /** Links that lead nowhere until they are connected: whoever uses them before has found a bug. */
 export interface ConnectableLinks extends OutwardLinks {
   /** From now on they lead there. Called once. */
-  connect(links: OutwardLinks): void;
+  readonly connect: (links: OutwardLinks) => void;
 }
 
 /** Not connected yet. */

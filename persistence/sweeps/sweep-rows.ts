@@ -22,17 +22,17 @@ export interface SweepSettings {
 /** What is known in this admin and in no row. */
 export interface SweepSights {
   /** Clusters that it has owned for at least so long, in ms. */
-  heldFor(ms: number): readonly ClusterId[];
+  readonly heldFor: (ms: number) => readonly ClusterId[];
   /** For how long it has watched leases without a gap, in ms. */
-  watchedMs(): number;
+  readonly watchedMs: () => number;
   /** Nodes heard since the last call, each with the time. */
-  heard(): readonly { readonly node: NodeId; readonly atMs: number }[];
+  readonly heard: () => readonly { readonly node: NodeId; readonly atMs: number }[];
 }
 
 /** What else is swept. */
 export interface SweepActions {
   /** Removes admins that are gone. Answers how many. */
-  forgetAdmins(): Promise<number>;
+  readonly forgetAdmins: () => Promise<number>;
 }
 
 /** The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. */

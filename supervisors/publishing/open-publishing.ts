@@ -36,7 +36,7 @@ export interface PublishingPorts {
 /** The channels of this admin. */
 export interface Publishing {
   /** Whether webhooks are delivered from here, and not by another admin. */
-  deliversWebhooks(): boolean;
+  readonly deliversWebhooks: () => boolean;
   /** Null: none is configured. */
   readonly broker: Pick<BrokerChannel, 'problem'> | null;
   /** For metrics. */

@@ -32,7 +32,7 @@ export interface VpnSettings extends VpnManagerSettings, MeshObserverSettings, E
 /** What the rows say of it. */
 export interface VpnStorage extends VpnManagerRows, Pick<MeshObserverPorts, 'memberOf'> {
   /** In whose networks a key is. */
-  clustersOf(publicKey: string): Promise<readonly string[]>;
+  readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
   readonly storeGateway: GatewayPorts['store'];
 }
 
