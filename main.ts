@@ -1,6 +1,6 @@
 /** The admin, put together. The only file that sees every folder; it reads as the boot order. */
 import { createBus } from './actors/bus.ts';
-import type { Log } from './actors/ports.ts';
+import type { Log } from './transport/net/log.ts';
 import { openSurfaces, type Surfaces } from './api/open-surfaces.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { openPeers } from './persistence/open-peers.ts';

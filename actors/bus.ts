@@ -3,7 +3,7 @@
  * queue.
  */
 import type { Notice } from './notice.ts';
-import type { Log } from './ports.ts';
+import type { Log } from '../transport/net/log.ts';
 
 /** Hears the notices of one commit together, in order. Must return at once; what it throws is logged. */
 export type NoticeListener = (notices: readonly Notice[]) => void;

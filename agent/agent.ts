@@ -25,7 +25,8 @@ import { leaveMesh, startMesh } from './vpn/mesh.ts';
 import { scriptEnvironment } from './execution/keepers.ts';
 import { trimMemory } from './memory.ts';
 import { openJournal, removeJournal } from './execution/open-journal.ts';
-import type { AgentLog, SessionClock } from './ports.ts';
+import type { SessionClock } from './ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { EXIT_STATUS } from './problem.ts';
 import { startReach } from './access/reach.ts';
 import type { ExitStatus } from './problem.ts';
@@ -63,7 +64,7 @@ interface Rejoined {
 export interface AgentOptions {
   readonly config: AgentConfig;
   readonly version: string;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Aborted by SIGTERM or SIGINT. */
   readonly signal: AbortSignal;
 }
@@ -130,8 +131,8 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   removeJournal(directory);
   directory.release();
   log.info(
-    identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well',
     { ...(identity !== null && { node: identity.node_id }) },
+    identity === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well',
   );
   return EXIT_STATUS.ok;
 }
@@ -256,7 +257,7 @@ async function serve(
         if (wasDeleted || isRejoining) return;
         isRejoining = true;
         void joinAgain()
-          .catch((error: unknown) => log.error((error as Error).message))
+          .catch((error: unknown) => log.error({}, (error as Error).message))
           .finally(() => {
             isRejoining = false;
           });
@@ -283,7 +284,7 @@ async function serve(
   reports.listening(visibility.ports.http_port);
   session.start();
   const status = await Promise.race([over.promise, aborted(signal)]);
-  if (status === EXIT_STATUS.ok) log.info('Stopping: running commands are ended and reported');
+  if (status === EXIT_STATUS.ok) log.info({}, 'Stopping: running commands are ended and reported');
 
   clearInterval(beats);
   const deadline = sleep(GOODBYE_MS_MAX);
@@ -310,7 +311,7 @@ async function serve(
   await mesh?.close({ isKept: status !== EXIT_STATUS.revoked });
   session.stop();
   const kept = journal.holding().length;
-  if (kept > 0) log.info('The next start goes on with what is left', { executions: kept });
+  if (kept > 0) log.info({ executions: kept }, 'The next start goes on with what is left');
   return status;
 }
 
@@ -342,7 +343,7 @@ function keepSettings(
   current: Enrolled,
   settings: AgentSettings,
   clusterName: string | null,
-  log: AgentLog,
+  log: Log,
 ): Enrolled {
   const adminUrls = settings.admin_urls.length > 0 ? settings.admin_urls : current.enrollment.admin_urls;
   const enrollment = {
@@ -356,7 +357,7 @@ function keepSettings(
   try {
     storeIdentity(directory.identity, next);
   } catch (error) {
-    log.warn((error as Error).message);
+    log.warn({}, (error as Error).message);
   }
   return next;
 }

@@ -12,7 +12,7 @@ import { hostRule } from './access/egress/host-rules.ts';
 import { RULES_MAX } from './access/egress/limits.ts';
 import type { ExitRules } from './access/egress/policy.ts';
 import { portRange } from './access/egress/port-ranges.ts';
-import { LOG_LEVELS } from './log.ts';
+import { LOG_LEVELS } from '../transport/net/log.ts';
 import { NAME_MODES } from './vpn/names/modes.ts';
 
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */

@@ -3,11 +3,7 @@
  * costs 7 MiB of memory on every device (measured).
  */
 import { writeSync } from 'node:fs';
-import type { AgentLog } from './ports.ts';
-
-/** Least severe first. */
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+import { LOG_LEVELS, type Log, type LogLevel } from '../transport/net/log.ts';
 
 /** Longest text of one field, in characters. */
 const FIELD_CHARACTERS_MAX = 1_024;
@@ -22,25 +18,25 @@ const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
  * Writes lines of at least `level`. With `isTerminal` they read `12:00:00 warn  message  field=value`, else
  * `{"level","time","name","msg",…fields}`. A write that fails (closed pipe, full disk) is dropped: the agent goes on.
  */
-export function createLog(level: LogLevel, isTerminal: boolean, write: (line: string) => void = writeStderr): AgentLog {
+export function createLog(level: LogLevel, isTerminal: boolean, write: (line: string) => void = writeStderr): Log {
   const least = LOG_LEVELS.indexOf(level);
   const at = (severity: Exclude<LogLevel, 'silent'>) => {
     const isWritten = LOG_LEVELS.indexOf(severity) >= least;
-    return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      if (isWritten) write(isTerminal ? plainLine(severity, message, fields) : jsonLine(severity, message, fields));
+    return (fields: object, message: string) => {
+      if (isWritten) write(isTerminal ? plainLine(severity, fields, message) : jsonLine(severity, fields, message));
     };
   };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-function jsonLine(level: string, message: string, fields: Readonly<Record<string, unknown>>): string {
+function jsonLine(level: string, fields: object, message: string): string {
   const line: Record<string, unknown> = { level, time: new Date().toISOString(), name: 'edge-agent' };
   for (const [name, value] of Object.entries(fields)) line[name] = short(value);
   line['msg'] = message;
   return `${JSON.stringify(line)}\n`;
 }
 
-function plainLine(level: string, message: string, fields: Readonly<Record<string, unknown>>): string {
+function plainLine(level: string, fields: object, message: string): string {
   const time = new Date().toISOString().slice(11, 19);
   const rest = Object.entries(fields)
     .map(([name, value]) => `  ${name}=${String(short(value))}`)

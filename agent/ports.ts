@@ -2,6 +2,7 @@
  * What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of
  * sessions in one process.
  */
+import type { Log } from '../transport/net/log.ts';
 import type { AdminFrame, AgentFrameBody, Delivery, HealthReport } from '../transport/protocol/frames.ts';
 import type { ExecutionId } from '../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict, UnansweredLogin } from '../transport/protocol/ssh.ts';
@@ -138,14 +139,6 @@ export interface LinkOwner {
 /** Opens a connection to the admin at an http(s) URL. Never throws. */
 export type Dial = (adminUrl: string, token: string, owner: LinkOwner) => Link;
 
-/** Writes one line about what happened. `fields` hold no secret. */
-export interface AgentLog {
-  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
-}
-
 /** Those parts of the agent that let people reach the machine. No method throws. */
 export interface SessionReach {
   /**
@@ -192,5 +185,5 @@ export interface SessionPorts {
   readonly aliveMs?: () => number;
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
-  readonly log: AgentLog;
+  readonly log: Log;
 }

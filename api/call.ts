@@ -4,7 +4,8 @@
  */
 import type { z } from 'zod';
 import type { ListQuery } from '../actors/filters.ts';
-import { DatabaseUnavailable, type Log } from '../actors/ports.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
 import { createHurry } from './hurry.ts';

@@ -1,7 +1,8 @@
 /** Everything that people and programs reach this admin by: REST, tRPC, MCP, documentation, health, metrics. */
 import type { Bus } from '../actors/bus.ts';
 import type { Ask } from '../actors/messages.ts';
-import type { Clock, Log } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import type { DebugSights } from '../actors/sights.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { systemClock } from '../transport/net/clock.ts';

@@ -1,5 +1,5 @@
 /** What is told of a request once it is over: one line of the log, and a span where somebody records its trace. */
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import type { Span, SpanAttributes, Tracer } from '../actors/tracer.ts';
 import type { RefusalCode } from '../actors/refusal.ts';
 import { parseTraceparent } from '../transport/protocol/trace-context.ts';

@@ -12,8 +12,8 @@ import {
   readStorageConfig,
   type AdminConfig,
 } from '../settings/admin.ts';
-import { createLog } from '../transport/net/log.ts';
-import type { Log } from '../actors/ports.ts';
+import { createLog } from '../transport/net/pino-log.ts';
+import type { Log } from '../transport/net/log.ts';
 import { openSurfaces } from '../settings/authentication.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';

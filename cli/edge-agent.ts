@@ -94,8 +94,8 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
     process.exit(await (name === 'up' ? runAgent(options) : leave(options)));
   } catch (error) {
     if (!(error instanceof AgentProblem)) {
-      log.error(`The agent failed: ${(error as Error).message}`);
-      log.debug((error as Error).stack ?? '');
+      log.error({}, `The agent failed: ${(error as Error).message}`);
+      log.debug({}, (error as Error).stack ?? '');
       process.exit(1);
     }
     process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);

@@ -2,7 +2,7 @@
  * The life of a resident program: started, held until a signal, stopped within bounded time, with a status that tells
  * how it went.
  */
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 
 /** Exit statuses of the resident programs. 70 is EX_SOFTWARE of sysexits.h. */
 export const EXIT_STOPPED = 0;

@@ -1,5 +1,5 @@
 /** `edge-admin relay`: a relay that stands alone, without a database. */
-import { createLog } from '../transport/net/log.ts';
+import { createLog } from '../transport/net/pino-log.ts';
 import { readSettings } from '../settings/environment.ts';
 import { certificateFilesProblems, RELAY_SETTINGS, type RelayConfig } from '../settings/relay.ts';
 import { openRelay } from '../transport/vpn/relay/open.ts';

@@ -1,5 +1,5 @@
 /** An admin that starts anew, in the same process, when its database was set back beneath it. */
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { EXIT_START_FAILED, type Running } from './lifetime.ts';
 
 /** What can be renewed. */

@@ -1,7 +1,8 @@
 /** A database that is starting, or away, when an admin starts: waited for. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { DatabaseUnavailable, type Log } from '../actors/ports.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { asUnavailable } from './availability.ts';
 
 /** Waits between two tries, in ms: the first, and the longest. */

@@ -3,7 +3,8 @@
  * of this machine says (O2).
  */
 import type { Pool } from 'pg';
-import type { Clock, Log } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 

@@ -4,7 +4,8 @@
  */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
 import { Client, Pool, type PoolConfig } from 'pg';
-import type { Clock, Log } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { asUnavailable } from './availability.ts';
 import { ENTITIES } from './entities/all.ts';
 import { startListener, type Listener } from './publishing/listener.ts';

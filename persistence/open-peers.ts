@@ -1,7 +1,7 @@
 /** What this admin and the others say to each other through the database: both directions, opened together. */
 import type { Bus } from '../actors/bus.ts';
 import type { Addressed } from '../actors/messages.ts';
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
 import type { NodeId } from '../transport/protocol/ids.ts';

@@ -1,6 +1,6 @@
 /** Opens the rows of an admin: a database that is up to date, whose secrets this admin can read, and that knows it. */
 import type { Bus } from '../actors/bus.ts';
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
 import { createAdminRegistry } from './admin-directory.ts';

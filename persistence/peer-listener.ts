@@ -2,7 +2,8 @@
  * What the other admins ask for through the database, done here: tunnels from nodes whose sessions are here, and the
  * end of those to nodes that are revoked.
  */
-import type { Clock, Log } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';

@@ -4,7 +4,8 @@
  */
 import type { Pool } from 'pg';
 import { DatabaseUnavailable } from '../actors/ports.ts';
-import type { Clock, Log } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { tellPeers } from './peers.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 

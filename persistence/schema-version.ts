@@ -3,7 +3,7 @@ import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import { Client, type PoolConfig } from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { SecretCheck } from './entities/secret-check.ts';
 import { Migration20261121000000_foundation } from './migrations/Migration20261121000000_foundation.ts';
 import { Migration20261121120000_publishing } from './migrations/Migration20261121120000_publishing.ts';

@@ -1,5 +1,5 @@
 /** The rows of an admin as its parts use them: what each of them asks of the database, made once. */
-import type { Log } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
 import type { AdminRegistry } from './admin-directory.ts';

@@ -5,7 +5,8 @@
 import type { Bus } from '../actors/bus.ts';
 import type { Notice } from '../actors/notice.ts';
 import { DatabaseUnavailable } from '../actors/ports.ts';
-import type { Clock, Log } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Directory } from './runtime/directory.ts';
 

@@ -1,7 +1,8 @@
 /** The tree: one system, a family a kind, the directory that finds everyone, and the loop that owns clusters. */
 import { createAsks } from './runtime/asks.ts';
 import type { Bus } from '../actors/bus.ts';
-import type { Clock, Log } from '../actors/ports.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { countForCommands } from './command-notices.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';

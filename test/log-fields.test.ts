@@ -38,7 +38,7 @@ test('every name of the table is used', (t) => {
 
 test('names are read where they stand', (t) => {
   const text =
-    "log.info({ node, a: x({ b: 1 }), ...(y && { cluster: 'c, d' }), ...rest }, 'text { not: this }');\nthis.#log?.warn('Text', { e: `${f}` });\nlog[live ? 'info' : 'warn'](live ? 'x' : 'y', { admin });\nnolog.info({ g });\ncatalog.info({ h })";
+    "log.info({ node, a: x({ b: 1 }), ...(y && { cluster: 'c, d' }), ...rest }, 'text { not: this }');\nthis.#log?.warn({ e: `${f}` }, 'Text');\nlog[live ? 'info' : 'warn']({ admin }, live ? 'x' : 'y');\nlog.info(fields, `{ ${h} }`);\nnolog.info({ g });\ncatalog.info({ h })";
 
   t.deepEqual(fieldsOfLogCalls({ path: 'a.ts', text }), [
     { name: 'node', line: 1 },

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { createLog, type LogLevel } from '../transport/net/log.ts';
+import type { LogLevel } from '../transport/net/log.ts';
+import { createLog } from '../transport/net/pino-log.ts';
 
 /** A log and the lines that it has written, parsed. */
 function logTo(level: LogLevel = 'debug') {

@@ -24,7 +24,7 @@ interface Rule {
 
 const WIRE = 'transport/protocol/';
 const NET = 'transport/net/';
-const PURE_NET = ['token-bucket.ts', 'addresses.ts', 'endpoints.ts'].map((file) => `${NET}${file}`);
+const PURE_NET = ['token-bucket.ts', 'addresses.ts', 'endpoints.ts', 'log.ts'].map((file) => `${NET}${file}`);
 const PROXIES = 'transport/proxies/';
 const WIREGUARD = 'transport/vpn/wireguard/';
 const DERP = 'transport/vpn/derp/';
@@ -46,7 +46,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'settings/admin.ts': { values: ['settings/', WIRE], types: ['transport/events/brokers/settings.ts'] },
   [WIRE]: { values: [] },
   // A leaf that both sides use: streams, who may be dialled, metrics as text, clocks, the log.
-  [NET]: { values: [], types: ['actors/ports.ts'] },
+  [NET]: { values: [] },
   // Pure code that both need is said once: what a node may cost is a bucket in its state, and what an address is.
   'actors/': { values: [WIRE, ...PURE_NET] },
   'supervisors/': { values: ['actors/', WIRE, NET] },
@@ -61,7 +61,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'transport/': { values: ['actors/', WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER], types: PORTS },
   'api/': { values: ['actors/', WIRE, NET] },
   'agent/': { values: [WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, 'settings/'] },
-  'cli/': { values: [WIRE, 'settings/', 'package.json'], types: ['api/', 'actors/ports.ts'] },
+  'cli/': { values: [WIRE, 'settings/', 'package.json'], types: ['api/', 'actors/ports.ts', `${NET}log.ts`] },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },
   'cli/edge-admin.ts': {
     values: ['cli/', 'cli/relay.ts', 'main.ts', 'persistence/backup/', NET, 'settings/', 'package.json'],

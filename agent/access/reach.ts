@@ -9,7 +9,8 @@ import { createExit } from './egress/dialler.ts';
 import type { ExitCounts } from './egress/dialler.ts';
 import type { PickedPorts } from './free-ports.ts';
 import type { Service } from '../observability/health.ts';
-import type { AgentLog, SessionClock, SessionReach } from '../ports.ts';
+import type { SessionClock, SessionReach } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { startAgentProxies } from './proxies/proxies.ts';
 import type { AgentProxies } from './proxies/proxies.ts';
 import { sftpCommand } from './sftp/command.ts';
@@ -42,7 +43,7 @@ export interface ReachOptions {
   /** The way to the admin through the mesh. Left out: this machine is in none. */
   readonly meshWay?: TunnelsOptions['meshWay'];
   readonly clock: SessionClock;
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 /** What it counts, for metrics. Null: it is off. */
@@ -116,7 +117,7 @@ export async function startReach({
     : null;
   const sshPort = (await ssh?.start()) ?? null;
   if (ssh !== null && sshPort !== null)
-    log.info('The SSH server of this machine listens', { port: sshPort, host_key: ssh.hostKeyFingerprint });
+    log.info({ port: sshPort, host_key: ssh.hostKeyFingerprint }, 'The SSH server of this machine listens');
   return {
     session: {
       openTunnel: (adminUrl, token, meshUrl) => tunnels.open(adminUrl, token, meshUrl),

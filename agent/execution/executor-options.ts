@@ -3,14 +3,14 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Waiting } from './execution.ts';
 import type { Journal } from './journal.ts';
 import type { Keeper } from './keepers.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { Timeline } from './timeline.ts';
 
 /** What the executor is told. */
 export interface ExecutorOptions {
   readonly journal: Journal;
   readonly timeline: Timeline;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** For keepers; created when missing. */
   readonly directory: string;
   readonly concurrency: number;

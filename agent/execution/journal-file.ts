@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { JOURNAL_SCHEMA, JOURNAL_VERSION, JournalVersionError, LATER_COLUMNS } from './journal-schema.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 
 /**
  * How a transaction ends: on the disk, or in the system's hands. The latter survives the agent's death at once, and the
@@ -23,13 +23,13 @@ const LOG_PAGES = 256;
 /** One open file. */
 export class JournalFile {
   readonly #database: DatabaseSync;
-  readonly #log: AgentLog;
+  readonly #log: Log;
   readonly #statements = new Map<string, StatementSync>();
   #problem: string | null = null;
   #durability: Durability = 'now';
 
   /** Opens or creates it. Throws what SQLite throws when it is no sound journal. */
-  constructor(path: string, log: AgentLog) {
+  constructor(path: string, log: Log) {
     this.#log = log;
     closeSync(openSync(path, 'a', 0o600)); // SQLite would let others read it; its further files follow this one
     this.#database = new DatabaseSync(path);
@@ -53,14 +53,14 @@ export class JournalFile {
       this.#database.exec('BEGIN IMMEDIATE');
       change();
       this.#database.exec('COMMIT');
-      if (this.#problem !== null) this.#log.info('The journal can be written again');
+      if (this.#problem !== null) this.#log.info({}, 'The journal can be written again');
       this.#problem = null;
       return true;
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       const problem = `the journal cannot ${what}: ${(error as Error).message}`;
       if (this.#problem === null)
-        this.#log.error(`The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
+        this.#log.error({}, `The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
       this.#problem = problem;
       return false;
     }

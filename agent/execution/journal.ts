@@ -10,7 +10,8 @@ import { formerEnd } from './former-end.ts';
 import { JournalFile, type Durability } from './journal-file.ts';
 import { JournalRows, type RowState } from './journal-rows.ts';
 import type { Ledger, LedgerStart } from './ledger.ts';
-import type { AgentLog, Finished, OutputPiece, Received, SessionJournal } from '../ports.ts';
+import type { Finished, OutputPiece, Received, SessionJournal } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { reconcile } from './reconciliation.ts';
 import type { PlanStarts } from './start-plan.ts';
 import { stampNow, type Timeline } from './timeline.ts';
@@ -45,7 +46,7 @@ export class Journal implements SessionJournal {
    * Opens or creates the journal at `path`. `ledger` remembers what ran when it has forgotten; it stays its owner's to
    * close. Throws what SQLite throws when the file is no sound journal.
    */
-  constructor(path: string, timeline: Timeline, log: AgentLog, ledger: Ledger | null = null) {
+  constructor(path: string, timeline: Timeline, log: Log, ledger: Ledger | null = null) {
     this.#timeline = timeline;
     this.#ledger = ledger;
     this.#file = new JournalFile(path, log);

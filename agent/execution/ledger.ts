@@ -14,7 +14,7 @@ import type { Ending } from './execution.ts';
 import { LedgerFile } from './ledger-file.ts';
 import { encodeRecord, RECORD_BYTES } from './ledger-record.ts';
 import type { LedgerRecord, RecordState } from './ledger-record.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from '../problem.ts';
 
 /** Endings reach the disk after this at the latest, in ms, if no start takes them along before. */
@@ -46,7 +46,7 @@ export class Ledger {
   /** The file was not there, or nothing in it could be read: what ran before is not known from here. */
   readonly isNew: boolean;
   readonly #path: string;
-  readonly #log: AgentLog;
+  readonly #log: Log;
   readonly #file: LedgerFile;
   readonly #places = new Map<ExecutionId, Place>();
   readonly #holders = new Map<number, ExecutionId>();
@@ -59,7 +59,7 @@ export class Ledger {
    * Opens or creates the file at `path`; a damaged one is set aside. Throws an `AgentProblem` when it belongs to a
    * newer agent.
    */
-  constructor(path: string, log: AgentLog) {
+  constructor(path: string, log: Log) {
     this.#path = path;
     this.#log = log;
     this.#file = new LedgerFile(path);
@@ -170,13 +170,14 @@ export class Ledger {
       });
       if (damaged > 0)
         this.#log.error(
+          {},
           `${damaged} records in the ledger of executions are damaged: what they said of executions that ran is lost`,
         );
       if (was === 'opened') return true;
       if (was === 'damaged') {
         const aside = `${this.#path}.damaged-${new Date().toISOString().replaceAll(/[:.]/gu, '-')}`;
         renameSync(this.#path, aside);
-        this.#log.error(`The ledger of executions is damaged; it was kept as ${aside} and a new one begun`);
+        this.#log.error({}, `The ledger of executions is damaged; it was kept as ${aside} and a new one begun`);
       }
     } catch (error) {
       if (error instanceof AgentProblem) throw error;
@@ -271,12 +272,13 @@ export class Ledger {
     try {
       if (!this.#file.isOpen) this.#file.make();
       change();
-      if (this.#problem !== null) this.#log.info('The ledger of executions can be written again');
+      if (this.#problem !== null) this.#log.info({}, 'The ledger of executions can be written again');
       this.#problem = null;
       return true;
     } catch (error) {
       if (this.#problem === null)
         this.#log.error(
+          {},
           `The ledger of executions cannot ${what}: ${systemProblem(error)}. New commands wait until it can`,
         );
       this.#problem = `the ledger of executions cannot ${what}: ${systemProblem(error)}`;

@@ -4,7 +4,7 @@ import type { DataDirectory } from '../data-directory.ts';
 import { JournalVersionError } from './journal-schema.ts';
 import { Journal } from './journal.ts';
 import type { Ledger } from './ledger.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from '../problem.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -19,7 +19,7 @@ const DAMAGE_CODES = new Set([11, 26]);
  * have their files are taken up from there, the admin ends the others when `hello` does not name them. Throws an
  * `AgentProblem` when the file belongs to a newer agent or cannot be used now.
  */
-export function openJournal(path: string, timeline: Timeline, log: AgentLog, ledger: Ledger | null): Journal {
+export function openJournal(path: string, timeline: Timeline, log: Log, ledger: Ledger | null): Journal {
   try {
     return new Journal(path, timeline, log, ledger);
   } catch (error) {
@@ -30,6 +30,7 @@ export function openJournal(path: string, timeline: Timeline, log: AgentLog, led
   const aside = `${path}.damaged-${new Date(timeline.wallMs()).toISOString().replaceAll(/[:.]/g, '-')}`;
   for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
   log.error(
+    {},
     `The journal is damaged; it was kept as ${aside} and a new one begun: outputs that were not delivered yet are lost`,
   );
   return new Journal(path, timeline, log, ledger);

@@ -1,6 +1,6 @@
 /** The process of an execution in the trace of its delivery. */
 import { parseTraceparent, spanIdOf, traceparentOf } from '../../transport/protocol/trace-context.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { Ending } from './execution.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 
@@ -14,13 +14,13 @@ export function processTraceparent(delivered: string | null | undefined): string
 }
 
 /** Says that a process is about to exist. */
-export function logStart(log: AgentLog, execution: ExecutionId, traceparent: string | null): void {
-  log.debug('An execution starts', { execution, ...traceField(traceparent) });
+export function logStart(log: Log, execution: ExecutionId, traceparent: string | null): void {
+  log.debug({ execution, ...traceField(traceparent) }, 'An execution starts');
 }
 
 /** Says how an execution ended. */
-export function logEnd(log: AgentLog, { execution, outcome, exitCode }: Ending, traceparent: string | null): void {
-  log.debug('An execution ended', { execution, ...traceField(traceparent), outcome, exit_code: exitCode });
+export function logEnd(log: Log, { execution, outcome, exitCode }: Ending, traceparent: string | null): void {
+  log.debug({ execution, ...traceField(traceparent), outcome, exit_code: exitCode }, 'An execution ended');
 }
 
 /** `trace_id` of lines about an execution, where there is one. */

@@ -30,10 +30,13 @@ function adopt(
 ): void {
   const home = join(directory, started.keeper);
   if (takeClaim(home)) {
-    log.warn('An execution was recorded as started and its process never came to be; it is reported as cancelled', {
-      execution: started.execution,
-      ...traceField(started.traceparent),
-    });
+    log.warn(
+      {
+        execution: started.execution,
+        ...traceField(started.traceparent),
+      },
+      'An execution was recorded as started and its process never came to be; it is reported as cancelled',
+    );
     end(neverStarted(started.execution, EXIT_INTERRUPTED));
     removeDirectory(home);
     return;
@@ -66,7 +69,7 @@ function takeUpOthers(options: ExecutorOptions, owned: ReadonlySet<string>, port
     const home = join(directory, keeper);
     const execution = readClaim(home)?.execution ?? null;
     if (execution !== null && journal.restore({ execution, keeper })) {
-      log.warn('An execution was found that the journal does not know; it is taken up', { execution });
+      log.warn({ execution }, 'An execution was found that the journal does not know; it is taken up');
       adopt(options, { execution, keeper, timeoutMs: null, startedAt: stampNow(timeline), traceparent: null }, ports);
     } else {
       takeClaim(home);

@@ -8,15 +8,15 @@ import { KEEPER_FILES } from './keeper-script.ts';
 import { giveJob, type Keeper, type Keepers } from './keepers.ts';
 import { logStart, processTraceparent } from './process-trace.ts';
 import { RunningExecution } from './running-execution.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 
 /** Remembers why nothing can be started, while that is so. */
 export class StartKit {
   readonly #keepers: Keepers;
-  readonly #log: AgentLog;
+  readonly #log: Log;
   #problem: string | null = null;
 
-  constructor(keepers: Keepers, log: AgentLog) {
+  constructor(keepers: Keepers, log: Log) {
     this.#keepers = keepers;
     this.#log = log;
   }
@@ -37,14 +37,14 @@ export class StartKit {
     try {
       keeper = this.#keepers.take();
       writeFileSync(join(keeper.directory, KEEPER_FILES.script), commandText, { flag: 'r+' });
-      if (this.#problem !== null) this.#log.info('Commands can be started again');
+      if (this.#problem !== null) this.#log.info({}, 'Commands can be started again');
       this.#problem = null;
       return keeper;
     } catch (error) {
       if (keeper !== null) this.#keepers.dismiss(keeper);
       const problem = `commands cannot be started: ${(error as Error).message}`;
       if (this.#problem === null)
-        this.#log.error(`Commands cannot be started: ${(error as Error).message}. They wait until they can`);
+        this.#log.error({}, `Commands cannot be started: ${(error as Error).message}. They wait until they can`);
       this.#problem = problem;
       return null;
     }

@@ -12,7 +12,7 @@ import { createHostMetrics } from './metrics/host.ts';
 import { ownMetrics } from './metrics/own.ts';
 import type { OwnMetricsSources } from './metrics/own.ts';
 import { MACHINE_WIREGUARD, wireguardMetrics, type WireguardSources } from './metrics/wireguard.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { startWebServer } from './web-server.ts';
 import type { WebRoute } from './web-server.ts';
 
@@ -27,7 +27,7 @@ export interface VisibilityOptions {
   readonly mesh: Pick<WireguardSources, 'nodeOf' | 'pathOf'> | null;
   /** Makes a report on this machine. */
   readonly diagnose: () => Promise<Diagnosis>;
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 /** The running servers. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { listenAt } from '../../transport/net/streams/listen.ts';
 import type { Service } from './health.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 
 /** What whoever connects may cost. */
 export interface WebLimits {
@@ -69,7 +69,7 @@ export interface WebServerOptions {
   readonly routes: Readonly<Record<string, WebRoute>>;
   /** The bearer key of protected paths. */
   readonly key: string;
-  readonly log: AgentLog;
+  readonly log: Log;
   readonly limits?: Partial<WebLimits>;
 }
 
@@ -103,8 +103,8 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
     } else {
       problem = `It does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`;
       log.warn(
-        `A server of this machine does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`,
         { service: name },
+        `A server of this machine does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`,
       );
     }
   }
@@ -176,7 +176,7 @@ function answering({ name, routes, key, log }: WebServerOptions, { answerMsMax }
     try {
       return await made(route);
     } catch (error) {
-      log.error('A request could not be answered', { service: name, error });
+      log.error({ service: name, error }, 'A request could not be answered');
       return { status: 500, type: TEXT, body: 'This could not be made. The log of the agent says why.\n' };
     }
   }

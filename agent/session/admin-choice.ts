@@ -77,7 +77,7 @@ export class AdminChoice {
     this.#attempt = wasLive ? 0 : (this.#attempt + 1) % admins;
     if (this.#attempt !== 0) return { waitMs: reconnectDelayMs(0, random()), isUnknown: false };
     const refused = this.#refusals.round(admins, random());
-    if (refused?.sentence != null) log[refused.isLasting ? 'error' : 'warn'](refused.sentence, { admin: this.#url });
+    if (refused?.sentence != null) log[refused.isLasting ? 'error' : 'warn']({ admin: this.#url }, refused.sentence);
     return {
       waitMs: refused?.waitMs ?? reconnectDelayMs(this.#round++, random()),
       isUnknown: refused?.isLasting === true,
@@ -89,10 +89,10 @@ export class AdminChoice {
     const isSafe = URL.canParse(url) && isFollowed(this.#url, url);
     this.#redirects += 1;
     if (!isSafe || this.#redirects > REDIRECTS_MAX) {
-      this.#ports.log.info('The admin does not own this cluster, and names none to go to', { admin: this.#url });
+      this.#ports.log.info({ admin: this.#url }, 'The admin does not own this cluster, and names none to go to');
       return null;
     }
-    this.#ports.log.info('Another admin owns this cluster', { admin: url });
+    this.#ports.log.info({ admin: url }, 'Another admin owns this cluster');
     this.#redirect = url;
     return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
   }

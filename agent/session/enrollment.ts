@@ -6,7 +6,7 @@ import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import { postJson } from './post.ts';
 import type { HttpAnswer } from './post.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
 
 /** Statuses after which the same request may succeed later: overload, and everything from 500 on. */
@@ -27,7 +27,7 @@ const KEY_REFUSALS: Readonly<Record<string, string>> = {
 export interface EnrollmentOptions {
   readonly request: z.input<typeof EnrollRequest>;
   readonly adminUrls: readonly string[];
-  readonly log: AgentLog;
+  readonly log: Log;
   readonly random: () => number;
   /** Waits; rejects when the agent is told to stop. */
   readonly sleep: (ms: number) => Promise<void>;
@@ -46,7 +46,7 @@ export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> 
       if (!('problem' in answer)) return answer;
       if (answer.isFinal)
         throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${answer.problem}`, EXIT_STATUS.refused);
-      log.warn('Enrolment did not succeed; it is tried again', { admin: adminUrl, problem: answer.problem });
+      log.warn({ admin: adminUrl, problem: answer.problem }, 'Enrolment did not succeed; it is tried again');
     }
     await sleep(reconnectDelayMs(round, random()));
   }

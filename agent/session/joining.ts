@@ -10,14 +10,14 @@ import { enroll, enrollOnce } from './enrollment.ts';
 import { newIdentity, readIdentity, storeIdentity } from '../identity.ts';
 import type { Identity } from '../identity.ts';
 import { removeJournal } from '../execution/open-journal.ts';
-import type { AgentLog } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
 
 /** What joining needs of the program. */
 export interface JoiningOptions {
   readonly config: AgentConfig;
   readonly version: string;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Aborted by SIGTERM or SIGINT. */
   readonly signal: AbortSignal;
 }
@@ -36,8 +36,8 @@ export async function enrolledIdentity(options: JoiningOptions, directory: DataD
   if (stored !== null && isEnrolled(stored)) {
     if (recovered !== null && recovered !== stored.node_id)
       log.warn(
-        'RECOVERY_KEY is for another node than this machine is, and is not looked at: `edge-agent leave` first, to make it that one',
         { node: stored.node_id },
+        'RECOVERY_KEY is for another node than this machine is, and is not looked at: `edge-agent leave` first, to make it that one',
       );
     warnOfClearText(config.ADMIN_URLS ?? stored.enrollment.admin_urls, log);
     return stored;
@@ -51,7 +51,7 @@ export async function enrolledIdentity(options: JoiningOptions, directory: DataD
       ? newIdentity(recovered)
       : withSecret(stored);
   storeIdentity(directory.identity, identity);
-  log.info('Enrolling', { node: identity.node_id, cluster: blob.cluster_name });
+  log.info({ node: identity.node_id, cluster: blob.cluster_name }, 'Enrolling');
   const answer = await enroll({
     request: requestOf(options, identity, key),
     adminUrls: config.ADMIN_URLS ?? blob.admin_urls,
@@ -60,7 +60,7 @@ export async function enrolledIdentity(options: JoiningOptions, directory: DataD
     sleep: (ms) => sleep(ms, undefined, { signal }),
   });
   const enrolled = joined(directory, identity, answer, blob.admin_urls);
-  log.info('Enrolled', { node: enrolled.node_id, cluster: answer.cluster_name });
+  log.info({ node: enrolled.node_id, cluster: answer.cluster_name }, 'Enrolled');
   return enrolled;
 }
 
@@ -84,41 +84,40 @@ export async function rejoined(
   const answer = await enrollOnce({ request: requestOf(options, secured, key), adminUrls });
   if (typeof answer === 'string') {
     log.error(
-      `No admin knows this node, and it could not join again with its ENROLLMENT_KEY: ${answer}. It is tried again from time to time`,
       { node: identity.node_id },
+      `No admin knows this node, and it could not join again with its ENROLLMENT_KEY: ${answer}. It is tried again from time to time`,
     );
     return null;
   }
   const enrolled = joined(directory, secured, answer, identity.enrollment.admin_urls);
-  log.warn('No admin knew this node any more; it has joined again with its ENROLLMENT_KEY and goes on under its id', {
-    node: enrolled.node_id,
-    cluster: answer.cluster_name,
-  });
+  log.warn(
+    {
+      node: enrolled.node_id,
+      cluster: answer.cluster_name,
+    },
+    'No admin knew this node any more; it has joined again with its ENROLLMENT_KEY and goes on under its id',
+  );
   return enrolled;
 }
 
 /** Notes that an admin said whether somebody deleted this node: only what is said is ever undone. */
-export function noteDeletion(
-  directory: DataDirectory,
-  identity: Enrolled,
-  wasDeleted: boolean,
-  log: AgentLog,
-): Enrolled {
+export function noteDeletion(directory: DataDirectory, identity: Enrolled, wasDeleted: boolean, log: Log): Enrolled {
   if ((identity.was_deleted ?? false) === wasDeleted) return identity;
   const next = { ...identity, was_deleted: wasDeleted };
   try {
     storeIdentity(directory.identity, next);
   } catch (error) {
-    log.warn((error as Error).message);
+    log.warn({}, (error as Error).message);
   }
   return next;
 }
 
 /** Before anything goes there: what is sent first is a key or a token. */
-function warnOfClearText(adminUrls: readonly string[], log: AgentLog): void {
+function warnOfClearText(adminUrls: readonly string[], log: Log): void {
   const admins = clearTextAdmins(adminUrls);
   if (admins.length > 0)
     log.warn(
+      {},
       `What goes to admins is not encrypted, the key and the token of this node among it: ${admins.join(', ')}. ${CLEAR_TEXT_HINT}`,
     );
 }

@@ -131,13 +131,16 @@ export class Session implements LinkOwner {
     switch (code) {
       case CLOSE.revoked:
         this.#end();
-        log.error('The admin revoked this node; the agent stops connecting', { admin });
+        log.error({ admin }, 'The admin revoked this node; the agent stops connecting');
         this.#options.onRevoked?.(reason);
         return;
       case CLOSE.replaced:
-        log.warn('A newer session of this node took over: does another agent run with a copy of this data directory?', {
-          admin,
-        });
+        log.warn(
+          {
+            admin,
+          },
+          'A newer session of this node took over: does another agent run with a copy of this data directory?',
+        );
         this.#rest(RECONNECT_MS_MAX);
         return;
       case CLOSE.elsewhere: {
@@ -151,11 +154,14 @@ export class Session implements LinkOwner {
         this.#ports.runner.hold?.();
         return this.#restBeforeNext(false);
       default:
-        log[wasLive ? 'info' : 'warn'](wasLive ? 'The session ended' : 'The admin cannot be reached', {
-          admin,
-          code,
-          reason,
-        });
+        log[wasLive ? 'info' : 'warn'](
+          {
+            admin,
+            code,
+            reason,
+          },
+          wasLive ? 'The session ended' : 'The admin cannot be reached',
+        );
         this.#restBeforeNext(wasLive);
     }
   }
@@ -194,11 +200,14 @@ export class Session implements LinkOwner {
 
   #welcomed(frame: AdminFrame & { type: 'welcome' }): void {
     if (frame.protocol < PROTOCOL_VERSION_MIN || frame.protocol > PROTOCOL_VERSION) {
-      this.#ports.log.error('The admin speaks another protocol version: update the agent or the admin', {
-        admin: this.#admins.url,
-        theirs: frame.protocol,
-        ours: PROTOCOL_VERSION,
-      });
+      this.#ports.log.error(
+        {
+          admin: this.#admins.url,
+          theirs: frame.protocol,
+          ours: PROTOCOL_VERSION,
+        },
+        'The admin speaks another protocol version: update the agent or the admin',
+      );
       return this.#drop(CLOSE.policy, 'protocol version');
     }
     this.#phase = 'live';
@@ -206,7 +215,7 @@ export class Session implements LinkOwner {
     this.#counters.welcomes += 1;
     const live = this.#newLive(frame.protocol);
     this.#live = live;
-    this.#ports.log.info('Connected', { admin: this.#admins.url, cluster: frame.cluster_name });
+    this.#ports.log.info({ admin: this.#admins.url, cluster: frame.cluster_name }, 'Connected');
     this.#configured(frame.settings, frame.cluster_name);
     this.#armBeat();
     live.begin();

@@ -14,7 +14,8 @@ import { makeKeyPair, publicKeyOf } from '../../transport/vpn/wireguard/keys.ts'
 import type { CreatedMember, MemberOptions } from '../../transport/vpn/member/create-member.ts';
 import type { Member, MemberPorts, WantedMember } from '../../transport/vpn/member/member.ts';
 import type { Service } from '../observability/health.ts';
-import type { AgentLog, MeshOrder, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { MeshOrder, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { openMeshKeys, storeMeshKeys, type MeshKeys } from './keys-file.ts';
 import type { MeshWay } from '../access/tunnel/tunnels.ts';
 import { observerPeers, type ObserverPeer } from './observers.ts';
@@ -49,7 +50,7 @@ export interface MembershipOptions {
   /** Of the cluster that the node is in, as the admin says. */
   readonly clusterName: () => string;
   readonly clock: SessionClock;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** False: no admin hears it now. */
   readonly say: (word: MeshWord) => boolean;
   readonly createMember: (options: MemberOptions, ports: MemberPorts) => Promise<CreatedMember>;
@@ -138,7 +139,7 @@ export function createMembership(options: MembershipOptions): Membership {
   }
 
   function failed(problem: string): void {
-    if (cannot !== problem) log.warn('This machine joins no network: everything else works', { problem });
+    if (cannot !== problem) log.warn({ problem }, 'This machine joins no network: everything else works');
     cannot = problem;
     if (ended === null) cancelAgain = clock.after(OPEN_AGAIN_MS, open);
   }
@@ -151,7 +152,7 @@ export function createMembership(options: MembershipOptions): Membership {
     closing = closing
       .then(() => leaving?.close(end))
       .catch((error: unknown) =>
-        log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }),
+        log.warn({ problem: (error as Error).message }, 'The network interface of this machine could not be removed'),
       );
     return closing;
   }
@@ -217,7 +218,7 @@ export function createMembership(options: MembershipOptions): Membership {
   function sayLeftOut(): void {
     const note = leftOutNote(leftOut());
     if (note !== saidLeftOut && note !== null)
-      log.warn('Peers are left out of the network of this machine: it reaches all others', { problem: note });
+      log.warn({ problem: note }, 'Peers are left out of the network of this machine: it reaches all others');
     saidLeftOut = note;
   }
 
@@ -227,9 +228,12 @@ export function createMembership(options: MembershipOptions): Membership {
     try {
       storePicture(options.picturePath, unstored);
     } catch (error) {
-      log.warn('The network could not be stored: after a restart it is known once an admin answers', {
-        problem: (error as Error).message,
-      });
+      log.warn(
+        {
+          problem: (error as Error).message,
+        },
+        'The network could not be stored: after a restart it is known once an admin answers',
+      );
     }
     unstored = null;
   }
@@ -239,7 +243,7 @@ export function createMembership(options: MembershipOptions): Membership {
     if (keys === null) return;
     const stored = storeMeshKeys(options.keysPath, { ...keys, privateKey, nextPrivateKey: null });
     keys = { ...keys, privateKey, nextPrivateKey: null };
-    log.info('The WireGuard key was changed', stored.ok ? {} : { problem: stored.problem });
+    log.info(stored.ok ? {} : { problem: stored.problem }, 'The WireGuard key was changed');
   }
 
   function told(order: MeshOrder): void {
@@ -253,7 +257,7 @@ export function createMembership(options: MembershipOptions): Membership {
       }
       case 'mesh-refused':
         if (refused !== order.reason)
-          log.error('The admin does not let this machine into the network of its cluster', { reason: order.reason });
+          log.error({ reason: order.reason }, 'The admin does not let this machine into the network of its cluster');
         refused = order.reason;
         return;
       case 'mesh-observed':
@@ -325,12 +329,12 @@ export function createMembership(options: MembershipOptions): Membership {
       const opened = openMeshKeys(options.keysPath, options.port);
       const known = keys ?? (opened.ok ? opened.keys : null);
       if (known === null)
-        return log.error('The WireGuard key cannot be changed', { problem: opened.ok ? '' : opened.problem });
+        return log.error({ problem: opened.ok ? '' : opened.problem }, 'The WireGuard key cannot be changed');
       const stored = storeMeshKeys(options.keysPath, {
         ...known,
         nextPrivateKey: known.nextPrivateKey ?? makeKeyPair().privateKey,
       });
-      if (!stored.ok) return log.error('The WireGuard key cannot be changed', { problem: stored.problem });
+      if (!stored.ok) return log.error({ problem: stored.problem }, 'The WireGuard key cannot be changed');
       keys = stored.keys;
       advertise();
     },

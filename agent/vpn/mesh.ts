@@ -15,7 +15,8 @@ import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import type { Service } from '../observability/health.ts';
 import { createNames, removeNames } from './names/names.ts';
-import type { AgentLog, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { MeshWay } from '../access/tunnel/tunnels.ts';
 import { createMembership } from './membership.ts';
 import { createNetclient, leaveNetmaker } from './netclient.ts';
@@ -30,7 +31,7 @@ export interface MeshOptions {
   readonly clusterName: () => string;
   readonly adminUrls: () => readonly string[];
   readonly clock: SessionClock;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Over the session. False: no admin hears it now. */
   readonly say: (word: MeshWord) => boolean;
 }
@@ -118,13 +119,13 @@ export function startMesh({
  * Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a
  * warning.
  */
-export async function leaveMesh(directory: DataDirectory, node: NodeId, log: AgentLog): Promise<void> {
+export async function leaveMesh(directory: DataDirectory, node: NodeId, log: Log): Promise<void> {
   await leaveNetmaker(directory.path, log);
   if (!existsSync(directory.meshKeys)) return; // it never was in a network
   const interfaceName = interfaceNameOf(node);
   await removeNames({ node, interfaceName, log });
   await removeDevice(interfaceName).catch((error: unknown) =>
-    log.warn('The network interface of this machine could not be removed', { problem: (error as Error).message }),
+    log.warn({ problem: (error as Error).message }, 'The network interface of this machine could not be removed'),
   );
 }
 

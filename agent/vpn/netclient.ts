@@ -7,7 +7,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { writeDurably } from '../durable-file.ts';
-import type { AgentLog, MeshOrder, SessionClock } from '../ports.ts';
+import type { MeshOrder, SessionClock } from '../ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 
 /** Netmaker's client, as it is found by PATH. */
 const PROGRAM = 'netclient';
@@ -34,7 +35,7 @@ export interface NetclientOptions {
   /** Of the agent's data. */
   readonly directory: string;
   readonly clock: SessionClock;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Environment of the program: where it is found. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -68,14 +69,14 @@ export function createNetclient({ node, directory, clock, log, env = process.env
       const left = await runProgram(['leave', entered], [], env, ending.signal);
       if (left !== null)
         // the admin took it out already
-        log.debug('netclient did not leave the network that this machine was in before', { problem: left });
+        log.debug({ problem: left }, 'netclient did not leave the network that this machine was in before');
     }
     // By its name the admin knows whose host this is.
     const failed = await runProgram(['join', '-t', token, '-o', `node-${node}`], [token], env, ending.signal);
     if (ending.signal.aborted) return;
     if (failed !== null) {
       if (failed !== problem)
-        log.warn('This machine does not join the VPN: everything else works', { problem: failed });
+        log.warn({ problem: failed }, 'This machine does not join the VPN: everything else works');
       problem = failed;
       return;
     }
@@ -84,11 +85,14 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     try {
       writeDurably(statePath, `${JSON.stringify({ network })}\n`);
     } catch (error) {
-      log.warn('The network that this machine has joined could not be noted: it is not left by itself', {
-        problem: (error as Error).message,
-      });
+      log.warn(
+        {
+          problem: (error as Error).message,
+        },
+        'The network that this machine has joined could not be noted: it is not left by itself',
+      );
     }
-    log.info('This machine has asked Netmaker into the network of its cluster', { network });
+    log.info({ network }, 'This machine has asked Netmaker into the network of its cluster');
   }
 
   async function work(): Promise<void> {
@@ -116,21 +120,24 @@ export function createNetclient({ node, directory, clock, log, env = process.env
 /** Leaves the network that this agent has entered, and forgets it. Never rejects; what fails is a warning. */
 export async function leaveNetmaker(
   directory: string,
-  log: AgentLog,
+  log: Log,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<void> {
   const statePath = join(directory, STATE_FILE);
   const network = enteredNetwork(statePath);
   if (network !== null) {
     const problem = await runProgram(['leave', network], [], env, new AbortController().signal);
-    if (problem !== null) log.warn('netclient did not leave the network of this machine', { problem });
+    if (problem !== null) log.warn({ problem }, 'netclient did not leave the network of this machine');
   }
   try {
     rmSync(statePath, { force: true });
   } catch (error) {
-    log.warn('What this machine knew of its Netmaker network could not be removed', {
-      problem: (error as Error).message,
-    });
+    log.warn(
+      {
+        problem: (error as Error).message,
+      },
+      'What this machine knew of its Netmaker network could not be removed',
+    );
   }
 }
 

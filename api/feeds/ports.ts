@@ -1,6 +1,7 @@
 /** What live feeds reach. */
 import type { Bus } from '../../actors/bus.ts';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import type { Reads } from '../ports.ts';

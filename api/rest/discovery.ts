@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { type Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../ports.ts';

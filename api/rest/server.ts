@@ -2,7 +2,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { createTracer, type Tracer } from '../../actors/tracer.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { retryAfterSecondsOf } from '../../actors/refusal.ts';
 import { BodyRefused, parseJson, refuseEncoded } from '../rest/json-body.ts';
 import { bearerOf, callerOf } from '../rest/requests.ts';

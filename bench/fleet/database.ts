@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { openDatabase } from '../../persistence/database.ts';
 import { startEmbeddedPostgres } from '../../persistence/embedded/launcher.ts';
 

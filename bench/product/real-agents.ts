@@ -25,7 +25,7 @@ const log = {
   debug() {},
   info() {},
   warn() {},
-  error: (message: string) => {
+  error: (_fields: object, message: string) => {
     console.error(message);
   },
 };

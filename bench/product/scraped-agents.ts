@@ -20,7 +20,7 @@ const log = {
   debug() {},
   info() {},
   warn() {},
-  error: (message: string) => {
+  error: (_fields: object, message: string) => {
     console.error(message);
   },
 };

@@ -62,7 +62,7 @@ const quiet = {
   debug() {},
   info() {},
   warn() {},
-  error: (message: string) => {
+  error: (_fields: object, message: string) => {
     console.error(message);
   },
 };

@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { dedicatedClient, migrateTo, openDatabase, type Connection } from '../database.ts';
 import { encryptionKeyIn } from '../embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from '../embedded/launcher.ts';

@@ -9,7 +9,7 @@ import { createHistogram, type Histogram } from '../../transport/net/histogram.t
 import { ASK_MS_MAX } from '../../actors/limits.ts';
 import type { Notice } from '../../actors/notice.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { Change } from '../../actors/step.ts';
 import { isHot } from '../../actors/writes.ts';
 import { isConflict, isDoubtful, isLost } from '../availability.ts';

@@ -1,6 +1,6 @@
 /** The PostgreSQL that an admin brings along: started, adopted, supervised and stopped. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { findBinaries, type Binaries } from './binaries.ts';
 import { EmbeddedPostgresError } from './failure.ts';
 import { DATABASE_USER, ensureInitialised } from './initialisation.ts';

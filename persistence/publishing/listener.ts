@@ -1,6 +1,7 @@
 /** Hears what the database notifies, on a connection of its own, and says so when something may have been missed. */
 import { Client, type PoolConfig } from 'pg';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 
 /** Waits before a lost connection is tried again, in ms: the first, and the longest. */
 const RETRY_MS = 250;

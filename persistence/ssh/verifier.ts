@@ -1,6 +1,6 @@
 /** SSH logins, held against the rows. */
 import type { Pool } from 'pg';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { SshOutcome } from '../../actors/ssh/login.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';

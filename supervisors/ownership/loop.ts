@@ -2,7 +2,8 @@
  * The ownership loop: check in, renew, claim what is free and ours, bring its actors to life, let go of what was lost.
  * Takes no input; every round compares what should be with what is.
  */
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Directory } from '../runtime/directory.ts';

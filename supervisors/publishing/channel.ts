@@ -3,7 +3,8 @@
  * is more.
  */
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 
 /**
  * How often a lease is renewed, or a channel of another admin is tried for, in ms: three times within the 10 s of a

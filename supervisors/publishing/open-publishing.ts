@@ -1,5 +1,6 @@
 /** How events leave: the channels, and what wakes them. */
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { Broker } from '../../actors/published-event.ts';
 import type { Unwind } from '../../transport/net/unwind.ts';
 import type { Directory } from '../runtime/directory.ts';

@@ -2,7 +2,8 @@
 import { start as startSystem } from 'nact';
 import { askerOf } from './asks.ts';
 import type { Asks } from './asks.ts';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Crash } from './spawn.ts';
 import type { Tracer } from '../../actors/tracer.ts';

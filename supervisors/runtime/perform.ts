@@ -3,7 +3,8 @@ import { actorFields, type Address, type Addressed, type Message } from '../../a
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { Effect } from '../../actors/step.ts';
 import type { Tracer } from '../../actors/tracer.ts';
 import type { Committer, GatewayLink, Loader, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from '../ports.ts';

@@ -2,7 +2,8 @@
  * Machines that are in no network yet are told how to enter one, by the admin to which they are connected. Only where
  * machines enter by a client of the manager's own.
  */
-import { DatabaseUnavailable, type Clock, type Log } from '../../actors/ports.ts';
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { Uninvited, VpnRows } from '../../actors/vpn/rows.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';

@@ -2,7 +2,8 @@
  * Keeps the manager of networks as the rows say: one admin at a time, woken by changes and by itself, later each time
  * while the manager is away.
  */
-import { DatabaseUnavailable, type Clock, type Log } from '../../actors/ports.ts';
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { VpnRows } from '../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager } from '../../actors/vpn/vpn.ts';
 import { reconcile, type RoundOutcome } from './round.ts';

@@ -1,5 +1,6 @@
 /** Keeps VPNs as they should be: those of owned clusters as the rows have them, all of them as their manager has them. */
-import type { Log, Clock } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { VpnRows } from '../../actors/vpn/rows.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 import { monotonicMs } from '../../transport/net/clock.ts';

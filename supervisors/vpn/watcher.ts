@@ -2,7 +2,8 @@
  * Keeps the networks of owned clusters as the rows have them: reads one when it changed, when it became ours, and now
  * and then anyway, and tells its actor.
  */
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';

@@ -7,7 +7,8 @@ import type { ExecutorOptions } from '../../agent/execution/executor-options.ts'
 import { Journal } from '../../agent/execution/journal.ts';
 import { Ledger } from '../../agent/execution/ledger.ts';
 import { scriptEnvironment } from '../../agent/execution/keepers.ts';
-import type { AgentLog, Finished } from '../../agent/ports.ts';
+import type { Finished } from '../../agent/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { machineTimeline } from '../../agent/execution/timeline.ts';
 import type { Delivery } from '../../transport/protocol/frames.ts';
 import { ExecutionId } from '../../transport/protocol/ids.ts';
@@ -19,7 +20,7 @@ export interface Result extends Finished {
 }
 
 /** Drops every line. */
-export const silentLog: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** An executor with a real journal and real processes, in a directory of its own. */
 export class Rig {

@@ -171,7 +171,7 @@ test('a damaged journal is kept under a dated name and a new one begun', (t) => 
   writeFileSync(path, bytes);
   const lines: string[] = [];
 
-  const next = openJournal(path, timelineOf(time), { ...silentLog, error: (line) => lines.push(line) }, null);
+  const next = openJournal(path, timelineOf(time), { ...silentLog, error: (_fields, line) => lines.push(line) }, null);
   t.teardown(() => next.close());
 
   t.deepEqual(next.holding(), []);

@@ -30,7 +30,7 @@ const KEEPER = '0123456789abcdef01234567';
 function ledgerAt(t: ExecutionContext, path: string, lines: string[] = []): Ledger {
   const ledger = new Ledger(path, {
     ...silentLog,
-    error: (line) => {
+    error: (_fields, line) => {
       lines.push(line);
     },
   });

@@ -5,8 +5,8 @@ test('lines are JSON with level, time, name, fields and message; below the level
   const lines: string[] = [];
   const log = createLog('warn', false, (line) => lines.push(line));
 
-  log.info('hidden');
-  log.warn('seen', { admin: 'http://a.test', error: new Error('why') });
+  log.info({}, 'hidden');
+  log.warn({ admin: 'http://a.test', error: new Error('why') }, 'seen');
 
   t.is(lines.length, 1);
   t.like(JSON.parse(lines[0] ?? ''), {
@@ -21,7 +21,7 @@ test('lines are JSON with level, time, name, fields and message; below the level
 test('on a terminal a line is for people', (t) => {
   const lines: string[] = [];
 
-  createLog('info', true, (line) => lines.push(line)).info('Connected', { admin: 'http://a.test' });
+  createLog('info', true, (line) => lines.push(line)).info({ admin: 'http://a.test' }, 'Connected');
 
   t.regex(lines[0] ?? '', /^\d\d:\d\d:\d\d info {2}Connected {2}admin=http:\/\/a\.test\n$/);
 });
@@ -30,8 +30,8 @@ test('a field is cut where it gets long, and silent is silent', (t) => {
   const lines: string[] = [];
   const write = (line: string) => lines.push(line);
 
-  createLog('debug', false, write).debug('x', { long: 'y'.repeat(100_000) });
-  createLog('silent', false, write).error('x');
+  createLog('debug', false, write).debug({ long: 'y'.repeat(100_000) }, 'x');
+  createLog('silent', false, write).error({}, 'x');
 
   t.is(lines.length, 1);
   t.true((lines[0] ?? '').length < 2_000);
@@ -41,8 +41,8 @@ test('what others say cannot move the cursor of a terminal, start a line of its 
   const lines: string[] = [];
   const evil = 'x\r\n12:00:00 error  forged\u001b[2J\u009b1A\u2028\u202ey';
 
-  createLog('info', true, (line) => lines.push(line)).info(`Said: ${evil}`, { reason: evil });
-  createLog('info', false, (line) => lines.push(line)).info('Said', { reason: evil });
+  createLog('info', true, (line) => lines.push(line)).info({ reason: evil }, `Said: ${evil}`);
+  createLog('info', false, (line) => lines.push(line)).info({ reason: evil }, 'Said');
 
   // eslint-disable-next-line no-control-regex -- what must not be there
   t.true(lines.every((line) => !/[\u0000-\u001f\u2028\u202e]/u.test(line.slice(0, -1)) || line.startsWith('{')));

@@ -255,7 +255,7 @@ export function sessionRig(more: Partial<SessionOptions> = {}, random: () => num
   const links: FakeLink[] = [];
   const counters = createSessionCounters();
   const lines: string[] = [];
-  const note = (message: string) => {
+  const note = (_fields: object, message: string) => {
     lines.push(message);
   };
   const dial: Dial = (url, token, owner) => {

@@ -228,7 +228,7 @@ test('a path that fails is 500 without the cause, which the log has; one that ne
     t.notRegex(text, /cause/u);
   }
   t.is(log.length, 2);
-  t.regex(String((log[0]?.[1] as { error: Error } | undefined)?.error), /the cause/u);
+  t.regex(String((log[0]?.[0] as { error: Error } | undefined)?.error), /the cause/u);
 
   const first = await statusOf(`${url}/hangs`).catch(() => [0, '']);
   t.true(first[0] === 500 || first[0] === 0);

@@ -14,8 +14,8 @@ export function fieldsOfLogCalls({ text }: SourceFile): LogField[] {
   return [...text.matchAll(CALL)].flatMap((match) => {
     const start = match.index + match[0].length;
     const line = text.slice(0, match.index).split('\n').length;
-    const fields = parts(inside(text, start)).find((part) => part.startsWith('{'));
-    return fields === undefined ? [] : namesIn(fields).map((name) => ({ name, line }));
+    const [fields = ''] = parts(inside(text, start));
+    return !fields.startsWith('{') ? [] : namesIn(fields).map((name) => ({ name, line }));
   });
 }
 

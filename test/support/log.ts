@@ -1,5 +1,5 @@
 /** Logs for tests. */
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
 
 /** One call of a log. */
 export interface LogLine {

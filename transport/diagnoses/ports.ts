@@ -1,5 +1,6 @@
 /** What diagnoses reach. */
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
 import type { NodeId } from '../protocol/ids.ts';

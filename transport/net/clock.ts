@@ -1,12 +1,11 @@
 /** The real clocks. Timers never keep the process alive. */
 import { uptime } from 'node:os';
-import type { Clock } from '../../actors/ports.ts';
 import { startTimer } from './streams/timer.ts';
 
-/** Time of this machine. */
-export const systemClock: Clock = {
-  nowMs: () => Date.now(),
-  after: (ms, run) => startTimer(ms, run),
+/** Time of this machine: a `Clock` of actors and of agents. The function that `after` answers cancels. */
+export const systemClock = {
+  nowMs: (): number => Date.now(),
+  after: (ms: number, run: () => void): (() => void) => startTimer(ms, run),
 };
 
 /**

@@ -1,108 +1,23 @@
-/** The programs' log: JSON lines on stderr, with secrets blanked. */
-import { pino, type DestinationStream } from 'pino';
-import type { Log } from '../../actors/ports.ts';
+/**
+ * The one form of a log call, at admin, agent and relay: `log.warn({ node, error }, 'the node could not be read')`.
+ * Fields first, as pino has it, which most of our calls and those of our libraries had before: no adapter is needed
+ * between them. Who writes the lines: `pino-log.ts` for what runs on servers, `agent/log.ts` on devices.
+ */
 
-/** What a log may be limited to; the least severe that is written. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+/** What a log may be limited to, least severe first; `silent` writes nothing. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** Fields that may hold a secret, in lower case with `-` as `_`. Blanked wherever they stand. */
-const SECRET_NAMES = new Set([
-  'authorization',
-  'proxy_authorization',
-  'cookie',
-  'set_cookie',
-  'headers',
-  'password',
-  'proxy_password',
-  'passphrase',
-  'secret',
-  'token',
-  'api_token',
-  'key',
-  'enrollment_key',
-  'recovery_key',
-  'private_key',
-  'encryption_key',
-  'master_key',
-  'api_key',
-  'metrics_key',
-  'proxy_key',
-  'mcp_key',
-  'database_url',
-  'nonce',
-  'command_text',
-  'output',
-  'body',
-  'env',
-]);
+/** One of them. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * Bounds of what one line takes from its fields: objects deep, entries of one object or array, characters of one text.
+ * Structured lines. `fields` may hold anything but secrets; their names are those of the table in docs/tracing.md, which
+ * a test compares. `{}` where there is nothing to add. `message` is constant, so that lines can be counted by it, and
+ * says what happened; what it happened to is in the fields.
  */
-const DEPTH_MAX = 6;
-const ENTRIES_MAX = 100;
-const CHARACTERS_MAX = 4_096;
-
-/**
- * A log that writes one JSON object a line: `level`, `time` (ISO 8601), `name`, the fields, `msg`. Secrets among the
- * fields are blanked by name, and credentials in URLs; a message must hold none. `destination` is stderr unless given.
- */
-export function createLog(
-  name: string,
-  level: LogLevel,
-  destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
-): Log {
-  return pino(
-    {
-      level,
-      base: { name },
-      timestamp: pino.stdTimeFunctions.isoTime,
-      // Not pino's `redact`: its wildcard paths, one per name and depth, cost 80 µs a line (measured); this walk costs
-      // 4.
-      formatters: {
-        level: (label) => ({ level: label }),
-        log: (fields) => clean(fields, 0) as Record<string, unknown>,
-      },
-    },
-    destination,
-  );
-}
-
-function clean(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return cleanText(value);
-  if (typeof value === 'bigint') return value.toString();
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
-  if (depth >= DEPTH_MAX) return '[deeper]';
-  if (value instanceof Error) return cleanError(value, depth);
-  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-  if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map((entry) => clean(entry, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value)
-      .slice(0, ENTRIES_MAX)
-      .map(([name, entry]) => [
-        name,
-        isSecret(name) && entry !== null && entry !== undefined ? '[redacted]' : clean(entry, depth + 1),
-      ]),
-  );
-}
-
-/** Type, message, code, stack and cause; not what a library hung on it (the database adds the row that offended). */
-function cleanError(error: Error, depth: number): unknown {
-  const { code } = error as { code?: unknown };
-  return {
-    type: error.name,
-    message: cleanText(error.message),
-    ...(code !== undefined && { code: clean(code, depth + 1) }),
-    ...(error.stack !== undefined && { stack: cleanText(error.stack) }),
-    ...(error.cause !== undefined && { cause: clean(error.cause, depth + 1) }),
-  };
-}
-
-function cleanText(text: string): string {
-  const cut = text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX)}…` : text;
-  return cut.includes('@') ? cut.replaceAll(/\/\/[^/\s]*@/gu, '//***@') : cut;
-}
-
-function isSecret(name: string): boolean {
-  return SECRET_NAMES.has(name.toLowerCase().replaceAll('-', '_'));
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
 }

@@ -1,5 +1,5 @@
 /** What was started, to be stopped in the opposite order: at the end, or when the start fails half-way. */
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from './log.ts';
 
 export interface Unwind {
   /** Remembers how to stop what was just started. */

@@ -2,7 +2,8 @@
 import { systemClock } from '../net/clock.ts';
 import { createAddressLimiter } from '../net/window-limiter.ts';
 import { createAdmission } from './admission.ts';
-import type { ProxyLog, ProxyPorts } from './ports.ts';
+import type { ProxyPorts } from './ports.ts';
+import type { Log } from '../net/log.ts';
 import { portsOf, startProxies, type Proxies } from './proxies.ts';
 
 /** Wrong passwords are counted over this, in ms, and of so many addresses at once. */
@@ -31,7 +32,7 @@ export interface ClientProxyPorts {
     readonly dial: ProxyPorts['dial'];
     readonly counters: { readonly forward: Counts; readonly chain: Counts };
   };
-  readonly log: ProxyLog;
+  readonly log: Log;
 }
 
 type Counts = Readonly<Record<string, number>>;
@@ -93,7 +94,7 @@ export function createClientProxies(settings: ClientProxySettings, { reach, log 
   };
 }
 
-async function listen(settings: ClientProxySettings, ports: ProxyPorts, log: ProxyLog): Promise<Proxies> {
+async function listen(settings: ClientProxySettings, ports: ProxyPorts, log: Log): Promise<Proxies> {
   const hosts = [settings.ADMIN_PROXY_HOST];
   const proxies = await startProxies({
     log,

@@ -36,13 +36,6 @@ export interface ProxyPorts {
   dial(request: DialRequest, signal: AbortSignal): Promise<Dialled>;
 }
 
-/** Structured lines; what is refused goes to debug, and never with credentials. */
-export interface ProxyLog {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
-
 /** Address of a client, as `admit` wants it: IPv4 addresses of a socket that listens on both are plain. */
 export function clientAddress(socket: Socket): string {
   return plainAddress(socket.remoteAddress ?? '');

@@ -15,7 +15,8 @@ import {
   KEEP_ALIVE_MS_MAX,
   type ProxyLimits,
 } from './limits.ts';
-import type { ProxyLog, ProxyPorts } from './ports.ts';
+import type { ProxyPorts } from './ports.ts';
+import type { Log } from '../net/log.ts';
 import { createSocks5Proxy, type ProxyFront } from './socks5.ts';
 
 /** Where a server listens. */
@@ -33,7 +34,7 @@ export interface Listening {
 /** What is started. */
 export interface ProxiesOptions {
   readonly ports: ProxyPorts;
-  readonly log: ProxyLog;
+  readonly log: Log;
   readonly http: Listening;
   readonly socks5: Listening;
   readonly limits?: Partial<ProxyLimits>;
@@ -129,7 +130,7 @@ async function listenAll(
   name: string,
   { servers, counters, guests }: ProxyFront,
   { hosts, port: wanted, orAnother = false, setting }: Listening,
-  log: ProxyLog,
+  log: Log,
 ): Promise<ProxyServer> {
   let port = wanted;
   let problem: string | null = null;

@@ -7,12 +7,13 @@ import type { ProxyCounters } from './counters.ts';
 import { createDeadlines } from './deadlines.ts';
 import type { Guests } from './guests.ts';
 import { EARLY_BYTES_MAX, type ProxyLimits } from './limits.ts';
-import type { DialRequest, ProxyLog, ProxyPorts } from './ports.ts';
+import type { DialRequest, ProxyPorts } from './ports.ts';
+import type { Log } from '../net/log.ts';
 
 /** What both servers work with. */
 export interface Serving {
   readonly ports: ProxyPorts;
-  readonly log: ProxyLog;
+  readonly log: Log;
   readonly limits: ProxyLimits;
   readonly joins: Joins;
 }

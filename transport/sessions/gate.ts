@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
 import type { WindowLimiter } from '../net/window-limiter.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { ClusterId, NodeId } from '../protocol/ids.ts';

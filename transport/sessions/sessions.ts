@@ -2,7 +2,8 @@
 import type { WebSocket } from 'ws';
 import type { Addressed } from '../../actors/messages.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
 import type { SessionSight } from '../../actors/sights.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';

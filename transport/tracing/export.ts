@@ -25,7 +25,7 @@ import {
   type ReadableSpan,
   type SpanExporter,
 } from '@opentelemetry/sdk-trace';
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
 import type { EndedSpan, SpanSink } from '../../actors/tracer.ts';
 import type { OtlpSettings, TracingSettings } from './settings.ts';
 

@@ -1,5 +1,5 @@
 /** The tracer of an admin, as the OTEL_* variables want it. */
-import type { Log } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
 import { createTracer, type Tracer } from '../../actors/tracer.ts';
 import type { ExportCounters } from './export.ts';
 import { readTracingSettings } from './settings.ts';

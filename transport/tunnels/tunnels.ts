@@ -3,7 +3,8 @@
  * uses them.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
 import type { AdminFrameBody } from '../protocol/frames.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../protocol/limits.ts';

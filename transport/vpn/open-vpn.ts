@@ -1,6 +1,7 @@
 /** The VPN of an admin: who coordinates it, and this admin's own gateway, observer and relay. */
 import type { Addressed } from '../../actors/messages.ts';
-import type { Clock, Log } from '../../actors/ports.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 import { monotonicMs } from '../net/clock.ts';
 import type { Unwind } from '../net/unwind.ts';

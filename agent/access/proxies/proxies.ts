@@ -2,7 +2,6 @@
 import type { AgentPorts } from '../../../transport/protocol/frames.ts';
 import { monotonicMs } from '../../../transport/net/clock.ts';
 import { createAdmission, PLAIN_USERNAME } from '../../../transport/proxies/admission.ts';
-import type { ProxyLog } from '../../../transport/proxies/ports.ts';
 import { startProxies, type Proxies } from '../../../transport/proxies/proxies.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Exit } from '../egress/exit.ts';
@@ -11,7 +10,7 @@ import { createAddressLimiter } from '../../../transport/net/window-limiter.ts';
 import type { PickedPorts } from '../free-ports.ts';
 import type { Service } from '../../observability/health.ts';
 import { OPEN_PROXIES_HINT, openProxiesProblem } from './open-proxies.ts';
-import type { AgentLog } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 
 /** Wrong passwords that one address may show in a minute before it is told to wait. As at the admin, by default. */
 const WRONG_PER_MINUTE_MAX = 30;
@@ -27,7 +26,7 @@ export interface AgentProxiesOptions {
   /** The `proxy_password` of this node, as the admin gave it at enrolment. */
   readonly password: string;
   readonly exit: Exit;
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 /** Running proxies, or what is left of them. */
@@ -57,7 +56,7 @@ export async function startAgentProxies({
 }: AgentProxiesOptions): Promise<AgentProxies> {
   const hosts = config.AGENT_PROXY_ENABLED ? config.AGENT_PROXY_HOST : [];
   const openness = openProxiesProblem(config);
-  if (openness !== null) log.warn(`${openness} ${OPEN_PROXIES_HINT}`);
+  if (openness !== null) log.warn({}, `${openness} ${OPEN_PROXIES_HINT}`);
   const proxies = await startProxies({
     ports: {
       admit: createAdmission({
@@ -71,7 +70,7 @@ export async function startAgentProxies({
       }),
       dial: ({ host, port }, signal) => exit.dial({ host, port }, 'proxy', signal),
     },
-    log: proxyLog(log),
+    log,
     http: {
       hosts,
       port: config.AGENT_HTTP_PROXY_PORT,
@@ -88,7 +87,7 @@ export async function startAgentProxies({
   const ports = { http_proxy_port: proxies.http.port, socks5_proxy_port: proxies.socks5.port };
   const got = Object.entries(ports).flatMap(([name, port]) => (port === null ? [] : [[name, port] as const]));
   // without the addresses: one may be of the VPN (R3)
-  if (got.length > 0) log.info('The proxies of this machine listen', Object.fromEntries(got));
+  if (got.length > 0) log.info(Object.fromEntries(got), 'The proxies of this machine listen');
   return {
     ports: Object.fromEntries(got),
     services:
@@ -101,20 +100,5 @@ export async function startAgentProxies({
     listening: got.flatMap(([, port]) => hosts.map((address) => ({ address, port }))),
     servers: proxies,
     close: (drainMsMax) => proxies.close(drainMsMax),
-  };
-}
-
-/** The servers write their fields first. */
-function proxyLog(log: AgentLog): ProxyLog {
-  return {
-    debug: (fields, message) => {
-      log.debug(message, { ...fields });
-    },
-    info: (fields, message) => {
-      log.info(message, { ...fields });
-    },
-    warn: (fields, message) => {
-      log.warn(message, { ...fields });
-    },
   };
 }

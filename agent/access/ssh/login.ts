@@ -10,7 +10,7 @@ import {
   SSH_USERNAME_CHARS_MAX,
 } from '../../../transport/protocol/limits.ts';
 import type { SshCredential, SshGrant } from '../../../transport/protocol/ssh.ts';
-import type { AgentLog } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import type { Account, AccountOf } from './accounts.ts';
 import { KEY_TYPES, RSA_HASHES } from './algorithms.ts';
 import { DISCONNECT, disconnect, isOpen } from './library.ts';
@@ -25,7 +25,7 @@ const QUESTIONS_MAX = 3;
 /** What a login needs. */
 export interface LoginOptions {
   readonly client: Connection;
-  readonly log: AgentLog;
+  readonly log: Log;
   readonly verify: VerifySsh;
   readonly triesMax: number;
   /** An attempt is over. */
@@ -127,7 +127,7 @@ function signatureOf({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): 
 }
 
 function refused({ client, log }: LoginOptions, username: string, problem: string): void {
-  log.warn('An SSH user was refused', { username, problem });
+  log.warn({ username, problem }, 'An SSH user was refused');
   disconnect(client, DISCONNECT.byApplication, problem);
 }
 

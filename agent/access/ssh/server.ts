@@ -7,7 +7,7 @@ import { SSH_GRANTS_MAX } from '../../../transport/protocol/limits.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import { listenAt } from '../../../transport/net/streams/listen.ts';
 import type { Exit } from '../egress/exit.ts';
-import type { AgentLog } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { accountsOfMachine } from './accounts.ts';
 import type { Account, AccountOf } from './accounts.ts';
 import { Admission } from './admission.ts';
@@ -41,7 +41,7 @@ export interface SshServerOptions {
   readonly hostKeyPath: string;
   readonly verify: VerifySsh;
   readonly exit: Exit;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** The agent's own environment. */
   readonly environment: NodeJS.ProcessEnv;
   /** The SFTP server, which speaks on its stdin and stdout. */
@@ -162,7 +162,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
     const socket = socketOf(client);
     const address = socket.remoteAddress ?? '';
     client.on('error', (error) => {
-      log.debug('An SSH connection failed', { address, problem: error.message });
+      log.debug({ address, problem: error.message }, 'An SSH connection failed');
       if ((error as { level?: string }).level === 'client-timeout') socket.destroy();
     });
     answerLogins({
@@ -217,12 +217,12 @@ export function createSshServer(options: SshServerOptions): SshServer {
         const idle = connection.idle();
         ending.add(idle);
         void idle.finally(() => ending.delete(idle));
-        log.info('An SSH connection ended', { username });
+        log.info({ username }, 'An SSH connection ended');
       },
     });
     live.add(connection);
     strangers.get(socket)?.();
-    log.info('An SSH user logged in', { username, with: grant.ssh_public_key_id === null ? 'password' : 'key' });
+    log.info({ username, with: grant.ssh_public_key_id === null ? 'password' : 'key' }, 'An SSH user logged in');
     return null;
   }
 
@@ -243,10 +243,10 @@ export function createSshServer(options: SshServerOptions): SshServer {
           listener.on('error', () => {}); // of one accept, such as too many open files: the next may do
         } else {
           problems.push(`SSH does not listen on port ${port}: ${listened.reason}`);
-          log.debug('SSH does not listen', { host, port, code: listened.code });
+          log.debug({ host, port, code: listened.code }, 'SSH does not listen');
         }
       }
-      for (const problem of problems) log.error(`${problem[0]?.toUpperCase()}${problem.slice(1)}`);
+      for (const problem of problems) log.error({}, `${problem[0]?.toUpperCase()}${problem.slice(1)}`);
       return listeners.length === 0 ? null : port;
     },
     get problem() {

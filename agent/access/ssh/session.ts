@@ -1,7 +1,7 @@
 /** One session channel: what a client asks for one after the other, and the program that comes of it. */
 import type { Connection, ServerChannel, Session } from 'ssh2';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
-import type { AgentLog } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import type { Account } from './accounts.ts';
 import type { Launcher, Origin, Program, SftpCommand } from './launch.ts';
 import { SSH_SIGNALS, isOpen, sendExit, silence } from './library.ts';
@@ -35,7 +35,7 @@ export interface SessionHost {
   readonly recording: Recording | null;
   readonly sftpCommand: SftpCommand;
   readonly limits: SshLimits;
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 /** Its life: requests before the program, the program, and the end of either side. */
@@ -167,7 +167,7 @@ export class ShellSession {
 
   #fail(channel: ServerChannel, outlet: Outlet, problem: string): void {
     if (this.#hangUpMs !== null) return;
-    this.#host.log.warn('An SSH session could not be started', { problem });
+    this.#host.log.warn({ problem }, 'An SSH session could not be started');
     outlet.say('error', `edge-agent: ${problem}\r\n`);
     outlet.whenEmpty(() => this.#finish(channel, NOT_STARTED_STATUS, null));
   }

@@ -9,7 +9,7 @@ import {
   type UnansweredLogin,
 } from '../../../transport/protocol/ssh.ts';
 import { writeDurably } from '../../durable-file.ts';
-import type { AgentLog } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { systemProblem } from '../../problem.ts';
 
 /**
@@ -43,7 +43,7 @@ export interface UnansweredLogins {
 }
 
 /** Reads what is kept at `path`. What cannot be read is given up with a line of the log. */
-export function openUnanswered(path: string, log: AgentLog, wallMs: () => number = Date.now): UnansweredLogins {
+export function openUnanswered(path: string, log: Log, wallMs: () => number = Date.now): UnansweredLogins {
   let kept = read();
   let hasWarned = false;
   const told = new Set<string>();
@@ -53,7 +53,7 @@ export function openUnanswered(path: string, log: AgentLog, wallMs: () => number
       return Kept.parse(JSON.parse(readFileSync(path, 'utf8')));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        log.warn('Logins that no admin had answered are lost', { problem: 'their file cannot be read' });
+        log.warn({ problem: 'their file cannot be read' }, 'Logins that no admin had answered are lost');
       return [];
     }
   }
@@ -63,14 +63,14 @@ export function openUnanswered(path: string, log: AgentLog, wallMs: () => number
     try {
       writeDurably(path, JSON.stringify(kept));
     } catch (error) {
-      log.warn('Logins that no admin answered are kept in memory alone', { problem: systemProblem(error) });
+      log.warn({ problem: systemProblem(error) }, 'Logins that no admin answered are kept in memory alone');
     }
   }
 
   return {
     add(username, method) {
       if (kept.length >= UNANSWERED_MAX) {
-        if (!hasWarned) log.warn('More logins were tried than are told to the admin when it is back', { username });
+        if (!hasWarned) log.warn({ username }, 'More logins were tried than are told to the admin when it is back');
         hasWarned = true;
         return null;
       }

@@ -7,7 +7,8 @@ import { pipeline } from 'node:stream/promises';
 import { encodeRecordingDescription, RECORDING_HEADER, RECORDING_TYPE } from '../../../transport/protocol/recording.ts';
 import { RECORDING_PATH } from '../../../transport/protocol/version.ts';
 import { reconnectDelayMs } from '../../session/backoff.ts';
-import type { AgentLog, SessionClock } from '../../ports.ts';
+import type { SessionClock } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { networkProblem } from '../../problem.ts';
 import type { FinishedRecording, RecordingSpool } from './spool.ts';
 
@@ -27,7 +28,7 @@ export interface UploadOptions {
   readonly clock: Pick<SessionClock, 'after'>;
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 /** The uploads of this agent. No method throws. */
@@ -65,16 +66,19 @@ export function createUploads({ spool, token, clock, random, log }: UploadOption
       if (closing.signal.aborted) return;
       if (typeof outcome === 'number' || outcome.isLasting) {
         if (typeof outcome !== 'number')
-          log.warn('A recording of an SSH session was given up', { recording: next.id, problem: outcome.problem });
+          log.warn({ recording: next.id, problem: outcome.problem }, 'A recording of an SSH session was given up');
         spool.remove(next.id);
         round = 0;
         continue;
       }
       if (round === 0)
-        log.warn('A recording of an SSH session was not uploaded; it is tried again', {
-          recording: next.id,
-          problem: outcome.problem,
-        });
+        log.warn(
+          {
+            recording: next.id,
+            problem: outcome.problem,
+          },
+          'A recording of an SSH session was not uploaded; it is tried again',
+        );
       wait(reconnectDelayMs(round, random()));
       return;
     }

@@ -28,7 +28,7 @@ import { notDialled } from '../../../transport/net/streams/dialled.ts';
 import type { Dialled } from '../../../transport/net/streams/dialled.ts';
 import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
 import type { Exit } from '../egress/exit.ts';
-import type { AgentLog } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { networkProblem } from '../../problem.ts';
 
 /** Tunnels at once: one an admin, and one more while an old one ends. Above it the oldest is ended. */
@@ -51,7 +51,7 @@ export interface TunnelsOptions {
   readonly exit: Exit;
   /** Carries the bytes of a stream both ways until it is over. */
   readonly join: (one: Duplex, other: Duplex) => void;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Null: nothing goes that way now. Left out: this machine is in no mesh. */
   readonly meshWay?: () => MeshWay | null;
   /** For those who need certificate authorities or another source address. */
@@ -99,7 +99,7 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
       });
     } catch (error) {
       // an admin named a URL or a token with which no request can be made
-      log.warn('A tunnel to the admin failed', { admin: adminUrl, problem: networkProblem(error) });
+      log.warn({ admin: adminUrl, problem: networkProblem(error) }, 'A tunnel to the admin failed');
       return;
     }
     let isOpened = false;
@@ -112,14 +112,20 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
       const isOtherLeft = way !== null && !isOpened;
       // Its words may name an address of the VPN (R3).
       if (isOtherLeft)
-        log.debug('The admin is not reached through the mesh: its usual URL is taken', {
-          problem: networkProblem(error),
-        });
+        log.debug(
+          {
+            problem: networkProblem(error),
+          },
+          'The admin is not reached through the mesh: its usual URL is taken',
+        );
       else
-        log.warn('A tunnel to the admin failed', {
-          admin: adminUrl,
-          problem: way === null ? networkProblem(error) : 'it broke off in the mesh',
-        });
+        log.warn(
+          {
+            admin: adminUrl,
+            problem: way === null ? networkProblem(error) : 'it broke off in the mesh',
+          },
+          'A tunnel to the admin failed',
+        );
     });
     socket.on('close', () => {
       sockets.delete(socket);
@@ -185,7 +191,7 @@ function serve(bytes: Duplex, options: TunnelsOptions, open: { streams: number }
       open.streams -= 1;
     });
     connect(stream, headers, options).catch((error: unknown) => {
-      options.log.warn('A stream of a tunnel broke off', { error });
+      options.log.warn({ error }, 'A stream of a tunnel broke off');
       stream.destroy();
     });
   });

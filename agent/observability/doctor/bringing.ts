@@ -1,7 +1,8 @@
 /** Brings a report to an admin from time to time, so that there is a last one of a machine that went away unasked. */
 import { DIAGNOSIS_PATH } from '../../../transport/protocol/diagnosis.ts';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
-import type { AgentLog, SessionClock } from '../../ports.ts';
+import type { SessionClock } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { postJson } from '../../session/post.ts';
 
 /**
@@ -31,7 +32,7 @@ export interface BringingOptions {
   readonly clock: SessionClock;
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Sends it; over HTTP unless a test has its own. */
   readonly post?: typeof postJson;
 }
@@ -76,7 +77,7 @@ export function createBringing({
     if (isClosed) return;
     brought?.();
     if (status === 204) broughtMs = clock.nowMs();
-    else log.debug('A diagnosis was not brought to the admin', { status });
+    else log.debug({ status }, 'A diagnosis was not brought to the admin');
     if (status === 204 || UNKNOWN_THERE.has(status)) wait(between(NEXT_MS_MIN, NEXT_MS_MAX));
     else wait(between(FIRST_MS_MIN, FIRST_MS_MAX) * 2);
   }

@@ -7,7 +7,8 @@ import type { AgentConfig } from '../../config.ts';
 import type { DataDirectory } from '../../data-directory.ts';
 import { writeDurably } from '../../durable-file.ts';
 import { trimMemory } from '../../memory.ts';
-import type { AgentLog, SessionClock } from '../../ports.ts';
+import type { SessionClock } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import type { Refused } from '../../session/refusals.ts';
 import { createBringing } from './bringing.ts';
 import type { AgentFacts, MachineFacts } from './doctor.ts';
@@ -23,7 +24,7 @@ export interface ReportOptions
   readonly isLive: () => boolean;
   readonly refusal: () => Refused | null;
   readonly clock: SessionClock;
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 /** What the agent calls. No method throws. */
@@ -85,7 +86,7 @@ export function createReports({
       try {
         writeDurably(directory.apiPort, `${port}\n`);
       } catch (error) {
-        log.debug('The port of the API was not noted for `edge-agent doctor`', { error });
+        log.debug({ error }, 'The port of the API was not noted for `edge-agent doctor`');
       }
     },
     connected(url) {

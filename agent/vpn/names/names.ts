@@ -4,7 +4,7 @@
  */
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import type { MeshNetwork, MeshPeer } from '../../../transport/protocol/mesh.ts';
-import type { AgentLog } from '../../ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { writeHosts } from './hosts.ts';
 import { CHECK_MS, DNS_PORT, INTERFACE_MS_MAX, RESOLVED_CHECK_MS } from './limits.ts';
 import type { NameMode } from './modes.ts';
@@ -38,7 +38,7 @@ export interface NamesOptions {
    * docs/decisions/names.md for what this breaks.
    */
   readonly mayUseResolvConf?: boolean;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Those of this machine, except in tests. */
   readonly places?: SystemPlaces;
   /** 53, except in tests. */
@@ -90,7 +90,7 @@ export async function removeNames({
     [places.resolvConf, await unhookResolvConf(places.resolvConf, node)],
     [places.hosts, await writeHosts(places.hosts, node, null)],
   ] as const) {
-    if (left !== null && left !== NO_FILE) log.warn(`Names of the cluster may be left in ${path}: ${left}`);
+    if (left !== null && left !== NO_FILE) log.warn({}, `Names of the cluster may be left in ${path}: ${left}`);
   }
 }
 
@@ -308,12 +308,15 @@ class KeptNames implements Names {
     if (said === this.#said) return;
     this.#said = said;
     const { log, mode } = this.#options;
-    if (way === null) log.warn(`${this.#problem}`);
+    if (way === null) log.warn({}, `${this.#problem}`);
     else
-      log.info('Names of the cluster are found by programs of this machine', {
-        by: way,
-        ...(mode === 'resolver' && way === 'hosts' && { reason: reasons.join('; ') }),
-      });
+      log.info(
+        {
+          by: way,
+          ...(mode === 'resolver' && way === 'hosts' && { reason: reasons.join('; ') }),
+        },
+        'Names of the cluster are found by programs of this machine',
+      );
   }
 }
 

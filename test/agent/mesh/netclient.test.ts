@@ -24,7 +24,7 @@ async function open(t: ExecutionContext, script: string | null = 'exit 0') {
     await chmod(join(directory, 'netclient'), 0o755);
   }
   const lines: string[] = [];
-  const write = (message: string, fields: object = {}): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const write = (fields: object, message: string): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
   const log = { debug: write, info: write, warn: write, error: write };
   const clock = createFakeClock();
   const env = { PATH: directory };

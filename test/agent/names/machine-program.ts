@@ -72,7 +72,7 @@ process.exit(); // everything in here ends with this process
 async function carryOut(call: Call): Promise<unknown> {
   switch (call.do) {
     case 'start': {
-      const say = (message: string, fields: object = {}) => {
+      const say = (fields: object, message: string) => {
         log.push(`${message} ${JSON.stringify(fields)}`);
       };
       const node = call.node ?? SELF;
@@ -106,7 +106,7 @@ async function carryOut(call: Call): Promise<unknown> {
         log: {
           debug() {},
           info() {},
-          warn: (message) => {
+          warn: (_fields, message) => {
             log.push(message);
           },
           error() {},

@@ -48,7 +48,7 @@ function world(
     isOneByOne: () => false,
   };
   const log: string[] = [];
-  const say = (message: string, fields: object = {}) => {
+  const say = (fields: object, message: string) => {
     log.push(`${message} ${JSON.stringify(fields)}`);
   };
   const names = createNames({

@@ -72,7 +72,7 @@ function startUploads(t: ExecutionContext, spool: RecordingSpool, token: string,
       debug: ignore,
       info: ignore,
       error: ignore,
-      warn: (message, fields) => warnings.push([message, fields?.['problem']]),
+      warn: (fields, message) => warnings.push([message, (fields as { readonly problem?: string }).problem]),
     },
     ...more,
   });

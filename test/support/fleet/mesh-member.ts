@@ -9,7 +9,8 @@ import { systemClock } from '../../../bench/product/simulated-agent.ts';
 import { webSocketDial } from '../../../agent/session/dial.ts';
 import { createMembership } from '../../../agent/vpn/membership.ts';
 import type { Picture } from '../../../agent/vpn/picture.ts';
-import type { AgentLog, Link, SessionJournal, SessionRunner } from '../../../agent/ports.ts';
+import type { Link, SessionJournal, SessionRunner } from '../../../agent/ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { Session } from '../../../agent/session/session.ts';
 import { NOTHING_REFUSED, type MemberPorts, type WantedMember } from '../../../transport/vpn/member/member.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
@@ -34,7 +35,7 @@ export interface MeshMember {
   stop(): void;
 }
 
-const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Nothing was ever run there. */
 const EMPTY: SessionJournal = {

@@ -7,7 +7,7 @@ import type { Clock } from '../../../actors/ports.ts';
 import type { Exit } from '../../../agent/access/egress/exit.ts';
 import { createAgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
 import type { AgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
-import type { AgentLog } from '../../../agent/ports.ts';
+import type { Log } from '../../../transport/net/log.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { createTunnelGate } from '../../../transport/tunnels/gate.ts';
@@ -148,4 +148,4 @@ const plainExit: Exit = {
   },
 };
 
-const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -250,7 +250,12 @@ test('an admin that names no web address for a tunnel gets none, and the agent g
   const agent = createAgentTunnels({
     exit: { dial: () => Promise.reject(new Error('nobody is dialled')) },
     join: () => {},
-    log: { debug() {}, info() {}, error() {}, warn: (_message, fields) => problems.push(fields?.['problem']) },
+    log: {
+      debug() {},
+      info() {},
+      error() {},
+      warn: (fields) => problems.push((fields as { readonly problem?: string }).problem),
+    },
   });
 
   for (const [url, token] of [

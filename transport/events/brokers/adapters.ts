@@ -1,5 +1,5 @@
 /** All adapters. Each is loaded only when it is configured, so that nobody pays for the clients of the others. */
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import type { Broker } from './broker.ts';
 import type { BrokerSettings } from './settings.ts';
 

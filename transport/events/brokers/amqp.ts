@@ -5,7 +5,7 @@
  */
 import { isIP, type Socket } from 'node:net';
 import { AMQPConnectionError, Connection, type Channel, type ConnectionOptions } from 'rabbitmq-client';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { containListeners } from '../../net/streams/contained.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';

@@ -1,5 +1,5 @@
 /** How a broker is connected. One file an adapter implements it. */
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import type { Broker } from '../../../actors/published-event.ts';
 
 export { BATCH_EVENTS_MAX, CONNECT_MS_MAX, PUBLISH_MS_MAX } from '../../../actors/published-event.ts';

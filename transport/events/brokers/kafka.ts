@@ -14,7 +14,7 @@ import {
   type ProducerOptions,
 } from '@platformatic/kafka';
 import { TOPICS, type Topic } from '../../../actors/event-topics.ts';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { containListeners } from '../../net/streams/contained.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { MqttClient, type IClientOptions } from 'mqtt';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { containListeners } from '../../net/streams/contained.ts';
 import { within } from './deadline.ts';

@@ -11,7 +11,7 @@ import {
   type JetStreamManager,
 } from '@nats-io/jetstream';
 import { errors, nanos, type NatsConnection } from '@nats-io/transport-node';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 
 /** By name of the stream: its subjects. Source: docs/brokers.md. */
 export const STREAMS: Readonly<Record<string, readonly string[]>> = {

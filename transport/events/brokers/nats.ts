@@ -6,7 +6,7 @@ import { connect as dial } from 'node:net';
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { jetstream, JetStreamApiError } from '@nats-io/jetstream';
 import { connect, errors, type NatsConnection } from '@nats-io/transport-node';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
 import { natsCredentialNames, natsOptions, natsServers, type NatsServer } from './nats-options.ts';

@@ -6,7 +6,7 @@
 import { crc32 } from 'node:zlib';
 import { PubSub, v1 } from '@google-cloud/pubsub';
 import { TOPICS } from '../../../actors/event-topics.ts';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';

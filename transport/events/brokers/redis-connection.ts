@@ -1,7 +1,7 @@
 /** One connection to one Redis server or sentinel: made once, signed in, and gone when it breaks. */
 import { Redis, type RedisOptions } from 'ioredis';
 import dataHandler from 'ioredis/built/DataHandler.js';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';
 import type { RedisSettings } from './settings.ts';

@@ -1,6 +1,6 @@
 /** Redis Sentinel: several servers that watch a master and agree on another when it is gone. */
 import type { Redis } from 'ioredis';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { connectRedis, masterLogin, nameOf, redisReason, type RedisServer } from './redis-connection.ts';
 import type { RedisSettings } from './settings.ts';
 

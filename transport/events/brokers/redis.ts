@@ -4,7 +4,7 @@
  * so one node is enough, and only one keeps the order.
  */
 import type { Redis } from 'ioredis';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker } from './broker.ts';
 import { within } from './deadline.ts';
 import { connectRedis, nameOf, permitted, redisReason, redisServers, type RedisServer } from './redis-connection.ts';

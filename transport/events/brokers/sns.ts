@@ -10,7 +10,7 @@ import {
   type PublishBatchRequestEntry,
 } from '@aws-sdk/client-sns';
 import { TOPICS } from '../../../actors/event-topics.ts';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { CONNECT_MS_MAX, PUBLISH_MS_MAX, type Broker, type PublishedEvent } from './broker.ts';
 import { within } from './deadline.ts';
 import { reasonOf } from './reason.ts';

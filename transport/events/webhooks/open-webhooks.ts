@@ -1,5 +1,6 @@
 /** The way out to webhooks: the guard that says which URLs may be called, and the requests through it. */
-import type { Clock, Log } from '../../../actors/ports.ts';
+import type { Clock } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import type { UrlGuard } from '../../../api/ports.ts';
 import { monotonicMs } from '../../net/clock.ts';
 import { createGuard } from '../../net/guard/guard.ts';

@@ -2,7 +2,7 @@
  * Requests to webhooks: each try is one signed POST of the stored envelope, within one time limit, and never rejects.
  */
 import type { buildConnector } from 'undici';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import type { WebhookRecord } from '../../../actors/records.ts';
 import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import { retryAfterMs } from './answer.ts';

@@ -3,7 +3,8 @@
  * reach it through the mesh.
  */
 import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
-import type { Clock, Log } from '../../../actors/ports.ts';
+import type { Clock } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import type { RelayMap } from '../derp/map.ts';
 import type { CreatedMember } from '../member/create-member.ts';
 import { NOTHING_REFUSED } from '../member/member.ts';

@@ -2,7 +2,7 @@
  * What the gateway is without, said in the log once and in its health for as long as it is so: clusters that do not
  * fit, and peers and addresses that no interface takes.
  */
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { leftOutNote } from '../../protocol/mesh.ts';
 import type { MemberRefusals } from '../member/member.ts';
 import type { Network, Union } from './union.ts';

@@ -1,5 +1,6 @@
 /** The observer of an admin: whom it takes for members, and who is told where they are. */
-import type { Clock, Log } from '../../../actors/ports.ts';
+import type { Clock } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
 import type { MeshObserver } from '../../protocol/mesh.ts';

@@ -4,7 +4,8 @@
  * shakes hands and sends an empty packet every 25 s.
  */
 import type { RemoteInfo } from 'node:dgram';
-import type { Clock, Log } from '../../../actors/ports.ts';
+import type { Clock } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { plainAddress } from '../../net/addresses.ts';
 import { endpointOf } from '../../net/endpoints.ts';
 import { noneObserved } from './counters.ts';

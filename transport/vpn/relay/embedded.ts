@@ -1,5 +1,5 @@
 /** The relay inside an admin: for the members of the clusters in its database, by the rows. */
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { createClusterAdmission } from './admission.ts';
 import { openRelay, type OpenedRelay } from './open.ts';
 import type { RelayCounters } from './counters.ts';

@@ -2,7 +2,7 @@
  * A relay put together: its certificate, its door, and the map by which members find it. The same inside an admin and
  * alone.
  */
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import type { RelayAdmission } from './admission.ts';
 import { relayCertificate, type CertificateOptions } from './certificate.ts';
 import { ownRelayMap, type OwnRegion } from './map.ts';

@@ -1,6 +1,6 @@
 /** A relay of the public DERP protocol: hands packets from one key to another, of which it sees only ciphertext. */
 import type { Duplex } from 'node:stream';
-import type { Log } from '../../../actors/ports.ts';
+import type { Log } from '../../net/log.ts';
 import { newBoxKeys, type BoxKeys } from '../derp/box.ts';
 import { encodeFrame, FRAME } from '../derp/frames.ts';
 import { intersects, shareCluster, type RelayAdmission } from './admission.ts';

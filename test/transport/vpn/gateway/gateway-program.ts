@@ -9,7 +9,7 @@ import { systemClock } from '../../../../transport/net/clock.ts';
 import type { GatewayMesh } from '../../../../actors/cluster/mesh.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../../transport/protocol/mesh.ts';
-import type { Log } from '../../../../actors/ports.ts';
+import type { Log } from '../../../../transport/net/log.ts';
 
 /** Between two lines, in ms. */
 const SAY_MS = 250;
