@@ -9,15 +9,16 @@ import { CREDENTIAL_EVENTS } from './event-types/credential.ts';
 import type { EventDefinition } from './event-types/definition.ts';
 import { NODE_EVENTS } from './event-types/node.ts';
 import { SELF_UPDATE_REQUEST_EVENTS } from './event-types/self-update-request.ts';
-import { envelope, EVENT_SOURCE, EVENT_TYPES, type Envelope, type EventType } from './events.ts';
+import { envelope, Envelope, EVENT_TYPES, type EventType } from './events.ts';
+import { resource } from './resources/resource.ts';
 
-/** One entry of the catalogue. */
-export interface EventTypeResource {
-  readonly type: EventType;
-  /** When it fires, in one or two sentences. */
-  readonly description: string;
-  readonly example: Envelope;
-}
+/** One entry of the catalogue: when a type fires, in one or two sentences, and an example. */
+export const EventTypeResource = resource('EventType', 'A type of event, with an example of its envelope.', {
+  type: z.enum(EVENT_TYPES),
+  description: z.string(),
+  example: Envelope,
+});
+export type EventTypeResource = z.output<typeof EventTypeResource>;
 
 /** Every definition, by type. */
 export const EVENT_DEFINITIONS = {
@@ -59,19 +60,7 @@ export function explainEventType(type: EventType, coreName: string): EventTypeRe
   };
 }
 
-/** The envelope of any event, `data` unread: what clients get that take every type. Source: docs/events.md. */
-export const ENVELOPE = z.strictObject({
-  specversion: z.literal('1.0').describe('Version of CloudEvents.'),
-  id: z.uuidv4().describe('Unique to each event and the same on every try to deliver it: drop what you have seen.'),
-  source: z.literal(EVENT_SOURCE).describe('Always the same.'),
-  type: z.enum(EVENT_TYPES).describe('What happened. Also the subject, routing key, channel or topic.'),
-  time: z.iso.datetime({ precision: 3 }).describe('When it happened.'),
-  datacontenttype: z.literal('application/json').describe('Always the same.'),
-  corename: z.string().describe('Which installation it comes from: CORE_NAME there.'),
-  data: z.record(z.string(), z.unknown()).describe('The whole object at that moment.'),
-});
-
 /** The envelope of one type, with the fields of its `data`. */
 export function envelopeOf(type: EventType): z.ZodObject {
-  return ENVELOPE.extend({ type: z.literal(type).describe('What happened.'), data: EVENT_DEFINITIONS[type].data });
+  return Envelope.extend({ type: z.literal(type).describe('What happened.'), data: EVENT_DEFINITIONS[type].data });
 }

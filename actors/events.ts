@@ -1,5 +1,7 @@
 /** The event catalogue: every type of docs/events.md, and what a change says when it emits one. */
+import { z } from 'zod';
 import type { EventData } from './event-catalogue.ts';
+import type { Given } from './resources/resource.ts';
 
 /** All types, in the order of docs/events.md. */
 export const EVENT_TYPES = [
@@ -46,20 +48,21 @@ export interface StoredEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** CloudEvents 1.0 envelope. Source: docs/events.md. */
-export interface Envelope {
-  readonly specversion: '1.0';
-  readonly id: string;
-  readonly source: string;
-  readonly type: EventType;
-  readonly time: string;
-  readonly datacontenttype: 'application/json';
-  readonly corename: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
 /** Constant `source` of every envelope. */
 export const EVENT_SOURCE = '/edge-fleet-control';
+
+/** The envelope of any event, `data` unread: what clients get that take every type. Source: docs/events.md. */
+export const Envelope = z.strictObject({
+  specversion: z.literal('1.0').describe('Version of CloudEvents.'),
+  id: z.uuidv4().describe('Unique to each event and the same on every try to deliver it: drop what you have seen.'),
+  source: z.literal(EVENT_SOURCE).describe('Always the same.'),
+  type: z.enum(EVENT_TYPES).describe('What happened. Also the subject, routing key, channel or topic.'),
+  time: z.iso.datetime({ precision: 3 }).describe('When it happened.'),
+  datacontenttype: z.literal('application/json').describe('Always the same.'),
+  corename: z.string().describe('Which installation it comes from: CORE_NAME there.'),
+  data: z.record(z.string(), z.unknown()).describe('The whole object at that moment.'),
+});
+export type Envelope = Given<typeof Envelope>;
 
 /** Wraps a stored event for the world. */
 export function envelope(event: StoredEvent, coreName: string): Envelope {

@@ -2,6 +2,7 @@
  * What lists can be filtered and sorted by, once: lists, discovery and targeting read it, persistence gives each field
  * its SQL.
  */
+import { Registration } from '../transport/protocol/frames.ts';
 import { EVENT_TYPES } from './events.ts';
 import { DELIVERY_STATUSES } from './resources/webhook.ts';
 import { EXECUTION_STATUSES } from './resources/command.ts';
@@ -58,6 +59,7 @@ const range: FilterField = { kind: 'time', ops: ['gte', 'lte'] };
 const count: FilterField = { kind: 'integer', ops: ['eq', 'gte', 'lte'] };
 const exact: FilterField = { kind: 'exact', ops: ['eq'] };
 const countRange: FilterField = { kind: 'integer', ops: ['gte', 'lte'] };
+const idType = { kind: Registration.shape.id_type.options, ops: ['eq'] } as const satisfies FilterField;
 const cidr: FilterField = { kind: 'cidr', ops: ['eq'] };
 const dates = { inserted_at: range, updated_at: range };
 
@@ -101,7 +103,7 @@ export const LISTS = {
       has_enrollment_key: flag,
       status: { kind: NODE_STATUSES, ops: ['in'] },
       version: textOnly,
-      id_type: { kind: ['persistent', 'random'], ops: ['eq'] },
+      id_type: idType,
       self_update_enabled: flag,
       cluster_name: text,
       last_seen_at: range,
@@ -209,7 +211,7 @@ export const TARGET_FILTERS = {
   cluster_filters: { name: textOnly, node_count: count, has_node_limit: flag, ipv4_range: cidr, ...dates },
   node_filters: {
     cluster_name: textOnly,
-    id_type: { kind: ['persistent', 'random'], ops: ['eq'] },
+    id_type: idType,
     status: { kind: NODE_STATUSES, ops: ['eq'] },
     version: textOnly,
     self_update_enabled: flag,

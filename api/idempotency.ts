@@ -8,7 +8,8 @@ import type { Reads } from './ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
 import type { AnyOperation } from './operation.ts';
-import type { Caller, Principal } from './principals.ts';
+import type { Caller } from './principals.ts';
+import type { Principal } from './surface.ts';
 
 /** What a key may look like: 1 to 255 printable ASCII characters, not a space at either end, where HTTP drops it. */
 export const IDEMPOTENCY_KEY = new RegExp(`^[!-~](?:[ -~]{0,${IDEMPOTENCY_KEY_CHARS_MAX - 2}}[!-~])?$`, 'u');

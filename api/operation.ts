@@ -1,12 +1,10 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
 import type { OperationPorts, Page } from './ports.ts';
+import type { Scope } from './surface.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
-
-/** What a credential reaches. `public` needs none. */
-export type Scope = 'api' | 'metrics' | 'public';
 
 /** One call: its ports, its request id, and the client's Idempotency-Key already hashed with the body, if any. */
 export interface Call {

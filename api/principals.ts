@@ -3,15 +3,9 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../actors/ports.ts';
 import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { createAddressLimiter } from '../transport/net/window-limiter.ts';
-import type { Scope } from './operation.ts';
 import type { RequestRecord } from './request-record.ts';
+import type { Principal, Scope, Surface } from './surface.ts';
 import { FOREIGN_HOST, type WebPages } from './web-pages.ts';
-
-/** Whose key it was. `anonymous`: none was needed. */
-export type Principal = 'master' | 'api' | 'metrics' | 'mcp' | 'proxy' | 'anonymous';
-
-/** Where a call came in. tRPC counts as the API. */
-export type Surface = 'rest' | 'trpc' | 'mcp';
 
 /** One call's circumstances. */
 export interface Caller {

@@ -3,7 +3,7 @@ import type { Log } from '../transport/net/log.ts';
 import type { Span, SpanAttributes, Tracer } from '../actors/tracer.ts';
 import type { RefusalCode } from '../actors/refusal.ts';
 import { parseTraceparent } from '../transport/protocol/trace-context.ts';
-import type { Principal, Surface } from './principals.ts';
+import type { Principal, Surface } from './surface.ts';
 
 /** One request, or one call of a batch or of a connection: what is learnt of it on its way. */
 export interface RequestRecord extends Span {

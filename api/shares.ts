@@ -3,7 +3,7 @@
  * all.
  */
 import { sourceNetwork } from '../transport/net/source-networks.ts';
-import type { Principal } from './principals.ts';
+import type { Principal } from './surface.ts';
 
 /** How many there are, and of these for one key and one address. Whoever needs no key counts by address. */
 export interface ShareLimits {

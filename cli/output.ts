@@ -7,8 +7,11 @@ export const FORMATS = ['table', 'json', 'ndjson'] as const;
 /** One of them. */
 export type Format = (typeof FORMATS)[number];
 
-/** Columns of a table: heading and cell. */
-export type Columns<Row> = readonly (readonly [heading: string, cell: (row: Row) => unknown])[];
+/** Columns of a table: a heading, and the field that stands below it or what is made of the row. */
+export type Columns<Row> = readonly (readonly [
+  heading: string,
+  cell: (keyof Row & string) | ((row: Row) => unknown),
+])[];
 
 /** The format of `-o`. */
 export function formatOf(text: string): Format {
@@ -27,7 +30,7 @@ export function rowsText<Row>(rows: readonly Row[], columns: Columns<Row>, forma
     case 'table':
       return table([
         columns.map(([heading]) => heading),
-        ...rows.map((row) => columns.map(([, cell]) => cellText(cell(row)))),
+        ...rows.map((row) => columns.map(([, cell]) => cellText(typeof cell === 'function' ? cell(row) : row[cell]))),
       ]);
     default:
       return format satisfies never;

@@ -1,5 +1,6 @@
 /** Events of nodes. Each carries the whole node, and what it was before where it changed. */
 import { z } from 'zod';
+import { Registration } from '../../transport/protocol/frames.ts';
 import { NODE_STATUSES } from '../resources/node.ts';
 import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
@@ -14,7 +15,7 @@ export const NodeSnapshot = z.strictObject({
   cluster_name: z.string().describe('The cluster that it is in now.'),
   status: status.describe('Its health now.'),
   version: version.describe('Version of its agent.'),
-  id_type: z.enum(['persistent', 'random']).describe('Whether its id outlives a restart.'),
+  id_type: Registration.shape.id_type.describe('Whether its id outlives a restart.'),
   http_port: port.describe('Port of the agent’s API.'),
   ssh_port: port.describe('Port of its SSH server.'),
   host_metrics_port: port.describe('Port of its host metrics.'),

@@ -3,7 +3,8 @@
  * script.
  */
 import { CATALOGUE_VERSION } from '../../actors/catalogue-version.ts';
-import { ENVELOPE, EVENT_DEFINITIONS, explainEventType } from '../../actors/event-catalogue.ts';
+import { EVENT_DEFINITIONS, explainEventType } from '../../actors/event-catalogue.ts';
+import { Envelope } from '../../actors/events.ts';
 import { topicOf } from '../../actors/event-topics.ts';
 import { EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import type { JsonSchema } from '../schemas.ts';
@@ -85,7 +86,7 @@ ${hasViewer ? '' : '<p class="topic">The interactive viewer is not part of this 
 <ul class="overview">${EVENT_TYPES.map((type) => `<li><a href="#${type}">${type}</a><span>${escape(EVENT_DEFINITIONS[type].description)}</span></li>`).join('')}</ul></section>
 <section aria-labelledby="envelope"><h2 id="envelope">The envelope</h2>
 <p>Every event is one JSON object, of the media type <code>application/cloudevents+json</code>.</p>
-${fieldTable(schemaOf(ENVELOPE))}</section>
+${fieldTable(schemaOf(Envelope))}</section>
 <section aria-labelledby="webhooks"><h2 id="webhooks">Webhooks</h2>
 <p>A webhook names a URL, a secret and the types that it wants. Each event is a <code>POST</code> of its envelope. A 2xx within <code>WEBHOOK_TIMEOUT_MS</code> (10 seconds) is delivered; network errors, time-outs, 408, 425, 429 and 5xx are tried again with growing pauses, up to <code>WEBHOOK_MAX_ATTEMPTS</code> times. Redirects are not followed.</p>
 ${fieldTable(WEBHOOK_HEADERS, 'Header')}

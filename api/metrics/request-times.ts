@@ -3,7 +3,7 @@
  * Bounded: whatever a client sends, it ends in one of the names that are known here.
  */
 import { createHistogram, type Histogram, type Observed } from '../../transport/net/histogram.ts';
-import type { Surface } from '../principals.ts';
+import type { Surface } from '../surface.ts';
 
 /** Buckets, in s: from what a read takes to beyond the longest that a call may take (L3). */
 const BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

@@ -1,15 +1,14 @@
 /** The event catalogue, and a test event. */
 import { z } from 'zod';
-import { eventCatalogue, explainEventType } from '../../actors/event-catalogue.ts';
+import { eventCatalogue, EventTypeResource, explainEventType } from '../../actors/event-catalogue.ts';
 import { TEST_MESSAGE } from '../../actors/event-types/core.ts';
-import { envelope, EVENT_TYPES, type EventType } from '../../actors/events.ts';
+import { envelope, Envelope, EVENT_TYPES, type EventType } from '../../actors/events.ts';
 import { ok, refuse } from '../../actors/refusal.ts';
 import { instant } from '../../actors/resources/instant.ts';
 import { nothing, storableText } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
 import { NOT_FOUND } from '../reading.ts';
-import { EnvelopeView, EventTypeView } from '../views/event.ts';
 
 export const list_event_types = operation({
   name: 'list_event_types',
@@ -18,7 +17,7 @@ export const list_event_types = operation({
   rest: { method: 'GET', path: '/event_types', status: 200 },
   list: true,
   input: inputOf({ fields: {}, sortable: ['type'] }),
-  output: EventTypeView,
+  output: EventTypeResource,
   handle: async ({ page, pageSize, sort: [sort] }, { ports }) => {
     const types = [...eventCatalogue(ports.settings.coreName)];
     if (sort !== undefined) types.sort((a, b) => (a.type < b.type ? -1 : 1) * (sort.descending ? -1 : 1));
@@ -32,7 +31,7 @@ export const explain_event_type = operation({
   summary: 'Explain a type of event, with a full example.',
   rest: { method: 'GET', path: '/event_types/:type', status: 200 },
   input: z.strictObject({ type: storableText(128) }),
-  output: EventTypeView,
+  output: EventTypeResource,
   handle: async ({ type }, { ports }) =>
     isEventType(type) ? ok(explainEventType(type, ports.settings.coreName)) : refuse('not_found', NOT_FOUND),
 });
@@ -43,7 +42,7 @@ export const publish_test_event = operation({
   summary: 'Publish a test event. Answers its envelope once it is stored; delivery follows.',
   rest: { method: 'POST', path: '/events/test', status: 202 },
   input: nothing,
-  output: EnvelopeView,
+  output: Envelope.meta({ id: 'Event', description: 'A CloudEvents 1.0 envelope.' }),
   handle: async (_input, { ports }) => {
     const atMs = ports.clock.nowMs();
     const stored = await ports.records.publish({

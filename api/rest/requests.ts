@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { plainAddress } from '../../transport/net/addresses.ts';
-import type { Caller, Surface } from '../principals.ts';
+import type { Caller } from '../principals.ts';
 import { recordOf } from './request-records.ts';
+import type { Surface } from '../surface.ts';
 
 /** A valid X-Request-Id is kept: 1 to 128 letters, digits and `._-`. Others could smuggle line breaks into logs. */
 const REQUEST_ID = /^[\w.-]{1,128}$/u;

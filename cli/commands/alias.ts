@@ -8,11 +8,11 @@ import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Outputs['list_aliases']['data'][number]> = [
-  ['NAME', ({ name }) => name],
-  ['CLUSTER', ({ cluster_name: cluster }) => cluster],
-  ['NODE', ({ node_id: node }) => node],
-  ['HOST NAME', ({ vpn_hostname: host }) => host],
-  ['ID', ({ id }) => id],
+  ['NAME', 'name'],
+  ['CLUSTER', 'cluster_name'],
+  ['NODE', 'node_id'],
+  ['HOST NAME', 'vpn_hostname'],
+  ['ID', 'id'],
 ];
 
 /** Aliases: give, list and take away. */

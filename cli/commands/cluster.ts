@@ -6,11 +6,11 @@ import type { Columns } from '../output.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Outputs['list_clusters']['data'][number]> = [
-  ['NAME', ({ name }) => name],
-  ['NODES', ({ node_count: count }) => count],
-  ['LIMIT', ({ node_limit: limit }) => limit],
-  ['IPV4', ({ ipv4_range: range }) => range],
-  ['IPV6', ({ ipv6_range: range }) => range],
+  ['NAME', 'name'],
+  ['NODES', 'node_count'],
+  ['LIMIT', 'node_limit'],
+  ['IPV4', 'ipv4_range'],
+  ['IPV6', 'ipv6_range'],
 ];
 
 /** Clusters: list, look at, create, limit and remove. */

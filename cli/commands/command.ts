@@ -10,8 +10,8 @@ import { progressText } from '../progress.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Command> = [
-  ['ID', ({ id }) => id],
-  ['STARTED', ({ inserted_at: at }) => at],
+  ['ID', 'id'],
+  ['STARTED', 'inserted_at'],
   ['TOTAL', ({ summary }) => summary.total],
   ['SUCCEEDED', ({ summary }) => summary.succeeded],
   ['FAILED', ({ summary }) => summary.failed],

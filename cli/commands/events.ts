@@ -8,8 +8,8 @@ import { tell, write, type Columns } from '../output.ts';
 import { sessionOf } from '../session.ts';
 
 const TYPE_COLUMNS: Columns<Outputs['list_event_types']['data'][number]> = [
-  ['TYPE', ({ type }) => type],
-  ['WHEN', ({ description }) => description],
+  ['TYPE', 'type'],
+  ['WHEN', 'description'],
 ];
 
 /** Events: the types that there are, those that happen, and one to try with. */

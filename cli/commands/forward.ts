@@ -18,9 +18,9 @@ Examples:
   edge forward gw.prod 0.0.0.0:9000:printer.lan:9100       for other machines of this network too`;
 
 const COLUMNS: Columns<{ readonly local: string; readonly remote: string; readonly node: string }> = [
-  ['LOCAL', ({ local }) => local],
-  ['LEADS TO', ({ remote }) => remote],
-  ['BY', ({ node }) => node],
+  ['LOCAL', 'local'],
+  ['LEADS TO', 'remote'],
+  ['BY', 'node'],
 ];
 
 /** Local ports that lead to a node, or through it. */

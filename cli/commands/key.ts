@@ -7,12 +7,12 @@ import { write, type Columns } from '../output.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Outputs['list_enrollment_keys']['data'][number]> = [
-  ['ID', ({ id }) => id],
-  ['CLUSTER', ({ cluster_name: cluster }) => cluster],
-  ['NAME', ({ name }) => name],
+  ['ID', 'id'],
+  ['CLUSTER', 'cluster_name'],
+  ['NAME', 'name'],
   ['USES LEFT', ({ uses_remaining: uses }) => uses ?? 'unlimited'],
-  ['EXPIRES', ({ expired_at: at }) => at],
-  ['LAST USED', ({ last_used_at: at }) => at],
+  ['EXPIRES', 'expired_at'],
+  ['LAST USED', 'last_used_at'],
 ];
 
 interface CreateFlags {

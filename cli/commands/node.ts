@@ -7,14 +7,14 @@ import type { Columns } from '../output.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Node> = [
-  ['ID', ({ id }) => id],
+  ['ID', 'id'],
   ['ALIASES', ({ aliases }) => aliases.map(({ name }) => name).join(',') || null],
-  ['CLUSTER', ({ cluster_name: cluster }) => cluster],
-  ['STATUS', ({ status }) => status],
-  ['SINCE', ({ status_since: at }) => at],
-  ['VERSION', ({ version }) => version],
-  ['LAST SEEN', ({ last_seen_at: at }) => at],
-  ['REASON', ({ status_reason: reason }) => reason],
+  ['CLUSTER', 'cluster_name'],
+  ['STATUS', 'status'],
+  ['SINCE', 'status_since'],
+  ['VERSION', 'version'],
+  ['LAST SEEN', 'last_seen_at'],
+  ['REASON', 'status_reason'],
 ];
 
 interface ListFlags {

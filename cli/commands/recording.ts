@@ -15,12 +15,12 @@ import { sessionOf } from '../session.ts';
 type Recording = Outputs['list_ssh_recordings']['data'][number];
 
 const COLUMNS: Columns<Recording> = [
-  ['ID', ({ id }) => id],
-  ['STARTED', ({ started_at: at }) => at],
+  ['ID', 'id'],
+  ['STARTED', 'started_at'],
   ['SECONDS', ({ duration_ms: ms, truncated }) => `${(ms / 1_000).toFixed(1)}${truncated ? '+' : ''}`],
-  ['USER', ({ username }) => username],
-  ['NODE', ({ node_id: node }) => node],
-  ['BYTES', ({ size_bytes: bytes }) => bytes],
+  ['USER', 'username'],
+  ['NODE', 'node_id'],
+  ['BYTES', 'size_bytes'],
   ['COMMAND', ({ command }) => command ?? '(shell)'],
 ];
 

@@ -11,11 +11,11 @@ import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
 type SshPublicKey = Outputs['list_ssh_public_keys']['data'][number];
 
 const COLUMNS: Columns<SshPublicKey> = [
-  ['NAME', ({ key_name: name }) => name],
+  ['NAME', 'key_name'],
   ['TYPE', ({ public_key: key }) => key.split(' ')[0]],
-  ['FINGERPRINT', ({ fingerprint }) => fingerprint],
-  ['USERNAME', ({ ssh_username_id: username }) => username],
-  ['ID', ({ id }) => id],
+  ['FINGERPRINT', 'fingerprint'],
+  ['USERNAME', 'ssh_username_id'],
+  ['ID', 'id'],
 ];
 
 /** Usernames that one key is taken away from at once; more take another call. */

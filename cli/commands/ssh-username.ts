@@ -9,11 +9,11 @@ import { sessionOf } from '../session.ts';
 import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
 
 const COLUMNS: Columns<Outputs['list_ssh_usernames']['data'][number]> = [
-  ['USERNAME', ({ username }) => username],
-  ['NODE', ({ node_id: node }) => node],
+  ['USERNAME', 'username'],
+  ['NODE', 'node_id'],
   ['PASSWORD', ({ has_password: has }) => (has ? 'yes' : 'no')],
-  ['CREATED', ({ inserted_at: at }) => at],
-  ['ID', ({ id }) => id],
+  ['CREATED', 'inserted_at'],
+  ['ID', 'id'],
 ];
 
 interface AddFlags extends PasswordFlags {

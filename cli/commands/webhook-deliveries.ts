@@ -10,23 +10,23 @@ type Delivery = Outputs['get_webhook_delivery'];
 type Attempt = NonNullable<Delivery['attempts']>[number];
 
 const COLUMNS: Columns<Delivery> = [
-  ['ID', ({ id }) => id],
-  ['WEBHOOK', ({ webhook_id: webhook }) => webhook],
-  ['TYPE', ({ event_type: type }) => type],
-  ['CREATED', ({ inserted_at: at }) => at],
-  ['STATUS', ({ status }) => status],
-  ['TRIES', ({ attempt_count: count }) => count],
-  ['ANSWER', ({ last_status_code: code }) => code],
-  ['ERROR', ({ last_error: error }) => error],
+  ['ID', 'id'],
+  ['WEBHOOK', 'webhook_id'],
+  ['TYPE', 'event_type'],
+  ['CREATED', 'inserted_at'],
+  ['STATUS', 'status'],
+  ['TRIES', 'attempt_count'],
+  ['ANSWER', 'last_status_code'],
+  ['ERROR', 'last_error'],
 ];
 
 const ATTEMPT_COLUMNS: Columns<Attempt> = [
-  ['TRY', ({ number }) => number],
-  ['AT', ({ attempted_at: at }) => at],
-  ['MS', ({ duration_ms: ms }) => ms],
-  ['ANSWER', ({ status_code: code }) => code],
-  ['ERROR', ({ error }) => error],
-  ['BODY', ({ response_body: body }) => body],
+  ['TRY', 'number'],
+  ['AT', 'attempted_at'],
+  ['MS', 'duration_ms'],
+  ['ANSWER', 'status_code'],
+  ['ERROR', 'error'],
+  ['BODY', 'response_body'],
 ];
 
 interface ListFlags {

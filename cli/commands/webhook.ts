@@ -15,9 +15,9 @@ import { addListenCommand } from './webhook-listen.ts';
 const NAMED_TYPES_MAX = 2;
 
 const COLUMNS: Columns<Outputs['list_webhooks']['data'][number]> = [
-  ['ID', ({ id }) => id],
-  ['URL', ({ url }) => url],
-  ['CREATED', ({ inserted_at: at }) => at],
+  ['ID', 'id'],
+  ['URL', 'url'],
+  ['CREATED', 'inserted_at'],
   [
     'EVENTS',
     ({ subscribed_events: types }) => (types.length > NAMED_TYPES_MAX ? `${types.length} types` : types.join(',')),

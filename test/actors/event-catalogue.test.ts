@@ -2,14 +2,8 @@
 import test from 'ava';
 import { CloudEvent } from 'cloudevents';
 import { z } from 'zod';
-import {
-  ENVELOPE,
-  envelopeOf,
-  EVENT_DEFINITIONS,
-  eventCatalogue,
-  explainEventType,
-} from '../../actors/event-catalogue.ts';
-import { EVENT_TYPES, type EventType } from '../../actors/events.ts';
+import { envelopeOf, EVENT_DEFINITIONS, eventCatalogue, explainEventType } from '../../actors/event-catalogue.ts';
+import { Envelope, EVENT_TYPES, type EventType } from '../../actors/events.ts';
 
 /** `data` of each type, by the published catalogue. */
 const NODE_FIELDS = [
@@ -106,7 +100,7 @@ for (const type of EVENT_TYPES) {
     const { example, description } = explainEventType(type, 'north');
 
     t.true(envelopeOf(type).safeParse(example).success);
-    t.true(ENVELOPE.safeParse(example).success);
+    t.true(Envelope.safeParse(example).success);
     t.true(new CloudEvent(structuredClone(example) as never).validate());
     t.is(example.corename, 'north');
     t.regex(description, /^[A-Z].*\.$/u);

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { catalogue } from '../../api/catalogue.ts';
 import type { AnyOperation } from '../../api/operation.ts';
-import type { Surface } from '../../api/principals.ts';
+import type { Surface } from '../../api/surface.ts';
 import { KEYS, serveApi, SOME_ID } from './fakes.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);

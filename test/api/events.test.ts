@@ -2,7 +2,7 @@
 import test from 'ava';
 import { envelopeOf } from '../../actors/event-catalogue.ts';
 import { EVENT_TYPES } from '../../actors/events.ts';
-import { EventTypeView } from '../../api/views/event.ts';
+import { EventTypeResource } from '../../actors/event-catalogue.ts';
 import { serveApi, type Reply } from './fakes.ts';
 
 function typesOf({ body }: Reply): readonly string[] {
@@ -29,7 +29,7 @@ for (const type of EVENT_TYPES) {
     const { body } = await request('GET', `/api/v1/event_types/${type}`);
 
     t.deepEqual(Object.keys(body?.data ?? {}), ['type', 'description', 'example']);
-    t.true(EventTypeView.safeParse(body?.data).success);
+    t.true(EventTypeResource.safeParse(body?.data).success);
     t.like(body?.data?.['example'], { type, corename: 'north', source: '/edge-fleet-control' });
     t.true(envelopeOf(type).safeParse(body?.data?.['example']).success);
   });
