@@ -7,6 +7,7 @@ import { settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { edgeHelp, plainHelp } from './pages/commands.ts';
 import { limitsTables } from './pages/limits-tables.ts';
+import { errorsTable, operationsTable } from './pages/operations.ts';
 import { promiseTests } from './pages/promise-tests.ts';
 
 /**
@@ -26,6 +27,7 @@ const REGIONS: Readonly<Record<string, Readonly<Record<string, (page: string) =>
     'commands of edge-admin': () => plainHelp('edge-admin'),
     'commands of edge-agent': () => plainHelp('edge-agent'),
   },
+  'docs/api.md': { errors: errorsTable, operations: operationsTable },
   'docs/limits.md': { limits: limitsTables },
   'docs/promises.md': { 'tests of promises': promiseTests },
 };
