@@ -5,7 +5,7 @@ import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
 import type { MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
 import { isLocalNetworkAddress, plainAddress } from '../../transport/net/addresses.ts';
-import { addressOf } from '../../transport/net/endpoints.ts';
+import { endpointParts } from '../../transport/net/endpoints.ts';
 import { fullBucket, take, type BucketLimits, type TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
@@ -123,7 +123,7 @@ export function advertised(
     });
   const { record } = state;
   const isBelieved = (endpoint: string): boolean =>
-    isOwnEndpoint(endpoint, [from, addressOf(state.mesh?.observed ?? '')?.address ?? null]);
+    isOwnEndpoint(endpoint, [from, endpointParts(state.mesh?.observed ?? '')?.address ?? null]);
   const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
   const lied: readonly Effect[] =
     endpoints.length === advertisement.endpoints.length
@@ -266,7 +266,7 @@ export function meshRefused(state: NodeState, refusal: Refusal): Step<NodeState>
  * others at a stranger.
  */
 function isOwnEndpoint(endpoint: string, seen: readonly (string | null)[]): boolean {
-  const address = addressOf(endpoint)?.address.toLowerCase();
+  const address = endpointParts(endpoint)?.address.toLowerCase();
   return (
     address !== undefined &&
     (isLocalNetworkAddress(address) || seen.some((one) => one !== null && plainAddress(one).toLowerCase() === address))

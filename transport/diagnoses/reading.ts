@@ -2,7 +2,8 @@
  * Reports of agents, which are untrusted: bounded, of the right shape, without control characters, and without
  * addresses of the VPN.
  */
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { rangesOf } from '../net/endpoints.ts';
 import { Diagnosis, DIAGNOSIS_BYTES_MAX, plainText, withTexts } from '../protocol/diagnosis.ts';
 import type { DiagnosisCheck } from '../protocol/diagnosis.ts';
 
@@ -91,13 +92,7 @@ function holdsHidden(found: string, isHidden: (address: string) => boolean): boo
 }
 
 function rangeTest(ranges: readonly string[]): (address: string) => boolean {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [network = '', prefix = ''] = range.split('/');
-    const family = isIP(network);
-    if (family !== 0)
-      list.addSubnet(network, Number(prefix || (family === 6 ? 128 : 32)), family === 6 ? 'ipv6' : 'ipv4');
-  }
+  const list = rangesOf(ranges);
   let left = TRIES_MAX;
   return (address) => {
     left -= 1;

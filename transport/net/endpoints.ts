@@ -2,7 +2,7 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /** An endpoint in its parts; null: it is none. */
-export function addressOf(
+export function endpointParts(
   endpoint: string,
 ): { readonly address: string; readonly port: number; readonly family: 'ipv4' | 'ipv6' } | null {
   const [, bracketed, plain, port] = /^(?:\[([\da-f:.]+)\]|([\d.]+)):(\d{1,5})$/iu.exec(endpoint) ?? [];
@@ -16,13 +16,15 @@ export function endpointOf(address: string, port: number): string {
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Ranges such as `10.0.0.0/8`. What is none is left out. */
+/** Ranges such as `10.0.0.0/8`, and single addresses, to be looked up in. What is neither is left out. */
 export function rangesOf(cidrs: readonly string[]): BlockList {
   const list = new BlockList();
   for (const cidr of cidrs) {
-    const [address = '', length = ''] = cidr.split('/');
+    const [address = '', length] = cidr.split('/');
     const family = isIPv4(address) ? 'ipv4' : isIPv6(address) ? 'ipv6' : null;
-    if (family !== null && /^\d+$/u.test(length) && Number(length) <= (family === 'ipv4' ? 32 : 128))
+    if (family === null) continue;
+    if (length === undefined) list.addAddress(address, family);
+    else if (/^\d+$/u.test(length) && Number(length) <= (family === 'ipv4' ? 32 : 128))
       list.addSubnet(address, Number(length), family);
   }
   return list;

@@ -303,6 +303,11 @@ test('news beyond the allowance of a node waits, the last of it is stored when i
     [node.stored.at(-1), node.stored.length, node.late],
     [ADVERTISEMENTS_BURST_MAX, NEWS_BURST_MAX + 1, null],
   );
+
+  // what waited was counted when it came, not again
+  const back = ADVERTISEMENTS_PER_SECOND_MAX / NEWS_PER_SECOND_MAX;
+  for (let number = 1; number <= back; number += 1) node.moved(1_000 + number, NOW_MS + 1_000 / NEWS_PER_SECOND_MAX);
+  t.is(node.hangUps, 0);
 });
 
 test('a node that is back where it was before its news was stored stays there', (t) => {

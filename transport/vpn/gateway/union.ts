@@ -1,10 +1,10 @@
 /**
  * Networks of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure.
  */
-import { BlockList } from 'node:net';
 import type { GatewayMesh } from '../../../actors/cluster/mesh.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
 import type { MeshPeer } from '../../protocol/mesh.ts';
+import { rangesOf } from '../../net/endpoints.ts';
 import { gatewayAddresses } from './addresses.ts';
 import type { GatewayAddresses } from './addresses.ts';
 
@@ -32,9 +32,7 @@ export const NO_UNION: Union = { joined: new Map(), leftOut: [], addresses: [], 
 
 /** The network of a cluster, checked: nobody in it can take an address of another cluster's, whatever the rows say. */
 export function networkOf(mesh: GatewayMesh, ownKey: string | null): Network {
-  const ranges = new BlockList();
-  add(ranges, mesh.ipv4Range, 'ipv4');
-  add(ranges, mesh.ipv6Range, 'ipv6');
+  const ranges = rangesOf([mesh.ipv4Range, mesh.ipv6Range]);
   const members = [...mesh.peers.values()].filter(
     (peer) =>
       peer.node !== null &&
@@ -79,9 +77,4 @@ export function union(networks: Iterable<Network>, { peersMax, addressesMax }: U
     peers,
     ofNode,
   };
-}
-
-function add(ranges: BlockList, cidr: string, family: 'ipv4' | 'ipv6'): void {
-  const [network = '', prefix] = cidr.split('/');
-  ranges.addSubnet(network, Number(prefix), family);
 }

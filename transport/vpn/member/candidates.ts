@@ -1,7 +1,7 @@
 /** Which endpoints of a peer are tried, and in which order. Pure. */
 import type { BlockList } from 'node:net';
 import { isReachableClass, packetClass } from '../../net/addresses.ts';
-import { addressOf, rangesOf } from '../../net/endpoints.ts';
+import { endpointParts, rangesOf } from '../../net/endpoints.ts';
 
 /** What this side knows of itself. */
 export interface OwnPlace {
@@ -20,7 +20,7 @@ export interface OwnPlace {
 export function candidatesOf(endpoints: readonly string[], own: OwnPlace): readonly string[] {
   const { near, mesh, ownAddresses, families } = preparedOf(own);
   const ranked = [...new Set(endpoints)].flatMap((endpoint) => {
-    const parts = addressOf(endpoint);
+    const parts = endpointParts(endpoint);
     if (parts === null || mesh.check(parts.address, parts.family)) return [];
     const is = packetClass(parts.address);
     if (!isReachableClass(is)) return [];

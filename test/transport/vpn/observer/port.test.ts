@@ -250,6 +250,16 @@ test('one source begins no more handshakes than its share, and all together no m
   t.is(world.sent.length, 1);
 });
 
+test('all addresses of one /64 are one source', async (t) => {
+  const world = startPort();
+  const { packet } = begin(newPair(), world.responder.publicKey, 1_000);
+
+  for (let n = 0; n < SOURCE_HANDSHAKES_BURST_MAX + 10; n++)
+    await world.take(packet, place(`2001:db8::${n.toString(16)}:1`));
+
+  t.is(world.counters.packets.limited, 10);
+});
+
 test('garbage of any size and kind is never answered and never throws', async (t) => {
   const { port, sent, counters, responder } = startPort();
   const bytes = uint8Array({ minLength: 0, maxLength: 300 }).map((array) => Buffer.from(array));
