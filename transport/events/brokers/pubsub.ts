@@ -32,7 +32,7 @@ const LIMITS: RequestLimits = {
 /** Attributes of an event and the ordering key, in bytes, at most. */
 const ATTRIBUTES_BYTES_MAX = 512;
 
-/** Status codes of gRPC by number. Source: grpc/doc/statuscodes.md. */
+/** Status codes of gRPC by number. Source: https://grpc.io/docs/guides/status-codes/. */
 const STATUS = {
   invalidArgument: 3,
   deadlineExceeded: 4,

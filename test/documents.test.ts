@@ -1,0 +1,167 @@
+/** Pages and comments lead somewhere: what they name is there. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import packageFile from '../package.json' with { type: 'json' };
+import { edgeCommands } from '../deploy/pages/commands.ts';
+import { promiseNames } from '../deploy/pages/promise-tests.ts';
+import {
+  anchorsOf,
+  citationsElsewhere,
+  deadLinks,
+  goneCommands,
+  goneSettings,
+  unknownPromises,
+} from './support/documents.ts';
+import { ROOT, trackedFiles, type SourceFile } from './support/source-text.ts';
+
+/** Commands of the programs that are no tree of commander's. */
+const PLAIN_COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  'edge-admin': ['serve', 'relay', 'backup', 'restore', 'settings'],
+  'edge-agent': ['up', 'leave', 'doctor', 'metrics-key', 'rotate-key'],
+};
+
+/** What tells of how it was: it may name what is gone. */
+const HISTORY = ['CHANGELOG.md', 'package-lock.json', 'test/durations.json'];
+
+/** Names things that are not there, to show that they are found. */
+const OWN = ['test/documents.test.ts', 'test/support/documents.ts'];
+
+/** Names on pages that are others': of systems and libraries, of the tests, and places to fill in. */
+const OTHERS_NAMES = [
+  'CONNECT_ERROR',
+  'SO_BINDTODEVICE',
+  'SO_REUSEPORT',
+  'OTEL_EXPORTER_OTLP_TIMEOUT',
+  'OTEL_EXPORTER_OTLP_COMPRESSION',
+  'OTEL_EXPORTER_OTLP_CERTIFICATE',
+  'EDGE_TEST_KEEP_DURATIONS',
+  'EDGE_TEST_NETMAKER_URL',
+  'EDGE_TEST_NETMAKER_KEY',
+  'RETRIED_TESTS_MAX',
+  'HOST_OF_EDGE_URL',
+  'HOST_OF_EDGE_PROXY_URL',
+  'TRACE_ID',
+];
+
+const all = trackedFiles().filter(({ path }) => !HISTORY.includes(path) && !OWN.includes(path));
+const pages = all.filter(({ path }) => path.endsWith('.md'));
+const code = all.filter(({ path }) => /\.(?:ts|js|sh|h|c|yml)$/u.test(path));
+const shipped = code.filter(({ path }) => !path.startsWith('test/') || path.startsWith('test/chaos/'));
+
+const exists = (path: string) => existsSync(join(ROOT, path));
+
+/** Whether a program has such a command. What follows one without commands of its own is its argument. */
+function isCommand([program = '', first = '', second]: readonly string[]): boolean {
+  if (program !== 'edge') return PLAIN_COMMANDS[program]?.includes(first) ?? false;
+  const commands = edgeCommands();
+  const command = commands.get(`edge ${first}`);
+  return (
+    command !== undefined &&
+    (command.commands.length === 0 || second === undefined || commands.has(`edge ${first} ${second}`))
+  );
+}
+
+test('every link and every citation of a page leads to it, and to its section', (t) => {
+  t.deepEqual(
+    [...pages, ...code].flatMap((file) => deadLinks(file, pages, exists)),
+    [],
+  );
+});
+
+test('nothing cites what is not in the repository', (t) => {
+  t.deepEqual([...pages, ...code].flatMap(citationsElsewhere), []);
+});
+
+test('every promise that is cited stands on the page of promises', (t) => {
+  const known = new Set(promiseNames(pages.find(({ path }) => path === 'docs/promises.md')?.text ?? ''));
+
+  t.deepEqual(
+    [...pages, ...code].flatMap((file) => unknownPromises(file, known)),
+    [],
+  );
+});
+
+test('every setting and constant that a page names is one of the code', (t) => {
+  const text = [...shipped.map((file) => file.text), ...OTHERS_NAMES].join('\n');
+
+  t.deepEqual(
+    pages.flatMap((page) => goneSettings(page, text)),
+    [],
+  );
+});
+
+test('every command that a page names exists', (t) => {
+  t.deepEqual(
+    pages.flatMap((page) => goneCommands(page, isCommand)),
+    [],
+  );
+});
+
+test('every npm script that a page names exists', (t) => {
+  const named = pages.flatMap(({ path, text }) =>
+    [...text.matchAll(/npm run (?<script>[a-z]+)/gu)].map((match) => ({
+      path,
+      script: match.groups?.['script'] ?? '',
+    })),
+  );
+
+  t.deepEqual(
+    named.filter(({ script }) => !(script in packageFile.scripts)),
+    [],
+  );
+});
+
+test('the README leads into the documentation, and that to every page of it', (t) => {
+  const contents = pages.find(({ path }) => path === 'docs/README.md')?.text ?? '';
+  const others = pages.filter(({ path }) => /^docs\/[\w-]+\.md$/u.test(path) && path !== 'docs/README.md');
+
+  t.regex(pages.find(({ path }) => path === 'README.md')?.text ?? '', /\]\(docs\/README\.md\)/u);
+  t.deepEqual(
+    others.map(({ path }) => path.slice('docs/'.length)).filter((name) => !contents.includes(`](${name})`)),
+    [],
+  );
+});
+
+test('the README has at most 10 KB', (t) => {
+  t.true(Buffer.byteLength(pages.find(({ path }) => path === 'README.md')?.text ?? '') <= 10_240);
+});
+
+test('the checks see what they look for', (t) => {
+  const page: SourceFile = {
+    path: 'docs/a.md',
+    text: '# One: `two`\n\n## Again\n\n## Again\n\n```sh\n# no heading\n```\n',
+  };
+  const bad: SourceFile = {
+    path: 'docs/b.md',
+    text: '[x](a.md) [x](a.md#again-1) [x](a.md#no) [x](#none) [x](../gone.ts) https://x.y/z.md other.md and docs/a.md',
+  };
+  const there = (path: string) => ['docs/a.md', 'docs/b.md'].includes(path);
+  const source = (text: string): SourceFile => ({ path: 'x.ts', text });
+
+  t.deepEqual(anchorsOf(page.text), ['one-two', 'again', 'again-1']);
+  t.deepEqual(deadLinks(bad, [page, bad], there), [
+    'docs/b.md → a.md#no',
+    'docs/b.md → #none',
+    'docs/b.md → ../gone.ts',
+    'docs/b.md → other.md',
+  ]);
+  t.deepEqual(
+    deadLinks(source('// docs/a.md, Again; docs/a.md, Never\n/** a.md, docs/a.md,\n * Lost */'), [page], there),
+    ['x.ts → a.md', 'x.ts → docs/a.md, Never', 'x.ts → docs/a.md, Lost'],
+  );
+  t.deepEqual(citationsElsewhere(source('// Source: the issue, "Speed"; issue 4; the spec; the issue was')), [
+    'x.ts: Source: the issue',
+    'x.ts: issue 4',
+    'x.ts: the spec',
+  ]);
+  t.deepEqual(unknownPromises(source('// C1, V8, L9, %C3%A9'), new Set(['C1'])), ['x.ts: L9']);
+  t.deepEqual(goneSettings(source('`A_KEY`, A_KEY_FILE, A_K_, B_KEY'), 'A_KEY A_K_MAX'), ['x.ts: B_KEY']);
+  t.deepEqual(
+    goneCommands(
+      source('`edge node ls`, `edge nod ls`, edge prose, `edge ssh web`\n```\n$ edge-agent down\nedge node lst\n```'),
+      isCommand,
+    ),
+    ['x.ts: edge nod ls', 'x.ts: edge-agent down', 'x.ts: edge node lst'],
+  );
+});
