@@ -5,7 +5,7 @@ import { openDevice } from '../wireguard/open.ts';
 import { REOPEN_MS_MAX, REOPEN_MS_MIN } from './limits.ts';
 import { systemInterfaces, type Interfaces } from './local-endpoints.ts';
 import type { Member, MemberPorts, WantedMember } from './member.ts';
-import { startPeers, type Peers } from './peers.ts';
+import { Peers } from './peers.ts';
 
 /** What a member is made of. */
 export interface MemberOptions {
@@ -39,7 +39,7 @@ export async function createMember(options: MemberOptions, ports: MemberPorts): 
 
   const opened = await openDevice({ name, listenPort, privateKey: wanted.privateKey, mtu: wanted.mtu });
   if (!opened.ok) return opened;
-  const peers: Peers = startPeers(
+  const peers = new Peers(
     { listenPort, interfaceName: name, interfaces, wanted, ...(relayReach === undefined ? {} : { relayReach }) },
     ports,
   );

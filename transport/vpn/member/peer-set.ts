@@ -1,8 +1,8 @@
 /** What an interface should hold, compared with what it holds. Pure. */
-import type { DevicePeer, PeerReading } from '../wireguard/device.ts';
+import type { DevicePeer, DeviceRefusals, PeerReading } from '../wireguard/device.ts';
 import type { MeshPeer } from '../../protocol/mesh.ts';
 import { KEEPALIVE_SECONDS } from './limits.ts';
-import type { WantedMember } from './member.ts';
+import type { MemberRefusals, WantedMember } from './member.ts';
 
 /** What has to be done to the interface. */
 export interface PeerChange {
@@ -69,4 +69,15 @@ export function changeOf(
 
 function isSame(some: readonly string[], others: readonly string[]): boolean {
   return some.length === others.length && others.every((one) => some.includes(one));
+}
+
+/** What the interface does not take of what is wanted. */
+export function refusalsOf({ peers, addresses }: DeviceRefusals, { peers: wanted }: WantedMember): MemberRefusals {
+  return {
+    peers: [...peers].flatMap(([key, reason]) => {
+      const peer = wanted.get(key);
+      return peer === undefined ? [] : [{ node: peer.node, reason }];
+    }),
+    addresses: [...addresses.keys()],
+  };
 }

@@ -1,30 +1,23 @@
 /**
  * The loop of a member: one turn after another reads the interface, tells the paths, and carries out what they ask for.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayReach } from '../derp/socket.ts';
-import type { MeshPeer } from '../../protocol/mesh.ts';
-import type { DevicePeer, PeerReading, WireguardDevice } from '../wireguard/device.ts';
-import { publicKeyOf } from '../wireguard/keys.ts';
-import { candidatesOf, type OwnPlace } from './candidates.ts';
-import { perform, type Wish } from './deeds.ts';
+import type { WireguardDevice } from '../wireguard/device.ts';
+import type { OwnPlace } from './candidates.ts';
+import { perform, type DeedPorts } from './deeds.ts';
+import { InterfaceRepair } from './interface-repair.ts';
+import { KnownPeers } from './known-peers.ts';
 import {
   ADDRESSES_MS,
-  ATTEMPT_MS,
   INBOX_MAX,
-  KEEPALIVE_SECONDS,
-  READ_BUSY_MS,
   READ_EAGER_MS,
   READ_GREETING_MS,
   READ_IDLE_MS,
   RELAY_START_MS_MAX,
-  REPLACED_MS,
-  ROTATED_MS,
   REPAIR_MS,
-  SESSION_MS_MAX,
   SLEEP_MS_MIN,
-  UNHEARD_MS_MAX,
 } from './limits.ts';
-import { createHandshakeAges } from './handshake-ages.ts';
 import { localAddresses, localEndpoints, type Interfaces } from './local-endpoints.ts';
 import {
   NOTHING_REFUSED,
@@ -34,13 +27,10 @@ import {
   type PeerPath,
   type WantedMember,
 } from './member.ts';
-import { meet, transition } from './paths.ts';
-import type { PathMessage, PathReading, PathState, PathStep } from './path-state.ts';
-import { allowedIpsOf, changeOf } from './peer-set.ts';
-import { createRelays } from './relays.ts';
-import { createShims } from './shims.ts';
+import type { PathMessage } from './path-state.ts';
+import { refusalsOf } from './peer-set.ts';
+import { RelayedTraffic } from './relayed-traffic.ts';
 import { Turns } from './turns.ts';
-import { decodeWord, encodeWord, isWord, type Word } from './words.ts';
 
 /** Between two looks at whether the own relay is reached, in ms. */
 const PLACED_LOOK_MS = 20;
@@ -54,470 +44,257 @@ export interface PeersOptions {
   readonly relayReach?: RelayReach;
 }
 
-/** The peers of a member, and the paths to them. */
-export interface Peers {
+/** The peers of a member, and the paths to them. Does nothing before it has a device. */
+export class Peers {
+  readonly #options: PeersOptions;
+  readonly #ports: MemberPorts;
+  readonly #peers: KnownPeers;
+  readonly #traffic: RelayedTraffic;
+  readonly #interface: InterfaceRepair;
+  readonly #startedAtMs = performance.now();
+  readonly #ending = new AbortController();
+  readonly #turns = new Turns();
+  readonly #running: Promise<void>;
+  #wanted: WantedMember;
+  #inbox: { readonly publicKey: string; readonly message: PathMessage }[] = [];
+  #device: WireguardDevice | null = null;
+  #isWantedNew = true;
+  #readAtMs = 0;
+  #heededAtMs = 0;
+  #repairAtMs = 0;
+  #lookAtMs = 0;
+  #lastTurnMs = this.#startedAtMs;
+  #own: OwnPlace;
+  #problem: string | null = null;
+  #toldPlace = '';
+  #toldRefused = '';
+
+  constructor(options: PeersOptions, ports: MemberPorts) {
+    this.#options = options;
+    this.#ports = ports;
+    this.#wanted = options.wanted;
+    this.#own = { addresses: [], listenPort: options.listenPort, meshRanges: [] };
+    this.#traffic = new RelayedTraffic({
+      wireguardPort: options.listenPort,
+      reach: options.relayReach,
+      isPeer: (publicKey) => this.#peers.has(publicKey),
+      regionOf: (publicKey) => this.#peers.regionOf(publicKey),
+      said: (publicKey, message) => this.#put(publicKey, message),
+      straggled: (publicKey) => {
+        const endpoint = this.#peers.directEndpointOf(publicKey);
+        if (endpoint !== null)
+          // the next reading repairs it
+          this.#device?.setEndpoints([{ publicKey, endpoint, isKicked: false }]).catch(() => {});
+      },
+      changed: () => this.#turns.wake(),
+    });
+    this.#peers = new KnownPeers(this.#own, {
+      carries: (region) => this.#traffic.relays.carries(region),
+      relayEndpointOf: (publicKey) => this.#traffic.shims.endpointOf(publicKey),
+      earlyUntilMs: () => this.#earlyUntilMs(),
+      changed: () => ports.changed(),
+    });
+    this.#interface = new InterfaceRepair(this.#peers, () => this.#device);
+    this.#running = this.#run();
+  }
+
   /** From now on on this device; null: there is none now. All paths begin anew, but those that the device has alive. */
-  use(device: WireguardDevice | null): void;
-  become(wanted: WantedMember): void;
-  tryDirect(publicKey: string, inMs: number): void;
-  paths(): readonly PeerPath[];
-  place(): MemberPlace;
-  refused(): MemberRefusals;
-  problem(): string | null;
+  use(device: WireguardDevice | null): void {
+    this.#device = device;
+    this.#interface.forget();
+    this.#isWantedNew = true;
+    this.#peers.clear();
+    this.#peers.taken(); // of no use on another device
+    this.#turns.renew();
+  }
+
+  become(wanted: WantedMember): void {
+    this.#wanted = wanted;
+    this.#isWantedNew = true;
+    this.#turns.renew();
+  }
+
+  tryDirect(publicKey: string, inMs: number): void {
+    this.#put(publicKey, { type: 'agreed', inMs });
+  }
+
+  paths(): readonly PeerPath[] {
+    return this.#peers.paths();
+  }
+
+  place(): MemberPlace {
+    const { addresses, listenPort } = this.#own;
+    return { listenPort, endpoints: localEndpoints(addresses, listenPort), relayRegion: this.#traffic.relays.home() };
+  }
+
+  refused(): MemberRefusals {
+    return this.#device === null ? NOTHING_REFUSED : refusalsOf(this.#device.refusals(), this.#wanted);
+  }
+
+  problem(): string | null {
+    return this.#problem ?? (this.#wanted.peers.size > 0 ? this.#traffic.relays.problem() : null);
+  }
+
   /** Once it is known where others find this member, or that this will take long. */
-  placed(): Promise<void>;
-  close(end: { readonly isKept: boolean }): Promise<void>;
-}
+  async placed(): Promise<void> {
+    while (
+      !this.#ending.signal.aborted &&
+      this.#wanted.relayMap != null &&
+      this.#traffic.relays.home() === null &&
+      performance.now() - this.#startedAtMs < RELAY_START_MS_MAX
+    ) {
+      await delay(PLACED_LOOK_MS);
+    }
+  }
 
-interface Peer {
-  readonly publicKey: string;
-  wanted: MeshPeer;
-  state: PathState;
-  reading: PeerReading | null;
-}
+  async close({ isKept }: { readonly isKept: boolean }): Promise<void> {
+    this.#ending.abort();
+    this.#turns.end();
+    await this.#running;
+    this.#traffic.relays.close();
+    if (isKept) await this.#leaveDirect().catch(() => {}); // the next start repairs it
+    this.#traffic.shims.close();
+    await (isKept ? this.#device?.release() : this.#device?.remove());
+  }
 
-/** Does nothing before it has a device. */
-export function startPeers(
-  { listenPort, interfaceName, interfaces, wanted: first, relayReach }: PeersOptions,
-  ports: MemberPorts,
-): Peers {
-  const peers = new Map<string, Peer>();
-  const startedAtMs = performance.now();
-  const ages = createHandshakeAges();
-  let wanted = first;
-  let wishes: Wish[] = [];
-  let inbox: { readonly publicKey: string; readonly message: PathMessage }[] = [];
-  let device: WireguardDevice | null = null;
-  /** What the device was told last; null: nothing. */
-  let told: { readonly privateKey: string; readonly addresses: string; readonly mtu: number } | null = null;
-  let isWantedNew = true;
-  let readAtMs = 0;
-  let heededAtMs = 0;
-  let repairAtMs = 0;
-  let lookAtMs = 0;
-  let lastTurnMs = startedAtMs;
-  let own: OwnPlace = { addresses: [], listenPort, meshRanges: [] };
-  let ownPublicKey = publicKeyOf(wanted.privateKey);
-  let toldPlace = '';
-  let problem: string | null = null;
-  const ending = new AbortController();
-  const turns = new Turns();
-  let toldRefused = '';
+  /** At the start the own relay is waited for, but not for ever. */
+  #earlyUntilMs(): number | null {
+    const untilMs = this.#startedAtMs + RELAY_START_MS_MAX;
+    return this.#traffic.relays.isSearching && performance.now() < untilMs ? untilMs : null;
+  }
 
-  const shims = createShims({
-    wireguardPort: listenPort,
-    send(publicKey, packet) {
-      const region = peers.get(publicKey)?.wanted.relay_region ?? null;
-      if (region !== null) relays.send(region, publicKey, packet);
-    },
-    straggled(publicKey) {
-      const state = peers.get(publicKey)?.state;
-      if (state?.path === 'direct')
-        // the next reading repairs it
-        device?.setEndpoints([{ publicKey, endpoint: state.endpoint, isKicked: false }]).catch(() => {});
-    },
-  });
-  const relays = createRelays({
-    received(publicKey, packet) {
-      if (!peers.has(publicKey)) return;
-      if (!isWord(packet)) return shims.deliver(publicKey, packet);
-      const word = decodeWord(packet);
-      if (word !== null) put(publicKey, messageOf(word));
-    },
-    changed: () => turns.wake(),
-    ...(relayReach === undefined ? {} : { reach: relayReach }),
-  });
-  const running = run();
-
-  return {
-    use(next) {
-      device = next;
-      told = null;
-      isWantedNew = true;
-      peers.clear();
-      ages.forget(() => false);
-      wishes = [];
-      turns.renew();
-    },
-    become(next) {
-      wanted = next;
-      isWantedNew = true;
-      turns.renew();
-    },
-    tryDirect: (publicKey, inMs) => put(publicKey, { type: 'agreed', inMs }),
-    paths: () => [...peers.values()].map(pathOf),
-    place: () => ({ listenPort, endpoints: localEndpoints(own.addresses, listenPort), relayRegion: relays.home() }),
-    refused: refusedNow,
-    problem: () => problem ?? (wanted.peers.size > 0 ? relays.problem() : null),
-    async placed() {
-      while (
-        !ending.signal.aborted &&
-        wanted.relayMap != null &&
-        relays.home() === null &&
-        performance.now() - startedAtMs < RELAY_START_MS_MAX
-      ) {
-        await new Promise((resolve) => {
-          setTimeout(resolve, PLACED_LOOK_MS);
-        });
-      }
-    },
-    async close({ isKept }) {
-      ending.abort();
-      turns.end();
-      await running;
-      relays.close();
-      if (isKept) await leaveDirect().catch(() => {}); // the next start repairs it
-      shims.close();
-      await (isKept ? device?.release() : device?.remove());
-    },
-  };
-
-  function put(publicKey: string, message: PathMessage): void {
-    if (!peers.has(publicKey) || inbox.length >= INBOX_MAX) return;
-    inbox.push({ publicKey, message });
-    turns.wake();
+  #put(publicKey: string, message: PathMessage): void {
+    if (!this.#peers.has(publicKey) || this.#inbox.length >= INBOX_MAX) return;
+    this.#inbox.push({ publicKey, message });
+    this.#turns.wake();
   }
 
   /** Never rejects. */
-  async function run(): Promise<void> {
+  async #run(): Promise<void> {
     for (;;) {
-      await turns.next(
+      await this.#turns.next(
         Math.min(
-          readAtMs,
-          repairAtMs,
-          lookAtMs,
-          relays.isSearching ? performance.now() + READ_EAGER_MS : Infinity,
-          ...[...peers.values()].map(({ state }) => state.dueMs),
+          this.#readAtMs,
+          this.#repairAtMs,
+          this.#lookAtMs,
+          this.#traffic.relays.isSearching ? performance.now() + READ_EAGER_MS : Infinity,
+          this.#peers.dueMs(),
         ),
       );
-      if (ending.signal.aborted) return;
+      if (this.#ending.signal.aborted) return;
       try {
-        await turn(performance.now());
-        problem = null;
-        turns.succeeded();
+        await this.#turn(performance.now());
+        this.#problem = null;
+        this.#turns.succeeded();
       } catch (error) {
         // The device says for itself when it is gone; anything else is tried again, later each time.
-        problem = device === null ? null : (error as Error).message;
-        isWantedNew = true;
-        repairAtMs = 0;
-        turns.failed();
+        this.#problem = this.#device === null ? null : (error as Error).message;
+        this.#isWantedNew = true;
+        this.#repairAtMs = 0;
+        this.#turns.failed();
       }
     }
   }
 
-  async function turn(nowMs: number): Promise<void> {
-    const hasSlept = nowMs - lastTurnMs > SLEEP_MS_MIN;
-    lastTurnMs = nowMs;
-    relays.become(wanted.relayMap ?? null, wanted.privateKey);
-    relays.sweep();
-    if (hasSlept || nowMs >= lookAtMs) look(nowMs, hasSlept);
-    const using = device;
-    if (using === null) {
-      readAtMs = nowMs + READ_IDLE_MS;
-      repairAtMs = nowMs + READ_IDLE_MS;
+  async #turn(nowMs: number): Promise<void> {
+    const hasSlept = nowMs - this.#lastTurnMs > SLEEP_MS_MIN;
+    this.#lastTurnMs = nowMs;
+    this.#traffic.relays.become(this.#wanted.relayMap ?? null, this.#wanted.privateKey);
+    this.#traffic.relays.sweep();
+    if (hasSlept || nowMs >= this.#lookAtMs) this.#look(nowMs, hasSlept);
+    const device = this.#device;
+    if (device === null) {
+      this.#readAtMs = nowMs + READ_IDLE_MS;
+      this.#repairAtMs = nowMs + READ_IDLE_MS;
       return;
     }
-    if (isWantedNew || nowMs >= repairAtMs) await repair(using, nowMs);
+    if (this.#isWantedNew || nowMs >= this.#repairAtMs) await this.#repair(device, nowMs);
     // Whoever is greeted next may have greeted meanwhile: handshakes that cross lead nowhere, and a peer that is added
     // anew forgets the one under way.
     else if (
-      nowMs >= readAtMs ||
-      (nowMs >= heededAtMs + READ_GREETING_MS &&
-        [...peers.values()].some(({ state }) => state.path === 'none' && state.dueMs <= nowMs))
+      nowMs >= this.#readAtMs ||
+      (nowMs >= this.#heededAtMs + READ_GREETING_MS && this.#peers.isGreetingDue(nowMs))
     )
-      await readAll(using);
-    for (const { publicKey, message } of inbox.splice(0)) tell(publicKey, message);
-    for (const {
-      publicKey,
-      wanted: { relay_region: region },
-      state,
-    } of peers.values()) {
-      const carries = relays.carries(region);
-      if (carries !== state.hasRelay) tell(publicKey, { type: carries ? 'relay-opened' : 'relay-lost' });
-    }
-    for (const { publicKey, state } of peers.values())
-      if (state.dueMs <= nowMs) tell(publicKey, { type: 'time-passed' });
-    await perform(taken(), deedPorts(using));
-    shims.sweep(
-      (publicKey) => peers.has(publicKey),
-      (publicKey) => peers.get(publicKey)?.state.path !== 'direct',
+      await this.#readAll(device);
+    for (const { publicKey, message } of this.#inbox.splice(0)) this.#peers.tell(publicKey, message);
+    this.#peers.tellRelays();
+    this.#peers.tellTime(nowMs);
+    await perform(this.#peers.taken(), this.#deedPorts(device));
+    this.#traffic.shims.sweep(
+      (publicKey) => this.#peers.has(publicKey),
+      (publicKey) => this.#peers.directEndpointOf(publicKey) === null,
     );
-    readAtMs = Math.max(Math.min(readAtMs, performance.now() + cadence()), lastTurnMs);
-    tellPlace();
+    this.#readAtMs = Math.max(Math.min(this.#readAtMs, performance.now() + this.#peers.cadence()), this.#lastTurnMs);
+    this.#tellPlace();
   }
 
-  function deedPorts(using: WireguardDevice): Parameters<typeof perform>[1] {
+  #deedPorts(device: WireguardDevice): DeedPorts {
     return {
-      device: using,
-      shims,
-      taken,
-      wantsTry: (publicKey) => ports.wantsTry(publicKey),
-      say(publicKey, word) {
-        const region = peers.get(publicKey)?.wanted.relay_region ?? null;
-        if (region !== null) relays.send(region, publicKey, encodeWord(word));
-      },
-      strange(publicKey) {
-        const peer = peers.get(publicKey);
-        const ageMs = ages.of(publicKey, performance.now());
-        return peer === undefined || (ageMs !== null && ageMs < SESSION_MS_MAX)
-          ? null
-          : { allowedIps: allowedIpsOf(peer.wanted) };
-      },
-      read: () => readAll(using),
+      device,
+      shims: this.#traffic.shims,
+      taken: () => this.#peers.taken(),
+      wantsTry: (publicKey) => this.#ports.wantsTry(publicKey),
+      say: (publicKey, word) => this.#traffic.say(publicKey, word),
+      strange: (publicKey) => this.#peers.strange(publicKey),
+      read: () => this.#readAll(device),
     };
-  }
-
-  function taken(): readonly Wish[] {
-    const open = wishes;
-    wishes = [];
-    return open;
-  }
-
-  function tell(publicKey: string, message: PathMessage): void {
-    const peer = peers.get(publicKey);
-    if (peer !== undefined) take(peer, transition(peer.state, message, performance.now()));
-  }
-
-  function take(peer: Peer, { state, effects }: PathStep): void {
-    const hasChanged = peer.state.path !== state.path;
-    peer.state = state;
-    for (const effect of effects) wishes.push({ publicKey: peer.publicKey, effect });
-    if (hasChanged) ports.changed();
   }
 
   /** The addresses of this machine, and what follows from them. */
-  function look(nowMs: number, hasSlept: boolean): void {
-    lookAtMs = nowMs + ADDRESSES_MS;
-    const meshRanges = wanted.addresses;
+  #look(nowMs: number, hasSlept: boolean): void {
+    const { interfaces, interfaceName, listenPort } = this.#options;
+    this.#lookAtMs = nowMs + ADDRESSES_MS;
+    const meshRanges = this.#wanted.addresses;
     const addresses = localAddresses(interfaces(), interfaceName, meshRanges);
-    const isSame = JSON.stringify([addresses, meshRanges]) === JSON.stringify([own.addresses, own.meshRanges]);
+    const isSame =
+      JSON.stringify([addresses, meshRanges]) === JSON.stringify([this.#own.addresses, this.#own.meshRanges]);
     if (isSame && !hasSlept) return;
-    if (hasSlept || own.addresses.some((address) => !addresses.includes(address))) relays.renew();
-    own = { addresses, listenPort, meshRanges };
-    for (const {
-      publicKey,
-      wanted: { endpoints },
-    } of peers.values()) {
-      tell(publicKey, { type: 'candidates-changed', candidates: candidatesOf(endpoints, own) });
-      tell(publicKey, { type: 'moved' });
-    }
-    if (hasSlept) readAtMs = nowMs;
+    if (hasSlept || this.#own.addresses.some((address) => !addresses.includes(address))) this.#traffic.relays.renew();
+    this.#own = { addresses, listenPort, meshRanges };
+    this.#peers.moved(this.#own);
+    if (hasSlept) this.#readAtMs = nowMs;
   }
 
-  /** Makes the interface what is wanted. Who is to go goes first: nothing that may fail comes before. */
-  async function repair(using: WireguardDevice, nowMs: number): Promise<void> {
-    const isRegular = nowMs >= repairAtMs;
-    const target = wanted;
-    isWantedNew = false;
-    repairAtMs = nowMs + REPAIR_MS;
-    look(nowMs, false);
-    ownPublicKey = publicKeyOf(target.privateKey);
-    const isRotated = told !== null && told.privateKey !== target.privateKey;
-    const before = await using.read();
-    const { removed } = changeOf(target, before, ownPublicKey);
-    if (removed.length > 0) await using.apply({ removed, set: [] });
-    if (isRotated) {
-      await using.setPrivateKey(target.privateKey);
-      // Sessions begin anew, and so do peers: WireGuard leaves one that it greeted with the old key alone for 5 s.
-      await using.apply({ removed: [...peers.keys()], set: [] });
-      peers.clear();
-      ages.forget(() => false);
-    }
-    const addresses = JSON.stringify(target.addresses);
-    if (isRegular || told?.addresses !== addresses) await using.setAddresses(target.addresses);
-    if (isRegular || told?.mtu !== target.mtu) await using.setMtu(target.mtu);
-    told = { privateKey: target.privateKey, addresses, mtu: target.mtu };
-    const unheard = unheardFor(nowMs).filter(({ publicKey }) => target.peers.has(publicKey));
-    if (unheard.length > 0) await using.apply({ removed: unheard.map(({ publicKey }) => publicKey), set: unheard });
-    const readings = removed.length === 0 && !isRotated && unheard.length === 0 ? before : await using.read();
-    const change = changeOf(target, readings, ownPublicKey);
-    ages.forget((publicKey) => target.peers.has(publicKey) && !change.met.includes(publicKey));
-    if (change.set.length + change.removed.length > 0) await using.apply(change);
-    become(target, readings, new Set(change.met), isRotated);
-    readAtMs = nowMs;
-    heed(readings);
-    tellRefused(using);
+  /** Makes the interface what is wanted. */
+  async #repair(device: WireguardDevice, nowMs: number): Promise<void> {
+    const isRegular = nowMs >= this.#repairAtMs;
+    const target = this.#wanted;
+    this.#isWantedNew = false;
+    this.#repairAtMs = nowMs + REPAIR_MS;
+    this.#look(nowMs, false);
+    const readings = await this.#interface.repair(device, { target, nowMs, isRegular });
+    this.#readAtMs = nowMs;
+    this.#heededAtMs = performance.now();
+    this.#peers.heed(readings);
+    this.#tellRefused(device);
   }
 
-  /** Peers as the interface has them now; `met` are those that were not there before. */
-  function become(
-    target: WantedMember,
-    readings: readonly PeerReading[],
-    met: ReadonlySet<string>,
-    isRotated: boolean,
-  ): void {
-    const refused = device?.refusals().peers;
-    const readingOfKey = new Map(readings.map((reading) => [reading.publicKey, reading]));
-    const replaced = new Set<string | null>();
-    for (const [
-      publicKey,
-      {
-        wanted: { node },
-      },
-    ] of peers) {
-      if (target.peers.has(publicKey) && !met.has(publicKey)) continue;
-      peers.delete(publicKey);
-      replaced.add(node);
-    }
-    for (const peer of target.peers.values()) {
-      const { public_key: publicKey } = peer;
-      if (publicKey === ownPublicKey || (met.has(publicKey) && refused?.has(publicKey) === true)) continue;
-      const known = peers.get(publicKey);
-      if (known === undefined)
-        meetPeer(
-          peer,
-          readingOfKey.get(publicKey) ?? null,
-          isRotated ? ROTATED_MS : replaced.has(peer.node) ? REPLACED_MS : null,
-        );
-      else if (known.wanted !== peer) {
-        known.wanted = peer;
-        tell(publicKey, { type: 'candidates-changed', candidates: candidatesOf(peer.endpoints, own) });
-      }
-    }
+  async #readAll(device: WireguardDevice): Promise<void> {
+    const readings = await device.read();
+    this.#heededAtMs = performance.now();
+    this.#peers.heed(readings);
+    this.#readAtMs = performance.now() + this.#peers.cadence();
   }
 
-  function refusedNow(): MemberRefusals {
-    if (device === null) return NOTHING_REFUSED;
+  #tellRefused(device: WireguardDevice): void {
     const { peers: refused, addresses } = device.refusals();
-    return {
-      peers: [...refused].flatMap(([key, reason]) => {
-        const peer = wanted.peers.get(key);
-        return peer === undefined ? [] : [{ node: peer.node, reason }];
-      }),
-      addresses: [...addresses.keys()],
-    };
-  }
-
-  function tellRefused(using: WireguardDevice): void {
-    const { peers: refused, addresses } = using.refusals();
     const text = JSON.stringify([...refused.keys(), ...addresses.keys()]);
-    if (text === toldRefused || (text === '[]' && toldRefused === '')) return;
-    toldRefused = text;
-    ports.changed();
+    if (text === this.#toldRefused || (text === '[]' && this.#toldRefused === '')) return;
+    this.#toldRefused = text;
+    this.#ports.changed();
   }
 
-  /** Those that had a session and are not heard any more, as they are to be added again. */
-  function unheardFor(nowMs: number): readonly DevicePeer[] {
-    return [...peers.values()]
-      .filter(
-        ({ publicKey, state }) =>
-          state.path === 'none' && nowMs - state.sinceMs >= UNHEARD_MS_MAX && ages.of(publicKey, nowMs) !== null,
-      )
-      .map(({ publicKey, wanted: peer, reading }) => ({
-        publicKey,
-        allowedIps: allowedIpsOf(peer),
-        endpoint: reading?.endpoint ?? null,
-        keepaliveSeconds: KEEPALIVE_SECONDS,
-      }));
-  }
-
-  /**
-   * `silentMs`: the key of one of both is new, and this side waits for so long with its first word; null: it is not.
-   */
-  function meetPeer(peer: MeshPeer, reading: PeerReading | null, silentMs: number | null): void {
-    const publicKey = peer.public_key;
-    const seen = reading === null || silentMs !== null ? null : readingOf(reading);
-    // At the start the own relay is about to be reached, and a handshake that is sent elsewhere meanwhile would not
-    // come again for 5 s.
-    const isEarly = relays.isSearching && performance.now() - startedAtMs < RELAY_START_MS_MAX;
-    const { state, effects } = meet(
-      {
-        candidates: candidatesOf(peer.endpoints, own),
-        hasRelay: relays.carries(peer.relay_region),
-        isFirst: ownPublicKey < publicKey,
-        reading: seen,
-      },
-      performance.now(),
-    );
-    const dueMs = silentMs !== null ? performance.now() + silentMs : isEarly ? startedAtMs + RELAY_START_MS_MAX : null;
-    const waiting = dueMs !== null && state.path === 'none' ? { ...state, attempt: -1, dueMs } : null;
-    peers.set(publicKey, { publicKey, wanted: peer, state: waiting ?? state, reading });
-    if (waiting === null) for (const effect of effects) wishes.push({ publicKey, effect });
-    ports.changed();
-  }
-
-  async function readAll(using: WireguardDevice): Promise<void> {
-    heed(await using.read());
-    readAtMs = performance.now() + cadence();
-  }
-
-  function heed(readings: readonly PeerReading[]): void {
-    heededAtMs = performance.now();
-    for (const reading of readings) {
-      const peer = peers.get(reading.publicKey);
-      if (peer === undefined) continue;
-      peer.reading = reading;
-      tell(reading.publicKey, { type: 'read', reading: readingOf(reading) });
-    }
-  }
-
-  function readingOf({ publicKey, endpoint, handshakeAtMs, receivedBytes, sentBytes }: PeerReading): PathReading {
-    const isShim = endpoint !== null && endpoint.startsWith('127.');
-    const isOurs = isShim && endpoint === shims.endpointOf(publicKey);
-    return {
-      way: endpoint === null || (isShim && !isOurs) ? null : isOurs ? { kind: 'relay' } : { kind: 'direct', endpoint },
-      handshakeAgeMs: ages.read(publicKey, handshakeAtMs, performance.now(), Date.now()),
-      receivedBytes,
-      sentBytes,
-    };
-  }
-
-  function cadence(): number {
-    const soonMs = performance.now() + ATTEMPT_MS;
-    let isBusy = false;
-    for (const { state } of peers.values()) {
-      if (
-        state.path === 'trying' ||
-        (state.path === 'none' && state.dueMs <= soonMs) ||
-        (state.path === 'direct' && state.silentSinceMs !== null)
-      )
-        return READ_EAGER_MS;
-      isBusy ||= state.path === 'direct' && state.isBusy;
-    }
-    return isBusy ? READ_BUSY_MS : READ_IDLE_MS;
-  }
-
-  function pathOf({ publicKey, state, reading, wanted: { relay_region: region } }: Peer): PeerPath {
-    const handshakeAgeMs = ages.of(publicKey, performance.now());
-    const isAlive = handshakeAgeMs !== null && handshakeAgeMs < SESSION_MS_MAX;
-    const path = !isAlive || state.path === 'none' ? 'none' : state.path === 'direct' ? 'direct' : 'relayed';
-    return {
-      publicKey,
-      path,
-      relayRegion: path === 'relayed' ? region : null,
-      handshakeAgeMs,
-      receivedBytes: reading?.receivedBytes ?? 0,
-      sentBytes: reading?.sentBytes ?? 0,
-    };
-  }
-
-  function tellPlace(): void {
-    const place = { listenPort, endpoints: localEndpoints(own.addresses, listenPort), relayRegion: relays.home() };
+  #tellPlace(): void {
+    const place = this.place();
     const text = JSON.stringify(place);
-    if (text === toldPlace) return;
-    toldPlace = text;
-    ports.moved(place);
+    if (text === this.#toldPlace) return;
+    this.#toldPlace = text;
+    this.#ports.moved(place);
   }
 
   /** Before its shims end: who was relayed is left at the likeliest endpoint. */
-  async function leaveDirect(): Promise<void> {
-    const changes = [...peers.values()].flatMap(({ publicKey, state }) => {
-      const [endpoint] = state.candidates;
-      return state.path === 'direct' || endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: false }];
-    });
-    if (changes.length > 0) await device?.setEndpoints(changes);
-  }
-}
-
-function messageOf(word: Word): PathMessage {
-  switch (word.type) {
-    case 'ask':
-      return { type: 'asked' };
-    case 'agreed':
-      return { type: 'answered', inMs: word.inMs };
-    case 'heard':
-      return { type: 'heard' };
-    default:
-      throw new Error(`no such word: ${(word satisfies never as Word).type}`);
+  async #leaveDirect(): Promise<void> {
+    const changes = this.#peers.likeliest();
+    if (changes.length > 0) await this.#device?.setEndpoints(changes);
   }
 }

@@ -1,0 +1,72 @@
+/** What goes over relays: packets between a relay and the interface, and words between members. */
+import type { RelayReach } from '../derp/socket.ts';
+import type { PathMessage } from './path-state.ts';
+import { createRelays, type Relays } from './relays.ts';
+import { createShims, type Shims } from './shims.ts';
+import { decodeWord, encodeWord, isWord, type Word } from './words.ts';
+
+/** What it needs of the member. */
+export interface TrafficPorts {
+  /** UDP, of the interface. */
+  readonly wireguardPort: number;
+  readonly reach: RelayReach | undefined;
+  readonly isPeer: (publicKey: string) => boolean;
+  /** Of the relay at which the peer listens; null: none. */
+  readonly regionOf: (publicKey: string) => number | null;
+  readonly said: (publicKey: string, message: PathMessage) => void;
+  /** Packets of a peer came late by the relay: WireGuard answers there now. */
+  readonly straggled: (publicKey: string) => void;
+  /** A relay was reached or lost. */
+  readonly changed: () => void;
+}
+
+/** The relays of one member, and the sockets between them and its interface. */
+export class RelayedTraffic {
+  readonly relays: Relays;
+  readonly shims: Shims;
+  readonly #ports: TrafficPorts;
+
+  constructor(ports: TrafficPorts) {
+    this.#ports = ports;
+    this.shims = createShims({
+      wireguardPort: ports.wireguardPort,
+      send: (publicKey, packet) => this.#send(publicKey, packet),
+      straggled: ports.straggled,
+    });
+    this.relays = createRelays({
+      received: (publicKey, packet) => this.#received(publicKey, packet),
+      changed: ports.changed,
+      ...(ports.reach === undefined ? {} : { reach: ports.reach }),
+    });
+  }
+
+  /** A word to a peer, which may be lost. */
+  say(publicKey: string, word: Word): void {
+    this.#send(publicKey, encodeWord(word));
+  }
+
+  #send(publicKey: string, packet: Uint8Array): void {
+    const region = this.#ports.regionOf(publicKey);
+    if (region !== null) this.relays.send(region, publicKey, packet);
+  }
+
+  #received(publicKey: string, packet: Uint8Array): void {
+    if (!this.#ports.isPeer(publicKey)) return;
+    if (!isWord(packet)) return this.shims.deliver(publicKey, packet);
+    const word = decodeWord(packet);
+    if (word !== null) this.#ports.said(publicKey, messageOf(word));
+  }
+}
+
+function messageOf(word: Word): PathMessage {
+  switch (word.type) {
+    case 'ask':
+      return { type: 'asked' };
+    case 'agreed':
+      return { type: 'answered', inMs: word.inMs };
+    case 'heard':
+      return { type: 'heard' };
+    default:
+      throw new Error(`no such word: ${(word satisfies never as Word).type}`);
+  }
+}
