@@ -3,15 +3,14 @@
  */
 import type { CloseCode } from '../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
-import type { ClusterId, ExecutionId, SessionId } from '../transport/protocol/ids.ts';
-import type { SshCredential, SshGrant } from '../transport/protocol/ssh.ts';
-import type { GatewayMesh } from './cluster/mesh.ts';
+import type { ClusterId, SessionId } from '../transport/protocol/ids.ts';
 import type { DomainEvent } from './events.ts';
 import type { Address, Addressed, Message } from './messages.ts';
-import type { WebhookRecord } from './records.ts';
 import type { Refusal, Result } from './refusal.ts';
-import type { DeliveryRef } from './webhook/delivery.ts';
-import type { NodeMessage } from './node/messages.ts';
+import type { ExecutionEffect } from './node/effects.ts';
+import type { SshEffect } from './ssh/effects.ts';
+import type { VpnEffect } from './vpn/effects.ts';
+import type { WebhookEffect } from './webhook/effects.ts';
 import type { Write } from './writes.ts';
 import type { Asker, Remembered } from './asker.ts';
 import type { Notice } from './notice.ts';
@@ -31,7 +30,13 @@ export interface Change {
 }
 
 /** What happens after the commit, and never before. */
-export type Effect =
+export type Effect = RuntimeEffect | DomainEffect;
+
+/** What only something outside of the actors can do: each domain says what it offers, and how it comes back. */
+export type DomainEffect = ExecutionEffect | SshEffect | WebhookEffect | VpnEffect;
+
+/** What every kind of actor may ask of the runtime. */
+export type RuntimeEffect =
   | { readonly type: 'tell'; readonly told: Addressed }
   | { readonly type: 'answer'; readonly to: Asker; readonly result: Result<unknown> }
   | { readonly type: 'send'; readonly session: SessionId; readonly frame: AdminFrameBody }
@@ -43,34 +48,8 @@ export type Effect =
   | { readonly type: 'renew-session'; readonly session: SessionId; readonly cluster: ClusterId }
   /** Comes back to this actor after the delay. The same key replaces an earlier reminder. */
   | { readonly type: 'remind'; readonly key: string; readonly afterMs: number; readonly message: Message }
-  /** The next open executions of this node, in creation order, come back as `executions-loaded`. */
-  | { readonly type: 'load-open'; readonly limit: number; readonly except: readonly string[] }
-  /** Are these open? They come back as `executions-looked-up`, with the message that asked. */
-  | { readonly type: 'look-up'; readonly executions: readonly ExecutionId[]; readonly retry: NodeMessage }
   /** A node of this cluster appeared or vanished: its actor is started from rows. */
   | { readonly type: 'revive'; readonly address: Address }
-  /** Unfinished deliveries of this webhook behind a cursor come back as `deliveries-loaded`, under the same number. */
-  | { readonly type: 'load-deliveries'; readonly load: number; readonly after: string | null; readonly limit: number }
-  /** One try of a delivery: comes back as `delivery-attempted`. */
-  | { readonly type: 'post'; readonly webhook: WebhookRecord; readonly delivery: DeliveryRef }
-  /** Requests of this webhook that are under way are cut. */
-  | { readonly type: 'cut-posts' }
-  /** Asks the rows about a login: comes back as `ssh-verified`. */
-  | {
-      readonly type: 'verify-ssh';
-      readonly session: SessionId;
-      readonly attempt: number;
-      readonly username: string;
-      readonly credential: SshCredential;
-    }
-  /** A login was refused without a look, for there were too many: it is counted. */
-  | { readonly type: 'limit-ssh' }
-  /** Which of these are gone? They come back as `ssh-grants-checked`. */
-  | { readonly type: 'check-ssh-grants'; readonly session: SessionId; readonly grants: readonly SshGrant[] }
-  /** The rows of this cluster's network are read now: they come back as `mesh-read`. */
-  | { readonly type: 'read-mesh' }
-  /** The gateway of this admin is to be in this state of the cluster's network. */
-  | { readonly type: 'gateway'; readonly mesh: GatewayMesh }
   /** Something that an operator should see happened: one line of the log, free of secrets and addresses. */
   | { readonly type: 'warn'; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }
   /** A span is over, of a trace that somebody records. */

@@ -3,7 +3,7 @@
  * transport, wired in main. What only the publishing or only the ownership loop needs stands with them.
  */
 import type { Lease } from '../actors/behaviour.ts';
-import type { GatewayMesh } from '../actors/cluster/mesh.ts';
+import type { GatewayMesh } from '../actors/vpn/effects.ts';
 import type { ClusterState } from '../actors/cluster/state.ts';
 import type { CommandState } from '../actors/command/state.ts';
 import type { NodeState } from '../actors/node/state.ts';

@@ -5,6 +5,10 @@ import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { countForCommands } from './command-notices.ts';
+import { executionEffects } from './effects/executions.ts';
+import { sshEffects } from './effects/ssh.ts';
+import { vpnEffects } from './effects/vpn.ts';
+import { webhookEffects } from './effects/webhooks.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
 import { createDirectory } from './runtime/directory.ts';
 import type { Directory } from './runtime/directory.ts';
@@ -74,13 +78,15 @@ export function createTree(ports: TreePorts): Tree {
     asks,
     clock,
     committer,
-    loader,
     sessions,
     posts,
-    ssh,
+    domains: {
+      ...executionEffects(loader),
+      ...webhookEffects(loader, posts),
+      ...sshEffects(ssh),
+      ...vpnEffects(mesh, gateway),
+    },
     tracer,
-    meshes: mesh,
-    gateway,
     log,
     borrow: (cluster) => ownership.borrow(cluster),
   });

@@ -1,5 +1,5 @@
 /** The network of a cluster as its owner holds it: who is in it, what changed lately, and who is told. Pure. */
-import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
 import { leftOutNote, MESH_ALIASES_MAX, MESH_PEERS_MAX, soundPeers } from '../../transport/protocol/mesh.ts';
 import type { LeftOutPeer, MeshNetwork, MeshPeer, MeshRevision } from '../../transport/protocol/mesh.ts';
 import type { Effect, Step } from '../step.ts';
@@ -33,17 +33,6 @@ interface MeshChange {
   readonly to: MeshRevision;
   readonly set: readonly MeshPeer[];
   readonly removed: readonly string[];
-}
-
-/** The network that a gateway joins: the cluster's ranges, and all members by their public keys. */
-export interface GatewayMesh {
-  readonly cluster: ClusterId;
-  readonly clusterName: string;
-  readonly ipv4Range: string;
-  readonly ipv6Range: string;
-  readonly peers: ReadonlyMap<string, MeshPeer>;
-  /** Those of which the rows say what no interface takes: nobody is told of them. */
-  readonly leftOut: readonly LeftOutPeer[];
 }
 
 /** What a cluster's actor knows of its network. Nothing was read at first. */

@@ -18,7 +18,8 @@ import { Resident } from './resident.ts';
 import type { AnyKind, Household } from './resident.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import { decideRestart } from './restart-policy.ts';
-import type { Committer, GatewayLink, Loader, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from '../ports.ts';
+import type { Committer, SessionLink, WebhookPosts } from '../ports.ts';
+import type { Performers } from './domain-effects.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
 export interface DirectoryPorts {
@@ -27,13 +28,11 @@ export interface DirectoryPorts {
   readonly asks: Asks;
   readonly clock: Clock;
   readonly committer: Committer;
-  readonly loader: Loader;
   readonly sessions: SessionLink;
-  readonly posts: WebhookPosts;
-  readonly ssh: SshVerifier;
+  readonly posts: Pick<WebhookPosts, 'cut'>;
+  /** Effects that are not the runtime's own. */
+  readonly domains: Performers;
   readonly tracer: Pick<Tracer, 'ended'>;
-  readonly meshes: MeshWatch;
-  readonly gateway: GatewayLink;
   readonly log: Log;
   /** Takes a cluster that no admin has room for, for the moment. False: it is none, or another admin was faster. */
   borrow(cluster: ClusterId): Promise<boolean>;
@@ -78,7 +77,7 @@ const isRelief = ({ type }: Message): boolean => type === 'delete' || type === '
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, loader, sessions, posts, ssh, tracer, meshes, gateway, log } = ports;
+  const { kinds, held, asks, clock, committer, sessions, posts, domains, tracer, log } = ports;
   const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = {
     node: new Map(),
     cluster: new Map(),
@@ -103,13 +102,9 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       asks,
       clock,
       committer,
-      loader,
       sessions,
-      posts,
-      ssh,
+      domains,
       tracer,
-      meshes,
-      gateway,
       log,
       tell,
       revive: (address) => void ensure(address),

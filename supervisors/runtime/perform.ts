@@ -1,26 +1,22 @@
 /** Effects, once their step is stored. The only place where a decision touches the outside. */
 import { actorFields, type Address, type Addressed, type Message } from '../../actors/messages.ts';
-import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { Asks } from './asks.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
-import type { Effect } from '../../actors/step.ts';
+import { unreachable, type DomainEffect, type Effect, type RuntimeEffect } from '../../actors/step.ts';
 import type { Tracer } from '../../actors/tracer.ts';
-import type { Committer, GatewayLink, Loader, MeshWatch, SessionLink, SshVerifier, WebhookPosts } from '../ports.ts';
+import type { Committer, SessionLink } from '../ports.ts';
+import type { Performers, Requester } from './domain-effects.ts';
 
 /** What effects reach. Every call returns at once; what comes of it later comes back as a message. */
 export interface EffectPorts {
   readonly asks: Asks;
   readonly clock: Clock;
-  readonly committer: Committer;
-  readonly loader: Loader;
+  readonly committer: Pick<Committer, 'ready'>;
   readonly sessions: SessionLink;
-  readonly posts: WebhookPosts;
-  readonly ssh: SshVerifier;
+  readonly domains: Performers;
   readonly tracer: Pick<Tracer, 'ended'>;
-  readonly meshes: MeshWatch;
-  readonly gateway: GatewayLink;
   readonly log: Log;
   /** False: its mailbox is full, or it takes nothing now. */
   tell(addressed: Addressed): boolean;
@@ -36,20 +32,22 @@ export interface EffectPorts {
 }
 
 /** Performs the effects of one actor, in order. A class, because there is one for each of 10,000 actors. */
-export class Performer {
-  readonly #self: Address;
+export class Performer implements Requester {
+  readonly self: Address;
   readonly #ports: EffectPorts;
   /** Most actors never have one. */
   #reminders: Map<string, () => void> | null = null;
   #ended = false;
 
   constructor(self: Address, ports: EffectPorts) {
-    this.#self = self;
+    this.self = self;
     this.#ports = ports;
   }
 
   perform(effects: readonly Effect[]): void {
-    for (const effect of effects) this.#one(effect);
+    for (const effect of effects)
+      if (isOfDomain(effect, this.#ports.domains)) this.#ofDomain(effect);
+      else this.#ofRuntime(effect);
   }
 
   /** Forgets the reminders of this actor. What it posted is no news to the next one, which posts it again. */
@@ -59,7 +57,7 @@ export class Performer {
     this.#reminders = null;
   }
 
-  #one(effect: Effect): void {
+  #ofRuntime(effect: RuntimeEffect): void {
     const ports = this.#ports;
     switch (effect.type) {
       case 'tell':
@@ -74,36 +72,16 @@ export class Performer {
         return ports.sessions.renew(effect.session, effect.cluster);
       case 'remind':
         return this.#remind(effect.key, effect.afterMs, effect.message);
-      case 'load-open':
-        return void this.#loadOpen(effect.limit, effect.except);
-      case 'look-up':
-        return void this.#lookUp(effect.executions, effect.retry);
       case 'revive':
         return ports.revive(effect.address);
-      case 'load-deliveries':
-        return void this.#loadDeliveries(effect);
-      case 'post':
-        return void this.#post(effect);
-      case 'verify-ssh':
-        return void this.#verifySsh(effect);
-      case 'limit-ssh':
-        return ports.ssh.limited();
-      case 'check-ssh-grants':
-        return void this.#checkSshGrants(effect);
-      case 'cut-posts':
-        return ports.posts.cut(this.#self.id);
-      case 'read-mesh':
-        return this.#self.kind === 'cluster' ? ports.meshes.readNow(this.#self.id) : undefined;
-      case 'gateway':
-        return ports.gateway.become(effect.mesh);
       case 'warn':
-        return ports.log.warn({ ...effect.fields, ...actorFields(this.#self) }, effect.message);
+        return ports.log.warn({ ...effect.fields, ...actorFields(this.self) }, effect.message);
       case 'trace':
         return ports.tracer.ended(effect.span);
       case 'stop':
-        return ports.stop(this.#self);
+        return ports.stop(this.self);
       default:
-        throw new Error(`no such effect: ${JSON.stringify(effect satisfies never)}`);
+        return unreachable(effect);
     }
   }
 
@@ -114,9 +92,9 @@ export class Performer {
   #send({ session, frame }: Extract<Effect, { type: 'send' }>): void {
     if (frame.type !== 'deliver') return this.#ports.sessions.send(session, frame);
     let isLate = false;
-    this.#ports.whenOwned(this.#self, () => {
+    this.#ports.whenOwned(this.self, () => {
       if (isLate)
-        this.#tellSelf({
+        this.tell({
           type: 'delivery-withheld',
           session,
           executions: frame.deliveries.map((delivery) => delivery.execution),
@@ -133,61 +111,27 @@ export class Performer {
       key,
       this.#ports.clock.after(afterMs, () => {
         this.#reminders?.delete(key);
-        this.#report(message);
+        this.report(message);
       }),
     );
   }
 
-  async #loadOpen(limit: number, except: readonly string[]): Promise<void> {
-    const self = this.#self;
-    if (self.kind !== 'node') return;
-    const loaded = await this.#untilLoaded(() => this.#ports.loader.openExecutions(self.id, limit, except));
-    if (loaded !== null)
-      this.#tellSelf({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
-  }
-
-  async #lookUp(asked: Extract<Effect, { type: 'look-up' }>['executions'], retry: NodeMessage): Promise<void> {
-    const self = this.#self;
-    if (self.kind !== 'node') return;
-    const executions = await this.#untilLoaded(() => this.#ports.loader.findOpen(self.id, asked));
-    if (executions !== null) this.#tellSelf({ type: 'executions-looked-up', asked, executions, retry });
-  }
-
-  async #loadDeliveries({ load, after, limit }: Extract<Effect, { type: 'load-deliveries' }>): Promise<void> {
-    const loaded = await this.#untilLoaded(() => this.#ports.loader.deliveries(this.#self.id, after, limit));
-    if (loaded !== null && !this.#ended)
-      this.#report({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
-  }
-
-  async #post({ webhook, delivery }: Extract<Effect, { type: 'post' }>): Promise<void> {
-    const attempt = await this.#ports.posts.post(webhook, delivery);
-    this.#report({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
-  }
-
-  async #verifySsh({ session, attempt, username, credential }: Extract<Effect, { type: 'verify-ssh' }>): Promise<void> {
-    if (this.#self.kind !== 'node') return;
-    const outcome = await this.#ports.ssh.verify(this.#self.id, username, credential);
-    this.#report({ type: 'ssh-verified', session, attempt, outcome });
-  }
-
-  async #checkSshGrants({ session, grants }: Extract<Effect, { type: 'check-ssh-grants' }>): Promise<void> {
-    const self = this.#self;
-    if (self.kind !== 'node') return;
-    const gone = await this.#untilLoaded(() => this.#ports.ssh.gone(self.id, grants));
-    if (gone !== null) this.#report({ type: 'ssh-grants-checked', session, ...gone });
+  #ofDomain(effect: DomainEffect): void {
+    const perform = this.#ports.domains[effect.type] as (effect: DomainEffect, actor: Requester) => unknown;
+    void perform(effect, this);
   }
 
   /**
    * The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged.
    */
-  async #untilLoaded<T>(load: () => Promise<T>): Promise<T | null> {
+  async untilLoaded<T>(load: () => Promise<T>): Promise<T | null> {
     const { clock, committer, log } = this.#ports;
     for (;;) {
       try {
         return await load();
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) {
-          log.error({ error, ...actorFields(this.#self) }, 'rows of an actor could not be read');
+          log.error({ error, ...actorFields(this.self) }, 'rows of an actor could not be read');
           return null;
         }
         await new Promise<void>((resolve) => {
@@ -199,14 +143,20 @@ export class Performer {
   }
 
   /** What the actor asked for and waits for: while its mailbox is full it is told again, since nobody else will. */
-  #report(message: Message): void {
-    if (this.#ended || this.#ports.tell({ to: this.#self, message } as Addressed)) return;
-    this.#ports.clock.after(REPORT_AGAIN_MS, () => this.#report(message));
+  report(message: Message): void {
+    if (this.#ended || this.#ports.tell({ to: this.self, message } as Addressed)) return;
+    this.#ports.clock.after(REPORT_AGAIN_MS, () => this.report(message));
   }
 
-  #tellSelf(message: Message): void {
-    this.#ports.tell({ to: this.#self, message } as Addressed);
+  /** Told once, whoever lives there now. Lost while its mailbox is full. */
+  tell(message: Message): void {
+    this.#ports.tell({ to: this.self, message } as Addressed);
   }
+}
+
+/** The table has a performer for each effect of a domain: it does not compile without. */
+function isOfDomain(effect: Effect, domains: Performers): effect is DomainEffect {
+  return effect.type in domains;
 }
 
 /** Wait before a full mailbox is tried again, in ms. */

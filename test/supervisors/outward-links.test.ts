@@ -2,7 +2,7 @@
 import test from 'ava';
 import { createOutwardLinks } from '../../supervisors/outward-links.ts';
 import type { ClusterId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
-import type { GatewayMesh } from '../../actors/cluster/mesh.ts';
+import type { GatewayMesh } from '../../actors/vpn/effects.ts';
 import { recordedPosts, recordedSessions } from './grove.ts';
 
 const SESSION = 1 as SessionId;

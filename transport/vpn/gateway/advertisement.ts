@@ -1,5 +1,5 @@
 /** Tells the members of networks where the gateway is, by the rows: what these say is compared with what is. */
-import type { GatewayMesh } from '../../../actors/cluster/mesh.ts';
+import type { GatewayMesh } from '../../../actors/vpn/effects.ts';
 import type { Log } from '../../net/log.ts';
 import type { MeshGatewayRecord } from '../../../actors/records.ts';
 import type { ClusterId } from '../../protocol/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Networks of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure.
  */
-import type { GatewayMesh } from '../../../actors/cluster/mesh.ts';
+import type { GatewayMesh } from '../../../actors/vpn/effects.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
 import type { MeshPeer } from '../../protocol/mesh.ts';
 import { rangesOf } from '../../net/endpoints.ts';

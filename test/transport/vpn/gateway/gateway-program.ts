@@ -6,7 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import { openGateway } from '../../../../transport/vpn/gateway/open-gateway.ts';
 import { systemClock } from '../../../../transport/net/clock.ts';
-import type { GatewayMesh } from '../../../../actors/cluster/mesh.ts';
+import type { GatewayMesh } from '../../../../actors/vpn/effects.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import type { MeshPeer } from '../../../../transport/protocol/mesh.ts';
 import type { Log } from '../../../../transport/net/log.ts';

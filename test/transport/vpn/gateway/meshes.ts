@@ -1,6 +1,6 @@
 /** Networks of clusters for a gateway, and a member that stands for the interface. */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { GatewayMesh } from '../../../../actors/cluster/mesh.ts';
+import type { GatewayMesh } from '../../../../actors/vpn/effects.ts';
 import {
   NOTHING_REFUSED,
   type Member,

@@ -1,0 +1,21 @@
+/** Effects that belong to one domain: performed by what supervisors/effects/ makes of its port. */
+import type { Address, Message } from '../../actors/messages.ts';
+import type { DomainEffect } from '../../actors/step.ts';
+
+/** The actor that an effect is performed for. */
+export interface Requester {
+  readonly self: Address;
+  /** What it asked for and waits for: told again while its mailbox is full, as nobody else will; not once it ended. */
+  report(message: Message): void;
+  /** Told once, whoever lives there now. Lost while its mailbox is full. */
+  tell(message: Message): void;
+  /**
+   * The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged.
+   */
+  untilLoaded<T>(load: () => Promise<T>): Promise<T | null>;
+}
+
+/** How some effects are performed. Each returns at once; what comes of it later comes back as a message. */
+export type Performers<E extends DomainEffect = DomainEffect> = {
+  readonly [Type in E['type']]: (effect: Extract<E, { readonly type: Type }>, actor: Requester) => unknown;
+};
