@@ -8,7 +8,7 @@ import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
-import { createHurry } from './hurry.ts';
+import { createAddressLimits } from './address-limits.ts';
 import { codeOf } from './metrics/request-times.ts';
 import { parse } from './parse.ts';
 import { HTTP_STATUS } from './rest/answers.ts';
@@ -89,7 +89,7 @@ export function createCall(kit: CallKit): CallOperation {
 }
 
 function untimedCall({ ports, gate, log }: CallKit): CallOperation {
-  const hurry = createHurry(ports.clock);
+  const limits = createAddressLimits(ports.clock);
   return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
     const admitted = caller.principal === undefined ? gate.admit(operation.scope, caller) : ok(caller.principal);
     if (!admitted.ok) return admitted;
@@ -99,7 +99,7 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
     if (!input.ok) return input;
     if (operation.needsCapacity && ports.isDegraded()) return DEGRADED;
 
-    const busy = hurry.begin(operation, caller);
+    const busy = limits.begin(operation, caller);
     if (busy !== null) return { ok: false, refusal: busy };
     try {
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
@@ -110,12 +110,12 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
           idempotency,
         }),
       );
-      if (!handled.ok) hurry.takeBack(operation, caller);
+      if (!handled.ok) limits.takeBack(operation, caller);
       return (
         handled.ok && operation.list ? ok(listing(handled.value as PageOf, input.value as ListQuery)) : handled
       ) as Result<Answer<O>>;
     } catch (error) {
-      hurry.takeBack(operation, caller);
+      limits.takeBack(operation, caller);
       return { ok: false, refusal: failure(error, operation, caller, log) };
     }
   };

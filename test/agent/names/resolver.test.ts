@@ -27,7 +27,10 @@ const QUERY: Packet = {
   questions: [{ name: 'web-1.prod.edge.internal', type: 'A' }],
 };
 
-/** On loopback in place of the network's addresses. */
+/**
+ * On loopback in place of the network's addresses. The port that the system gives for UDP may be another program's for
+ * TCP: then another is asked for.
+ */
 async function resolver(
   t: ExecutionContext,
   aliases: readonly string[] = ['web-1'],
@@ -37,14 +40,18 @@ async function resolver(
   readonly serve: (aliases: readonly string[]) => void;
 }> {
   const made = createResolver({ port: 0, loopback: null, nowMs: () => performance.now(), changed: () => {} });
-  t.teardown(() => made.close());
   const serve = (names: readonly string[]) => {
     const records = meshRecords(SELF, network({ ipv4: '127.0.0.1', ipv6: '::1' }), [peer(OTHER, 3, names)]);
     if (records !== null) made.serve(records);
   };
   serve(aliases);
   const state = await until('listening', () => made.states.ipv4);
-  if (!state.isListening) throw new Error(state.code);
+  if (!state.isListening) {
+    await made.close();
+    if (state.code === 'EADDRINUSE') return resolver(t, aliases);
+    throw new Error(state.code);
+  }
+  t.teardown(() => made.close());
   return { resolver: made, port: state.port, serve };
 }
 

@@ -10,7 +10,7 @@ const ADDRESSES_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
 /** Calls of operations that have a limit by address. */
-export interface Hurry {
+export interface AddressLimits {
   /** Counts one; why it is refused, when there were too many. */
   begin(operation: AnyOperation, caller: Caller): Refusal | null;
   /** It did nothing. */
@@ -18,7 +18,7 @@ export interface Hurry {
 }
 
 /** Nothing counted yet. */
-export function createHurry(clock: Pick<Clock, 'nowMs'>): Hurry {
+export function createAddressLimits(clock: Pick<Clock, 'nowMs'>): AddressLimits {
   const limiters = new Map<string, WindowLimiter>();
 
   function limiterOf({ name, fromOneAddressPerMinuteMax: perWindowMax }: AnyOperation): WindowLimiter | null {
