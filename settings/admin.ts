@@ -234,7 +234,7 @@ const mesh = {
   ADMIN_GATEWAY_ENABLED: flag()
     .default(true)
     .describe(
-      'Whether this admin joins the networks of its clusters, where it may make a network interface: nodes are reached through the mesh then, and beside it else.',
+      'Whether this admin joins the VPN of its clusters, where it may make a network interface: nodes are reached through the VPN then, and without it else.',
     ),
   ADMIN_WIREGUARD_PORT: port()
     .default(ADMIN_WIREGUARD_PORT)
@@ -292,7 +292,7 @@ export const ADMIN_SETTING_THEMES = {
   'API server': server,
   'This admin': identity,
   'Clusters and names': clusters,
-  'The mesh': mesh,
+  VPN: mesh,
   Relay: EMBEDDED_RELAY_SETTINGS,
   'Database and keeping': storage,
   'Proxies and SSH': reach,
