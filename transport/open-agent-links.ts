@@ -18,7 +18,7 @@ import type { AgentSettings } from './protocol/frames.ts';
 import type { ClusterId, NodeId } from './protocol/ids.ts';
 import { SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
 import { createSessionGate, type GatePorts } from './sessions/gate.ts';
-import { createSessions, type Sessions } from './sessions/sessions.ts';
+import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
 import { createAgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
 import { createTunnelGate } from './tunnels/gate.ts';
@@ -104,7 +104,7 @@ export interface AgentLinkReadings {
 export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPorts): AgentLinks {
   const { rows, bus, clock, log } = ports;
   let vpnUrlOf: (node: NodeId) => string | null = () => null;
-  const sessions = createSessions({
+  const sessions = new Sessions({
     clock,
     log,
     settings: ports.told.settings,

@@ -13,7 +13,7 @@ import type { AdminFrame, AgentFrameBody } from '../../../transport/protocol/fra
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { createSessionGate, type GatePorts } from '../../../transport/sessions/gate.ts';
-import { createSessions, type Sessions } from '../../../transport/sessions/sessions.ts';
+import { Sessions } from '../../../transport/sessions/sessions.ts';
 import { CLUSTER, HEALTHY, id, NODE, REGISTRATION, SETTINGS } from '../../actors/world.ts';
 import { recordingLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -45,7 +45,7 @@ export async function openGate(
   const told: Addressed[] = [];
   const agents: Agent[] = [];
   const sockets = new Set<Socket>();
-  const sessions = createSessions({
+  const sessions = new Sessions({
     clock,
     log,
     settings: SETTINGS.agent,

@@ -1,0 +1,26 @@
+/** What sessions reach, and what they count. */
+import type { Addressed } from '../../actors/messages.ts';
+import type { Clock } from '../../actors/ports.ts';
+import type { AgentSettings } from '../protocol/frames.ts';
+import type { NodeId } from '../protocol/ids.ts';
+import type { Log } from '../net/log.ts';
+import type { FrameCounters } from './frame-counters.ts';
+
+/** What sessions reach. */
+export interface SessionPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** For `refresh-settings`. */
+  readonly settings: AgentSettings;
+  /** A node's credential was revoked: what else is open to it must end too (E5). */
+  revoked(node: NodeId): void;
+  /** False when the node's mailbox is full. */
+  tell(addressed: Addressed): boolean;
+}
+
+/** What happened so far, for metrics. */
+export interface SessionCounters {
+  opened: number;
+  cut: number;
+  readonly frames: FrameCounters;
+}
