@@ -5,9 +5,12 @@ import type { DomainEffect } from '../../actors/step.ts';
 /** The actor that an effect is performed for. */
 export interface Requester {
   readonly self: Address;
-  /** What it asked for and waits for: told again while its mailbox is full, as nobody else will; not once it ended. */
+  /** What it asked for and waits for, as nobody else will tell it. Nothing once it ended: its successor asks itself. */
   report(message: Message): void;
-  /** Told once, whoever lives there now. Lost while its mailbox is full. */
+  /**
+   * The same, and once more to its successor: what came of a message that somebody else waits for. Both are told again
+   * while its mailbox is full.
+   */
   tell(message: Message): void;
   /**
    * The rows, however long the database is away. Null when reading fails for another reason, which is a bug and logged.

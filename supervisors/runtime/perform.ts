@@ -142,15 +142,14 @@ export class Performer implements Requester {
     }
   }
 
-  /** What the actor asked for and waits for: while its mailbox is full it is told again, since nobody else will. */
   report(message: Message): void {
     if (this.#ended || this.#ports.tell({ to: this.self, message } as Addressed)) return;
-    this.#ports.clock.after(REPORT_AGAIN_MS, () => this.report(message));
+    this.#ports.clock.after(TELL_AGAIN_MS, () => this.report(message));
   }
 
-  /** Told once, whoever lives there now. Lost while its mailbox is full. */
   tell(message: Message): void {
-    this.#ports.tell({ to: this.self, message } as Addressed);
+    if (this.#ports.tell({ to: this.self, message } as Addressed) || this.#ended) return;
+    this.#ports.clock.after(TELL_AGAIN_MS, () => this.tell(message));
   }
 }
 
@@ -160,7 +159,7 @@ function isOfDomain(effect: Effect, domains: Performers): effect is DomainEffect
 }
 
 /** Wait before a full mailbox is tried again, in ms. */
-const REPORT_AGAIN_MS = 250;
+const TELL_AGAIN_MS = 250;
 
 /** Wait between two reads while the database is away, in ms. */
 const RELOAD_MS = 250;

@@ -1,7 +1,9 @@
 /** What the tree does with messages, actors and a database that fails. */
 import test from 'ava';
+import { setTimeout as delay } from 'node:timers/promises';
 import { v7 } from 'uuid';
 import { MAILBOX_MESSAGES_MAX } from '../../actors/limits.ts';
+import type { NodeMessage } from '../../actors/node/messages.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { KindTable } from '../../supervisors/runtime/kinds.ts';
 import { CRASHES_MAX, decideRestart, ESCALATE_WINDOW_MS, REST_MS } from '../../supervisors/runtime/restart-policy.ts';
@@ -225,6 +227,62 @@ test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refuse
   t.true(performance.now() - began < 1_000);
   isHeld = false;
   gate.resolve();
+});
+
+test('a node whose mailbox was full when its rows came goes on: its next command is delivered', async (t) => {
+  const [stored, loaded, asked] = [
+    Promise.withResolvers<void>(),
+    Promise.withResolvers<void>(),
+    Promise.withResolvers<void>(),
+  ];
+  let isHeld = false;
+  const grove = await plantGrove(t, {
+    committer: (real) => ({
+      ready: () => real.ready(),
+      commit: async (lease, changes) => {
+        if (isHeld) await stored.promise;
+        return real.commit(lease, changes);
+      },
+    }),
+    loader: (real) => ({
+      ...real,
+      openExecutions: async (...question) => {
+        asked.resolve();
+        await loaded.promise;
+        return real.openExecutions(...question);
+      },
+    }),
+  });
+  const {
+    cluster,
+    nodes: [node],
+  } = await grove.plant(1);
+  const tell = (message: NodeMessage): boolean =>
+    grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message });
+  grove.connect(node!, 1);
+  await until('it is welcome', () => grove.sessions.frames.length === 1);
+
+  tell({ type: 'rescan' });
+  await asked.promise;
+  isHeld = true;
+  const down = { type: 'agent-reported', session: session(1), report: UNHEALTHY } as const;
+  await until('it stays full: what is decided behind what is being stored leaves it once more', async () => {
+    Array.from({ length: MAILBOX_MESSAGES_MAX }, () => tell(down));
+    await delay(50);
+    return !tell(down);
+  });
+  const { deadLetters } = grove.tree.directory.counters;
+  loaded.resolve();
+  await until('the rows found no room', () => grove.tree.directory.counters.deadLetters > deadLetters);
+  isHeld = false;
+  stored.resolve();
+  await until('it is empty', () =>
+    [...grove.tree.directory.residents('node')].every((one) => one.mailbox.size() === 0),
+  );
+  await grove.run([{ node: node!, cluster }]);
+  await until('it is delivered', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
+
+  t.is(grove.tree.directory.counters.crashes, 0);
 });
 
 test(`an actor that crashes ${CRASHES_MAX} times in a minute rests for one, and who asks it meanwhile is refused at once`, async (t) => {
