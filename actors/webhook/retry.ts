@@ -8,8 +8,8 @@ const GROWTH = 4;
 /** Longest wait between two tries, in ms, unless the receiver wishes a longer one. */
 export const RETRY_WAIT_MS_MAX = 600_000;
 
-/** Statuses of requests that may succeed later; 5xx besides. Source: docs/events.md. */
-const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
+/** The one refusal for good. Any other may pass: a receiver that is being deployed answers 404 or 401 for a moment. */
+const GONE = 410;
 
 /** The delivery's new status; `nextAttemptAtMs` only while it is pending. */
 export interface Verdict {
@@ -18,8 +18,8 @@ export interface Verdict {
 }
 
 /**
- * 2xx is delivered; what may succeed later is tried again after an exponential wait with jitter, not before the
- * receiver's wish; anything else ends it.
+ * 2xx is delivered and 410 ends it; anything else is tried again after an exponential wait with jitter, not before
+ * the receiver's wish, as often as the delivery may be tried (V2). Source: docs/events.md.
  */
 export function verdictOf(
   delivery: DeliveryRef,
@@ -30,7 +30,7 @@ export function verdictOf(
 ): Verdict {
   if (attempt.type === 'answered' && attempt.statusCode >= 200 && attempt.statusCode < 300)
     return { status: 'delivered', nextAttemptAtMs: null };
-  const isLasting = attempt.type === 'answered' && attempt.statusCode < 500 && !LATER.has(attempt.statusCode);
+  const isLasting = attempt.type === 'answered' && attempt.statusCode === GONE;
   if (isLasting || delivery.attempts + 1 >= delivery.attemptsMax) return { status: 'dropped', nextAttemptAtMs: null };
   const waitMs = Math.min(RETRY_WAIT_MS_MAX, baseMs * GROWTH ** delivery.attempts);
   const wishMs = attempt.type === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;

@@ -88,7 +88,7 @@ ${hasViewer ? '' : '<p class="topic">The interactive viewer is not part of this 
 <p>Every event is one JSON object, of the media type <code>application/cloudevents+json</code>.</p>
 ${fieldTable(schemaOf(Envelope))}</section>
 <section aria-labelledby="webhooks"><h2 id="webhooks">Webhooks</h2>
-<p>A webhook names a URL, a secret and the types that it wants. Each event is a <code>POST</code> of its envelope. A 2xx within <code>WEBHOOK_TIMEOUT_MS</code> (10 seconds) is delivered; network errors, time-outs, 408, 425, 429 and 5xx are tried again with growing pauses, up to <code>WEBHOOK_MAX_ATTEMPTS</code> times. Redirects are not followed.</p>
+<p>A webhook names a URL, a secret and the types that it wants. Each event is a <code>POST</code> of its envelope. A 2xx within <code>WEBHOOK_TIMEOUT_MS</code> (10 seconds) is delivered; anything else is tried again with growing pauses, up to <code>WEBHOOK_MAX_ATTEMPTS</code> times; only a 410 ends it at once. Redirects are not followed.</p>
 ${fieldTable(WEBHOOK_HEADERS, 'Header')}
 <p>To know that an event is from here, in Node:</p><pre tabindex="0"><code>${escape(VERIFICATION)}</code></pre></section>
 <section aria-labelledby="brokers"><h2 id="brokers">Brokers</h2>

@@ -25,7 +25,7 @@ const SERVERS: readonly Server[] = [
     host: '{receiver}',
     variables: variable('receiver', 'hooks.example.com', 'Host of the URL that the webhook was made with.'),
     description:
-      'Each webhook gets the types that it subscribed to, by POST to its URL. Any 2xx within WEBHOOK_TIMEOUT_MS (10 seconds) is delivered. Network errors, time-outs, 408, 425, 429 and 5xx are tried again with growing pauses, up to WEBHOOK_MAX_ATTEMPTS times; Retry-After is honoured and redirects are not followed.',
+      'Each webhook gets the types that it subscribed to, by POST to its URL. Any 2xx within WEBHOOK_TIMEOUT_MS (10 seconds) is delivered. Anything else is tried again with growing pauses, up to WEBHOOK_MAX_ATTEMPTS times; only a 410 ends it at once. Retry-After is honoured and redirects are not followed.',
   },
   {
     key: 'nats',

@@ -86,7 +86,7 @@ test('deliveries are posted, each try is stored, and the next of the same subjec
   t.deepEqual(await stored(grove), ['pending 1 1', 'pending 0 0']);
   grove.posts.posted[1]?.end(answered(200));
   await posted(grove, 3);
-  grove.posts.posted[2]?.end(answered(404));
+  grove.posts.posted[2]?.end(answered(410));
   await until('both are over', async () => (await stored(grove)).every((one) => !one.startsWith('pending')));
 
   t.deepEqual(await stored(grove), ['delivered 2 2', 'dropped 1 1']);

@@ -70,7 +70,7 @@ export function eventsPage(facts: GuideFacts): GuidePage {
           {
             kind: 'list',
             items: [
-              'Network errors, time-outs, 408, 425, 429 and 5xx are tried again with growing pauses, `WEBHOOK_MAX_ATTEMPTS` times in all; other statuses end it. Redirects are not followed.',
+              'Anything else, network errors and time-outs too, is tried again with growing pauses, `WEBHOOK_MAX_ATTEMPTS` times in all; only a 410 ends it at once. Redirects are not followed.',
               'Events of one entity come in order. Each comes at least once, so drop what you have seen by its `id`.',
               'Loopback, private and link-local addresses are refused, at every delivery anew, unless `WEBHOOK_ALLOW_PRIVATE_IPS=true`; addresses of metadata services always.',
               'A webhook cannot be changed: make another one and remove the old one.',

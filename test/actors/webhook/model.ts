@@ -44,7 +44,7 @@ export type Answer = 'delivered' | 'later' | 'refused' | 'no answer';
 const ATTEMPTS = {
   delivered: answered(204),
   later: answered(503),
-  refused: answered(404),
+  refused: answered(410),
   'no answer': FAILED,
 } as const;
 

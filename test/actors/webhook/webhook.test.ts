@@ -114,7 +114,7 @@ test('each try is stored with its number and what came of it; the last one drops
     [1, answered(503), 'pending', NOW_MS + 2_000],
     [2, FAILED, 'dropped', null],
     [1, answered(204), 'delivered', null],
-    [0, answered(404), 'dropped', null],
+    [0, answered(410), 'dropped', null],
   ] as const) {
     const ref = delivery(1, { attempts });
 
