@@ -15,7 +15,7 @@ import { newAdminPlace, startAdmin, type AdminProcess } from '../product/admin.t
 import type { MeshTally } from '../product/simulated-member.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { until } from '../../test/support/until.ts';
-import { connected, nodeName, pings, startWorld, type Member } from '../../test/e2e/mesh/world.ts';
+import { connected, nodeName, pings, startWorld, type Member } from '../../test/support/vpn/fixture.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 

@@ -12,7 +12,7 @@ import { missingPeers } from '../../test/support/peers.ts';
 import { createScope, type Scope } from '../../test/support/scope.ts';
 import type { Machine } from '../../test/support/networks/internet.ts';
 import { until } from '../../test/support/until.ts';
-import { connected, nodeName, reaches, startWorld, type Member, type World } from '../../test/e2e/mesh/world.ts';
+import { connected, nodeName, reaches, startWorld, type Member, type World } from '../../test/support/vpn/fixture.ts';
 import { compare } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 

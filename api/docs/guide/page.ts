@@ -62,7 +62,7 @@ export interface Card {
 }
 
 /**
- * Commands that work when they are pasted, in the order of the page; test/e2e/guide.test.ts pastes them.
+ * Commands that work when they are pasted, in the order of the page; test/system/pages/guide.test.ts pastes them.
  * A command that waits for a secret does so in its last line, so that it does not read what is pasted after it.
  */
 export interface Shell {

@@ -1,7 +1,7 @@
 /**
  * A stand-in for a Netmaker server: its REST API as far as this project uses it, in memory, with the quirks of its
  * versions to be switched. Written after its controllers and models of versions 0.18 to 1, as public documentation and
- * sources describe them. A real one is the judge where there is one: see test/transport/vpn/netmaker.test.ts.
+ * sources describe them. A real one is the judge where there is one: see test/contract/vpn/netmaker.test.ts.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,0 +1,187 @@
+/**
+ * Events by Redis, end to end: a whole admin, real servers alone, with sentinels and as a cluster, and redis-cli as the
+ * reader.
+ */
+import { readFileSync } from 'node:fs';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import type { ExecutionContext } from 'ava';
+import type { Envelope } from '../../../../actors/events.ts';
+import {
+  COMMAND_EVENT_TYPES,
+  startPublishingAdmin,
+  type PublishingAdmin,
+} from '../../../support/brokers/publishing-admin.ts';
+import {
+  REDIS_MODES,
+  startRedis,
+  startRedisCluster,
+  startWatchedRedis,
+  type RedisReader,
+  type RedisServer,
+} from '../../../support/brokers/redis.ts';
+import { brokerSettings } from '../../../support/brokers/settings.ts';
+import type { Certificates } from '../../../support/certificates.ts';
+import { Program } from '../../../support/fleet/program.ts';
+import { openGate } from '../../../support/gate.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { until } from '../../../support/until.ts';
+
+const test = await peerTest('redis-server');
+
+function trust(certificates: Certificates | null): void {
+  if (certificates) setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificates.ca, 'utf8')]);
+}
+
+/** Without repeats, as at least once is promised. */
+function envelopes(reader: RedisReader): Envelope[] {
+  const all = reader.messages().map(({ text }) => JSON.parse(text) as Envelope);
+  return [...new Map(all.map((envelope) => [envelope.id, envelope])).values()];
+}
+
+/** Makes the admin publish, and sees all of it arrive under its type. */
+async function publishes(t: ExecutionContext, admin: PublishingAdmin, reader: RedisReader): Promise<void> {
+  const [event] = await admin.testEvents(1);
+  const execution = await admin.command();
+
+  const told = await until('the end of the execution', () => {
+    const seen = envelopes(reader).filter(({ data }) => data['command_execution_id'] === execution.id);
+    return seen.length >= COMMAND_EVENT_TYPES.length ? seen : null;
+  });
+  t.deepEqual(
+    told.map(({ type }) => type),
+    [...COMMAND_EVENT_TYPES],
+  );
+  t.deepEqual(
+    envelopes(reader).find(({ id }) => id === event?.id),
+    event,
+  );
+  t.deepEqual(
+    reader.messages().map(({ channel }) => channel),
+    reader.messages().map(({ text }) => (JSON.parse(text) as Envelope).type),
+  );
+  t.is(await admin.brokerProblem(), null);
+}
+
+for (const mode of REDIS_MODES) {
+  test(`signed in by ${mode}, the admin publishes what happens to the channel of its type`, async (t) => {
+    const server = await startRedis(t, mode);
+    trust(server.certificates);
+
+    await publishes(t, await startPublishingAdmin(t, 'redis', server.env), await server.read());
+  });
+}
+
+test('through one node of a cluster, the admin publishes to subscribers of another', async (t) => {
+  const nodes = await startRedisCluster(t);
+  const [, , third] = nodes as readonly [RedisServer, RedisServer, RedisServer];
+  const env = {
+    EVENT_BROKER_REDIS_MODE: 'cluster',
+    EVENT_BROKER_REDIS_URLS: nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(','),
+  };
+
+  await publishes(t, await startPublishingAdmin(t, 'redis', env), await third.read());
+});
+
+for (const isEncrypted of [false, true]) {
+  test(`events that happen during a failover reach the subscribers of the new master (${isEncrypted ? 'encrypted' : 'plain'})`, async (t) => {
+    const watched = await startWatchedRedis(t, isEncrypted);
+    trust(watched.certificates);
+    const [first, second] = watched.servers as readonly [RedisServer, RedisServer];
+    const gates = await Promise.all(watched.sentinelPorts.map((port) => openGate(t, port)));
+    const admin = await startPublishingAdmin(t, 'redis', {
+      ...watched.env,
+      EVENT_BROKER_REDIS_URLS: gates.map(({ port }) => `redis://127.0.0.1:${port}`).join(','),
+    });
+    await publishes(t, admin, await first.read());
+
+    // else the admin may be back before a subscriber is, whom the failover hangs up
+    for (const gate of gates) gate.shut();
+    await first.kill();
+    const events = await admin.testEvents(20);
+    t.is(await watched.master(), second);
+    const reader = await second.read();
+    for (const gate of gates) gate.open();
+
+    await until('the events', () => envelopes(reader).length >= events.length);
+    t.deepEqual(envelopes(reader), [...events]);
+  });
+}
+
+test('what happens while the server is away reaches who is there when it is back, in order', async (t) => {
+  const server = await startRedis(t, 'password');
+  const gate = await openGate(t, server.port);
+  const admin = await startPublishingAdmin(t, 'redis', {
+    ...server.env,
+    EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${gate.port}`,
+  });
+  const before = await server.read();
+  const first = await admin.testEvents(5);
+  await until('the first events', () => before.messages().length >= first.length);
+
+  gate.shut();
+  await server.kill();
+  const later = await admin.testEvents(40);
+  t.regex(
+    await until('the admin to notice', async () => admin.brokerProblem()),
+    /^the broker cannot be reached: \d+ events wait$/u,
+  );
+  await server.start();
+  const after = await server.read();
+  gate.open();
+
+  await until('the later events', () => envelopes(after).length >= later.length);
+  t.deepEqual(envelopes(after), [...later]);
+});
+
+test('a wrong credential delays no command, is told once by the name of its setting, and is in no log line', async (t) => {
+  const server = await startRedis(t, 'acl');
+  const admin = await startPublishingAdmin(t, 'redis', { ...server.env, EVENT_BROKER_REDIS_PASSWORD: 'another-word' });
+
+  await admin.testEvents(1);
+  const execution = await admin.command();
+  const line = await admin.log.seen(/events cannot be published now/u);
+
+  t.is(execution.status, 'completed');
+  t.like(line, {
+    level: 'warn',
+    fields: {
+      error: `Redis at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.`,
+    },
+  });
+  t.false(JSON.stringify(admin.log.lines).includes('another-word'));
+  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
+});
+
+test('wrong settings stop the start, with a line that names each', async (t) => {
+  const URLS = { EVENT_BROKER_REDIS_URLS: 'redis://127.0.0.1:6379' };
+  const problem = (env: Readonly<Record<string, string>>): string =>
+    t.throws(() => brokerSettings('redis', env)).message;
+
+  t.regex(problem({}), /^EVENT_BROKER_REDIS_URLS is not set: /u);
+  t.regex(
+    problem({ EVENT_BROKER_REDIS_URLS: 'http://127.0.0.1:6379' }),
+    /^EVENT_BROKER_REDIS_URLS is "http:\/\/127\.0\.0\.1:6379": it should be .* redis:\/\/ or rediss:\/\//u,
+  );
+  t.regex(
+    problem({ EVENT_BROKER_REDIS_URLS: 'redis://edge:word@127.0.0.1:6379' }),
+    /^EVENT_BROKER_REDIS_URLS holds credentials: they should be in EVENT_BROKER_REDIS_USERNAME and EVENT_BROKER_REDIS_PASSWORD$/u,
+  );
+  t.regex(
+    problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'sentinel' }),
+    /^EVENT_BROKER_REDIS_SENTINEL_GROUP is not set: /u,
+  );
+  t.regex(
+    problem({ ...URLS, EVENT_BROKER_REDIS_MODE: 'swarm' }),
+    /^EVENT_BROKER_REDIS_MODE is "swarm": it should be /u,
+  );
+  const admin = Program.start(t, 'edge-admin', ['serve'], {
+    MASTER_KEY: 'master-key-of-the-tests-1234',
+    EVENT_BROKER_ENABLED: 'true',
+    EVENT_BROKER_ADAPTER: 'redis',
+  });
+  t.not((await admin.exited).code, 0);
+  t.regex(
+    admin.output,
+    /^.*EVENT_BROKER_REDIS_URLS is not set: for redis it should be a list like redis:\/\/host:6379$/mu,
+  );
+});

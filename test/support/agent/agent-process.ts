@@ -1,0 +1,67 @@
+/** A real agent process in a test: a directory of its own, its log, and an end. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { FREE_PORTS } from '../fleet/agent-program.ts';
+import { compileCache, programFile, withSourcePlaces } from '../programs.ts';
+
+/** A directory that is removed after the test. */
+export function temporaryDirectory(t: ExecutionContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-agent-test-'));
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+export class AgentProcess {
+  readonly child: ChildProcess;
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  log = '';
+
+  private constructor(child: ChildProcess) {
+    this.child = child;
+    child.stderr?.on('data', (piece: Buffer) => {
+      this.log += withSourcePlaces(piece.toString('utf8'));
+    });
+    this.exited = new Promise((resolve) => {
+      child.on('close', (code, signal) => resolve({ code, signal }));
+    });
+  }
+
+  /** Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. */
+  static start(
+    t: ExecutionContext,
+    environment: Record<string, string>,
+    words: readonly string[] = ['up'],
+  ): AgentProcess {
+    const args = [programFile('edge-agent'), ...words];
+    const child = spawn(process.execPath, args, {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: process.env['HOME'] ?? '/',
+        ...compileCache(args),
+        ...FREE_PORTS,
+        ...environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const agent = new AgentProcess(child);
+    t.teardown(async () => {
+      agent.kill();
+      await agent.exited;
+    });
+    return agent;
+  }
+
+  /** As `kill -9`. */
+  kill(): void {
+    this.child.kill('SIGKILL');
+  }
+
+  /** As systemd does. */
+  terminate(): void {
+    this.child.kill('SIGTERM');
+  }
+}

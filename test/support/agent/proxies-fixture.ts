@@ -1,0 +1,128 @@
+/** The agent's own proxies in a test, and clients that write to them just what a test tells them. */
+import { once } from 'node:events';
+import { connect, isIPv4, type Socket } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { AGENT_SETTINGS, exitRulesOf } from '../../../agent/config.ts';
+import { createExit, type CountedExit } from '../../../agent/access/egress/dialler.ts';
+import { createLog } from '../../../agent/log.ts';
+import { startAgentProxies, type AgentProxies } from '../../../agent/access/proxies/proxies.ts';
+import { readSettings } from '../../../settings/environment.ts';
+import type { Resolve } from '../../../transport/net/guard/resolution.ts';
+import type { Scope } from '../scope.ts';
+
+/** The proxy password of the node. */
+export const PASSWORD = 'proxy-password-of-the-node';
+
+/** Proxies that run until the end of the scope. */
+export interface ProxiesRig {
+  readonly proxies: AgentProxies;
+  readonly exit: CountedExit;
+  readonly httpPort: number;
+  readonly socks5Port: number;
+  /** Lines of the log, as they come. */
+  readonly log: string[];
+}
+
+/** Starts an exit and the proxies on free ports, as an agent with these settings does. */
+export async function startRig(
+  scope: Scope,
+  env: Readonly<Record<string, string>> = {},
+  resolve?: Resolve,
+): Promise<ProxiesRig> {
+  const read = readSettings(AGENT_SETTINGS, { AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', ...env });
+  if (!read.ok) throw new Error(read.problems.join('\n'));
+  const log: string[] = [];
+  let proxies: AgentProxies | null = null;
+  const exit = createExit({
+    rules: exitRulesOf(read.settings),
+    proxies: () => proxies?.listening ?? [],
+    ...(resolve && { resolve }),
+  });
+  const started = await startAgentProxies({
+    config: read.settings,
+    password: PASSWORD,
+    exit,
+    log: createLog('debug', false, (line) => log.push(line)),
+  });
+  proxies = started;
+  scope.teardown(() => started.close(0));
+  return {
+    proxies: started,
+    exit,
+    httpPort: started.ports.http_proxy_port ?? 0,
+    socks5Port: started.ports.socks5_proxy_port ?? 0,
+    log,
+  };
+}
+
+/** Where a proxy is, and what is shown to it. */
+export interface Door {
+  readonly host: string;
+  readonly port: number;
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/** Sends a request of these bytes for the start line, and returns the status of the answer; 0 when there is none. */
+export async function httpStatus(
+  { host, port, username = '_', password = PASSWORD }: Door,
+  startLine: string,
+): Promise<number> {
+  const socket = await connected(host, port);
+  const basic = Buffer.from(`${username}:${password}`).toString('base64');
+  socket.write(`${startLine}\r\nHost: example.com\r\nProxy-Authorization: Basic ${basic}\r\nConnection: close\r\n\r\n`);
+  const said = (await bytesOf(socket, (bytes) => bytes.includes('\n'))).toString('latin1');
+  socket.destroy();
+  return Number(/^HTTP\/1\.[01] (\d{3})/u.exec(said)?.[1] ?? 0);
+}
+
+/**
+ * Asks for a host as a name, whatever it is, or as an address; returns the reply code (0: connected), or the text of
+ * what went wrong before.
+ */
+export async function socks5Reply(
+  { host, port, username = '_', password = PASSWORD }: Door,
+  target: { readonly name: string } | { readonly address: string },
+  targetPort: number,
+): Promise<number | string> {
+  const socket = await connected(host, port);
+  try {
+    socket.write(Buffer.from([5, 1, 2]));
+    if ((await bytesOf(socket, (bytes) => bytes.length >= 2))[1] !== 2) return 'no method';
+    const [user, secret] = [Buffer.from(username), Buffer.from(password)];
+    socket.write(Buffer.concat([Buffer.from([1, user.length]), user, Buffer.from([secret.length]), secret]));
+    if ((await bytesOf(socket, (bytes) => bytes.length >= 2))[1] !== 0) return 'not let in';
+    const end = Buffer.alloc(2);
+    end.writeUInt16BE(targetPort);
+    socket.write(Buffer.concat([Buffer.from([5, 1, 0]), addressField(target), end]));
+    const reply = await bytesOf(socket, (bytes) => bytes.length >= 2);
+    return reply[1] ?? 'closed';
+  } finally {
+    socket.destroy();
+  }
+}
+
+function addressField(target: { readonly name: string } | { readonly address: string }): Buffer {
+  if ('address' in target)
+    return Buffer.from([isIPv4(target.address) ? 1 : 4, ...ipaddr.parse(target.address).toByteArray()]);
+  const name = Buffer.from(target.name).subarray(0, 255);
+  return Buffer.concat([Buffer.from([3, name.length]), name]);
+}
+
+async function connected(host: string, port: number): Promise<Socket> {
+  const socket = connect({ host, port, noDelay: true });
+  await once(socket, 'connect');
+  return socket.on('error', () => {});
+}
+
+/** What comes until it is enough, or until the other side ends. */
+async function bytesOf(socket: Socket, isEnough: (bytes: Buffer) => boolean): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  while (!isEnough(bytes)) {
+    const chunk = socket.read() as Buffer | null;
+    if (chunk !== null) bytes = Buffer.concat([bytes, chunk]);
+    else if (socket.readableEnded || socket.destroyed) break;
+    else await Promise.race(['readable', 'end', 'close'].map((event) => once(socket, event)));
+  }
+  return bytes;
+}

@@ -1,0 +1,304 @@
+/** A session with everything around it under the test's control: no socket, no clock, no disk. */
+import type {
+  Dial,
+  Finished,
+  Link,
+  LinkOwner,
+  OutputCursor,
+  SessionJournal,
+  SessionRunner,
+} from '../../../agent/ports.ts';
+import { createSessionCounters } from '../../../agent/session/session-counters.ts';
+import { Session } from '../../../agent/session/session.ts';
+import type { SessionOptions } from '../../../agent/session/session-options.ts';
+import { decodeAgentFrame, encodeFrame } from '../../../transport/protocol/codec.ts';
+import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../../transport/protocol/frames.ts';
+import { ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+
+/** Settings as an admin sends them. */
+export const SETTINGS: AgentSettings = { admin_urls: ['http://a.test'], derp_map_urls: [], refresh_ms: 600_000 };
+
+/** The node whose session it is. */
+export const NODE = NodeId.parse('6f2c6a52-8d2b-4a3e-9f54-0d6c1f3f7a01');
+
+/** A well-formed execution id that ends in `n`. */
+export function executionId(n: number): ExecutionId {
+  return ExecutionId.parse(`00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
+}
+
+/** A delivery of `true` that never expires, unless `more` says otherwise. */
+export function delivery(n: number, more: Partial<Delivery> = {}): Delivery {
+  return { execution: executionId(n), command_text: 'true', timeout_ms: null, expires_in_ms: null, ...more };
+}
+
+/** Time that passes when told to. */
+export class FakeClock {
+  #nowMs = 1_000;
+  readonly #timers = new Map<number, { dueMs: number; act: () => void }>();
+  #ids = 0;
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  after(ms: number, act: () => void): () => void {
+    const id = (this.#ids += 1);
+    this.#timers.set(id, { dueMs: this.#nowMs + ms, act });
+    return () => this.#timers.delete(id);
+  }
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  /** Lets `ms` pass, timer by timer. */
+  pass(ms: number): void {
+    const end = this.#nowMs + ms;
+    for (;;) {
+      const next = [...this.#timers]
+        .filter(([, timer]) => timer.dueMs <= end)
+        .toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
+      if (next === undefined) break;
+      this.#timers.delete(next[0]);
+      this.#nowMs = Math.max(this.#nowMs, next[1].dueMs);
+      next[1].act();
+    }
+    this.#nowMs = end;
+  }
+}
+
+/** One dialled connection. */
+export class FakeLink implements Link {
+  readonly frames: AgentFrame[] = [];
+  readonly url: string;
+  readonly token: string;
+  bufferedBytes = 0;
+  closeCode: number | null = null;
+  isTerminated = false;
+  readonly #owner: LinkOwner;
+  readonly #flushes: (() => void)[] = [];
+  #seq = 0;
+
+  constructor(url: string, token: string, owner: LinkOwner) {
+    this.url = url;
+    this.token = token;
+    this.#owner = owner;
+  }
+
+  send(text: string, flushed?: () => void): void {
+    const decoded = decodeAgentFrame(text);
+    if (!decoded.ok) throw new Error(decoded.problem);
+    this.frames.push(decoded.frame);
+    if (flushed !== undefined) this.#flushes.push(flushed);
+  }
+
+  close(code: number): void {
+    this.closeCode = code;
+  }
+
+  terminate(): void {
+    this.isTerminated = true;
+  }
+
+  /** What was sent has left. */
+  flush(): void {
+    this.bufferedBytes = 0;
+    for (const flushed of this.#flushes.splice(0)) flushed();
+  }
+
+  open(): void {
+    this.#owner.opened(this);
+  }
+
+  /** Opens and welcomes. */
+  welcome(settings: AgentSettings = SETTINGS): void {
+    this.open();
+    this.hear({ type: 'welcome', protocol: 1, cluster_name: 'c', settings });
+  }
+
+  hear(body: AdminFrameBody): void {
+    this.hearText(encodeFrame(body, this.#seq + 1));
+  }
+
+  hearText(text: string): void {
+    this.#seq += 1;
+    this.#owner.message(this, text);
+  }
+
+  hangUp(code: number, reason = ''): void {
+    this.#owner.closed(this, code, reason);
+  }
+
+  types(): string[] {
+    return this.frames.map((frame) => frame.type);
+  }
+}
+
+/** Keeps everything in maps. Refuses to store while `isFull`. */
+export class MemoryJournal implements SessionJournal {
+  readonly held = new Map<ExecutionId, (Finished & { readonly output: string }) | null>();
+  isFull = false;
+
+  holding(): readonly ExecutionId[] {
+    return [...this.held.keys()];
+  }
+
+  receive(deliveries: readonly Delivery[]) {
+    const ids = deliveries.map((each) => each.execution);
+    const known = ids.filter((execution) => this.held.has(execution));
+    const fresh = this.isFull ? [] : ids.filter((execution) => !this.held.has(execution));
+    for (const execution of fresh) this.held.set(execution, null);
+    return { acknowledged: [...known, ...fresh], fresh };
+  }
+
+  recall(executions: readonly ExecutionId[]) {
+    const ended = this.isFull ? [] : executions.filter((execution) => !this.held.has(execution));
+    for (const execution of ended) this.finish(execution);
+    return ended;
+  }
+
+  finish(execution: ExecutionId, output = ''): void {
+    this.held.set(execution, {
+      outcome: 'completed',
+      exitCode: 0,
+      outputTruncated: false,
+      outputBytes: Buffer.byteLength(output),
+      output,
+    });
+  }
+
+  finished(): readonly ExecutionId[] {
+    return [...this.held].filter(([, result]) => result !== null).map(([execution]) => execution);
+  }
+
+  result(execution: ExecutionId): Finished | null {
+    return this.held.get(execution) ?? null;
+  }
+
+  output(execution: ExecutionId, offset: number, bytesMax: number) {
+    const result = this.held.get(execution);
+    if (result === null || result === undefined) return null;
+    const text = result.output.slice(offset, offset + bytesMax); // tests use ASCII here
+    return { text, next: offset + text.length };
+  }
+
+  forget(executions: readonly ExecutionId[]): void {
+    for (const execution of executions) this.held.delete(execution);
+  }
+
+  heal(): boolean {
+    return !this.isFull;
+  }
+}
+
+/** Notes what it is asked. */
+export class NotingRunner implements SessionRunner {
+  readonly asked: [string, readonly ExecutionId[]][] = [];
+  readonly cursors = new Map<ExecutionId, TextCursor>();
+  readonly #journal: MemoryJournal;
+
+  constructor(journal = new MemoryJournal()) {
+    this.#journal = journal;
+  }
+
+  receive(deliveries: readonly Delivery[]) {
+    return this.#journal.receive(deliveries);
+  }
+
+  run(executions: readonly ExecutionId[]): void {
+    this.asked.push(['run', executions]);
+  }
+
+  cancel(executions: readonly ExecutionId[]): void {
+    this.asked.push(['cancel', executions]);
+  }
+
+  settle(executions: readonly ExecutionId[]): void {
+    this.asked.push(['settle', executions]);
+  }
+
+  tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null {
+    const cursor = this.cursors.get(execution) ?? null;
+    if (cursor !== null) {
+      cursor.wake = wake;
+      cursor.offset = offset;
+    }
+    return cursor;
+  }
+}
+
+/** An output that grows when told to. ASCII only. */
+export class TextCursor implements OutputCursor {
+  text = '';
+  offset = 0;
+  ended = false;
+  isClosed = false;
+  wake: () => void = () => {};
+
+  read(bytesMax: number) {
+    const { offset } = this;
+    const text = this.text.slice(offset, offset + bytesMax);
+    this.offset += text.length;
+    return text === '' ? null : { offset, text };
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+/** Everything together; `random` is 0 unless said otherwise. */
+export function sessionRig(more: Partial<SessionOptions> = {}, random: () => number = () => 0) {
+  const clock = new FakeClock();
+  const journal = new MemoryJournal();
+  const runner = new NotingRunner(journal);
+  const links: FakeLink[] = [];
+  const counters = createSessionCounters();
+  const lines: string[] = [];
+  const note = (_fields: object, message: string) => {
+    lines.push(message);
+  };
+  const dial: Dial = (url, token, owner) => {
+    const link = new FakeLink(url, token, owner);
+    links.push(link);
+    return link;
+  };
+  const session = new Session(
+    {
+      node: NODE,
+      token: 'token',
+      adminUrls: () => ['http://a.test'],
+      registration: {
+        version: '1',
+        id_type: 'persistent',
+        self_update_enabled: false,
+        ports: {
+          http_port: 1,
+          ssh_port: 2,
+          host_metrics_port: 3,
+          wireguard_metrics_port: 4,
+          http_proxy_port: 5,
+          socks5_proxy_port: 6,
+        },
+      },
+      ...more,
+    },
+    {
+      journal,
+      runner,
+      counters,
+      report: () => ({ services: [] }),
+      dial,
+      clock,
+      random,
+      log: { debug: note, info: note, warn: note, error: note },
+    },
+  );
+  session.start();
+  const link = (index = links.length - 1): FakeLink => {
+    const found = links[index];
+    if (found === undefined) throw new Error(`no link ${index}`);
+    return found;
+  };
+  return { clock, journal, runner, counters, links, lines, session, link };
+}

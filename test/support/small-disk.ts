@@ -1,0 +1,41 @@
+/** A disk that can be full, for tests. */
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { temporaryDirectory } from './agent/agent-process.ts';
+
+/** A file system of `kib` KiB, or null where this user may not mount one. */
+export function smallDisk(t: ExecutionContext, kib: number): string | null {
+  const directory = temporaryDirectory(t);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', directory], { stdio: 'ignore' });
+  } catch {
+    return null;
+  }
+  t.teardown(() => {
+    execFileSync('umount', ['-l', directory]);
+  });
+  return directory;
+}
+
+/** Fills the disk to the last byte, after `bytesFree` were kept free; the answer frees it again. */
+export function fill(disk: string, bytesFree = 0): () => void {
+  const [filler, reserve] = [join(disk, 'filler'), join(disk, 'reserve')];
+  write(reserve, bytesFree);
+  write(filler, Number.POSITIVE_INFINITY);
+  rmSync(reserve);
+  return () => rmSync(filler);
+}
+
+function write(path: string, bytes: number): void {
+  const file = openSync(path, 'w');
+  const piece = Buffer.alloc(4_096);
+  try {
+    for (let written = 0; written < bytes;) written += writeSync(file, piece);
+  } catch {
+    // full: as wanted
+  } finally {
+    closeSync(file);
+  }
+}

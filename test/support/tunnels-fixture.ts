@@ -1,0 +1,151 @@
+/** An admin's end of tunnels and an agent's, joined by a real WebSocket, with real targets behind the agent. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import net from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Clock } from '../../actors/ports.ts';
+import type { Exit } from '../../agent/access/egress/exit.ts';
+import { createAgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
+import type { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { systemClock } from '../../transport/net/clock.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import { createTunnelGate } from '../../transport/tunnels/gate.ts';
+import { createTunnels } from '../../transport/tunnels/tunnels.ts';
+import type { Tunnels } from '../../transport/tunnels/tunnels.ts';
+import { openDoor } from '../../transport/vpn/gateway/entrance.ts';
+import { notDialled } from '../../transport/net/streams/dialled.ts';
+import type { Dialled } from '../../transport/net/streams/dialled.ts';
+import { createJoins } from '../../transport/net/streams/join.ts';
+import { recordingLog } from './log.ts';
+import type { Scope } from './scope.ts';
+
+/** The node of the rig. */
+export const NODE = '0190f5c2-7a11-4c3e-8f00-000000000001' as NodeId;
+
+/** What a test may change. */
+export interface RigOptions {
+  readonly clock?: Clock & { readonly nowMs: () => number };
+  /** Whether the agent opens what it is asked for. */
+  readonly opens?: boolean;
+  readonly isConnected?: boolean;
+  /** Asks the admin at which the node has its session, if there is another one. */
+  readonly askOwner?: (node: NodeId, token: string) => Promise<boolean>;
+  /**
+   * Whether there is a mesh, in which the admin has 127.0.0.2 and the agent 127.0.0.3; asked whenever somebody wants
+   * in.
+   */
+  readonly isMeshUp?: () => boolean;
+  /** What the admin says is its place in the mesh, instead of its own. */
+  readonly claimedMeshUrl?: string;
+  /** The gateway, as the agent knows it. */
+  readonly gateway?: string;
+}
+
+/** A running rig. */
+export interface Rig {
+  readonly tunnels: Tunnels;
+  readonly agent: AgentTunnels;
+  readonly url: string;
+  /** Of the admin in the mesh. */
+  readonly meshUrl: string;
+  /** One-time tokens, in the order in which they were sent. */
+  readonly tokens: readonly string[];
+  readonly reach: (port: number, signal?: AbortSignal) => Promise<Dialled>;
+}
+
+/** Starts one that ends with the scope. */
+export async function tunnelRig(
+  scope: Scope,
+  {
+    clock = systemClock,
+    opens = true,
+    isConnected = true,
+    askOwner = () => Promise.resolve(false),
+    isMeshUp = () => false,
+    claimedMeshUrl,
+    gateway = '127.0.0.2',
+  }: RigOptions = {},
+): Promise<Rig> {
+  const tokens: string[] = [];
+  const joins = createJoins();
+  const agent = createAgentTunnels({
+    exit: plainExit,
+    join: (one, other) => joins.join(one, other),
+    log: silent,
+    meshWay: () => ({ gateway, own: '127.0.0.3' }),
+  });
+  const tunnels = createTunnels({
+    clock,
+    log: recordingLog(),
+    monotonicMs: () => clock.nowMs(),
+    send(_node, frame) {
+      if (!isConnected || frame.type !== 'open-tunnel') return false;
+      tokens.push(frame.token);
+      if (opens) agent.open(url, frame.token, frame.mesh_url);
+      return true;
+    },
+    askOwner,
+    meshUrl: () => (isMeshUp() ? (claimedMeshUrl ?? door.url) : null),
+  });
+  const door = required(await openDoor('127.0.0.2', createTunnelGate(tunnels, 'mesh')));
+  const server = createServer();
+  server.on('upgrade', createTunnelGate(tunnels, 'url'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  scope.teardown(async () => {
+    agent.close();
+    tunnels.close();
+    door.close();
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  });
+  return {
+    tunnels,
+    agent,
+    url,
+    meshUrl: door.url,
+    tokens,
+    reach: (port, signal = new AbortController().signal) =>
+      tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal),
+  };
+}
+
+function required<T>(one: T | null): T {
+  if (one === null) throw new Error('no door');
+  return one;
+}
+
+/** A TCP server of the test. Resolves with its port. */
+export async function target(scope: Scope, serve: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  scope.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+const plainExit: Exit = {
+  async dial({ port }) {
+    const socket = net.connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
+    try {
+      await once(socket, 'connect');
+      return { ok: true, stream: socket };
+    } catch {
+      return notDialled('refused', `nobody listens on port ${port} — niemand`);
+    }
+  },
+};
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,0 +1,130 @@
+/** Clusters, nodes and aliases as real rows, and a manager of networks that has to have the same. */
+import type { ExecutionContext } from 'ava';
+import { v7 } from 'uuid';
+import type { Lease } from '../../../actors/behaviour.ts';
+import type { VpnRows } from '../../../actors/vpn/rows.ts';
+import { hostNameOf, networkOf, type VpnManager, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
+import { openDatabase } from '../../../persistence/database.ts';
+import { createEmbeddedVpnRows } from '../../../persistence/vpn/embedded-vpn-rows.ts';
+import { createVpnRows } from '../../../persistence/vpn/vpn-rows.ts';
+import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
+import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
+import { createNetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
+import { NOW_MS } from '../actors.ts';
+import { enrolled, enrolment, openRig } from '../committer-fixture.ts';
+
+/** Domain of names in these tests. */
+export const DOMAIN = 'edge.test';
+
+/** A cluster with its network. */
+export interface WorldCluster extends VpnNetwork {
+  readonly lease: Lease & { readonly cluster: ClusterId };
+}
+
+/** Rows and a manager. */
+export interface VpnWorld {
+  readonly manager: VpnManager;
+  readonly rows: VpnRows;
+  readonly adminId: string;
+  sql<R extends object>(text: string, values?: unknown[]): Promise<R[]>;
+  /** Rows of another admin on the same database. */
+  rowsOf(adminId: string): VpnRows;
+  cluster(name?: string): Promise<WorldCluster>;
+  removeCluster(cluster: WorldCluster): Promise<void>;
+  node(cluster: WorldCluster): Promise<NodeId>;
+  removeNode(node: NodeId, cluster: WorldCluster): Promise<void>;
+  move(node: NodeId, from: WorldCluster, to: WorldCluster): Promise<void>;
+  alias(node: NodeId, cluster: WorldCluster, name: string): Promise<string>;
+  removeAlias(id: string): Promise<void>;
+  /** A node enters its network, as the manager or its machine does it. */
+  enter(cluster: VpnNetwork, node: NodeId): Promise<void>;
+}
+
+/** How machines enter a network by themselves. */
+export type Machine = (network: string, node: NodeId, token: string | null, world: VpnWorld) => Promise<void>;
+
+/** Opens rows with a manager over them. */
+export async function openWorld(
+  t: ExecutionContext,
+  managerOf: (rows: VpnRows, database: Awaited<ReturnType<typeof openDatabase>>) => VpnManager,
+  machine: Machine,
+): Promise<VpnWorld> {
+  const rig = await openRig(t);
+  const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: rig.log });
+  t.teardown(() => database.close());
+  const rows = createVpnRows(database.pool, rig.adminId);
+  const manager = managerOf(rows, database);
+  t.teardown(() => manager.close());
+  const leases = new Map<ClusterId, WorldCluster['lease']>();
+  const commit = async (lease: Lease | null, write: Parameters<typeof rig.commit>[1][number]): Promise<void> => {
+    const outcomes = await rig.commit(lease, [write]);
+    if (outcomes.some((outcome) => outcome !== 'ok')) throw new Error(`a row was refused: ${outcomes.join()}`);
+  };
+
+  const world: VpnWorld = {
+    manager,
+    rows,
+    adminId: rig.adminId,
+    sql: (text, values) => rig.rows(text, values),
+    rowsOf: (adminId) => createVpnRows(database.pool, adminId),
+    async cluster(name) {
+      const lease = await rig.cluster(name === undefined ? {} : { name });
+      leases.set(lease.cluster, lease);
+      const [row] = await rig.rows<{ name: string; ipv4: string; ipv6: string }>(
+        'select name, ipv4_range::text as ipv4, ipv6_range::text as ipv6 from cluster where id = $1',
+        [lease.cluster],
+      );
+      return { lease, name: networkOf(row?.name ?? ''), ipv4Range: row?.ipv4 ?? '', ipv6Range: row?.ipv6 ?? '' };
+    },
+    removeCluster: ({ lease }) => commit(lease, { kind: 'cluster-deleted', cluster: lease.cluster }),
+    async node({ lease }) {
+      const write = enrolment(lease.cluster, await rig.key(lease.cluster, null));
+      await commit(lease, enrolled(write));
+      return write.node;
+    },
+    removeNode: (node, { lease }) => commit(lease, { kind: 'node-deleted', node, atMs: NOW_MS }),
+    move: (node, from, to) =>
+      commit(from.lease, { kind: 'node-moved', node, from: from.lease.cluster, to: to.lease.cluster, atMs: NOW_MS }),
+    async alias(node, { lease }, name) {
+      const id = v7();
+      await commit(lease, { kind: 'alias-created', id, node, cluster: lease.cluster, name, atMs: NOW_MS });
+      return id;
+    },
+    removeAlias: (id) => commit(null, { kind: 'alias-deleted', id }),
+    async enter(network, node) {
+      if (!(await manager.join(network.name, node)))
+        await machine(network.name, node, await manager.joinToken(network.name), world);
+    },
+  };
+  return world;
+}
+
+/** A world whose manager is the service itself. */
+export function embeddedWorld(t: ExecutionContext): Promise<VpnWorld> {
+  return openWorld(
+    t,
+    (_rows, database) => createEmbeddedVpn(createEmbeddedVpnRows(database)),
+    async (network, node, _token, world) => {
+      await world.sql(
+        `insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
+      select $1, c.id, coalesce((select max(host_index) from mesh_member where cluster_id = c.id), 1) + 1, $3, '[]', now(), now() from cluster c where 'cluster-' || c.name = $2`,
+        [node, network, Buffer.from(v7().replaceAll('-', '').repeat(2), 'hex').toString('base64')],
+      );
+    },
+  );
+}
+
+/** A world whose manager is a Netmaker at this URL. */
+export function netmakerWorld(
+  t: ExecutionContext,
+  at: { readonly url: string; readonly masterKey: string },
+  register: (token: string, name: string) => Promise<unknown>,
+): Promise<VpnWorld> {
+  return openWorld(
+    t,
+    (rows) => createNetmakerVpn({ ...at, domain: DOMAIN, rows, nowMs: () => Date.now() }),
+    async (_network, node, token) => {
+      await register(token ?? '', hostNameOf(node));
+    },
+  );
+}

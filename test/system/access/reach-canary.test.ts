@@ -1,0 +1,261 @@
+/**
+ * E4 for what reaches into machines: passwords, keys and tokens are in no log, event, answer, row, process list or
+ * environment.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import ava from 'ava';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
+import { askpass } from '../../support/agent/ssh-fixture.ts';
+import { leaksIn, type Secret } from '../../support/canary.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+import { until } from '../../support/until.ts';
+import { target } from '../../support/tunnels-fixture.ts';
+import {
+  adminOf,
+  agentOf,
+  allow,
+  connectThrough,
+  directoryOf,
+  runClient,
+  sshWords,
+  startClient,
+  streamThrough,
+} from '../../support/reach-fixture.ts';
+
+const test = await peerTest('ssh', 'ssh-keygen');
+const RECOVERY = 'recovery-key-in-the-environment';
+/** Of this fleet alone: others' tests show theirs to programs that have it in their words. */
+const PROXY_KEY = `proxy-key-${randomBytes(12).toString('hex')}`;
+const fleet = sharedFleet(ava, {
+  agents: 1,
+  env: { PROXY_KEY, LOG_LEVEL: 'debug', SSH_RECORDING: 'all', AUTH_FAILURES_PER_MINUTE_MAX: '100000' },
+  agentEnv: { LOG_LEVEL: 'debug' },
+});
+
+const OWN_VARIABLES =
+  /^(?:ENROLLMENT_KEY|RECOVERY_KEY|ADMIN_URLS|AGENT_\w+|PROXY_\w+|LOG_LEVEL|DATABASE_URL|ENCRYPTION_KEY|\w*_KEY)=/mu;
+
+test.serial('nothing that opens a machine comes out anywhere', async (t) => {
+  t.timeout(120_000);
+  const directory = directoryOf(t);
+  const agent = agentOf(fleet());
+  const node: NodeResource = await fleet().node(agent);
+  const admin = adminOf(fleet());
+  const [password, wrong] = [`right/+ ${randomBytes(9).toString('hex')}`, `wrong/+ ${randomBytes(9).toString('hex')}`];
+  const { path } = await allow(fleet(), node.id, 'deploy', directory, { password });
+  const { enrollment } = JSON.parse(readFileSync(join(agent.dataDirectory, 'identity.json'), 'utf8')) as {
+    readonly enrollment: { readonly api_token: string; readonly proxy_password: string };
+  };
+  const hostKey = readFileSync(join(agent.dataDirectory, 'ssh-host-key'), 'latin1');
+  const secrets: Secret[] = [
+    { name: 'PROXY_KEY', value: PROXY_KEY },
+    { name: 'MASTER_KEY', value: FLEET_KEYS.MASTER_KEY },
+    { name: 'SSH password', value: password },
+    { name: 'wrong SSH password', value: wrong },
+    { name: 'private key of a user', value: middleOf(readFileSync(path, 'latin1')) },
+    { name: 'host key', value: middleOf(hostKey) },
+    { name: 'token of the agent', value: enrollment.api_token },
+    { name: 'proxy password of the agent', value: enrollment.proxy_password },
+    { name: 'wrong proxy password', value: `proxy ${wrong}` },
+  ];
+  const seen: { readonly place: string; readonly text: string }[] = [];
+  const ssh = (key: string | null, words: readonly string[], environment: NodeJS.ProcessEnv = {}) =>
+    runClient(
+      t,
+      'ssh',
+      [...sshWords(directory, key), '-p', String(node.ssh_port), 'deploy@127.0.0.1', ...words],
+      '',
+      environment,
+    );
+  const byPassword = ['-o', 'PreferredAuthentications=password', '-o', 'NumberOfPasswordPrompts=1'];
+  const echo = await target(t, (socket) => socket.pipe(socket));
+
+  // Everything is used, rightly and wrongly.
+  t.is((await ssh(null, [...byPassword, 'echo in'], askpass(directory, password))).status, 0);
+  await ssh(null, [...byPassword, 'true'], askpass(directory, wrong));
+  const run = startClient(t, 'ssh', [
+    ...sshWords(directory, path),
+    '-p',
+    String(node.ssh_port),
+    'deploy@127.0.0.1',
+    'env; tr "\\0" "\\n" </proc/$PPID/environ | grep -c .; sleep 1011 & wait',
+  ]);
+  const said: string[] = [];
+  run.stdout.on('data', (data: Buffer) => {
+    said.push(String(data));
+  });
+  await until('what a session sees', () => said.join('').includes('SSH_CONNECTION='));
+  for (const user of [`_:proxy ${wrong}`, `_:${PROXY_KEY}`, `${PROXY_KEY}:${wrong}`]) {
+    for (const authority of [`${node.vpn_hostname}:${echo}`, `${node.vpn_hostname}:1`, 'nowhere.fleet:1']) {
+      const { status, body, stream } = await connectThrough(admin.httpProxyPort, authority, user);
+      stream?.destroy();
+      seen.push({ place: 'an answer of the proxy', text: `${status} ${body}` });
+    }
+    await connectThrough(node.http_proxy_port, 'localhost:1', user);
+  }
+  seen.push({
+    place: 'an answer of the SOCKS5 proxy',
+    text: await garbage(
+      admin.socks5ProxyPort,
+      Buffer.from(`\u0005\u0001\u0002\u0001\u0001_${String.fromCodePoint(wrong.length)}${wrong}`, 'latin1'),
+    ),
+  });
+  (await streamThrough(admin.httpProxyPort, `${node.vpn_hostname}:${echo}`, `_:${PROXY_KEY}`)).destroy();
+
+  // A token of a tunnel, while it is good.
+  const raw = await enrollRaw(t, fleet());
+  const session = await raw.connect({ protocol: PROTOCOL_VERSION });
+  const { vpn_hostname: name } = await fleet().rest.get<NodeResource>(`/nodes/${raw.node_id}`);
+  const asked = connectThrough(admin.httpProxyPort, `${name}:1`, `_:${PROXY_KEY}`);
+  secrets.push({ name: 'one-time token', value: (await session.frame('open-tunnel')).token });
+  session.sendRaw('over');
+
+  // What others on the machine see meanwhile.
+  for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)))
+    seen.push({ place: `the process list (${read(`/proc/${pid}/comm`).trim()})`, text: read(`/proc/${pid}/cmdline`) });
+  const inside = childrenOf(agent.program.pid);
+  t.true(inside.length > 0, 'a session has processes');
+  for (const pid of inside) {
+    const environment = read(`/proc/${pid}/environ`).replaceAll('\0', '\n');
+    seen.push({ place: 'the environment of a session', text: environment });
+    t.notRegex(environment, OWN_VARIABLES);
+  }
+  seen.push({ place: 'what a session sees', text: said.join('') });
+  t.notRegex(said.join(''), OWN_VARIABLES);
+  run.kill();
+  await once(run, 'close');
+
+  for (const at of [
+    '/ssh_usernames',
+    `/ssh_usernames/${await idOf('deploy')}`,
+    '/ssh_public_keys',
+    '/ssh_recordings',
+    `/nodes/${node.id}`,
+    '/nodes',
+    '/admins/me',
+  ]) {
+    const { text } = await fleet().rest.call('GET', at);
+    seen.push({ place: `GET ${at}`, text });
+  }
+  for (const at of ['/metrics', '/healthz', '/health/cluster'])
+    seen.push({ place: at, text: await (await fetch(admin.url + at)).text() });
+  await asked;
+  const tables = await fleet().sql<{ name: string }>(
+    `select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'`,
+  );
+  for (const { name: table } of tables)
+    seen.push({ place: `table ${table}`, text: JSON.stringify(await fleet().sql(`select t::text from ${table} t`)) });
+  for (const { runs } of [...fleet().admins, ...fleet().agents])
+    for (const { output } of runs) seen.push({ place: 'a log', text: output });
+
+  t.deepEqual(
+    [
+      ...new Set(
+        seen
+          .flatMap(({ place, text }) => leaksIn(place, text, secrets))
+          .map(({ secret, form, place }) => `${secret} as ${form} in ${place}`),
+      ),
+    ],
+    [],
+  );
+  t.true(
+    seen.some(({ place, text }) => place === 'a log' && text.includes('An SSH user logged in')) &&
+      seen.some(({ text }) => text.includes('edge.ssh_username.verified')),
+    'logs and events were looked at',
+  );
+  t.true(seen.length > 40, `${seen.length} places`);
+});
+
+test.serial('a shell has nothing of what the agent was started with', async (t) => {
+  const directory = directoryOf(t);
+  const agent = agentOf(fleet());
+  await agent.kill();
+  agent.start({
+    ENROLLMENT_KEY: (await fleet().key()).key,
+    RECOVERY_KEY: `${agent.node}.${RECOVERY}`,
+    HTTP_PROXY: `http://user:${RECOVERY}@127.0.0.1:1`,
+    AWS_SECRET_ACCESS_KEY: RECOVERY,
+    NODE_OPTIONS: '--no-warnings',
+  });
+  await agent.live();
+  const node = await until('its new port', async () => {
+    const one = await fleet().node(agent);
+    return one.status === 'healthy' ? one : null;
+  });
+  const { path } = await allow(fleet(), node.id, 'shell', directory);
+
+  for (const terminal of [['-T'], ['-tt']]) {
+    const { stdout } = await until('a login', async () => {
+      const one = await runClient(t, 'ssh', [
+        ...terminal,
+        ...sshWords(directory, path),
+        '-p',
+        String((await fleet().node(agent)).ssh_port),
+        'shell@127.0.0.1',
+        'env',
+      ]);
+      return one.status === 0 ? one : null;
+    });
+    t.regex(stdout, /^HOME=/mu);
+    t.deepEqual(
+      stdout
+        .split(/\r?\n/u)
+        .map((line) => line.split('=')[0] ?? '')
+        .filter((variable) => /KEY|PROXY|NODE_OPTIONS|AGENT_|ADMIN_/u.test(variable)),
+      [],
+    );
+    t.false(stdout.includes(RECOVERY));
+  }
+});
+
+/** A piece from the middle of a private key: its beginning and end are those of every key. */
+function middleOf(key: string): string {
+  const lines = key.split('\n').filter((line) => line !== '' && !line.startsWith('-----'));
+  return (lines[Math.floor(lines.length / 2)] ?? '').slice(0, 60);
+}
+
+/** Processes that these began, and those began, without the keepers of commands. */
+function childrenOf(pid: number): number[] {
+  const parents = readdirSync('/proc')
+    .filter((entry) => /^\d+$/u.test(entry))
+    .map((entry) => [Number(entry), Number(/^PPid:\s+(\d+)/mu.exec(read(`/proc/${entry}/status`))?.[1])] as const);
+  const below = (parent: number): number[] =>
+    parents.filter(([, of]) => of === parent).flatMap(([child]) => [child, ...below(child)]);
+  return below(pid);
+}
+
+async function idOf(username: string): Promise<string> {
+  const [one] = await fleet().rest.get<readonly { readonly id: string }[]>(`/ssh_usernames?username=${username}`);
+  return one?.id ?? '';
+}
+
+/** All that a port answers to some bytes. */
+async function garbage(port: number, bytes: Buffer): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let said = '';
+  socket
+    .setEncoding('latin1')
+    .on('data', (text: string) => {
+      said += text;
+    })
+    .on('error', () => {});
+  socket.end(bytes);
+  await once(socket, 'close');
+  return said;
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return ''; // it ended
+  }
+}

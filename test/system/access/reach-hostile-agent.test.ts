@@ -1,0 +1,247 @@
+/** An agent that turns on its admin by its tunnel costs itself alone (L1): it is cut, and the others do not notice. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { MESSAGE_HEADER } from '../../../transport/protocol/tunnel.ts';
+import { BUSY_MS } from '../../support/busy.ts';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+import { until } from '../../support/until.ts';
+import { target } from '../../support/tunnels-fixture.ts';
+import { FLAG, frame, hostileAgent, OK, TYPE, type HostileTunnel } from '../../support/hostile-tunnel.ts';
+import { adminOf, agentOf, connectThrough, streamThrough } from '../../support/reach-fixture.ts';
+
+const fleet = sharedFleet(test, { agents: 1 });
+
+/** A flood is cut within this, in ms. Source: docs/promises.md, L1. */
+const CUT_MS_MAX = 2_000 + BUSY_MS;
+
+/**
+ * What the admin may hold more than before after all of this, in MB. Source: its own limits of one tunnel and one
+ * stream, with room for the heap that Node keeps.
+ */
+const GROWTH_MB_MAX = 192;
+
+/** Latencies below this are taken for the machine's own noise, in ms. */
+const NOISE_MS = 40;
+
+const SETTINGS = frame(TYPE.settings, FLAG.none, 0);
+const times = (bytes: Buffer, total = 262_144): Buffer =>
+  Buffer.concat(Array.from({ length: Math.ceil(total / bytes.length) }, () => bytes));
+const CODE = Buffer.from([0, 0, 0, 8]);
+
+/** Says its settings, waits to be asked for a stream, says what comes first on it, and then one thing for ever. */
+const flood =
+  (first: (stream: number) => Buffer, again: (stream: number) => Buffer) =>
+  async (tunnel: HostileTunnel): Promise<void> => {
+    tunnel.socket.send(SETTINGS);
+    const stream = await tunnel.firstStream;
+    tunnel.socket.send(Buffer.concat([SETTINGS, first(stream)]));
+    await tunnel.flood(times(again(stream)), CUT_MS_MAX);
+  };
+const nothing = (): Buffer => frame(TYPE.settings, FLAG.ack, 0);
+const accepted = (stream: number): Buffer => frame(TYPE.headers, FLAG.endHeaders, stream, OK);
+
+/** What it does on a tunnel, each a reason to cut it. */
+const FLOODS: readonly (readonly [string, (tunnel: HostileTunnel) => Promise<void>])[] = [
+  [
+    'bytes that are no HTTP/2',
+    async (tunnel) => {
+      await tunnel.flood(Buffer.alloc(65_536, 0xab), CUT_MS_MAX);
+    },
+  ],
+  [
+    'text',
+    async (tunnel) => {
+      tunnel.socket.send('hello');
+      await tunnel.closed;
+    },
+  ],
+  [
+    'empty messages',
+    async (tunnel) => {
+      tunnel.socket.send(Buffer.alloc(0));
+      await tunnel.closed;
+    },
+  ],
+  [
+    'a message of 5 MB',
+    async (tunnel) => {
+      tunnel.socket.send(Buffer.alloc(5_000_000));
+      await tunnel.closed;
+    },
+  ],
+  ['SETTINGS without end', flood(nothing, () => frame(TYPE.settings, FLAG.none, 0, Buffer.from([0, 3, 0, 0, 0, 100])))],
+  ['PING without end', flood(nothing, () => frame(TYPE.ping, FLAG.none, 0, Buffer.alloc(8)))],
+  ['RST_STREAM without end', flood(nothing, (stream) => frame(TYPE.reset, FLAG.none, stream, CODE))],
+  ['WINDOW_UPDATE without end', flood(nothing, () => frame(TYPE.window, FLAG.none, 0, Buffer.from([0, 0, 0, 1])))],
+  ['PRIORITY without end', flood(nothing, (stream) => frame(TYPE.priority, FLAG.none, stream, Buffer.alloc(5)))],
+  [
+    'CONTINUATION without end',
+    flood(
+      (stream) => frame(TYPE.headers, FLAG.none, stream, OK),
+      (stream) => frame(TYPE.continuation, FLAG.none, stream, Buffer.from([0, 1, 0x61, 1, 0x62])),
+    ),
+  ],
+  ['frames of a type that does not exist', flood(nothing, () => frame(0xee, FLAG.none, 0, Buffer.alloc(16_384)))],
+  [
+    'pushed streams',
+    flood(nothing, (stream) => frame(TYPE.push, FLAG.endHeaders, stream, Buffer.from([0, 0, 0, 2, 0x82]))),
+  ],
+  [
+    'interim answers without end',
+    flood(nothing, (stream) => frame(TYPE.headers, FLAG.endHeaders, stream, Buffer.from([0x08, 3, 0x31, 0x30, 0x33]))),
+  ],
+  ['empty DATA without end', flood(accepted, (stream) => frame(TYPE.data, FLAG.none, stream))],
+  [
+    'DATA beyond the window of its stream',
+    flood(accepted, (stream) => frame(TYPE.data, FLAG.none, stream, Buffer.alloc(16_384))),
+  ],
+  ['DATA for a stream that nobody opened', flood(nothing, () => frame(TYPE.data, FLAG.none, 9, Buffer.alloc(16_384)))],
+];
+
+test.serial(
+  'whatever floods a tunnel, it is cut within 2 s, who waits for that machine is told, and others are served as before',
+  async (t) => {
+    t.timeout(180_000);
+    const { vpn_hostname: name } = await fleet().node(agentOf(fleet()));
+    const port = await target(t, (socket) => {
+      socket.resume();
+    });
+    const other = async (while_: () => boolean): Promise<number[]> => {
+      const tookMs: number[] = [];
+      do {
+        const fromMs = performance.now();
+        (await streamThrough(adminOf(fleet()).httpProxyPort, `${name}:${port}`)).destroy();
+        tookMs.push(performance.now() - fromMs);
+        await delay(15);
+      } while (while_());
+      return tookMs;
+    };
+    const lasting = (ms: number) => {
+      const endMs = performance.now() + ms;
+      return () => performance.now() < endMs;
+    };
+    await other(lasting(1_500));
+    const beforeMb = memoryMb();
+    const [quiet, during]: [number[], number[]] = [[], []];
+
+    for (const [what, attack] of FLOODS) {
+      quiet.push(...(await other(lasting(600))));
+      const agent = await hostileAgent(t, fleet());
+      let beganMs = Infinity;
+      let cutMs = Infinity;
+      agent.onTunnel = (tunnel) => {
+        beganMs = performance.now();
+        tunnel.socket.once('close', () => {
+          cutMs = performance.now();
+        });
+        void attack(tunnel);
+      };
+      const asked = connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`).then(
+        ({ status }) => status,
+        () => 0,
+      );
+      const second = lasting(1_000);
+      during.push(
+        ...(await other(() => second() || (cutMs === Infinity && !(performance.now() - beganMs > CUT_MS_MAX)))),
+      );
+
+      t.true(cutMs - beganMs < CUT_MS_MAX, `${what}: cut after ${cutMs - beganMs} ms`);
+      t.true([200, 503].includes(await asked), what);
+    }
+
+    const [usual, under] = [quantile(quiet, 0.95), quantile(during, 0.95)];
+    t.log(
+      `p95 of others: ${Math.round(usual)} ms before, ${Math.round(under)} ms under attack (p99 ${Math.round(quantile(quiet, 0.99))} and ${Math.round(quantile(during, 0.99))} ms); memory ${Math.round(beforeMb)} MB, then ${Math.round(memoryMb())} MB`,
+    );
+    t.true(under < 2 * Math.max(usual, NOISE_MS), `${usual} ms before, ${under} ms under attack`);
+    t.true(memoryMb() - beforeMb < GROWTH_MB_MAX);
+    t.is(adminOf(fleet()).program.exit, null);
+  },
+);
+
+test.serial(
+  'an agent that takes a connection and no bytes holds up its client, and nothing is kept for it',
+  async (t) => {
+    const agent = await hostileAgent(t, fleet());
+    agent.onTunnel = (tunnel) => {
+      tunnel.socket.send(frame(TYPE.settings, FLAG.none, 0, Buffer.from([0, 4, 0, 0, 0, 0]))); // INITIAL_WINDOW_SIZE 0
+      void tunnel.firstStream.then((stream) => tunnel.socket.send(accepted(stream)));
+    };
+    const near = await streamThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`);
+    t.teardown(() => {
+      near.destroy();
+    });
+    const beforeMb = memoryMb();
+
+    for (let part = 0; part < 64; part += 1) near.write(Buffer.alloc(1_048_576));
+    let seen = -1;
+    await until('nothing more is taken', async () => {
+      if (near.writableLength === seen) return true;
+      seen = near.writableLength;
+      await delay(500);
+      return false;
+    });
+
+    t.true(near.writableLength > 48 * 1_048_576, `${near.writableLength} bytes wait`);
+    t.true(memoryMb() - beforeMb < 48, `${memoryMb() - beforeMb} MB`);
+  },
+);
+
+test.serial('an agent that accepts and resets, or never answers, is told of in words', async (t) => {
+  const agent = await hostileAgent(t, fleet());
+  agent.onTunnel = (tunnel) => {
+    tunnel.socket.send(SETTINGS);
+    void tunnel.firstStream.then((stream) =>
+      tunnel.socket.send(Buffer.concat([accepted(stream), frame(TYPE.reset, FLAG.none, stream, CODE)])),
+    );
+  };
+  const near = await streamThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`);
+  const cut = new Promise<string>((resolve) => {
+    near.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? '')).once('end', () => resolve('end'));
+  });
+  near.resume();
+  t.is(await cut, 'ECONNRESET');
+
+  // on the same tunnel, which says nothing to a second stream
+  const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:2`);
+  t.is(status, 504);
+  t.regex(body, /too long|in time/u);
+});
+
+test.serial(
+  'what an agent says of a connection that it did not open is one plain line, whatever it says',
+  async (t) => {
+    const agent = await hostileAgent(t, fleet());
+    const literal = (text: string): Buffer => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
+    const refused = Buffer.concat([
+      Buffer.from([0x08]),
+      literal('502'),
+      Buffer.from([0]),
+      literal(MESSAGE_HEADER),
+      literal('%1B%5B2J%1B]0;owned%07%0D%0AHTTP/1.1 200 OK%E2%80%AEend'),
+    ]);
+    agent.onTunnel = (tunnel) => {
+      tunnel.socket.send(SETTINGS);
+      void tunnel.firstStream.then((stream) =>
+        tunnel.socket.send(frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, refused)),
+      );
+    };
+
+    const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`);
+
+    t.deepEqual([status, body], [502, '[2J ]0;owned HTTP/1.1 200 OK end']);
+  },
+);
+
+/** What the admin holds, in MB. */
+function memoryMb(): number {
+  return (
+    Number(/VmRSS:\s+(\d+)/u.exec(readFileSync(`/proc/${adminOf(fleet()).program.pid}/status`, 'utf8'))?.[1]) / 1_024
+  );
+}
+
+function quantile(numbers: readonly number[], share: number): number {
+  const sorted = numbers.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}

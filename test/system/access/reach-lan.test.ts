@@ -1,0 +1,91 @@
+/**
+ * A network that only an agent can see, through the admin, by real clients: three networks, and no way from the outer
+ * to the inner one but the agent.
+ */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import ava from 'ava';
+import { createDatabase } from '../../support/database.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import type { ReachWorld } from './reach-lan-program.ts';
+
+const test = await peerTest('curl', 'ssh', 'ssh-keygen', 'ncat');
+
+/** A network of its own. Needs root, or user namespaces, and `ip`. */
+const inside = (command: string) =>
+  promisify(execFile)(
+    'unshare',
+    [process.getuid?.() === 0 ? '-n' : '-rn', 'sh', '-c', `ip link set lo up && ${command}`],
+    { timeout: 120_000 },
+  );
+
+let seen: ReachWorld | null = null;
+let problem: string | null = null;
+
+ava.before(async (t) => {
+  t.timeout(120_000);
+  problem = await inside('ip link add a0 type veth peer name b0').then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  if (problem !== null) return;
+  const connection = await createDatabase({
+    teardown: (task) => {
+      ended.push(task);
+    },
+  });
+  seen = JSON.parse(
+    (
+      await inside(
+        `exec '${process.execPath}' '${import.meta.dirname}/reach-lan-program.ts' '${JSON.stringify(connection)}'`,
+      )
+    ).stdout,
+  ) as ReachWorld;
+});
+
+const ended: (() => Promise<void>)[] = [];
+ava.after.always(async () => {
+  for (const task of ended) await task();
+});
+
+const HELLO = 'a neighbour greets 192.168.77.1';
+
+/** Declares a test of what was seen there. */
+function sees(title: string, look: (world: ReachWorld) => readonly (readonly [unknown, unknown])[]): void {
+  test(title, (t) => {
+    t.pass();
+    if (seen === null) t.log(`left out, for want of networks of its own (unshare, ip, veth): ${problem}`);
+    else for (const [saw, wanted] of look(seen)) t.deepEqual(saw, wanted);
+  });
+}
+
+sees('nothing but the agent leads there', ({ direct }) => [[direct, 7]]);
+
+sees('curl gets there through the node, by every way it knows and by every name of the node', ({ chained }) => [
+  [chained, chained.map(() => HELLO)],
+  [chained.length, 16],
+]);
+
+sees('addresses of IPv6 are reached too', ({ v6 }) => [
+  [v6, ['a neighbour greets fd77::1', 'a neighbour greets fd77::1', 'a neighbour greets fd77::1']],
+]);
+
+sees('undici gets there as well, with bodies both ways', ({ undici }) => [[undici, [HELLO, HELLO]]]);
+
+sees('ssh forwards ports to there for a user who is logged in', ({ sshForward }) => [[sshForward, HELLO]]);
+
+sees(
+  'a name of the node leads to the machine itself in forward mode, and nowhere else',
+  ({ forwarded, forwardElsewhere }) => [
+    [forwarded, ['200', '200']],
+    [forwardElsewhere, ['502', '502']],
+  ],
+);
+
+sees('the loopback of the machine and the metadata of clouds are closed to chaining', ({ closed }) => [
+  [closed, ['403', '403', '403', '403']],
+]);
+
+sees('an address that nobody has is told as such, in the words of the protocol', ({ nobody }) => [
+  [nobody, ['502', '97']],
+]);

@@ -1,0 +1,65 @@
+/**
+ * Logins by SSH that no admin could decide: each is an event once one can be told, also after a restart of the
+ * machine's agent.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import ssh2 from 'ssh2';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+import { until } from '../../support/until.ts';
+import { adminOf, agentOf } from '../../support/reach-fixture.ts';
+
+const fleet = sharedFleet(test, { agents: 1 });
+
+/** Whether this password lets in, with one try. */
+function login(port: number, username: string, password: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const client = new ssh2.Client();
+    client
+      .on('ready', () => {
+        resolve(true);
+        client.end();
+      })
+      .on('error', () => resolve(false))
+      .connect({ host: '127.0.0.1', port, username, password });
+  });
+}
+
+const events = () =>
+  fleet().sql<{ username: string; method: string; result: string; id: string | null; ms: string }>(`
+  select data->>'username' as username, data->>'auth_method' as method, data->>'result' as result, data->>'ssh_username_id' as id, extract(epoch from time) * 1000 as ms
+  from event where type = 'edge.ssh_username.verified' order by time`);
+
+test.serial('a login that was tried while the admin was away is refused, and told when it is back, once', async (t) => {
+  t.timeout(90_000);
+  const agent = agentOf(fleet());
+  const { ssh_port: port } = await fleet().node(agent);
+  await adminOf(fleet()).kill();
+  const triedMs = Date.now();
+
+  const isIn = await login(port, 'ada', 'a password of the tests');
+  const overMs = Date.now();
+  await agent.kill();
+  await adminOf(fleet()).start();
+  agent.start();
+  await agent.live();
+  const told = await until('the event', async () => {
+    const rows = await events();
+    return rows.length > 0 ? rows : null;
+  });
+  await until(
+    'the agent forgot it',
+    () => readFileSync(join(agent.dataDirectory, 'ssh-unanswered.json'), 'utf8') === '[]',
+  );
+  await agent.kill();
+  agent.start();
+  await agent.live();
+  await fleet().settled(await fleet().run('true'));
+
+  t.false(isIn);
+  const [{ ms, ...event }] = told as [(typeof told)[number]];
+  t.deepEqual(event, { username: 'ada', method: 'unknown', result: 'failure', id: null });
+  t.true(Number(ms) >= triedMs && Number(ms) <= overMs + 1_000, `${ms} is between ${triedMs} and ${overMs}`);
+  t.is((await events()).length, 1, 'and not once more');
+});

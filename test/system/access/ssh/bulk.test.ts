@@ -1,0 +1,128 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { OUTPUT_WAITING_BYTES_MAX, TERMINAL_SILENCE_MS_MAX } from '../../../../agent/access/ssh/limits.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { until } from '../../../support/until.ts';
+import { connectRaw, execRaw } from './raw-client.ts';
+import type { RawClient } from './raw-client.ts';
+import { lives, withAlice } from '../../../support/agent/ssh-fixture.ts';
+
+const test = await peerTest('ssh', 'ssh-keygen');
+
+/** Lets a client of ssh2 take no more than its first window, until `adjust`. */
+function holdWindow(client: RawClient): { adjust: () => void } {
+  const { _protocol: protocol } = client as unknown as {
+    readonly _protocol: { channelWindowAdjust: (channel: number, bytes: number) => void };
+  };
+  const send = protocol.channelWindowAdjust.bind(protocol);
+  protocol.channelWindowAdjust = () => {};
+  return { adjust: () => send(0, 2_097_152) };
+}
+
+/** More than any buffer on the way, in bytes. */
+const MUCH_BYTES = 200_000_000;
+
+test.serial('200 MB of output arrive exactly, and do not wait in memory', async (t) => {
+  const { rig, words } = await withAlice(t);
+  const child = rig.start([...words, `head -c ${MUCH_BYTES} /dev/zero | tee /dev/stderr`]);
+  child.stdin.end();
+  const hashes = [child.stdout, child.stderr].map(() => createHash('sha256'));
+  let bytes = 0;
+  let largest = 0;
+  const [out, error] = hashes;
+  child.stdout.on('data', (data: Buffer) => {
+    bytes += data.length;
+    out?.update(data);
+    largest = Math.max(largest, process.memoryUsage.rss());
+  });
+  child.stderr.on('data', (data: Buffer) => {
+    error?.update(data);
+  });
+  await once(child, 'close');
+
+  const zeros = createHash('sha256');
+  for (let at = 0; at < MUCH_BYTES; at += 1_000_000) zeros.update(Buffer.alloc(1_000_000));
+  const expected = zeros.digest('hex');
+  t.deepEqual([bytes, ...hashes.map((hash) => hash.digest('hex'))], [MUCH_BYTES, expected, expected]);
+  t.true(largest < 400_000_000, `${largest} bytes of memory`);
+});
+
+test.serial('200 MB of input arrive exactly', async (t) => {
+  const { rig, words } = await withAlice(t);
+  const child = rig.start([...words, 'sha256sum']);
+  const block = randomBytes(1_000_000);
+  const hash = createHash('sha256');
+  const end = (async () => {
+    let text = '';
+    for await (const data of child.stdout) text += String(data);
+    return text;
+  })();
+  await pipeline(
+    (async function* blocks() {
+      for (let at = 0; at < MUCH_BYTES; at += block.length) {
+        hash.update(block);
+        yield block;
+      }
+    })(),
+    child.stdin,
+  );
+
+  t.is(await end, `${hash.digest('hex')}  -\n`);
+});
+
+test.serial('a client that reads nothing stops the program, and its memory at the agent stays small', async (t) => {
+  const { rig, key } = await withAlice(t);
+  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const channel = await execRaw(client, `(yes & echo $! > ${join(rig.directory, 'pid')}; wait)`);
+  channel.stderr.resume();
+  const pid = await until('yes runs', () => Number(readFileSync(join(rig.directory, 'pid'), 'utf8')));
+  const ticks = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).join(' ');
+
+  let before = '';
+  await until('yes waits to write', () => {
+    const now = ticks();
+    const isStill = now === before && /^State:\s+S/mu.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    before = now;
+    return isStill;
+  });
+  client.destroy();
+
+  await until('yes is gone', () => !lives(pid));
+  t.true(process.memoryUsage.rss() < 400_000_000);
+});
+
+test.serial(
+  'the last output of a program with a terminal waits for a slow client, long after the program is over',
+  async (t) => {
+    const { rig, key } = await withAlice(t);
+    const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+    const { adjust } = holdWindow(client);
+    // As much as fits into the client's window and what the server holds, and a little of it into the terminal itself.
+    const bytes = 2_097_152 + OUTPUT_WAITING_BYTES_MAX + 6_000;
+    const pidFile = join(rig.directory, 'pid');
+    const channel = await new Promise<Awaited<ReturnType<typeof execRaw>>>((resolve, reject) => {
+      client.exec(`echo $$ > ${pidFile}; head -c ${bytes} /dev/zero | tr '\\0' x`, { pty: true }, (error, opened) => {
+        if (error) reject(error);
+        else resolve(opened);
+      });
+    });
+    const pid = await until('the program runs', () => Number(readFileSync(pidFile, 'utf8')) || null);
+    let overMs = Infinity;
+    await until('the program has been over for long', () => {
+      if (!lives(pid)) overMs = Math.min(overMs, performance.now());
+      return performance.now() > overMs + 3 * TERMINAL_SILENCE_MS_MAX;
+    });
+
+    let got = 0;
+    channel.on('data', (data: Buffer) => {
+      got += data.length;
+    });
+    adjust();
+    const [[status]] = await Promise.all([once(channel, 'exit') as Promise<[number]>, once(channel, 'close')]);
+
+    t.deepEqual([status, got], [0, bytes]);
+  },
+);

@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { Admission } from '../../../../agent/access/ssh/admission.ts';
+import { openHostKey } from '../../../../agent/access/ssh/host-key.ts';
+import { FAILURE_DELAY_MS, FAILURE_WINDOW_MS, SSH_LIMITS } from '../../../../agent/access/ssh/limits.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { until } from '../../../support/until.ts';
+import { connectRaw, execRaw } from './raw-client.ts';
+import { lives, startSshRig, withAlice } from '../../../support/agent/ssh-fixture.ts';
+
+const test = await peerTest('ssh', 'ssh-keygen');
+
+/* eslint-disable no-underscore-dangle -- these are the names of ssh2's insides */
+/** What ssh2 gives no types for. */
+interface RawInsides {
+  readonly _protocol: {
+    readonly _cipher: unknown;
+    channelData(channel: number, data: Buffer): void;
+    session(channel: number, window: number, packetBytes: number): void;
+    exec(channel: number, command: string, isAnswerWanted: boolean): void;
+  };
+}
+
+function knock(t: ExecutionContext, port: number): Socket {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  t.teardown(() => {
+    socket.destroy();
+  });
+  return socket;
+}
+
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.destroyed) await once(socket.resume(), 'close');
+}
+
+test('the native crypto of ssh2 is there, and so are the insides that this server uses', async (t) => {
+  const { bindingAvailable } = createRequire(import.meta.url)('ssh2/lib/protocol/crypto.js') as {
+    bindingAvailable: boolean;
+  };
+  const { rig, key } = await withAlice(t);
+  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+
+  t.true(bindingAvailable);
+  t.not((client as unknown as RawInsides)._protocol._cipher, undefined);
+});
+
+test('garbage, silence and half a handshake hold up nobody, and end', async (t) => {
+  const { rig, words } = await withAlice(t, { limits: { loginMsMax: 1_500 } });
+  const garbage = knock(t, rig.port);
+  garbage.write(randomBytes(100_000));
+  const http = knock(t, rig.port);
+  http.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const silent = knock(t, rig.port);
+  const half = knock(t, rig.port);
+  half.write('SSH-2.0-half\r\n');
+  const broken = knock(t, rig.port);
+  broken.write(
+    Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.from([0xff, 0xff, 0xff, 0xff]), randomBytes(1_000)]),
+  );
+
+  const end = await rig.ssh([...words, 'echo in']);
+
+  t.is(end.stdout, 'in\n');
+  await Promise.all([garbage, http, silent, half, broken].map(closed));
+});
+
+test('only so many connections log in at once: one more makes the oldest go, so that nobody is kept out by those who only wait', async (t) => {
+  const rig = await startSshRig(t, { limits: { strangersMax: 3 } });
+  const held: Socket[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    const socket = knock(t, rig.port);
+    held.push(socket);
+    await once(socket, 'data');
+  }
+
+  const [greeting] = (await once(knock(t, rig.port), 'data')) as [Buffer];
+
+  t.true(String(greeting).startsWith('SSH-2.0-'));
+  await closed(held[0] as Socket);
+  t.deepEqual(
+    held.map((socket) => socket.destroyed || socket.readableEnded),
+    [true, false, false],
+  );
+});
+
+test('addresses elsewhere have limits of their own, also those of one network of IPv6; loopback waits after failures', (t) => {
+  let nowMs = 0;
+  const admission = new Admission({ ...SSH_LIMITS, strangersPerAddressMax: 2, failuresMax: 2 }, () => nowMs);
+
+  t.deepEqual(
+    ['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map((address) => admission.enter(address) === null),
+    [true, true, false],
+  );
+  t.deepEqual(
+    ['2001:db8::1', '2001:db8:0:0:ffff::2', '2001:db8::3', '2001:db8:0:1::3'].map(
+      (address) => admission.enter(address) === null,
+    ),
+    [true, true, false, true],
+  );
+  admission.leave('192.0.2.1');
+  t.is(admission.enter('192.0.2.1'), null);
+
+  t.deepEqual(
+    Array.from({ length: 3 }, () => admission.fail('198.51.100.7')),
+    [0, 0, FAILURE_DELAY_MS],
+  );
+  t.regex(admission.enter('198.51.100.7') ?? '', /too many failed logins/u);
+  t.deepEqual(
+    Array.from({ length: 3 }, () => admission.fail('127.0.0.1')),
+    [0, 0, FAILURE_DELAY_MS],
+  );
+  t.is(admission.enter('127.0.0.1'), null);
+  nowMs = FAILURE_WINDOW_MS;
+  t.is(admission.enter('198.51.100.7'), null);
+});
+
+test('who was wrong too often from loopback waits, and who is right does not', async (t) => {
+  const rig = await startSshRig(t, { limits: { failuresMax: 0 } });
+  rig.user('alice', [], 'right and long enough');
+  const login = async (password: string) => {
+    const beganMs = performance.now();
+    const said = await connectRaw(t, rig.port, { username: 'alice', password }).then(
+      () => 'in',
+      (error: unknown) => (error as Error).message,
+    );
+    return { said, ms: performance.now() - beganMs };
+  };
+
+  const [wrong, right] = [await login('wrong'), await login('right and long enough')];
+
+  t.deepEqual([wrong.said, right.said], ['All configured authentication methods failed', 'in']);
+  t.true(wrong.ms >= FAILURE_DELAY_MS && right.ms < FAILURE_DELAY_MS, `${wrong.ms} ms, ${right.ms} ms`);
+});
+
+test('who sends more than the window is cut, and memory does not grow', async (t) => {
+  const { rig, key } = await withAlice(t, { limits: { hangUpMs: 200 } });
+  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  await execRaw(client, 'sleep 1000');
+  const { _protocol: protocol } = client as unknown as RawInsides;
+  const over = once(client, 'close');
+
+  for (let sent = 0; sent < 5_000_000; sent += 32_768) protocol.channelData(0, Buffer.alloc(32_768));
+  await over;
+
+  await until('it is gone', () => rig.server.grants().length === 0);
+  t.pass();
+});
+
+test('the host key is made once and kept, for its owner only, and a damaged one stops SSH and says so', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
+  t.teardown(() => {
+    rmSync(directory, { recursive: true });
+  });
+  const path = join(directory, 'key');
+
+  const [first, second] = [openHostKey(path), openHostKey(path)];
+  const mode = statSync(path).mode & 0o777;
+  chmodSync(path, 0o600);
+  writeFileSync(path, readFileSync(path, 'utf8').slice(0, 150));
+  const damaged = openHostKey(path);
+  const rig = await startSshRig(t, { hostKeyPath: path });
+
+  t.true(
+    first.ok && second.ok && first.fingerprint === second.fingerprint && /^SHA256:[\w+/]{43}$/u.test(first.fingerprint),
+  );
+  t.is(mode, 0o600);
+  t.deepEqual(damaged, {
+    ok: false,
+    problem: `the SSH host key ${path} is damaged: restore it, or remove it so that a new one is made, of which every client will warn`,
+  });
+  t.is(rig.server.problem, damaged.ok ? null : damaged.problem);
+  t.is(rig.port, 0);
+  t.is(readFileSync(path, 'utf8').length, 150);
+});
+
+test('a port that is taken is told in one sentence, and other addresses are served', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.teardown(() => {
+    other.close();
+  });
+  const { port } = other.address() as AddressInfo;
+
+  const rig = await startSshRig(t, { port, hosts: ['127.0.0.1', '127.0.0.2'] });
+  const [greeting] = (await once(
+    connect(port, '127.0.0.2').on('error', () => {}),
+    'data',
+  )) as [Buffer];
+
+  t.is(rig.server.problem, `SSH does not listen on port ${port}: another program has it`);
+  t.is(String(greeting), 'SSH-2.0-edge-agent\r\n');
+});
+
+test('the end of the server ends connections and processes within seconds', async (t) => {
+  const { rig, words } = await withAlice(t);
+  const client = rig.start([...words, 'trap "" HUP TERM; echo $$; sleep 1000']);
+  const [pid] = (await once(client.stdout, 'data')) as [Buffer];
+  const end = once(client, 'close');
+
+  const beganMs = performance.now();
+  await rig.server.close();
+  await end;
+
+  t.true(performance.now() - beganMs < 4_000);
+  await until('the process is gone', () => !lives(Number(pid)), 1_000);
+});
+
+test('whoever was told goodbye and stays on the line is not heard any more (E5)', async (t) => {
+  const { rig, key } = await withAlice(t);
+  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { _protocol: protocol } = client as unknown as RawInsides;
+  const [grant] = rig.server.grants();
+  const path = join(rig.directory, 'started');
+
+  rig.server.end([grant?.ssh_username_id ?? ''], []);
+  protocol.session(0, 2_097_152, 32_768); // without waiting for an answer, as none will come
+  protocol.exec(0, `touch ${path}`, false);
+  const left = rig.server.grants();
+
+  t.deepEqual(left, []);
+  await t.throwsAsync(until('the program ran', () => existsSync(path), 500));
+});

@@ -1,0 +1,278 @@
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { spawn as spawnTerminal } from '@lydell/node-pty';
+import { freePort } from '../../../support/free-ports.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { until } from '../../../support/until.ts';
+import { connectRaw, execRaw } from './raw-client.ts';
+import { collect, lives, withAlice } from '../../../support/agent/ssh-fixture.ts';
+import type { SshRig } from '../../../support/agent/ssh-fixture.ts';
+
+const test = await peerTest('ssh', 'ssh-keygen', 'scp', 'rsync');
+
+/** OpenSSH in a terminal of its own, as a person has it. */
+function person(t: ExecutionContext, rig: SshRig, words: readonly string[], size = { cols: 91, rows: 33 }) {
+  const terminal = spawnTerminal('ssh', [...words], {
+    name: 'xterm-256color',
+    ...size,
+    env: { PATH: process.env['PATH'], HOME: rig.directory, LC_ALL: 'C.UTF-8' },
+    cwd: rig.directory,
+  });
+  let seen = '';
+  terminal.onData((text) => {
+    seen += text;
+  });
+  const ended = new Promise<number>((resolve) => {
+    terminal.onExit(({ exitCode }) => resolve(exitCode));
+  });
+  t.teardown(() => {
+    terminal.kill();
+  });
+  return {
+    terminal,
+    ended,
+    seen: () => seen,
+    sees: async (pattern: RegExp) =>
+      until(`the screen shows ${pattern}`, () => pattern.exec(seen), 10_000).catch((error: unknown) => {
+        throw new Error(seen, { cause: error });
+      }),
+  };
+}
+
+test('a command has its two outputs, its exit status and its input to the end', async (t) => {
+  const { rig, words } = await withAlice(t);
+
+  t.deepEqual(await rig.ssh([...words, 'cat; echo trouble > /dev/stderr; exit 7'], 'in\n'), {
+    status: 7,
+    signal: null,
+    stdout: 'in\n',
+    stderr: 'trouble\n',
+  });
+});
+
+test('exit statuses and signals are told exactly', async (t) => {
+  const { rig, key } = await withAlice(t);
+  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const endOf = async (command: string) => {
+    const channel = await execRaw(client, command);
+    channel.resume().stderr.resume();
+    return (await once(channel, 'exit')) as unknown[];
+  };
+
+  t.is((await endOf('exit 0'))[0], 0);
+  t.is((await endOf('exit 255'))[0], 255);
+  t.deepEqual((await endOf('kill -TERM $$')).slice(0, 2), [null, 'SIGTERM']);
+  t.deepEqual((await endOf('kill -KILL $$')).slice(0, 2), [null, 'SIGKILL']);
+  t.is((await endOf('no-such-program'))[0], 127);
+});
+
+test('a program that closes its outputs before it ends has its exit status told, also on a shared connection, whose client closes a channel at the end of both halves', async (t) => {
+  const { rig, words } = await withAlice(t);
+  const shared = ['-o', `ControlPath=${join(rig.directory, 'control')}`, ...words];
+  const master = rig.start(['-o', 'ControlMaster=yes', '-N', ...shared]);
+  t.teardown(() => {
+    master.kill('SIGKILL');
+  });
+  await until('the shared connection', async () => (await rig.ssh(['-O', 'check', ...shared])).status === 0);
+
+  for (const way of [words, shared])
+    t.deepEqual(await rig.ssh([...way, 'echo out; exec >&- 2>&-; sleep 0.6; exit 7']), {
+      status: 7,
+      signal: null,
+      stdout: 'out\n',
+      stderr: '',
+    });
+});
+
+test('a signal that the client sends reaches the process group', async (t) => {
+  const { rig, key } = await withAlice(t);
+  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const channel = await execRaw(client, 'trap "echo heard; exit 5" USR1; echo ready; while :; do sleep 0.05; done');
+  channel.stderr.resume();
+  await once(channel, 'data');
+
+  channel.signal('USR1');
+  const [status] = (await once(channel.resume(), 'exit')) as [number];
+
+  t.is(status, 5);
+});
+
+test('what a vanished client leaves running gets HUP, and KILL when it does not listen', async (t) => {
+  const { rig, words } = await withAlice(t, { limits: { hangUpMs: 300 } });
+  const pids: number[] = [];
+  for (const terminal of [['-T'], ['-tt']]) {
+    for (const trap of ['trap "" HUP TERM', 'true']) {
+      const child = rig.start([...terminal, ...words, `${trap}; sleep 1000 & echo $$ $!; wait; sleep 1000`]);
+      t.teardown(() => {
+        child.kill('SIGKILL');
+      });
+      const [text] = (await once(child.stdout, 'data')) as [Buffer];
+      pids.push(...String(text).trim().split(' ').map(Number));
+      child.kill('SIGKILL');
+    }
+  }
+
+  t.is(pids.length, 8);
+  await until('no process is left', () => !pids.some(lives));
+});
+
+test('a person has a terminal: its size, its name, its variables, a login shell and job control', async (t) => {
+  const { rig, words } = await withAlice(t);
+  const { terminal, ended, sees } = person(t, rig, ['-o', 'SendEnv=LC_ALL', ...words]);
+  await sees(/\$ $|# $/u);
+
+  terminal.write('echo "<$0 $TERM $LC_ALL $(stty size) $(tty) $SSH_TTY>"\r');
+  const [shown] = await sees(/<-bash xterm-256color C.UTF-8 33 91 (?:\/dev\/pts\/\d+) (?:\/dev\/pts\/\d+)>/u);
+  terminal.resize(120, 40);
+  terminal.write('until [ "$(stty size)" = "40 120" ]; do sleep 0.05; done; echo re"sized"\r');
+  await sees(/resized/u);
+  terminal.write('sh -c \'echo run"ning" 1; exec sleep 1000\'\r');
+  await sees(/running 1/u);
+  terminal.write('\u0003');
+  await sees(/\^C/u);
+  terminal.write('echo status"="$?\r');
+  await sees(/status=130/u);
+  terminal.write('sh -c \'echo run"ning" 2; exec sleep 1001\'\r');
+  await sees(/running 2/u);
+  terminal.write('\u001A');
+  await sees(/Stopped/u);
+  terminal.write('exit 4\rexit 4\r'); // bash says first that there are stopped jobs
+
+  t.is(await ended, 4);
+  const [, one, two] = /(\/dev\/pts\/\d+) (\/dev\/pts\/\d+)/u.exec(shown) ?? [];
+  t.is(one, two);
+});
+
+test('a terminal that reads no input holds up nobody', async (t) => {
+  const { rig, words } = await withAlice(t);
+  const child = rig.start(['-tt', ...words, 'stty raw -echo; echo ready; sleep 1.5; head -c 100000 | md5sum']);
+  t.teardown(() => {
+    child.kill();
+  });
+  let text = '';
+  child.stdout.on('data', (data: Buffer) => {
+    text += String(data);
+  });
+  await until('it is ready', () => text.includes('ready'));
+
+  child.stdin.write(Buffer.alloc(3_000_000, 'a'));
+  const beganMs = performance.now();
+  const other = await rig.ssh([...words, 'echo quick']);
+  const otherMs = performance.now() - beganMs;
+  await until('its input was read', () => text.includes(createHash('md5').update('a'.repeat(100_000)).digest('hex')));
+
+  t.is(other.stdout, 'quick\n');
+  t.true(otherMs < 1_500, `${otherMs} ms`);
+});
+
+test('only variables of language and terminal pass', async (t) => {
+  const { rig, words } = await withAlice(t);
+  const variables = {
+    LANG: 'de_DE.UTF-8',
+    LC_TIME: 'C',
+    LD_PRELOAD: '/nowhere.so',
+    BASH_ENV: '/nowhere',
+    PATH_EXTRA: 'x',
+  };
+
+  const { stdout } = await rig.ssh(
+    [...Object.keys(variables).flatMap((name) => ['-o', `SendEnv=${name}`]), ...words, 'env'],
+    '',
+    variables,
+  );
+
+  t.deepEqual(
+    Object.keys(variables).filter((name) => new RegExp(`^${name}=`, 'mu').test(stdout)),
+    ['LANG', 'LC_TIME'],
+  );
+  t.regex(stdout, /^SSH_CONNECTION=127\.0\.0\.1 \d+ 127\.0\.0\.1 \d+$/mu);
+});
+
+test('a shell reads a script from its input, as editors start their server (-T -D)', async (t) => {
+  const { rig, words } = await withAlice(t);
+
+  const end = await rig.ssh(
+    ['-T', '-D', String(await freePort()), ...words, 'bash', '-s'],
+    'read line <<< here; echo "$line $0"\nexit 3\n',
+  );
+  const sh = await rig.ssh(['-T', ...words], 'echo $0; exit 2\n');
+
+  t.deepEqual([end.status, end.stdout], [3, 'here bash\n']);
+  t.deepEqual([sh.status, sh.stdout], [2, '-bash\n']);
+});
+
+test('files are copied by scp, old and new, and by rsync', async (t) => {
+  const { rig, key } = await withAlice(t);
+  const content = randomBytes(3_000_000);
+  writeFileSync(join(rig.directory, 'from'), content);
+  mkdirSync(join(rig.directory, 'tree'));
+  writeFileSync(join(rig.directory, 'tree', 'leaf'), content);
+  const options = rig.options(key);
+  const scpOptions = options.map((word) => (word === '-p' ? '-P' : word));
+  const run = async (program: string, words: readonly string[]) =>
+    (await collect(spawn(program, words, { env: { PATH: process.env['PATH'], HOME: rig.directory } }))).stderr;
+
+  t.is(
+    await run('scp', [
+      '-O',
+      ...scpOptions,
+      join(rig.directory, 'from'),
+      `alice@127.0.0.1:${join(rig.directory, 'old')}`,
+    ]),
+    '',
+  );
+  t.is(
+    await run('scp', [...scpOptions, join(rig.directory, 'from'), `alice@127.0.0.1:${join(rig.directory, 'new')}`]),
+    '',
+  );
+  t.is(
+    await run('scp', [...scpOptions, `alice@127.0.0.1:${join(rig.directory, 'new')}`, join(rig.directory, 'back')]),
+    '',
+  );
+  t.is(
+    await run('rsync', [
+      '-a',
+      '-e',
+      `ssh ${options.join(' ')}`,
+      `${join(rig.directory, 'tree')}/`,
+      `alice@127.0.0.1:${join(rig.directory, 'copy')}/`,
+    ]),
+    '',
+  );
+
+  for (const name of ['old', 'new', 'back', 'copy/leaf'])
+    t.true(readFileSync(join(rig.directory, name)).equals(content), name);
+});
+
+test('a program that cannot be started says why, and an unknown subsystem is refused', async (t) => {
+  const { rig, words } = await withAlice(t, {
+    accounts: async () => ({ name: 'x', uid: 0, gid: 0, home: '/nowhere', shell: '/nowhere/sh', isOther: false }),
+  });
+
+  const missing = await rig.ssh([...words, 'true']);
+  const subsystem = await rig.ssh(['-s', ...words, 'netconf']);
+
+  t.is(missing.status, 126);
+  t.regex(missing.stderr, /home directory \/nowhere: it does not exist\n(?:.|\n)*edge-agent: .*\/nowhere\/sh/u);
+  t.deepEqual([subsystem.status, subsystem.stderr], [255, 'subsystem request failed on channel 0\r\n']);
+});
+
+test('a client is asked whether it is there, and one that is silent is cut', async (t) => {
+  const { rig, words } = await withAlice(t, { limits: { keepAliveMs: 500, keepAlivesMissedMax: 3 } });
+  const alive = rig.start(['-o', 'ServerAliveInterval=1', ...words, 'echo in; sleep 2; echo out']);
+  const silent = rig.start([...words, 'echo in; cat']);
+  t.teardown(() => {
+    silent.kill('SIGKILL');
+  });
+  await once(silent.stdout, 'data');
+  silent.kill('SIGSTOP');
+
+  const end = await collect(alive);
+  await until('the silent one is cut', () => rig.server.grants().length === 0);
+
+  t.deepEqual([end.status, end.stdout], [0, 'in\nout\n']);
+});

@@ -1,0 +1,319 @@
+/** Recordings on their way from an agent's disk to an admin: real admins that are killed, and answers that are lost. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { SshRecordingResource } from '../../../../actors/resources/ssh.ts';
+import type { SessionClock } from '../../../../agent/ports.ts';
+import { beginRecording } from '../../../../agent/access/ssh/recorder.ts';
+import { openSpool, type RecordingSpool } from '../../../../agent/access/ssh/spool.ts';
+import { createUploads, type UploadOptions } from '../../../../agent/access/ssh/upload.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { enrollRaw } from '../../../support/fleet/raw-agent.ts';
+import { sharedFleet } from '../../../support/shared-fleet.ts';
+import { until } from '../../../support/until.ts';
+
+const USER = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d02';
+const BYTES_MAX = 65_536;
+
+const fleet = sharedFleet(test, { env: { SSH_RECORDING_MAX_BYTES: String(BYTES_MAX) } });
+
+/** Waits that take a fiftieth of their time. */
+const hurried: Pick<SessionClock, 'after'> = {
+  after(ms, act) {
+    const timer = setTimeout(act, ms / 50);
+    return () => clearTimeout(timer);
+  },
+};
+
+function newDirectory(t: ExecutionContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-recordings-'));
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** Records a session that shows these texts, and waits until it is finished. Answers its id. */
+async function record(
+  spool: RecordingSpool,
+  texts: readonly (string | Buffer)[],
+  bytesMax = 1_048_576,
+  command: string | null = null,
+): Promise<string> {
+  const known = new Set(spool.list().map(({ id }) => id));
+  const recorder = beginRecording(
+    { spool, settings: () => ({ mode: 'all', bytes_max: bytesMax, ms_max: 60_000 }) },
+    {
+      usernameId: USER,
+      username: 'ada',
+      command,
+      shell: '/bin/sh',
+      terminal: { term: 'xterm', columns: 100, rows: 30 },
+    },
+  );
+  for (const text of texts) recorder?.output('out', Buffer.from(text));
+  recorder?.resized(120, 40);
+  recorder?.end();
+  return until('the end of a recording', () => spool.list().find(({ id }) => !known.has(id))?.id);
+}
+
+function startUploads(t: ExecutionContext, spool: RecordingSpool, token: string, more: Partial<UploadOptions> = {}) {
+  const warnings: (readonly [string, unknown])[] = [];
+  const ignore = () => {};
+  const uploads = createUploads({
+    spool,
+    token,
+    clock: hurried,
+    random: () => 0,
+    log: {
+      debug: ignore,
+      info: ignore,
+      error: ignore,
+      warn: (fields, message) => warnings.push([message, (fields as { readonly problem?: string }).problem]),
+    },
+    ...more,
+  });
+  t.teardown(() => uploads.close());
+  return { ...uploads, warnings };
+}
+
+const adminUrl = () => fleet().admins[0]?.url ?? '';
+const stored = (id: string) => fleet().rest.get<SshRecordingResource>(`/ssh_recordings/${id}`);
+const texts = ({ cast }: SshRecordingResource) =>
+  (cast ?? '')
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => (JSON.parse(line) as readonly unknown[]).slice(1));
+
+test.serial(
+  'finished recordings go to the admin one after the other, as they were recorded, and leave the disk',
+  async (t) => {
+    const agent = await enrollRaw(t, fleet());
+    const directory = newDirectory(t);
+    const spool = openSpool(directory);
+    const uploads = startUploads(t, spool, agent.api_token);
+    const before = await record(spool, ['\u001B[1m', 'grüße'], undefined, 'ls -l');
+    uploads.start(adminUrl());
+    await until('the first to be gone', () => spool.list().length === 0);
+    const [second, third] = [await record(spool, ['two']), await record(spool, ['three'])];
+    uploads.poke();
+    await until('all to be gone', () => spool.list().length === 0);
+
+    const [one, two, three] = [await stored(before), await stored(second), await stored(third)];
+    t.like(one, {
+      node_id: agent.node_id,
+      ssh_username_id: USER,
+      username: 'ada',
+      command: 'ls -l',
+      width: 100,
+      height: 30,
+      truncated: false,
+    });
+    t.deepEqual(
+      [texts(one), texts(two), texts(three)],
+      [
+        [
+          ['o', '\u001B[1m'],
+          ['o', 'grüße'],
+          ['r', '120x40'],
+        ],
+        [
+          ['o', 'two'],
+          ['r', '120x40'],
+        ],
+        [
+          ['o', 'three'],
+          ['r', '120x40'],
+        ],
+      ],
+    );
+    t.deepEqual(readdirSync(directory), []);
+  },
+);
+
+test.serial('a recording that reaches its limit with text that is long when written down is taken whole', async (t) => {
+  const agent = await enrollRaw(t, fleet());
+  const spool = openSpool(newDirectory(t));
+  const ids = [
+    await record(spool, ['\u0001'.repeat(BYTES_MAX)], BYTES_MAX),
+    await record(
+      spool,
+      Array.from({ length: BYTES_MAX }, () => 'x'),
+      BYTES_MAX,
+    ),
+    await record(spool, ['\u{1F600}'.repeat(BYTES_MAX)], BYTES_MAX),
+  ];
+  const uploads = startUploads(t, spool, agent.api_token);
+
+  uploads.start(adminUrl());
+  await until('all to be gone', () => spool.list().length === 0);
+
+  t.deepEqual(uploads.warnings, []);
+  for (const id of ids) {
+    const recording = await stored(id);
+    t.true(recording.truncated);
+    t.true(
+      recording.size_bytes <= BYTES_MAX && recording.size_bytes > BYTES_MAX * 0.9,
+      `${recording.size_bytes} bytes`,
+    );
+    t.true(recording.cast?.isWellFormed());
+  }
+});
+
+/** Passes requests on to the admin and, while it is told to, cuts the connection where the answer should come. */
+async function answerEater(
+  t: ExecutionContext,
+): Promise<{ readonly url: string; eats: boolean; readonly eaten: () => number }> {
+  let eaten = 0;
+  const door = { url: '', eats: true, eaten: () => eaten };
+  const server: Server = createServer((client) => {
+    const behind = connect(Number(new URL(adminUrl()).port), '127.0.0.1');
+    for (const socket of [client, behind])
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          client.destroy();
+          behind.destroy();
+        });
+    client.pipe(behind);
+    behind.on('data', (data) => {
+      if (!door.eats) return client.write(data);
+      eaten += 1;
+      return client.destroy();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => void server.close());
+  door.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return door;
+}
+
+test.serial(
+  'when the answer is lost, and the admin is killed, it is kept, over a restart of the agent too, sent again, and stored once',
+  async (t) => {
+    const [admin] = fleet().admins;
+    const agent = await enrollRaw(t, fleet());
+    const directory = newDirectory(t);
+    const door = await answerEater(t);
+    const first = openSpool(directory);
+    const id = await record(first, ['once']);
+    const lost = startUploads(t, first, agent.api_token);
+    lost.start(door.url);
+    await until('an answer to be lost', () => door.eaten() >= 2);
+    t.is((await stored(id)).username, 'ada', 'the admin has it');
+    t.deepEqual(
+      first.list().map((recording) => recording.id),
+      [id],
+      'the agent does not know',
+    );
+    await admin?.kill();
+    door.eats = false;
+    await lost.close();
+
+    const second = openSpool(directory);
+    const next = startUploads(t, second, agent.api_token);
+    next.start(door.url);
+    await until('it to be refused', () => next.warnings.length > 0);
+    t.deepEqual(
+      second.list().map((recording) => recording.id),
+      [id],
+    );
+    await admin?.start();
+    await until('it to be gone', () => second.list().length === 0);
+
+    t.is((await fleet().rest.call('GET', `/ssh_recordings?node_id__in=${agent.node_id}`)).total, 1);
+    t.is(next.warnings.length, 1, 'one line, not one a try');
+  },
+);
+
+test.serial('what no admin would ever take is given up with one line each, and keeps nothing else back', async (t) => {
+  const agent = await enrollRaw(t, fleet());
+  const other = await enrollRaw(t, fleet());
+  const directory = newDirectory(t);
+  const spool = openSpool(directory);
+  const large = await record(spool, [randomBytes(4 * BYTES_MAX).toString('hex')]);
+  const damaged = await record(spool, ['damaged']);
+  const gone = await record(spool, ['gone']);
+  const good = await record(spool, ['good']);
+  const bytes = spool.list().find(({ id }) => id === damaged)?.bytes ?? 0;
+  writeFileSync(join(directory, `${damaged}.cast.gz`), Buffer.alloc(bytes, 7));
+  rmSync(join(directory, `${gone}.cast.gz`));
+  const uploads = startUploads(t, spool, agent.api_token);
+
+  uploads.start(adminUrl());
+  await until('all to be gone', () => spool.list().length === 0);
+
+  // a busy admin is asked again, and that is told too
+  const givenUp = uploads.warnings.filter(([message]) => message === 'A recording of an SSH session was given up');
+  t.deepEqual(givenUp.map(([, problem]) => String(problem)).toSorted(), [
+    'it cannot be read any more',
+    'the admin answered 413',
+    'the admin answered 422',
+  ]);
+  t.deepEqual(texts(await stored(good))[0], ['o', 'good']);
+  for (const id of [large, damaged, gone]) t.is((await fleet().rest.call('GET', `/ssh_recordings/${id}`)).status, 404);
+  t.is((await fleet().rest.call('GET', `/ssh_recordings?node_id__in=${other.node_id}`)).total, 0);
+});
+
+test('tries wait longer and longer, a finished recording does not hurry them, a live session does, and closing cuts what is under way', async (t) => {
+  const seen: string[] = [];
+  const server = createHttpServer((request, response) => {
+    seen.push(request.url ?? '');
+    if (seen.length < 4) response.writeHead(503).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const clock = createFakeClock();
+  const spool = openSpool(newDirectory(t));
+  const ids = [await record(spool, ['one']), await record(spool, ['two'])];
+  let begun = 0;
+  const counted: RecordingSpool = {
+    ...spool,
+    read: (id) => {
+      begun += 1;
+      return spool.read(id);
+    },
+  };
+  const uploads = startUploads(t, counted, 'token', { clock, random: () => 0.999_999 });
+
+  uploads.poke();
+  t.is(clock.waiting() + seen.length, 0, 'nothing goes anywhere before a session is live');
+  uploads.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/`);
+  await until('the first try to be over', () => clock.waiting() === 1);
+  uploads.poke();
+  clock.pass(749);
+  t.is(begun, 1);
+  clock.pass(1);
+  await until('the second', () => seen.length === 2 && clock.waiting() === 1);
+  clock.pass(750);
+  t.is(clock.waiting(), 1, 'the second wait is longer');
+  uploads.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await until('the third', () => seen.length === 3 && clock.waiting() === 1);
+  clock.pass(750);
+  await until('the fourth, which gets no answer', () => seen.length === 4);
+  await uploads.close();
+  uploads.poke();
+
+  t.is(clock.waiting(), 0);
+  t.deepEqual(spool.list().length, 2);
+  t.deepEqual(
+    seen,
+    [0, 1, 0, 1].map(
+      (index, position) => `${position < 2 ? '/behind' : ''}/api/v1/agents/recordings/${spool.list()[index]?.id}`,
+    ),
+    'one that fails does not stand before the others',
+  );
+  t.deepEqual(
+    spool
+      .list()
+      .map(({ id }) => id)
+      .toSorted(),
+    ids.toSorted(),
+  );
+});

@@ -1,0 +1,56 @@
+/** How frames of a tunnel are counted, in whatever pieces they come. */
+import { randomInt } from 'node:crypto';
+import test from 'ava';
+import { createFrameQuota } from '../../../../transport/tunnels/frame-quota.ts';
+import { FRAMES_BURST_MAX, FRAMES_PER_SECOND_MAX } from '../../../../transport/tunnels/limits.ts';
+import { frame, TYPE } from '../../../support/hostile-tunnel.ts';
+
+const PING = frame(TYPE.ping, 0, 0, Buffer.alloc(8));
+
+/** How many times the quota takes these bytes at once, in pieces of at most `pieceBytes`. */
+function taken(bytes: Buffer, pieceBytes = Infinity): number {
+  const mayGoOn = createFrameQuota();
+  for (let count = 0; count < 3 * FRAMES_BURST_MAX; count += 1) {
+    for (let at = 0; at < bytes.length;) {
+      const end = Math.min(bytes.length, at + (pieceBytes === Infinity ? Infinity : randomInt(9, pieceBytes)));
+      if (!mayGoOn(bytes.subarray(at, end), 0)) return count;
+      at = end;
+    }
+  }
+  return Infinity;
+}
+
+test('bytes of streams are not counted, however many and in whatever pieces', (t) => {
+  const data = frame(TYPE.data, 0, 1, Buffer.alloc(60_000, 4));
+
+  t.is(taken(data), Infinity);
+  t.is(taken(data, 20_000), Infinity);
+});
+
+test('other frames are counted, one by one and by their size, and so are those that are empty, and messages that are no frame', (t) => {
+  const exactly = (bytes: Buffer) => Math.round(FRAMES_BURST_MAX / taken(bytes));
+
+  t.is(exactly(PING), 1);
+  t.is(exactly(frame(TYPE.data, 0, 1)), 1);
+  t.is(exactly(frame(TYPE.headers, 4, 1, Buffer.alloc(2_560))), 11);
+  t.is(taken(Buffer.alloc(1)), FRAMES_BURST_MAX - Math.ceil(FRAMES_BURST_MAX / 10)); // nine of them are a header
+  t.is(
+    Math.round(
+      FRAMES_BURST_MAX / taken(Buffer.concat([PING, frame(TYPE.data, 0, 1, Buffer.alloc(30_000)), PING]), 4_000),
+    ),
+    2,
+  );
+});
+
+test('what was used comes back with time', (t) => {
+  const mayGoOn = createFrameQuota();
+  const settings = frame(TYPE.settings, 0, 0);
+  const takenAt = (nowMs: number): number => {
+    for (let count = 0; ; count += 1) if (!mayGoOn(settings, nowMs)) return count;
+  };
+
+  t.deepEqual(
+    [takenAt(0), takenAt(0), takenAt(1_000), takenAt(1_500), takenAt(60_000)],
+    [FRAMES_BURST_MAX, 0, FRAMES_PER_SECOND_MAX - 2, FRAMES_PER_SECOND_MAX / 2 - 1, FRAMES_BURST_MAX],
+  );
+});

@@ -1,0 +1,133 @@
+/** Whatever comes out of a tunnel instead of an admin's HTTP/2: the tunnel ends, and the agent opens the next one. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import test from 'ava';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { createAgentTunnels, TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
+import { FAILURE_HEADER, TUNNEL_UNREAD_BYTES_MAX, USE_HEADER } from '../../../../transport/protocol/tunnel.ts';
+import { notDialled } from '../../../../transport/net/streams/dialled.ts';
+import { webSocketStream } from '../../../../transport/net/streams/web-socket-stream.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
+import { FLAG, frame, TYPE } from '../../../support/hostile-tunnel.ts';
+
+const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(TYPE.settings, FLAG.none, 0)]);
+const TOKEN = 'x'.repeat(43);
+
+/** HTTP/2 itself refused the request, as it does for some characters. */
+const NOT_HTTP2 = 'reset';
+
+/** An agent, and somebody who takes its tunnels. */
+async function rig(scope: Scope) {
+  const server = createServer();
+  const sockets = new WebSocketServer({ server });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const silent = () => {};
+  const dialled: string[] = [];
+  const tunnels = createAgentTunnels({
+    exit: {
+      dial: async ({ host }, use) => {
+        dialled.push(`${use} ${host}`);
+        return notDialled('refused', 'nobody is there');
+      },
+    },
+    join: silent,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+  });
+  scope.teardown(() => {
+    tunnels.close();
+    for (const socket of sockets.clients) socket.terminate();
+    server.close();
+  });
+  const open = async (): Promise<WebSocket> => {
+    tunnels.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, TOKEN);
+    const [socket] = (await once(sockets, 'connection')) as [WebSocket];
+    return socket.on('error', silent);
+  };
+  return { tunnels, open, dialled };
+}
+
+const HEADERS = (block: Buffer, stream = 1): Buffer =>
+  Buffer.concat([PREFACE, frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, block)]);
+
+for (const [what, bytes] of [
+  ['bytes that are no HTTP/2', randomBytes(4_096)],
+  ['the beginning of a web page', Buffer.from('HTTP/1.1 200 OK\r\n\r\n<html>'.repeat(100))],
+  ['text', 'text'],
+  ['a message of 5 MB', Buffer.alloc(5_000_000)],
+  ['a frame of 16 MB', Buffer.concat([PREFACE, Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1])])],
+  ['headers that nobody can read', HEADERS(Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]))],
+  ['headers on an even stream', HEADERS(Buffer.from([0x82, 0x84, 0x86]), 2)],
+  ['data for no stream', Buffer.concat([PREFACE, frame(TYPE.data, FLAG.none, 9, Buffer.alloc(100))])],
+  [
+    'headers that go on for ever',
+    Buffer.concat([
+      PREFACE,
+      frame(TYPE.headers, FLAG.none, 1, Buffer.from([0x82])),
+      ...Array.from({ length: 2_000 }, () =>
+        frame(TYPE.continuation, FLAG.none, 1, Buffer.from([0, 1, 0x61, 1, 0x62])),
+      ),
+    ]),
+  ],
+] as const) {
+  test(`${what} ends a tunnel and nothing else`, async (t) => {
+    const { tunnels, open, dialled } = await rig(t);
+    const socket = await open();
+
+    socket.send(bytes);
+    await once(socket, 'close');
+    await until('it is forgotten', () => tunnels.count() === 0);
+    await open();
+
+    t.is(tunnels.count(), 1);
+    t.deepEqual(dialled, []);
+  });
+}
+
+test('a request that is no CONNECT, of no known use, or to no target is refused in words, and dials nothing', async (t) => {
+  const { open, dialled } = await rig(t);
+  const bytes = webSocketStream(await open(), TUNNEL_UNREAD_BYTES_MAX);
+  const session = connect('http://tunnel', { createConnection: () => bytes });
+  t.teardown(() => {
+    session.destroy();
+  });
+  const ask = async (headers: OutgoingHttpHeaders): Promise<unknown> => {
+    const stream = session.request(headers);
+    return once(stream.resume(), 'response').then(
+      ([answer]: IncomingHttpHeaders[]) => [answer?.[':status'], answer?.[FAILURE_HEADER]],
+      () => NOT_HTTP2,
+    );
+  };
+
+  for (const headers of [
+    { ':method': 'GET', ':path': '/' },
+    { ':method': 'CONNECT', ':authority': 'a:1' },
+    { ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'ssh' },
+    { ':method': 'CONNECT', ':authority': 'a:1', [USE_HEADER]: 'proxy' },
+    ...['a', 'a:0', 'a:65536', ':1', 'a b:1', '[::1:1', 'a:1:2', 'a:-1', 'a:1e3'].map((authority) => ({
+      ':method': 'CONNECT',
+      ':authority': authority,
+      [USE_HEADER]: 'self',
+    })),
+  ]) {
+    const answer = await ask(headers);
+    if (answer !== NOT_HTTP2) t.deepEqual(answer, [502, 'failed'], JSON.stringify(headers));
+  }
+  t.deepEqual(dialled, []);
+  t.deepEqual(await ask({ ':method': 'CONNECT', ':authority': '[::1]:1', [USE_HEADER]: 'chain' }), [502, 'refused']);
+  t.deepEqual(dialled, ['chain ::1']);
+});
+
+test('an agent has so many tunnels at once; for one more the oldest ends', async (t) => {
+  const { tunnels, open } = await rig(t);
+  const first = await open();
+  const ended = once(first, 'close');
+  for (let count = 1; count < TUNNELS_MAX + 3; count += 1) await open();
+
+  await ended;
+  t.is(tunnels.count(), TUNNELS_MAX);
+});

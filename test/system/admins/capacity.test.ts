@@ -1,0 +1,146 @@
+/** More nodes than an admin has room for: what would make it worse is refused, what ends it is not. */
+import test from 'ava';
+import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import { until } from '../../support/until.ts';
+
+test('in degraded mode nodes are moved out and deleted, and that ends it', async (t) => {
+  const fleet = await startFleet(t, { env: { ADMIN_MAX_WIREGUARD_PEERS: '2' } });
+  const { rest } = fleet;
+  await rest.post('/clusters', { name: 'elsewhere' });
+  const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet), await enrollRaw(t, fleet)].map(
+    ({ node_id: id }) => id,
+  );
+  const isDegraded = async (): Promise<boolean> =>
+    (await rest.get<{ degraded: boolean }>('/admins/my_admin_cluster')).degraded;
+  await until('degraded mode', isDegraded);
+
+  const refused = await rest.call('POST', '/clusters', { body: { name: 'one-more' } });
+  const moved = await rest.call('POST', `/nodes/${nodes[0]}/change_cluster`, { body: { cluster_name: 'elsewhere' } });
+  const deleted = await rest.call('DELETE', `/nodes/${nodes[1]}`);
+
+  t.deepEqual(
+    [refused.status, refused.headers.get('retry-after') !== null, moved.status, deleted.status],
+    [503, true, 200, 204],
+  );
+  await until('room again', async () => !(await isDegraded()));
+  t.is((await rest.call('POST', '/clusters', { body: { name: 'one-more' } })).status, 201);
+});
+
+test('a cluster that no admin has room for after a restart is listed as an orphan', async (t) => {
+  const fleet = await startFleet(t, { env: { ADMIN_MAX_WIREGUARD_PEERS: '1' } });
+  const [admin] = fleet.admins;
+  if (admin === undefined) throw new Error('no admin');
+  const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet)].map(({ node_id: id }) => id);
+
+  await admin.kill();
+  await admin.start();
+  // it takes up what was its own; nobody else would
+  await fleet.sql(`update cluster_ownership set admin_id = null, lease_until = clock_timestamp() - interval '1 s'`);
+  const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
+  const orphans = await until('an orphan', async () => {
+    const listed = await rest.get<Record<string, readonly string[]>>('/admins/orphaned_clusters');
+    return CLUSTER in listed ? listed : null;
+  });
+
+  t.deepEqual(Object.keys(orphans), [CLUSTER]);
+  t.is(orphans[CLUSTER]?.length, nodes.length);
+  t.true((await rest.get<{ degraded: boolean }>('/admins/my_admin_cluster')).degraded);
+});
+
+/** Whether the cluster has an owner now, and its epoch. */
+async function ownership(fleet: Fleet): Promise<{ readonly isOwned: boolean; readonly epoch: number }> {
+  const [row] = await fleet.sql<{ isOwned: boolean; epoch: number }>(
+    `select o.lease_until > clock_timestamp() as "isOwned", o.epoch::int as epoch from cluster_ownership o join cluster c on c.id = o.cluster_id where c.name = '${CLUSTER}'`,
+  );
+  if (row === undefined) throw new Error('no such cluster');
+  return row;
+}
+
+/** Takes the cluster from whoever owns it, and waits until this admin knows that it is an orphan. */
+async function orphaned(fleet: Fleet, admin: AdminProgram): Promise<void> {
+  await fleet.sql(
+    `update cluster_ownership set admin_id = null, lease_until = clock_timestamp() - interval '1 s' where cluster_id = (select id from cluster where name = '${CLUSTER}')`,
+  );
+  const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
+  await until(
+    'an orphan',
+    async () => CLUSTER in (await rest.get<Record<string, unknown>>('/admins/orphaned_clusters')),
+  );
+}
+
+test('nodes of a cluster that nobody has room for are deleted and moved out, nothing else is done with it, and then it has an owner', async (t) => {
+  const fleet = await startFleet(t, { env: { ADMIN_MAX_WIREGUARD_PEERS: '2' } });
+  const [admin] = fleet.admins as [AdminProgram];
+  await fleet.rest.post('/clusters', { name: 'elsewhere' });
+  const agents = [await enrollRaw(t, fleet), await enrollRaw(t, fleet), await enrollRaw(t, fleet)];
+  const [first, second, third] = agents.map(({ node_id: id }) => id);
+  await admin.kill();
+  await admin.start();
+  await orphaned(fleet, admin);
+  const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
+  const before = await ownership(fleet);
+
+  const refused = await rest.call('POST', `/nodes/${first}/aliases`, { body: { name: 'one-more' } });
+  const deleted = await rest.call('DELETE', `/nodes/${first}`);
+  const lent = await ownership(fleet);
+  const agent = await (await agents[2]!.connect({ greets: false })).closed;
+  const moved = await rest.call('POST', `/nodes/${second}/change_cluster`, { body: { cluster_name: 'elsewhere' } });
+  const after = await until('an owner', async () => {
+    const now = await ownership(fleet);
+    return now.isOwned && now.epoch > lent.epoch ? now : null;
+  });
+
+  t.deepEqual(
+    [refused.status, refused.headers.get('retry-after') !== null, deleted.status, moved.status],
+    [503, true, 204, 200],
+  );
+  t.deepEqual(
+    [before.isOwned, lent, agent],
+    [false, { isOwned: true, epoch: before.epoch + 1 }, { code: 4010, reason: '' }],
+  ); // its agents belong nowhere meanwhile
+  t.true(after.epoch >= lent.epoch + 1);
+  t.deepEqual(
+    await fleet.sql('select n.id, c.name from node n join cluster c on c.id = n.cluster_id order by c.name'),
+    [
+      { id: second, name: 'elsewhere' },
+      { id: third, name: CLUSTER },
+    ],
+  );
+  t.deepEqual(await fleet.sql(`select subject from event where type = 'edge.node.cluster_changed'`), [
+    { subject: second },
+  ]);
+  t.is((await rest.call('POST', `/nodes/${third}/aliases`, { body: { name: 'one-more' } })).status, 201);
+});
+
+test('two admins that are both asked to delete nodes of a cluster without an owner take turns, and each node is deleted once', async (t) => {
+  // one of the six is the other admin
+  const fleet = await startFleet(t, { admins: 2, env: { ADMIN_MAX_WIREGUARD_PEERS: '6' } });
+  const nodes: string[] = [];
+  for (let index = 0; index < 6; index += 1) nodes.push((await enrollRaw(t, fleet)).node_id);
+  await Promise.all(fleet.admins.map((admin) => admin.kill()));
+  await Promise.all(fleet.admins.map((admin) => admin.start()));
+  for (const admin of fleet.admins) await orphaned(fleet, admin);
+
+  const rests = fleet.admins.map((admin) => restClient(() => admin.url, FLEET_KEYS.MASTER_KEY));
+  const statuses = await Promise.all(
+    nodes.map((node, index) => {
+      let tries = index;
+      return until('it to be deleted', async () => {
+        tries += 1;
+        const answer = await rests[tries % rests.length]?.call('DELETE', `/nodes/${node}`);
+        // the other admin has it just now
+        return answer?.status === 503 && answer.headers.get('retry-after') !== null ? null : answer?.status;
+      });
+    }),
+  );
+
+  t.deepEqual(
+    statuses,
+    nodes.map(() => 204),
+  );
+  await until('an owner', async () => (await ownership(fleet)).isOwned);
+  t.deepEqual(await fleet.sql(`select node_count from cluster where name = '${CLUSTER}'`), [{ node_count: 0 }]);
+});

@@ -1,0 +1,114 @@
+/**
+ * An admin that does not own the targets: what it knows of their executions is true, a little late, and it keeps
+ * nothing of what is over.
+ */
+import test, { type ExecutionContext } from 'ava';
+import type { CommandResource } from '../../../actors/resources/command.ts';
+import { startEdge } from '../../support/edge-program.ts';
+import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { restClient, type Rest } from '../../support/fleet/rest.ts';
+import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+
+const scope = createScope();
+let fleet: Fleet;
+/** The admin that owns nothing. */
+let other: AdminProgram;
+let rest: Rest;
+
+test.before('two admins and an agent start', async () => {
+  fleet = await startFleet(scope, { admins: 2, agents: 1 });
+  const [row] = await fleet.sql<{ name: string }>(
+    `select a.name from cluster_ownership w join cluster c on c.id = w.cluster_id join admin a on a.id = w.admin_id where c.name = $1`,
+    [CLUSTER],
+  );
+  other = fleet.admins.find(({ name }) => name !== row?.name) ?? fail('both own the cluster');
+  rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
+});
+test.after.always('they end', () => scope.end());
+
+test.serial('its actors of commands end when what they count has ended at the owner', async (t) => {
+  const commands = await Promise.all(Array.from({ length: 20 }, () => create('true')));
+  for (const command of commands) await fleet.settled(command);
+
+  await commandsGone(t);
+});
+
+test.serial('what is cancelled or deleted at the owner ends its actors too', async (t) => {
+  const owner = restClient(() => fleet.admins.find((admin) => admin !== other)?.url ?? '', FLEET_KEYS.MASTER_KEY);
+  const [cancelled, deleted] = [await create('sleep 60'), await create('true')];
+  t.is((await owner.call('POST', `/commands/${cancelled.id}/cancel`)).status, 202);
+  await fleet.settled(deleted);
+  t.is((await owner.call('DELETE', `/commands/${deleted.id}`)).status, 204);
+  await fleet.settled(cancelled);
+
+  await commandsGone(t);
+});
+
+test.serial('a cancel there answers with what is true of the executions', async (t) => {
+  const command = await create('true');
+  await fleet.settled(command);
+
+  const answer = await rest.call('POST', `/commands/${command.id}/cancel`);
+
+  t.is(answer.status, 202);
+  t.deepEqual((answer.data as unknown as CommandResource).summary, {
+    total: 1,
+    pending: 0,
+    sent: 0,
+    completed: 1,
+    succeeded: 1,
+    failed: 0,
+    cancelled: 0,
+    expired: 0,
+    dropped: 0,
+  });
+});
+
+test.serial('what only the owner may do is refused there with a time after which to try again', async (t) => {
+  const node = fleet.agents[0]?.node ?? '';
+  const refused = [
+    await rest.call('PATCH', `/clusters/${CLUSTER}`, { body: { node_limit: 9 } }),
+    await rest.call('POST', `/nodes/${node}/recovery_key`),
+    await rest.call('DELETE', `/nodes/${node}`),
+  ];
+
+  t.deepEqual(
+    refused.map(({ status, error, headers }) => [status, error?.code, Number(headers.get('retry-after')) > 0]),
+    refused.map(() => [503, 'service_unavailable', true]),
+  );
+});
+
+test.serial('edge run there shows the output and comes back', async (t) => {
+  const { status, stdout } = await startEdge(['run', '-c', CLUSTER, '--', 'echo by the other door'], {
+    EDGE_URL: other.url,
+    EDGE_API_KEY: FLEET_KEYS.API_KEY,
+  }).ended;
+
+  t.is(status, 0);
+  t.regex(stdout, /by the other door\n$/u);
+});
+
+function create(script: string): Promise<CommandResource> {
+  return rest.post<CommandResource>('/commands', { command_text: script, targeting: { type: 'all' } });
+}
+
+/** Resolves when no actor of a command lives at the admin that owns nothing. */
+async function commandsGone(t: ExecutionContext): Promise<void> {
+  await until('the end of all actors of commands', async () => {
+    const metrics = await (
+      await fetch(`${other.url}/api/v1/admins/me/metrics/raw`, {
+        headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` },
+      })
+    ).text();
+    const count = /^\S*actors\{kind="command"[^}]*\} (\d+)$/mu.exec(metrics)?.[1];
+    if (count === undefined) throw new Error(metrics.slice(0, 2_000));
+    return count === '0';
+  });
+  t.pass();
+}
+
+function fail(why: string): never {
+  throw new Error(why);
+}

@@ -1,0 +1,80 @@
+/** What ends when an admin stops, and in which order. */
+import test from 'ava';
+import { Pool } from 'pg';
+import { startTestAdmin } from '../../support/admin.ts';
+import type { recordingLog } from '../../support/log.ts';
+import { until } from '../../support/until.ts';
+
+/**
+ * First whatever begins something new, then the ways in, then what was decided is stored before others may take the
+ * clusters over, and the rows last.
+ */
+const ORDER = [
+  'sweeps',
+  'executions of other admins',
+  'publishing',
+  'requests to webhooks',
+  'networks',
+  'coordination of networks',
+  'the relay',
+  'the proxies',
+  'tunnels',
+  'sessions',
+  'the API',
+  'commits',
+  'the gateway',
+  'leases',
+  'notices of events',
+  'the observer',
+  'words of other admins',
+  'words to other admins',
+  'the manager of networks',
+  'registration',
+  'the clock',
+  'database connections',
+  'traces',
+];
+
+/** Connections by which one admin hears of other admins, of events, of networks, and of their members. */
+const LISTENERS = 4;
+
+function stopped(log: ReturnType<typeof recordingLog>): readonly unknown[] {
+  return log.lines
+    .filter(({ message }) => message === 'stopped')
+    .map(({ fields }) => (fields as { what?: unknown }).what);
+}
+
+test('an admin ends its parts in one order, and each once', async (t) => {
+  const admin = await startTestAdmin(t);
+
+  await admin.stop();
+  await admin.stop();
+
+  t.deepEqual(stopped(admin.log), ORDER);
+});
+
+test('a start that fails half-way leaves nothing that listens to the database', async (t) => {
+  const first = await startTestAdmin(t);
+  const pool = new Pool({ ...first.database, max: 1 });
+  t.teardown(() => pool.end());
+  const listening = async (): Promise<readonly string[]> =>
+    (
+      await pool.query<{ query: string }>(
+        `select query from pg_stat_activity where datname = current_database() and query like 'listen %' order by query`,
+      )
+    ).rows.map(({ query }) => query);
+  await until('what one admin listens by', async () => (await listening()).length === LISTENERS);
+
+  const { port, user, host, database } = { ...first.database };
+  const error = await t.throwsAsync(
+    startTestAdmin(t, {
+      ADMIN_NAME: 'second',
+      ADMIN_API_PORT: new URL(first.url).port,
+      DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+    }),
+  );
+
+  t.is((error as NodeJS.ErrnoException).code, 'EADDRINUSE');
+  await until('what one admin listens by', async () => (await listening()).length === LISTENERS);
+  t.pass();
+});

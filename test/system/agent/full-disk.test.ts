@@ -1,0 +1,61 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/agent/agent-process.ts';
+import { Rig } from '../../support/agent/executor-fixture.ts';
+import { fill, smallDisk } from '../../support/small-disk.ts';
+
+test.serial(
+  'a script that cannot be written to the disk waits and is said to; it runs when there is room',
+  async (t) => {
+    const disk = smallDisk(t, 4_096);
+    if (disk === null) {
+      t.pass('not tried: this user cannot mount a disk');
+      return;
+    }
+    const rig = new Rig(t, { concurrency: 1 }, disk);
+    const [ran, go] = [join(temporaryDirectory(t), 'ran'), join(temporaryDirectory(t), 'go')];
+    const first = rig.start(`while [ ! -e ${go} ]; do sleep 0.02; done`);
+    const second = rig.start(`touch ${ran}; echo done; # ${'x'.repeat(100_000)}`);
+    const free = fill(disk, 65_536);
+
+    rig.executor.cancel([first]);
+    await until('the problem', () => rig.executor.problem !== null || rig.journal.problem !== null);
+    t.false(existsSync(ran));
+    free();
+
+    t.like(await rig.result(second), { outcome: 'completed', exitCode: 0, output: 'done\n' });
+    t.is(rig.executor.problem, null);
+    t.is(rig.journal.problem, null);
+  },
+);
+
+test.serial(
+  'output that the disk does not take is lost, the script goes on, and the result says that it was cut',
+  async (t) => {
+    const disk = smallDisk(t, 4_096);
+    if (disk === null) {
+      t.pass('not tried: this user cannot mount a disk');
+      return;
+    }
+    const rig = new Rig(t, {}, disk);
+    const go = join(temporaryDirectory(t), 'go');
+    const execution = rig.start(
+      `echo begun; while [ ! -e ${go} ]; do sleep 0.02; done; head -c 600000 /dev/zero | tr '\\0' x; exit 3`,
+    );
+    await until('the keepers', () => existsSync(join(disk, 'keepers')));
+    const free = fill(disk, 131_072);
+
+    writeFileSync(go, '');
+    // The exit status does not fit either: its keeper tries again until it does.
+    await until('the cut', () =>
+      readdirSync(join(disk, 'keepers')).some((keeper) => existsSync(join(disk, 'keepers', keeper, 'cut'))),
+    );
+    free();
+    const result = await rig.result(execution);
+
+    t.like(result, { outcome: 'completed', exitCode: 3, outputTruncated: true });
+    t.true(result.output.startsWith('begun\nxxx'));
+  },
+);

@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { removeDirectory } from '../../../agent/execution/keepers.ts';
+import { until } from '../../support/until.ts';
+
+test('a directory that a process fills while it is removed ends nobody, and is removed once it rests', async (t) => {
+  const home = mkdtempSync(join(tmpdir(), 'edge-keepers-test-'));
+  t.teardown(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
+  const directory = join(home, 'keeper');
+  mkdirSync(directory);
+  const writer = spawn(
+    '/bin/sh',
+    ['-c', 'i=0; while :; do i=$((i+1)); { : > "$0/$i"; } 2>/dev/null; done', directory],
+    { stdio: 'ignore' },
+  );
+  t.teardown(() => writer.kill('SIGKILL'));
+  await until('some files', () => readdirSync(directory).length > 10);
+
+  for (let time = 0; time < 20; time += 1) {
+    mkdirSync(directory, { recursive: true });
+    // so that removing takes a moment
+    for (let file = 0; file < 500; file += 1) writeFileSync(join(directory, `full-${file}`), '');
+    t.notThrows(() => removeDirectory(directory));
+  }
+
+  writer.kill('SIGKILL');
+  await once(writer, 'exit');
+  removeDirectory(directory);
+  t.false(existsSync(directory));
+});

@@ -1,0 +1,93 @@
+/** What an agent finds when it comes back, put there by hand. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import type { ExecutionContext } from 'ava';
+import { KEEPER_SCRIPT } from '../../../agent/execution/keeper-script.ts';
+import { Rig } from '../../support/agent/executor-fixture.ts';
+import { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { delivery } from '../../support/agent/session-fixture.ts';
+
+/**
+ * An execution recorded as started with keeper `k`, whose directory has a script that would leave a mark. Its id is its
+ * own: whoever ends an execution ends all processes that bear its id.
+ */
+function startedBefore(t: ExecutionContext) {
+  const rig = new Rig(t);
+  const directory = join(rig.directory, 'keepers/k');
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'script'), `touch ${rig.directory}/ran`);
+  const execution = ExecutionId.parse(randomUUID());
+  rig.journal.receive([{ ...delivery(1), execution }]);
+  rig.journal.start([{ execution, keeper: 'k' }]);
+  return { rig, directory, execution, hasRun: () => existsSync(join(rig.directory, 'ran')) };
+}
+
+/** A keeper that waits for its job; the answer gives it and resolves when it has ended. */
+function waitingKeeper(directory: string, execution: ExecutionId): () => Promise<unknown> {
+  const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, '1000', '1000'], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const ended = once(child, 'exit');
+  child.stdin.on('error', () => {}); // it ended without reading
+  return () => {
+    child.stdin.end(`${execution}\n/bin/sh\n\n\n`);
+    return ended;
+  };
+}
+
+test('recorded as started and never begun: interrupted, and a keeper that comes late begins nothing', async (t) => {
+  const { rig, directory, execution, hasRun } = startedBefore(t);
+  const giveJob = waitingKeeper(directory, execution);
+
+  rig.executor.recover();
+  await giveJob();
+
+  t.like(await rig.result(execution), { outcome: 'cancelled', exitCode: 137, output: '' });
+  t.false(hasRun());
+});
+
+test('a keeper that came first has its result taken', async (t) => {
+  const { rig, directory, execution, hasRun } = startedBefore(t);
+  await waitingKeeper(directory, execution)();
+
+  rig.executor.recover();
+
+  t.like(await rig.result(execution), { outcome: 'completed', exitCode: 0 });
+  t.true(hasRun());
+});
+
+test('after a reboot the process id in a claim is another process: interrupted, with the output so far', async (t) => {
+  const { rig, directory, execution } = startedBefore(t);
+  const stranger = spawn('sleep', ['60']);
+  t.teardown(() => stranger.kill());
+  writeFileSync(join(directory, 'claim'), `${stranger.pid} ${execution}\n`);
+  writeFileSync(join(directory, 'first'), 'so far');
+
+  rig.executor.recover();
+
+  t.like(await rig.result(execution), { outcome: 'cancelled', exitCode: 137, output: 'so far' });
+  t.is(stranger.exitCode, null, 'it is left alone');
+});
+
+test('two keepers of one directory: one begins', async (t) => {
+  const { rig, directory, execution } = startedBefore(t);
+  writeFileSync(join(directory, 'script'), `echo ran >>${rig.directory}/ran`);
+
+  await Promise.all([1, 2, 3].map(() => waitingKeeper(directory, execution)()));
+
+  t.is(readFileSync(join(rig.directory, 'ran'), 'utf8'), 'ran\n');
+});
+
+test('a status that was being written when the machine went down is none', async (t) => {
+  const { rig, directory, execution } = startedBefore(t);
+  writeFileSync(join(directory, 'claim'), `2147480000 ${execution}\n`);
+  writeFileSync(join(directory, 'status'), '');
+
+  rig.executor.recover();
+
+  t.like(await rig.result(execution), { outcome: 'cancelled', exitCode: 137 });
+});

@@ -1,0 +1,52 @@
+/** The health of a whole admin, on every surface, and with its proxies and its records broken for real. */
+import test from 'ava';
+import { Client } from 'pg';
+import type { SubsystemCheck } from '../../../api/views/health.ts';
+import { ADMIN_KEYS } from '../../support/admin.ts';
+import { httpClient } from '../../support/api/trpc-clients.ts';
+import { startFleet } from './fleet.ts';
+
+const checksAt = async (url: string): Promise<readonly SubsystemCheck[]> =>
+  (await (await fetch(`${url}/healthz`)).json()) as readonly SubsystemCheck[];
+const words = (checks: readonly SubsystemCheck[]) => checks.map(({ name, healthy, error }) => [name, healthy, error]);
+
+test('check_admin_health has the checks of /healthz; proxies that listen no more and a cluster without a record of its owner are red', async (t) => {
+  const { admin, cluster } = await startFleet(t);
+  await cluster('press', 1);
+  const client = httpClient(admin.url, ADMIN_KEYS.API_KEY);
+
+  const well = await client.check_admin_health.query({});
+  t.true(well.healthy);
+  t.deepEqual(words(well.checks), words(await checksAt(admin.url)));
+  t.deepEqual(words(well.checks), [
+    ['database', true, null],
+    ['database_clock', true, null],
+    ['peer_membership', true, null],
+    ['ownership_metadata', true, null],
+    ['vpn_manager', true, null],
+    ['vpn_client', true, 'does not apply: this admin is in no VPN'],
+    ['proxy_servers', true, null],
+    ['event_broker', true, 'does not apply: no event broker is configured'],
+  ]);
+
+  await admin.proxies?.close(0);
+  const rows = new Client(admin.database);
+  await rows.connect();
+  t.teardown(() => rows.end());
+  await rows.query('delete from cluster_ownership');
+  const broken = await client.check_admin_health.query({});
+  t.false(broken.healthy);
+  t.deepEqual(words(broken.checks.filter(({ healthy }) => !healthy)), [
+    ['ownership_metadata', false, '1 clusters have no record of their owner'],
+    ['proxy_servers', false, 'the proxies do not listen'],
+  ]);
+});
+
+test('what is switched off does not apply', async (t) => {
+  const { admin } = await startFleet(t, { ADMIN_PROXY_ENABLED: 'false' });
+
+  t.deepEqual(
+    (await checksAt(admin.url)).find(({ name }) => name === 'proxy_servers')?.error,
+    'does not apply: the proxies are switched off',
+  );
+});

@@ -1,0 +1,349 @@
+/** SSH logins as the admin decides them, through a whole admin: verdicts, events, and what a deletion ends. */
+import { setImmediate } from 'node:timers/promises';
+import test from 'ava';
+import { holdTable } from '../../chaos/commit-hold.ts';
+import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_VERIFYING_MAX } from '../../../actors/ssh/login.ts';
+import type { SshCredential } from '../../../transport/protocol/ssh.ts';
+import { BUSY_MS } from '../../support/busy.ts';
+import { createScope } from '../../support/scope.ts';
+import { newKey } from '../../support/ssh-keys.ts';
+import { until } from '../../support/until.ts';
+import {
+  keyShown,
+  passwordShown,
+  startSshWorld,
+  type LoginEvent,
+  type SshSession,
+  type SshWorld,
+} from './ssh-fixture.ts';
+
+/** One admin for all: each test has nodes of its own. */
+const scope = createScope();
+let world: SshWorld;
+
+test.serial.before('the admin starts', async () => {
+  world = await startSshWorld(scope);
+});
+test.after.always('the admin ends', () => scope.end());
+
+const PASSWORD = 'correct horse battery';
+const NO = { accepted: false } as const;
+
+/** An event without its time. */
+function plain({ verified_at: at, ...event }: LoginEvent): Omit<LoginEvent, 'verified_at'> {
+  if (Number.isNaN(Date.parse(at))) throw new Error(`${at} is no time`);
+  return event;
+}
+
+test.serial('every outcome has its verdict and its event', async (t) => {
+  const node = await world.node();
+  const [key, other, stray] = [newKey(), newKey(), newKey()];
+  const ada = await world.username(node.id, 'ada', { password: PASSWORD, keys: [key] });
+  const bob = await world.username(node.id, 'bob', { keys: [other] });
+  const session = await node.connect();
+  const yes = (id: string, publicKey: string | null) =>
+    ({ accepted: true, grant: { ssh_username_id: id, ssh_public_key_id: publicKey } }) as const;
+  const told = (username: string, id: string | null, method: string, result: string) => ({
+    ssh_username_id: id,
+    node_id: node.id,
+    username,
+    cluster_name: id === null ? null : 'one',
+    auth_method: id === null ? 'unknown' : method,
+    result,
+  });
+  const cases: readonly (readonly [username: string, shown: SshCredential, verdict: object, event: object | null])[] = [
+    ['ada', passwordShown(PASSWORD), yes(ada.id, null), told('ada', ada.id, 'password', 'success')],
+    ['ada', passwordShown(`${PASSWORD}!`), NO, told('ada', ada.id, 'password', 'failure')],
+    ['ada', passwordShown(''), NO, told('ada', ada.id, 'password', 'failure')],
+    ['ada', keyShown(key), yes(ada.id, ada.keys[0] ?? ''), told('ada', ada.id, 'public_key', 'success')],
+    ['ada', keyShown(key, 'none'), yes(ada.id, ada.keys[0] ?? ''), null],
+    ['ada', keyShown(key, 'wrong'), NO, told('ada', ada.id, 'public_key', 'failure')],
+    ['ada', keyShown(other), NO, told('ada', ada.id, 'public_key', 'failure')],
+    ['ada', keyShown(stray, 'none'), NO, told('ada', ada.id, 'public_key', 'failure')],
+    ['bob', passwordShown(PASSWORD), NO, told('bob', bob.id, 'password', 'failure')],
+    ['bob', keyShown(other), yes(bob.id, bob.keys[0] ?? ''), told('bob', bob.id, 'public_key', 'success')],
+    ['eve', passwordShown(PASSWORD), NO, told('eve', null, 'password', 'failure')],
+    ['eve', keyShown(key), NO, told('eve', null, 'public_key', 'failure')],
+    ['eve', keyShown(key, 'none'), NO, told('eve', null, 'public_key', 'failure')],
+    ['ADA', keyShown(key), NO, told('ADA', null, 'public_key', 'failure')],
+    ['', passwordShown(PASSWORD), NO, told('', null, 'password', 'failure')],
+    ['ada\0', passwordShown(PASSWORD), NO, told('ada\uFFFD', null, 'password', 'failure')],
+    ['%', keyShown({ ...key, blob: '' }), NO, told('%', null, 'public_key', 'failure')],
+    [
+      'ada',
+      keyShown({ ...key, blob: Buffer.from(key.fingerprint).toString('base64') }),
+      NO,
+      told('ada', ada.id, 'public_key', 'failure'),
+    ],
+  ];
+
+  for (const [index, [username, shown, verdict]] of cases.entries())
+    t.deepEqual<unknown, unknown>(await session.attempt(username, shown), verdict, `case ${index}`);
+
+  t.deepEqual<unknown, unknown>(
+    (await world.logins(node.id)).map(plain),
+    cases.flatMap(([, , , event]) => event ?? []),
+  );
+});
+
+test.serial('a name opens the node that it was made for, and no other', async (t) => {
+  const [one, two] = [await world.node(), await world.node()];
+  const [key, other] = [newKey(), newKey()];
+  const first = await world.username(one.id, 'ada', { password: PASSWORD, keys: [key] });
+  const second = await world.username(two.id, 'ada', { password: `${PASSWORD} 2`, keys: [other] });
+  const [atOne, atTwo] = [await one.connect(), await two.connect()];
+
+  const accepted = async (session: SshSession, shown: SshCredential): Promise<string | null> => {
+    const verdict = await session.attempt('ada', shown);
+    return verdict.accepted ? verdict.grant.ssh_username_id : null;
+  };
+
+  t.deepEqual(
+    [
+      await accepted(atOne, keyShown(key)),
+      await accepted(atOne, keyShown(other)),
+      await accepted(atOne, passwordShown(PASSWORD)),
+      await accepted(atOne, passwordShown(`${PASSWORD} 2`)),
+    ],
+    [first.id, null, first.id, null],
+  );
+  t.deepEqual(
+    [
+      await accepted(atTwo, keyShown(other)),
+      await accepted(atTwo, keyShown(key)),
+      await accepted(atTwo, passwordShown(`${PASSWORD} 2`)),
+      await accepted(atTwo, passwordShown(PASSWORD)),
+    ],
+    [second.id, null, second.id, null],
+  );
+  await world.request('POST', '/clusters', { name: 'two' });
+  t.is((await world.request('POST', `/nodes/${one.id}/change_cluster`, { cluster_name: 'two' })).status, 200);
+  const moved = await one.connect();
+
+  t.is(await accepted(moved, keyShown(key)), first.id, 'it moves with its node');
+  t.is((await world.logins(one.id)).at(-1)?.cluster_name, 'two');
+});
+
+test.serial(
+  'an attempt that is told twice has one verdict and one event; the same number later is another attempt',
+  async (t) => {
+    const node = await world.node();
+    const key = newKey();
+    await world.username(node.id, 'ada', { keys: [key] });
+    const session = await node.connect();
+    const verdicts = () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length;
+
+    session.show('ada', keyShown(key), 1);
+    session.show('ada', keyShown(key), 1);
+    session.show('ada', keyShown(key), 1);
+    await session.verdictOf(1);
+    await session.attempt('ada', keyShown(key, 'wrong'));
+    t.deepEqual(
+      (await world.logins(node.id)).map(({ result }) => result),
+      ['success', 'failure'],
+    );
+    session.show('ada', keyShown(key), 1);
+    await until('its verdict', () => verdicts() === 3);
+
+    t.deepEqual(
+      (await world.logins(node.id)).map(({ result }) => result),
+      ['success', 'failure', 'success'],
+    );
+  },
+);
+
+test.serial('the agent hears of a login when the event is stored, and not before', async (t) => {
+  const node = await world.node();
+  const key = newKey();
+  await world.username(node.id, 'ada', { keys: [key] });
+  const session = await node.connect();
+  const hold = await holdTable(world.admin.database, 'event');
+  t.teardown(() => hold.release());
+
+  session.show('ada', keyShown(key));
+  await hold.caught;
+  const early = session.frames.filter((frame) => frame.type === 'ssh-verdict');
+  await hold.release();
+
+  t.deepEqual(early, []);
+  t.true((await session.verdictOf(1)).accepted);
+  t.is((await world.logins(node.id)).length, 1);
+});
+
+test.serial('a deleted username, and a deleted key, end what they opened within a second', async (t) => {
+  const node = await world.node();
+  const [key, other] = [newKey(), newKey()];
+  const ada = await world.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
+  const session = await node.connect();
+  t.true((await session.attempt('ada', keyShown(key))).accepted);
+
+  const began = performance.now();
+  t.is((await world.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`)).status, 204);
+  await until('the end of what the key opened', () => session.ended().keys.length === 1);
+  t.true(performance.now() - began < 1_000 + BUSY_MS);
+  t.deepEqual(session.ended(), { usernames: [], keys: [ada.keys[0] ?? ''] });
+  t.false((await session.attempt('ada', keyShown(key))).accepted);
+  t.true((await session.attempt('ada', keyShown(other))).accepted, 'the other key still opens');
+
+  t.is((await world.request('DELETE', `/ssh_usernames/${ada.id}`)).status, 204);
+  await until('the end of all that the username opened', () => session.ended().usernames.length === 1);
+  t.deepEqual(session.ended().usernames, [ada.id]);
+  t.false((await session.attempt('ada', passwordShown(PASSWORD))).accepted);
+  t.is((await world.logins(node.id)).at(-1)?.ssh_username_id, null);
+});
+
+test.serial(
+  'an agent that comes back with sessions of usernames and keys that are gone is told to end them, and only those',
+  async (t) => {
+    const [node, elsewhere] = [await world.node(), await world.node()];
+    const [key, other] = [newKey(), newKey()];
+    const ada = await world.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
+    const bob = await world.username(node.id, 'bob', { password: PASSWORD });
+    const foreign = await world.username(elsewhere.id, 'ada', { keys: [key] });
+    const grant = (username: string, publicKey: string | null = null) => ({
+      ssh_username_id: username,
+      ssh_public_key_id: publicKey,
+    });
+    await world.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`);
+    await world.request('DELETE', `/ssh_usernames/${bob.id}`);
+    const session = await node.connect();
+
+    session.send({
+      type: 'ssh-grants',
+      grants: [
+        grant(ada.id),
+        grant(ada.id, ada.keys[0]),
+        grant(ada.id, ada.keys[1]),
+        grant(bob.id),
+        grant(foreign.id, foreign.keys[0]),
+      ] as never,
+    });
+    await session.frame('end-ssh');
+
+    t.deepEqual(
+      { usernames: session.ended().usernames.toSorted(), keys: session.ended().keys.toSorted() },
+      { usernames: [bob.id, foreign.id].toSorted(), keys: [ada.keys[0] ?? '', foreign.keys[0] ?? ''].toSorted() },
+    );
+  },
+);
+
+test.serial('a login that races the deletion of what opens it is refused, or is ended behind it', async (t) => {
+  const node = await world.node();
+  const session = await node.connect();
+  const outcomes = { refused: 0, ended: 0 };
+
+  for (let round = 0; round < 40; round += 1) {
+    const key = newKey();
+    const ada = await world.username(node.id, 'ada', { keys: [key] });
+    const byKey = round % 2 === 0;
+    const attempt = session.show('ada', keyShown(key));
+    for (let turn = 0; turn < round; turn += 1) await setImmediate(); // a little later in each round
+    const deletion = world.request(
+      'DELETE',
+      byKey ? `/ssh_public_keys/${ada.keys[0] ?? ''}` : `/ssh_usernames/${ada.id}`,
+    );
+    const [verdict, { status }] = await Promise.all([session.verdictOf(attempt), deletion]);
+    t.is(status, 204);
+    const gone = byKey ? (ada.keys[0] ?? '') : ada.id;
+    await until('its end', () => (byKey ? session.ended().keys : session.ended().usernames).includes(gone));
+    const event = (await world.logins(node.id)).at(-1);
+
+    t.is(event?.result, verdict.accepted ? 'success' : 'failure', `round ${round}`);
+    const frames = session.frames.map((frame) =>
+      frame.type === 'ssh-verdict' && frame.attempt === attempt
+        ? 'verdict'
+        : frame.type === 'end-ssh' && [...frame.ssh_username_ids, ...frame.ssh_public_key_ids].includes(gone)
+          ? 'end'
+          : '',
+    );
+    if (verdict.accepted)
+      t.true(frames.indexOf('verdict') < frames.indexOf('end'), `round ${round}: a yes is always followed by its end`);
+    outcomes[verdict.accepted ? 'ended' : 'refused'] += 1;
+    if (byKey) await world.request('DELETE', `/ssh_usernames/${ada.id}`);
+  }
+  t.log(outcomes);
+});
+
+for (const [what, table] of [
+  ['username', 'ssh_username'],
+  ['key', 'ssh_public_key'],
+] as const) {
+  test.serial(`a ${what} that goes between the look at the rows and the event is no login`, async (t) => {
+    const node = await world.node();
+    const key = newKey();
+    const ada = await world.username(node.id, 'ada', { keys: [key] });
+    const session = await node.connect();
+
+    // The first look still sees the row; the second one waits for what becomes of it.
+    await world.rows('begin');
+    await world.rows(`delete from ${table} where id = $1`, [table === 'ssh_username' ? ada.id : ada.keys[0]]);
+    const attempt = session.show('ada', keyShown(key));
+    await until(
+      'the second look',
+      async () => (await world.rows('select 1 from pg_locks where not granted')).length > 0,
+    );
+    await world.rows('commit');
+    const verdict = await session.verdictOf(attempt);
+
+    t.deepEqual(verdict, NO);
+    t.deepEqual((await world.logins(node.id)).map(plain), [
+      {
+        ssh_username_id: ada.id,
+        node_id: node.id,
+        username: 'ada',
+        cluster_name: 'one',
+        auth_method: 'public_key',
+        result: 'failure',
+      },
+    ]);
+  });
+}
+
+test.serial('a deletion waits for a login that is being stored, and ends it', async (t) => {
+  const node = await world.node();
+  const ada = await world.username(node.id, 'ada', { password: PASSWORD });
+  const session = await node.connect();
+  const hold = await holdTable(world.admin.database, 'event');
+  t.teardown(() => hold.release());
+
+  const attempt = session.show('ada', passwordShown(PASSWORD));
+  await hold.caught;
+  const deletion = world.request('DELETE', `/ssh_usernames/${ada.id}`);
+  await hold.release();
+
+  t.true((await session.verdictOf(attempt)).accepted);
+  t.is((await deletion).status, 204);
+  await until('its end', () => session.ended().usernames.includes(ada.id));
+});
+
+test.serial(
+  'of too many attempts at one node the rest is refused without a look, and another node does not notice',
+  async (t) => {
+    const [node, other] = [await world.node(), await world.node()];
+    const key = newKey();
+    await world.username(node.id, 'ada', { keys: [key] });
+    await world.username(other.id, 'ada', { keys: [key] });
+    const [session, atOther] = [await node.connect(), await other.connect()];
+    const total = SSH_ATTEMPTS_BURST_MAX + 60;
+
+    for (let attempt = 0; attempt < total; attempt += 1) {
+      session.show('ada', keyShown(newKey(), 'wrong'));
+      if (attempt % SSH_ATTEMPTS_VERIFYING_MAX === SSH_ATTEMPTS_VERIFYING_MAX - 1)
+        await until(
+          'their verdicts',
+          () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length === attempt + 1,
+        );
+    }
+    await until('all verdicts', () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length === total);
+    // the others are told as well, without a look
+    const lookedAt = (await world.logins(node.id)).filter((login) => login.ssh_username_id !== null).length;
+
+    t.true(lookedAt >= SSH_ATTEMPTS_BURST_MAX && lookedAt < total - 20, `${lookedAt} of ${total} were looked at`);
+    t.true((await atOther.attempt('ada', keyShown(key))).accepted);
+    t.is(
+      await Promise.race([session.closed, Promise.resolve('open')]),
+      'open',
+      'nobody is cut for the attempts of others',
+    );
+  },
+);

@@ -1,0 +1,93 @@
+/** The demo from end to end, as a user starts it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { until } from '../../support/until.ts';
+
+const DEMO = fileURLToPath(new URL('../../../cli/demo.ts', import.meta.url));
+
+test.serial(
+  'it runs a command on three agents and ends, with nothing left behind, twice on the same data',
+  async (t) => {
+    const data = directory(t);
+
+    for (const time of ['first', 'second']) {
+      const { status, stdout, stderr } = await run(['--exit', '--data', data]);
+
+      t.is(status, 0, `${time}: ${stderr}`);
+      t.regex(stdout, /demo-1,demo-2,demo-3 \(3\)\n-+\nhello from Linux/u, time);
+      t.false(existsSync(join(data, 'running.json')));
+    }
+  },
+);
+
+test.serial('Ctrl-C ends it with all of its processes', async (t) => {
+  const data = directory(t);
+  const demo = spawn(process.execPath, [DEMO, '--data', data], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  demo.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  }); // read to its end: a demo that nobody reads ends with another status
+  await until('the end of what it says', () => said.includes('Ctrl-C ends everything'), 90_000);
+  const { programs } = JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')) as { programs: number[] };
+  const url = /EDGE_URL=(?<url>\S+)/u.exec(said)?.groups?.['url'] ?? '';
+  const authorization = `Bearer ${readFileSync(join(data, 'key'), 'utf8').trim()}`;
+  const answer = await fetch(`${url}/api/v1/nodes`, { headers: { authorization } });
+  const local = { url: 'http://127.0.0.1:44999/', secret: 'x', subscribed_events: ['edge.core.test'] };
+  const webhook = await fetch(`${url}/api/v1/webhooks`, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify(local),
+  });
+
+  demo.kill('SIGINT');
+  const [status] = (await once(demo, 'exit')) as [number];
+
+  t.deepEqual([answer.status, webhook.status], [200, 201]);
+  t.is(status, 0, said);
+  t.is(programs.length, 4);
+  t.true(programs.every((pid) => !existsSync(`/proc/${pid}`)));
+});
+
+test.serial('a port that is taken is told, and so is an argument that is none', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const data = directory(t);
+
+  for (const [args, said] of [
+    [['--port', String((server.address() as AddressInfo).port)], /another program listens there/u],
+    [['--port', 'x'], /whole number/u],
+    [['--wrong'], /Unknown option/u],
+  ] as const) {
+    const { status, stderr } = await run([...args, '--data', data]);
+
+    t.is(status, 2);
+    t.regex(stderr, said);
+    t.regex(stderr, /^demo: [^\n]+\n$/u);
+  }
+});
+
+async function run(
+  args: readonly string[],
+): Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }> {
+  const demo = spawn(process.execPath, [DEMO, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [[status], stdout, stderr] = await Promise.all([
+    once(demo, 'close') as Promise<[number]>,
+    text(demo.stdout),
+    text(demo.stderr),
+  ]);
+  return { status, stdout, stderr };
+}
+
+function directory(t: ExecutionContext): string {
+  const made = mkdtempSync(join(tmpdir(), 'edge-demo-'));
+  t.teardown(() => rmSync(made, { recursive: true, force: true, maxRetries: 5 }));
+  return made;
+}

@@ -1,0 +1,206 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import packageFile from '../../../package.json' with { type: 'json' };
+import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
+import { createDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../cli/edge-admin.ts', import.meta.url));
+
+/** The least settings with which it serves, on a database of its own. */
+async function servable(t: Parameters<typeof createDatabase>[0]): Promise<Record<string, string>> {
+  const { host, user, database } = await createDatabase(t, { schema: 'empty' });
+  return {
+    MASTER_KEY: 'a-master-key-for-tests',
+    ENCRYPTION_KEY: '00'.repeat(32),
+    DATABASE_URL: `postgresql:///${database}?user=${user}&host=${encodeURIComponent(host)}`,
+    ADMIN_API_HOST: '127.0.0.1',
+    ADMIN_API_PORT: '0',
+    ADMIN_PROXY_HOST: '127.0.0.1',
+    ADMIN_HTTP_PROXY_PORT: '0',
+    ADMIN_SOCKS5_PROXY_PORT: '0',
+    ADMIN_OBSERVER_PORT: '0',
+    ADMIN_GATEWAY_ENABLED: 'false',
+  };
+}
+
+/** What `edge-admin` answers to arguments, with nothing in its environment but what is given. */
+async function edgeAdmin(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ status: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+test("the version is the package's", async (t) => {
+  t.deepEqual(await edgeAdmin(['--version']), { status: 0, stdout: `${packageFile.version}\n`, stderr: '' });
+});
+
+test('the help names every setting', async (t) => {
+  const { status, stdout } = await edgeAdmin(['--help']);
+
+  t.is(status, 0);
+  t.deepEqual(
+    Object.keys(ADMIN_SETTINGS).filter((name) => !stdout.includes(`  ${name} `)),
+    [],
+  );
+});
+
+test('the settings can be had as Markdown, for docs/settings.md', async (t) => {
+  const { stdout } = await edgeAdmin(['settings', '--markdown']);
+
+  t.is(stdout.trimEnd().split('\n').length, Object.keys(ADMIN_SETTINGS).length + 2);
+});
+
+test('bad settings are refused in a line each, with status 2, and no secret among them', async (t) => {
+  const { status, stdout, stderr } = await edgeAdmin(['serve'], {
+    MASTER_KEY: 'CANARY',
+    ADMIN_API_PORT: 'https',
+    DATABASE_URL: 'CANARY',
+  });
+
+  t.is(status, 2);
+  t.is(stdout, '');
+  t.is(stderr.trimEnd().split('\n').length, 3);
+  t.true(
+    stderr
+      .trimEnd()
+      .split('\n')
+      .every((line) => line.startsWith('edge-admin: ')),
+  );
+  t.notRegex(stderr, /CANARY/u);
+});
+
+for (const [args, complaint] of [
+  [[], 'a command is missing'],
+  [['sevre'], 'there is no command "sevre"'],
+  [['serve', 'now'], 'unexpected argument "now"'],
+  [['--hlep'], 'Unknown option'],
+] as const) {
+  test(`the arguments "${args.join(' ')}" are refused in one line, with status 2`, async (t) => {
+    const { status, stderr } = await edgeAdmin(args);
+
+    t.is(status, 2);
+    t.regex(stderr, new RegExp(`^edge-admin: .*${complaint}.*\n$`, 'u'));
+  });
+}
+
+test('it serves until SIGTERM, and ends with status 0', async (t) => {
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: await servable(t),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+  });
+  const closed = once(child, 'close');
+  let url = '';
+  for await (const line of createInterface({ input: child.stderr })) {
+    const entry = JSON.parse(line) as { msg: string; url?: string };
+    if (entry.msg !== 'edge-admin is ready') continue;
+    url = entry.url ?? '';
+    break;
+  }
+
+  // A check that a busy machine made late is red for a moment.
+  await until('it to be healthy', async () => (await fetch(`${url}/healthz`)).status === 200);
+  child.kill('SIGTERM');
+  const [status] = (await closed) as [number | null];
+
+  t.is(status, 0);
+});
+
+test('a port that is taken is told in one line, with status 1', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => {
+    other.close();
+  });
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+
+  const { status, stderr } = await edgeAdmin(['serve'], {
+    ...(await servable(t)),
+    ADMIN_API_PORT: String(port),
+    LOG_LEVEL: 'silent',
+  });
+
+  t.is(status, 1);
+  t.is(
+    stderr,
+    `edge-admin: another program listens there already (ADMIN_API_HOST 127.0.0.1, ADMIN_API_PORT ${port}): end it, or set another ADMIN_API_PORT\n`,
+  );
+});
+
+test('a database that cannot be reached is told in one line, without its password, with status 1', async (t) => {
+  const { status, stderr } = await edgeAdmin(['serve'], {
+    ...(await servable(t)),
+    DATABASE_URL: 'postgresql://me:CANARY@127.0.0.1:1/edge',
+    DATABASE_WAIT_MS: '0',
+    LOG_LEVEL: 'silent',
+  });
+
+  t.is(status, 1);
+  t.regex(
+    stderr,
+    /^edge-admin: The database is not available.*ECONNREFUSED 127\.0\.0\.1:1\. See that DATABASE_URL.*\n$/u,
+  );
+  t.notRegex(stderr, /CANARY/u);
+});
+
+test('a database that is not there yet is waited for, with one line that says so', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'edge-late-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const late = join(directory, 'socket');
+  const { DATABASE_URL = '', ...env } = await servable(t);
+  const url = new URL(DATABASE_URL);
+  const socket = url.searchParams.get('host') ?? '';
+  url.searchParams.set('host', late);
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: { ...env, DATABASE_URL: url.href },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+  });
+  const told: string[] = [];
+
+  for await (const line of createInterface({ input: child.stderr })) {
+    const { msg } = JSON.parse(line) as { msg: string };
+    if (msg.startsWith('The database')) told.push(msg);
+    if (told.length === 1 && msg === told[0]) await symlink(socket, late);
+    if (msg === 'edge-admin is ready') break;
+  }
+
+  t.deepEqual(told, ['The database does not answer yet: it is tried again for 60 s', 'The database answers']);
+});
+
+test('an admin that asks for no key says so once when it starts', async (t) => {
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: { ...(await servable(t)), ALL_AUTH_ENABLED: 'false' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+  });
+  const warnings: string[] = [];
+  for await (const line of createInterface({ input: child.stderr })) {
+    const { msg } = JSON.parse(line) as { msg: string };
+    if (msg.startsWith('no key is asked for')) warnings.push(msg);
+    if (msg === 'edge-admin is ready') break;
+  }
+
+  t.deepEqual(warnings, [
+    'no key is asked for by the API (127.0.0.1), the metrics (127.0.0.1), MCP (127.0.0.1), the proxies (127.0.0.1): whoever reaches that may use it',
+  ]);
+});

@@ -1,0 +1,288 @@
+/** `edge` against services that are not the one it signed in to, or say what no honest one says. */
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { storeConnection } from '../../../cli/connection.ts';
+import { Problem } from '../../../cli/problem.ts';
+import { checkedHostName } from '../../../cli/reach/host-names.ts';
+import { startEdge, type Ended } from '../../support/edge-program.ts';
+
+const KEY = 'remembered-key-CANARY-1234';
+const NODE = '01900000-0000-7000-8000-000000000001';
+
+interface Service {
+  readonly url: string;
+  /** Headers of every request, in order. */
+  readonly heard: IncomingHttpHeaders[];
+}
+
+/** A service that answers each operation with what is given, as tRPC does. */
+async function service(t: ExecutionContext, answers: Readonly<Record<string, unknown>> = {}): Promise<Service> {
+  const heard: IncomingHttpHeaders[] = [];
+  const server = createServer((request, response) => {
+    heard.push(request.headers);
+    const operation = /^\/api\/trpc\/(?<name>\w+)/u.exec(request.url ?? '')?.groups?.['name'] ?? '';
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        result: { data: answers[operation] ?? { data: [], pagination: { total_count: 0, has_next: false } } },
+      }),
+    );
+  })
+    .on('connect', (request, socket) => {
+      heard.push(request.headers);
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+    })
+    .listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard };
+}
+
+/** A person's directory, with what `edge login` remembered there. */
+function home(
+  t: ExecutionContext,
+  stored: Parameters<typeof storeConnection>[0] | null = null,
+): Record<string, string> {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-foreign-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  const env = { XDG_CONFIG_HOME: directory };
+  if (stored !== null) storeConnection(stored, env);
+  return env;
+}
+
+const edge = (env: Record<string, string>, ...args: string[]): Promise<Ended> => startEdge(args, env).ended;
+
+test('a remembered key goes to its own service, however that is written, and to no other', async (t) => {
+  const [own, other] = await Promise.all([service(t), service(t)]);
+  const env = home(t, { url: own.url, key: KEY });
+
+  const right = [await edge(env, 'node', 'ls'), await edge({ ...env, EDGE_URL: `${own.url}/` }, 'node', 'ls')];
+  const wrong = [
+    await edge(env, '--url', other.url, 'node', 'ls'),
+    await edge({ ...env, EDGE_URL: other.url }, 'node', 'ls'),
+  ];
+
+  t.deepEqual(
+    right.map(({ status }) => status),
+    [0, 0],
+  );
+  t.true(own.heard.every(({ authorization }) => authorization === `Bearer ${KEY}`));
+  for (const ended of wrong) {
+    t.deepEqual([ended.status, ended.stdout], [3, '']);
+    t.is(
+      ended.stderr,
+      `edge: the key that edge login remembers is that of ${own.url} and is not sent to ${other.url}: edge login --url ${other.url} signs in there, and EDGE_API_KEY or --key gives a key for now\n`,
+    );
+  }
+  t.deepEqual(other.heard, []);
+});
+
+test('another service can be signed in to, and asked with a key that is given', async (t) => {
+  const [own, other] = await Promise.all([service(t), service(t, { get_admin: { name: 'other', version: '1' } })]);
+  const env = home(t, { url: own.url, key: KEY });
+
+  const asked = await edge(env, '--url', other.url, '--key', 'given-key-of-the-other', 'node', 'ls');
+  const login = await startEdge(['login', '--url', other.url], env, 'given-key-of-the-other\n').ended;
+
+  t.deepEqual([asked.status, login.status], [0, 0], `${asked.stderr}${login.stderr}`);
+  t.true(other.heard.every(({ authorization }) => authorization === 'Bearer given-key-of-the-other'));
+});
+
+test('a remembered key goes to the proxy of its service and to no other', async (t) => {
+  const [own, other] = await Promise.all([service(t), service(t)]);
+  const hostName = 'web-1.prod.edge.internal';
+  const elsewhere = other.url.replace('127.0.0.1', 'localhost');
+
+  for (const stored of [
+    { url: own.url, key: KEY },
+    { url: own.url, key: KEY, proxyUrl: own.url, proxyKey: KEY },
+  ]) {
+    const ended = await edge({ ...home(t, stored), EDGE_PROXY_URL: elsewhere }, 'connect', hostName, '22');
+    t.is(ended.status, 3);
+    t.regex(
+      ended.stderr,
+      /^edge: the key that edge login remembers is not sent to http:\/\/localhost:\d+, which is not the proxy of .*: set EDGE_PROXY_KEY, or run edge login --proxy-url .*\n$/u,
+    );
+  }
+  t.deepEqual(other.heard, []);
+  await edge(home(t, { url: own.url, key: KEY, proxyUrl: elsewhere }), 'connect', hostName, '22');
+  await edge(
+    { ...home(t, { url: own.url, key: KEY }), EDGE_PROXY_URL: elsewhere, EDGE_PROXY_KEY: 'given' },
+    'connect',
+    hostName,
+    '22',
+  );
+
+  const shown = other.heard.map((headers) =>
+    Buffer.from(String(headers['proxy-authorization']).slice('Basic '.length), 'base64').toString(),
+  );
+  t.deepEqual(shown, [`_:${KEY}`, '_:given']);
+});
+
+test('the password of a URL is never repeated', async (t) => {
+  const urls = [
+    'http://me:CANARY@127.0.0.1:9',
+    'https://CANARY@127.0.0.1:9/',
+    'ftp://me:CANARY@127.0.0.1',
+    'http://me:CANARY@',
+    'me:CANARY@127.0.0.1',
+  ];
+
+  const key = { EDGE_API_KEY: 'a-key-that-is-given' };
+  for (const ended of await Promise.all([
+    ...urls.map((url) => edge(key, '--url', url, 'node', 'ls')),
+    edge({ ...key, EDGE_URL: urls[0] ?? '' }, 'connect', 'a.b.c', '1'),
+  ])) {
+    t.is(ended.status, 2, ended.stderr);
+    t.regex(ended.stderr, /^edge: [^\n]+\n$/u);
+    t.false(ended.stderr.includes('CANARY'), ended.stderr);
+  }
+});
+
+const HOSTILE_NAMES = [
+  'x\n  ProxyCommand touch HACKED',
+  'x\r\nMatch exec "touch HACKED"',
+  '*',
+  'a b',
+  '',
+  '-x.y',
+  'a"b',
+  '$(touch HACKED)',
+  '`id`',
+  'a;b',
+  '%h',
+  'x'.repeat(300),
+  5,
+  null,
+];
+
+test('a host name is one, and holds no line and no command', (t) => {
+  for (const name of HOSTILE_NAMES)
+    t.throws(
+      () => checkedHostName(name),
+      { instanceOf: Problem, message: /^the service says .+, which is no host name: nothing was written or started$/u },
+      String(name),
+    );
+  for (const name of ['edge.internal', 'node-1.prod.edge.internal', 'a', '1.2']) t.is(checkedHostName(name), name);
+});
+
+test('nothing that a service says becomes a line or a command of ssh', async (t) => {
+  for (const domain of HOSTILE_NAMES.slice(0, 2)) {
+    const cluster = { name: 'prod', vpn_domain: domain };
+    const { url } = await service(t, {
+      get_cluster: cluster,
+      list_clusters: {
+        data: [{ ...cluster, vpn_domain: typeof domain === 'string' ? `prod.${domain}` : domain }],
+        pagination: { total_count: 1 },
+      },
+    });
+    const env: Record<string, string> = { ...home(t), EDGE_URL: url, EDGE_API_KEY: 'a-key-that-is-given' };
+    const file = join(env['XDG_CONFIG_HOME'] ?? '', 'config');
+
+    for (const words of [
+      ['ssh-config', '--write', file],
+      ['ssh-config', '--cluster', 'prod', '--write', file],
+    ]) {
+      const ended = await edge(env, ...words);
+      t.deepEqual(
+        [ended.status === 0, ended.stdout, existsSync(file)],
+        [false, '', false],
+        `${JSON.stringify(domain)}: ${ended.stderr}`,
+      );
+      t.regex(ended.stderr, /^edge: [^\n]+\n$/u);
+    }
+  }
+});
+
+test('a domain that is one is written', async (t) => {
+  const { url } = await service(t, { get_cluster: { name: 'prod', vpn_domain: 'prod.edge.internal' } });
+  const { status, stdout } = await edge(
+    { ...home(t), EDGE_URL: url, EDGE_API_KEY: 'a-key-that-is-given' },
+    'ssh-config',
+    '--cluster',
+    'prod',
+  );
+
+  t.is(status, 0);
+  t.regex(stdout, /^Host \*\.prod\.edge\.internal$/mu);
+});
+
+test('ssh is started for host names and ports only', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'ssh'), `#!/bin/sh\necho "$@" > ${join(directory, 'started')}\n`, { mode: 0o755 });
+  const honest = {
+    id: NODE,
+    vpn_hostname: 'node-1.prod.edge.internal',
+    ssh_port: 40_022,
+    status: 'healthy',
+    aliases: [],
+  };
+  const lies = [
+    { vpn_hostname: '$(touch${IFS}HACKED).a.b' },
+    { vpn_hostname: '-oProxyCommand=id' },
+    { ssh_port: '22\nProxyCommand=id' },
+  ];
+
+  for (const lie of lies) {
+    const { url } = await service(t, { get_node: { ...honest, ...lie } });
+    const ended = await edge(
+      {
+        ...home(t),
+        EDGE_URL: url,
+        EDGE_API_KEY: 'a-key-that-is-given',
+        PATH: `${directory}:${process.env['PATH'] ?? ''}`,
+      },
+      'ssh',
+      NODE,
+    );
+    t.deepEqual([ended.status, existsSync(join(directory, 'started'))], [1, false], ended.stderr);
+    t.regex(ended.stderr, /^edge: the service says [^\n]+\n$/u);
+  }
+  const { url } = await service(t, { get_node: honest });
+  await edge(
+    {
+      ...home(t),
+      EDGE_URL: url,
+      EDGE_API_KEY: 'a-key-that-is-given',
+      PATH: `${directory}:${process.env['PATH'] ?? ''}`,
+    },
+    'ssh',
+    NODE,
+  );
+  t.regex(readFileSync(join(directory, 'started'), 'utf8'), /-- node-1\.prod\.edge\.internal\n$/u);
+});
+
+test('what turns text round or orders a terminal about reaches none of the formats', async (t) => {
+  const sly = 'web\u202egpj.exe\u2066\u009b31m\u001b[2J\u2028\u200b\u{e0041}';
+  const rows = {
+    data: [
+      { id: NODE, aliases: [{ name: sly }], cluster_name: sly, status: 'healthy', version: sly, status_reason: sly },
+    ],
+    pagination: { total_count: 1, has_next: false },
+  };
+  const { url } = await service(t, { list_nodes: rows, get_node: rows.data[0] });
+  const env = { ...home(t), EDGE_URL: url, EDGE_API_KEY: 'a-key-that-is-given' };
+
+  for (const words of [
+    ['node', 'ls'],
+    ['node', 'get', NODE],
+    ['-o', 'json', 'node', 'ls'],
+    ['-o', 'ndjson', 'node', 'ls'],
+  ]) {
+    const { status, stdout } = await edge(env, ...words);
+    t.is(status, 0);
+    t.notRegex(stdout.replaceAll('\n', ''), /[\p{Cc}\p{Zl}\p{Bidi_Control}\u{200b}\u{e0041}]/u, words.join(' '));
+  }
+  t.deepEqual(
+    (JSON.parse((await edge(env, '-o', 'json', 'node', 'ls')).stdout) as readonly unknown[])[0],
+    rows.data[0],
+  );
+});

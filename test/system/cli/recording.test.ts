@@ -1,0 +1,298 @@
+/** Recordings by the command line: in pipes and in a real terminal. */
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { spawn as spawnTerminal } from '@lydell/node-pty';
+import test, { type ExecutionContext } from 'ava';
+import type { SshRecordingResource } from '../../../actors/resources/ssh.ts';
+import { readCast, type CastEvent } from '../../../cli/recordings/cast.ts';
+import { createModeTracker } from '../../../cli/recordings/modes.ts';
+import { playCast, type PlayOptions } from '../../../cli/recordings/player.ts';
+import { castOf, descriptionOf, upload, type CastEvent as Line } from '../../support/casts.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+import { until } from '../../support/until.ts';
+import { startEdge, type Ended } from '../../support/edge-program.ts';
+
+const EDGE = fileURLToPath(new URL('../../../cli/edge.ts', import.meta.url));
+
+const fleet = sharedFleet(test, {});
+
+const envOf = () => ({ EDGE_URL: fleet().admins[0]?.url ?? '', EDGE_API_KEY: FLEET_KEYS.API_KEY });
+const edge = (...args: string[]): Promise<Ended> => startEdge(['recording', ...args], envOf()).ended;
+
+async function data(t: ExecutionContext, ...args: string[]): Promise<string> {
+  const { status, stdout, stderr } = await edge(...args);
+  t.deepEqual([status, stderr], [0, ''], args.join(' '));
+  return stdout;
+}
+
+/** A node, and how it brings recordings. */
+async function world(t: ExecutionContext) {
+  const { node_id: node, api_token: token } = await enrollRaw(t, fleet());
+  const bring = async (cast: string, told: Parameters<typeof descriptionOf>[0] = {}) =>
+    (await upload(fleet().admins[0]?.url ?? '', token, { cast, description: descriptionOf(told) })).id;
+  return { node, bring };
+}
+
+/** `edge recording …` in a terminal, with the settings of the terminal told before and after. */
+function inTerminal(t: ExecutionContext, ...args: string[]) {
+  const script = 'echo "<$(stty -g)>"; "$@"; status=$?; echo; echo "<$(stty -g)>"; exit $status';
+  const terminal = spawnTerminal('/bin/sh', ['-c', script, 'sh', process.execPath, EDGE, 'recording', ...args], {
+    name: 'xterm',
+    cols: 80,
+    rows: 24,
+    env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...envOf() },
+  });
+  t.teardown(() => terminal.kill('SIGKILL'));
+  let shown = '';
+  terminal.onData((text) => {
+    shown += text;
+  });
+  const ended = new Promise<number>((resolve) => {
+    terminal.onExit(({ exitCode }) => resolve(exitCode));
+  });
+  return {
+    shown: () => shown,
+    ended,
+    type: (text: string) => terminal.write(text),
+    settings: () => [...shown.matchAll(/<(?<of>[\da-f:]+)>/gu)].map(({ groups }) => groups?.['of']),
+  };
+}
+
+test.serial('recordings are listed by node and user, shown, saved and removed', async (t) => {
+  const { node, bring } = await world(t);
+  const cast = castOf([[0.1, 'o', 'saved']]);
+  const shell = await bring(cast, { duration_ms: 65_432 });
+  const command = await bring(castOf(), { username: 'eve', command: 'tail\u001B-f log', truncated: true });
+  const directory = mkdtempSync(join(tmpdir(), 'edge-recording-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'session.cast');
+
+  const lines = (await data(t, 'ls', '--node', node)).trimEnd().split('\n');
+  t.deepEqual(
+    lines.map((line) => line.split(/ {2,}/u)),
+    [
+      ['ID', 'STARTED', 'SECONDS', 'USER', 'NODE', 'BYTES', 'COMMAND'],
+      [command, '2026-01-01T00:00:00.000Z', '1.5+', 'eve', node, String(castOf().length), 'tail -f log'],
+      [shell, '2026-01-01T00:00:00.000Z', '65.4', 'ada', node, String(cast.length), '(shell)'],
+    ],
+  );
+  t.deepEqual(
+    (JSON.parse(await data(t, 'list', '-n', node, '-u', 'eve', '-o', 'json')) as SshRecordingResource[]).map(
+      ({ id }) => id,
+    ),
+    [command],
+  );
+  const shown = JSON.parse(await data(t, 'show', shell, '-o', 'json')) as object;
+  t.like(shown, { id: shell, username: 'ada' });
+  t.false('cast' in shown);
+
+  await data(t, 'save', shell, file);
+  t.is(readFileSync(file, 'utf8'), cast);
+  t.is(statSync(file).mode & 0o777, 0o600);
+  const again = await edge('save', command, file);
+  t.deepEqual([again.status, again.stderr], [2, `edge: ${file} is there already: --force replaces it\n`]);
+  await data(t, 'save', command, file, '--force');
+  t.is(readFileSync(file, 'utf8'), castOf());
+  t.is(await data(t, 'save', shell, '-'), cast);
+
+  await data(t, 'rm', shell, command);
+  t.is((await edge('show', shell)).status, 4);
+  t.is((await edge('play', 'no-id')).status, 2);
+  t.is((await edge('play', shell, '--speed', '0')).status, 2);
+});
+
+test.serial('where stdout is no terminal, all that was shown comes at once and as it was', async (t) => {
+  const { bring } = await world(t);
+  const id = await bring(
+    castOf([
+      [0, 'o', '\u001B[31mgrü'],
+      [0, 'i', 'typed'],
+      [3_600, 'o', 'ße\u001B[0m\r\n'],
+      [3_601, 'm', 'marker'],
+      [7_200, 'r', '10x10'],
+      [9_000, 'o', '\u001B[?1049h'],
+    ]),
+  );
+
+  const { status, stdout, stderr } = await edge('play', id);
+
+  t.deepEqual([status, stdout, stderr], [0, '\u001B[31mgrüße\u001B[0m\r\n\u001B[?1049h', '']);
+});
+
+test.serial('in a terminal it plays with its timing, and what it left switched is switched back', async (t) => {
+  const { bring } = await world(t);
+  const id = await bring(
+    castOf([
+      [0, 'o', 'begin\u001B[?1049h\u001B[?25l'],
+      [1, 'o', 'middle'],
+      [3_600, 'o', 'end'],
+    ]),
+  );
+  const terminal = inTerminal(t, 'play', id, '--speed', '2', '--max-idle', '1s');
+
+  await until('its beginning', () => terminal.shown().includes('begin'));
+  const beganMs = performance.now();
+  await until('its middle', () => terminal.shown().includes('middle'));
+  const middleMs = performance.now() - beganMs;
+  await until('its end', () => terminal.shown().includes('end'));
+  const endMs = performance.now() - beganMs;
+  terminal.type('\u001B[0n');
+
+  t.is(await terminal.ended, 0);
+  t.true(middleMs > 300 && middleMs < 900, `${middleMs} ms to the middle`);
+  t.true(endMs > 800 && endMs < 2_000, `${endMs} ms to the end`);
+  t.true(
+    terminal.shown().includes('end\u0018\u001B\\\u001B[0m\u000F\u001B(B\u001B[?1049l\u001B[?25h\u001B[5n'),
+    JSON.stringify(terminal.shown()),
+  );
+  t.false(terminal.shown().includes('[0n'), 'what the terminal answers is not shown');
+  const [before, after] = terminal.settings();
+  t.is(after, before);
+});
+
+test.serial('Ctrl-C and q end it within a wait, and leave the terminal as it was', async (t) => {
+  const { bring } = await world(t);
+  const id = await bring(
+    castOf([
+      [0, 'o', 'begin\u001B[?2004h'],
+      [3_600, 'o', 'never'],
+    ]),
+  );
+  for (const [key, status] of [
+    ['\u0003', 130],
+    ['q', 0],
+  ] as const) {
+    const terminal = inTerminal(t, 'play', id);
+    await until('its beginning', () => terminal.shown().includes('begin'));
+
+    terminal.type(key === '\u0003' ? `typed by mistake${key}` : key);
+    const ended = await terminal.ended;
+
+    t.is(ended, status);
+    t.false(terminal.shown().includes('never'));
+    t.false(terminal.shown().includes('mistake'));
+    t.true(terminal.shown().includes('\u001B[?2004l'));
+    const [before, after] = terminal.settings();
+    t.is(after, before);
+  }
+});
+
+test.serial('a smaller terminal is told of, and one may be asked to take the sizes', async (t) => {
+  const { bring } = await world(t);
+  const id = await bring(
+    castOf(
+      [
+        [0, 'o', 'one'],
+        [0, 'r', '90x20'],
+        [0, 'o', 'two'],
+      ],
+      { width: 132, height: 43 },
+    ),
+  );
+  const told = inTerminal(t, 'play', id, '--instant');
+  const asked = inTerminal(t, 'play', id, '--instant', '--resize');
+
+  t.deepEqual(await Promise.all([told.ended, asked.ended]), [0, 0]);
+  t.true(told.shown().includes('edge: it was recorded at 132x43, and this terminal has 80x24: it may look wrong'));
+  t.true(told.shown().includes('onetwo'));
+  t.true(asked.shown().includes('\u001B[8;43;132tone\u001B[8;20;90ttwo'));
+});
+
+/** Plays on a stage that takes no time but that of the waits. */
+async function played(
+  lines: readonly Line[],
+  options: Partial<PlayOptions> = {},
+): Promise<readonly (readonly [number, string])[]> {
+  let nowMs = 0;
+  const shown: (readonly [number, string])[] = [];
+  await playCast(
+    readCast(castOf(lines)),
+    { speed: 1, maxIdleMs: Number.POSITIVE_INFINITY, stop: new AbortController().signal, ...options },
+    {
+      write: async (text) => {
+        shown.push([nowMs, text]);
+        nowMs += 7;
+        return Promise.resolve();
+      },
+      resize: async () => Promise.resolve(),
+      nowMs: () => nowMs,
+      wait: async (ms) => {
+        nowMs += ms;
+        return Promise.resolve();
+      },
+    },
+  );
+  return shown;
+}
+
+test('waits are as recorded, cut to the longest idle time, then divided by the speed; lateness does not add up', async (t) => {
+  const lines: Line[] = [
+    [0, 'o', 'a'],
+    [0.1, 'o', 'b'],
+    [0.2, 'o', 'c'],
+    [10.2, 'o', 'd'],
+    [10.1, 'o', 'e'],
+    [10.3, 'o', 'f'],
+  ];
+
+  t.deepEqual(await played(lines), [
+    [0, 'a'],
+    [100, 'b'],
+    [200, 'c'],
+    [10_200, 'de'],
+    [10_300, 'f'],
+  ]);
+  t.deepEqual(await played(lines, { speed: 2, maxIdleMs: 1_000 }), [
+    [0, 'a'],
+    [50, 'b'],
+    [100, 'c'],
+    [600, 'de'],
+    [650, 'f'],
+  ]);
+  t.deepEqual(await played(lines, { speed: null }), [[0, 'abcdef']]);
+});
+
+test('of a recording only what was shown is read; what is no event is left out, and another format is refused', (t) => {
+  const read = (text: string): readonly CastEvent[] => [...readCast(text).events()];
+
+  t.deepEqual(
+    read(
+      `${castOf([
+        [1, 'o', 'a'],
+        [0.5, 'r', '90x20'],
+        [2, 'i', 'x'],
+        [2, 'r', '-1x2'],
+      ])}[]\n{}\n[1]\n["1","o","x"]\n[3,"o",4]\n[4,"o","b"]\n[5,"o","cu`,
+    ),
+    [
+      { atMs: 1_000, type: 'output', text: 'a' },
+      { atMs: 1_000, type: 'resize', size: { columns: 90, rows: 20 } },
+      { atMs: 4_000, type: 'output', text: 'b' },
+    ],
+  );
+  t.deepEqual(readCast('{"version":2,"width":0,"height":"x"}').size, { columns: 80, rows: 24 });
+  for (const text of ['', 'x', '[]', '{"version":1}', '{"version":3,"term":{"cols":80}}'])
+    t.throws(() => readCast(text), { message: 'the recording is no asciicast of version 2' });
+});
+
+test('modes are switched back that were left switched, wherever the pieces were cut, and no others', (t) => {
+  const restored = (...pieces: string[]): string => {
+    const modes = createModeTracker();
+    for (const piece of pieces) modes.saw(piece);
+    return modes.restoring().replace('\u0018\u001B\\\u001B[0m\u000F\u001B(B', '');
+  };
+
+  t.is(restored('plain', '\u001B[31m\u001B[2J'), '');
+  t.is(restored('\u001B[?1049h\u001B[?1;25l', '\u001B[?1049l\u001B[?25h'), '');
+  t.is(restored('\u001B[?1000;1006h\u001B[?25l'), '\u001B[?1000l\u001B[?1006l\u001B[?25h');
+  t.is(restored(...Array.from('a\u001B[?1049hb\u001B[?7lc')), '\u001B[?1049l\u001B[?7h');
+  t.is(
+    restored('\u001B=\u001B[2;10r\u001B[>4;2m\u001B[>1u\u001B[>1u\u001B[<u'),
+    '\u001B7\u001B[r\u001B8\u001B>\u001B[>4m\u001B[<u',
+  );
+  t.is(restored('\u001B=\u001B[2;10r\u001B[>4;2m', '\u001B>\u001B[r\u001B[>4m'), '');
+});

@@ -1,0 +1,158 @@
+/**
+ * `edge-admin relay`, a relay that stands alone, as a process; and a real derper, which asks for admission in the same
+ * way.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
+import { startDerper } from '../../support/derper.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { connectedClient, mapOf, startClient } from '../../support/relay.ts';
+import { until } from '../../support/until.ts';
+import { newBoxKeys } from '../../../transport/vpn/derp/box.ts';
+
+const test = await peerTest('derper');
+
+const PROGRAM = fileURLToPath(new URL('../../../cli/edge-admin.ts', import.meta.url));
+
+/** Who may enter, as an admin answers: by key in hex, its clusters. */
+async function admitting(
+  t: ExecutionContext,
+  clustersOf: ReadonlyMap<string, readonly string[]>,
+): Promise<{ readonly url: string; readonly asked: string[] }> {
+  const asked: string[] = [];
+  const server = createServer((request, answer) => {
+    const pieces: Buffer[] = [];
+    request
+      .on('data', (piece: Buffer) => pieces.push(piece))
+      .on('end', () => {
+        const { NodePublic: key } = JSON.parse(Buffer.concat(pieces).toString()) as { readonly NodePublic: string };
+        asked.push(key);
+        const clusters = clustersOf.get(key.slice('nodekey:'.length));
+        answer.setHeader('content-type', 'application/json');
+        answer.end(JSON.stringify(clusters === undefined ? { Allow: false } : { Allow: true, Clusters: clusters }));
+      });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/relays/admission`, asked };
+}
+
+async function directory(t: ExecutionContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'edge-relay-'));
+  t.teardown(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A relay alone; its map, as it said it. */
+async function startAlone(t: ExecutionContext, dataDir: string, admissionUrl: string) {
+  const child = spawn(process.execPath, [PROGRAM, 'relay'], {
+    env: {
+      RELAY_HOST: '127.0.0.1',
+      RELAY_PORT: '0',
+      RELAY_HOSTNAME: '127.0.0.1',
+      RELAY_ADMISSION_URL: admissionUrl,
+      RELAY_REGION_ID: '917',
+      DATA_DIR: dataDir,
+    },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = once(child, 'close');
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  const region = mapOf(JSON.parse(line)).regions.get(917);
+  if (region === undefined) throw new Error(line);
+  return { child, ended, line, region };
+}
+
+test('a relay that stands alone carries packets between whom the admin lets in, within a cluster, and keeps its certificate', async (t) => {
+  const pairs = [newBoxKeys(), newBoxKeys(), newBoxKeys()];
+  const admission = await admitting(
+    t,
+    new Map(pairs.map(({ publicKey }, index) => [publicKey.toString('hex'), [index === 2 ? 'mill' : 'press']])),
+  );
+  const dataDir = await directory(t);
+  const { child, ended, line, region } = await startAlone(t, dataDir, admission.url);
+
+  const [one, other, foreign] = await Promise.all(
+    pairs.map(({ privateKey }) => connectedClient(t, region, { privateKey: privateKey.toString('base64') })),
+  );
+  const stranger = startClient(t, region);
+  if (!one || !other || !foreign) throw new Error('three clients');
+  foreign.connection.send(other.publicKey, Buffer.from('foreign'));
+  one.connection.send(other.publicKey, Buffer.from('own'));
+  await until('the packet', () => other.packets.length > 0);
+  await until('a refusal', () => stranger.problems.length > 0);
+
+  t.deepEqual(
+    other.packets.map(({ packet }) => packet.toString()),
+    ['own'],
+  );
+  t.is(stranger.opened, 0);
+  child.kill('SIGTERM');
+  t.deepEqual((await ended)[0], 0);
+  const again = await startAlone(t, dataDir, admission.url);
+  const identityOf = (text: string) => mapOf(JSON.parse(text)).regions.get(917)?.nodes[0].identity;
+  t.deepEqual(identityOf(again.line), identityOf(line));
+});
+
+test('a real derper asks the same route, and understands its answer', async (t) => {
+  const member = newBoxKeys();
+  const admission = await admitting(t, new Map([[member.publicKey.toString('hex'), ['press']]]));
+  const { region } = await startDerper(t, { verifyUrl: admission.url });
+
+  const client = await connectedClient(t, region, { privateKey: member.privateKey.toString('base64') });
+  const stranger = startClient(t, region);
+  await until('a refusal', () => stranger.problems.length > 0);
+
+  t.deepEqual([client.opened, stranger.opened], [1, 0]);
+  t.true(admission.asked.includes(`nodekey:${member.publicKey.toString('hex')}`));
+});
+
+test('wrong settings and a taken port are told in a line each', async (t) => {
+  const other = createTcpServer().listen(0, '127.0.0.1');
+  t.teardown(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const relay = async (
+    env: Readonly<Record<string, string>>,
+  ): Promise<{ readonly status: number; readonly stderr: string }> =>
+    await new Promise((resolve) => {
+      execFile(process.execPath, [PROGRAM, 'relay'], { env }, (error, _stdout, stderr) =>
+        resolve({ status: error === null ? 0 : Number(error.code), stderr }),
+      );
+    });
+  const good = {
+    RELAY_HOSTNAME: '127.0.0.1',
+    RELAY_ADMISSION_URL: 'http://127.0.0.1:1/',
+    DATA_DIR: await directory(t),
+    LOG_LEVEL: 'silent',
+  };
+
+  const [bare, half, taken] = await Promise.all([
+    relay({}),
+    relay({ ...good, RELAY_TLS_CERT_FILE: '/nowhere.pem' }),
+    relay({ ...good, RELAY_HOST: '127.0.0.1', RELAY_PORT: String(port) }),
+  ]);
+
+  t.deepEqual([bare.status, half.status, taken.status], [2, 2, 1]);
+  t.regex(bare.stderr, /^edge-admin: RELAY_HOSTNAME is not set.*\nedge-admin: RELAY_ADMISSION_URL is not set.*\n$/u);
+  t.is(half.stderr, 'edge-admin: RELAY_TLS_CERT_FILE and RELAY_TLS_KEY_FILE should both be set, or neither\n');
+  t.is(
+    taken.stderr,
+    `edge-admin: another program listens there already (RELAY_HOST 127.0.0.1, RELAY_PORT ${port}): end it, or set another RELAY_PORT\n`,
+  );
+});

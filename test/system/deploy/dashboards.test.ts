@@ -1,0 +1,135 @@
+/**
+ * A real Prometheus with the configuration of deploy/ scrapes a real fleet: every expression of the dashboards has
+ * something to show, and names nothing that is not exported.
+ */
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FAMILIES } from '../../../api/metrics/families.ts';
+import { DASHBOARDS } from '../../../deploy/dashboards.ts';
+import { connectThrough } from '../../support/reach-fixture.ts';
+import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { peerPath } from '../../support/peers.ts';
+import { startPrometheus } from '../../support/prometheus.ts';
+import { ROOT } from '../../support/source-text.ts';
+import { until } from '../../support/until.ts';
+import { startWireguard, wireguardProblem } from '../../support/wireguard.ts';
+import { expressionsOf, expressionsOfRules, metricsOf } from './expressions.ts';
+
+const test = await peerTest('prometheus', 'wireguard-go', 'wg', 'ip');
+
+const RULES = globSync(join(ROOT, 'deploy/prometheus/*.rules.yml'));
+
+/**
+ * Expressions that may have nothing to show, with the reason. Whether they name the right metrics is seen all the same.
+ */
+const MAY_BE_EMPTY: readonly (readonly [RegExp, string])[] = [
+  [/^ALERTS/u, 'nothing is wrong with the fleet'],
+  [/code="5xx".*> 0$/u, 'no request fails'],
+  [/edge_admin_broker_/u, 'no broker is configured'],
+  ...(wireguardProblem === null
+    ? []
+    : [
+        [
+          /wireguard_(?:sent|received|latest|interface_up)/u,
+          `there is no interface here: it ${wireguardProblem}`,
+        ] as const,
+      ]),
+];
+
+/** What Prometheus itself has of every target, and of alerts. */
+const OF_PROMETHEUS = ['up', 'ALERTS'];
+
+/** The configuration of deploy/, for this admin and in a hurry. */
+function configuration(adminUrl: string, keyFile: string): string {
+  return readFileSync(join(ROOT, 'deploy/prometheus/prometheus.yml'), 'utf8')
+    .replaceAll('127.0.0.1:44000', new URL(adminUrl).host)
+    .replaceAll('credentials_file: metrics-key', `credentials_file: ${keyFile}`)
+    .replace("- '*.rules.yml'", RULES.map((path) => `- '${path}'`).join('\n  '))
+    .replaceAll(/(?<what>_interval|_timeout): \d+s/gu, '$<what>: 1s');
+}
+
+test('every dashboard has something to show of a fleet that works, and no rule and no panel names a metric that nobody exports', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-dashboards-'));
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  const keyFile = join(directory, 'metrics-key');
+  writeFileSync(keyFile, FLEET_KEYS.METRICS_KEY, { mode: 0o600 });
+  const fleet = await startFleet(t, { agents: 2 });
+  const [admin, agent] = [fleet.admins[0], fleet.agents[0]];
+  if (admin === undefined || agent === undefined) throw new Error('no fleet');
+  if (wireguardProblem === null) {
+    const {
+      ends: [one],
+    } = await startWireguard(t);
+    await until('a handshake', async () => {
+      await one.send(100);
+      return Number((await one.dump())[1]?.[4]) > 0;
+    });
+  }
+  const prometheus = await startPrometheus(t, await peerPath('prometheus'), configuration(admin.url, keyFile));
+  const work = async (): Promise<void> => {
+    await fleet.settled(await fleet.run('true'));
+    for (const port of [admin.httpProxyPort, (await fleet.node(agent)).http_proxy_port])
+      await connectThrough(port, 'localhost:1', 'nobody:wrong'); // each turns somebody away
+  };
+
+  let waiting = DASHBOARDS.flatMap((dashboard) =>
+    expressionsOf(dashboard, { rateInterval: '10s', values: { node: agent.node } }),
+  );
+  t.true(waiting.length > 100);
+  const isExcused = (expression: string): boolean => MAY_BE_EMPTY.some(([pattern]) => pattern.test(expression));
+  await until('something in every panel', async () => {
+    await work();
+    const answers = await Promise.all(
+      waiting.map(async (each) => ({ ...each, isEmpty: (await prometheus.query(each.expression)).length === 0 })),
+    );
+    waiting = answers.filter(({ isEmpty }) => isEmpty);
+    if (waiting.every(({ expression }) => isExcused(expression))) return true;
+    throw new Error(
+      `nothing in ${waiting.map(({ where, expression }) => `${where}: ${expression}`).join('\n')}; Prometheus says: ${prometheus.program.output.slice(-2_000)}`,
+    );
+  });
+
+  const paths = [
+    '/api/v1/admins/me/metrics/raw',
+    ...['host', 'agent', 'wireguard'].map((source) => `/api/v1/nodes/${agent.node}/metrics/${source}/raw`),
+  ];
+  const texts = await Promise.all(
+    paths.map(async (path) =>
+      (await fetch(admin.url + path, { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } })).text(),
+    ),
+  );
+  const exported = texts.flatMap((text) =>
+    [...text.matchAll(/^# TYPE (?<name>\S+) (?<type>\S+)$/gmu)].map(
+      ({ groups }) => [groups?.['name'] ?? '', groups?.['type'] ?? ''] as const,
+    ),
+  );
+  const known = new Set(
+    [...exported, ...FAMILIES.map(({ name, type }) => [name, type] as const)].flatMap(([name, type]) =>
+      type === 'histogram' || type === 'summary' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  );
+  const all = [...DASHBOARDS.flatMap((dashboard) => expressionsOf(dashboard)), ...RULES.flatMap(expressionsOfRules)];
+  t.deepEqual(
+    all.flatMap(({ where, expression }) =>
+      metricsOf(expression)
+        .filter((name) => !known.has(name) && !OF_PROMETHEUS.includes(name))
+        .map((name) => `${where}: ${name}`),
+    ),
+    [],
+  );
+  t.true(all.every(({ expression }) => metricsOf(expression).length > 0));
+
+  t.notRegex(prometheus.program.output, /level=(?:error|warn)/u, 'no rule fails, no target is refused');
+  const targets = await prometheus.targets();
+  t.deepEqual(
+    targets
+      .filter(({ labels }) => labels['job'] === 'edge-host')
+      .map(({ labels }) => labels)
+      .toSorted((left, right) => ((left['instance'] ?? '') < (right['instance'] ?? '') ? -1 : 1)),
+    fleet.agents
+      .map(({ node }) => ({ job: 'edge-host', cluster: 'fleet', node_id: node, instance: node }))
+      .toSorted((left, right) => (left.instance < right.instance ? -1 : 1)),
+  );
+});

@@ -1,0 +1,243 @@
+/** Who is in the fleet: enrolment, recovery, moves and removal, with real agents. */
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import test from 'ava';
+import type { AliasResource, NodeResource } from '../../../actors/resources/node.ts';
+import { PORTS } from '../../support/actors.ts';
+import { CLUSTER } from '../../support/fleet.ts';
+import type { AgentProgram } from '../../support/fleet/agent-program.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+import { until } from '../../support/until.ts';
+
+const fleet = sharedFleet(test, {
+  agents: 1,
+  env: { PUBLIC_ENROLLMENT_KEY_ENABLED: 'true', DEFAULT_CLUSTER_NAME: CLUSTER },
+});
+
+/**
+ * From the deletion of a node until its agent knows, in ms. Source: docs/promises.md, E5 (1 s), and a second for a busy
+ * machine.
+ */
+const REVOKED_MS_MAX = 2_000;
+
+test('a key of two uses lets exactly two of three agents in; the third ends with status 3 and says why', async (t) => {
+  const { key, id } = await fleet().key({ uses_remaining: 2 });
+  const agents: AgentProgram[] = [];
+  for (let index = 0; index < 3; index += 1) agents.push(await fleet().addAgent({ ENROLLMENT_KEY: key }));
+
+  await until(
+    'two sessions and a refusal',
+    () => agents.filter(({ program }) => program.exit !== null || program.output.includes('"Connected"')).length === 3,
+  );
+
+  const refused = agents.filter(({ program }) => program.exit !== null);
+  t.deepEqual(
+    refused.map(({ program }) => program.exit),
+    [{ code: 3, signal: null }],
+  );
+  t.regex(refused[0]?.program.output ?? '', /no uses left/u);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 0 });
+});
+
+test('an agent that starts again on its data keeps its node and spends no use', async (t) => {
+  const { key, id } = await fleet().key({ uses_remaining: 2 });
+  const agent = await fleet().addAgent({ ENROLLMENT_KEY: key });
+  await agent.live();
+  const first = agent.node;
+
+  await agent.kill();
+  agent.start({ ENROLLMENT_KEY: key });
+  await agent.live();
+
+  t.is(agent.node, first);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });
+});
+
+test('an agent that joins later is not a target of an earlier command', async (t) => {
+  const [early] = fleet().agents;
+  const command = await fleet().run('sleep 1000', { targeting: { type: 'clusters', cluster_names: [CLUSTER] } });
+  const late = await fleet().addAgent();
+  await late.live();
+  await fleet().reaches(late, 'healthy');
+
+  const executions = await fleet().executionsOf(command);
+
+  t.true(executions.some(({ node_id }) => node_id === early?.node));
+  t.false(executions.some(({ node_id }) => node_id === late.node));
+  await fleet().rest.post(`/commands/${command.id}/cancel`);
+});
+
+test('a deleted node: its executions are dropped, its session ends at once, and its agent ends with status 4', async (t) => {
+  const agent = await fleet().addAgent();
+  await agent.live();
+  await fleet().reaches(agent, 'healthy');
+  const { node } = agent;
+  const command = await fleet().run('sleep 1000', { targeting: { type: 'nodes', node_ids: [node] } });
+  await fleet().settled(command, ([one]) => one?.status === 'sent');
+
+  const deleted = await fleet().rest.call('DELETE', `/nodes/${node}`);
+
+  t.is(deleted.status, 204);
+  await until(
+    'the end of the session',
+    () => agent.program.output.includes('The admin revoked this node'),
+    REVOKED_MS_MAX,
+  );
+  t.like((await fleet().settled(command))[0], { status: 'dropped', node_id: node, completed_at: null });
+  t.is((await fleet().rest.call('GET', `/nodes/${node}`)).status, 404);
+  t.deepEqual(await agent.program.exited, { code: 4, signal: null });
+});
+
+test('an agent that lost its data is its node again by a recovery key, which works once', async (t) => {
+  const agent = await fleet().addAgent();
+  await agent.live();
+  const { node } = agent;
+  await fleet().reaches(agent, 'healthy');
+  const { recovery_key: recovery } = await fleet().rest.post<{ recovery_key: string }>(`/nodes/${node}/recovery_key`);
+  await agent.kill();
+  const recover = async () => {
+    rmSync(agent.dataDirectory, { recursive: true });
+    agent.start({ ENROLLMENT_KEY: (await fleet().key()).key, RECOVERY_KEY: recovery });
+  };
+
+  await recover();
+  await agent.live();
+
+  t.is(agent.node, node);
+  const [execution] = await fleet().settled(
+    await fleet().run('echo back', { targeting: { type: 'nodes', node_ids: [node] } }),
+  );
+  t.like(execution, { status: 'completed', output: 'back\n' });
+  await agent.kill();
+  await recover();
+  t.like(await agent.program.exited, { code: 3 });
+});
+
+test('a recovery whose answer was lost is answered again to the same machine, and to no other', async (t) => {
+  const agent = await fleet().addAgent();
+  await agent.live();
+  const { node } = agent;
+  const { recovery_key } = await fleet().rest.post<{ recovery_key: string }>(`/nodes/${node}/recovery_key`);
+  const { key, id } = await fleet().key({ uses_remaining: 1 });
+  await agent.kill();
+  const body = {
+    enrollment_key: key,
+    recovery_key,
+    node_id: node,
+    id_type: 'persistent',
+    version: '1.0.0',
+    ports: PORTS,
+    self_update_enabled: false,
+  };
+  const enrol = (more: object) =>
+    fleet().rest.call<{ api_token: string }>('POST', '/agents/enroll', { body: { ...body, ...more } });
+
+  const answers = [
+    await enrol({ machine_secret: 'a'.repeat(43) }),
+    await enrol({ machine_secret: 'a'.repeat(43) }),
+    await enrol({ machine_secret: 'b'.repeat(43) }),
+    await enrol({}),
+  ];
+
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [201, 201, 409, 409],
+  );
+  t.not(answers[0]?.data?.api_token, answers[1]?.data?.api_token);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 0 });
+});
+
+test('a recovery key of a node that is gone ends the agent with a sentence, and makes no node', async (t) => {
+  const gone = randomUUID();
+  const { key, id } = await fleet().key({ uses_remaining: 1 });
+
+  const agent = await fleet().addAgent({ ENROLLMENT_KEY: key, RECOVERY_KEY: `${gone}.a-secret-that-fits-nothing` });
+
+  t.deepEqual(await agent.program.exited, { code: 3, signal: null });
+  t.regex(agent.program.output, /The recovery key fits no node/u);
+  t.is((await fleet().rest.call('GET', `/nodes/${gone}`)).status, 404);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });
+});
+
+test('a node that the database lost joins again by itself, under its id and its key; one that somebody deleted does not', async (t) => {
+  const { key, id } = await fleet().key({ uses_remaining: 4 });
+  const [lost, deleted] = [
+    await fleet().addAgent({ ENROLLMENT_KEY: key }),
+    await fleet().addAgent({ ENROLLMENT_KEY: key }),
+  ];
+  await Promise.all([lost.live(), deleted.live()]);
+  const [lostNode, deletedNode] = [lost.node, deleted.node];
+  await Promise.all([lost.kill(), deleted.kill()]);
+  t.is((await fleet().rest.call('DELETE', `/nodes/${deletedNode}`)).status, 204);
+  await fleet().sql('delete from node where id = $1', [lostNode]); // as if it had joined after the dump
+
+  for (const agent of [lost, deleted]) agent.start({ ENROLLMENT_KEY: key });
+
+  await until(
+    'the node joined again',
+    () => lost.program.output.includes('it has joined again with its ENROLLMENT_KEY'),
+    20_000,
+  );
+  await until(
+    'the deleted one says so',
+    () => deleted.program.output.includes('This node was deleted at the admin'),
+    20_000,
+  );
+  const [execution] = await fleet().settled(
+    await fleet().run('echo back', { targeting: { type: 'nodes', node_ids: [lostNode] } }),
+  );
+  t.like(execution, { node_id: lostNode, status: 'completed', output: 'back\n' });
+  t.is((await fleet().rest.call('GET', `/nodes/${deletedNode}`)).status, 404);
+  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });
+});
+
+test('a node moves to another cluster: its agent connects again, its recovery key is gone, and commands find it there', async (t) => {
+  const agent = await fleet().addAgent();
+  await agent.live();
+  await fleet().reaches(agent, 'healthy');
+  await fleet().rest.post('/clusters', { name: 'elsewhere' });
+  await fleet().rest.post(`/nodes/${agent.node}/recovery_key`);
+
+  const moved = await fleet().rest.post<NodeResource>(`/nodes/${agent.node}/change_cluster`, {
+    cluster_name: 'elsewhere',
+  });
+
+  t.is(moved.cluster_name, 'elsewhere');
+  t.is((await fleet().rest.call('DELETE', `/nodes/${agent.node}/recovery_key`)).status, 404);
+  const [execution] = await fleet().settled(
+    await fleet().run('echo there', { targeting: { type: 'clusters', cluster_names: ['elsewhere'] } }),
+  );
+  t.like(execution, { node_id: agent.node, cluster_name: 'elsewhere', status: 'completed', output: 'there\n' });
+  t.deepEqual(
+    (await fleet().sql<{ n: number }>('select name, node_count as n from cluster order by name')).map(({ n }) => n > 0),
+    [true, true],
+  );
+});
+
+test('an alias is taken once in a cluster, also by an agent that brings it along', async (t) => {
+  const agent = await fleet().addAgent({ AGENT_ALIASES: 'rack-7' });
+  await agent.live();
+  const other = fleet().agents[0]?.node ?? '';
+
+  const taken = await fleet().rest.call('POST', `/nodes/${other}/aliases`, { body: { name: 'rack-7' } });
+  const free = await fleet().rest.post<AliasResource>(`/nodes/${other}/aliases`, { name: 'rack-8' });
+
+  t.deepEqual([taken.status, taken.error?.code], [409, 'conflict']);
+  t.is(free.vpn_hostname, `rack-8.${CLUSTER}.edge.internal`);
+  t.deepEqual(
+    (await fleet().node(agent)).aliases.map(({ name }) => name),
+    ['rack-7'],
+  );
+});
+
+test('anyone gets a public key, and an agent joins the default cluster with it', async (t) => {
+  const anyone = restClient(() => fleet().admins[0]?.url ?? '', null);
+  const { key } = await anyone.post<{ key: string }>('/clusters/default/enrollment_keys/public');
+
+  const agent = await fleet().addAgent({ ENROLLMENT_KEY: key });
+  await agent.live();
+
+  t.is((await fleet().node(agent)).cluster_name, CLUSTER);
+  t.is((await anyone.call('GET', '/nodes')).status, 401);
+});

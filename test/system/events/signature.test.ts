@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { Webhook } from 'standardwebhooks';
+import { createSign } from '../../../transport/events/webhooks/signature.ts';
+import { DELIVERY, ENVELOPE, EVENT_ID, posting, receiver, webhookTo } from '../../support/webhook-receivers.ts';
+
+const run = promisify(execFile);
+
+const ENCODED = `whsec_${Buffer.from('24 bytes, or a few more, of key').toString('base64')}`;
+
+/**
+ * How a receiver makes the verifier of the reference library: https://github.com/standard-webhooks/standard-webhooks.
+ */
+const VERIFIERS: readonly (readonly [name: string, secret: string, verifier: (secret: string) => Webhook])[] = [
+  ['whsec_ secret', ENCODED, (secret) => new Webhook(secret)],
+  ['whsec_ secret without padding', ENCODED.replace(/=+$/u, ''), (secret) => new Webhook(secret)],
+  ['plain secret', 'a plain secret', (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' })],
+  [
+    'secret of many scripts',
+    'Schlüssel 鍵 🔑',
+    (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' }),
+  ],
+  [
+    'secret that only begins with whsec_',
+    'whsec_not base64!',
+    (secret) => new Webhook(new TextEncoder().encode(secret), { format: 'raw' }),
+  ],
+];
+
+for (const [name, secret, verifier] of VERIFIERS) {
+  test(`the library of Standard Webhooks verifies a delivery signed with a ${name}`, async (t) => {
+    const there = await receiver(t, (_request, response) => response.end());
+
+    await posting(t, { nowMs: Date.now }).post(webhookTo(there.url, { secret }), DELIVERY);
+
+    const [got] = there.got;
+    const headers = got?.headers as Record<string, string>;
+    const webhook = verifier(secret);
+    t.deepEqual(webhook.verify(got?.body ?? '', headers), JSON.parse(ENVELOPE));
+    t.throws(() => webhook.verify(ENVELOPE.replace('1.0', '1.1'), headers), { message: 'No matching signature found' });
+    t.throws(() => webhook.verify(ENVELOPE, { ...headers, 'webhook-id': 'another' }), {
+      message: 'No matching signature found',
+    });
+  });
+
+  test(`openssl computes the same signature of the body with a ${name}`, async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'edge-signature-'));
+    t.teardown(() => rm(directory, { recursive: true, force: true }));
+    const file = join(directory, 'body');
+    await writeFile(file, ENVELOPE);
+
+    const { stdout } = await run('openssl', [
+      'dgst',
+      '-sha256',
+      '-mac',
+      'HMAC',
+      '-macopt',
+      `hexkey:${Buffer.from(secret).toString('hex')}`,
+      '-r',
+      file,
+    ]);
+
+    t.is(createSign(secret)(EVENT_ID, 0, Buffer.from(ENVELOPE)).edge, `sha256=${stdout.slice(0, 64)}`);
+  });
+}
+
+test('each try has its own time and signature, and the same id', async (t) => {
+  const there = await receiver(t, (_request, response) => response.writeHead(500).end());
+  let nowMs = 1_800_000_000_000;
+  const posts = posting(t, { nowMs: () => nowMs });
+
+  await posts.post(webhookTo(there.url), DELIVERY);
+  nowMs += 1_999;
+  await posts.post(webhookTo(there.url), { ...DELIVERY, attempts: 1 });
+
+  const [first, second] = there.got.map(({ headers }) => headers);
+  t.deepEqual([first?.['webhook-id'], second?.['webhook-id']], [EVENT_ID, EVENT_ID]);
+  t.deepEqual([first?.['webhook-timestamp'], second?.['webhook-timestamp']], ['1800000000', '1800000001']);
+  t.not(first?.['webhook-signature'], second?.['webhook-signature']);
+  t.is(first?.['x-edge-signature'], second?.['x-edge-signature']);
+});

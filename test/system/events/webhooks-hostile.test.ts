@@ -1,0 +1,221 @@
+/**
+ * Receivers that are slow, wrong or hostile, seen through a running admin: what is tried, what is recorded, and that
+ * order is kept (V2).
+ */
+import test, { type ExecutionContext } from 'ava';
+import type { EventType } from '../../../actors/events.ts';
+import type { CommandResource } from '../../../actors/resources/command.ts';
+import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
+import type { WebhookDeliveryResource, WebhookResource } from '../../../actors/resources/webhook.ts';
+import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
+import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { restClient, type Rest } from '../../support/fleet/rest.ts';
+import {
+  answers,
+  breaksOff,
+  drips,
+  envelopeOf,
+  floods,
+  hangsUp,
+  isSilent,
+  openReceiver,
+  type Manner,
+  type Receiver,
+} from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+/** Patience with one request, in ms, and tries: small, so that a test is quick. */
+const TIMEOUT_MS = 400;
+const ATTEMPTS = 3;
+
+interface Rig {
+  readonly rest: Rest;
+  readonly receiver: Receiver;
+  readonly subscribe: (url: string, types?: readonly EventType[]) => Promise<WebhookResource>;
+  /** The one delivery of a webhook once it is finished, with its tries. */
+  readonly finished: (webhook: WebhookResource) => Promise<WebhookDeliveryResource>;
+}
+
+async function startRig(t: ExecutionContext): Promise<Rig> {
+  const admin = await startTestAdmin(t, {
+    WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
+    WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
+    WEBHOOK_MAX_ATTEMPTS: String(ATTEMPTS),
+    WEBHOOK_RETRY_BASE_MS: '10',
+  });
+  const rest = restClient(() => admin.url, ADMIN_KEYS.MASTER_KEY);
+  return {
+    rest,
+    receiver: await openReceiver(t),
+    subscribe: (url, types = ['edge.core.test']) =>
+      rest.post('/webhooks', { url, secret: 'secret-of-the-webhook', subscribed_events: types }),
+    finished: (webhook) =>
+      until(`the end of a delivery to ${webhook.url}`, async () => {
+        const [row] = await rest.get<readonly WebhookDeliveryResource[]>(
+          `/webhook_deliveries?webhook_id__in=${webhook.id}`,
+        );
+        return row === undefined || row.status === 'pending'
+          ? null
+          : rest.get<WebhookDeliveryResource>(`/webhook_deliveries/${row.id}`);
+      }),
+  };
+}
+
+/** Tries as the log has them, without their times. */
+const triesOf = ({ attempts }: WebhookDeliveryResource) =>
+  (attempts ?? []).map(({ number, status_code, error }) => ({ number, status_code, error }));
+const thrice = (status_code: number | null, error: string | null) =>
+  [1, 2, 3].map((number) => ({ number, status_code, error }));
+
+const NO_ANSWER = `No answer came within ${TIMEOUT_MS} ms.`;
+const CLOSED = 'The connection was closed before an answer came.';
+
+test('whatever a receiver does, the log says what came of each try, and the deliveries end as promised', async (t) => {
+  const { rest, receiver, subscribe, finished } = await startRig(t);
+  const elsewhere = receiver.endpoint();
+  const cases: readonly {
+    readonly name: string;
+    readonly manner: Manner;
+    readonly status: string;
+    readonly tries: ReturnType<typeof triesOf>;
+    readonly requests: number;
+  }[] = [
+    {
+      name: 'slow, and in time',
+      manner: answers(200, { afterMs: TIMEOUT_MS / 4 }),
+      status: 'delivered',
+      tries: [{ number: 1, status_code: 200, error: null }],
+      requests: 1,
+    },
+    { name: 'never', manner: isSilent, status: 'dropped', tries: thrice(null, NO_ANSWER), requests: 3 },
+    { name: 'with 500s', manner: answers(500), status: 'dropped', tries: thrice(500, null), requests: 3 },
+    {
+      name: 'with 429, and wants it soon',
+      manner: answers(429, { headers: { 'retry-after': '0' } }),
+      status: 'dropped',
+      tries: thrice(429, null),
+      requests: 3,
+    },
+    {
+      name: 'with a redirect',
+      manner: answers(307, { headers: { location: elsewhere.url } }),
+      status: 'dropped',
+      tries: thrice(307, null),
+      requests: 3,
+    },
+    { name: 'a byte now and then', manner: drips(100), status: 'dropped', tries: thrice(null, NO_ANSWER), requests: 3 },
+    { name: 'closing at once', manner: hangsUp, status: 'dropped', tries: thrice(null, CLOSED), requests: 3 },
+    {
+      name: 'closing in the middle of its answer',
+      manner: breaksOff,
+      status: 'dropped',
+      tries: thrice(null, CLOSED),
+      requests: 3,
+    },
+    {
+      name: 'with a body without end',
+      manner: floods,
+      status: 'delivered',
+      tries: [{ number: 1, status_code: 200, error: null }],
+      requests: 1,
+    },
+    {
+      name: 'with 410',
+      manner: answers(410),
+      status: 'dropped',
+      tries: [{ number: 1, status_code: 410, error: null }],
+      requests: 1,
+    },
+  ];
+  const made = await Promise.all(
+    cases.map(async (one) => {
+      const endpoint = receiver.endpoint(one.manner);
+      return { ...one, endpoint, webhook: await subscribe(endpoint.url) };
+    }),
+  );
+
+  const event = await rest.post<{ readonly id: string }>('/events/test', {});
+
+  for (const { name, endpoint, webhook, status, tries, requests } of made) {
+    const delivery = await finished(webhook);
+    t.like(
+      delivery,
+      {
+        status,
+        event_id: event.id,
+        attempt_count: tries.length,
+        last_status_code: tries.at(-1)?.status_code ?? null,
+        next_attempt_at: null,
+      },
+      name,
+    );
+    t.deepEqual(triesOf(delivery), tries, name);
+    t.true(
+      (delivery.attempts ?? []).every(({ duration_ms: ms }) => ms >= 0 && ms < 10 * TIMEOUT_MS),
+      name,
+    );
+    t.deepEqual(
+      endpoint.arrivals.map(({ id }) => id),
+      Array.from({ length: requests }, () => event.id),
+      name,
+    );
+  }
+  t.deepEqual(elsewhere.arrivals, []);
+});
+
+test('of an answer without end the first 4 KiB are kept', async (t) => {
+  const { rest, receiver, subscribe, finished } = await startRig(t);
+  const webhook = await subscribe(receiver.endpoint(floods).url);
+
+  await rest.post('/events/test', {});
+
+  const [attempt] = (await finished(webhook)).attempts ?? [];
+  t.is(attempt?.response_body, 'x'.repeat(4_096));
+});
+
+test('a receiver that flaps gets the events of each entity in order, none before the one before it is through, and all under one id', async (t) => {
+  const { rest, receiver, subscribe } = await startRig(t);
+  let turn = 0;
+  const moods = [answers(503), answers(204), hangsUp, answers(204), answers(204, { afterMs: 30 })];
+  const endpoint = receiver.endpoint((response, arrival) => moods[(turn += 1) % moods.length]?.(response, arrival));
+  await rest.post('/clusters', { name: 'flapping' });
+  const nodes = await Promise.all(
+    [1, 2, 3].map(() =>
+      enrollRaw(t, {
+        rest,
+        key: () => rest.post<EnrollmentKeyResource>('/clusters/flapping/enrollment_keys', {}),
+        admins: [],
+      }),
+    ),
+  );
+  const types: readonly EventType[] = ['edge.command_execution.created', 'edge.command_execution.cancelled'];
+  const webhook = await subscribe(endpoint.url, types);
+
+  for (let index = 0; index < 5; index += 1) {
+    const command = await rest.post<CommandResource>('/commands', { command_text: 'true', targeting: { type: 'all' } });
+    await rest.call('POST', `/commands/${command.id}/cancel`);
+  }
+  const total = 5 * nodes.length * types.length;
+  const finished = await until('all deliveries', async () => {
+    const rows = await rest.get<readonly WebhookDeliveryResource[]>(
+      `/webhook_deliveries?webhook_id__in=${webhook.id}&page_size=100`,
+    );
+    return rows.length === total && rows.every(({ status }) => status !== 'pending') ? rows : null;
+  });
+
+  const tries = Map.groupBy(endpoint.arrivals.map(envelopeOf), ({ data }) => String(data['command_execution_id']));
+  for (const [execution, told] of tries) {
+    const names = told.map(({ type }) => type);
+    t.deepEqual(
+      names,
+      names.toSorted((a, b) => types.indexOf(a) - types.indexOf(b)),
+      execution,
+    );
+  }
+  t.is(tries.size, 5 * nodes.length);
+  for (const { event_id: event, status, attempt_count: count } of finished) {
+    const came = endpoint.arrivals.filter(({ id }) => id === event);
+    t.is(came.at(-1)?.status === 204 ? 'delivered' : 'dropped', status);
+    t.true(came.length >= count && count <= ATTEMPTS);
+  }
+});

@@ -1,0 +1,288 @@
+/**
+ * Health routes of real admins whose subsystems are broken for real: what turns red, how fast, what of it strangers
+ * read, and how it comes back.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import test from 'ava';
+import { Client } from 'pg';
+import type { SubsystemCheck } from '../../../api/views/health.ts';
+import { createDatabase } from '../../support/database.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import { startTestServer } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+
+/** Source: docs/health.md: 5 s a check, and what a busy machine adds. */
+const RED_MS_MAX = 5_500;
+
+/** Longest time until all is well again, in ms. Source: docs/promises.md, L3 (3 s), and a second for a busy machine. */
+const BACK_MS_MAX = 4_000;
+
+const NAMES = [
+  'database',
+  'database_clock',
+  'peer_membership',
+  'ownership_metadata',
+  'vpn_manager',
+  'vpn_client',
+  'proxy_servers',
+  'event_broker',
+];
+
+/** What must never be read by strangers. */
+const CANARIES = ['db-secret-host', 'broker-secret-host', 'broker-secret-user', 'broker-secret-word', 'admin-secret'];
+
+interface Health {
+  readonly status: number;
+  readonly tookMs: number;
+  readonly text: string;
+  readonly checks: readonly SubsystemCheck[];
+  readonly red: readonly string[];
+}
+
+async function health(url: string, path = '/healthz'): Promise<Health> {
+  const startedMs = performance.now();
+  const response = await fetch(url + path);
+  const text = await response.text();
+  const checks = JSON.parse(text) as readonly SubsystemCheck[];
+  return {
+    status: response.status,
+    tookMs: performance.now() - startedMs,
+    text,
+    checks,
+    red: checks.filter((check) => !check.healthy).map(({ name }) => name),
+  };
+}
+
+/** A server's processes: the postmaster and all it has forked. */
+async function processesOf(postmaster: number): Promise<readonly number[]> {
+  const all = (await readdir('/proc')).map(Number).filter(Number.isInteger);
+  const parents = await Promise.all(
+    all.map(async (pid) =>
+      Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1]),
+    ),
+  );
+  return [postmaster, ...all.filter((_, index) => parents[index] === postmaster)];
+}
+
+function signal(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // it ended
+    }
+  }
+}
+
+const backOf = async (url: string): Promise<number> => {
+  const startedMs = performance.now();
+  await until('all well', async () => (await health(url)).status === 200);
+  return performance.now() - startedMs;
+};
+
+test.serial(
+  'the database frozen, and killed: /healthz is red in time and says nothing that strangers may not know, /livez is not, and all is well soon after its return',
+  async (t) => {
+    const server = await startTestServer();
+    t.teardown(() => server.stop());
+    const fleet = await startFleet(t, { connection: server.connection, env: { CORE_NAME: 'admin-secret' } });
+    const { url } = fleet.admins[0]!;
+    const secrets = [
+      server.connection.host,
+      server.connection.user,
+      server.connection.database,
+      FLEET_KEYS.MASTER_KEY,
+      'admin-1',
+      '127.0.0.1',
+      new URL(url).port,
+    ];
+    const well = await health(url);
+    t.is(well.status, 200, well.text);
+    t.deepEqual(
+      well.checks.map(({ name }) => name),
+      NAMES,
+    );
+
+    const pids = await processesOf((await server.pid())!);
+    t.teardown(() => signal(pids, 'SIGCONT'));
+    signal(pids, 'SIGSTOP');
+    const [live, ...asked] = await Promise.all([
+      health(url, '/livez'),
+      ...['/healthz', '/readyz', '/health', '/healthz', '/health/cluster'].map((path) => health(url, path)),
+    ]);
+    signal(pids, 'SIGCONT');
+    const thawedMs = await backOf(url);
+
+    t.deepEqual([live.status, live.red], [200, []]);
+    t.true(live.tookMs < 1_000, `/livez took ${live.tookMs} ms`);
+    for (const { status, tookMs, red, text } of asked) {
+      t.is(status, 503, text);
+      t.true(red.includes('database'), text);
+      t.true(tookMs < RED_MS_MAX, `${tookMs} ms`);
+      for (const secret of secrets) t.false(text.includes(secret), `${secret} in ${text}`);
+    }
+    t.true(thawedMs < BACK_MS_MAX, `${thawedMs} ms after the thaw`);
+
+    signal([(await server.pid())!], 'SIGKILL');
+    const killed = await until('red', async () => {
+      const now = await health(url);
+      return now.status === 503 ? now : null;
+    });
+    t.true(killed.tookMs < RED_MS_MAX);
+    for (const secret of secrets) t.false(killed.text.includes(secret), `${secret} in ${killed.text}`);
+    const reborn = await until('the server', async () => {
+      const pid = await server.pid();
+      return pid === undefined ? null : await fleet.sql('select 1');
+    });
+    t.is(reborn.length, 1);
+    const rebornMs = await backOf(url);
+    t.true(rebornMs < BACK_MS_MAX, `${rebornMs} ms after the restart`);
+  },
+);
+
+test.serial(
+  'an unreachable broker and lost leases are red without a name of anything, HEAD answers without a body, and no other method does',
+  async (t) => {
+    const fleet = await startFleet(t, {
+      env: {
+        EVENT_BROKER_ENABLED: 'true',
+        EVENT_BROKER_ADAPTER: 'nats',
+        EVENT_BROKER_NATS_URLS: 'nats://broker-secret-host.invalid:4222',
+        EVENT_BROKER_NATS_USERNAME: 'broker-secret-user',
+        EVENT_BROKER_NATS_PASSWORD: 'broker-secret-word',
+        CORE_NAME: 'admin-secret',
+      },
+    });
+    const { url } = fleet.admins[0]!;
+
+    const broken = await until('the broker to be missed', async () => {
+      const now = await health(url);
+      return now.red.includes('event_broker') ? now : null;
+    });
+    t.deepEqual([broken.status, broken.red], [503, ['event_broker']]);
+    t.regex(broken.text, /the broker cannot be reached: \d+ events wait/u);
+
+    // Whoever checks in is turned away by the database, in words that nobody may read.
+    await fleet.sql(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'db-secret-host says no'; end $$`,
+    );
+    await fleet.sql('create trigger refuse before insert or update on admin for each row execute function refuse()');
+    const lost = await until('the loss', async () => {
+      const now = await health(url);
+      return now.red.includes('peer_membership') && now.red.includes('ownership_metadata') ? now : null;
+    });
+    const cluster = await until('the loss of the cluster', async () => {
+      const now = await health(url, '/health/cluster');
+      return now.red.length === 2 ? now : null;
+    });
+    t.deepEqual(cluster.red, ['admins', 'cluster_owners']);
+    await fleet.sql('alter table admin rename to nobody');
+    const gone = await health(url);
+    for (const { text } of [broken, lost, cluster, gone])
+      for (const canary of CANARIES) t.false(text.includes(canary), `${canary} in ${text}`);
+    t.deepEqual(gone.checks.find(({ name }) => name === 'peer_membership')?.error, 'it does not answer as it should');
+
+    await fleet.sql('alter table nobody rename to admin');
+    await fleet.sql('drop trigger refuse on admin');
+    await until('all but the broker well', async () => (await health(url)).red.join(',') === 'event_broker');
+    await until('the cluster well', async () => (await health(url, '/health/cluster')).status === 200);
+
+    for (const path of ['/healthz', '/readyz', '/health', '/health/cluster', '/livez']) {
+      const head = await fetch(url + path, { method: 'HEAD' });
+      t.deepEqual(
+        [head.status, await head.text()],
+        [path === '/livez' || path === '/health/cluster' ? 200 : 503, ''],
+        path,
+      );
+      const post = await fetch(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      });
+      t.deepEqual(
+        [post.status, ((await post.json()) as { error: { code: string } }).error.code],
+        [405, 'method_not_allowed'],
+        path,
+      );
+    }
+    const openapi = await (await fetch(`${url}/api/openapi`)).text();
+    for (const path of ['/healthz', '/readyz', '/health', '/livez']) t.false(openapi.includes(`"${path}`), path);
+  },
+);
+
+async function ownerOf(fleet: Fleet): Promise<string | undefined> {
+  return (
+    await fleet.sql<{ name: string }>(
+      'select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
+    )
+  )[0]?.name;
+}
+
+test.serial(
+  'an admin that was killed for good is listed, then forgotten, and the others are well by themselves',
+  async (t) => {
+    const fleet = await startFleet(t, { admins: 2, env: { ADMIN_FORGET_AFTER_MS: '8000' } });
+    const [killed, other] = fleet.admins as [AdminProgram, AdminProgram];
+    const rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
+    const listed = async () =>
+      (
+        await rest.get<readonly { admins: readonly { name: string; status: string }[] }[]>('/admins/admin_clusters')
+      ).flatMap(({ admins }) => admins.map(({ name, status }) => `${name} ${status}`));
+
+    await killed.kill();
+    await until('a missing admin', async () => (await health(other.url, '/health/cluster')).red.includes('admins'));
+    t.deepEqual(await listed(), [`${killed.name} unreachable`, `${other.name} healthy`]);
+    await until('a well cluster', async () => (await health(other.url, '/health/cluster')).status === 200);
+
+    t.deepEqual(await listed(), [`${other.name} healthy`]);
+  },
+);
+
+test.serial(
+  'of two admins one is killed: the other says that one is missing and its cluster has no owner, is well itself, and all is well once it is back',
+  async (t) => {
+    const connection = await createDatabase(t);
+    const holder = new Client(connection);
+    t.teardown(() => holder.end());
+    const fleet = await startFleet(t, { admins: 2, connection });
+    await Promise.all(
+      fleet.admins.map(({ url }) =>
+        until('a well cluster', async () => (await health(url, '/health/cluster')).status === 200),
+      ),
+    );
+    const owner = await ownerOf(fleet);
+    const killed = fleet.admins.find(({ name }) => name === owner)!;
+    const { url } = fleet.admins.find((admin) => admin !== killed)!;
+
+    await killed.kill();
+    await holder.connect();
+    await holder.query('begin');
+    // the other admin cannot take it over meanwhile, or a slow look would miss the moment
+    await holder.query('select from cluster_ownership for update');
+    const ownerless = await until('a cluster without an owner', async () => {
+      const now = await health(url, '/health/cluster');
+      return now.red.includes('cluster_owners') ? now : null;
+    });
+    await holder.query('rollback');
+    const missing = await until('a missing admin', async () => {
+      const now = await health(url, '/health/cluster');
+      return now.red.join(',') === 'admins' ? now : null;
+    });
+    t.is(ownerless.checks.find(({ name }) => name === 'cluster_owners')?.error, '1 of 1 clusters have no live owner');
+    t.deepEqual(
+      [missing.status, missing.checks.find(({ name }) => name === 'admins')?.error],
+      [503, '1 of 2 admins have not checked in for over 5 s'],
+    );
+    t.is((await health(url)).status, 200);
+
+    await killed.start();
+    await Promise.all(
+      fleet.admins.map((admin) =>
+        until('a well cluster', async () => (await health(admin.url, '/health/cluster')).status === 200),
+      ),
+    );
+    t.pass();
+  },
+);

@@ -1,0 +1,175 @@
+/**
+ * The status of nodes with real admins and agents that are killed, frozen and started again: one event a real change
+ * (V1), none for what happened to an admin, and a reason that every admin shows.
+ */
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { AGENT_RETURN_MS_MAX } from '../../../actors/node/session.ts';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import type { AgentProgram } from '../../support/fleet/agent-program.ts';
+import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import { freeze } from '../../support/frozen.ts';
+import { until } from '../../support/until.ts';
+
+/** Agents notice that an admin is silent after 20 s, try it once more for 10 s, and wait at most 30 s in between. */
+const BACK_MS_MAX = 90_000;
+
+/** So short that every false alarm would be told at once. */
+const env = { NODE_UNREACHABLE_AFTER_MS: '1000' };
+
+async function ownership(
+  fleet: Fleet,
+): Promise<{ readonly owner: AdminProgram; readonly other: AdminProgram | undefined }> {
+  const [row] = await fleet.sql<{ name: string }>(
+    'select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
+  );
+  const owner = fleet.admins.find(({ name }) => name === row?.name);
+  if (owner === undefined) throw new Error('nobody owns the cluster');
+  return { owner, other: fleet.admins.find((admin) => admin !== owner) };
+}
+
+/** Every change of a node's status that was told, in the order of its telling. */
+async function changesOf(fleet: Fleet, { node }: Pick<AgentProgram, 'node'>): Promise<readonly string[]> {
+  const rows = await fleet.sql<{ change: string }>(
+    `select (data->>'previous_status') || ' → ' || (data->>'status') as change from event where type = 'edge.node.status_changed' and subject = $1 order by seq`,
+    [node],
+  );
+  return rows.map(({ change }) => change);
+}
+
+/** How often the agent has come to be connected. */
+function connections({ program }: AgentProgram): number {
+  return program.lines().filter((line) => line['msg'] === 'Connected').length;
+}
+
+async function backAgain(agent: AgentProgram, before: number): Promise<void> {
+  await until('the agent to be back', () => connections(agent) > before, BACK_MS_MAX);
+}
+
+/** Longer than a reminder may be late and a clock may jump, in ms. */
+const STANDSTILL_MS = 8_000;
+
+/** Longer than the silence that is allowed in that test, in ms. */
+const AWAY_MS = 4_000;
+
+const read = (admin: AdminProgram, { node }: AgentProgram) =>
+  restClient(() => admin.url, FLEET_KEYS.MASTER_KEY).get<NodeResource>(`/nodes/${node}`);
+
+test('why a node is as it is: every admin shows the same, also the next owner, and one change is one event', async (t) => {
+  const fleet = await startFleet(t, { admins: 2, env });
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.teardown(() => {
+    taken.close();
+  });
+  const port = (taken.address() as AddressInfo).port;
+  const agent = await fleet.addAgent({ AGENT_SSH_PORT: String(port) });
+  await agent.live();
+  const { owner, other } = await ownership(fleet);
+
+  const ill = await until('unhealthy', async () => {
+    const node = await read(owner, agent);
+    return node.status === 'unhealthy' ? node : null;
+  });
+  t.regex(ill.status_reason ?? '', new RegExp(`^ssh: .*port ${port}: another program`, 'u'));
+  t.is(ill.status_evidence?.services[0]?.name, 'ssh');
+  t.not(ill.status_evidence?.session, null);
+  const { last_seen_at: _seen, ...kept } = ill;
+  t.like(await read(other!, agent), { ...kept });
+
+  await owner.kill();
+  await until('a new owner', async () => (await ownership(fleet)).owner === other);
+  await backAgain(agent, 1);
+  t.like(await read(other!, agent), { ...kept });
+
+  await agent.kill();
+  const gone = await until('unreachable', async () => {
+    const node = await read(other!, agent);
+    return node.status === 'unreachable' ? node : null;
+  });
+  t.regex(gone.status_reason ?? '', /^Nothing heard since 20\d\d-.*Z$/u);
+  t.is(gone.status_evidence?.session, null);
+  t.true(gone.status_since > ill.status_since);
+
+  agent.start();
+  const well = await until('healthy', async () => {
+    const node = await read(other!, agent);
+    return node.status === 'healthy' ? node : null;
+  });
+  t.like(well, { status_reason: null, status_evidence: { services: [] } });
+  t.deepEqual(await changesOf(fleet, agent), [
+    'unreachable → unhealthy',
+    'unhealthy → unreachable',
+    'unreachable → healthy',
+  ]);
+});
+
+test('an owner that freezes and wakes: its agents go to the other admin, and nobody tells of a change', async (t) => {
+  const fleet = await startFleet(t, { admins: 2, agents: 2, env });
+  const { owner, other } = await ownership(fleet);
+  const before = fleet.agents.map(connections);
+
+  await freeze(owner.program);
+  await until('a new owner', async () => (await ownership(fleet)).owner === other);
+  await Promise.all(fleet.agents.map((agent, index) => backAgain(agent, before[index] ?? 0)));
+  owner.program.resume();
+  await owner.program.logged('a cluster is not owned by this admin any more');
+
+  for (const agent of fleet.agents) {
+    t.deepEqual(await changesOf(fleet, agent), ['unreachable → healthy']);
+    t.is((await read(owner, agent)).status, 'healthy');
+  }
+});
+
+test('agents that went away just before their admin stood still, or meanwhile, and need a few seconds to be back, were never unreachable', async (t) => {
+  const fleet = await startFleet(t, { env: { NODE_UNREACHABLE_AFTER_MS: '2000' } });
+  const [admin] = fleet.admins as [AdminProgram];
+  const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet)] as const;
+  const [before, meanwhile] = await Promise.all(nodes.map((node) => node.connect()));
+
+  before?.cut();
+  await fleet.rest.get('/nodes'); // its end is read before this
+  await freeze(admin.program);
+  meanwhile?.cut();
+  await delay(STANDSTILL_MS);
+  admin.program.resume();
+  await delay(AWAY_MS);
+  await Promise.all(nodes.map((node) => node.connect()));
+
+  for (const { node_id: node } of nodes) t.deepEqual(await changesOf(fleet, { node }), ['unreachable → healthy']);
+});
+
+test('the only admin freezes until its agents give it up, wakes, and is killed and started again: nobody tells of a change; a machine that is gone meanwhile is told of once', async (t) => {
+  const fleet = await startFleet(t, { agents: 2, env });
+  const [admin] = fleet.admins as [AdminProgram];
+  const [staying, leaving] = fleet.agents as [AgentProgram, AgentProgram];
+
+  await freeze(admin.program);
+  await until(
+    'the agents to give up',
+    () => fleet.agents.every(({ program }) => program.lines().some((line) => line['reason'] === 'silence')),
+    BACK_MS_MAX,
+  );
+  admin.program.resume();
+  await Promise.all(fleet.agents.map((agent) => backAgain(agent, 1)));
+  for (const agent of fleet.agents) t.deepEqual(await changesOf(fleet, agent), ['unreachable → healthy']);
+
+  const before = connections(staying);
+  await admin.kill();
+  await leaving.kill();
+  await admin.start();
+  await backAgain(staying, before);
+  await until(
+    'unreachable',
+    async () => (await read(admin, leaving)).status === 'unreachable',
+    AGENT_RETURN_MS_MAX + 30_000,
+  );
+
+  t.deepEqual(await changesOf(fleet, leaving), ['unreachable → healthy', 'healthy → unreachable']);
+  t.deepEqual(await changesOf(fleet, staying), ['unreachable → healthy']);
+});

@@ -1,0 +1,57 @@
+/**
+ * Agents that stood still while what waits there was ended at the admin (C8), with a real admin, database and agents.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import test from 'ava';
+import { STANDSTILL_MS_MIN } from '../../../agent/execution/start-gate.ts';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+
+const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });
+
+/** Longer than an agent takes for being busy, in ms. */
+const STANDSTILL_MS = STANDSTILL_MS_MIN + 1_500;
+
+test('a script whose cancel was answered, or whose machine was deleted, while its agent stood still never starts; one that is still wanted does', async (t) => {
+  const [gate, ledger] = [join(fleet().directory, 'gate'), join(fleet().directory, 'started')];
+  const nodes = fleet().agents.map(({ node }) => node);
+  const [cancelled = '', deleted = '', wanted = ''] = nodes;
+  await Promise.all(fleet().agents.map((agent) => fleet().reaches(agent, 'healthy')));
+  const targeting = { type: 'nodes', node_ids: nodes } as const;
+  const before = await fleet().run(`until [ -e '${gate}' ]; do sleep 0.05; done`, { targeting });
+  const behind = await fleet().run(`echo "$EDGE_NODE_ID" >> '${ledger}'`, { targeting });
+  for (const command of [before, behind])
+    await fleet().settled(
+      command,
+      (executions) => executions.length === 3 && executions.every(({ status }) => status === 'sent'),
+    );
+  const executionOn = async (node: string) =>
+    (await fleet().executionsOf(behind)).find(({ node_id }) => node_id === node);
+
+  for (const { program } of fleet().agents) program.pause();
+  writeFileSync(gate, ''); // what runs ends beside its agent, which has room for the next one when it wakes
+  // the time is what is tested here: nothing else tells a standstill from a pause between two deliveries
+  await sleep(STANDSTILL_MS);
+  const answers = [
+    await fleet().rest.call('POST', `/command_executions/${(await executionOn(cancelled))?.id}/cancel`),
+    await fleet().rest.call('DELETE', `/nodes/${deleted}`),
+  ];
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [202, 204],
+  );
+  for (const { program } of fleet().agents) program.resume();
+
+  t.deepEqual(await fleet().agents[nodes.indexOf(deleted)]?.program.exited, { code: 4, signal: null });
+  const ends = await fleet().settled(behind);
+  t.deepEqual(
+    nodes.map((node) => ends.find(({ node_id }) => node_id === node)).map((end) => [end?.status, end?.exit_code]),
+    [
+      ['cancelled', 143],
+      ['dropped', null],
+      ['completed', 0],
+    ],
+  );
+  t.deepEqual(existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : [], [wanted]);
+});

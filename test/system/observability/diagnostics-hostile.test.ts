@@ -1,0 +1,175 @@
+/**
+ * Diagnoses of nodes whose agents are stuck, old or hostile, through real tunnels: clear answers in time. And nodes
+ * whose session is at another admin.
+ */
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
+import { startFleet, FLEET_KEYS } from '../../support/fleet.ts';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+
+const fleet = sharedFleet(test, { agents: 1 });
+
+const MS_MAX = 15_000;
+
+const REPORT = {
+  overall: 'pass',
+  collected_at: '2026-01-01T00:00:00.000Z',
+  checks: [{ name: 'dns', status: 'pass', summary: 'Well.', hint: null, details: null, duration_ms: 1 }],
+};
+
+async function listening(t: ExecutionContext, server: Server): Promise<number> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => {
+    server.close();
+    (server as { closeAllConnections?: () => void }).closeAllConnections?.();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A diagnosis while something else stands where the API of the agent was. */
+async function diagnosedWith(
+  t: ExecutionContext,
+  server: Server,
+): Promise<{ readonly report: NodeDiagnosisResource; readonly ms: number }> {
+  const [agent] = fleet().agents;
+  const port = await listening(t, server);
+  const [before] = await fleet().sql<{ http_port: number }>('select http_port from node where id = $1', [agent?.node]);
+  await fleet().sql('update node set http_port = $2 where id = $1', [agent?.node, port]);
+  const startedMs = performance.now();
+  const report = await fleet().rest.get<NodeDiagnosisResource>(`/nodes/${agent?.node}/diagnostics`);
+  await fleet().sql('update node set http_port = $2 where id = $1', [agent?.node, before?.http_port]);
+  return { report, ms: performance.now() - startedMs };
+}
+
+const answering = (listener: RequestListener) => createServer(listener);
+
+const HOSTILE: Readonly<Record<string, () => Server>> = {
+  'of an older version': () =>
+    answering((_request, response) => {
+      response.writeHead(404).end('There is nothing here.');
+    }),
+  'that says no JSON': () =>
+    answering((_request, response) => {
+      response.end('<html>');
+    }),
+  'that says endless things': () =>
+    answering((_request, response) => {
+      const more = () => {
+        if (!response.destroyed) response.write('x'.repeat(65_536), () => setImmediate(more));
+      };
+      response.on('error', () => {});
+      more();
+    }),
+  'that claims the checks of the admin': () =>
+    answering((_request, response) => {
+      response.end(JSON.stringify({ ...REPORT, checks: [{ ...REPORT.checks[0], name: 'node_session' }] }));
+    }),
+  'that sends an admin elsewhere': () =>
+    answering((_request, response) => {
+      response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
+    }),
+  'that speaks no HTTP': () =>
+    createTcpServer((socket) => {
+      socket
+        .resume()
+        .on('error', () => {})
+        .end('SSH-2.0-OpenSSH\r\n');
+    }),
+  'that answers by the byte and never ends': () =>
+    answering((_request, response) => {
+      const timer = setInterval(() => {
+        response.write(' ');
+      }, 100);
+      response.on('close', () => clearInterval(timer));
+    }),
+};
+
+for (const [what, server] of Object.entries(HOSTILE)) {
+  test.serial(`an agent ${what} is a check that fails, in time`, async (t) => {
+    const { report, ms } = await diagnosedWith(t, server());
+
+    const statuses = Object.fromEntries(report.checks.map(({ name, status }) => [name, status]));
+    t.deepEqual(
+      [report.overall, report.is_live, statuses['node_session'], statuses['node_tunnel'], statuses['agent_report']],
+      ['fail', false, 'pass', 'pass', 'fail'],
+      JSON.stringify(report),
+    );
+    t.true(ms < MS_MAX, `${ms} ms`);
+  });
+}
+
+test.serial('a report with terminal sequences and addresses of the VPN comes without them', async (t) => {
+  const [range] = await fleet().sql<{ address: string }>(
+    'select host(set_masklen(ipv4_range, 32)) as address from cluster',
+  );
+  const evil = {
+    ...REPORT,
+    checks: [{ ...REPORT.checks[0], summary: `\u001B]0;owned\u0007 ${range?.address} \u202Eabc` }],
+  };
+
+  const { report } = await diagnosedWith(
+    t,
+    answering((_request, response) => {
+      response.end(JSON.stringify(evil));
+    }),
+  );
+
+  const text = JSON.stringify(report);
+  t.true(report.is_live);
+  t.notRegex(text, /\\u|\u202E/u);
+  t.false(text.includes(range?.address ?? 'no range'));
+});
+
+test.serial(
+  'an agent that is stopped, as by a debugger, gets its last report in time, and is whole again after',
+  async (t) => {
+    const [agent] = fleet().agents;
+    if (agent === undefined) throw new Error('there is no agent');
+    const path = `/nodes/${agent.node}/diagnostics`;
+    const live = await fleet().rest.get<NodeDiagnosisResource>(path);
+    process.kill(agent.program.pid, 'SIGSTOP');
+    const startedMs = performance.now();
+    const stuck = await fleet()
+      .rest.get<NodeDiagnosisResource>(path)
+      .finally(() => process.kill(agent.program.pid, 'SIGCONT'));
+    const ms = performance.now() - startedMs;
+    await fleet().reaches(agent, 'healthy');
+    const again = await fleet().rest.get<NodeDiagnosisResource>(path);
+
+    t.deepEqual([live.is_live, stuck.is_live, again.is_live], [true, false, true]);
+    t.true(ms < MS_MAX, `${ms} ms`);
+    t.is(stuck.collected_at, live.collected_at);
+  },
+);
+
+test.serial('any admin diagnoses any node, and says at which admin its session is', async (t) => {
+  const two = await startFleet(t, { admins: 2, agents: 1 });
+  const [agent] = two.agents;
+
+  const reports = await Promise.all(
+    two.admins.map(async ({ url }) => {
+      const answer = await fetch(`${url}/api/v1/nodes/${agent?.node}/diagnostics`, {
+        headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
+      });
+      return ((await answer.json()) as { readonly data: NodeDiagnosisResource }).data;
+    }),
+  );
+
+  t.deepEqual(
+    reports.map(({ is_live: isLive }) => isLive),
+    [true, true],
+  );
+  t.deepEqual(
+    reports
+      .map(({ checks: [session] }) => [session?.status, session?.details?.['is_here']])
+      .toSorted((a, b) => Number(a[1]) - Number(b[1])),
+    [
+      ['pass', false],
+      ['pass', true],
+    ],
+  );
+});

@@ -1,0 +1,56 @@
+/** `edge-agent doctor` as a user of the machine who is not the agent's. */
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import test from 'ava';
+import type { Scope } from '../../../support/scope.ts';
+
+const PROGRAM = resolve(import.meta.dirname, '../../../../cli/edge-agent.ts');
+
+/** nobody; root may read and write everything. */
+const STRANGER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+function directory(scope: Scope, mode: number): string {
+  const path = mkdtempSync(join(tmpdir(), 'edge-doctor-'));
+  scope.teardown(() => {
+    chmodSync(path, 0o700);
+    rmSync(path, { recursive: true, force: true });
+  });
+  chmodSync(path, mode);
+  return path;
+}
+
+/** Runs it, without anything in its environment but the data directory. */
+function doctor(data: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return new Promise((done) => {
+    execFile(
+      process.execPath,
+      [PROGRAM, 'doctor'],
+      { ...STRANGER, cwd: '/', env: { AGENT_DATA_DIR: data } },
+      (_error, stdout, stderr) => done({ stdout, stderr }),
+    );
+  });
+}
+
+test('a data directory that this user may not make is told of before the agent fails to start there', async (t) => {
+  const root = directory(t, 0o555);
+
+  const { stdout } = await doctor(join(root, 'not', 'there'));
+
+  t.regex(
+    stdout,
+    /FAIL +disk +The data directory of the agent is not there, and this user may not make it\. .*\n +-> Run this as the user of the agent, or set AGENT_DATA_DIR/u,
+  );
+});
+
+test('an identity of another user is one line that says what to do', async (t) => {
+  const root = directory(t, 0o755);
+  mkdirSync(join(root, 'data'), { mode: 0o755 });
+  writeFileSync(join(root, 'data', 'identity.json'), '{}', { mode: 0o000 });
+
+  const { stdout, stderr } = await doctor(join(root, 'data'));
+
+  t.is(stdout, '');
+  t.regex(stderr, /^edge-agent: The identity \S+ cannot be read: no permission; run this as the user of the agent\n$/u);
+});

@@ -1,0 +1,75 @@
+/** Metrics of real agents, through a real admin. */
+import test from 'ava';
+import { startEdge } from '../../support/edge-program.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { sharedFleet } from '../../support/shared-fleet.ts';
+import { hostileAgent } from '../../support/hostile-tunnel.ts';
+
+const fleet = sharedFleet(test, { agents: 1, env: { METRICS_SCRAPE_TIMEOUT_MS: '1500' } });
+const byKey = { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } };
+const url = () => fleet().admins[0]?.url ?? '';
+
+test.serial('the metrics of a node come through the admin, from all three sources', async (t) => {
+  const node = fleet().agents[0]?.node ?? '';
+
+  const answers = await Promise.all(
+    ['host', 'agent', 'wireguard'].map(async (source) => {
+      const answer = await fetch(`${url()}/api/v1/nodes/${node}/metrics/${source}/raw`, byKey);
+      return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };
+    }),
+  );
+
+  t.deepEqual(
+    answers.map(({ status, type }) => [status, type]),
+    Array.from({ length: 3 }, () => [200, 'text/plain; version=0.0.4; charset=utf-8']),
+    JSON.stringify(answers),
+  );
+  t.regex(answers[0]?.text ?? '', /^node_load1 /mu);
+  t.regex(answers[1]?.text ?? '', /^edge_agent_info\{version="/mu);
+});
+
+test.serial('edge node metrics shows what is known, one value a line, and takes the key of metrics', async (t) => {
+  const node = fleet().agents[0]?.node ?? '';
+  const edge = (key: string, ...words: readonly string[]) =>
+    startEdge(['node', 'metrics', node, ...words], { EDGE_URL: url(), EDGE_API_KEY: key }).ended;
+
+  const { status, stdout } = await edge(FLEET_KEYS.METRICS_KEY);
+  t.is(status, 0);
+  t.regex(stdout, /^host\.cpu\.cores +\d+$/mu);
+  t.regex(stdout, /^agent\.oban_queues\.0\.queue +commands$/mu);
+  t.notRegex(stdout, /pulls_total/u);
+  t.true(
+    (
+      JSON.parse((await edge(FLEET_KEYS.METRICS_KEY, '-o', 'json')).stdout) as {
+        readonly host: { readonly available: boolean };
+      }
+    ).host.available,
+  );
+  t.is((await edge(FLEET_KEYS.API_KEY)).status, 3);
+});
+
+test.serial(
+  'an agent that opens its tunnel and then says no word of HTTP/2, or floods it, is a 503 in time; the others answer',
+  async (t) => {
+    const honest = fleet().agents[0]?.node ?? '';
+    for (const play of ['silence', 'flood'] as const) {
+      const agent = await hostileAgent(t, fleet());
+      agent.onTunnel = (tunnel) => {
+        if (play === 'flood') void tunnel.flood(Buffer.alloc(65_536, 0xab), 3_000);
+      };
+      const beganMs = performance.now();
+
+      const lying = fetch(`${url()}/api/v1/nodes/${agent.node_id}/metrics/host/raw`, byKey);
+      const other = await fetch(`${url()}/api/v1/nodes/${honest}/metrics/host/raw`, byKey);
+
+      t.is(other.status, 200);
+      const answer = await lying;
+      t.is(answer.status, 503, play);
+      t.regex(
+        ((await answer.json()) as { readonly error: { readonly message: string } }).error.message,
+        /not answer within 1500 ms|not connected/u,
+      );
+      t.true(performance.now() - beganMs < 4_000);
+    }
+  },
+);

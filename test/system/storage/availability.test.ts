@@ -1,0 +1,165 @@
+import test from 'ava';
+import { readdir, readFile } from 'node:fs/promises';
+import { v7 } from 'uuid';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
+import { asUnavailable, isLost, isUnavailable } from '../../../persistence/availability.ts';
+import { openDatabase } from '../../../persistence/database.ts';
+import { createLoader } from '../../../persistence/loader/loader.ts';
+import { createReads } from '../../../persistence/reads/reads.ts';
+import { createRecords } from '../../../persistence/records.ts';
+import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
+import { createVault } from '../../../persistence/vault.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { silentLog } from '../../support/log.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { startTestServer } from '../../support/server.ts';
+
+/** Source: docs/promises.md, L3. */
+const CALL_MS_MAX = 5_000;
+const BACK_MS_MAX = 3_000;
+
+/** A server's processes: the postmaster and all it has forked. */
+async function processes(postmaster: number): Promise<readonly number[]> {
+  const all = (await readdir('/proc')).map(Number).filter(Number.isInteger);
+  const parents = await Promise.all(
+    all.map(async (pid) =>
+      Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1]),
+    ),
+  );
+  return [postmaster, ...all.filter((_, index) => parents[index] === postmaster)];
+}
+
+test('with the database stopped no call hangs over 5 s, and all is well within 3 s of its return', async (t) => {
+  const server = await startTestServer();
+  const database = await openDatabase({ connection: server.connection, poolMax: 6, log: silentLog });
+  t.teardown(async () => {
+    await database.close();
+    await server.stop();
+  });
+  await database.migrate();
+  const { orm, pool } = database;
+  const vault = createVault(Buffer.alloc(32, 7));
+  const reads = createReads({ orm, pool, vault, domain: 'x', ranges: { v4Ranges: ['10.0.0.0/8'], v4Prefix: 24 } });
+  const loader = createLoader(pool);
+  const records = createRecords(pool);
+  const sweeps = createSweeps(pool, {
+    adminId: v7(),
+    executionDays: 30,
+    eventDays: 7,
+    deliveryDays: 7,
+    recordingDays: 30,
+  });
+  const registry = createAdminRegistry(
+    orm,
+    { name: 'me', url: 'http://me', adminClusterName: 'default', version: '0', maxWireguardPeers: 9 },
+    { nowMs: () => Date.now() },
+  );
+  const id = v7();
+  const query = { filters: [], sort: [], page: 1, pageSize: 20 };
+  const calls: readonly (() => Promise<unknown>)[] = [
+    () => reads.ping(),
+    () => reads.list('nodes', query),
+    () => reads.list('command_executions', query),
+    () => reads.get('clusters', 'a'),
+    () => reads.get('nodes', id),
+    () => reads.targets({ type: 'nodes', node_ids: [id] }),
+    () => reads.targets({ type: 'all' }),
+    () => reads.nodeByToken(new Uint8Array(32)),
+    () => reads.executionNode(id as ExecutionId),
+    () => reads.aliasNode(id),
+    () => reads.enrollmentKey(id),
+    () => reads.nodeForEnrollment(id as NodeId),
+    () => reads.remembered('a', 'b'),
+    () => reads.eventsAfter(null, 1),
+    () => reads.freeRanges(),
+    () => loader.nodes([id as ClusterId]),
+    () => loader.node(id as NodeId),
+    () => loader.command(id as CommandId),
+    () => loader.openCommands(),
+    () => records.deleteExecution(id as ExecutionId),
+    () =>
+      records.publish({
+        type: 'edge.core.test',
+        subject: id,
+        atMs: Date.now(),
+        data: { message: '', requested_at: '' },
+      }),
+    () => sweeps.expireDue(),
+    () => sweeps.dropOrphans(),
+    () => sweeps.prune(),
+    () => registry.me(),
+  ];
+  await Promise.all(calls.map((call) => call())); // so that connections are open
+  const pids = await processes((await server.pid())!);
+
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  const outcomes = await Promise.all(
+    calls.map(async (call) => {
+      const startedMs = performance.now();
+      const error = await call().then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+      return {
+        unavailable: error instanceof DatabaseUnavailable && error.cause instanceof Error,
+        tookMs: performance.now() - startedMs,
+        error,
+        call: String(call),
+      };
+    }),
+  );
+  for (const pid of pids) process.kill(pid, 'SIGCONT');
+
+  for (const { unavailable, tookMs, error, call } of outcomes) {
+    t.true(unavailable, `${call}: ${String(error)}`);
+    t.true(tookMs < CALL_MS_MAX, `${call} took ${tookMs} ms`);
+  }
+  const backMs = performance.now();
+  await Promise.all(calls.map((call) => call()));
+  t.true(performance.now() - backMs < BACK_MS_MAX);
+});
+
+test('a statement that is wrong is not taken for a database that is away', async (t) => {
+  const { pool, orm } = await openedDatabase(t);
+
+  const nul = "'a\0b'";
+  for (const wrong of [
+    pool.query('select nonsense'),
+    orm.em.getConnection().execute('select nonsense'),
+    pool.query(`select ${nul}`),
+    pool.query('select $1::text', ['a\0b']),
+    orm.em.getConnection().execute('select ?::text', ['a\0b']),
+  ]) {
+    const error = await t.throwsAsync(wrong);
+    t.false(isUnavailable(error), error.message);
+    t.false(isLost(error), error.message);
+    t.is(asUnavailable(error, 'asking'), error);
+  }
+});
+
+test('a statement that was too slow or locked out may be tried again, and only a cut connection says that the database is away', async (t) => {
+  const { pool, orm } = await openedDatabase(t);
+  const holder = await pool.connect();
+  await holder.query('begin; lock table node');
+
+  const causes = {
+    slow: pool.query('select pg_sleep(60)'),
+    locked: pool.query('select * from node'),
+    cut: pool.query('select pg_terminate_backend(pg_backend_pid())'),
+    'locked for MikroORM': orm.em.getConnection().execute('select * from node'),
+    refused: openDatabase({
+      connection: { host: '/nowhere', user: 'app', database: 'app' },
+      poolMax: 2,
+      log: silentLog,
+    }).then((other) => other.migrate()),
+  };
+  const lost: string[] = [];
+  for (const [name, cause] of Object.entries(causes)) {
+    const error = await t.throwsAsync(cause);
+    t.true(isUnavailable(error), name);
+    if (isLost(error)) lost.push(name);
+  }
+  t.deepEqual(lost, ['cut', 'refused']);
+  holder.release(true);
+});

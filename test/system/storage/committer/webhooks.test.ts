@@ -1,0 +1,294 @@
+/**
+ * Webhooks and tries as the committer stores them: each try once, by its number, and nothing of a webhook that is gone.
+ */
+import test from 'ava';
+import { v7 } from 'uuid';
+import { ANSWER_BYTES_MAX, type Attempt } from '../../../../actors/webhook/delivery.ts';
+import type { Write } from '../../../../actors/writes.ts';
+import { WEBHOOKS_MAX } from '../../../../persistence/committer/webhook-rows.ts';
+import { NOW_MS } from '../../../support/actors.ts';
+import { answered, FAILED } from '../../../support/webhook-actor.ts';
+import { openRig, type Rig } from '../../../support/committer-fixture.ts';
+
+type Attempted = Extract<Write, { kind: 'delivery-attempted' }>;
+
+const create = (id: string = v7()): Write => ({
+  kind: 'webhook-created',
+  id,
+  url: 'https://receiver.test/',
+  subscribedEvents: ['edge.core.test', 'edge.node.registered'],
+  sealedSecret: 'sealed secret',
+  sealedHeaders: 'sealed headers',
+  atMs: NOW_MS,
+});
+
+function attempted(
+  delivery: string,
+  number: number,
+  attempt: Attempt = FAILED,
+  more: Partial<Attempted> = {},
+): Attempted {
+  return {
+    kind: 'delivery-attempted',
+    delivery,
+    number,
+    attempt,
+    status: 'pending',
+    nextAttemptAtMs: NOW_MS + 500,
+    atMs: NOW_MS,
+    ...more,
+  };
+}
+
+interface Scene {
+  readonly rig: Rig;
+  readonly webhook: string;
+  readonly commit: (...writes: readonly Write[]) => Promise<string[]>;
+  readonly rows: (text: string, values?: unknown[]) => Promise<object[]>;
+  /** Stores a delivery of the webhook, or of another one. */
+  readonly deliver: (more?: {
+    readonly webhook?: string;
+    readonly status?: string;
+    readonly attempts?: number;
+  }) => Promise<string>;
+  readonly delivery: (id: string) => Promise<object | undefined>;
+  readonly attempts: (id: string) => Promise<object[]>;
+}
+
+async function scene(t: Parameters<typeof openRig>[0]): Promise<Scene> {
+  const rig = await openRig(t);
+  const webhook = v7();
+  await rig.commit(null, [create(webhook)]);
+  return {
+    rig,
+    webhook,
+    commit: (...writes) => rig.commit(null, writes),
+    rows: (text, values) => rig.rows(text, values),
+    deliver: async ({ webhook: to = webhook, status = 'pending', attempts = 0 } = {}) => {
+      const [row] = await rig.rows<{ id: string }>(
+        `insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
+        values ($1, '1', (select count(*) from webhook_delivery), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), $2, $3, 3, now(), now()) returning id`,
+        [to, status, attempts],
+      );
+      return row!.id;
+    },
+    delivery: async (id) =>
+      (
+        await rig.rows(
+          'select status, attempt_count, attempts_max, next_attempt_at, last_status_code, last_error, last_duration_ms, last_attempted_at, updated_at from webhook_delivery where id = $1',
+          [id],
+        )
+      )[0],
+    attempts: (id) =>
+      rig.rows(
+        'select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = $1 order by number',
+        [id],
+      ),
+  };
+}
+
+test('a try is stored with its answer, and its delivery tells of the latest', async (t) => {
+  const { commit, deliver, delivery, attempts } = await scene(t);
+  const id = await deliver();
+
+  t.deepEqual(await commit(attempted(id, 1)), ['ok']);
+  t.deepEqual(await delivery(id), {
+    status: 'pending',
+    attempt_count: 1,
+    attempts_max: 3,
+    next_attempt_at: new Date(NOW_MS + 500),
+    last_status_code: null,
+    last_error: 'The connection was refused.',
+    last_duration_ms: 5,
+    last_attempted_at: new Date(NOW_MS - 5),
+    updated_at: new Date(NOW_MS),
+  });
+  t.deepEqual(
+    await commit(attempted(id, 2, answered(204), { status: 'delivered', nextAttemptAtMs: null, atMs: NOW_MS + 900 })),
+    ['ok'],
+  );
+
+  t.deepEqual(await delivery(id), {
+    status: 'delivered',
+    attempt_count: 2,
+    attempts_max: 3,
+    next_attempt_at: null,
+    last_status_code: 204,
+    last_error: null,
+    last_duration_ms: 5,
+    last_attempted_at: new Date(NOW_MS - 5),
+    updated_at: new Date(NOW_MS + 900),
+  });
+  t.deepEqual(await attempts(id), [
+    {
+      number: 1,
+      attempted_at: new Date(NOW_MS - 5),
+      duration_ms: 5,
+      status_code: null,
+      error: 'The connection was refused.',
+      response_body: null,
+    },
+    {
+      number: 2,
+      attempted_at: new Date(NOW_MS - 5),
+      duration_ms: 5,
+      status_code: 204,
+      error: null,
+      response_body: 'thanks',
+    },
+  ]);
+});
+
+test('a try is counted once: the same number again, or one that was skipped, is refused and changes nothing (V2)', async (t) => {
+  const { commit, deliver, delivery, attempts } = await scene(t);
+  const id = await deliver();
+  await commit(attempted(id, 1));
+  const before = [await delivery(id), await attempts(id)];
+
+  t.deepEqual(await commit(attempted(id, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })), [
+    'conflict',
+  ]);
+  t.deepEqual(await commit(attempted(id, 3)), ['conflict']);
+
+  t.deepEqual([await delivery(id), await attempts(id)], before);
+});
+
+test('a finished delivery takes no further try', async (t) => {
+  const { commit, deliver, delivery, attempts } = await scene(t);
+  for (const status of ['delivered', 'dropped']) {
+    const id = await deliver({ status, attempts: 1 });
+    const before = await delivery(id);
+
+    t.deepEqual(await commit(attempted(id, 2)), ['conflict']);
+
+    t.deepEqual([await delivery(id), await attempts(id)], [before, []]);
+  }
+  t.deepEqual(await commit(attempted(v7(), 1)), ['conflict']);
+});
+
+test('tries of many deliveries go in one transaction, and each stands for itself', async (t) => {
+  const {
+    commit,
+    rig: { committer },
+    deliver,
+    delivery,
+    attempts,
+  } = await scene(t);
+  const [good, over, other] = [await deliver(), await deliver({ status: 'dropped' }), await deliver()] as const;
+  const before = committer.counters.batches;
+
+  const outcomes = await Promise.all([
+    commit(attempted(good, 1)),
+    commit(attempted(over, 1)),
+    commit(attempted(other, 1, answered(200), { status: 'delivered', nextAttemptAtMs: null })),
+  ]);
+
+  t.deepEqual(outcomes, [['ok'], ['conflict'], ['ok']]);
+  t.is(committer.counters.batches - before, 1);
+  t.like(await delivery(other), { status: 'delivered' });
+  t.deepEqual(
+    (await Promise.all([good, over, other].map((id) => attempts(id)))).map((rows) => rows.length),
+    [1, 0, 1],
+  );
+});
+
+test('what the receiver wrote is stored whatever it is, and cannot spoil the batch', async (t) => {
+  const { commit, deliver, attempts } = await scene(t);
+  const texts = [
+    'a\0b',
+    'ünïcode 😀',
+    '\\x00',
+    '{"a":"b"}',
+    '{1,2}',
+    'NULL',
+    '',
+    'x'.repeat(ANSWER_BYTES_MAX),
+    "'; drop table webhook; --",
+  ];
+  const ids = [];
+  for (const answer of texts) {
+    const id = await deliver();
+    ids.push(id);
+    t.deepEqual(
+      await commit(
+        attempted(id, 1, {
+          type: 'answered',
+          atMs: NOW_MS,
+          durationMs: 0.4,
+          statusCode: 500,
+          retryAfterMs: null,
+          answer,
+        }),
+      ),
+      ['ok'],
+    );
+  }
+
+  const stored = await Promise.all(
+    ids.map(async (id) => ((await attempts(id))[0] as { response_body: string }).response_body),
+  );
+  t.deepEqual(
+    stored,
+    texts.map((text) => text.replaceAll('\0', '\uFFFD')),
+  );
+});
+
+test('a finished delivery is opened for one more try, only as it was seen', async (t) => {
+  const { commit, deliver, delivery } = await scene(t);
+  const id = await deliver({ status: 'dropped', attempts: 3 });
+  const reopen = (attempts: number): Write => ({ kind: 'delivery-reopened', delivery: id, attempts, atMs: NOW_MS });
+
+  t.deepEqual(await commit(reopen(2)), ['conflict']); // another try was counted meanwhile
+  t.deepEqual(await commit(reopen(3)), ['ok']);
+  t.like(await delivery(id), { status: 'pending', attempt_count: 3, attempts_max: 4, next_attempt_at: null });
+  t.deepEqual(await commit(reopen(3)), ['conflict']); // it is open
+  t.deepEqual(await commit(attempted(id, 4, answered(500), { status: 'dropped', nextAttemptAtMs: null })), ['ok']);
+
+  t.like(await delivery(id), { status: 'dropped', attempt_count: 4 });
+});
+
+test('no more tries than are allowed can be counted, whoever asks (V2)', async (t) => {
+  const { commit, deliver, delivery } = await scene(t);
+  const id = await deliver({ attempts: 3 });
+
+  await t.throwsAsync(commit(attempted(id, 4)), { message: /attempts_max|check/u });
+
+  t.like(await delivery(id), { attempt_count: 3 });
+});
+
+test('deleting a webhook takes its deliveries and tries with it, and a late try is refused', async (t) => {
+  const { commit, deliver, attempts, webhook, rows } = await scene(t);
+  const other = v7();
+  await commit(create(other));
+  const [id, kept] = [await deliver(), await deliver({ webhook: other })];
+  await commit(attempted(id, 1), attempted(kept, 1));
+
+  t.deepEqual(await commit({ kind: 'webhook-deleted', id: webhook }), ['ok']);
+
+  t.deepEqual(await commit(attempted(id, 2)), ['conflict']);
+  t.deepEqual([await attempts(id), (await attempts(kept)).length], [[], 1]);
+  t.deepEqual(await rows('select id from webhook_delivery'), [{ id: kept }]);
+  t.deepEqual(await commit({ kind: 'webhook-deleted', id: webhook }), ['not_found']);
+});
+
+test('there is a limit to webhooks, also for those created at once', async (t) => {
+  const { commit, rows } = await scene(t);
+  await rows(
+    `insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) select gen_random_uuid(), 'u', '{}', 's', 'h', now(), now() from generate_series(1, $1::int)`,
+    [WEBHOOKS_MAX - 4],
+  );
+
+  const outcomes = await Promise.all(Array.from({ length: 8 }, () => commit(create())));
+
+  t.deepEqual(outcomes.flat().toSorted(), [
+    'conflict',
+    'conflict',
+    'conflict',
+    'conflict',
+    'conflict',
+    'ok',
+    'ok',
+    'ok',
+  ]);
+  t.deepEqual(await rows('select count(*)::int as count from webhook'), [{ count: WEBHOOKS_MAX }]);
+});

@@ -1,0 +1,127 @@
+/** Time as the database tells it, beside a machine whose clock is wrong (O2). */
+import test from 'ava';
+import { v7 } from 'uuid';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { SKEW_MS_MAX, startDatabaseClock } from '../../../persistence/database-clock.ts';
+import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { storeWorld } from './fixture.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Between the clock that is asked and the one that compares there is a round trip, in ms. */
+const ROUND_TRIP_MS_MAX = 2_000;
+
+/** A clock that is off by so much, and whose callbacks come when the test says. */
+function wrongClock(aheadMs: number) {
+  const waiting: (() => void)[] = [];
+  const clock = {
+    aheadMs,
+    nowMs: (): number => Date.now() + clock.aheadMs,
+    after: (_ms: number, run: () => void) => {
+      waiting.push(run);
+      return () => undefined;
+    },
+  };
+  return { clock, waiting };
+}
+
+test('a machine a day ahead goes by the database, and knows by how much it is wrong', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const { clock, waiting } = wrongClock(DAY_MS);
+  const log = recordingLog();
+
+  const known = await startDatabaseClock(pool, { clock, monotonicMs: () => performance.now(), log });
+  t.true(Math.abs(known.nowMs() - Date.now()) < ROUND_TRIP_MS_MAX);
+  t.true(Math.abs(known.skewMs() - DAY_MS) < ROUND_TRIP_MS_MAX);
+  t.true(known.isSkewed());
+
+  clock.aheadMs = SKEW_MS_MAX - ROUND_TRIP_MS_MAX;
+  t.false(known.isSkewed());
+  waiting.shift()?.();
+  await known.stop();
+  t.deepEqual(
+    log.lines.map(({ message }) => message),
+    [
+      'the clock of this machine differs from the database: nothing is pruned',
+      'the clock of this machine agrees with the database again',
+    ],
+  );
+});
+
+test('a machine that stood still knows the time again with the next answer', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const { clock, waiting } = wrongClock(0);
+  let stoodStillMs = 0;
+
+  const known = await startDatabaseClock(pool, {
+    clock,
+    monotonicMs: () => performance.now() - stoodStillMs,
+    log: silentLog,
+  });
+  stoodStillMs = DAY_MS; // its monotonic clock did not count meanwhile
+  t.true(Date.now() - known.nowMs() > DAY_MS - ROUND_TRIP_MS_MAX);
+  waiting.shift()?.();
+  await known.stop();
+
+  t.true(Math.abs(known.nowMs() - Date.now()) < ROUND_TRIP_MS_MAX);
+});
+
+test('without a database there is no time to start with', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const { clock } = wrongClock(0);
+  const away = Object.assign(Object.create(pool) as typeof pool, {
+    query: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
+  });
+
+  await t.throwsAsync(startDatabaseClock(away, { clock, monotonicMs: () => performance.now(), log: silentLog }), {
+    instanceOf: DatabaseUnavailable,
+  });
+});
+
+test('sweeps take every cutoff from the database: what is due and old by its clock, and nothing else', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const { pool } = opened;
+  await pool.query(`update command_execution set expired_at = now() + interval '1 hour' where finished_at is null`);
+  await pool.query(
+    `update command_execution set finished_at = now() - interval '29 days 23 hours' where finished_at is not null`,
+  );
+  const [due] = world.command_executions.filter(({ status }) => status === 'pending' || status === 'sent');
+  await pool.query(`update command_execution set expired_at = now() - interval '1 second' where id = $1`, [due?.id]);
+  const sweeps = createSweeps(pool, {
+    adminId: v7(),
+    executionDays: 30,
+    eventDays: 7,
+    deliveryDays: 7,
+    recordingDays: 30,
+  });
+
+  t.deepEqual<readonly string[], readonly (string | undefined)[]>(
+    (await sweeps.expireDue()).map(({ execution }) => execution),
+    [due?.id],
+  );
+  t.deepEqual((await sweeps.prune()).executions, []);
+});
+
+test('events stamped in the future do not stop retention', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const store = (count: number, age: string) =>
+    pool.query(
+      `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - $1::interval, '{}' from generate_series(1, $2)`,
+      [age, count],
+    );
+  await store(3_000, '-1 day'); // of an admin whose clock was a day ahead
+  await store(40, '8 days');
+  await store(5, '1 day');
+  const sweeps = createSweeps(pool, {
+    adminId: v7(),
+    executionDays: 30,
+    eventDays: 7,
+    deliveryDays: 7,
+    recordingDays: 30,
+  });
+
+  t.is((await sweeps.prune()).events, 40);
+});

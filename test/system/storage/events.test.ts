@@ -1,0 +1,110 @@
+import test from 'ava';
+import { v7 } from 'uuid';
+import type { PoolClient } from 'pg';
+import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
+import { channelLeases } from '../../../persistence/publishing/channels.ts';
+import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
+import { createRecords } from '../../../persistence/records.ts';
+import { openedDatabase, type Opened } from '../../support/opened.ts';
+
+async function write(client: Opened['pool'] | PoolClient, subject: string): Promise<void> {
+  await client.query(
+    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', $1, now(), '{}')`,
+    [subject],
+  );
+}
+
+/** Everything after the cursor, a few at a time. */
+async function readOn(
+  { reads }: Opened,
+  from: string,
+): Promise<{ readonly subjects: readonly string[]; readonly cursor: string }> {
+  const subjects: string[] = [];
+  for (let cursor = from; ;) {
+    const read = await reads.eventsAfter(cursor, 2);
+    if (read.events.length === 0) return { subjects, cursor };
+    subjects.push(...read.events.map(({ subject }) => subject));
+    cursor = read.cursor;
+  }
+}
+
+test('a transaction that commits late is not skipped, and nothing newer comes before it', async (t) => {
+  const opened = await openedDatabase(t);
+  const [early, late, newer, last] = [v7(), v7(), v7(), v7()] as const;
+  const { cursor } = await opened.reads.eventsAfter(null, 10);
+  await write(opened.pool, early);
+  const slow = await opened.pool.connect();
+  await slow.query('begin');
+  await write(slow, late);
+  await write(opened.pool, newer);
+
+  const before = await readOn(opened, cursor);
+  await slow.query('commit');
+  slow.release();
+  await write(opened.pool, last);
+  const after = await readOn(opened, before.cursor);
+
+  t.deepEqual(before.subjects, [early]);
+  t.deepEqual(after.subjects, [late, newer, last]);
+});
+
+test('the order of events is that of numbers: the tenth comes after the ninth, for who watches and for the broker, a page at a time', async (t) => {
+  const opened = await openedDatabase(t);
+  const { cursor } = await opened.reads.eventsAfter(null, 10);
+  const claimed = await channelLeases(opened.pool, v7()).claim(BROKER_CHANNEL);
+  const subjects = Array.from({ length: 12 }, () => v7());
+  await opened.pool.query(`select setval(pg_get_serial_sequence('event', 'seq'), 994)`);
+  await opened.pool.query(
+    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', s::uuid, now(), '{}' from unnest($1::text[]) with ordinality as n(s, i) order by i`,
+    [subjects],
+  );
+
+  const forBroker: string[] = [];
+  for (let after: BrokerBatch | null = null; ;) {
+    const batch: BrokerBatch | null = await nextForBroker(opened.pool, claimed ?? 0, after, 5, 1e12, 'tests');
+    if (batch === null || batch.to === null) break;
+    forBroker.push(...batch.events.map(({ subject }) => subject));
+    after = batch;
+  }
+
+  t.deepEqual((await readOn(opened, cursor)).subjects, subjects);
+  t.deepEqual(forBroker, subjects);
+});
+
+test('a reader that starts at the end while a transaction runs gets its events when it commits', async (t) => {
+  const opened = await openedDatabase(t);
+  const late = v7();
+  const slow = await opened.pool.connect();
+  await slow.query('begin');
+  await write(slow, late);
+
+  const { events, cursor } = await opened.reads.eventsAfter(null, 10);
+  await slow.query('commit');
+  slow.release();
+
+  t.deepEqual(events, []);
+  t.deepEqual((await readOn(opened, cursor)).subjects, [late]);
+});
+
+test('an event that goes with no row change is stored as published', async (t) => {
+  const opened = await openedDatabase(t);
+  const { cursor } = await opened.reads.eventsAfter(null, 10);
+
+  const stored = await createRecords(opened.pool).publish({
+    type: 'edge.core.test',
+    subject: v7(),
+    atMs: Date.UTC(2026, 0, 1),
+    data: { message: 'ünïcode "quoted"', requested_at: '2026-01-01T00:00:00.000Z' },
+  });
+
+  t.deepEqual(await opened.reads.eventsAfter(cursor, 10), { events: [stored], cursor: stored.cursor });
+});
+
+test('what is no cursor reads from the end', async (t) => {
+  const opened = await openedDatabase(t);
+  await write(opened.pool, v7());
+
+  for (const cursor of ['', 'x', '1', '1-', '-1-1', '1-1-1', '99999999999999999999999-1', '1-99999999999999999999']) {
+    t.deepEqual((await opened.reads.eventsAfter(cursor, 10)).events, [], cursor);
+  }
+});

@@ -1,0 +1,69 @@
+/** Walks over lists that grow meanwhile. */
+import test from 'ava';
+import { v7 } from 'uuid';
+import type { ListQuery } from '../../../actors/filters.ts';
+import { openedDatabase, type Opened } from '../../support/opened.ts';
+
+const ROWS = 400;
+const PAGE_SIZE = 20;
+
+/** More than the rows can be pages: inserts add some. */
+const PAGES_MAX = 200;
+
+async function insert({ pool }: Opened, count: number): Promise<void> {
+  await pool.query(
+    `insert into command (id, command_text, targeting, inserted_at, updated_at) select id, 'x', '{"type":"all"}', now(), now() from unnest($1::uuid[]) as id`,
+    [Array.from({ length: count }, () => v7())],
+  );
+}
+
+/** All ids that a walk from the first page to the last shows, in the order in which it shows them. */
+async function walk(
+  { reads }: Opened,
+  sort: ListQuery['sort'],
+  filters: ListQuery['filters'],
+): Promise<readonly string[]> {
+  const shown: string[] = [];
+  for (let page = 1; page <= PAGES_MAX; page += 1) {
+    const { rows, totalCount } = await reads.list('commands', { filters, sort, page, pageSize: PAGE_SIZE });
+    shown.push(...rows.map(({ id }) => id));
+    if (page * PAGE_SIZE >= totalCount) return shown;
+  }
+  throw new Error('the walk did not come to an end');
+}
+
+for (const [name, sort] of [
+  ['oldest first', [{ field: 'inserted_at', descending: false }]],
+  ['newest first', []],
+] as const) {
+  for (const [which, filters] of [
+    ['all rows', []],
+    ['those of a filter', [{ field: 'command_text', op: 'eq', value: 'x' }]],
+  ] as const) {
+    test(`a walk over ${which}, ${name}, shows each that was there when it began, while others are inserted`, async (t) => {
+      const opened = await openedDatabase(t);
+      await insert(opened, ROWS);
+      const before = (await opened.pool.query<{ id: string }>('select id from command')).rows.map(({ id }) => id);
+      const walking = new AbortController();
+      // Slower than the walk, so that it comes to its end.
+      const growing = (async () => {
+        while (!walking.signal.aborted) {
+          await insert(opened, 1);
+          await opened.pool.query('select pg_sleep(0.004)');
+        }
+      })();
+
+      for (let round = 0; round < 4; round += 1) {
+        const shown = await walk(opened, sort, filters);
+        t.deepEqual(
+          before.filter((id) => !shown.includes(id)),
+          [],
+          `round ${round}`,
+        );
+        if (name === 'oldest first') t.is(new Set(shown).size, shown.length, `round ${round}: nothing is shown twice`);
+      }
+      walking.abort();
+      await growing;
+    });
+  }
+}

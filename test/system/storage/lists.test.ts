@@ -1,0 +1,236 @@
+import test from 'ava';
+import * as fc from 'fast-check';
+import { LISTS, type Filter, type FilterField, type ListName, type ListQuery } from '../../../actors/filters.ts';
+import { PAGE_OUTPUT_BYTES_MAX } from '../../../persistence/reads/executions.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { modelList } from './model.ts';
+import { keyBlob, storeWorld, type World } from './fixture.ts';
+
+const NAMES = Object.keys(LISTS) as ListName[];
+const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+/** Filters with values that occur, nearly occur, or cannot. */
+function filterOf(world: World, name: ListName): fc.Arbitrary<Filter> {
+  const fields: Readonly<Record<string, FilterField>> = LISTS[name].fields;
+  const cases = Object.entries(fields).flatMap(([field, { kind, ops }]) =>
+    ops.map((op) => {
+      const one = valueOf(world, name, field, kind);
+      return (op === 'in' ? fc.array(one, { minLength: 1, maxLength: 3 }) : one).map((value): Filter => ({
+        field,
+        op,
+        value: value as Filter['value'],
+      }));
+    }),
+  );
+  return fc.oneof(...cases);
+}
+
+function valueOf(
+  world: World,
+  name: ListName,
+  field: string,
+  kind: FilterField['kind'],
+): fc.Arbitrary<string | number | boolean> {
+  if (typeof kind === 'object') return fc.constantFrom(...kind);
+  switch (kind) {
+    case 'boolean':
+      return fc.boolean();
+    case 'integer':
+      return fc.constantFrom(-1, 0, 1, 2, 5, 9, 20, 143, 503, 1_001, 2 ** 40);
+    case 'time':
+      return fc.oneof(
+        fc.integer({ min: -1, max: 61 }).map((minute) => EPOCH_MS + minute * 60_000),
+        fc.constantFrom(EPOCH_MS + 13, 0, Date.UTC(2099, 0, 1), 8.64e15, -8.64e15),
+      );
+    case 'cidr':
+      return fc.constantFrom('10.0.1.0/24', '10.0.1.9/24', '10.0.0.0/16', 'fd00:0:0:2::/64');
+    case 'uuid':
+      return fc.constantFrom(...ids(world, field), '00000000-0000-0000-0000-000000000000');
+    case 'text':
+      return wildcards(texts(world, name, field));
+    case 'exact':
+      return fc.oneof(
+        fc.constantFrom(...world.enrollment_keys.map(({ id }) => keyBlob(id))),
+        fc.constantFrom('*', 'nothing', '\0', keyBlob('of nobody, in the world')),
+      );
+    default:
+      return kind satisfies never;
+  }
+}
+
+function ids(world: World, field: string): readonly string[] {
+  if (field === 'command_id') return world.commands.map(({ id }) => id);
+  if (field === 'ssh_username_id') return world.ssh_usernames.map(({ id }) => id);
+  if (field === 'webhook_id') return world.webhooks.map(({ id }) => id);
+  if (field === 'event_id') return world.webhook_deliveries.map(({ event_id }) => event_id);
+  return field === 'enrollment_key_id' ? world.enrollment_keys.map(({ id }) => id) : world.nodes.map(({ id }) => id);
+}
+
+function texts(world: World, name: ListName, field: string): readonly string[] {
+  const isOfNode = field === 'cluster_name' && (name === 'ssh_usernames' || name === 'ssh_public_keys');
+  const place = isOfNode
+    ? 'nodes'
+    : name === 'ssh_public_keys' && field === 'username'
+      ? 'ssh_usernames'
+      : name === 'ssh_usernames' && field === 'key_name'
+        ? 'ssh_public_keys'
+        : name;
+  const rows = world[place] as readonly unknown[] as readonly Readonly<Record<string, unknown>>[];
+  return [...new Set(rows.map((row) => row[field]).filter((value) => typeof value === 'string'))];
+}
+
+/** A text that occurs, with some of it replaced by a wildcard, or one that trips naive escaping. */
+function wildcards(given: readonly string[]): fc.Arbitrary<string> {
+  const cut = fc
+    .tuple(fc.constantFrom(...given), fc.nat(8), fc.nat(8))
+    .map(([text, from, to]) => `${text.slice(0, from)}*${text.slice(Math.max(from, to))}`);
+  return fc.oneof(
+    fc.constantFrom(...given),
+    cut,
+    fc.constantFrom('*', 'pro_d*', 'pro%*', String.raw`pro\*`, String.raw`*\d`, '**d', 'nothing', '\0'),
+  );
+}
+
+function queryOf(world: World, name: ListName): fc.Arbitrary<ListQuery> {
+  const sort = fc.record({ field: fc.constantFrom(...LISTS[name].sortable), descending: fc.boolean() });
+  return fc.record({
+    filters: fc.array(filterOf(world, name), { maxLength: 2 }),
+    sort: fc.array(sort, { maxLength: 2 }),
+    page: fc.integer({ min: 1, max: 12 }),
+    pageSize: fc.constantFrom(1, 3, 7, 20, 100),
+  });
+}
+
+for (const name of NAMES) {
+  test(`${name}: any filters, order and page give what plain JavaScript gives`, async (t) => {
+    const opened = await openedDatabase(t);
+    const world = await storeWorld(opened);
+
+    await fc.assert(
+      fc.asyncProperty(queryOf(world, name), async (query) => {
+        const { rows, totalCount } = await opened.reads.list(name, query);
+
+        const expected = modelList(world, name, query);
+        t.deepEqual({ rows, totalCount } as unknown, {
+          rows: expected.slice((query.page - 1) * query.pageSize, query.page * query.pageSize),
+          totalCount: expected.length,
+        });
+      }),
+      { numRuns: 250 },
+    );
+  });
+}
+
+test('every page of a long list, from both ends, is the slice of the whole', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const expected = modelList(world, 'command_executions', { filters: [], sort: [] }).map(({ id }) => id);
+
+  for (const pageSize of [1, 7, 48, 100]) {
+    const ids: string[] = [];
+    for (let page = 1; page <= Math.ceil(expected.length / pageSize) + 1; page += 1) {
+      const { rows } = await opened.reads.list('command_executions', { filters: [], sort: [], page, pageSize });
+      ids.push(...rows.map(({ id }) => id));
+    }
+    t.deepEqual(ids, expected);
+  }
+});
+
+test('the total follows inserts and deletes, also those rolled back', async (t) => {
+  const { pool, reads, ...opened } = await openedDatabase(t);
+  await storeWorld({ pool, reads, ...opened });
+  const total = async () =>
+    (await reads.list('command_executions', { filters: [], sort: [], page: 1, pageSize: 1 })).totalCount;
+  const before = await total();
+
+  const { rowCount } = await pool.query(`delete from command_execution where status = 'completed'`);
+  t.is(await total(), before - (rowCount ?? 0));
+  const client = await pool.connect();
+  await client.query('begin');
+  await client.query('delete from command_execution');
+  await client.query('rollback');
+  client.release();
+  t.is(await total(), before - (rowCount ?? 0));
+  await pool.query('delete from command_execution');
+  t.is(await total(), 0);
+});
+
+test('the counts of a command follow its executions, also when finished ones are deleted', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const id = world.commands[0]!.id;
+  const summary = async () => (await opened.reads.get('commands', id))!.summary;
+  const { total, pending, sent, completed, failed, expired } = await summary();
+
+  await opened.pool.query(
+    `update command_execution set status = 'expired', finished_at = now() where command_id = $1 and finished_at is null`,
+    [id],
+  );
+  t.like(await summary(), { total, pending: 0, sent: 0, expired: expired + pending + sent });
+  t.like(await summary(), { total, completed });
+  await opened.pool.query(
+    `delete from command_execution where command_id = $1 and status = 'completed' and exit_code = 0`,
+    [id],
+  );
+  t.like(await summary(), { total: total - completed + failed, completed: failed, succeeded: 0, failed });
+});
+
+test('a page of large outputs shows those that fit its budget, and says of the others that they are withheld, which is not cut', async (t) => {
+  const { pool, reads, ...opened } = await openedDatabase(t);
+  const world = await storeWorld({ pool, reads, ...opened });
+  const ran = world.command_executions.filter(({ status }) => status === 'completed').map(({ id }) => id);
+  const size = PAGE_OUTPUT_BYTES_MAX / 4;
+  await pool.query(
+    `update command_execution set output = repeat('é', $1::int), output_truncated = false where id = any($2)`,
+    [size / 2, ran],
+  );
+
+  const { rows } = await reads.list('command_executions', {
+    filters: [{ field: 'status', op: 'in', value: ['completed'] }],
+    sort: [],
+    page: 1,
+    pageSize: 100,
+  });
+
+  t.deepEqual(
+    rows.map(({ output, output_truncated, output_withheld }) => [
+      output?.length ?? null,
+      output_truncated,
+      output_withheld,
+    ]),
+    rows.map((_, index) => (index < 4 ? [size / 2, false, false] : [null, false, true])),
+  );
+  const single = await reads.get('command_executions', rows.at(-1)!.id);
+  t.deepEqual([single?.output?.length, single?.output_withheld], [size / 2, false]);
+});
+
+test('single reads carry what lists leave out, and null for what is not there', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const { reads } = opened;
+  const cluster = world.clusters.find(({ node_count }) => node_count > 0)!;
+  const key = world.enrollment_keys[0]!;
+
+  const nodes = modelList(world, 'nodes', {
+    filters: [{ field: 'cluster_name', op: 'eq', value: cluster.name }],
+    sort: [],
+  });
+  t.deepEqual(await reads.get('clusters', cluster.name), {
+    ...cluster,
+    nodes: nodes.map(({ id, status, vpn_hostname, enrollment_key_id }) => ({
+      id,
+      status,
+      vpn_hostname,
+      enrollment_key_id,
+    })),
+  });
+  t.deepEqual(await reads.get('enrollment_keys', key.id), { ...key, key: keyBlob(key.id) });
+  t.deepEqual(await reads.get('nodes', world.nodes[3]!.id), world.nodes[3]!);
+  t.deepEqual(await reads.get('aliases', world.aliases[3]!.id), world.aliases[3]!);
+  t.deepEqual(await reads.get('commands', world.commands[3]!.id), world.commands[3]!);
+  t.deepEqual(await reads.get('command_executions', world.command_executions[3]!.id), world.command_executions[3]!);
+  for (const name of NAMES) {
+    for (const missing of ['00000000-0000-0000-0000-000000000000', 'no-such', '\0', ''])
+      t.is(await reads.get(name, missing), null);
+  }
+});

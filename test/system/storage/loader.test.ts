@@ -1,0 +1,235 @@
+import test from 'ava';
+import { v7 } from 'uuid';
+import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
+import { createLoader } from '../../../persistence/loader/loader.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { storeWorld } from './fixture.ts';
+
+const AT_MS = Date.UTC(2026, 0, 1);
+const AT = new Date(AT_MS);
+
+/** Nodes in one cluster, with one open execution of each command, in creation order. */
+async function storeFleet({ pool }: Opened, nodes: number, commands: number) {
+  const cluster = v7() as ClusterId;
+  await pool.query(
+    `insert into cluster (id, name, ipv4_range, ipv6_range, node_count, inserted_at, updated_at) values ($1, 'fleet', '10.0.0.0/16', 'fd00::/64', $2, $3, $3)`,
+    [cluster, nodes, AT],
+  );
+  const nodeIds = Array.from({ length: nodes }, () => crypto.randomUUID() as NodeId);
+  await pool.query(
+    `insert into node (id, cluster_id, status, version, id_type, http_port, ssh_port, host_metrics_port, wireguard_metrics_port, http_proxy_port, socks5_proxy_port, self_update_enabled, token_hash, sealed_proxy_password, status_since, inserted_at, updated_at)
+    select id, $2, 'healthy', '1.0.0', 'random', 1, 2, 3, 4, 5, 6, false, id::text::bytea, 'sealed', $3, $3, $3 from unnest($1::uuid[]) as id`,
+    [nodeIds, cluster, AT],
+  );
+  const commandIds = Array.from({ length: commands }, (_, index) => v7({ msecs: AT_MS + index }) as CommandId);
+  await pool.query(
+    `insert into command (id, command_text, targeting, timeout, inserted_at, updated_at) select id, 'uptime', '{"type":"all"}', 5000, $2, $2 from unnest($1::uuid[]) as id`,
+    [commandIds, AT],
+  );
+  const executions = commandIds.flatMap((command, index) =>
+    nodeIds.map((node) => ({ id: v7({ msecs: AT_MS + index }) as ExecutionId, command, node })),
+  );
+  await pool.query(
+    `insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at) select *, 'fleet', true, $4, $4 from unnest($1::uuid[], $2::uuid[], $3::uuid[])`,
+    [executions.map(({ id }) => id), executions.map(({ command }) => command), executions.map(({ node }) => node), AT],
+  );
+  return { cluster, nodeIds, commandIds, executions };
+}
+
+test('a thousand nodes are rebuilt with their open executions and aliases', async (t) => {
+  const opened = await openedDatabase(t);
+  const { cluster, nodeIds, commandIds, executions } = await storeFleet(opened, 1_000, 2);
+  const [first, second] = nodeIds as [NodeId, NodeId];
+  await opened.pool.query(
+    `insert into alias (id, node_id, cluster_id, name, inserted_at, updated_at) values ($1, $2, $3, 'web', now(), now())`,
+    [v7(), first, cluster],
+  );
+  const sent = executions.find(({ node }) => node === first)!;
+  await opened.pool.query(
+    `update command_execution set status = 'sent', sent_at = $2, cancel_requested_at = $2 where id = $1`,
+    [sent.id, AT],
+  );
+  const finished = executions.find(({ node }) => node === second)!;
+  await opened.pool.query(`update command_execution set status = 'expired', finished_at = $2 where id = $1`, [
+    finished.id,
+    AT,
+  ]);
+
+  const states = await createLoader(opened.pool).nodes([cluster]);
+
+  t.deepEqual(states.map(({ record }) => record.id).toSorted(), nodeIds.toSorted());
+  const [one, other] = [first, second].map((id) => states.find(({ record }) => record.id === id)!);
+  t.deepEqual(
+    one?.aliases.map(({ name }) => name),
+    ['web'],
+  );
+  t.deepEqual(
+    [...one!.open.values()],
+    executions
+      .filter(({ node }) => node === first)
+      .map(({ id }, index) => ({
+        id,
+        node: first,
+        clusterName: 'fleet',
+        status: id === sent.id ? ('sent' as const) : ('pending' as const),
+        sentAtMs: id === sent.id ? AT_MS : null,
+        cancelRequestedAtMs: id === sent.id ? AT_MS : null,
+        insertedAtMs: AT_MS,
+        updatedAtMs: AT_MS,
+        command: {
+          id: commandIds[index]!,
+          text: 'uptime',
+          targeting: { type: 'all' as const },
+          timeoutMs: 5_000,
+          expiredAtMs: null,
+          insertedAtMs: AT_MS,
+        },
+      })),
+  );
+  t.is(other?.open.size, 1);
+  t.deepEqual([one?.session, one?.backlog, one?.loading], [null, false, false]);
+  t.deepEqual(one?.record, {
+    id: first,
+    cluster,
+    clusterName: 'fleet',
+    status: 'healthy',
+    standing: { sinceMs: AT_MS, reason: null, evidence: null, changesMs: [] },
+    version: '1.0.0',
+    idType: 'random',
+    ports: {
+      http_port: 1,
+      ssh_port: 2,
+      host_metrics_port: 3,
+      wireguard_metrics_port: 4,
+      http_proxy_port: 5,
+      socks5_proxy_port: 6,
+    },
+    selfUpdateEnabled: false,
+    enrollmentKeyId: null,
+    lastSeenAtMs: null,
+    insertedAtMs: AT_MS,
+    updatedAtMs: AT_MS,
+  });
+});
+
+test('a node holds its first open executions, and the rest is a backlog read on from there', async (t) => {
+  const opened = await openedDatabase(t);
+  const {
+    nodeIds: [node],
+    executions,
+  } = await storeFleet(opened, 1, OPEN_EXECUTIONS_MAX + 3);
+  const loader = createLoader(opened.pool);
+  const ids = executions.map(({ id }) => id);
+
+  const state = await loader.node(node!);
+  const next = await loader.openExecutions(node!, 2, ids.slice(0, OPEN_EXECUTIONS_MAX));
+  const rest = await loader.openExecutions(node!, 2, ids.slice(0, OPEN_EXECUTIONS_MAX + 2));
+
+  t.deepEqual([...state!.open.keys()], ids.slice(0, OPEN_EXECUTIONS_MAX));
+  t.true(state!.backlog);
+  t.deepEqual([next.executions.map(({ id }) => id), next.more], [ids.slice(-3, -1), true]);
+  t.deepEqual([rest.executions.map(({ id }) => id), rest.more], [ids.slice(-1), false]);
+});
+
+test('of named executions those are found that are open and of this node', async (t) => {
+  const opened = await openedDatabase(t);
+  const {
+    nodeIds: [node],
+    executions,
+  } = await storeFleet(opened, 2, 2);
+  const mine = executions.filter((execution) => execution.node === node);
+  await opened.pool.query(`update command_execution set status = 'dropped', finished_at = now() where id = $1`, [
+    mine[0]!.id,
+  ]);
+
+  const found = await createLoader(opened.pool).findOpen(node!, [
+    ...executions.map(({ id }) => id),
+    v7() as ExecutionId,
+  ]);
+
+  t.deepEqual(
+    found.map(({ id }) => id),
+    [mine[1]!.id],
+  );
+});
+
+test('a command is rebuilt with its counts and open executions, a cluster with its record', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const loader = createLoader(opened.pool);
+  const isOpen = ({ status }: { readonly status: string }) => status === 'pending' || status === 'sent';
+
+  for (const command of world.commands) {
+    const state = await loader.command(command.id as CommandId);
+    t.deepEqual(state?.summary, command.summary);
+    t.is(state?.record?.text, command.command_text);
+    const open = world.command_executions.filter(
+      (execution) => execution.command_id === command.id && isOpen(execution),
+    );
+    t.deepEqual(
+      [...state!.open].map(([id, { node, status }]): unknown => ({ id, node, status })),
+      open.map(({ id, node_id, status }) => ({ id, node: node_id, status })),
+    );
+  }
+  const openCommands = new Set(world.command_executions.filter(isOpen).map(({ command_id }) => command_id));
+  t.deepEqual((await loader.openCommands()).map(String).toSorted(), [...openCommands].toSorted());
+  const [cluster] = world.clusters;
+  const [state] = await loader.clusters([cluster!.id as ClusterId]);
+  t.deepEqual(state?.record, {
+    id: cluster!.id as ClusterId,
+    name: cluster!.name,
+    ipv4Range: cluster!.ipv4_range,
+    ipv6Range: cluster!.ipv6_range,
+    nodeLimit: cluster!.node_limit,
+    nodeCount: cluster!.node_count,
+    insertedAtMs: Date.parse(cluster!.inserted_at),
+    updatedAtMs: Date.parse(cluster!.updated_at),
+  });
+});
+
+test('executions that many nodes name at once are looked up by a few statements, and each node gets its own (L1)', async (t) => {
+  const opened = await openedDatabase(t);
+  const { nodeIds, executions } = await storeFleet(opened, 100, 2);
+  const statements: string[] = [];
+  const counting = new Proxy(opened.pool, {
+    get: (pool, name) =>
+      name !== 'query'
+        ? (Reflect.get(pool, name) as unknown)
+        : (text: string, values: unknown[]) => {
+            statements.push(text);
+            return pool.query(text, values);
+          },
+  });
+  const loader = createLoader(counting);
+  const everything = executions.map(({ id }) => id);
+
+  const found = await Promise.all(
+    nodeIds.flatMap((node) => [
+      loader.findOpen(node, [...everything, v7() as ExecutionId]),
+      loader.findOpen(node, everything.slice(0, 100)),
+    ]),
+  );
+
+  t.deepEqual(
+    found.map((all) => all.map(({ id }) => id)),
+    nodeIds.flatMap((node) =>
+      [executions, executions.slice(0, 100)].map((among) =>
+        among.filter((one) => one.node === node).map(({ id }) => id),
+      ),
+    ),
+  );
+  t.true(
+    statements.length <= 10,
+    `${statements.length} statements for ${found.length} questions of ${everything.length} executions`,
+  );
+});
+
+test('what has no row is null', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const loader = createLoader(pool);
+
+  t.is(await loader.node(v7() as NodeId), null);
+  t.is(await loader.command(v7() as CommandId), null);
+  t.deepEqual(await loader.clusters([v7() as ClusterId]), []);
+});

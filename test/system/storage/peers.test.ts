@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import test from 'ava';
+import type { Notification } from 'pg';
+import { v7 } from 'uuid';
+import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/peer-presence.ts';
+import { deletedNodes, expiredLately, PEER_WORDS, readPeerWord } from '../../../persistence/peers.ts';
+import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { recordingLog } from '../../support/log.ts';
+import { until } from '../../support/until.ts';
+import type { NodeId } from '../../../transport/protocol/ids.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { storeWorld } from './fixture.ts';
+
+test('of some nodes, those are named that are there no more', async (t) => {
+  const opened = await openedDatabase(t);
+  const { nodes } = await storeWorld(opened);
+  const gone = [v7(), v7()] as NodeId[];
+
+  const named = await deletedNodes(opened.pool, [...nodes.map(({ id }) => id as NodeId), ...gone]);
+
+  t.deepEqual(named.toSorted(), gone.toSorted());
+  t.deepEqual(await deletedNodes(opened.pool, []), []);
+});
+
+test('what a sweep expires is told to the other admins with its commit, and an owner that did not listen finds it', async (t) => {
+  const opened = await openedDatabase(t);
+  await storeWorld(opened);
+  const [sweeping, owner] = [v7(), v7()];
+  await opened.pool.query(
+    `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, 'owner', 'http://x', 'x', '1', 1, now(), now())`,
+    [owner],
+  );
+  await opened.pool.query(
+    `insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, $1, 1, now() + interval '1 minute' from cluster on conflict (cluster_id) do update set admin_id = $1`,
+    [owner],
+  );
+  await opened.pool.query(`update command_execution set expired_at = null where finished_at is null`);
+  await opened.pool.query(
+    `update command_execution set expired_at = clock_timestamp() where id = (select e.id from command_execution e join node n on n.id = e.node_id where e.finished_at is null limit 1)`,
+  );
+  const listener = await opened.pool.connect();
+  t.teardown(() => listener.release(true));
+  await listener.query(`listen ${PEER_WORDS}`);
+  const heard = once(listener, 'notification') as Promise<[Notification]>;
+
+  const [ended, ...others] = await createSweeps(opened.pool, {
+    adminId: sweeping,
+    executionDays: 30,
+    eventDays: 7,
+    deliveryDays: 7,
+    recordingDays: 30,
+  }).expireDue();
+
+  t.deepEqual(others, []);
+  t.deepEqual(readPeerWord((await heard)[0].payload ?? ''), {
+    type: 'executions-ended',
+    from: sweeping,
+    ended: [[ended?.node, ended?.execution]],
+  } as never);
+  t.deepEqual(await expiredLately(opened.pool, owner), [{ node: ended?.node, execution: ended?.execution }] as never);
+  t.deepEqual(await expiredLately(opened.pool, sweeping), []);
+});
+
+test('what is no word of admins is left aside', (t) => {
+  for (const payload of ['', 'null', '{', '{"type":"tunnel-wanted"}', '{"type":"of another version"}'])
+    t.is(readPeerWord(payload), null, payload);
+});
+
+test('an admin that checks in and says nothing is not heard; one of another version, one that just came and one that is gone need not be', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const ids = { me: v7(), peer: v7(), other: v7(), fresh: v7(), gone: v7() };
+  for (const [name, id] of Object.entries(ids)) {
+    await pool.query(
+      `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, $2, 'http://x', 'x', $3, 1, clock_timestamp() - $4 * interval '1 s', clock_timestamp() - $5 * interval '1 s')`,
+      [id, name, name === 'other' ? '0.0.9' : '1.0.0', name === 'fresh' ? 1 : 3_600, name === 'gone' ? 60 : -600],
+    );
+  }
+  const clock = createFakeClock();
+  const presence = announcePresence(pool, ids.me, { clock, monotonicMs: () => clock.nowMs(), log: recordingLog() });
+  t.teardown(() => presence.stop());
+  t.deepEqual(await presence.unheard(), { total: 2, unheard: 0 });
+
+  clock.pass(UNHEARD_MS_MIN);
+  presence.heard(ids.me);
+  clock.pass(HERE_EVERY_MS);
+
+  t.deepEqual(await presence.unheard(), { total: 2, unheard: 1 });
+  presence.heard(ids.peer);
+  t.deepEqual(await presence.unheard(), { total: 2, unheard: 0 });
+});
+
+test("words that were lost with the database are nobody's silence", async (t) => {
+  const { pool } = await openedDatabase(t);
+  const me = v7();
+  await pool.query(
+    `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, 'me', 'http://x', 'x', '1', 1, clock_timestamp() - interval '1 hour', clock_timestamp() + interval '1 hour')`,
+    [me],
+  );
+  const clock = createFakeClock();
+  let isAway = true;
+  const flaky = new Proxy(pool, {
+    get: (real, name) =>
+      name === 'query' && isAway
+        ? () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }))
+        : (Reflect.get(real, name) as unknown),
+  });
+  const presence = announcePresence(flaky, me, { clock, monotonicMs: () => clock.nowMs(), log: recordingLog() });
+  t.teardown(() => presence.stop());
+  await until('it is tried again', () => clock.waiting() === 1);
+
+  clock.pass(UNHEARD_MS_MIN * 4);
+  isAway = false;
+  t.deepEqual(await presence.unheard(), { total: 1, unheard: 0 });
+  await until('it was said', async () => {
+    clock.pass(HERE_EVERY_MS);
+    return (await presence.unheard()).unheard === 1;
+  });
+});
+
+test('the word that an admin is here comes to all who listen', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const listener = await pool.connect();
+  t.teardown(() => listener.release(true));
+  await listener.query(`listen ${PEER_WORDS}`);
+  const heard = once(listener, 'notification') as Promise<[Notification]>;
+
+  const presence = announcePresence(pool, 'me', {
+    clock: createFakeClock(),
+    monotonicMs: () => 0,
+    log: recordingLog(),
+  });
+  t.teardown(() => presence.stop());
+
+  t.deepEqual(readPeerWord((await heard)[0].payload ?? ''), { type: 'here', from: 'me' });
+});

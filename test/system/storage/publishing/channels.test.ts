@@ -1,0 +1,99 @@
+/** Which admin serves a channel, by the database's clock. */
+import test from 'ava';
+import { CHANNEL_LEASE_MS, channelLeases, placeOf } from '../../../../persistence/publishing/channels.ts';
+import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
+import { openedDatabase, type Opened } from '../../../support/opened.ts';
+import { ADMIN, openTransaction, OTHER_ADMIN, storeEvent } from './fixture.ts';
+
+async function scene(t: Parameters<typeof openedDatabase>[0]) {
+  const opened = await openedDatabase(t);
+  return { ...opened, mine: channelLeases(opened.pool, ADMIN), theirs: channelLeases(opened.pool, OTHER_ADMIN) };
+}
+
+const expire = ({ pool }: Opened) =>
+  pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
+
+test('a channel is served by one admin at a time, whoever comes first', async (t) => {
+  const { mine, theirs, ...opened } = await scene(t);
+  const admins = Array.from({ length: 4 }, (_, admin) =>
+    channelLeases(opened.pool, `aaaaaaaa-0000-7000-8000-00000000001${admin}`),
+  );
+
+  for (const channel of [WEBHOOKS_CHANNEL, BROKER_CHANNEL]) {
+    const epochs = await Promise.all(admins.map((admin) => admin.claim(channel)));
+    t.is(epochs.filter((epoch) => epoch !== null).length, 1, channel);
+  }
+  t.deepEqual([await mine.claim(WEBHOOKS_CHANNEL), await theirs.claim(WEBHOOKS_CHANNEL)], [null, null]);
+});
+
+test('its admin holds it as long as it renews, and another takes it when the lease ran out', async (t) => {
+  const { mine, theirs, ...opened } = await scene(t);
+  const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
+  await opened.pool.query(`update event_channel set lease_until = clock_timestamp() + interval '50 ms'`);
+  t.true(await mine.renew(WEBHOOKS_CHANNEL, epoch));
+  const {
+    rows: [{ ms } = { ms: 0 }],
+  } = await opened.pool.query<{ ms: number }>(
+    `select (extract(epoch from lease_until - clock_timestamp()) * 1000)::float8 as ms from event_channel where name = $1`,
+    [WEBHOOKS_CHANNEL],
+  );
+  t.true(ms > CHANNEL_LEASE_MS - 2_000);
+  t.is(await theirs.claim(WEBHOOKS_CHANNEL), null);
+
+  await expire(opened);
+  const taken = await theirs.claim(WEBHOOKS_CHANNEL);
+
+  t.true(taken !== null && taken > epoch);
+  t.deepEqual(
+    [
+      await mine.renew(WEBHOOKS_CHANNEL, epoch),
+      await mine.claim(WEBHOOKS_CHANNEL),
+      await theirs.renew(WEBHOOKS_CHANNEL, taken!),
+    ],
+    [false, null, true],
+  );
+  await mine.release(WEBHOOKS_CHANNEL, epoch);
+  t.true(await theirs.renew(WEBHOOKS_CHANNEL, taken!)); // what is not held cannot be given back
+});
+
+test('an admin that was restarted takes its own channel at once, under a new epoch, and what is left of the old one may do nothing', async (t) => {
+  const { mine, pool } = await scene(t);
+  const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
+
+  const again = (await mine.claim(WEBHOOKS_CHANNEL))!;
+
+  t.true(again > epoch);
+  t.false(await mine.renew(WEBHOOKS_CHANNEL, epoch));
+  t.is(await placeOf(pool, WEBHOOKS_CHANNEL, epoch, false), null);
+  t.not(await placeOf(pool, WEBHOOKS_CHANNEL, again, false), null);
+});
+
+test('one that is given back is free at once', async (t) => {
+  const { mine, theirs, pool } = await scene(t);
+  const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
+
+  await mine.release(WEBHOOKS_CHANNEL, epoch);
+
+  t.is(await placeOf(pool, WEBHOOKS_CHANNEL, epoch, false), null);
+  t.true((await theirs.claim(WEBHOOKS_CHANNEL))! > epoch);
+});
+
+test('a new channel begins at the end of the events, and keeps its place over changes of hands', async (t) => {
+  const { mine, theirs, ...opened } = await scene(t);
+  await storeEvent(opened.pool);
+  const running = await openTransaction(opened);
+  await storeEvent(running.client);
+
+  const epoch = (await mine.claim(BROKER_CHANNEL))!;
+  const place = await placeOf(opened.pool, BROKER_CHANNEL, epoch, false);
+  await running.commit();
+  await expire(opened);
+  const taken = (await theirs.claim(BROKER_CHANNEL))!;
+
+  t.deepEqual(await placeOf(opened.pool, BROKER_CHANNEL, taken, false), place);
+  const { rows } = await opened.pool.query(
+    'select from event e, event_channel c where c.name = $1 and (e.txid, e.seq) > (c.txid, c.seq)',
+    [BROKER_CHANNEL],
+  );
+  t.is(rows.length, 1); // that of the transaction that still ran
+});

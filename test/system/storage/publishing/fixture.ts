@@ -1,0 +1,100 @@
+/** Events and webhooks as rows, for tests of publishing. */
+import type { PoolClient } from 'pg';
+import { v7 } from 'uuid';
+import type { EventType } from '../../../../actors/events.ts';
+import { writeWebhook } from '../../../../persistence/committer/webhook-rows.ts';
+import { channelLeases } from '../../../../persistence/publishing/channels.ts';
+import { eventCursor } from '../../../../persistence/reads/events.ts';
+import { openedDatabase, type Opened } from '../../../support/opened.ts';
+
+/** Two admins. */
+export const [ADMIN, OTHER_ADMIN] = [
+  'aaaaaaaa-0000-7000-8000-000000000001',
+  'aaaaaaaa-0000-7000-8000-000000000002',
+] as const;
+
+/** An open database with a channel held under an epoch. */
+export interface Held extends Opened {
+  readonly epoch: number;
+}
+
+/** A database of the test's own, whose channel the first admin holds. */
+export async function heldChannel(t: Parameters<typeof openedDatabase>[0], channel: string): Promise<Held> {
+  const opened = await openedDatabase(t);
+  const epoch = await channelLeases(opened.pool, ADMIN).claim(channel);
+  if (epoch === null) throw new Error('the channel is held by another');
+  return { ...opened, epoch };
+}
+
+/** Stores an event and answers its cursor. */
+export async function storeEvent(
+  client: Opened['pool'] | PoolClient,
+  subject: string = v7(),
+  {
+    type = 'edge.core.test',
+    data = '{}',
+    time = new Date(),
+  }: { readonly type?: EventType; readonly data?: string; readonly time?: Date } = {},
+): Promise<string> {
+  const {
+    rows: [row],
+  } = await client.query<{ txid: string; seq: string }>(
+    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), $2, $1, $3, $4) returning txid::text as txid, seq::text as seq`,
+    [subject, type, time, data],
+  );
+  if (row === undefined) throw new Error('no event was stored');
+  return eventCursor(row.txid, row.seq);
+}
+
+/** Stores a webhook as the committer does. */
+export async function storeWebhook(
+  { orm }: Opened,
+  types: readonly EventType[] = ['edge.core.test'],
+  id: string = v7(),
+): Promise<string> {
+  await orm.em.fork().transactional((em) =>
+    writeWebhook(
+      em,
+      {
+        kind: 'webhook-created',
+        id,
+        url: 'https://receiver.test/',
+        subscribedEvents: types,
+        sealedSecret: 's',
+        sealedHeaders: 'h',
+        atMs: Date.now(),
+      },
+      ADMIN,
+    ),
+  );
+  return id;
+}
+
+/** Deletes a webhook as the committer does. */
+export async function deleteWebhook({ orm }: Opened, id: string): Promise<void> {
+  await orm.em.fork().transactional((em) => writeWebhook(em, { kind: 'webhook-deleted', id }, ADMIN));
+}
+
+/** Cursors of the deliveries of a webhook, in the order in which they were stored. */
+export async function deliveriesOf({ pool }: Opened, webhook: string): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ txid: string; seq: string }>(
+    'select event_txid::text as txid, event_seq::text as seq from webhook_delivery where webhook_id = $1 order by ctid',
+    [webhook],
+  );
+  return rows.map(({ txid, seq }) => eventCursor(txid, seq));
+}
+
+/** A transaction that stays open until it is committed. */
+export async function openTransaction({
+  pool,
+}: Opened): Promise<{ readonly client: PoolClient; readonly commit: () => Promise<void> }> {
+  const client = await pool.connect();
+  await client.query('begin');
+  return {
+    client,
+    commit: async () => {
+      await client.query('commit');
+      client.release();
+    },
+  };
+}

@@ -1,0 +1,157 @@
+import test from 'ava';
+import { isTerminal } from '../../../actors/resources/command.ts';
+import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
+import { createAdminTopology } from '../../../persistence/reads/admin-topology.ts';
+import { createRecords } from '../../../persistence/records.ts';
+import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { storeWorld } from './fixture.ts';
+
+test('an execution is deleted when it is terminal, refused while it is not, and not found twice', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const records = createRecords(opened.pool);
+  const open = world.command_executions.find(({ status }) => !isTerminal(status))!;
+  const closed = world.command_executions.find(({ status }) => isTerminal(status))!;
+  const code = async (id: string) => {
+    const result = await records.deleteExecution(id as ExecutionId);
+    return result.ok ? 'deleted' : result.refusal.code;
+  };
+
+  t.is(await code(open.id), 'conflict');
+  t.is(await code(closed.id), 'deleted');
+  t.is(await code(closed.id), 'not_found');
+  t.deepEqual(await opened.reads.get('command_executions', open.id), open);
+});
+
+test('an admin keeps its id over restarts, and counts the peers that have checked in lately', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const clock = { nowMs: () => Date.UTC(2026, 0, 1) };
+  const admin = (name: string) =>
+    createAdminRegistry(
+      orm,
+      { name, url: `http://${name}`, adminClusterName: 'default', version: '0.1.0', maxWireguardPeers: 100 },
+      clock,
+    );
+
+  const id = await admin('one').checkIn();
+  t.is(await admin('one').checkIn(), id);
+  await admin('two').checkIn();
+  await admin('three').checkIn();
+  await pool.query(`update admin set last_checked_in = now() - interval '1 hour' where name = 'three'`);
+  const me = await admin('one').me();
+
+  t.deepEqual(me, {
+    id,
+    name: 'one',
+    version: '0.1.0',
+    role: 'admin',
+    admin_cluster_name: 'default',
+    erlang_node_name: 'one@one',
+    vpn_host_id: id,
+    vpn_hostname: null,
+    max_wireguard_peers: 100,
+    admin_peer_count: 1,
+    edge_node_capacity: 99,
+    last_computed_at: '2026-01-01T00:00:00.000Z',
+  });
+  await admin('two').checkOut();
+  t.is((await admin('one').me()).admin_peer_count, 0);
+});
+
+test('an admin keeps its id when it was stopped in order, and has one name wherever it is shown', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const admin = createAdminRegistry(
+    orm,
+    {
+      name: 'one',
+      url: 'https://one.example.com:44000',
+      adminClusterName: 'default',
+      version: '0.1.0',
+      maxWireguardPeers: 100,
+    },
+    { nowMs: () => 0 },
+  );
+  const again = (): typeof admin =>
+    createAdminRegistry(
+      orm,
+      {
+        name: 'one',
+        url: 'https://one.example.com:44000',
+        adminClusterName: 'default',
+        version: '0.1.0',
+        maxWireguardPeers: 100,
+      },
+      { nowMs: () => 0 },
+    );
+  const id = await admin.checkIn();
+
+  await admin.checkOut();
+  t.deepEqual((await pool.query('select 1 from admin')).rows, []);
+  t.is(await again().checkIn(), id);
+
+  const { vpn_host_id: host, erlang_node_name: name } = await again().me();
+  const { topology } = await createAdminTopology(pool, { adminClusterName: 'default', domain: 'x' }).mine();
+  t.deepEqual([host, name], [id, 'one@one.example.com']);
+  t.deepEqual(
+    topology.map((entry) => [entry.vpn_host_id, entry.erlang_node_name]),
+    [[id, name]],
+  );
+  // A release that knows nothing of identities made another entry meanwhile: others know that one.
+  await admin.checkOut();
+  await pool.query(
+    `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ('0190f5c2-7a11-7c3e-8f00-000000000009', 'one', '', 'default', '0', 1, now(), now())`,
+  );
+  t.is(await again().checkIn(), '0190f5c2-7a11-7c3e-8f00-000000000009');
+  await admin.checkOut();
+  t.is(await again().checkIn(), '0190f5c2-7a11-7c3e-8f00-000000000009');
+});
+
+test('an admin of another group is refused while the others run, and says which name it should have', async (t) => {
+  const { orm } = await openedDatabase(t);
+  const admin = (name: string, adminClusterName: string) =>
+    createAdminRegistry(
+      orm,
+      { name, url: '', adminClusterName, version: '0.1.0', maxWireguardPeers: 100 },
+      { nowMs: () => 0 },
+    );
+  await admin('one', 'eu').checkGroup();
+  await admin('one', 'eu').checkIn();
+
+  await admin('two', 'eu').checkGroup();
+  await t.throwsAsync(admin('two', 'us').checkGroup(), {
+    message:
+      'ADMIN_CLUSTER_NAME is "us": it should be "eu", as that of the admin one, which uses this database now. To change it, stop all admins first.',
+  });
+
+  await admin('one', 'eu').checkOut();
+  await admin('two', 'us').checkGroup();
+  await admin('one', 'us').checkGroup();
+  t.pass();
+});
+
+test('free ranges avoid what clusters have, until there are none', async (t) => {
+  const { pool, reads: _, ...opened } = await openedDatabase(t);
+  const { createReads } = await import('../../../persistence/reads/reads.ts');
+  const reads = createReads({
+    ...opened,
+    pool,
+    domain: 'x',
+    ranges: { v4Ranges: ['10.0.0.0/29', '10.1.0.0/22'], v4Prefix: 24 },
+  });
+  await pool.query(
+    `insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values (gen_random_uuid(), 'odd', '10.1.1.128/26', 'fd00:ffff::/64', now(), now())`,
+  );
+
+  const given: string[] = [];
+  for (let free = await reads.freeRanges(); free !== null; free = await reads.freeRanges()) {
+    given.push(free.ipv4Range);
+    await pool.query(
+      `insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values (gen_random_uuid(), $1, $2, $3, now(), now())`,
+      [`c${given.length}`, free.ipv4Range, free.ipv6Range],
+    );
+    t.regex(free.ipv6Range, /^fd[0-9a-f]{2}:[0-9a-f:]+::\/64$/u);
+  }
+
+  t.deepEqual(given.toSorted(), ['10.1.0.0/24', '10.1.2.0/24', '10.1.3.0/24']);
+});

@@ -1,0 +1,43 @@
+/** Answers of retried creates as rows. */
+import test from 'ava';
+import { insertRemembered } from '../../../persistence/committer/remembered-rows.ts';
+import { openedDatabase } from '../../support/opened.ts';
+
+const REMEMBERED = {
+  scope: 'create_ssh_username:api',
+  key: 'k',
+  bodyHash: 'hash-of-a-body-with-a-password',
+  answer: { id: 'ssh-username' },
+};
+
+test('an answer comes back with the hash of its body, and neither can be read from the row', async (t) => {
+  const { pool, reads, vault } = await openedDatabase(t);
+
+  t.true(await insertRemembered(pool, vault, REMEMBERED));
+  t.false(await insertRemembered(pool, vault, { ...REMEMBERED, bodyHash: 'another' }));
+
+  t.deepEqual(await reads.remembered(REMEMBERED.scope, 'k'), {
+    bodyHash: REMEMBERED.bodyHash,
+    answer: REMEMBERED.answer,
+  });
+  const {
+    rows: [row],
+  } = await pool.query<{ row: string }>('select k::text as row from idempotency_key k');
+  t.false(
+    [REMEMBERED.bodyHash, 'ssh-username'].some((text) => row?.row.includes(text) ?? true),
+    row?.row ?? 'no row',
+  );
+});
+
+test('an answer that an earlier version kept, with the hash beside it, comes back too', async (t) => {
+  const { pool, reads, vault } = await openedDatabase(t);
+  const { scope, key, bodyHash, answer } = REMEMBERED;
+  await pool.query('insert into idempotency_key (scope, key, body_hash, sealed_answer) values ($1, $2, $3, $4)', [
+    scope,
+    key,
+    bodyHash,
+    vault.seal(JSON.stringify(answer), `idempotency_key:${scope}:${key}`),
+  ]);
+
+  t.deepEqual(await reads.remembered(scope, key), { bodyHash, answer });
+});

@@ -1,0 +1,132 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import test from 'ava';
+import { v7 } from 'uuid';
+import { openDatabase } from '../../../persistence/database.ts';
+import { SchemaTooNew } from '../../../persistence/schema-version.ts';
+import { createDatabase } from '../../support/database.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { openedDatabase } from '../../support/opened.ts';
+
+/**
+ * What the migration makes and MikroORM's entities have no words for. Anything else that differs is a mistake in one of
+ * the two.
+ */
+const BEYOND_ENTITIES: readonly RegExp[] = [
+  /^set names 'utf8'$/u,
+  /^drop (?:trigger|function) if exists/u,
+  /^alter table "\w+" drop constraint "\w+_check"$/u,
+  /^alter table "cluster" drop constraint "cluster_ipv[46]_overlap"$/u,
+  /^alter table "command_execution" drop constraint "command_execution_shape"$/u,
+  /^drop index "(?:command_execution_(?:open|expiring|finished)|webhook_delivery_(?:pending|finished))"$/u, // partial
+  /^alter table "node" drop column "wireguard_public_key"$/u, // kept for the release before
+  /^alter table "event" alter column "seq" drop default$/u, // an identity column: it sees a default that is none
+];
+
+test('entities and migrations describe the same tables', async (t) => {
+  const { orm } = await openedDatabase(t);
+
+  const differences = (await orm.schema.getUpdateSchemaSQL())
+    .split(';')
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+
+  t.deepEqual(
+    differences.filter((statement) => !BEYOND_ENTITIES.some((known) => known.test(statement))),
+    [],
+  );
+  for (const known of BEYOND_ENTITIES)
+    t.true(
+      differences.some((statement) => known.test(statement)),
+      `no longer needed: ${known}`,
+    );
+});
+
+test('several admins may bring the schema up to date at once, and again', async (t) => {
+  const connection = await createDatabase(t, { schema: 'empty' });
+  const log = recordingLog();
+  const admins = await Promise.all([1, 2, 3].map(() => openDatabase({ connection, poolMax: 3, log })));
+  t.teardown(() => Promise.all(admins.map((admin) => admin.close())));
+
+  await Promise.all(admins.map((admin) => admin.migrate()));
+  await admins[0]!.migrate();
+
+  t.is(log.lines.filter(({ message }) => message === 'brought the database schema up to date').length, 1);
+  const { rows } = await admins[1]!.pool.query('select * from command_execution');
+  t.deepEqual(rows, []);
+});
+
+test('a database that a newer version made is refused in one line, and left alone', async (t) => {
+  const connection = await createDatabase(t);
+  const database = await openDatabase({ connection, poolMax: 3, log: silentLog });
+  t.teardown(() => database.close());
+  await database.pool.query(
+    `insert into mikro_orm_migrations (name, executed_at) values ('Migration20991231000000_future', now())`,
+  );
+
+  const error = await t.throwsAsync(database.migrate(), { instanceOf: SchemaTooNew });
+
+  t.is(
+    error?.message,
+    'The database was made by a newer version of this program (it has Migration20991231000000_future). Update this admin, or restore the database from before the update.',
+  );
+});
+
+test('ranges of clusters cannot overlap, and their names are taken once', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const insert = (name: string, v4: string, v6: string) =>
+    pool.query(
+      'insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values ($1, $2, $3, $4, now(), now())',
+      [v7(), name, v4, v6],
+    );
+  const refusal = async (name: string, v4: string, v6: string) =>
+    (await t.throwsAsync<Error & { constraint?: string }>(insert(name, v4, v6)))?.constraint;
+  await insert('a', '10.0.1.0/24', 'fd00:0:0:1::/64');
+
+  t.is(await refusal('b', '10.0.0.0/16', 'fd00:0:0:2::/64'), 'cluster_ipv4_overlap');
+  t.is(await refusal('b', '10.0.1.128/25', 'fd00:0:0:2::/64'), 'cluster_ipv4_overlap');
+  t.is(await refusal('b', '10.0.2.0/24', 'fd00:0:0:1::/64'), 'cluster_ipv6_overlap');
+  t.is(await refusal('a', '10.0.2.0/24', 'fd00:0:0:2::/64'), 'cluster_name_taken');
+  t.is(await refusal('default', '10.0.2.0/24', 'fd00:0:0:2::/64'), 'cluster_name_check');
+  await insert('b', '10.0.2.0/24', 'fd00:0:0:2::/64');
+});
+
+/** What takes away something that admins of the release before read or write. */
+const CONTRACTION =
+  /\bdrop (?:column|table)\b|\brename (?:column |constraint )?|\brename to\b|\balter column "\w+" (?:type|set not null|drop default)\b|\badd column (?:if not exists )?"\w+"(?![^,]*\bnull\b(?<!not null))(?![^,]*\bdefault\b)/iu;
+
+/**
+ * Migrations that contract on purpose, each with the reason why no release reads or needs what it takes. Every name
+ * here was decided, none is a formality.
+ */
+const CONTRACTS: Readonly<Record<string, string>> = {
+  Migration20261121200000_node_status: 'its column is new, and has a default for those who do not know it',
+};
+
+test('migrations expand: what takes away a column or a table, renames it, or asks for what the release before does not write, has its reason in a list', (t) => {
+  const directory = new URL('../../../persistence/migrations/', import.meta.url);
+  const found = readdirSync(directory)
+    .filter((file) =>
+      readFileSync(new URL(file, directory), 'utf8')
+        .split('\n')
+        .some((line) => !/^\s*\/\//u.test(line) && CONTRACTION.test(line)),
+    )
+    .map((file) => file.replace(/\.ts$/u, ''));
+
+  t.deepEqual(found.toSorted(), Object.keys(CONTRACTS));
+});
+
+test('what contracts is seen', (t) => {
+  for (const [statement, isSeen] of [
+    ['alter table "node" drop column "a"', true],
+    ['drop table "node"', true],
+    ['alter table "node" rename column "a" to "b"', true],
+    ['alter table "node" rename to "machine"', true],
+    ['alter table "node" alter column "a" set not null', true],
+    ['alter table "node" alter column "a" type int', true],
+    ['alter table "node" add column "a" int not null', true],
+    ['alter table "node" add column "a" int null', false],
+    ['alter table "node" add column "a" int not null default 1', false],
+    ['alter table "event" alter column "a" set default b()', false],
+  ] as const)
+    t.is(CONTRACTION.test(statement), isSeen, statement);
+});

@@ -1,0 +1,364 @@
+import test from 'ava';
+import { v7 } from 'uuid';
+import type { StoredEvent } from '../../../actors/events.ts';
+import type { ExecutionResource } from '../../../actors/resources/command.ts';
+import { sql } from '../../../persistence/reads/sql.ts';
+import { markOwnerless, OWNERLESS_MS_MIN } from '../../../persistence/sweeps/ownerless.ts';
+import { createSweeps, type Sweeps } from '../../../persistence/sweeps/sweeps.ts';
+import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { storeWorld, type World } from './fixture.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A webhook that the world does not have. */
+const WEBHOOK = 'aaaaaaaa-0000-7000-8000-00000000000a';
+
+/** In the middle of the expiries that the world has. */
+const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
+
+async function swept(
+  t: Parameters<typeof openedDatabase>[0],
+  nowMs = NOW_MS,
+): Promise<{ opened: Opened; world: World; sweeps: Sweeps; events: () => Promise<readonly StoredEvent[]> }> {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const sweeps = createSweeps(
+    opened.pool,
+    { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 },
+    sql`${new Date(nowMs)}::timestamptz`,
+  );
+  const { cursor } = await opened.reads.eventsAfter(null, 1);
+  return { opened, world, sweeps, events: async () => (await opened.reads.eventsAfter(cursor, 1_000)).events };
+}
+
+const sorted = (texts: readonly string[]): readonly string[] => texts.toSorted();
+const isOpen = ({ status }: ExecutionResource) => status === 'pending' || status === 'sent';
+
+function snapshot(
+  { id, output: _output, output_truncated: _cut, output_withheld: _withheld, ...execution }: ExecutionResource,
+  targetAll: boolean,
+): Record<string, unknown> {
+  return { ...execution, command_execution_id: id, target_all: targetAll };
+}
+
+test('open executions past their expiry expire with their events, in batches, and keep when they were sent', async (t) => {
+  const { opened, world, sweeps, events } = await swept(t);
+  const due = world.command_executions.filter(
+    (execution) => isOpen(execution) && execution.expired_at !== null && Date.parse(execution.expired_at) <= NOW_MS,
+  );
+  t.true(due.length > 4);
+
+  const first = await sweeps.expireDue(3);
+  const rest = await sweeps.expireDue();
+
+  t.is(first.length, 3);
+  t.deepEqual(
+    sorted(
+      [...first, ...rest].map(({ execution, command, node, clusterName, status }): string =>
+        [execution, command, node, clusterName, status].join(),
+      ),
+    ),
+    sorted(
+      due.map((execution) =>
+        [execution.id, execution.command_id, execution.node_id, execution.cluster_name, 'expired'].join(),
+      ),
+    ),
+  );
+  t.deepEqual(await sweeps.expireDue(), []);
+  const at = new Date(NOW_MS).toISOString();
+  for (const execution of due)
+    t.deepEqual(await opened.reads.get('command_executions', execution.id), {
+      ...execution,
+      status: 'expired',
+      updated_at: at,
+    });
+  const told = await events();
+  t.deepEqual(
+    sorted(told.map(({ type, subject, time }) => `${type} ${subject} ${time}`)),
+    sorted(due.map(({ id }) => `edge.command_execution.expired ${id} ${at}`)),
+  );
+  for (const event of told)
+    t.deepEqual(
+      event.data,
+      snapshot({ ...due.find(({ id }) => id === event.subject)!, status: 'expired', updated_at: at }, true),
+    );
+});
+
+test('an execution whose result is being stored is left to it', async (t) => {
+  const { opened, sweeps } = await swept(t);
+  const all = await sweeps.expireDue();
+  await opened.pool.query(`delete from command_execution where id = any($1)`, [all.map(({ execution }) => execution)]);
+  const {
+    rows: [open],
+  } = await opened.pool.query<{ id: string }>(
+    `update command_execution set expired_at = $1 where id = (select id from command_execution where finished_at is null limit 1) returning id`,
+    [new Date(NOW_MS - 1)],
+  );
+  const storing = await opened.pool.connect();
+  await storing.query('begin');
+  await storing.query(
+    `update command_execution set status = 'completed', exit_code = 0, sent_at = now(), completed_at = now(), finished_at = now() where id = $1`,
+    [open!.id],
+  );
+
+  t.deepEqual(await sweeps.expireDue(), []);
+  await storing.query('commit');
+  storing.release();
+
+  t.deepEqual(await sweeps.expireDue(), []);
+  t.is((await opened.reads.get('command_executions', open!.id))?.status, 'completed');
+});
+
+test('open executions whose node is gone are dropped, with their output parts, and no event', async (t) => {
+  const { opened, world, sweeps, events } = await swept(t);
+  const open = world.command_executions.filter(isOpen);
+  const [gone] = open.map(({ node_id }) => node_id);
+  await opened.pool.query('delete from node where id = $1', [gone]);
+  await opened.pool.query(`insert into execution_output_part values ($1, 0, 'text')`, [
+    open.find(({ node_id }) => node_id === gone)!.id,
+  ]);
+
+  const dropped = await sweeps.dropOrphans();
+
+  t.deepEqual(
+    sorted(dropped.map(({ execution }) => execution)),
+    sorted(open.filter(({ node_id }) => node_id === gone).map(({ id }) => id)),
+  );
+  t.deepEqual(await sweeps.dropOrphans(), []);
+  t.is((await opened.reads.get('command_executions', dropped[0]!.execution))?.status, 'dropped');
+  t.deepEqual(await events(), []);
+  t.is((await opened.pool.query('select from execution_output_part')).rowCount, 0);
+});
+
+test('what has been kept long enough is pruned, executions with their events, then commands that are empty', async (t) => {
+  const { opened, world, sweeps, events } = await swept(t, NOW_MS + 31 * DAY_MS);
+  const finished = world.command_executions.filter((execution) => !isOpen(execution));
+  await opened.pool.query(`delete from command_execution where command_id = $1 and finished_at is null`, [
+    world.commands[0]!.id,
+  ]);
+  await opened.pool.query(`update command_execution set finished_at = $1 where finished_at is not null`, [
+    new Date(NOW_MS),
+  ]);
+  await opened.pool.query(`update command_execution set finished_at = $2 where id = $1`, [
+    finished.at(-1)!.id,
+    new Date(NOW_MS + 2 * DAY_MS),
+  ]);
+
+  const batches = [];
+  for (let batch = await sweeps.prune(20); batch.executions.length > 0; batch = await sweeps.prune(20))
+    batches.push(batch);
+
+  t.true(batches.every(({ executions }) => executions.length <= 20));
+  t.deepEqual(
+    sorted(batches.flatMap(({ executions }) => executions)),
+    sorted(finished.slice(0, -1).map(({ id }) => id)),
+  );
+  t.true(batches.some(({ commands }) => commands.some((id) => id === world.commands[0]!.id)));
+  t.is(await opened.reads.get('commands', world.commands[0]!.id), null);
+  const told = await events();
+  t.deepEqual(
+    sorted(told.map(({ type, subject }) => `${type} ${subject}`)),
+    sorted(finished.slice(0, -1).map(({ id }) => `edge.command_execution.pruned ${id}`)),
+  );
+  for (const event of told)
+    t.deepEqual(
+      event.data,
+      snapshot(
+        finished.find(({ id }) => id === event.subject)!,
+        true,
+      ),
+    );
+});
+
+test('a command that never reached a node is pruned by its age', async (t) => {
+  const { opened, sweeps } = await swept(t);
+  const insert = (id: string, ageDays: number) =>
+    opened.pool.query(
+      `insert into command (id, command_text, targeting, inserted_at, updated_at) values ($1, 'x', '{"type":"all"}', $2, $2)`,
+      [id, new Date(NOW_MS - ageDays * DAY_MS)],
+    );
+  const [old, young] = [crypto.randomUUID(), crypto.randomUUID()];
+  await insert(old, 31);
+  await insert(young, 29);
+
+  const { commands } = await sweeps.prune();
+
+  t.deepEqual<readonly string[], readonly string[]>(commands, [old]);
+});
+
+test('events, remembered answers and stray output parts go when their time is over, others stay', async (t) => {
+  const { opened, world, sweeps } = await swept(t, Date.now());
+  const { pool } = opened;
+  await pool.query(
+    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - make_interval(days => age), '{}' from unnest(array[9, 8, 6, 1]) as age`,
+  );
+  await pool.query(
+    `insert into idempotency_key select 'scope', age::text, 'hash', 'sealed', now() - make_interval(hours => age) from unnest(array[25, 23]) as age`,
+  );
+  const open = world.command_executions.find(isOpen)!;
+  const closed = world.command_executions.find((execution) => !isOpen(execution))!;
+  await pool.query(
+    `insert into execution_output_part select id, part, 'text' from unnest($1::uuid[]) as id, generate_series(0, 1) as part`,
+    [[open.id, closed.id, crypto.randomUUID()]],
+  );
+  await pool.query('delete from command_execution where finished_at is not null and id <> $1', [closed.id]);
+
+  const { events, remembered, outputParts } = await sweeps.prune();
+
+  t.deepEqual({ events, remembered, outputParts }, { events: 2, remembered: 1, outputParts: 4 });
+  const left = async (table: string, column: string) =>
+    (await pool.query<{ value: string }>(`select distinct ${column}::text as value from ${table}`)).rows.map(
+      ({ value }) => value,
+    );
+  t.deepEqual(await left('idempotency_key', 'key'), ['23']);
+  t.deepEqual(await left('execution_output_part', 'execution_id'), [open.id]);
+});
+
+test('deliveries go with their tries when they were finished long ago, unfinished ones never', async (t) => {
+  const { opened, sweeps } = await swept(t, Date.now());
+  const { pool } = opened;
+  await pool.query('delete from webhook_delivery');
+  await pool.query(
+    `insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) values ($1, 'u', '{}', 's', 'h', now(), now())`,
+    [WEBHOOK],
+  );
+  await pool.query(
+    `with d as (
+      insert into webhook_delivery (id, webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
+      select overlay(uuid_v7()::text placing overlay(lpad(to_hex((extract(epoch from now() - make_interval(days => age)) * 1000)::bigint), 12, '0') placing '-' from 9 for 0) from 1)::uuid, $1, age::text::xid8, row_number() over (), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), status, 1, 3, now(), now() - make_interval(days => age) from (values (9, 'delivered'), (8, 'dropped'), (9, 'pending'), (6, 'delivered'), (1, 'dropped')) as v(age, status), generate_series(1, 2) as n returning id)
+    insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from d`,
+    [WEBHOOK],
+  );
+
+  const first = await sweeps.prune(3);
+  const rest = await sweeps.prune();
+
+  t.deepEqual([first.deliveries, rest.deliveries, first.orphanDeliveries + rest.orphanDeliveries], [3, 1, 0]);
+  const { rows } = await pool.query<{ age: string; status: string }>(
+    `select distinct event_txid::text as age, status from webhook_delivery order by 1, 2`,
+  );
+  t.deepEqual(
+    rows.map(({ age, status }) => `${age} ${status}`),
+    ['1 dropped', '6 delivered', '9 pending'],
+  );
+  t.is((await pool.query('select from webhook_attempt a join webhook_delivery d on d.id = a.delivery_id')).rowCount, 6);
+  t.is((await pool.query('select from webhook_attempt')).rowCount, 6);
+});
+
+test('deliveries whose webhook is gone are deleted, a bounded number at a time, and no others', async (t) => {
+  const { opened, world, sweeps } = await swept(t);
+  const [gone, alsoGone] = world.webhooks.map(({ id }) => id);
+  const left = world.webhook_deliveries.filter(({ webhook_id }) => webhook_id !== gone && webhook_id !== alsoGone);
+  await opened.pool.query('delete from webhook where id = any($1)', [[gone, alsoGone]]);
+  await opened.pool.query(
+    `insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from webhook_delivery`,
+  );
+
+  const batches = [];
+  for (let batch = await sweeps.prune(4); batch.orphanDeliveries > 0; batch = await sweeps.prune(4))
+    batches.push(batch.orphanDeliveries);
+
+  t.true(batches.length > 1 && batches.every((count) => count <= 4));
+  t.is(
+    batches.reduce((sum, count) => sum + count, 0),
+    world.webhook_deliveries.length - left.length,
+  );
+  const { rows } = await opened.pool.query<{ id: string }>(
+    'select delivery_id as id from webhook_attempt join webhook_delivery on id = delivery_id',
+  );
+  t.deepEqual(sorted(rows.map(({ id }) => id)), sorted(left.map(({ id }) => id)));
+  t.is((await opened.pool.query('select from webhook_attempt')).rowCount, left.length);
+});
+
+test('recordings are kept for their days by the clock of the admin, whatever that of their machine said, and then go in batches', async (t) => {
+  const { opened, sweeps } = await swept(t);
+  await opened.pool.query(`update ssh_recording set started_at = '1999-01-01', inserted_at = $1`, [
+    new Date(NOW_MS - 30 * DAY_MS),
+  ]);
+  const count = async () =>
+    (await opened.reads.list('ssh_recordings', { filters: [], sort: [], page: 1, pageSize: 1 })).totalCount;
+  const all = await count();
+
+  t.is((await sweeps.prune()).recordings, 0);
+  await opened.pool.query(
+    `update ssh_recording set inserted_at = inserted_at - interval '1 ms' where id in (select id from ssh_recording limit 5)`,
+  );
+  const batches = [
+    (await sweeps.prune(3)).recordings,
+    (await sweeps.prune(3)).recordings,
+    (await sweeps.prune(3)).recordings,
+  ];
+
+  t.deepEqual(batches, [3, 2, 0]);
+  t.is(await count(), all - 5);
+});
+
+test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
+  const {
+    opened: { pool },
+    world,
+    events,
+  } = await swept(t);
+  const clusters = [...new Set(world.nodes.map(({ cluster_name: name }) => name))].toSorted();
+  await pool.query(
+    `insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, null, 1, clock_timestamp() + interval '1 hour' from cluster on conflict (cluster_id) do update set lease_until = excluded.lease_until`,
+  );
+  await pool.query(`update node set status = 'healthy', status_reason = null`);
+  const expire = (name: string | undefined, seconds: number) =>
+    pool.query(
+      `update cluster_ownership set lease_until = clock_timestamp() - $2 * interval '1 s' where cluster_id = (select id from cluster where name = $1)`,
+      [name, seconds],
+    );
+  await expire(clusters[0], 60);
+  await expire(clusters[1], 60);
+  await expire(clusters[2], 10);
+  const claiming = await pool.connect();
+  await claiming.query('begin');
+  await claiming.query(
+    'select from cluster_ownership where cluster_id = (select id from cluster where name = $1) for update',
+    [clusters[1]],
+  );
+
+  const epochs = async () =>
+    (
+      await pool.query<{ epoch: number }>(
+        'select o.epoch::int from cluster_ownership o join cluster c on c.id = o.cluster_id where c.name = any($1) order by c.name',
+        [clusters.slice(0, 3)],
+      )
+    ).rows.map(({ epoch }) => epoch);
+  const before = await epochs();
+  const unwatched = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 29_999 }, 1_000);
+  const hasty = await markOwnerless(pool, { unreachableAfterMs: 1_000, watchedMs: OWNERLESS_MS_MIN - 1 }, 1_000);
+  const marked = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 1_000);
+  const again = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 1_000);
+  await claiming.query('rollback');
+  claiming.release();
+
+  const ownerless = world.nodes
+    .filter(({ cluster_name: name }) => name === clusters[0])
+    .map(({ id }) => id)
+    .toSorted();
+  t.true(ownerless.length > 0);
+  t.deepEqual([unwatched, hasty, [...marked].map(String).toSorted(), again], [[], [], ownerless, []]);
+  t.deepEqual(
+    (await epochs()).map((epoch, index) => epoch - (before[index] ?? 0)),
+    [1, 0, 0],
+  );
+  const { rows } = await pool.query<{ id: string; status_reason: string }>(
+    `select id, status_reason from node where status = 'unreachable' order by id`,
+  );
+  t.deepEqual(
+    rows.map(({ id }) => id),
+    ownerless,
+  );
+  t.regex(rows[0]?.status_reason ?? '', /^No admin has owned its cluster since \d{4}-/u);
+  t.deepEqual(
+    sorted(
+      (await events()).map(
+        ({ type, subject, data }) =>
+          `${type} ${subject} ${String((data as { previous_status?: string }).previous_status)}`,
+      ),
+    ),
+    ownerless.map((id) => `edge.node.status_changed ${id} healthy`),
+  );
+});

@@ -1,0 +1,105 @@
+import test from 'ava';
+import { Client, type Pool } from 'pg';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { openDatabase } from '../../../persistence/database.ts';
+import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishing/names.ts';
+import { readTotals, TOTAL_MS_MAX, type Totals } from '../../../persistence/totals.ts';
+import { createDatabase } from '../../support/database.ts';
+import { silentLog } from '../../support/log.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { until } from '../../support/until.ts';
+import { storeWorld } from './fixture.ts';
+
+/** The totals, once a busy machine has counted all of them within their limits. */
+function counted(pool: Pool, hasBroker: boolean): Promise<Totals> {
+  return until('all totals', async () => {
+    const totals = await readTotals(pool, hasBroker);
+    return totals.nodes !== null && totals.executions !== null && totals.webhooksBacklog !== null ? totals : null;
+  });
+}
+
+test('nodes and open executions are counted by status, as the rows have them', async (t) => {
+  const opened = await openedDatabase(t);
+  const world = await storeWorld(opened);
+  const nodes = (status: string) => world.nodes.filter((node) => node.status === status).length;
+  const executions = (status: string) =>
+    world.command_executions.filter((execution) => execution.status === status).length;
+
+  const totals = await counted(opened.pool, false);
+
+  t.deepEqual(totals.nodes, {
+    healthy: nodes('healthy'),
+    unhealthy: nodes('unhealthy'),
+    unreachable: nodes('unreachable'),
+  });
+  t.deepEqual(totals.executions, { pending: executions('pending'), sent: executions('sent') });
+  t.true(executions('pending') > 0 && executions('sent') > 0 && nodes('healthy') > 0);
+});
+
+test('an empty database has zeros, and no backlog of a broker that is not configured', async (t) => {
+  const { pool } = await openedDatabase(t);
+
+  t.deepEqual(await counted(pool, false), {
+    nodes: { healthy: 0, unhealthy: 0, unreachable: 0 },
+    executions: { pending: 0, sent: 0 },
+    webhooksBacklog: 0,
+    brokerBacklog: null,
+    deliveriesPending: 0,
+  });
+});
+
+test('events wait for the channels that have not taken them, and for webhooks only while there is one', async (t) => {
+  const { pool } = await openedDatabase(t);
+  const event = `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, 3)`;
+  for (const channel of [WEBHOOKS_CHANNEL, BROKER_CHANNEL])
+    await pool.query(
+      `insert into event_channel (name, txid, seq, epoch) values ($1, '0', 0, 0) on conflict (name) do update set txid = '0', seq = 0`,
+      [channel],
+    );
+  await pool.query(event);
+
+  const without = await counted(pool, true);
+  await pool.query(
+    `insert into webhook (id, url, sealed_secret, sealed_headers, subscribed_events, inserted_at, updated_at) values (gen_random_uuid(), 'http://x', 'x', 'x', '{edge.core.test}', now(), now())`,
+  );
+  const withOne = await counted(pool, true);
+  await pool.query(
+    `update event_channel set (txid, seq) = (select txid, seq from event order by txid desc, seq desc limit 1) where name = '${BROKER_CHANNEL}'`,
+  );
+  const published = await counted(pool, true);
+
+  t.deepEqual([without.webhooksBacklog, without.brokerBacklog], [0, 3]);
+  t.deepEqual([withOne.webhooksBacklog, withOne.brokerBacklog], [3, 3]);
+  t.deepEqual([published.webhooksBacklog, published.brokerBacklog], [3, 0]);
+});
+
+test('what takes too long to count is not known, and the rest is', async (t) => {
+  const connection = await createDatabase(t);
+  const database = await openDatabase({ connection, poolMax: 4, log: silentLog });
+  t.teardown(() => database.close());
+  await database.migrate();
+  const holder = new Client(connection);
+  await holder.connect();
+  t.teardown(() => holder.end());
+  await holder.query('begin');
+  await holder.query('lock table node in access exclusive mode');
+
+  const beganMs = performance.now();
+  const totals = await readTotals(database.pool, false);
+  const tookMs = performance.now() - beganMs;
+
+  t.is(totals.nodes, null);
+  t.deepEqual([totals.executions, totals.deliveriesPending], [{ pending: 0, sent: 0 }, 0]);
+  t.true(tookMs < TOTAL_MS_MAX + 1_000, `${tookMs} ms`);
+});
+
+test('a database that is not there is away, and not empty', async (t) => {
+  const database = await openDatabase({
+    connection: { host: '/nowhere', user: 'x', database: 'x' },
+    poolMax: 4,
+    log: silentLog,
+  });
+  t.teardown(() => database.close());
+
+  await t.throwsAsync(readTotals(database.pool, false), { instanceOf: DatabaseUnavailable });
+});

@@ -1,0 +1,273 @@
+/**
+ * A thousand random changes of who is where, by several at once, over kills of the admin: in the end everybody's
+ * network is exactly what the rows say.
+ */
+import { randomInt, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join as joined } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { AliasResource } from '../../../actors/resources/node.ts';
+import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
+import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
+import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
+import { enrollment } from '../../support/fleet/raw-agent.ts';
+import { startMeshMember, type MeshMember } from '../../support/fleet/mesh-member.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { until } from '../../support/until.ts';
+import { rowMembers } from './rows.ts';
+
+const OPERATIONS = 1_000;
+
+/** Who do them side by side. */
+const WORKERS = 12;
+
+/** The admin is killed when so many operations are done. */
+const KILLS = [250, 500, 750];
+
+const CLUSTERS = ['red', 'green', 'blue'] as const;
+const MEMBERS_MIN = 10;
+const MEMBERS_MAX = 36;
+const ALIASES = 12;
+
+/** All operations and what comes of them, on a busy machine, in ms. */
+const CHAOS_MS_MAX = 240_000;
+
+/**
+ * Each member stores each state durably, at once: in memory, where there is some, all of them together do not wait for
+ * a disk.
+ */
+const FILES = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** Of what is wrong, so many are shown, and of a key so many digits. */
+const SHOWN_MAX = 6;
+const KEY_SHOWN = 6;
+
+const SEED = Number(process.env['MESH_SEED'] ?? randomInt(2 ** 31));
+
+interface World {
+  readonly fleet: Fleet;
+  readonly members: Map<string, MeshMember>;
+  /** All that ever were, for what they were told. */
+  readonly everyone: MeshMember[];
+  readonly keys: ReadonlyMap<string, string>;
+  readonly t: ExecutionContext;
+  readonly directory: string;
+  readonly pick: <T>(things: readonly T[]) => T;
+}
+
+/** What may happen, and how often. */
+const DEEDS: readonly (readonly [number, (world: World) => Promise<unknown>])[] = [
+  [26, join],
+  [18, leave],
+  [
+    22,
+    ({ fleet, members, pick }) =>
+      fleet.rest.call('POST', `/nodes/${pick([...members.keys()])}/change_cluster`, {
+        body: { cluster_name: pick(CLUSTERS) },
+      }),
+  ],
+  [
+    12,
+    async ({ members, pick }) =>
+      Promise.resolve(pick([...members.values()]).move(`192.168.${pick([1, 2, 3])}.7:${randomInt(1_024, 65_536)}`)),
+  ],
+  [
+    8,
+    ({ fleet, members, pick }) =>
+      fleet.rest.call('POST', `/nodes/${pick([...members.keys()])}/aliases`, {
+        body: { name: `alias-${pick([...Array(ALIASES).keys()])}` },
+      }),
+  ],
+  [6, dropAlias],
+  [4, async ({ members, pick }) => Promise.resolve(pick([...members.values()]).rotate())],
+  [4, async ({ members, pick }) => Promise.resolve(pick([...members.values()]).cut())],
+];
+
+test('after a thousand joins, leaves and moves each member holds exactly the network of the rows, and all who held one state held the same', async (t) => {
+  t.timeout(CHAOS_MS_MAX);
+  t.log(`MESH_SEED=${SEED}`);
+  const world = await startWorld(t);
+  let done = 0;
+  let kill = Promise.resolve();
+  const work = async (): Promise<void> => {
+    while (done < OPERATIONS) {
+      done += 1;
+      if (KILLS.includes(done)) kill = killed(world);
+      await deed(world)(world).catch(() => kill); // what was under way may or may not have happened: the rows say it
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, work));
+  await kill;
+
+  await until(
+    'everybody to have the network of the rows',
+    async () => {
+      const wrong = await differences(world);
+      if (wrong.length > 0) throw new Error(`${wrong.length} do not: ${wrong.slice(0, 3).join('; ')}`);
+      return true;
+    },
+    60_000,
+  );
+  t.deepEqual(contradictions(world.everyone), []);
+  t.deepEqual(addressesOfTwo(world.everyone), []);
+  const counted = await world.fleet.sql(
+    'select count(*)::int as members, count(*) filter (where m.cluster_id <> n.cluster_id)::int as strays from mesh_member m join node n on n.id = m.node_id',
+  );
+  t.deepEqual(counted, [{ members: world.members.size, strays: 0 }]);
+  t.log(
+    `${world.everyone.length} members came, ${world.members.size} are there, who were told of ${world.everyone.reduce((sum, { pictures }) => sum + pictures.length, 0)} states`,
+  );
+});
+
+async function startWorld(t: ExecutionContext): Promise<World> {
+  const fleet = await startFleet(t);
+  const keys = new Map<string, string>();
+  for (const name of CLUSTERS) {
+    await fleet.rest.post('/clusters', { name });
+    keys.set(
+      name,
+      (await fleet.rest.post<EnrollmentKeyResource>(`/clusters/${name}/enrollment_keys`, { uses_remaining: null })).key,
+    );
+  }
+  const directory = await mkdtemp(joined(FILES, 'edge-mesh-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  let state = SEED;
+  const random = (): number => (state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0) / 2 ** 32;
+  const world: World = {
+    fleet,
+    keys,
+    t,
+    directory,
+    members: new Map(),
+    everyone: [],
+    pick: <T>(things: readonly T[]) => things[Math.floor(random() * things.length)] as T,
+  };
+  for (let count = 0; count < MEMBERS_MIN; count += 1) await join(world);
+  return world;
+}
+
+function deed({ members, pick }: World): (world: World) => Promise<unknown> {
+  if (members.size <= MEMBERS_MIN) return join;
+  if (members.size >= MEMBERS_MAX) return leave;
+  return pick(DEEDS.flatMap(([weight, act]) => Array.from({ length: weight }, () => act)));
+}
+
+async function join({ fleet, members, everyone, keys, t, directory, pick }: World): Promise<void> {
+  const answer = await fleet.rest.post<EnrollAnswer>(
+    '/agents/enroll',
+    enrollment(keys.get(pick(CLUSTERS)) ?? '', randomUUID()),
+  );
+  const member = startMeshMember(t, fleet.admins[0]?.url ?? '', answer, directory);
+  everyone.push(member);
+  members.set(member.node, member);
+}
+
+async function leave({ fleet, members, pick }: World): Promise<void> {
+  const node = pick([...members.keys()]);
+  const { status } = await fleet.rest.call('DELETE', `/nodes/${node}`);
+  if (status === 204 || status === 404) members.delete(node); // 404: an answer got lost
+}
+
+async function dropAlias({ fleet, pick }: World): Promise<void> {
+  const aliases = await fleet.rest.get<readonly AliasResource[]>('/aliases?page_size=100');
+  if (aliases.length > 0) await fleet.rest.call('DELETE', `/aliases/${pick(aliases).id}`);
+}
+
+async function killed({ fleet }: World): Promise<void> {
+  const [admin] = fleet.admins;
+  await admin?.kill();
+  await admin?.start();
+}
+
+/** What members hold that the rows do not say, or the other way round. */
+async function differences({ fleet, members }: World): Promise<string[]> {
+  const rows = await rowMembers(fleet);
+  return [...members.values()].flatMap((member): string[] => {
+    const row = rows.find(({ peer }) => peer.node === member.node);
+    const picture = member.pictures.at(-1);
+    if (row === undefined || picture === undefined)
+      return [`${member.node} has no ${row === undefined ? 'row' : 'network'}`];
+    const { cluster, peer: own } = row;
+    const held = [
+      ...picture.peers.values(),
+      {
+        ...own,
+        public_key: picture.network.public_key,
+        ipv4: picture.network.ipv4,
+        ipv6: picture.network.ipv6,
+        aliases: picture.network.aliases,
+      },
+    ];
+    const wanted = rows.filter((one) => one.cluster === cluster).map(({ peer }) => peer);
+    if (picture.network.cluster_name !== cluster || sorted(held) !== sorted(wanted))
+      return [
+        `${member.node} of ${cluster} holds ${picture.network.cluster_name} ${sorted(held)} and not ${sorted(wanted)}`,
+      ];
+    // What it would make its interface of is what it was told.
+    return member.wanted?.peers === picture.peers ||
+      sorted([...(member.wanted?.peers.values() ?? [])]) === sorted([...picture.peers.values()])
+      ? []
+      : [`${member.node} does not do what it was told`];
+  });
+}
+
+function sorted(peers: readonly MeshPeer[]): string {
+  return JSON.stringify(
+    peers
+      .map(({ node, public_key, ipv4, ipv6, endpoints, relay_region, aliases }) => [
+        public_key,
+        node,
+        ipv4,
+        ipv6,
+        endpoints,
+        relay_region,
+        aliases,
+      ])
+      .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+  );
+}
+
+/**
+ * States of one cluster that two members hold differently, in who is there or in what somebody is, and members that are
+ * their own peers. The first of them.
+ */
+function contradictions(everyone: readonly MeshMember[]): string[] {
+  const keysOf = new Map<string, string>();
+  const peerOf = new Map<string, string>();
+  const found: string[] = [];
+  const once = (known: Map<string, string>, key: string, value: string): void => {
+    const before = known.get(key);
+    if (before !== undefined && before !== value) found.push(`${key}: ${before} and ${value}`);
+    known.set(key, value);
+  };
+  const short = (key: string): string => key.slice(0, KEY_SHOWN);
+  for (const { pictures } of everyone) {
+    for (const {
+      revision: { epoch, number },
+      network,
+      peers,
+    } of pictures) {
+      const state = `${network.cluster_name} ${epoch}.${number}`;
+      if (peers.has(network.public_key)) found.push(`${state}: ${short(network.public_key)} is its own peer`);
+      else once(keysOf, state, [...peers.keys(), network.public_key].map(short).toSorted().join(' '));
+      for (const peer of peers.values()) once(peerOf, `${state} ${short(peer.public_key)}`, sorted([peer]));
+    }
+  }
+  return found.slice(0, SHOWN_MAX);
+}
+
+/** Addresses that more than one node had: none comes again within a day. */
+function addressesOfTwo(everyone: readonly MeshMember[]): string[] {
+  const nodesOf = Map.groupBy(
+    everyone.flatMap(({ node, pictures }) =>
+      [...new Set(pictures.flatMap(({ network }) => [network.ipv4, network.ipv6]))].map((address) => ({
+        node,
+        address,
+      })),
+    ),
+    ({ address }) => address,
+  );
+  return [...nodesOf].filter(([, uses]) => uses.length > 1).map(([address]) => address);
+}

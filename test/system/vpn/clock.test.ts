@@ -1,0 +1,54 @@
+/** The clock on the wall of a member is set by hours, and its network does not notice. */
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import ava from 'ava';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+import { nodeName, pings, reaches, startWorld } from '../../support/vpn/fixture.ts';
+
+const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'wg', 'wireguard-go', 'faketime');
+
+const TEST_MS_MAX = 240_000;
+
+/** Sent each 200 ms: 12 s. */
+const PACKETS = 60;
+
+const scope = createScope();
+ava.after.always(() => scope.end());
+
+test('a member whose clock is set by hours, there and back, is still reached, and reaches others', async (t) => {
+  t.timeout(TEST_MS_MAX);
+  const world = await startWorld(scope, () => ({ ADMIN_GATEWAY_ENABLED: 'false' }));
+  await world.rest.post('/clusters', { name: 'red' });
+  const [one, other] = await Promise.all([world.internet.host('one'), world.internet.host('other')]);
+  const clock = join(one.directory, 'clock');
+  await writeFile(clock, '+0\n');
+  const { stdout: library } = await promisify(execFile)('faketime', ['-f', '+0', 'sh', '-c', 'echo "$LD_PRELOAD"']);
+  const set = await world.member(one, 'red', {
+    LD_PRELOAD: library.trim(),
+    FAKETIME_TIMESTAMP_FILE: clock,
+    FAKETIME_NO_CACHE: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  });
+  const peer = await world.member(other, 'red');
+  await reaches(peer, await until('its name', () => (set.node === '' ? null : nodeName(set, 'red'))));
+
+  for (const offset of ['+5h', '-7h', '+0']) {
+    await writeFile(clock, `${offset}\n`);
+    // Longer than the member takes to read its interface, and than it waits with a path that it takes for dead.
+    t.deepEqual(
+      await Promise.all([
+        pings(peer, nodeName(set, 'red'), { packets: PACKETS }),
+        pings(set, nodeName(peer, 'red'), { packets: PACKETS }),
+      ]),
+      [true, true],
+      offset,
+    );
+    t.true(await pings(peer, nodeName(set, 'red')), `${offset}, at the end`);
+    t.not((await world.pathTo(set, peer))?.path, 'none', offset);
+  }
+  t.is(set.program.exit, null);
+});

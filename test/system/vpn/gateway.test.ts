@@ -1,0 +1,237 @@
+/**
+ * The admin in the networks of its clusters: nodes are reached through them, and members reach its doors and nothing
+ * else, nor each other's networks.
+ */
+import ava from 'ava';
+import type { AdminMetricsResource } from '../../../api/metrics/resource.ts';
+import { gatewayInterface } from '../../../transport/vpn/gateway/open-gateway.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { peerPath } from '../../support/peers.ts';
+import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+import { connected, startWorld, type Member, type World } from '../../support/vpn/fixture.ts';
+
+const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'wg', 'wireguard-go');
+
+/** All tests of one world, on a busy machine, in ms. */
+const TEST_MS_MAX = 300_000;
+
+/** An address of the admin's machine that is in no network of a cluster. */
+const INNER = '10.99.0.1';
+
+const scope = createScope();
+let world: World;
+let red: Member;
+let blue: Member;
+let gateway: string;
+
+test.before(async (t) => {
+  t.timeout(TEST_MS_MAX);
+  world = await startWorld(scope);
+  await world.rest.post('/clusters', { name: 'red', ipv4_range: '10.71.0.0/24' });
+  await world.rest.post('/clusters', { name: 'blue', ipv4_range: '10.72.0.0/24' });
+  const { internet, host } = world;
+  [red, blue] = await Promise.all([
+    world.member(await internet.host('one'), 'red'),
+    world.member(await internet.host('two'), 'blue'),
+  ]);
+  await connected(red, blue);
+  const [admin] = await world.sql<{ id: string }>('select id from admin');
+  gateway = gatewayInterface(admin?.id ?? '');
+  // A machine that forwards for others, and that has more addresses than one.
+  await host.run('sh', [
+    '-c',
+    `echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; ip address add ${INNER}/32 dev lo`,
+  ]);
+  await Promise.all([red, blue].map((member) => inMesh(member)));
+  // A path begins at the relay. Later an agent stands still, and what its relay needs with it.
+  await until(
+    'direct paths',
+    async () =>
+      (await metrics()).mesh?.peers_by_path['direct'] === 2 &&
+      (await Promise.all([red, blue].map((member) => isDirect(member)))).every(Boolean),
+    90_000,
+  );
+});
+
+ava.after.always(() => scope.end());
+
+/** What the admin says of itself. */
+async function metrics(): Promise<AdminMetricsResource> {
+  return world.rest.get<AdminMetricsResource>('/admins/me/metrics');
+}
+
+/** The status of an answer for which the admin must reach into the node, and how long the answer is. */
+async function scrape({ node }: Member): Promise<readonly [number, number]> {
+  const answer = await fetch(`${world.url}/api/v1/nodes/${node}/metrics/host/raw`, {
+    headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` },
+  });
+  return [answer.status, (await answer.text()).length];
+}
+
+/** Peers of the gateway by key: bytes that came from them, and when hands were shaken. */
+async function gatewayPeers(): Promise<
+  ReadonlyMap<string, { readonly received: number; readonly handshakeSeconds: number }>
+> {
+  const { stdout } = await world.host.run('wg', ['show', gateway, 'dump']);
+  return new Map(
+    stdout
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => {
+        const [publicKey = '', , , , handshake, received] = line.split('\t');
+        return [publicKey, { received: Number(received), handshakeSeconds: Number(handshake) }];
+      }),
+  );
+}
+
+async function keyOf({ node }: Member): Promise<string> {
+  const [row] = await world.sql<{ key: string }>('select public_key as key from mesh_member where node_id = $1', [
+    node,
+  ]);
+  return row?.key ?? '';
+}
+
+async function gatewayKey(): Promise<string> {
+  const [row] = await world.sql<{ key: string }>('select distinct public_key as key from mesh_gateway');
+  return row?.key ?? '';
+}
+
+async function inMesh(member: Member): Promise<void> {
+  await until(
+    `the gateway to shake hands with ${member.machine.name}`,
+    async () => ((await gatewayPeers()).get(await keyOf(member))?.handshakeSeconds ?? 0) > 0,
+    60_000,
+  );
+}
+
+/** Whether a member speaks to the gateway directly, as its WireGuard shows it. */
+async function isDirect(member: Member): Promise<boolean> {
+  const key = await gatewayKey();
+  return (await member.peers()).some(({ publicKey, path }) => publicKey === key && path === 'direct');
+}
+
+/** Whether a web server answers there. */
+async function answers({ machine }: Member, url: string): Promise<boolean> {
+  return machine.run('curl', ['-s', '-o', '/dev/null', '-m', '3', url]).then(
+    () => true,
+    () => false,
+  );
+}
+
+test.serial('a node is reached through the mesh, by packets of WireGuard', async (t) => {
+  t.timeout(TEST_MS_MAX);
+  const key = await keyOf(red);
+  const received = async (): Promise<number> => (await gatewayPeers()).get(key)?.received ?? 0;
+  await until(
+    'a tunnel through the mesh',
+    async () => (await scrape(red))[0] === 200 && ((await metrics()).tunnels.opened_by_path['mesh'] ?? 0) > 0,
+  );
+
+  // What was asked for before the gateway knew of its way came beside the mesh; from now on it comes through.
+  const length = await until('an answer in packets of WireGuard', async () => {
+    const before = await received();
+    const [, answerLength] = await scrape(red);
+    return (await received()) - before > answerLength ? answerLength : null;
+  });
+
+  const { tunnels, mesh } = await metrics();
+  t.is(tunnels.opened_by_path['mesh'], 1);
+  t.true(length > 5_000);
+  t.like(mesh, { networks_joined: 2, networks_left_out: 0 });
+  t.deepEqual((await world.sql<{ n: number }>('select count(*)::int as n from mesh_gateway'))[0]?.n, 2);
+});
+
+test.serial(
+  'members reach no service of the admin through the mesh, whichever of its addresses they take',
+  async (t) => {
+    t.timeout(TEST_MS_MAX);
+    const door = `http://${world.host.address}:44000/livez`;
+    t.true(await answers(red, door));
+
+    await hostile(red, ['10.71.0.0/24', `${INNER}/32`]);
+
+    t.true(await pings(red, '10.71.0.1'));
+    for (const url of [
+      'http://10.71.0.1:44000/livez',
+      'http://10.71.0.1:43128/',
+      `http://${INNER}:44000/livez`,
+      'http://10.72.0.1:44000/livez',
+    ])
+      t.false(await answers(red, url), url);
+    // Whoever is there without the wall: the very same request inside of the machine.
+    await world.host.run('curl', ['-s', '-o', '/dev/null', '-m', '5', `http://${INNER}:44000/livez`]);
+    t.true(await answers(red, door));
+  },
+);
+
+test.serial(
+  'members of two networks do not reach each other through the gateway of both, on a machine that forwards',
+  async (t) => {
+    t.timeout(TEST_MS_MAX);
+    const [v6Red, v6Blue] = await Promise.all(
+      ['red', 'blue'].map(
+        async (name) => (await world.rest.get<{ ipv6_range: string }>(`/clusters/${name}`)).ipv6_range,
+      ),
+    );
+    await hostile(red, ['10.71.0.0/24', '10.72.0.0/24', v6Red ?? '', v6Blue ?? '']);
+    await hostile(blue, ['10.71.0.0/24', '10.72.0.0/24', v6Red ?? '', v6Blue ?? '']);
+    const blueV6 = `${(v6Blue ?? '').split('/')[0]}2`;
+
+    t.true(await pings(red, '10.71.0.1'));
+    t.true(await pings(blue, '10.72.0.1'));
+    t.false(await pings(red, '10.72.0.2'));
+    t.false(await pings(blue, '10.71.0.2'));
+    t.false(await pings(red, blueV6));
+  },
+);
+
+test.serial('without the interface nodes are reached beside the mesh, and through it once it is back', async (t) => {
+  t.timeout(TEST_MS_MAX);
+  for (const { program } of [red, blue]) program.resume();
+  await until('a session after the standstill', async () => (await scrape(blue))[0] === 200);
+  const before = (await metrics()).tunnels.opened_by_path;
+  await world.host.run('ip', ['link', 'delete', gateway]);
+
+  await until(
+    'an answer beside the mesh',
+    async () =>
+      (await scrape(blue))[0] === 200 && ((await metrics()).tunnels.opened_by_path['url'] ?? 0) > (before['url'] ?? 0),
+  );
+
+  await until('the interface to be back', async () => (await gatewayPeers()).size === 2, 60_000);
+  t.is((await scrape(red))[0], 200);
+});
+
+test.serial('an admin that ends leaves neither interface nor rules', async (t) => {
+  t.timeout(TEST_MS_MAX);
+  const nft = await peerPath('nft'); // the path leads to another program of this name
+  t.regex((await world.host.run(nft, ['list', 'tables'])).stdout, new RegExp(gateway, 'u'));
+
+  world.admin.terminate();
+  await world.admin.exited;
+
+  t.is((await world.host.run(nft, ['list', 'tables'])).stdout.trim(), '');
+  t.false((await world.host.run('ip', ['-brief', 'link'])).stdout.includes(gateway));
+  t.notRegex(world.adminRuns.map(({ output }) => output).join('\n'), /10\.7[12]\.0\.\d/u);
+});
+
+/**
+ * Its agent stands still, and whoever has root there sends everything of these ranges to the gateway, and takes
+ * everything from it.
+ */
+async function hostile(member: Member, ranges: readonly string[]): Promise<void> {
+  member.program.pause();
+  const name = member.interfaceName();
+  await member.machine.run('wg', ['set', name, 'peer', await gatewayKey(), 'allowed-ips', ranges.join(',')]);
+  for (const range of ranges) await member.machine.run('ip', ['route', 'replace', range, 'dev', name]);
+}
+
+function pings({ machine }: Member, address: string): Promise<boolean> {
+  return machine.run('ping', ['-c', '3', '-i', '0.3', '-W', '1', address]).then(
+    () => true,
+    () => false,
+  );
+}

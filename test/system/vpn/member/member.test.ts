@@ -1,0 +1,333 @@
+/**
+ * Members on machines of a real internet of namespaces: how packets go from one to another, and what becomes of
+ * connections when that changes.
+ */
+import ava from 'ava';
+import { startInternet, type Internet, type Nat } from '../../../support/networks/internet.ts';
+import { echoWords, lostEchoes, lostOf } from '../../../support/networks/echoes.ts';
+import {
+  mapOfRelays,
+  startMesh,
+  startRelayOn,
+  untilPath,
+  type TestMember,
+  type TestMesh,
+} from '../../../support/vpn/members.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { createScope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
+
+const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'wg', 'ping');
+
+/** What a direct path may take to be noticed as dead and replaced, in ms. Source: the promise of at most 20 s. */
+const CUT_MS_MAX = 20_000;
+
+/**
+ * Echoes that a relayed pair may lose while a direct path is tried: one that is said in the moment of a knock leaves by
+ * it. Source: docs/decisions/mesh-paths.md, measured.
+ */
+const KNOCK_LOST_MAX = 1;
+
+/** Everybody, on every kind of network. `near` and `neighbour` stand on one LAN. */
+interface World {
+  readonly near: TestMember;
+  readonly neighbour: TestMember;
+  readonly easy: TestMember;
+  readonly hard: TestMember;
+  readonly blocked: TestMember;
+  readonly open: TestMember;
+  readonly home: Nat;
+  readonly office: Nat;
+  readonly mesh: TestMesh;
+  readonly internet: Internet;
+}
+
+const scope = createScope();
+let world: World;
+
+test.before(async () => {
+  const internet = await startInternet(scope);
+  const relay = await startRelayOn(await internet.host('hub'), 900);
+  const mesh = startMesh(scope, () => mapOfRelays([relay]));
+  const [home, office, hotel, ship] = [
+    await internet.nat('easy'),
+    await internet.nat('easy'),
+    await internet.nat('hard'),
+    await internet.nat('udp-blocked'),
+  ];
+  const [near, neighbour, easy, hard, blocked, open] = await Promise.all([
+    mesh.join(await home.machine('near'), home.address),
+    mesh.join(await home.machine('neighbour'), home.address),
+    mesh.join(await office.machine('easy'), office.address),
+    mesh.join(await hotel.machine('hard'), hotel.address),
+    mesh.join(await ship.machine('blocked'), ship.address),
+    mesh.join(await internet.host('open')),
+  ]);
+  world = { near, neighbour, easy, hard, blocked, open, home, office, mesh, internet };
+});
+
+ava.after.always(() => scope.end());
+
+/**
+ * Sends so many packets and waits for the answers: no more than `lostMax` may be missing. The first one has time for a
+ * handshake, which WireGuard tries again only after 5 s where two crossed or one was lost.
+ */
+async function answered(one: TestMember, other: TestMember, count = 10, lostMax = 0): Promise<boolean> {
+  await until(`${one.machine.name} hears ${other.machine.name}`, () =>
+    one.machine.run('ping', ['-n', '-c', '1', '-W', '2', other.ipv4]).then(() => true),
+  );
+  return (await lostEchoes(one.machine, other.ipv4, count)) <= lostMax;
+}
+
+/** A TCP connection through the mesh that carries a line each 100 ms, both ways. */
+async function startTalk(from: TestMember, to: TestMember): Promise<{ lines(): number; isOpen(): boolean }> {
+  const server = to.machine.spawn(process.execPath, [
+    '-e',
+    `require('net').createServer((s) => s.on('error', () => {}).pipe(s)).listen(7000, '${to.ipv4}', () => console.log('{"msg":"listening"}'))`,
+  ]);
+  await server.logged('listening');
+  const client = from.machine.spawn(process.execPath, [
+    '-e',
+    `
+    const s = require('net').connect(7000, '${to.ipv4}', () => setInterval(() => s.write('.'), 100));
+    s.on('data', (d) => process.stdout.write(d.toString())).on('error', (e) => { console.log('!' + e.code); process.exit(1); }).on('close', () => process.exit(1));
+  `,
+  ]);
+  const talk = { lines: () => client.output.length, isOpen: () => client.exit === null };
+  await until('a talk over TCP', () => talk.lines() > 3);
+  return talk;
+}
+
+async function goesOn(talk: { lines(): number; isOpen(): boolean }): Promise<boolean> {
+  const before = talk.lines();
+  await until('the talk goes on', () => talk.lines() > before + 5 || !talk.isOpen());
+  return talk.isOpen();
+}
+
+test.serial('packets go directly wherever one of two can be reached, and over the relay elsewhere', async (t) => {
+  const { near, neighbour, easy, hard, blocked, open } = world;
+
+  await Promise.all([
+    untilPath(near, neighbour, 'direct'),
+    untilPath(near, easy, 'direct'),
+    untilPath(neighbour, open, 'direct'),
+    untilPath(easy, open, 'direct'),
+    untilPath(hard, open, 'direct'),
+    untilPath(near, hard, 'relayed'),
+    untilPath(easy, blocked, 'relayed'),
+    untilPath(hard, blocked, 'relayed'),
+    untilPath(open, blocked, 'relayed'),
+  ]);
+
+  for (const [one, other] of [
+    [near, neighbour],
+    [near, easy],
+    [open, hard],
+  ] as const)
+    t.true(await answered(one, other, 5), `${one.machine.name} ${other.machine.name}`);
+  for (const [one, other] of [
+    [near, hard],
+    [hard, blocked],
+    [open, blocked],
+  ] as const)
+    t.true(await answered(one, other, 5, KNOCK_LOST_MAX), `${one.machine.name} ${other.machine.name}`);
+  // On one LAN by its own addresses.
+  t.true(
+    (await near.machine.run('wg', ['show', near.interfaceName, 'endpoints'])).stdout.includes(
+      `${neighbour.machine.address}:`,
+    ),
+  );
+});
+
+test.serial(
+  'a direct path that is cut gives way to the relay within 20 s, comes back, and a TCP connection lasts through both',
+  async (t) => {
+    const { easy: one, near: other, office: left, home: right, mesh, internet } = world;
+    await untilPath(one, other, 'direct');
+    const talk = await startTalk(one, other);
+
+    const cut = await internet.partition(left, right);
+    const cutAtMs = performance.now(); // a busy machine takes its time to cut, which is none of the path's
+    await until(
+      'the relay',
+      async () => (await one.pathTo(other))?.path === 'relayed' || (await other.pathTo(one))?.path === 'relayed',
+    );
+    const tookMs = performance.now() - cutAtMs;
+    await untilPath(one, other, 'relayed');
+    t.true(await goesOn(talk));
+    await cut.heal();
+    await mesh.nudge(one, other);
+    await untilPath(one, other, 'direct');
+
+    t.true(tookMs < CUT_MS_MAX, `${tookMs} ms`);
+    t.true(await goesOn(talk));
+  },
+);
+
+test.serial('a relay that dies is replaced by another one of the map', async (t) => {
+  const internet = await startInternet(t);
+  const [first, second] = [
+    await startRelayOn(await internet.host('first'), 900),
+    await startRelayOn(await internet.host('second'), 901),
+  ];
+  const relays = [first, second];
+  const mesh = startMesh(t, () => mapOfRelays(relays));
+  const [left, right] = [await internet.nat('hard'), await internet.nat('hard')];
+  const [one, other] = [
+    await mesh.join(await left.machine('one'), left.address),
+    await mesh.join(await right.machine('other'), right.address),
+  ];
+  await untilPath(one, other, 'relayed');
+  const talk = await startTalk(one, other);
+  const home = (await one.look()).place.relayRegion;
+
+  relays.find(({ regionId }) => regionId === home)?.program.kill();
+
+  await until('another relay', async () => {
+    const { place } = await one.look();
+    return place.relayRegion !== home && place.relayRegion !== null;
+  });
+  await untilPath(one, other, 'relayed');
+  t.true(await goesOn(talk));
+});
+
+test.serial('a member that was stopped, and stands behind another address since, is reached again', async (t) => {
+  const { easy: one, near: other, office: left, mesh } = world;
+  await untilPath(one, other, 'direct');
+
+  const address = await left.rebind();
+  one.program.pause();
+  mesh.moved(one, address);
+  await new Promise((resolve) => {
+    setTimeout(resolve, 11_000);
+  }); // what the member takes for sleep
+  one.program.resume();
+
+  await until('answers', () => answered(one, other));
+  await untilPath(one, other, 'direct');
+  t.true(await answered(one, other));
+});
+
+test.serial('strangers in the interface are removed, and what was taken out of it comes back', async (t) => {
+  const { neighbour: one, near: other } = world;
+  await untilPath(one, other, 'direct');
+  const peersOf = async (): Promise<string[]> =>
+    (await one.machine.run('wg', ['show', one.interfaceName, 'peers'])).stdout
+      .split('\n')
+      .filter((line) => line !== '');
+  const stranger = 'c3RyYW5nZXJzdHJhbmdlcnN0cmFuZ2Vyc3RyYW5nZQ4=';
+
+  await one.machine.run('wg', [
+    'set',
+    one.interfaceName,
+    'peer',
+    stranger,
+    'allowed-ips',
+    '100.64.0.99/32',
+    'peer',
+    other.publicKey,
+    'remove',
+  ]);
+  const before = await peersOf();
+
+  await until(
+    'the members alone',
+    async () => {
+      const peers = await peersOf();
+      return !peers.includes(stranger) && peers.includes(other.publicKey);
+    },
+    60_000,
+  );
+  t.deepEqual([before.includes(stranger), before.includes(other.publicKey)], [true, false]);
+  await untilPath(one, other, 'direct');
+  t.true(await answered(one, other));
+});
+
+test.serial(
+  'a member that is killed leaves its interface, where packets go on, and takes it over at its next start',
+  async (t) => {
+    const { neighbour: one, near: other } = world;
+    await untilPath(one, other, 'direct');
+    const ping = one.machine.spawn('ping', echoWords(other.ipv4, 200, 0.05));
+
+    await until('answers', () => ping.output.includes('icmp_seq=20 '));
+    one.program.kill();
+    await one.restart();
+    await untilPath(one, other, 'direct');
+    await ping.exited;
+
+    t.is(lostOf(ping.output, 200), 0);
+  },
+);
+
+test.serial('a key is changed without the mesh being lost', async (t) => {
+  const { neighbour: one, near: other } = world;
+  await untilPath(one, other, 'direct');
+
+  await one.rotate();
+  await untilPath(one, other, 'direct');
+  t.true(await answered(one, other));
+});
+
+test.serial('an interface that is lost is made again, and said to be missing meanwhile', async (t) => {
+  const { neighbour: one, near: other } = world;
+  await untilPath(one, other, 'direct');
+
+  await one.machine.run('ip', ['link', 'del', one.interfaceName]);
+
+  await until('a problem', async () => (await one.look()).problem !== null);
+  await until('no problem', async () => (await one.look()).problem === null);
+  await untilPath(one, other, 'direct');
+  t.true(await answered(one, other));
+});
+
+test.serial('a member that leaves takes its interface with it, one that only ends leaves it', async (t) => {
+  const { hard, blocked } = world;
+
+  await hard.close(false);
+  await blocked.close(true);
+
+  await t.throwsAsync(hard.machine.run('ip', ['link', 'show', hard.interfaceName]));
+  await t.notThrowsAsync(blocked.machine.run('ip', ['link', 'show', blocked.interfaceName]));
+});
+
+test.serial('without any relay two on one LAN find each other', async (t) => {
+  const internet = await startInternet(t);
+  const mesh = startMesh(t, () => null);
+  const lan = await internet.nat('easy');
+  const [one, other] = [
+    await mesh.join(await lan.machine('one'), lan.address),
+    await mesh.join(await lan.machine('other'), lan.address),
+  ];
+
+  await untilPath(one, other, 'direct');
+
+  t.true(await answered(one, other));
+});
+
+test.serial('where the system refuses an interface the reason is one sentence', async (t) => {
+  const machine = await (await startInternet(t)).host('one');
+  const program = machine.spawn('setpriv', [
+    '--reuid=65534',
+    '--clear-groups',
+    '--inh-caps=-all',
+    '--bounding-set=-all',
+    process.execPath,
+    new URL('../../../support/vpn/member-program.ts', import.meta.url).pathname,
+    JSON.stringify({
+      interfaceName: `em${process.pid % 1_000_000}n`,
+      listenPort: 20_000,
+      socketPath: '/nowhere',
+      wanted: {
+        privateKey: 'IFDFs5ZyFdVrPGJHmZzkDBq4QCaiTbJvf8SnWVFhOkg=',
+        addresses: [],
+        mtu: 1_280,
+        peers: [],
+        derpMap: null,
+      },
+    }),
+  ]);
+
+  await program.exited;
+  t.regex(program.output, /CAP_NET_ADMIN/u);
+});

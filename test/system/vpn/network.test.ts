@@ -1,0 +1,408 @@
+/**
+ * A network of real agents on every kind of network: who reaches whom, by which way, under which names, and who is kept
+ * out.
+ */
+import ava from 'ava';
+import type { AliasResource } from '../../../actors/resources/node.ts';
+import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
+import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
+import { METRICS_SOURCES } from '../../../actors/resources/node-metrics.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { enrollment, rawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+import { rowMembers } from './rows.ts';
+import {
+  connected,
+  DOMAIN,
+  nodeName,
+  pings,
+  reaches,
+  startWorld,
+  type Member,
+  type World,
+} from '../../support/vpn/fixture.ts';
+
+const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'iperf3', 'wg', 'wireguard-go');
+
+/** Names of the members. `lan` stands beside `easy`, behind the same NAT. */
+const MEMBERS = ['public', 'easy', 'lan', 'far', 'hard', 'blocked'] as const;
+type MemberName = (typeof MEMBERS)[number];
+
+/** Rounds in which everybody meets everybody once, each busy with one other at a time. */
+const ROUNDS: readonly (readonly (readonly [MemberName, MemberName])[])[] = [
+  [
+    ['public', 'blocked'],
+    ['easy', 'hard'],
+    ['lan', 'far'],
+  ],
+  [
+    ['public', 'hard'],
+    ['blocked', 'far'],
+    ['easy', 'lan'],
+  ],
+  [
+    ['public', 'far'],
+    ['hard', 'lan'],
+    ['blocked', 'easy'],
+  ],
+  [
+    ['public', 'lan'],
+    ['far', 'easy'],
+    ['hard', 'blocked'],
+  ],
+  [
+    ['public', 'easy'],
+    ['lan', 'blocked'],
+    ['far', 'hard'],
+  ],
+];
+
+/**
+ * Pairs of which one side's ports are another for everybody, or who have no UDP at all: nothing but a relay is between
+ * them.
+ */
+const isRelayed = (one: MemberName, other: MemberName): boolean =>
+  [one, other].includes('blocked') || ([one, other].includes('hard') && ![one, other].includes('public'));
+
+/** Says the name of its machine to whoever asks. */
+const SERVER = `require('node:http').createServer((_, answer) => answer.end(process.argv[1])).listen(8080, '::', () => console.log('serves'));`;
+
+/** All tests of one world, on a busy machine, in ms. */
+const TEST_MS_MAX = 300_000;
+
+/** Patience with a direct path, in ms: a first try that a busy machine spoils is followed by another after a minute. */
+const DIRECT_MS_MAX = 150_000;
+
+const scope = createScope();
+let world: World;
+let members: Record<MemberName, Member>;
+/** In the other cluster. */
+let stranger: Member;
+
+const member = (name: MemberName): Member => members[name];
+const own = (name: MemberName): string => nodeName(member(name), 'red');
+
+test.before(async (t) => {
+  t.timeout(TEST_MS_MAX);
+  world = await startWorld(scope);
+  for (const name of ['red', 'blue']) await world.rest.post('/clusters', { name });
+  const { internet } = world;
+  const [home, other, hotel, office] = await Promise.all([
+    internet.nat('easy'),
+    internet.nat('easy'),
+    internet.nat('hard'),
+    internet.nat('udp-blocked'),
+  ]);
+  const [open, outside, easy, lan, far, hard, blocked] = await Promise.all([
+    internet.host('public'),
+    internet.host('stranger'),
+    home.machine('easy'),
+    home.machine('lan'),
+    other.machine('far'),
+    hotel.machine('hard'),
+    office.machine('blocked'),
+  ]);
+  // Here a resolver can be used: there is somebody to ask for all other names.
+  await open.run('sh', ['-c', `echo 'nameserver ${world.host.address}' > /etc/resolv.conf`]);
+  stranger = await world.member(outside, 'blue');
+  const machines = { public: open, easy, lan, far, hard, blocked };
+  members = Object.fromEntries(
+    await Promise.all(
+      MEMBERS.map(async (name) => {
+        const machine = machines[name];
+        machine.spawn('iperf3', ['--server']);
+        const server = machine.spawn(process.execPath, ['-e', SERVER, name]);
+        await until('its server', () => server.output.includes('serves'));
+        return [name, await world.member(machine, 'red')];
+      }),
+    ),
+  ) as Record<MemberName, Member>;
+  await connected(stranger, ...Object.values(members));
+});
+
+ava.after.always(() => scope.end());
+
+test.serial('everybody reaches everybody by name, directly where a way can be found, else by a relay', async (t) => {
+  t.timeout(TEST_MS_MAX);
+  for (const round of ROUNDS) {
+    await Promise.all(
+      round.map(async ([one, other]) => {
+        await Promise.all([reaches(member(one), own(other)), reaches(member(other), own(one))]);
+        for (const [from, to] of [
+          [one, other],
+          [other, one],
+        ] as const) {
+          const { stdout } = await member(from).machine.run('curl', ['-s', '-m', '20', `http://${own(to)}:8080/`]);
+          t.is(stdout, to, `${from} asked`);
+        }
+        t.is(
+          (await member(one).machine.run('curl', ['-6', '-s', '-m', '20', `http://${own(other)}:8080/`])).stdout,
+          other,
+          `${one} asked by IPv6`,
+        );
+        const { stdout } = await member(one).machine.run('iperf3', [
+          '--client',
+          own(other),
+          '--bytes',
+          '4M',
+          '--json',
+          '--connect-timeout',
+          '20000',
+        ]);
+        t.true(
+          (JSON.parse(stdout) as { end: { sum_received: { bytes: number } } }).end.sum_received.bytes > 0,
+          `${one} sends to ${other}`,
+        );
+      }),
+    );
+  }
+  for (const [one, other] of ROUNDS.flat()) {
+    const wanted = isRelayed(one, other) ? 'relayed' : 'direct';
+    await until(
+      `${one} and ${other} ${wanted}`,
+      async () => {
+        const paths = await Promise.all([
+          world.pathTo(member(one), member(other)),
+          world.pathTo(member(other), member(one)),
+        ]);
+        if (paths.some((path) => path?.path !== wanted)) throw new Error(`they are ${JSON.stringify(paths)}`);
+        return true;
+      },
+      DIRECT_MS_MAX,
+    );
+    t.pass();
+  }
+  t.regex((await world.pathTo(member('easy'), member('lan')))?.endpoint ?? '', /^192\.168\.1\./u);
+});
+
+test.serial(
+  'a machine has its own name, the gateway has one too, and the cluster is also called by its longer name',
+  async (t) => {
+    t.true(await pings(member('easy'), own('easy')));
+    t.true(await pings(member('hard'), `node-${member('public').node}.cluster-red.${DOMAIN}`));
+    await reaches(member('far'), `gateway.red.${DOMAIN}`);
+  },
+);
+
+test.serial(
+  'an alias leads to its node on all members soon after it was made, not outside of the cluster, and nowhere once it is gone',
+  async (t) => {
+    const name = `printer.red.${DOMAIN}`;
+    const resolvesAt = ({ machine }: Member): Promise<boolean> =>
+      machine.run('getent', ['hosts', name]).then(
+        () => true,
+        () => false,
+      );
+    const began = performance.now();
+    const alias = await world.rest.post<AliasResource>(`/nodes/${member('hard').node}/aliases`, { name: 'printer' });
+
+    await Promise.all(
+      Object.values(members).map((one) => until(`${name} at ${one.machine.name}`, () => resolvesAt(one))),
+    );
+
+    t.log(`all members know an alias after ${Math.round(performance.now() - began)} ms`);
+    t.is((await member('easy').machine.run('curl', ['-s', '-m', '20', `http://${name}:8080/`])).stdout, 'hard');
+    t.log(`and it was used after ${Math.round(performance.now() - began)} ms`);
+    t.deepEqual(
+      await Promise.all([
+        resolvesAt(stranger),
+        world.host.run('getent', ['hosts', name]).then(
+          () => true,
+          () => false,
+        ),
+      ]),
+      [false, false],
+    );
+    t.is((await world.rest.call('DELETE', `/aliases/${alias.id}`)).status, 204);
+    t.log(`deleted after ${Math.round(performance.now() - began)} ms`);
+    await Promise.all(
+      Object.values(members).map((one) =>
+        until(`${name} gone at ${one.machine.name}`, async () => !(await resolvesAt(one))),
+      ),
+    );
+    t.log(`and gone everywhere after ${Math.round(performance.now() - began)} ms`);
+  },
+);
+
+test.serial(
+  'a member that lies about where it is, asks for others’ peers, or has somebody’s key is refused, and the log says so',
+  async (t) => {
+    const [one, other] = [makeKeyPair().publicKey, await keyOf(member('public'))];
+    const session = await enter('blue');
+    const advertise = (publicKey: string, endpoints: string[]): void =>
+      session.send({
+        type: 'mesh-advertise',
+        advertisement: { public_key: publicKey, listen_port: 4_000, endpoints, relay_region: null, revision: null },
+      });
+
+    advertise(other, []);
+    await session.frame('mesh-refused');
+    advertise(one, [
+      '8.8.8.8:4000',
+      '100.100.100.200:80',
+      '192.168.7.7:4000',
+      `${member('public').machine.address}:53`,
+    ]);
+    const { peers } = await session.frame('mesh-network');
+    session.send({ type: 'mesh-try', public_key: other });
+
+    t.deepEqual(
+      peers.map(({ node }) => node),
+      [null, stranger.node],
+    );
+    const [row] = await world.sql<{ endpoints: string[] }>('select endpoints from mesh_member where public_key = $1', [
+      one,
+    ]);
+    t.deepEqual(
+      row?.endpoints.filter((endpoint) => !/^(?:192\.168|100)\./u.test(endpoint)),
+      [],
+    );
+    for (const message of [
+      'a node was not let into the network of its cluster',
+      'a node names addresses that are not its own as places where it is reached: they are left out',
+      'a node wants a path to what is no peer of its own',
+    ]) {
+      t.truthy(await world.admin.logged(message));
+    }
+    t.is(
+      session.frames.some(({ type }) => type === 'mesh-try'),
+      false,
+    );
+    t.is(await keyOf(member('public')), other);
+    t.true(await pings(member('easy'), own('public')));
+  },
+);
+
+test.serial(
+  'a node that moves is reached in its new cluster by its new name, and from the old one by nothing',
+  async (t) => {
+    const moved = member('lan');
+    const before = await addressOf(moved);
+    const { status } = await world.rest.call('POST', `/nodes/${moved.node}/change_cluster`, {
+      body: { cluster_name: 'blue' },
+    });
+    t.is(status, 200);
+
+    await reaches(stranger, nodeName(moved, 'blue'));
+    await reaches(moved, nodeName(stranger, 'blue'));
+    await Promise.all(
+      (['public', 'easy', 'far'] as const).map((name) =>
+        until(
+          `${name} to forget it`,
+          async () => !(await pings(member(name), before)) && !(await pings(member(name), own('lan'))),
+        ),
+      ),
+    );
+    t.deepEqual(
+      await Promise.all([
+        pings(moved, await addressOf(member('public'))),
+        pings(moved, own('easy')),
+        pings(member('easy'), await addressOf(moved)),
+      ]),
+      [false, false, false],
+    );
+  },
+);
+
+test.serial('packets of a node that was deleted are dropped by all', async (t) => {
+  const deleted = member('far');
+  const addresses = await Promise.all(
+    (['public', 'easy', 'hard', 'blocked'] as const).map((name) => addressOf(member(name))),
+  );
+  const key = await keyOf(deleted);
+  const began = performance.now();
+  t.is((await world.rest.call('DELETE', `/nodes/${deleted.node}`)).status, 204);
+
+  const left = [member('public'), member('easy'), member('hard'), member('blocked')];
+  await Promise.all(
+    left.map((one) =>
+      until(
+        `${one.machine.name} without it`,
+        async () => !(await one.peers()).some(({ publicKey }) => publicKey === key),
+      ),
+    ),
+  );
+
+  t.log(`gone from all interfaces after ${Math.round(performance.now() - began)} ms`);
+  t.deepEqual(await Promise.all(addresses.map((address) => pings(deleted, address))), [false, false, false, false]);
+  t.true(await pings(member('public'), own('easy')));
+});
+
+test.serial('no address of the VPN is in an answer, an event, a metric, or a line of the log at info', async (t) => {
+  const addresses = [...new Set((await rowMembers(world)).flatMap(({ peer }) => [peer.ipv4, peer.ipv6]))];
+  t.true(addresses.length >= 12);
+  const nodes = [member('public'), member('easy'), member('hard'), stranger];
+  const paths = [
+    '/nodes',
+    '/clusters',
+    '/clusters/red',
+    '/aliases',
+    '/admins',
+    '/admins/me',
+    '/admins/me/metrics',
+    '/admins/me/metrics/raw',
+    '/admins/topology',
+    '/events?page_size=100',
+    ...nodes.flatMap(({ node }) => [
+      `/nodes/${node}`,
+      `/nodes/${node}/diagnostics`,
+      `/nodes/${node}/metrics`,
+      ...METRICS_SOURCES.map((source) => `/nodes/${node}/metrics/${source}/raw`),
+    ]),
+  ];
+  const said = await Promise.all(
+    paths.map(async (path) => ({
+      place: path,
+      text: (await world.rest.call('GET', path, { headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` } }))
+        .text,
+    })),
+  );
+  const events = { place: 'events', text: JSON.stringify(await world.sql('select data::text from event')) };
+  const logs = [world.admin, ...[...Object.values(members), stranger].flatMap(({ runs }) => runs)].map((program) => ({
+    place: `the log of ${program.pid}`,
+    text: program
+      .lines()
+      .filter(({ level }) => level !== 'debug')
+      .map((line) => JSON.stringify(line))
+      .join('\n'),
+  }));
+
+  const forms = addresses.map(
+    (address) => new RegExp(`(?<![\\d.:a-f])${address.replaceAll('.', '\\.')}(?![\\d:a-f/])(?!\\.\\d)`, 'u'),
+  );
+  t.deepEqual(
+    [...said, events, ...logs].flatMap(({ place, text }) =>
+      forms.filter((form) => form.test(text)).map((form) => `${form.source} in ${place}`),
+    ),
+    [],
+  );
+  t.true(
+    said.every(({ text }) => text.length > 2) &&
+      said.some(({ text }) => text.includes('wireguard_latest_handshake_seconds')),
+    'they were asked',
+  );
+  t.true(
+    forms.some((form) => form.test(`x ${addresses[0]} y`)),
+    'they would be found',
+  );
+});
+
+async function keyOf({ node }: Member): Promise<string> {
+  return (
+    (await world.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [node]))[0]
+      ?.public_key ?? ''
+  );
+}
+
+async function addressOf({ node }: Member): Promise<string> {
+  return (await rowMembers(world)).find(({ peer }) => peer.node === node)?.peer.ipv4 ?? '';
+}
+
+/** A node without an agent, by whose session the test says what it wants. */
+async function enter(cluster: string): Promise<RawSession> {
+  const answer = await world.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await world.key(cluster)).key));
+  const session = await rawAgent(scope, () => world.url, answer).connect({ protocol: 4 });
+  return session;
+}

@@ -1,0 +1,240 @@
+/** The behaviour of a command: stored with its executions, handed to its nodes, counted. */
+import test from 'ava';
+import type { CommandMessage } from '../../../../actors/command/messages.ts';
+import type { CommandState } from '../../../../actors/command/state.ts';
+import { EMPTY_SUMMARY } from '../../../../actors/command/state.ts';
+import { commandBehaviour as behaviour } from '../../../../actors/command/transition.ts';
+import type { ExecutionStatus } from '../../../../actors/resources/command.ts';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
+import { ASKER, CLUSTER, commandRecord, execution, id, MADE_MS, NODE, NOW_MS } from '../../../support/actors.ts';
+
+const OTHER = id<NodeId>('b', 2);
+const TARGETS = [
+  { node: NODE, cluster: CLUSTER, clusterName: 'factory' },
+  { node: OTHER, cluster: CLUSTER, clusterName: 'factory' },
+];
+const COMMAND = commandRecord({ targeting: { type: 'all' }, timeoutMs: 5_000, expiredAtMs: NOW_MS + 60_000 });
+const UNBORN: CommandState = { id: COMMAND.id, record: null, summary: EMPTY_SUMMARY, open: new Map() };
+
+const resource = {
+  id: COMMAND.id,
+  command_text: 'true',
+  targeting: { type: 'all' },
+  timeout: 5_000,
+  expired_at: '2026-01-15T10:02:00.000Z',
+  summary: { ...EMPTY_SUMMARY, total: 2, pending: 2 },
+  inserted_at: '2026-01-15T10:00:00.000Z',
+  updated_at: '2026-01-15T10:00:00.000Z',
+};
+
+function say(state: CommandState, message: CommandMessage) {
+  return behaviour.transition(state, message, NOW_MS);
+}
+
+function created(targets = TARGETS): ReturnType<typeof say> {
+  return say(UNBORN, {
+    type: 'create',
+    asker: ASKER,
+    command: COMMAND,
+    targets,
+    executionIds: targets.map((_, index) => execution(index + 1)),
+    idempotency: { scope: 's', key: 'k', bodyHash: 'h' },
+  });
+}
+
+function changed(number: number, status: ExecutionStatus, exitCode: number | null = null) {
+  return { execution: execution(number), node: number === 1 ? NODE : OTHER, status, exitCode };
+}
+
+test('a command is stored with one execution a target, each with its event and its explicit nulls, before any node is told', (t) => {
+  const step = created();
+
+  const data = {
+    command_execution_id: execution(1),
+    command_id: COMMAND.id,
+    node_id: NODE,
+    cluster_name: 'factory',
+    command_text: 'true',
+    timeout: 5_000,
+    status: 'pending',
+    exit_code: null,
+    target_all: true,
+    expired_at: '2026-01-15T10:02:00.000Z',
+    sent_at: null,
+    completed_at: null,
+    cancelled_at: null,
+    inserted_at: '2026-01-15T10:00:00.000Z',
+    updated_at: '2026-01-15T10:00:00.000Z',
+  };
+  const [change] = step.changes;
+  t.deepEqual(change?.write, {
+    kind: 'command-created',
+    command: COMMAND,
+    executions: [
+      { id: execution(1), node: NODE, clusterName: 'factory' },
+      { id: execution(2), node: OTHER, clusterName: 'factory' },
+    ],
+  });
+  t.deepEqual(change?.events[0], {
+    type: 'edge.command_execution.created',
+    subject: execution(1),
+    atMs: COMMAND.insertedAtMs,
+    data,
+  });
+  t.deepEqual(
+    change?.events.map((event) => event.subject),
+    [execution(1), execution(2)],
+  );
+  t.deepEqual(change?.remember, { scope: 's', key: 'k', bodyHash: 'h', answer: resource });
+  t.deepEqual(step.effects, [
+    { type: 'answer', to: ASKER, result: { ok: true, value: resource } },
+    ...[1, 2].map((number) => ({
+      type: 'tell',
+      told: {
+        to: { kind: 'node', id: number === 1 ? NODE : OTHER },
+        message: {
+          type: 'run',
+          executions: [
+            {
+              id: execution(number),
+              command: COMMAND,
+              node: number === 1 ? NODE : OTHER,
+              clusterName: 'factory',
+              status: 'pending',
+              sentAtMs: null,
+              cancelRequestedAtMs: null,
+              insertedAtMs: COMMAND.insertedAtMs,
+              updatedAtMs: COMMAND.insertedAtMs,
+            },
+          ],
+        },
+      },
+    })),
+  ] as never);
+});
+
+test('a targeting that matches nobody makes a command without executions, never "all" (C2)', (t) => {
+  const step = created([]);
+
+  t.deepEqual(step.changes[0]?.write, { kind: 'command-created', command: COMMAND, executions: [] });
+  t.deepEqual(step.effects, [
+    { type: 'answer', to: ASKER, result: { ok: true, value: { ...resource, summary: EMPTY_SUMMARY } } },
+    { type: 'stop' },
+  ] as never);
+});
+
+test('a command is created once', (t) => {
+  const again = say(created().state, {
+    type: 'create',
+    asker: ASKER,
+    command: COMMAND,
+    targets: TARGETS,
+    executionIds: [execution(8), execution(9)],
+    idempotency: null,
+  });
+
+  t.deepEqual(again.changes, []);
+  t.like(again.effects[0], { result: { ok: false, refusal: { code: 'conflict' } } });
+});
+
+test('executions are counted by state, completed ones by their exit code, each once; the last one ends the actor', (t) => {
+  let { state } = created();
+  const counts: unknown[] = [];
+  for (const change of [
+    changed(1, 'sent'),
+    changed(1, 'sent'),
+    changed(1, 'pending'),
+    changed(1, 'completed', 3),
+    changed(1, 'completed', 3),
+    changed(9, 'completed', 0),
+  ]) {
+    const step = say(state, { type: 'executions-changed', changes: [change] });
+    ({ state } = step);
+    counts.push(step.effects.length);
+  }
+  t.deepEqual(state.summary, { ...EMPTY_SUMMARY, total: 2, pending: 1, completed: 1, failed: 1 });
+  t.deepEqual(counts, [0, 0, 0, 0, 0, 0]);
+
+  const last = say(state, { type: 'executions-changed', changes: [changed(2, 'completed', 0)] });
+  t.deepEqual(last.state.summary, { ...EMPTY_SUMMARY, total: 2, completed: 2, succeeded: 1, failed: 1 });
+  t.deepEqual(last.effects, [{ type: 'stop' }]);
+});
+
+test('every end is counted as what it is', (t) => {
+  for (const status of ['cancelled', 'expired', 'dropped'] as const) {
+    const step = say(created().state, {
+      type: 'executions-changed',
+      changes: [changed(1, status), changed(2, status)],
+    });
+
+    t.deepEqual(step.state.summary, { ...EMPTY_SUMMARY, total: 2, [status]: 2 });
+  }
+});
+
+test('a cancel is stored for all, then told to each node whose execution is open', (t) => {
+  const half = say(created().state, { type: 'executions-changed', changes: [changed(1, 'completed', 0)] }).state;
+
+  const step = say(half, { type: 'cancel', asker: ASKER });
+
+  t.deepEqual(step.changes, [
+    { write: { kind: 'command-cancel-requested', command: COMMAND.id, atMs: NOW_MS }, events: [], notices: [] },
+  ]);
+  t.deepEqual(step.effects, [
+    { type: 'answer', to: ASKER, result: { ok: true, value: { ...resource, summary: half.summary } } },
+    {
+      type: 'tell',
+      told: { to: { kind: 'node', id: OTHER }, message: { type: 'cancel', executions: [execution(2)], asker: null } },
+    },
+  ] as never);
+});
+
+test('a cancel of a finished command changes nothing', (t) => {
+  const over: CommandState = {
+    id: COMMAND.id,
+    record: COMMAND,
+    summary: { ...EMPTY_SUMMARY, total: 1, completed: 1, succeeded: 1 },
+    open: new Map(),
+  };
+
+  const step = say(over, { type: 'cancel', asker: ASKER });
+
+  t.deepEqual([step.changes, step.effects.map((effect) => effect.type)], [[], ['answer', 'stop']]);
+});
+
+test('a command is deleted without events; whether all of it is over is for the rows to say', (t) => {
+  const step = say(created().state, { type: 'delete', asker: ASKER });
+
+  t.deepEqual(step.changes, [
+    {
+      write: { kind: 'command-deleted', command: COMMAND.id },
+      events: [],
+      notices: [{ type: 'command-removed', command: COMMAND.id }],
+    },
+  ]);
+  t.deepEqual(step.effects, [{ type: 'answer', to: ASKER, result: { ok: true, value: null } }, { type: 'stop' }]);
+});
+
+test('a command that is not stored refuses what is asked of it', (t) => {
+  const step = say(UNBORN, { type: 'cancel', asker: ASKER });
+
+  t.deepEqual(step.effects, [
+    { type: 'answer', to: ASKER, result: { ok: false, refusal: { code: 'not_found', message: 'Resource not found' } } },
+    { type: 'stop' },
+  ]);
+});
+
+test('after a commit in doubt, the nodes of pending executions look for what they were not told', (t) => {
+  const state: CommandState = {
+    id: COMMAND.id,
+    record: COMMAND,
+    summary: EMPTY_SUMMARY,
+    open: new Map([
+      [execution(1), { node: NODE, status: 'pending' }],
+      [execution(2), { node: OTHER, status: 'sent' }],
+    ]),
+  };
+
+  t.deepEqual(behaviour.owed(state, MADE_MS), [
+    { type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'rescan' } } },
+  ]);
+});

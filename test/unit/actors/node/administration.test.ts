@@ -1,0 +1,220 @@
+/** What operators do to a node. */
+import test from 'ava';
+import type { NodeMessage } from '../../../../actors/node/messages.ts';
+import { nodeBehaviour } from '../../../../actors/node/transition.ts';
+import {
+  ASKER,
+  CLUSTER,
+  evidence,
+  id,
+  liveNode,
+  MADE_MS,
+  NODE,
+  nodeRecord,
+  nodeState,
+  NOW_MS,
+  OTHER_CLUSTER,
+  PORTS,
+  session,
+  SETTINGS,
+} from '../../../support/actors.ts';
+
+const behaviour = nodeBehaviour(SETTINGS);
+const ALIAS = { id: id<string>('1', 1), name: 'press' };
+const KEPT = { scope: 'key', key: 'k', bodyHash: 'h' };
+const CHANGED = [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }];
+
+const resource = {
+  id: NODE,
+  cluster_name: 'factory',
+  status: 'healthy',
+  status_since: '2026-01-15T10:00:00.000Z',
+  status_reason: null,
+  status_evidence: evidence(MADE_MS),
+  version: '1.0.0',
+  id_type: 'persistent',
+  vpn_hostname: `node-${NODE}.factory.edge.test`,
+  aliases: [],
+  ...PORTS,
+  self_update_enabled: false,
+  enrollment_key_id: id('d', 1),
+  last_seen_at: '2026-01-15T10:00:00.000Z',
+  inserted_at: '2026-01-15T10:00:00.000Z',
+  updated_at: '2026-01-15T10:00:00.000Z',
+};
+
+function say(message: NodeMessage, state = liveNode()) {
+  return behaviour.transition(state, message, NOW_MS);
+}
+
+function answered(value: unknown) {
+  return { type: 'answer', to: ASKER, result: { ok: true, value } };
+}
+
+test('an alias is stored and answered, with its answer kept for a client that asks again', (t) => {
+  const step = say({ type: 'create-alias', asker: ASKER, ...ALIAS, idempotency: KEPT });
+
+  const alias = {
+    ...ALIAS,
+    node_id: NODE,
+    cluster_name: 'factory',
+    vpn_hostname: 'press.factory.edge.test',
+    inserted_at: '2026-01-15T10:01:00.000Z',
+    updated_at: '2026-01-15T10:01:00.000Z',
+  };
+  t.deepEqual(step.changes, [
+    {
+      write: { kind: 'alias-created', ...ALIAS, node: NODE, cluster: CLUSTER, atMs: NOW_MS },
+      events: [],
+      notices: CHANGED,
+      remember: { ...KEPT, answer: alias },
+    },
+  ] as never);
+  t.deepEqual(step.effects, [answered(alias)] as never);
+  t.deepEqual(step.state.aliases, [ALIAS]);
+});
+
+test('an alias of this node is removed; another is not found', (t) => {
+  const removed = say({ type: 'delete-alias', asker: ASKER, id: ALIAS.id }, liveNode([], { aliases: [ALIAS] }));
+  const missing = say({ type: 'delete-alias', asker: ASKER, id: ALIAS.id });
+
+  t.deepEqual(removed, {
+    state: liveNode(),
+    changes: [{ write: { kind: 'alias-deleted', id: ALIAS.id }, events: [], notices: CHANGED }],
+    effects: [answered(null)],
+  } as never);
+  t.deepEqual(missing, {
+    state: liveNode(),
+    changes: [],
+    effects: [
+      {
+        type: 'answer',
+        to: ASKER,
+        result: { ok: false, refusal: { code: 'not_found', message: 'Resource not found' } },
+      },
+    ],
+  } as never);
+});
+
+test('a recovery key is stored as its hash and answered this once', (t) => {
+  const step = say({
+    type: 'set-recovery-key',
+    asker: ASKER,
+    keyHash: Buffer.alloc(32, 3),
+    key: 'secret',
+    idempotency: null,
+  });
+
+  t.deepEqual(step.changes, [
+    {
+      write: { kind: 'recovery-key-set', node: NODE, cluster: CLUSTER, keyHash: Buffer.alloc(32, 3), atMs: NOW_MS },
+      events: [],
+      notices: [],
+      remember: undefined,
+    },
+  ]);
+  t.deepEqual(step.effects, [answered({ recovery_key: `${NODE}.secret` })] as never);
+});
+
+test('a recovery key is removed', (t) => {
+  t.deepEqual(say({ type: 'clear-recovery-key', asker: ASKER }), {
+    state: liveNode(),
+    changes: [{ write: { kind: 'recovery-key-cleared', node: NODE }, events: [], notices: [] }],
+    effects: [answered(null)],
+  } as never);
+});
+
+test('a node that moves tells which cluster it was in, has its agent say hello again, and starts again under the new owner', (t) => {
+  const step = say({ type: 'change-cluster', asker: ASKER, to: OTHER_CLUSTER, toName: 'harbour' });
+
+  const {
+    aliases: _aliases,
+    id: _id,
+    vpn_hostname: _hostname,
+    enrollment_key_id: _key,
+    status_since: _since,
+    status_reason: _reason,
+    status_evidence: _evidence,
+    ...fields
+  } = resource;
+  const now = { last_seen_at: '2026-01-15T10:01:00.000Z', updated_at: '2026-01-15T10:01:00.000Z' };
+  const data = { node_id: NODE, ...fields, cluster_name: 'harbour', ...now, previous_cluster_name: 'factory' };
+  t.deepEqual(step.changes, [
+    {
+      write: { kind: 'node-moved', node: NODE, from: CLUSTER, to: OTHER_CLUSTER, atMs: NOW_MS },
+      events: [{ type: 'edge.node.cluster_changed', subject: NODE, atMs: NOW_MS, data }],
+      notices: CHANGED,
+    },
+  ] as never);
+  t.deepEqual(step.effects, [
+    { type: 'renew-session', session: session(1), cluster: OTHER_CLUSTER },
+    { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
+    { type: 'tell', told: { to: { kind: 'cluster', id: OTHER_CLUSTER }, message: { type: 'count-changed', by: 1 } } },
+    answered({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, ...now }),
+    { type: 'stop' },
+    { type: 'revive', address: { kind: 'node', id: NODE } },
+  ] as never);
+});
+
+test('a move to the cluster that it is in changes nothing', (t) => {
+  t.deepEqual(say({ type: 'change-cluster', asker: ASKER, to: CLUSTER, toName: 'factory' }), {
+    state: liveNode(),
+    changes: [],
+    effects: [answered(resource)],
+  } as never);
+});
+
+test('a node that is deleted ends its session as revoked, and is no more (E5)', (t) => {
+  const step = say({ type: 'delete', asker: ASKER });
+
+  t.deepEqual(step.changes, [
+    {
+      write: { kind: 'node-deleted', node: NODE, atMs: NOW_MS },
+      events: [],
+      notices: [{ type: 'node-removed', node: NODE }],
+    },
+  ]);
+  t.deepEqual(step.effects, [
+    { type: 'hang-up', session: session(1), code: 4003, reason: 'the node was deleted' },
+    { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
+    answered(null),
+    { type: 'stop' },
+  ] as never);
+});
+
+test('a node with a random id that nobody hears any more is forgotten; one that is there, or keeps its id, is not', (t) => {
+  const gone = nodeState({ record: nodeRecord({ status: 'unreachable', idType: 'random' }) });
+  const step = say({ type: 'forget' }, gone);
+
+  t.deepEqual(step.changes, [
+    {
+      write: { kind: 'node-deleted', node: NODE, isForgotten: true, atMs: NOW_MS },
+      events: [],
+      notices: [{ type: 'node-removed', node: NODE }],
+    },
+  ]);
+  t.deepEqual(step.effects, [
+    { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
+    { type: 'stop' },
+  ] as never);
+  for (const kept of [
+    liveNode(),
+    nodeState({ record: nodeRecord({ status: 'unreachable', idType: 'persistent' }) }),
+    nodeState({ record: nodeRecord({ status: 'healthy', idType: 'random' }) }),
+  ]) {
+    t.deepEqual(say({ type: 'forget' }, kept), { state: kept, changes: [], effects: [] });
+  }
+});
+
+test('a node that was enrolled again ends its older session, and starts again from its rows', (t) => {
+  const restart = [{ type: 'stop' }, { type: 'revive', address: { kind: 'node', id: NODE } }];
+
+  t.deepEqual(say({ type: 'revoked', reason: 'enrolled again' }).effects, [
+    { type: 'hang-up', session: session(1), code: 4003, reason: 'enrolled again' },
+    ...restart,
+  ] as never);
+  t.deepEqual(
+    say({ type: 'revoked', reason: 'enrolled again' }, nodeState({ record: nodeRecord() })).effects,
+    restart as never,
+  );
+});

@@ -1,0 +1,72 @@
+/** What an agent that stood still is told of what it has not started (C8). */
+import test from 'ava';
+import type { NodeMessage } from '../../../../actors/node/messages.ts';
+import type { NodeState } from '../../../../actors/node/state.ts';
+import { nodeBehaviour } from '../../../../actors/node/transition.ts';
+import { commandRecord, execution, liveNode, NOW_MS, open, session, SETTINGS } from '../../../support/actors.ts';
+
+const behaviour = nodeBehaviour(SETTINGS);
+const say = (state: NodeState, message: NodeMessage) => behaviour.transition(state, message, NOW_MS);
+const question = {
+  type: 'executions-asked',
+  session: session(1),
+  ask: 7,
+  executions: [1, 2, 3, 4].map(execution),
+} as const;
+const send = (frame: object) => ({ type: 'send', session: session(1), frame });
+
+test('the rows are asked, also about executions that this actor holds: another admin may have ended them', (t) => {
+  const step = say(liveNode([open(1, 'sent')]), question);
+
+  t.deepEqual(step.effects, [{ type: 'look-up', executions: question.executions, retry: question }]);
+  t.deepEqual(say(liveNode(), { ...question, session: session(2) }).effects, []);
+});
+
+test('what is over is settled, what somebody wants to cancel is cancelled, and the rest is told for how long it may start', (t) => {
+  const held = [open(1, 'sent'), open(2, 'sent'), open(3, 'sent')];
+  const rows = [
+    open(2, 'sent', { cancelRequestedAtMs: NOW_MS - 5 }),
+    open(3, 'sent', { command: commandRecord({ expiredAtMs: NOW_MS + 2_500 }) }),
+    open(4),
+  ];
+  const asking = say(liveNode(held), question).state;
+
+  const step = say(asking, {
+    type: 'executions-looked-up',
+    asked: question.executions,
+    executions: rows,
+    retry: question,
+  });
+
+  t.deepEqual(step.effects, [
+    send({ type: 'settle', executions: [execution(1)] }),
+    send({ type: 'cancel', executions: [execution(2)] }),
+    send({
+      type: 'still-open',
+      ask: 7,
+      executions: [
+        { execution: execution(3), expires_in_ms: 2_500 },
+        { execution: execution(4), expires_in_ms: null },
+      ],
+    }),
+  ] as never);
+  t.deepEqual(
+    step.changes.map(({ write }) => write),
+    [{ kind: 'execution-sent', execution: execution(4), atMs: NOW_MS }],
+  );
+  t.deepEqual([...step.state.open.keys()], [2, 3, 4].map(execution));
+});
+
+test('an answer for a session that is gone settles nothing and opens nothing', (t) => {
+  const asking = say(liveNode([open(1, 'sent')]), question).state;
+
+  const step = say(
+    { ...asking, session: null },
+    { type: 'executions-looked-up', asked: question.executions, executions: [open(1, 'sent')], retry: question },
+  );
+
+  t.deepEqual(
+    step.effects.filter(({ type }) => type === 'send'),
+    [],
+  );
+});

@@ -1,0 +1,95 @@
+/** How many executions that nobody knows an agent may name (L1). */
+import test from 'ava';
+import {
+  GRANTS_CHECK_COST_MIN,
+  LOOKED_UP_BURST_MAX,
+  LOOKED_UP_PER_SECOND_MAX,
+} from '../../../../actors/node/look-ups.ts';
+import type { NodeMessage } from '../../../../actors/node/messages.ts';
+import type { NodeState } from '../../../../actors/node/state.ts';
+import { nodeBehaviour } from '../../../../actors/node/transition.ts';
+import { EXECUTIONS_PER_FRAME_MAX } from '../../../../transport/protocol/limits.ts';
+import { execution, HEALTHY, nodeState, REGISTRATION, session, SETTINGS } from '../../../support/actors.ts';
+
+const behaviour = nodeBehaviour(SETTINGS);
+const acknowledged = (count: number, from = 0): NodeMessage => ({
+  type: 'executions-acknowledged',
+  session: session(1),
+  executions: Array.from({ length: count }, (_, index) => execution(from + index)),
+});
+const connected = (number: number): NodeMessage => ({
+  type: 'agent-connected',
+  session: session(number),
+  hello: { registration: REGISTRATION, report: HEALTHY, holding: [] },
+});
+
+/** What the last of these messages leads to, by the kinds of its effects. */
+function effectsOf(
+  messages: readonly NodeMessage[],
+  from: NodeState = nodeState(),
+  nowMs = 1_000,
+): { readonly state: NodeState; readonly effects: readonly string[] } {
+  let state = from;
+  let effects: readonly string[] = [];
+  for (const message of messages) {
+    const step = behaviour.transition(state, message, nowMs);
+    state = step.state;
+    effects = step.effects.map((effect) => (effect.type === 'hang-up' ? `hang-up ${effect.code}` : effect.type));
+  }
+  return { state, effects };
+}
+
+test('an agent may name as many unknown executions as it can hold, and their results, over two connections', (t) => {
+  const full = Array.from({ length: LOOKED_UP_BURST_MAX / EXECUTIONS_PER_FRAME_MAX }, () =>
+    acknowledged(EXECUTIONS_PER_FRAME_MAX),
+  );
+
+  t.deepEqual(effectsOf([connected(1), ...full]).effects, ['look-up']);
+});
+
+test('one that names more is hung up, and nothing of it is looked up; a new session does not begin anew', (t) => {
+  const full = Array.from({ length: LOOKED_UP_BURST_MAX / EXECUTIONS_PER_FRAME_MAX }, () =>
+    acknowledged(EXECUTIONS_PER_FRAME_MAX),
+  );
+  const flooded = effectsOf([connected(1), ...full, acknowledged(1)]);
+  t.deepEqual(flooded.effects, ['hang-up 4008']);
+
+  const gone = effectsOf(
+    [
+      { type: 'agent-disconnected', session: session(1), lastHeardMs: 1_000, isOurs: false },
+      connected(2),
+      { ...acknowledged(1), session: session(2) } as NodeMessage,
+    ],
+    flooded.state,
+  );
+  t.deepEqual(gone.effects, ['hang-up 4008']);
+
+  const later = effectsOf(
+    [{ ...acknowledged(LOOKED_UP_PER_SECOND_MAX), session: session(2) } as NodeMessage],
+    gone.state,
+    2_000,
+  );
+  t.deepEqual(later.effects, ['look-up']);
+});
+
+test('what is known costs nothing, and so does what a person asks for', (t) => {
+  const spent = { ...nodeState(), lookUps: { tokens: 0, atMs: 1_000 } };
+
+  t.deepEqual(effectsOf([{ type: 'cancel', executions: [execution(1)], asker: null }], spent).effects, ['look-up']);
+});
+
+test('logins that an agent names again and again are a flood too', (t) => {
+  const grants: NodeMessage = {
+    type: 'ssh-grants-reported',
+    session: session(1),
+    grants: [{ ssh_username_id: '00000000-0000-4000-8000-000000000001', ssh_public_key_id: null }],
+  };
+  const allowed = LOOKED_UP_BURST_MAX / GRANTS_CHECK_COST_MIN;
+
+  t.deepEqual(effectsOf([connected(1), ...Array.from({ length: allowed }, () => grants)]).effects, [
+    'check-ssh-grants',
+  ]);
+  t.deepEqual(effectsOf([connected(1), ...Array.from({ length: allowed + 1 }, () => grants)]).effects, [
+    'hang-up 4008',
+  ]);
+});

@@ -1,0 +1,35 @@
+/** The key by which clients know a machine again. */
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ssh2 from 'ssh2';
+import test from 'ava';
+import { createHostKey, openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
+import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
+
+test('every new key is one that can be read, also of those whose public key begins with a zero byte', (t) => {
+  const unreadable = Array.from({ length: 3_000 }, createHostKey).filter(
+    (key) => ssh2.utils.parseKey(key) instanceof Error,
+  );
+
+  t.deepEqual(unreadable, []);
+});
+
+test('the key is made once and kept for ever, readable by its owner alone', (t) => {
+  const path = join(temporaryDirectory(t), 'ssh-host-key');
+
+  const [first, second] = [openHostKey(path), openHostKey(path)];
+
+  t.true(first.ok);
+  t.deepEqual(second, first);
+  t.is(statSync(path).mode & 0o777, 0o600);
+});
+
+test('a damaged key is left as it is, and said', (t) => {
+  const path = join(temporaryDirectory(t), 'ssh-host-key');
+  writeFileSync(path, 'no key');
+
+  const opened = openHostKey(path);
+
+  t.regex(opened.ok ? '' : opened.problem, /is damaged: restore it, or remove it/u);
+  t.is(readFileSync(path, 'utf8'), 'no key');
+});

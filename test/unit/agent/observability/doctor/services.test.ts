@@ -1,0 +1,210 @@
+/** Checks of the agent's services, against ports that are closed, taken, or held by something else. */
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { diagnose } from '../../../../../agent/observability/doctor/check.ts';
+import { coreChecks, portChecks, type ServiceSources } from '../../../../../agent/observability/doctor/services.ts';
+import { sshCheck, type SshSources } from '../../../../../agent/observability/doctor/ssh.ts';
+import { openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
+import { SETPRIV_PATHS } from '../../../../../agent/access/ssh/launch.ts';
+import { AGENT_DIAGNOSTICS_PATH } from '../../../../../transport/protocol/agent-api.ts';
+import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
+
+async function listening(t: ExecutionContext, server: Server): Promise<number> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        (server as { closeAllConnections?: () => void }).closeAllConnections?.();
+      }),
+  );
+  return (server.address() as AddressInfo).port;
+}
+
+const saying = (text: string) =>
+  createServer((socket) => {
+    socket.resume().on('error', () => {});
+    if (text !== '') socket.write(text);
+  });
+
+async function closedPort(t: ExecutionContext): Promise<number> {
+  const server = saying('');
+  const port = await listening(t, server);
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  return port;
+}
+
+/** What an agent serves on its ports, as far as these checks look. */
+const agentLike = () =>
+  createHttpServer((request, response) => {
+    response.writeHead(request.url === AGENT_DIAGNOSTICS_PATH ? 401 : 200).end('# metrics\n');
+  });
+
+async function sources(t: ExecutionContext, more: Partial<ServiceSources> = {}): Promise<ServiceSources> {
+  const web = await listening(t, agentLike());
+  const proxy = await listening(t, saying(''));
+  return {
+    services: () => [],
+    session: () => ({ isLive: true, refusal: null, adminUrl: 'https://user:hunter22@admin.example/x', sinceMs: 1_000 }),
+    journal: () => ({ waiting: 1, started: 2, unconfirmed: 3 }),
+    ports: () => ({
+      http_port: web,
+      host_metrics_port: web,
+      wireguard_metrics_port: web,
+      http_proxy_port: proxy,
+      socks5_proxy_port: proxy,
+    }),
+    proxyHosts: ['127.0.0.1'],
+    isProxyEnabled: true,
+    openProxies: null,
+    isSelfUpdateEnabled: false,
+    ...more,
+  };
+}
+
+/** Patience with a check that has an answer coming, in ms: far above what one takes on a busy machine. */
+const ANSWERED_MS_MAX = 30_000;
+
+async function looked(from: ServiceSources) {
+  const { checks } = await diagnose([...coreChecks(from), ...portChecks(from)], {
+    checkMsMax: ANSWERED_MS_MAX,
+    totalMsMax: ANSWERED_MS_MAX,
+  });
+  return Object.fromEntries(checks.map((check) => [check.name, check]));
+}
+
+test("services that all work pass, and credentials of the admin's URL are not told", async (t) => {
+  const found = await looked(await sources(t));
+
+  t.deepEqual(
+    Object.entries(found).map(([name, { status }]) => [name, status]),
+    ['session', 'journal', 'runner', 'proxies', 'exporters', 'updater'].map((name) => [name, 'pass']),
+  );
+  t.notRegex(JSON.stringify(found), /hunter22/u);
+  t.is(
+    found['session']?.summary,
+    'The agent has had a session with https://admin.example since 1970-01-01T00:00:01.000Z.',
+  );
+  t.regex(found['updater']?.summary ?? '', /switched off/u);
+});
+
+test('a lost session, and the problem of a service, are told as they are', async (t) => {
+  const from = await sources(t, {
+    session: () => ({ isLive: false, refusal: null, adminUrl: null, sinceMs: null }),
+    isSelfUpdateEnabled: true,
+    services: () => [
+      { name: 'journal', problem: () => 'the disk is full' },
+      { name: 'runner', problem: () => 'it cannot start processes' },
+      { name: 'http_proxy', problem: () => 'It does not listen on port 1: another program has it.' },
+      { name: 'host_metrics', problem: () => 'it does not listen' },
+    ],
+  });
+
+  const found = await looked(from);
+
+  t.deepEqual(
+    Object.values(found).map(({ status }) => status),
+    ['fail', 'fail', 'fail', 'fail', 'fail', 'warn'],
+  );
+  t.deepEqual(
+    [found['journal']?.summary, found['proxies']?.summary],
+    ['The disk is full.', 'It does not listen on port 1: another program has it.'],
+  );
+});
+
+test('ports at which nobody answers, and ports that another program holds, fail', async (t) => {
+  const from = await sources(t);
+  const closed = await closedPort(t);
+  const stranger = await listening(
+    t,
+    createHttpServer((_request, response) => {
+      response.end('hello');
+    }),
+  );
+
+  const [proxy, exporter, taken] = [
+    await looked({ ...from, ports: () => ({ ...from.ports(), socks5_proxy_port: closed }) }),
+    await looked({ ...from, ports: () => ({ ...from.ports(), wireguard_metrics_port: closed }) }),
+    await looked({ ...from, ports: () => ({ ...from.ports(), http_port: stranger }) }),
+  ];
+
+  t.deepEqual(
+    [proxy['proxies']?.status, exporter['exporters']?.status, taken['exporters']?.status],
+    ['fail', 'fail', 'fail'],
+  );
+  t.is(exporter['exporters']?.summary, 'The server wireguard_metrics does not answer.');
+  t.is(taken['exporters']?.summary, 'The server api answers with status 200.');
+});
+
+test('proxies that let in everybody are warned of', async (t) => {
+  const found = await looked(await sources(t, { openProxies: 'Anybody gets in.' }));
+
+  t.deepEqual([found['proxies']?.status, found['proxies']?.summary], ['warn', 'Anybody gets in.']);
+});
+
+test('proxies that are switched off pass, and say so', async (t) => {
+  const found = await looked(await sources(t, { isProxyEnabled: false, ports: () => ({}) }));
+
+  t.deepEqual([found['proxies']?.status, found['exporters']?.status], ['pass', 'fail']);
+  t.regex(found['proxies']?.summary ?? '', /switched off/u);
+});
+
+test('SSH that greets passes with the fingerprint of its key; silent, strange or missing it fails; without setpriv it warns', async (t) => {
+  const hostKeyPath = join(temporaryDirectory(t), 'key');
+  const key = openHostKey(hostKeyPath);
+  const [well, silent, strange, closed] = [
+    await listening(t, saying('SSH-2.0-edge-agent\r\n')),
+    await listening(t, saying('')),
+    await listening(t, saying('come again later\r\n')),
+    await closedPort(t),
+  ];
+  const look = async (more: Partial<SshSources>, checkMsMax = ANSWERED_MS_MAX) => {
+    const {
+      checks: [check],
+    } = await diagnose(
+      [
+        sshCheck({
+          isEnabled: true,
+          hostKeyPath,
+          port: () => well,
+          problem: () => null,
+          isRoot: true,
+          setprivPaths: SETPRIV_PATHS,
+          ...more,
+        }),
+      ],
+      { checkMsMax, totalMsMax: ANSWERED_MS_MAX },
+    );
+    return check;
+  };
+
+  const found = await Promise.all([
+    look({}),
+    look({ isRoot: false }),
+    look({ setprivPaths: ['/nowhere/setpriv'] }),
+    look({ port: () => silent }, 500),
+    ...[
+      { port: () => strange },
+      { port: () => closed },
+      { port: () => null },
+      { problem: () => 'the SSH host key is damaged' },
+      { isEnabled: false },
+    ].map((more) => look(more)),
+  ]);
+
+  t.deepEqual(
+    found.map((check) => check?.status),
+    ['pass', 'pass', 'warn', 'fail', 'fail', 'fail', 'fail', 'fail', 'pass'],
+  );
+  t.deepEqual(
+    [found[0]?.details?.['host_key'], found[0]?.details?.['becomes_accounts']],
+    [key.ok ? key.fingerprint : '', true],
+  );
+  t.regex(found[2]?.hint ?? '', /util-linux/u);
+});

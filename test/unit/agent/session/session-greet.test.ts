@@ -1,0 +1,31 @@
+/** An agent that says hello again on its connection, since its node moved. */
+import test from 'ava';
+import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
+import { SETTINGS, executionId, sessionRig } from '../../../support/agent/session-fixture.ts';
+
+test('an agent that is asked to says hello again on its connection, and sends again what was not answered', (t) => {
+  const { journal, link, links } = sessionRig();
+  journal.finish(executionId(1));
+  link().welcome();
+  const before = link().frames.length;
+
+  link().hear({ type: 'greet' });
+  const greeting = link()
+    .frames.slice(before)
+    .map(({ type }) => type);
+  link().hear({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'another', settings: SETTINGS });
+
+  t.deepEqual(greeting, ['hello']);
+  t.deepEqual(
+    link()
+      .frames.slice(before + 1)
+      .map(({ type }) => type),
+    ['result'],
+  );
+  t.deepEqual(
+    link().frames.map(({ seq }) => seq),
+    link().frames.map((_frame, index) => index + 1),
+    'numbers go on',
+  );
+  t.is(links.length, 1);
+});

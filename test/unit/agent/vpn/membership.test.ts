@@ -1,0 +1,510 @@
+/**
+ * What an agent says of itself to the mesh, and what it becomes when it is told. The member itself, which makes
+ * interfaces, has tests of its own.
+ */
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { storedPublicKey } from '../../../../agent/vpn/keys-file.ts';
+import { createMembership, type Membership } from '../../../../agent/vpn/membership.ts';
+import type { Picture } from '../../../../agent/vpn/picture.ts';
+import type { MeshOrder, MeshWord } from '../../../../agent/ports.ts';
+import {
+  NOTHING_REFUSED,
+  type MemberPorts,
+  type PeerPath,
+  type WantedMember,
+} from '../../../../transport/vpn/member/member.ts';
+import type { MeshPeer, MeshSettings } from '../../../../transport/protocol/mesh.ts';
+import { NodeId } from '../../../../transport/protocol/ids.ts';
+import { until } from '../../../support/until.ts';
+import { temporaryDirectory } from '../../../support/agent/agent-process.ts';
+import { silentLog } from '../../../support/agent/executor-fixture.ts';
+import { FakeClock } from '../../../support/agent/session-fixture.ts';
+
+const ADMIN = 'http://192.0.2.1:44000';
+const PEER: MeshPeer = {
+  node: NodeId.parse('6f2c6a52-8d2b-4a3e-9f54-0d6c1f3f7a01'),
+  public_key: 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=',
+  ipv4: '100.64.0.3',
+  ipv6: 'fd00::3',
+  endpoints: [],
+  relay_region: null,
+  aliases: ['web'],
+};
+const GATEWAY: MeshPeer = {
+  ...PEER,
+  node: null,
+  public_key: '3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d0=',
+  ipv4: '100.64.0.1',
+  ipv6: 'fd00::1',
+  aliases: [],
+};
+const EMBEDDED: MeshSettings = {
+  mode: 'embedded',
+  observers: [{ host: null, port: 43_478, public_key: GATEWAY.public_key }],
+};
+
+interface Rig {
+  readonly membership: Membership;
+  readonly clock: FakeClock;
+  readonly said: MeshWord[];
+  /** What the member was to become, one after another. */
+  readonly wanted: WantedMember[];
+  readonly named: (Picture | null)[];
+  readonly ends: { readonly isKept: boolean }[];
+  readonly keysPath: string;
+  ports(): MemberPorts;
+  publicKey(): string;
+}
+
+/**
+ * A membership whose member notes what it is to become. `problem`: this machine can have none. `opened`: when its
+ * interface is there; `ends`: how it goes.
+ */
+function open(
+  t: ExecutionContext,
+  {
+    directory = temporaryDirectory(t),
+    problem = null as string | null,
+    paths = [] as readonly PeerPath[],
+    opened = Promise.resolve(),
+    ends: closes = () => Promise.resolve(),
+  } = {},
+): Rig {
+  const clock = new FakeClock();
+  const [said, wanted, named, ends] = [
+    [] as MeshWord[],
+    [] as WantedMember[],
+    [] as (Picture | null)[],
+    [] as { readonly isKept: boolean }[],
+  ];
+  let ports: MemberPorts | null = null;
+  const keysPath = join(directory, 'mesh-keys.json');
+  const membership = createMembership({
+    interfaceName: 'edge00000000',
+    port: 0,
+    keysPath,
+    picturePath: join(directory, 'mesh-network.json'),
+    clusterName: () => 'prod',
+    clock,
+    log: silentLog,
+    say: (word) => {
+      said.push(word);
+      return true;
+    },
+    named: (picture) => {
+      named.push(picture);
+    },
+    createMember: async (options, given) => {
+      await opened;
+      if (problem !== null) return { ok: false, problem };
+      ports = given;
+      wanted.push(options.wanted);
+      return {
+        ok: true,
+        member: {
+          become: (next) => {
+            wanted.push(next);
+          },
+          tryDirect: (key, inMs) => {
+            named.push(null);
+            said.push({ type: 'mesh-try', public_key: `${key} in ${inMs}` });
+          },
+          paths: () => paths,
+          place: () => ({ listenPort: 51_820, endpoints: ['192.168.1.20:51820'], relayRegion: 900 }),
+          refused: () => NOTHING_REFUSED,
+          problem: () => null,
+          close: (end) => {
+            ends.push(end);
+            return closes();
+          },
+        },
+      };
+    },
+  });
+  return {
+    membership,
+    clock,
+    said,
+    wanted,
+    named,
+    ends,
+    keysPath,
+    publicKey: () => storedPublicKey(keysPath) ?? '',
+    ports: () => {
+      if (ports === null) throw new Error('there is no member');
+      return ports;
+    },
+  };
+}
+
+function network(
+  publicKey: string,
+  number: number,
+  peers: readonly MeshPeer[] = [PEER, GATEWAY],
+): Extract<MeshOrder, { type: 'mesh-network' }> {
+  return {
+    seq: 1,
+    type: 'mesh-network',
+    revision: { epoch: 1, number },
+    network: {
+      cluster_name: 'prod',
+      domain: 'prod.edge.test',
+      public_key: publicKey,
+      ipv4: '100.64.0.2',
+      ipv6: 'fd00::2',
+      ipv4_range: '100.64.0.0/24',
+      ipv6_range: 'fd00::/64',
+      mtu: 1_280,
+      aliases: [],
+    },
+    peers: [...peers],
+  };
+}
+
+async function welcomed(rig: Rig): Promise<void> {
+  rig.membership.configured(EMBEDDED, ADMIN, true);
+  await until('an advertisement', () => rig.said.length > 0);
+}
+
+test('an agent that is welcomed makes its key once, says what it is, and becomes what it is told', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+
+  const publicKey = rig.publicKey();
+  t.deepEqual(rig.said, [
+    {
+      type: 'mesh-advertise',
+      advertisement: {
+        public_key: publicKey,
+        listen_port: 51_820,
+        endpoints: ['192.168.1.20:51820'],
+        relay_region: 900,
+        revision: null,
+      },
+    },
+  ]);
+  rig.membership.session.told(network(publicKey, 7));
+
+  const last = rig.wanted.at(-1);
+  t.deepEqual(
+    [last?.addresses, last?.mtu, [...(last?.peers.keys() ?? [])]],
+    [['100.64.0.2/24', 'fd00::2/64'], 1_280, [PEER.public_key, GATEWAY.public_key]],
+  );
+  await until('the observer', () => rig.wanted.at(-1)?.observers[0]?.endpoint === '192.0.2.1:43478');
+  t.is(statSync(rig.keysPath).mode & 0o777, 0o600);
+  t.is(rig.named.at(-1)?.network.domain, 'prod.edge.test');
+});
+
+test('peers that an admin tells and no interface takes are left out and named; the machine is healthy, and the others come and go', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  const bad = { ...PEER, public_key: `_${PEER.public_key.slice(1)}` };
+  const note = (): string | null => rig.membership.service.note?.() ?? null;
+
+  rig.membership.session.told(network(rig.publicKey(), 7, [bad, GATEWAY]));
+  t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  t.deepEqual(
+    [rig.membership.service.problem(), note()],
+    [null, `left out of the network: node ${PEER.node} (its WireGuard key is none)`],
+  );
+
+  rig.membership.session.told({
+    seq: 2,
+    type: 'mesh-changed',
+    from: { epoch: 1, number: 7 },
+    to: { epoch: 1, number: 8 },
+    set: [{ ...bad, ipv4: 'x' }],
+    removed: [GATEWAY.public_key],
+  });
+  t.deepEqual([[...(rig.wanted.at(-1)?.peers.keys() ?? [])], note() === null], [[], false]);
+
+  rig.membership.session.told({
+    seq: 3,
+    type: 'mesh-changed',
+    from: { epoch: 1, number: 8 },
+    to: { epoch: 1, number: 9 },
+    set: [PEER],
+    removed: [bad.public_key],
+  });
+  t.deepEqual([[...(rig.wanted.at(-1)?.peers.keys() ?? [])], note()], [[PEER.public_key], null]);
+});
+
+test('no key is said that is not the public one, and none is stored readable by others', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  const { private_key: privateKey } = JSON.parse(readFileSync(rig.keysPath, 'utf8')) as { private_key: string };
+
+  rig.membership.session.told(network(rig.publicKey(), 7));
+  rig.membership.rotate();
+
+  t.false(JSON.stringify(rig.said).includes(privateKey));
+});
+
+test('a change follows the state that is held; one of another state is asked about', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  rig.membership.session.told(network(rig.publicKey(), 7));
+  rig.said.length = 0;
+
+  rig.membership.session.told({
+    seq: 2,
+    type: 'mesh-changed',
+    from: { epoch: 1, number: 7 },
+    to: { epoch: 1, number: 8 },
+    set: [],
+    removed: [PEER.public_key],
+  });
+  t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  t.deepEqual(rig.said, []);
+
+  rig.membership.session.told({
+    seq: 3,
+    type: 'mesh-changed',
+    from: { epoch: 1, number: 9 },
+    to: { epoch: 1, number: 10 },
+    set: [PEER],
+    removed: [],
+  });
+  t.deepEqual(
+    rig.said.map((word) => word.type === 'mesh-advertise' && word.advertisement.revision),
+    [{ epoch: 1, number: 8 }],
+  );
+  t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+});
+
+test('an agent that starts again is in its network before any admin answers, and says which state it holds', async (t) => {
+  const directory = temporaryDirectory(t);
+  const first = open(t, { directory });
+  await welcomed(first);
+  first.membership.session.told(network(first.publicKey(), 7));
+  await first.membership.close({ isKept: true });
+
+  const second = open(t, { directory });
+  await until('a member', () => second.wanted.length > 0);
+  t.deepEqual([...(second.wanted[0]?.peers.keys() ?? [])], [PEER.public_key, GATEWAY.public_key]);
+  second.membership.configured(EMBEDDED, ADMIN, true);
+
+  t.is(second.publicKey(), first.publicKey());
+  await until('what it holds', () =>
+    second.said.some((word) => word.type === 'mesh-advertise' && word.advertisement.revision?.number === 7),
+  );
+  t.deepEqual(first.ends, [{ isKept: true }]);
+});
+
+test('a new key is said first, and used when the others know it', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  const before = rig.publicKey();
+  rig.membership.session.told(network(before, 7));
+  const oldPrivate = rig.wanted.at(-1)?.privateKey;
+  rig.said.length = 0;
+
+  rig.membership.rotate();
+  const [word] = rig.said;
+  const next = word?.type === 'mesh-advertise' ? word.advertisement.public_key : '';
+  t.not(next, before);
+  t.is(rig.publicKey(), before);
+  rig.membership.session.told({
+    seq: 2,
+    type: 'mesh-changed',
+    from: { epoch: 1, number: 7 },
+    to: { epoch: 1, number: 8 },
+    set: [],
+    removed: [],
+  });
+  t.is(rig.wanted.at(-1)?.privateKey, oldPrivate);
+
+  rig.membership.session.told(network(next, 9));
+
+  t.is(rig.publicKey(), next);
+  t.not(rig.wanted.at(-1)?.privateKey, oldPrivate);
+  t.is(rig.wanted.at(-1)?.peers.size, 2);
+});
+
+test('a rotation that no admin has heard of goes on after a restart', async (t) => {
+  const directory = temporaryDirectory(t);
+  const first = open(t, { directory });
+  await welcomed(first);
+  first.membership.session.told(network(first.publicKey(), 7));
+  first.membership.rotate();
+  const asked = first.said.at(-1);
+  await first.membership.close({ isKept: true });
+
+  const second = open(t, { directory });
+  await welcomed(second);
+
+  const again = second.said.at(-1);
+  t.is(
+    again?.type === 'mesh-advertise' && again.advertisement.public_key,
+    asked?.type === 'mesh-advertise' && asked.advertisement.public_key,
+  );
+});
+
+test('a machine that can have no interface says so in its health, which is good, and tries again later', async (t) => {
+  const rig = open(t, { problem: 'it needs root' });
+
+  rig.membership.configured(EMBEDDED, ADMIN, true);
+  await until('the note', () => rig.membership.service.note?.() !== null);
+
+  t.is(rig.membership.service.note?.(), 'This machine joins no VPN: it needs root');
+  t.is(rig.membership.service.problem(), null);
+  t.deepEqual(rig.said, []);
+});
+
+test('what the admin refuses is a problem, until it gives a network', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+
+  rig.membership.session.told({ seq: 1, type: 'mesh-refused', reason: 'Another node has this WireGuard key' });
+  t.is(rig.membership.service.problem(), 'Another node has this WireGuard key');
+
+  rig.membership.session.told(network(rig.publicKey(), 7));
+  t.is(rig.membership.service.problem(), null);
+});
+
+test('an admin without a network, or with another kind of it, ends the membership', async (t) => {
+  for (const settings of [{ mode: 'off' }, { mode: 'netmaker' }] as const) {
+    const directory = temporaryDirectory(t);
+    const rig = open(t, { directory });
+    await welcomed(rig);
+    rig.membership.session.told(network(rig.publicKey(), 7));
+
+    rig.membership.configured(settings, ADMIN, true);
+
+    await until('its end', () => rig.ends.length > 0);
+    t.deepEqual([rig.ends, rig.named.at(-1)], [[{ isKept: false }], null]);
+    t.false(existsSync(join(directory, 'mesh-network.json')), 'the next start would be in it');
+  }
+});
+
+test('an admin of a version without networks ends none: it is there while others become newer', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  rig.membership.session.told(network(rig.publicKey(), 7));
+
+  rig.membership.configured(undefined, ADMIN, true);
+  await rig.membership.close({ isKept: true });
+
+  t.deepEqual(rig.ends, [{ isKept: true }]);
+});
+
+test('an interface that is still being opened goes when the admin has no network, and when the machine must leave', async (t) => {
+  for (const act of [
+    (rig: Rig) => rig.membership.configured({ mode: 'off' }, ADMIN, true),
+    (rig: Rig) => void rig.membership.close({ isKept: false }),
+  ]) {
+    const opened = Promise.withResolvers<void>();
+    const rig = open(t, { opened: opened.promise });
+    rig.membership.configured(EMBEDDED, ADMIN, true);
+
+    act(rig);
+    opened.resolve();
+
+    await until('its end', () => rig.ends.length > 0);
+    t.deepEqual([rig.ends, rig.said], [[{ isKept: false }], []]);
+  }
+});
+
+test('an interface that cannot be removed is said, and ends nothing', async (t) => {
+  const rig = open(t, { ends: () => Promise.reject(new Error('ip: it failed')) });
+  await welcomed(rig);
+
+  rig.membership.configured({ mode: 'off' }, ADMIN, true);
+
+  await t.notThrowsAsync(rig.membership.close({ isKept: false }));
+});
+
+test('one that was refused asks again when settings come', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  rig.membership.session.told({
+    seq: 1,
+    type: 'mesh-refused',
+    reason: 'The network of the cluster has no free address',
+  });
+  rig.said.length = 0;
+
+  rig.membership.configured(EMBEDDED, ADMIN, false);
+
+  t.deepEqual(
+    rig.said.map(({ type }) => type),
+    ['mesh-advertise'],
+  );
+});
+
+test('changes that come together are stored together, and all of them at the end', async (t) => {
+  const directory = temporaryDirectory(t);
+  const rig = open(t, { directory });
+  await welcomed(rig);
+  rig.membership.session.told(network(rig.publicKey(), 7));
+  const stored = (): unknown =>
+    (JSON.parse(readFileSync(join(directory, 'mesh-network.json'), 'utf8')) as { revision: { number: number } })
+      .revision.number;
+  const change = (number: number): void =>
+    rig.membership.session.told({
+      seq: number,
+      type: 'mesh-changed',
+      from: { epoch: 1, number: number - 1 },
+      to: { epoch: 1, number },
+      set: [],
+      removed: [],
+    });
+
+  change(8);
+  change(9);
+  t.is(stored(), 7);
+  rig.clock.pass(1_000);
+  t.is(stored(), 9);
+
+  change(10);
+  await rig.membership.close({ isKept: true });
+  t.is(stored(), 10);
+});
+
+test('how well it is connected is told when a path changes, and now and then', async (t) => {
+  const path = (publicKey: string, way: PeerPath['path']): PeerPath => ({
+    publicKey,
+    path: way,
+    relayRegion: null,
+    handshakeAgeMs: 1_000.4,
+    receivedBytes: 1,
+    sentBytes: 1,
+  });
+  const rig = open(t, { paths: [path(PEER.public_key, 'relayed'), path(GATEWAY.public_key, 'direct')] });
+  await welcomed(rig);
+  rig.membership.session.told(network(rig.publicKey(), 7));
+  rig.said.length = 0;
+  const report = {
+    type: 'mesh-report',
+    report: { direct: 1, relayed: 1, none: 0, gateway: { path: 'direct', handshake_age_ms: 1_000 } },
+  };
+
+  rig.ports().changed();
+  rig.ports().changed();
+  rig.clock.pass(1_000);
+  t.deepEqual(rig.said, [report]);
+  rig.clock.pass(30_000);
+  t.deepEqual(rig.said, [report, report]);
+  t.deepEqual(
+    [
+      rig.membership.nodeOf(PEER.public_key),
+      rig.membership.nodeOf(GATEWAY.public_key),
+      rig.membership.nodeOf('other'),
+      rig.membership.pathOf(PEER.public_key),
+    ],
+    [PEER.node, 'gateway', null, 'relayed'],
+  );
+});
+
+test('files that are damaged are made anew', async (t) => {
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'mesh-keys.json'), '{');
+  writeFileSync(join(directory, 'mesh-network.json'), 'null');
+  const rig = open(t, { directory });
+
+  await welcomed(rig);
+
+  t.is(rig.publicKey().length, 44);
+});

@@ -1,0 +1,116 @@
+/**
+ * Orders to run Netmaker's client. The client is a script that writes down how it was called: the real one needs a
+ * server, and root.
+ */
+import test, { type ExecutionContext } from 'ava';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { v7 } from 'uuid';
+import { createNetclient, leaveNetmaker } from '../../../../agent/vpn/netclient.ts';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { until } from '../../../support/until.ts';
+
+const TOKEN = 'dG9rZW4tY2FuYXJ5LW9mLXRoaXMtdGVzdA==';
+
+async function open(t: ExecutionContext, script: string | null = 'exit 0') {
+  const directory = await mkdtemp(join(tmpdir(), 'edge-netclient-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const calls = join(directory, 'calls');
+  await writeFile(calls, '');
+  if (script !== null) {
+    await writeFile(join(directory, 'netclient'), `#!/bin/sh\necho "$@" >> ${calls}\n${script}\n`);
+    await chmod(join(directory, 'netclient'), 0o755);
+  }
+  const lines: string[] = [];
+  const write = (fields: object, message: string): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const log = { debug: write, info: write, warn: write, error: write };
+  const clock = createFakeClock();
+  const env = { PATH: directory };
+  const node = v7() as NodeId;
+  const start = () => {
+    const netclient = createNetclient({ node, directory, clock, log, env });
+    t.teardown(() => netclient.close());
+    return netclient;
+  };
+  return {
+    directory,
+    env,
+    log,
+    lines,
+    clock,
+    node,
+    start,
+    netclient: start(),
+    calls: async () => (await readFile(calls, 'utf8')).split('\n').filter((line) => line !== ''),
+  };
+}
+
+const order = (network: string, token = TOKEN) => ({ seq: 1, type: 'netmaker-join', network, token }) as const;
+
+test('an order runs the client once, under the name by which the admin knows the host', async (t) => {
+  const { netclient, calls, node, lines, clock } = await open(t);
+
+  netclient.told(order('cluster-one'));
+  netclient.told(order('cluster-one'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-one')));
+  clock.pass(60_000);
+  netclient.told(order('cluster-one'));
+  await netclient.close();
+
+  t.deepEqual(await calls(), [`join -t ${TOKEN} -o node-${node}`]);
+  t.is(netclient.note(), null);
+});
+
+test('a move to another network leaves the first one, also after a restart of the agent', async (t) => {
+  const { start, netclient, calls, node, lines } = await open(t);
+  netclient.told(order('cluster-one'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-one')));
+  await netclient.close();
+
+  start().told(order('cluster-other'));
+  await until('the second join', () => lines.some((line) => line.includes('cluster-other')));
+
+  t.deepEqual(await calls(), [
+    `join -t ${TOKEN} -o node-${node}`,
+    'leave cluster-one',
+    `join -t ${TOKEN} -o node-${node}`,
+  ]);
+});
+
+test('a machine without the client says so in one sentence, and joins when it was installed', async (t) => {
+  const { directory, netclient, lines } = await open(t, null);
+
+  netclient.told(order('cluster-one'));
+  await until('the sentence', () => netclient.note());
+  t.is(netclient.note(), 'This machine joins no VPN: netclient, by which Netmaker lets machines in, is not installed.');
+  await writeFile(join(directory, 'netclient'), '#!/bin/sh\nexit 0\n');
+  await chmod(join(directory, 'netclient'), 0o755);
+  netclient.told(order('cluster-one'));
+  await until('the join', () => lines.some((line) => line.includes('has asked Netmaker')));
+
+  t.is(netclient.note(), null);
+  t.is(lines.filter((line) => line.includes('does not join')).length, 1);
+});
+
+test('what a failing client says is told without the token and addresses', async (t) => {
+  const { netclient, lines } = await open(t, 'echo "bad token $3 from 100.64.0.7 and fd00:1::7" >&2; exit 3');
+
+  netclient.told(order('cluster-one'));
+  await until('the sentence', () => netclient.note());
+
+  t.is(netclient.note(), 'This machine joins no VPN: netclient failed (3): bad token … from … and ….');
+  t.false(lines.join('\n').includes(TOKEN));
+});
+
+test('leaving the agent leaves its network, once', async (t) => {
+  const { directory, env, log, netclient, calls, lines, node } = await open(t);
+  netclient.told(order('cluster-one'));
+  await until('the join', () => lines.some((line) => line.includes('cluster-one')));
+
+  await leaveNetmaker(directory, log, env);
+  await leaveNetmaker(directory, log, env);
+
+  t.deepEqual(await calls(), [`join -t ${TOKEN} -o node-${node}`, 'leave cluster-one']);
+});

@@ -1,0 +1,109 @@
+/** The debug dashboard's own limits: how many look at once, and what may be asked for. */
+import { fastify } from 'fastify';
+import test, { type ExecutionContext } from 'ava';
+import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import type { DatabaseSight } from '../../../../actors/sights.ts';
+import { DEBUG_PATH, mountDebug } from '../../../../api/debug/routes.ts';
+import { createWebPages } from '../../../../api/web-pages.ts';
+import type { MountKit } from '../../../../api/rest/server.ts';
+import { systemClock } from '../../../../transport/net/clock.ts';
+import { until } from '../../../support/until.ts';
+
+/** A dashboard with nothing to see but a database that answers when the test says so. */
+async function dashboard(
+  t: ExecutionContext,
+  credentials: { readonly username: string; readonly password: string } | null = null,
+) {
+  const looks: PromiseWithResolvers<DatabaseSight>[] = [];
+  const app = fastify();
+  t.teardown(() => app.close());
+  mountDebug({
+    admin: { name: 'one', version: '0' },
+    credentials,
+    failuresPerMinuteMax: 3,
+    clock: systemClock,
+    sights: {
+      families: () => [],
+      search: () => ({ actors: [], total: 0 }),
+      counters: () => ({ deadLetters: 0, crashes: 0, escalations: 0 }),
+      sessions: () => ({ sessions: [], total: 0 }),
+      database() {
+        const look = Promise.withResolvers<DatabaseSight>();
+        looks.push(look);
+        return look.promise;
+      },
+    },
+  })({ app, pages: createWebPages({ urls: [], hosts: [] }) } as unknown as MountKit);
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    looks,
+    look: (query = '', headers: Readonly<Record<string, string>> = {}) =>
+      fetch(`${url}${DEBUG_PATH}${query}`, { headers }),
+  };
+}
+
+test('four look at once, the next one is told to come again, and room is back when one of them is done', async (t) => {
+  const { looks, look } = await dashboard(t);
+  const first = Array.from({ length: 4 }, () => look());
+  await until('four that look', () => looks.length === 4);
+
+  const refused = await look();
+  for (const one of looks) one.reject(new DatabaseUnavailable('away'));
+  const pages = await Promise.all(first);
+  const after = look();
+  await until('the next one', () => looks.length === 5);
+  looks[4]?.reject(new DatabaseUnavailable('away'));
+
+  t.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+  t.deepEqual(
+    [...pages, await after].map(({ status }) => status),
+    [200, 200, 200, 200, 200],
+  );
+});
+
+test('what is asked for has its limits, and what is not known is refused before anything is looked at', async (t) => {
+  const { looks, look } = await dashboard(t);
+  const wrong = [
+    `?q=${'x'.repeat(65)}`,
+    '?page=0',
+    '?page=1e9',
+    '?page=x',
+    '?sort=state',
+    '?kind=agent',
+    '?refresh=1',
+    '?more=1',
+    '?q=a&q=b',
+  ];
+
+  for (const query of wrong) t.is((await look(query)).status, 400, query);
+  t.is(looks.length, 0);
+});
+
+test('without the right name and password nothing is looked at, whatever is sent', async (t) => {
+  const { looks, look } = await dashboard(t, { username: 'admin', password: 'a password with: a colon' });
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+  for (const authorization of [
+    '',
+    'Basic',
+    'Basic !',
+    basic('admin'),
+    basic('admin:'),
+    basic('admin:a password with'),
+    basic(':a password with: a colon'),
+    'Bearer a',
+  ]) {
+    const { status, headers } = await look('', authorization === '' ? {} : { authorization });
+    t.true(status === 401 || status === 429, authorization);
+    t.is(
+      headers.get(status === 401 ? 'www-authenticate' : 'retry-after')?.replace(/ .*|\d+/u, ''),
+      status === 401 ? 'Basic' : '',
+      authorization,
+    );
+  }
+  t.is(looks.length, 0);
+  const right = look('', { authorization: basic('admin:a password with: a colon') });
+  await until('a look', () => looks.length === 1);
+  looks[0]?.reject(new DatabaseUnavailable('away'));
+  t.is((await right).status, 200);
+});

@@ -1,0 +1,50 @@
+/** The event catalogue on the API. */
+import test from 'ava';
+import { envelopeOf } from '../../../actors/event-catalogue.ts';
+import { EVENT_TYPES } from '../../../actors/events.ts';
+import { EventTypeResource } from '../../../actors/event-catalogue.ts';
+import { serveApi, type Reply } from '../../support/api/fakes.ts';
+
+function typesOf({ body }: Reply): readonly string[] {
+  const rows = (body?.data ?? []) as unknown as readonly { readonly type: string }[];
+  return rows.map(({ type }) => type);
+}
+
+test('types are listed, paged and explained, and an unknown one is not found', async (t) => {
+  const { request } = await serveApi(t);
+
+  const all = await request('GET', '/api/v1/event_types');
+  const last = await request('GET', '/api/v1/event_types?sort=-type&page_size=1');
+
+  t.deepEqual(typesOf(all), [...EVENT_TYPES]);
+  t.deepEqual(typesOf(last), ['edge.ssh_username.verified']);
+  t.is((await request('GET', '/api/v1/event_types/edge.core.test')).body?.data?.['type'], 'edge.core.test');
+  t.is((await request('GET', '/api/v1/event_types/edge.nope')).status, 404);
+});
+
+for (const type of EVENT_TYPES) {
+  test(`${type} is explained with a whole envelope of this installation, and nothing else`, async (t) => {
+    const { request } = await serveApi(t, { operations: { coreName: 'north' } });
+
+    const { body } = await request('GET', `/api/v1/event_types/${type}`);
+
+    t.deepEqual(Object.keys(body?.data ?? {}), ['type', 'description', 'example']);
+    t.true(EventTypeResource.safeParse(body?.data).success);
+    t.like(body?.data?.['example'], { type, corename: 'north', source: '/edge-fleet-control' });
+    t.true(envelopeOf(type).safeParse(body?.data?.['example']).success);
+  });
+}
+
+test('a test event answers its envelope', async (t) => {
+  const { request } = await serveApi(t, { operations: { coreName: 'north' } });
+
+  const { status, body } = await request('POST', '/api/v1/events/test');
+
+  t.is(status, 202);
+  t.like(body?.data, {
+    specversion: '1.0',
+    type: 'edge.core.test',
+    corename: 'north',
+    data: { message: 'This is a test event.', requested_at: '2026-01-15T10:00:00.000Z' },
+  });
+});

@@ -1,0 +1,267 @@
+/** Feeds over a bus of their own, rows in memory and a clock that the test moves. */
+import { createBus, type Bus } from '../../../../actors/bus.ts';
+import { DatabaseUnavailable, type Clock } from '../../../../actors/ports.ts';
+import type { StoredEvent } from '../../../../actors/events.ts';
+import type { ListQuery } from '../../../../actors/filters.ts';
+import type { CommandResource, ExecutionResource } from '../../../../actors/resources/command.ts';
+import type { NodeResource } from '../../../../actors/resources/node.ts';
+import { createFeeds, type Feeds } from '../../../../api/feeds/feeds.ts';
+import { matchesNode } from '../../../../api/feeds/node-filter.ts';
+import type { ExecutionBrief, FeedReads, Tails } from '../../../../api/feeds/ports.ts';
+import { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
+import { silentLog } from '../../../support/log.ts';
+import type { Page } from '../../../../api/ports.ts';
+
+/** A clock that stands still until it is moved. */
+export interface FakeClock extends Clock {
+  advance(ms: number): void;
+}
+
+/** It begins at an arbitrary time. */
+export function createFakeClock(): FakeClock {
+  let nowMs = 1_000_000;
+  let timers: { readonly atMs: number; readonly run: () => void }[] = [];
+  return {
+    nowMs: () => nowMs,
+    after(ms, run) {
+      const timer = { atMs: nowMs + ms, run };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((one) => one !== timer);
+      };
+    },
+    advance(ms) {
+      nowMs += ms;
+      const due = timers.filter(({ atMs }) => atMs <= nowMs);
+      timers = timers.filter(({ atMs }) => atMs > nowMs);
+      for (const { run } of due) run();
+    },
+  };
+}
+
+/** Everything that feeds see, for the test to change. */
+export interface World {
+  readonly bus: Bus;
+  readonly clock: FakeClock;
+  readonly feeds: Feeds;
+  readonly nodes: Map<string, NodeResource>;
+  readonly commands: Map<string, CommandResource>;
+  readonly executions: Map<string, ExecutionResource>;
+  readonly events: StoredEvent[];
+  readonly readCalls: { list: number; events: number };
+  /** What agents stream: one entry an open stream. */
+  readonly streams: {
+    readonly node: string;
+    readonly execution: string;
+    readonly from: number;
+    send(offset: number, text: string, end?: boolean): void;
+    closed: boolean;
+  }[];
+  online: boolean;
+  failing: boolean;
+}
+
+/** A world without nodes, commands, executions and events. */
+export function createWorld(): World {
+  const clock = createFakeClock();
+  const bus = createBus(silentLog);
+  const fail = (): void => {
+    if (world.failing) throw new DatabaseUnavailable('the database is away');
+  };
+  const reads: FeedReads = {
+    list: (async (name: string, { filters, pageSize }: ListQuery): Promise<Page<unknown>> => {
+      await Promise.resolve();
+      fail();
+      if (name !== 'nodes') throw new Error(`unexpected list of ${name}`);
+      world.readCalls.list += 1;
+      const rows = [...world.nodes.values()].filter((node) => matchesNode(node, filters));
+      return { rows: rows.slice(0, pageSize), totalCount: rows.length };
+    }) as FeedReads['list'],
+    get: (async (name: string, key: string): Promise<unknown> => {
+      await Promise.resolve();
+      fail();
+      return (name === 'commands' ? world.commands : world.executions).get(key) ?? null;
+    }) as FeedReads['get'],
+    async executionsOf(command, limit): Promise<readonly ExecutionBrief[]> {
+      await Promise.resolve();
+      return [...world.executions.values()]
+        .filter((one) => one.command_id === command)
+        .slice(0, limit)
+        .map(briefOf);
+    },
+    async eventsAfter(cursor, limit) {
+      await Promise.resolve();
+      fail();
+      world.readCalls.events += 1;
+      if (cursor === null) return { events: [], cursor: world.events.at(-1)?.cursor ?? '0' };
+      const events = world.events.filter((event) => Number(event.cursor) > Number(cursor)).slice(0, limit);
+      return { events, cursor: events.at(-1)?.cursor ?? cursor };
+    },
+  };
+  const tails: Tails = {
+    open(node, execution, from, onOutput) {
+      if (!world.online) return null;
+      const stream = {
+        node,
+        execution,
+        from,
+        closed: false,
+        send: (offset: number, text: string, end = false) => onOutput({ offset, text, end }),
+      };
+      world.streams.push(stream);
+      return () => {
+        stream.closed = true;
+      };
+    },
+  };
+  const world: World = {
+    bus,
+    clock,
+    nodes: new Map(),
+    commands: new Map(),
+    executions: new Map(),
+    events: [],
+    readCalls: { list: 0, events: 0 },
+    streams: [],
+    online: true,
+    failing: false,
+    feeds: createFeeds({ bus, reads, tails, clock, log: silentLog, coreName: 'default' }),
+  };
+  return world;
+}
+
+/** When everything here happened. */
+export const AT = '2026-11-21T09:00:00.000Z';
+
+/** A v4-shaped id out of a small number. */
+export function idOf(n: number): string {
+  return `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
+}
+
+/** Ids out of small numbers. */
+export const nodeId = (n: number): NodeId => NodeId.parse(idOf(n));
+export const commandId = (n: number): CommandId => CommandId.parse(idOf(n));
+export const executionId = (n: number): ExecutionId => ExecutionId.parse(idOf(n));
+
+/** A healthy node. */
+export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeResource {
+  return {
+    id: idOf(n),
+    cluster_name: 'demo',
+    status: 'healthy',
+    status_since: AT,
+    status_reason: null,
+    status_evidence: null,
+    version: '1.0.0',
+    id_type: 'persistent',
+    vpn_hostname: `node-${idOf(n)}.demo.edge.internal`,
+    aliases: [],
+    http_port: 44_000,
+    ssh_port: 40_022,
+    host_metrics_port: 49_100,
+    wireguard_metrics_port: 49_586,
+    http_proxy_port: 43_128,
+    socks5_proxy_port: 41_080,
+    self_update_enabled: false,
+    enrollment_key_id: null,
+    last_seen_at: AT,
+    inserted_at: AT,
+    updated_at: AT,
+    ...changes,
+  };
+}
+
+/** A command on all nodes. */
+export function commandOf(n: number): CommandResource {
+  return {
+    id: idOf(n),
+    command_text: 'true',
+    targeting: { type: 'all' },
+    timeout: null,
+    expired_at: null,
+    summary: {
+      total: 0,
+      pending: 0,
+      sent: 0,
+      completed: 0,
+      succeeded: 0,
+      failed: 0,
+      cancelled: 0,
+      expired: 0,
+      dropped: 0,
+    },
+    inserted_at: AT,
+    updated_at: AT,
+  };
+}
+
+/** A pending execution of a command, on a node of its own. */
+export function executionOf(n: number, command: number, changes: Partial<ExecutionResource> = {}): ExecutionResource {
+  return {
+    id: idOf(n),
+    command_id: idOf(command),
+    node_id: idOf(n + 1_000),
+    cluster_name: 'demo',
+    command_text: 'true',
+    timeout: null,
+    status: 'pending',
+    exit_code: null,
+    output: null,
+    output_truncated: false,
+    output_withheld: false,
+    target_all: true,
+    expired_at: null,
+    sent_at: null,
+    completed_at: null,
+    cancelled_at: null,
+    inserted_at: AT,
+    updated_at: AT,
+    ...changes,
+  };
+}
+
+function briefOf({ id, node_id, cluster_name, status, exit_code }: ExecutionResource): ExecutionBrief {
+  return { id, node_id, cluster_name, status, exit_code };
+}
+
+/** Lets everything that is ready happen. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+/** A reader whose messages gather as they come; `gone` ends it. */
+export interface Watching<M> {
+  readonly messages: M[];
+  readonly ids: string[];
+  gone(): void;
+  readonly ended: Promise<void>;
+}
+
+/** Reads all there is, as fast as it comes. */
+export function gather<M>(
+  start: (signal: AbortSignal) => AsyncGenerator<{ readonly id: string; readonly data: M }, void, undefined>,
+): Watching<M> {
+  const controller = new AbortController();
+  const messages: M[] = [];
+  const ids: string[] = [];
+  const read = async (): Promise<void> => {
+    for await (const { id, data } of start(controller.signal)) {
+      messages.push(data);
+      ids.push(id);
+    }
+  };
+  return { messages, ids, gone: () => controller.abort(), ended: read() };
+}
+
+/** The value of a success. */
+export async function granted<T>(
+  result: Promise<
+    { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: { readonly message: string } }
+  >,
+): Promise<T> {
+  const settled = await result;
+  if (!settled.ok) throw new Error(settled.refusal.message);
+  return settled.value;
+}

@@ -1,0 +1,249 @@
+import test from 'ava';
+import {
+  FEED_INTERVAL_MS,
+  SNAPSHOT_PAGE_ROWS,
+  WATCHED_NODES_MAX,
+  CHANNEL_LINGER_MS,
+} from '../../../../api/feeds/limits.ts';
+import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
+import type { NodeResource } from '../../../../actors/resources/node.ts';
+import { createWorld, gather, granted, idOf, nodeId, nodeOf, settle, type World } from './fixture.ts';
+
+test('a watcher gets the nodes that are there, then what changed of them', async (t) => {
+  const world = fleetOf(2);
+  const watching = await watch(world);
+
+  change(world, 1, { status: 'unhealthy', updated_at: '2026-11-21T09:00:01.000Z' });
+  await settle();
+
+  t.deepEqual(watching.messages, [
+    { type: 'snapshot', page: 1, pages: 1, total: 2, nodes: [nodeOf(0), nodeOf(1)] },
+    {
+      type: 'changed',
+      nodes: [{ id: idOf(1), status: 'unhealthy', updated_at: '2026-11-21T09:00:01.000Z' }],
+      removed: [],
+    },
+  ]);
+});
+
+test('the first change goes out at once, and those of the next 50 ms in one message', async (t) => {
+  const world = fleetOf(3);
+  const watching = await watch(world);
+
+  change(world, 0, { status: 'unhealthy' });
+  await settle();
+  const first = watching.messages.length;
+  for (const n of [0, 1, 2, 0, 1]) {
+    change(world, n, { status: 'unreachable' });
+    await settle();
+  }
+  const second = watching.messages.length;
+  world.clock.advance(FEED_INTERVAL_MS);
+  await settle();
+
+  t.deepEqual([first, second, watching.messages.length], [2, 2, 3]);
+  t.deepEqual(idsOf(watching.messages.at(-1)), [idOf(0), idOf(1), idOf(2)]);
+});
+
+test('a node that comes to match is told whole, and one that matches no more is removed', async (t) => {
+  const world = fleetOf(2);
+  const watching = await watch(world, undefined, [{ field: 'status', op: 'in', value: ['unhealthy'] }]);
+
+  change(world, 1, { status: 'unhealthy' });
+  await settle();
+  change(world, 1, { status: 'healthy' });
+  world.clock.advance(FEED_INTERVAL_MS);
+  await settle();
+
+  t.deepEqual(watching.messages, [
+    { type: 'snapshot', page: 1, pages: 1, total: 0, nodes: [] },
+    { type: 'changed', nodes: [nodeOf(1, { status: 'unhealthy' })], removed: [] },
+    { type: 'changed', nodes: [], removed: [idOf(1)] },
+  ]);
+});
+
+test('a watcher that comes back goes on after the last id that it saw', async (t) => {
+  const world = fleetOf(2);
+  const first = await watch(world);
+  first.gone();
+  await first.ended;
+  change(world, 0, { status: 'unhealthy' });
+  await settle();
+
+  const second = await watch(world, first.ids.at(-1));
+
+  t.deepEqual(second.messages, [{ type: 'changed', nodes: [{ id: idOf(0), status: 'unhealthy' }], removed: [] }]);
+});
+
+test('a watcher that comes back too late, or with an id of nobody, gets a fresh snapshot', async (t) => {
+  const world = fleetOf(1);
+  const first = await watch(world);
+  first.gone();
+  await first.ended;
+  world.clock.advance(CHANNEL_LINGER_MS);
+
+  for (const id of [first.ids.at(-1), 'nonsense', '', `${'x'.repeat(36)}:0`]) {
+    const later = await watch(world, id);
+    t.like(later.messages[0], { type: 'snapshot' });
+    later.gone();
+  }
+});
+
+test('a watcher cut off in the middle of a snapshot starts over', async (t) => {
+  const world = fleetOf(SNAPSHOT_PAGE_ROWS + 1);
+  const watching = await watch(world);
+
+  t.is(watching.ids[0], 'snapshot');
+  const again = await watch(world, watching.ids[0]);
+
+  t.deepEqual(
+    again.messages.map((message) =>
+      message.type === 'snapshot' ? [message.page, message.pages, message.nodes.length] : [],
+    ),
+    [
+      [1, 2, SNAPSHOT_PAGE_ROWS],
+      [2, 2, 1],
+    ],
+  );
+});
+
+test('a storm over 10,000 nodes is read once and reaches a hundred watchers in a few messages, all the same objects', async (t) => {
+  const world = fleetOf(10_000);
+  const watchers = await Promise.all(Array.from({ length: 100 }, () => watch(world)));
+  const readsBefore = world.readCalls.list;
+
+  world.nodes.forEach((node, id) => world.nodes.set(id, { ...node, status: 'unreachable' }));
+  world.bus.publish([...world.nodes.keys()].map((_id, n) => ({ type: 'node-changed', node: nodeId(n) })));
+  for (let turn = 0; turn < 5; turn += 1) {
+    await settle();
+    world.clock.advance(FEED_INTERVAL_MS);
+  }
+  await settle();
+
+  t.true(world.readCalls.list - readsBefore <= 4);
+  for (const { messages } of watchers) {
+    const changes = messages.filter(({ type }) => type === 'changed');
+    t.true(changes.length <= 4);
+    t.true([...stateOf(messages).values()].every(({ status }) => status === 'unreachable'));
+    t.is(
+      changes[0],
+      watchers[0]?.messages.find(({ type }) => type === 'changed'),
+    );
+  }
+});
+
+test('a slow watcher holds no queue: when it reads again it gets everything that changed in one message', async (t) => {
+  const world = fleetOf(3);
+  const reader = (await granted(world.feeds.nodes.watch([], { signal: new AbortController().signal })))[
+    Symbol.asyncIterator
+  ]();
+  await reader.next();
+
+  for (const status of ['unhealthy', 'unreachable', 'unhealthy'] as const) {
+    for (const n of [0, 1, 2]) change(world, n, { status });
+    await settle();
+    world.clock.advance(FEED_INTERVAL_MS);
+    await settle();
+  }
+  const { value } = await reader.next();
+
+  t.deepEqual(value?.data, {
+    type: 'changed',
+    nodes: [0, 1, 2].map((n) => ({ id: idOf(n), status: 'unhealthy' })),
+    removed: [],
+  });
+  await reader.return();
+});
+
+test('a change that the database could not be asked about is told when it answers again', async (t) => {
+  const world = fleetOf(1);
+  const watching = await watch(world);
+
+  world.failing = true;
+  change(world, 0, { status: 'unhealthy' });
+  await settle();
+  world.failing = false;
+  world.clock.advance(1_000);
+  await settle();
+
+  t.deepEqual(watching.messages.at(-1), {
+    type: 'changed',
+    nodes: [{ id: idOf(0), status: 'unhealthy' }],
+    removed: [],
+  });
+});
+
+test('a change while the snapshot is read is not lost', async (t) => {
+  const world = fleetOf(1);
+  const asked = world.feeds.nodes.watch([], { signal: new AbortController().signal });
+  change(world, 0, { status: 'unreachable' });
+  const reader = await granted(asked);
+  const watching = gather(() => reader);
+  for (let turn = 0; turn < 3; turn += 1) {
+    await settle();
+    world.clock.advance(FEED_INTERVAL_MS);
+  }
+  await settle();
+
+  t.is(stateOf(watching.messages).get(idOf(0))?.status, 'unreachable');
+});
+
+test('a filter that matches more nodes than can be watched is refused with advice', async (t) => {
+  const world = fleetOf(WATCHED_NODES_MAX + 1);
+
+  const refused = await world.feeds.nodes.watch([], { signal: new AbortController().signal });
+
+  t.like(refused, { ok: false, refusal: { code: 'bad_request' } });
+});
+
+test('without watchers nothing is read', async (t) => {
+  const world = fleetOf(1);
+  const watching = await watch(world);
+  watching.gone();
+  await watching.ended;
+  world.clock.advance(CHANNEL_LINGER_MS);
+  const before = world.readCalls.list;
+
+  change(world, 0, { status: 'unhealthy' });
+  await settle();
+
+  t.is(world.readCalls.list, before);
+});
+
+function fleetOf(count: number): World {
+  const world = createWorld();
+  for (let n = 0; n < count; n += 1) world.nodes.set(idOf(n), nodeOf(n));
+  return world;
+}
+
+async function watch(
+  world: World,
+  lastEventId?: string,
+  filters: Parameters<World['feeds']['nodes']['watch']>[0] = [],
+) {
+  const controller = new AbortController();
+  const reader = await granted(world.feeds.nodes.watch(filters, { lastEventId, signal: controller.signal }));
+  const watching = gather(() => reader);
+  await settle();
+  return { ...watching, gone: () => controller.abort() };
+}
+
+function change(world: World, n: number, changes: Partial<NodeResource>): void {
+  world.nodes.set(idOf(n), { ...(world.nodes.get(idOf(n)) ?? nodeOf(n)), ...changes });
+  world.bus.publish([{ type: 'node-changed', node: nodeId(n) }]);
+}
+
+function idsOf(message: NodesMessage | undefined): string[] {
+  return message?.nodes.map(({ id }) => id) ?? [];
+}
+
+/** What a client makes of the messages. */
+function stateOf(messages: readonly NodesMessage[]): Map<string, NodeResource> {
+  const state = new Map<string, NodeResource>();
+  for (const message of messages) {
+    if (message.type === 'snapshot' && message.page === 1) state.clear();
+    for (const node of message.nodes) state.set(node.id, { ...state.get(node.id), ...node } as NodeResource);
+    if (message.type === 'changed') for (const id of message.removed) state.delete(id);
+  }
+  return state;
+}

@@ -1,0 +1,252 @@
+/** How checks run, and what of their failures is told. */
+import test from 'ava';
+import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { adminCluster } from '../../../../api/health/admin-cluster.ts';
+import { DoesNotApply, HealthProblem, retried, runChecks, sharedChecks } from '../../../../api/health/checks.ts';
+import type { HealthPorts } from '../../../../api/health/ports.ts';
+import { subsystems, VPN_MANAGER_TRIES_MAX } from '../../../../api/health/subsystems.ts';
+
+const failing = (error: unknown) => async () => {
+  throw error;
+}; // eslint-disable-line typescript/only-throw-error -- a check may throw anything
+
+/** An admin that is well, with everything switched on. */
+function ports(more: Partial<HealthPorts> = {}): HealthPorts {
+  return {
+    rows: {
+      write: () => Promise.resolve(true),
+      registrationAgeMs: () => Promise.resolve(800),
+      unrecordedClusters: () => Promise.resolve(0),
+      eventsLieBehind: () => Promise.resolve(false),
+      admins: () => Promise.resolve({ total: 2, silent: 0 }),
+      clusters: () => Promise.resolve({ total: 7, ownerless: 0 }),
+    },
+    peers: { unheard: () => Promise.resolve({ total: 2, unheard: 0 }) },
+    clock: { skewMs: () => 3, isSkewed: () => false },
+    leasesQuietMs: () => 900,
+    isDegraded: () => false,
+    vpnManager: { status: () => Promise.resolve(null) },
+    vpnClient: { state: () => ({ isHere: true, problem: null, note: null }) },
+    proxies: () => ({ http: true, socks5: true }),
+    broker: { isReached: () => true, backlog: () => Promise.resolve(0) },
+    ...more,
+  };
+}
+
+const errors = async (checks: Parameters<typeof runChecks>[0]) =>
+  Object.fromEntries(
+    (await runChecks(checks))
+      .filter(({ healthy, error }) => !healthy || error !== null)
+      .map(({ name, healthy, error }) => [name, [healthy, error]]),
+  );
+
+test('of a failure is told what the check says of it, and else nothing but that it failed', async (t) => {
+  const hostile = new Error('connect ECONNREFUSED db-secret-host.internal:5432 for user canary with password hunter2');
+
+  const checks = await runChecks([
+    { name: 'fine', check: () => Promise.resolve() },
+    { name: 'absent', check: failing(new DoesNotApply('there is none')) },
+    { name: 'known', check: failing(new HealthProblem('it is full')) },
+    { name: 'database', check: failing(new DatabaseUnavailable('lost db-secret-host', { cause: hostile })) },
+    { name: 'unknown', check: failing(hostile) },
+    { name: 'nothing', check: failing(undefined) },
+    {
+      name: 'at once',
+      check: () => {
+        throw hostile;
+      },
+    },
+  ]);
+
+  t.deepEqual(
+    checks.map(({ name, healthy, error }) => [name, healthy, error]),
+    [
+      ['fine', true, null],
+      ['absent', true, 'does not apply: there is none'],
+      ['known', false, 'it is full'],
+      ['database', false, 'the database does not answer'],
+      ['unknown', false, 'it does not answer as it should'],
+      ['nothing', false, 'it does not answer as it should'],
+      ['at once', false, 'it does not answer as it should'],
+    ],
+  );
+  t.true(checks.every(({ duration_ms: ms }) => Number.isInteger(ms) && ms >= 0));
+});
+
+test('whoever asks while checks run shares them; the next one after that gets a new run', async (t) => {
+  let runs = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const check = sharedChecks([
+    {
+      name: 'slow',
+      check: () => {
+        runs += 1;
+        return promise;
+      },
+    },
+  ]);
+
+  const asked = Array.from({ length: 1_000 }, () => check());
+  resolve();
+  await Promise.all(asked);
+  await check();
+
+  t.is(runs, 2);
+});
+
+test('a check that does not answer fails at its time limit, and holds nobody up longer', async (t) => {
+  const startedMs = performance.now();
+
+  const [check] = await runChecks([{ name: 'silent', check: () => new Promise(() => {}) }]);
+
+  t.deepEqual([check?.healthy, check?.error], [false, 'it did not answer within 5 s']);
+  t.true(performance.now() - startedMs < 5_500);
+});
+
+test('an admin that is well, with all that it has and with nothing of it', async (t) => {
+  t.deepEqual(
+    (await runChecks(subsystems(ports()))).map(({ name, healthy, error }) => [name, healthy, error]),
+    [
+      ['database', true, null],
+      ['database_clock', true, null],
+      ['peer_membership', true, null],
+      ['ownership_metadata', true, null],
+      ['vpn_manager', true, null],
+      ['vpn_client', true, null],
+      ['proxy_servers', true, null],
+      ['event_broker', true, null],
+    ],
+  );
+  t.deepEqual(
+    await errors(
+      subsystems(
+        ports({
+          vpnManager: null,
+          vpnClient: { state: () => ({ isHere: false, problem: 'it is not root', note: null }) },
+          proxies: null,
+          broker: null,
+        }),
+      ),
+    ),
+    {
+      vpn_manager: [true, 'does not apply: there is no VPN manager'],
+      vpn_client: [true, 'does not apply: this admin is in no VPN'],
+      proxy_servers: [true, 'does not apply: the proxies are switched off'],
+      event_broker: [true, 'does not apply: no event broker is configured'],
+    },
+  );
+  t.deepEqual(await errors(adminCluster(ports())), {});
+});
+
+test('each subsystem fails by itself, with its own words', async (t) => {
+  const { rows } = ports();
+  const cases: readonly (readonly [Partial<HealthPorts>, string, string])[] = [
+    [{ rows: { ...rows, write: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
+    [
+      { rows: { ...rows, write: () => Promise.resolve(false) } },
+      'database',
+      'it answers, and takes no writes: its disk is full, or it is read-only',
+    ],
+    [
+      { clock: { skewMs: () => 93_400, isSkewed: () => true } },
+      'database_clock',
+      "the clock of this machine is 93 s ahead of the database's: nothing is pruned until they agree",
+    ],
+    [
+      { clock: { skewMs: () => -6_000, isSkewed: () => true } },
+      'database_clock',
+      "the clock of this machine is 6 s behind the database's: nothing is pruned until they agree",
+    ],
+    [
+      { rows: { ...rows, eventsLieBehind: () => Promise.resolve(true) } },
+      'database',
+      'events are stored behind what was published: start this admin again',
+    ],
+    [
+      { rows: { ...rows, registrationAgeMs: () => Promise.resolve(null) } },
+      'peer_membership',
+      'this admin is not registered: its peers do not know of it',
+    ],
+    [
+      { rows: { ...rows, registrationAgeMs: () => Promise.resolve(5_001) } },
+      'peer_membership',
+      'this admin has not checked in in time: its peers take it for gone',
+    ],
+    [
+      { peers: { unheard: () => Promise.resolve({ total: 3, unheard: 2 }) } },
+      'peer_membership',
+      '2 of 3 admins that check in are not heard here: what they notify does not arrive',
+    ],
+    [{ leasesQuietMs: () => 5_001 }, 'ownership_metadata', 'leases were not renewed in time'],
+    [
+      { rows: { ...rows, unrecordedClusters: () => Promise.resolve(3) } },
+      'ownership_metadata',
+      '3 clusters have no record of their owner',
+    ],
+    [{ vpnManager: { status: () => Promise.resolve('it answers 500') } }, 'vpn_manager', 'it answers 500'],
+    [
+      { vpnClient: { state: () => ({ isHere: true, problem: 'no handshake', note: null }) } },
+      'vpn_client',
+      'no handshake',
+    ],
+    [{ proxies: () => ({ http: false, socks5: true }) }, 'proxy_servers', 'the HTTP proxy does not listen'],
+    [{ proxies: () => ({ http: true, socks5: false }) }, 'proxy_servers', 'the SOCKS5 proxy does not listen'],
+    [{ proxies: () => ({ http: false, socks5: false }) }, 'proxy_servers', 'the proxies do not listen'],
+    [
+      { broker: { isReached: () => false, backlog: (max) => Promise.resolve(Math.min(12, max)) } },
+      'event_broker',
+      'the broker cannot be reached: 12 events wait',
+    ],
+    [
+      { broker: { isReached: () => false, backlog: (max) => Promise.resolve(max) } },
+      'event_broker',
+      'the broker cannot be reached: over 100000 events wait',
+    ],
+  ];
+  for (const [more, name, error] of cases)
+    t.deepEqual(await errors(subsystems(ports(more))), { [name]: [false, error] });
+
+  const cluster: readonly (readonly [Partial<HealthPorts>, string, string])[] = [
+    [{ rows: { ...rows, write: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
+    [
+      { rows: { ...rows, admins: () => Promise.resolve({ total: 2, silent: 1 }) } },
+      'admins',
+      '1 of 2 admins have not checked in for over 5 s',
+    ],
+    [
+      { rows: { ...rows, clusters: () => Promise.resolve({ total: 7, ownerless: 2 }) } },
+      'cluster_owners',
+      '2 of 7 clusters have no live owner',
+    ],
+    [{ isDegraded: () => true }, 'capacity', 'there are more nodes than the admins have room for'],
+  ];
+  for (const [more, name, error] of cluster)
+    t.deepEqual(await errors(adminCluster(ports(more))), { [name]: [false, error] });
+});
+
+test('what an admin is without by the fault of others is said, and does not take it out of service', async (t) => {
+  const note = 'left out of the network: node 0190 (its WireGuard key is none)';
+  const checks = await runChecks(
+    subsystems(ports({ vpnClient: { state: () => ({ isHere: true, problem: null, note }) } })),
+  );
+
+  t.like(
+    checks.find(({ name }) => name === 'vpn_client'),
+    { healthy: true, error: note },
+  );
+  t.true(checks.every(({ healthy }) => healthy));
+});
+
+test('a check with tries of its own passes when one of them does, and fails with the last one', async (t) => {
+  let tries = 0;
+  const passingAt = (passing: number) => () => {
+    tries += 1;
+    return tries >= passing ? Promise.resolve() : Promise.reject(new HealthProblem(`try ${tries}`));
+  };
+
+  await retried(passingAt(VPN_MANAGER_TRIES_MAX), VPN_MANAGER_TRIES_MAX, 1)();
+  t.is(tries, VPN_MANAGER_TRIES_MAX);
+  tries = 0;
+  await t.throwsAsync(retried(passingAt(99), VPN_MANAGER_TRIES_MAX, 1)(), { message: `try ${VPN_MANAGER_TRIES_MAX}` });
+  t.is(tries, VPN_MANAGER_TRIES_MAX);
+});

@@ -1,0 +1,243 @@
+import { readFileSync } from 'node:fs';
+import test from 'ava';
+import { createHistogram } from '../../../../transport/net/histogram.ts';
+import { FAMILIES, type Readings } from '../../../../api/metrics/families.ts';
+import type { LiveReadings } from '../../../../api/metrics/sources.ts';
+import { NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
+
+/** Every reading has a number of its own, so that none is told under the name of another. */
+function distinct(): LiveReadings {
+  const durations = createHistogram([1, 2]);
+  durations.observe(1.5);
+  const sizes = createHistogram([10]);
+  sizes.observe(7);
+  return {
+    sessions: { open: 1, opened: 2, cut: 3, frames: { in: { hello: 4 }, out: { welcome: 5 } } },
+    actors: {
+      node: { count: 6, messages: 7, messagesMax: 8 },
+      cluster: { count: 9, messages: 10, messagesMax: 11 },
+      command: { count: 12, messages: 13, messagesMax: 14 },
+      webhook: { count: 15, messages: 16, messagesMax: 17 },
+    },
+    deadLetters: 18,
+    crashes: 19,
+    escalations: 20,
+    commits: { durations, sizes, waiting: 21, refused: 22, failed: 23 },
+    ended: { completed: 24, cancelled: 25, expired: 26, dropped: 27 },
+    database: { busy: 28, idle: 29, waiting: 30 },
+    tunnels: { open: 31, opened: { mesh: 32, url: 55 } },
+    mesh: { joined: 56, leftOut: 57, peers: { relayed: 58 } },
+    observer: { ports: { open: 65 }, members: 66, packets: { seen: 67 }, told: 68, shut: 69 },
+    relay: { clients: 59, opened: 60, refused: { unknown: 61 }, packets: 62, bytes: 63, dropped: { absent: 64 } },
+    proxies: {
+      http: { connections: 33, blocked: { credentials: 34 } },
+      socks5: { connections: 35, blocked: { slow: 36 } },
+      bytes: { up: 37, down: 38 },
+      open: 39,
+      closed: { normal: 40 },
+      reach: { forward: { connected: 41 }, chain: { offline: 42 } },
+    },
+    sshLogins: { accepted: 43 },
+    webhookDeliveries: { '2xx': 44 },
+    broker: { published: 45, tooOld: 46, failures: 47, isUp: true },
+    scrapes: {
+      host: { outcomes: { ok: 48 }, durations },
+      agent: { outcomes: { ok: 49 }, durations },
+      wireguard: { outcomes: { ok: 50 }, durations },
+    },
+    traces: { exported: 53, dropped: 54 },
+    ownership: { clusters: 51, leaseAgeMs: 52_000, isDegraded: true },
+  };
+}
+
+function samplesOf(readings: Partial<Readings>): Readonly<Record<string, number>> {
+  const all: Readings = {
+    version: '1.2.3',
+    name: 'one',
+    live: restingReadings(),
+    totals: NO_ROWS,
+    requests: [],
+    ...readings,
+  };
+  return Object.fromEntries(
+    FAMILIES.flatMap((family) =>
+      family.read(all).map(({ labels, value }): [string, number] => [
+        `${family.name.slice('edge_admin_'.length)}${Object.entries(labels)
+          .map(([label, of]) => ` ${label}=${of}`)
+          .join('')}`,
+        typeof value === 'number' ? value : value.sum,
+      ]),
+    ),
+  );
+}
+
+test('every reading is told under its own name', (t) => {
+  const durations = createHistogram([1]);
+  durations.observe(0.25);
+  const totals = {
+    nodes: { healthy: 60, unhealthy: 61, unreachable: 62 },
+    executions: { pending: 63, sent: 64 },
+    webhooksBacklog: 65,
+    brokerBacklog: 66,
+    deliveriesPending: 67,
+  };
+
+  t.deepEqual(
+    samplesOf({
+      live: distinct(),
+      totals,
+      requests: [{ surface: 'rest', operation: 'get_node', code: '2xx', durations }],
+    }),
+    {
+      'info version=1.2.3 name=one': 1,
+      'nodes status=healthy': 60,
+      'nodes status=unhealthy': 61,
+      'nodes status=unreachable': 62,
+      sessions: 1,
+      sessions_opened_total: 2,
+      sessions_cut_total: 3,
+      'frames_total direction=in type=hello': 4,
+      'frames_total direction=out type=welcome': 5,
+      'actors kind=node': 6,
+      'mailbox_messages kind=node': 7,
+      'mailbox_messages_max kind=node': 8,
+      'actors kind=cluster': 9,
+      'mailbox_messages kind=cluster': 10,
+      'mailbox_messages_max kind=cluster': 11,
+      'actors kind=command': 12,
+      'mailbox_messages kind=command': 13,
+      'mailbox_messages_max kind=command': 14,
+      'actors kind=webhook': 15,
+      'mailbox_messages kind=webhook': 16,
+      'mailbox_messages_max kind=webhook': 17,
+      dead_letters_total: 18,
+      actor_crashes_total: 19,
+      actor_escalations_total: 20,
+      commit_duration_seconds: 1.5,
+      commit_changes: 7,
+      commits_waiting: 21,
+      commits_refused_total: 22,
+      commits_failed_total: 23,
+      'events_backlog channel=webhooks': 65,
+      'events_backlog channel=broker': 66,
+      'executions status=pending': 63,
+      'executions status=sent': 64,
+      'executions_finished_total status=completed': 24,
+      'executions_finished_total status=cancelled': 25,
+      'executions_finished_total status=expired': 26,
+      'executions_finished_total status=dropped': 27,
+      'request_duration_seconds surface=rest operation=get_node code=2xx': 0.25,
+      'database_connections state=busy': 28,
+      'database_connections state=idle': 29,
+      'database_connections state=waiting': 30,
+      'proxy_connections_total proxy=http': 33,
+      'proxy_connections_total proxy=socks5': 35,
+      'proxy_blocked_total proxy=http reason=credentials': 34,
+      'proxy_blocked_total proxy=socks5 reason=slow': 36,
+      'proxy_bytes_total direction=up': 37,
+      'proxy_bytes_total direction=down': 38,
+      proxy_tunnels: 39,
+      'proxy_tunnels_closed_total reason=normal': 40,
+      'reach_total mode=forward outcome=connected': 41,
+      'reach_total mode=chain outcome=offline': 42,
+      tunnels: 31,
+      'tunnels_opened_total path=mesh': 32,
+      'tunnels_opened_total path=url': 55,
+      'mesh_networks state=joined': 56,
+      'mesh_networks state=left_out': 57,
+      'mesh_peers path=relayed': 58,
+      'observer_ports state=open': 65,
+      observer_members: 66,
+      'observer_packets_total outcome=seen': 67,
+      observer_told_total: 68,
+      observer_shut_total: 69,
+      relay_clients: 59,
+      relay_clients_opened_total: 60,
+      'relay_refused_total reason=unknown': 61,
+      relay_packets_total: 62,
+      relay_bytes_total: 63,
+      'relay_dropped_total reason=absent': 64,
+      'ssh_logins_total outcome=accepted': 43,
+      'webhook_deliveries_total outcome=2xx': 44,
+      webhook_deliveries_pending: 67,
+      'broker_events_total outcome=published': 45,
+      'broker_events_total outcome=too_old': 46,
+      broker_failures_total: 47,
+      broker_up: 1,
+      'trace_spans_total outcome=exported': 53,
+      'trace_spans_total outcome=dropped': 54,
+      'scrapes_total source=host outcome=ok': 48,
+      'scrapes_total source=agent outcome=ok': 49,
+      'scrapes_total source=wireguard outcome=ok': 50,
+      'scrape_duration_seconds source=host': 1.5,
+      'scrape_duration_seconds source=agent': 1.5,
+      'scrape_duration_seconds source=wireguard': 1.5,
+      owned_clusters: 51,
+      lease_age_seconds: 52,
+      degraded: 1,
+    },
+  );
+});
+
+test('what does not exist, or is not known now, is absent and not zero', (t) => {
+  const all = Object.keys(samplesOf({}));
+  const without = (readings: Partial<Readings>) =>
+    all.filter((name) => !(name in samplesOf(readings))).map((name) => name.split(' ')[0]);
+
+  t.deepEqual(
+    [...new Set(without({ totals: null }))],
+    ['nodes', 'events_backlog', 'executions', 'webhook_deliveries_pending'],
+  );
+  t.deepEqual(
+    [
+      ...new Set(
+        without({ live: { ...restingReadings(), broker: null }, totals: { ...NO_ROWS, brokerBacklog: null } }),
+      ),
+    ],
+    ['events_backlog', 'broker_events_total', 'broker_failures_total', 'broker_up'],
+  );
+  t.deepEqual(
+    [...new Set(without({ live: { ...restingReadings(), proxies: null } }))],
+    [
+      'proxy_connections_total',
+      'proxy_blocked_total',
+      'proxy_bytes_total',
+      'proxy_tunnels',
+      'proxy_tunnels_closed_total',
+      'reach_total',
+    ],
+  );
+  t.deepEqual(
+    without({ live: { ...restingReadings(), broker: { published: 0, tooOld: 0, failures: 0, isUp: null } } }),
+    ['broker_up'],
+  );
+  t.deepEqual([...new Set(without({ live: { ...restingReadings(), traces: null } }))], ['trace_spans_total']);
+  t.deepEqual([...new Set(without({ live: { ...restingReadings(), mesh: null } }))], ['mesh_networks', 'mesh_peers']);
+  t.deepEqual(
+    [...new Set(without({ live: { ...restingReadings(), observer: null } }))],
+    ['observer_ports', 'observer_members', 'observer_packets_total', 'observer_told_total', 'observer_shut_total'],
+  );
+  t.deepEqual(
+    [...new Set(without({ live: { ...restingReadings(), relay: null } }))],
+    [
+      'relay_clients',
+      'relay_clients_opened_total',
+      'relay_refused_total',
+      'relay_packets_total',
+      'relay_bytes_total',
+      'relay_dropped_total',
+    ],
+  );
+  t.deepEqual([...new Set(without({ totals: { ...NO_ROWS, executions: null } }))], ['executions']);
+});
+
+test('every metric is in the documentation, with its labels', (t) => {
+  const documentation = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8');
+  const line = ({ name, labels }: { readonly name: string; readonly labels: readonly string[] }) =>
+    `| \`${name.slice('edge_admin_'.length)}\` | ${labels.length === 0 ? '–' : labels.map((label) => `\`${label}\``).join(', ')} |`;
+
+  t.deepEqual(
+    FAMILIES.map(line).filter((words) => !documentation.includes(words)),
+    [],
+  );
+});

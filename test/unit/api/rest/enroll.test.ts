@@ -1,0 +1,204 @@
+/** The enrolment route. */
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import test from 'ava';
+import { refuse } from '../../../../actors/refusal.ts';
+import type { DomainEvent } from '../../../../actors/events.ts';
+import { encodeEnrollmentBlob } from '../../../../transport/protocol/enrollment.ts';
+import { ENROLL_PATH } from '../../../../transport/protocol/version.ts';
+import { REFUSED_EVENTS_PER_MINUTE_MAX } from '../../../../api/rest/enroll.ts';
+import { serveApi, SOME_ID, type FakeOptions } from '../../../support/api/fakes.ts';
+
+const NONCE = 'a-nonce-of-at-least-22-characters';
+const key = encodeEnrollmentBlob({ admin_urls: ['http://127.0.0.1:44000'], cluster_name: 'one', nonce: NONCE });
+const ports = {
+  http_port: 44_000,
+  ssh_port: 40_022,
+  host_metrics_port: 49_100,
+  wireguard_metrics_port: 49_586,
+  http_proxy_port: 43_128,
+  socks5_proxy_port: 41_080,
+};
+const body = {
+  enrollment_key: key,
+  node_id: SOME_ID,
+  id_type: 'persistent',
+  version: '0.1.0',
+  ports,
+  self_update_enabled: false,
+};
+const known: FakeOptions['reads'] = {
+  enrollmentKeyByNonce: async (hash) =>
+    Buffer.from(hash).toString() === `hash of ${NONCE}`
+      ? ({ id: 'k', cluster: SOME_ID, usesRemaining: 3, expiredAtMs: null } as never)
+      : null,
+};
+const noKey = { headers: { authorization: '' } };
+
+test('an agent with a known key is sent to the actor of its cluster, with fresh credentials of which the sealed one is bound to the node', async (t) => {
+  const sealed: string[] = [];
+  const { request, asked } = await serveApi(t, {
+    reads: known,
+    ports: {
+      vault: {
+        newSecret: () => 'secret',
+        sha256: (text) => Buffer.from(`hash of ${text}`),
+        seal: (text, boundTo) => {
+          sealed.push(boundTo);
+          return `sealed ${text}`;
+        },
+      },
+    },
+  });
+
+  const { status } = await request('POST', ENROLL_PATH, {
+    ...noKey,
+    body: { ...body, recovery_key: 'recover', aliases: ['a'] },
+  });
+
+  t.is(status, 201);
+  t.deepEqual(asked[0]?.to, { kind: 'cluster', id: SOME_ID } as never);
+  t.like(asked[0]?.message, {
+    type: 'enroll',
+    key: { id: 'k' },
+    existing: null,
+    credentials: { apiToken: 'secret', sealedProxyPassword: 'sealed secret' },
+  });
+  t.deepEqual(sealed, [`node/${SOME_ID}/sealed_proxy_password`]);
+});
+
+test('an unknown key and what is no key are 403 invalid_key, and leave an event that names nothing', async (t) => {
+  const events: DomainEvent[] = [];
+  const { request, asked } = await serveApi(t, {
+    reads: known,
+    records: {
+      publish: async (event) => {
+        events.push(event);
+        return event as never;
+      },
+    },
+  });
+  const strangers = [
+    encodeEnrollmentBlob({ admin_urls: ['http://x'], cluster_name: 'one', nonce: 'another-nonce-of-22-characters' }),
+    'not a key',
+    Buffer.from('{"nonce":1}').toString('base64url'),
+  ];
+
+  for (const enrollment_key of strangers) {
+    const reply = await request('POST', ENROLL_PATH, { ...noKey, body: { ...body, enrollment_key } });
+    t.deepEqual([reply.status, reply.body?.error?.code], [403, 'invalid_key']);
+  }
+
+  t.deepEqual(asked, []);
+  t.is(events.length, strangers.length);
+  t.deepEqual(events[0]?.data, {
+    enrollment_key_id: null,
+    cluster_name: null,
+    name: null,
+    uses_remaining: null,
+    result: 'invalid_key',
+    verified_at: '2026-01-15T10:00:00.000Z',
+  });
+});
+
+test('what the cluster refuses keeps its code, and a malformed request names its fields', async (t) => {
+  const { request } = await serveApi(t, {
+    reads: known,
+    ports: { ask: async () => refuse('key_spent', 'The key has no uses left.') },
+  });
+
+  const spent = await request('POST', ENROLL_PATH, { ...noKey, body });
+  const malformed = await request('POST', ENROLL_PATH, { ...noKey, body: { ...body, node_id: 'x', ports: {} } });
+
+  t.deepEqual([spent.status, spent.body?.error?.code], [403, 'key_spent']);
+  t.is(malformed.status, 422);
+  t.true(Object.keys(malformed.body?.error?.details ?? {}).includes('ports.http_port'));
+  t.is((await request('POST', ENROLL_PATH, noKey)).status, 422);
+});
+
+test('an address that guesses keys gets 429, which one event tells, for the rest of the minute; a good key is never hindered', async (t) => {
+  let events = 0;
+  const { request, clock } = await serveApi(t, {
+    reads: known,
+    records: {
+      publish: async (event) => {
+        events += 1;
+        return event as never;
+      },
+    },
+  });
+  const guess = () => request('POST', ENROLL_PATH, { ...noKey, body: { ...body, enrollment_key: 'guess' } });
+  for (let tries = 0; tries < 60; tries += 1) t.is((await guess()).status, 403);
+
+  const limited = await guess();
+
+  await guess();
+  t.deepEqual([limited.status, limited.headers.get('retry-after'), events], [429, '60', 61]);
+  t.is((await request('POST', ENROLL_PATH, { ...noKey, body })).status, 201);
+  clock.nowMs += 60_000;
+  t.is((await guess()).status, 403);
+});
+
+test('an attempt with a good key that lets nobody in all the same is told of as well, and of the key nothing', async (t) => {
+  const events: DomainEvent[] = [];
+  const { request } = await serveApi(t, {
+    reads: known,
+    ports: { ask: async () => refuse('conflict', 'A node with this id is already enrolled.') },
+    records: {
+      publish: async (event) => {
+        events.push(event);
+        return event as never;
+      },
+    },
+  });
+
+  const taken = await request('POST', ENROLL_PATH, { ...noKey, body: { ...body, recovery_key: 'wrong' } });
+
+  t.is(taken.status, 409);
+  t.deepEqual(
+    events.map(({ type, data }) => ({ type, data })),
+    [
+      {
+        type: 'edge.enrollment_key.verified',
+        data: {
+          enrollment_key_id: null,
+          cluster_name: null,
+          name: null,
+          uses_remaining: null,
+          result: 'invalid_key',
+          verified_at: '2026-01-15T10:00:00.000Z',
+        },
+      },
+    ],
+  );
+});
+
+test(`attempts that name no key leave at most ${REFUSED_EVENTS_PER_MINUTE_MAX} events in a minute, from however many addresses`, async (t) => {
+  let events = 0;
+  const { url } = await serveApi(t, {
+    reads: known,
+    records: {
+      publish: async (event) => {
+        events += 1;
+        return event as never;
+      },
+    },
+  });
+  const guessFrom = async (localAddress: string): Promise<number | undefined> => {
+    const asked = httpRequest(url + ENROLL_PATH, {
+      method: 'POST',
+      localAddress,
+      headers: { 'content-type': 'application/json' },
+    }).end(JSON.stringify({ ...body, enrollment_key: 'guess' }));
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
+
+  const statuses: (number | undefined)[] = [];
+  for (let last = 2; last <= 13; last += 1)
+    statuses.push(...(await Promise.all(Array.from({ length: 60 }, () => guessFrom(`127.0.0.${last}`)))));
+
+  t.deepEqual([...new Set(statuses)], [403]);
+  t.is(events, REFUSED_EVENTS_PER_MINUTE_MAX);
+});

@@ -1,0 +1,50 @@
+import test from 'ava';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { createTurns } from '../../../persistence/turns.ts';
+
+test('no more are at work than may be, those that wait follow in their order, also after a failure, and others are refused at once', async (t) => {
+  const turns = createTurns('reading', 2, 2);
+  const begun: number[] = [];
+  const ends = new Map<number, PromiseWithResolvers<number>>();
+  const start = (index: number) =>
+    turns(async () => {
+      begun.push(index);
+      const end = Promise.withResolvers<number>();
+      ends.set(index, end);
+      return end.promise;
+    });
+
+  const [one, two, three, four] = [start(1), start(2), start(3), start(4)];
+  await t.throwsAsync(start(5), { instanceOf: DatabaseUnavailable });
+  t.deepEqual(begun, [1, 2]);
+
+  ends.get(2)?.reject(new Error('broken'));
+  await t.throwsAsync(two, { message: 'broken' });
+  ends.get(1)?.resolve(1);
+  t.is(await one, 1);
+  await Promise.resolve();
+  t.deepEqual(begun, [1, 2, 3, 4]);
+  ends.get(3)?.resolve(3);
+  ends.get(4)?.resolve(4);
+  t.deepEqual(await Promise.all([three, four]), [3, 4]);
+
+  const six = start(6);
+  ends.get(6)?.resolve(6);
+  t.is(await six, 6);
+});
+
+test('one whose turn does not come in time is refused, and takes no place later', async (t) => {
+  const turns = createTurns('reading', 1, 2, 1);
+  const end = Promise.withResolvers<number>();
+  const one = turns(() => end.promise);
+
+  const error = await t.throwsAsync(
+    turns(() => Promise.reject(new Error('it must not begin'))),
+    { instanceOf: DatabaseUnavailable },
+  );
+
+  t.regex(error?.message ?? '', /turn did not come/u);
+  end.resolve(1);
+  t.is(await one, 1);
+  t.is(await turns(() => Promise.resolve(2)), 2);
+});

@@ -1,0 +1,20 @@
+import test from 'ava';
+import { nkeys } from '@nats-io/transport-node';
+import { isUserSeed } from '../../../settings/nkey.ts';
+
+test('a seed that NATS makes for a user is one, and not with another character or for another kind', (t) => {
+  const seed = new TextDecoder().decode(nkeys.createUser().getSeed());
+  const other = (at: number): string => `${seed.slice(0, at)}${seed[at] === 'A' ? 'B' : 'A'}${seed.slice(at + 1)}`;
+
+  t.true(isUserSeed(seed));
+  t.deepEqual(
+    Array.from(seed, (_, at) => isUserSeed(other(at))),
+    Array.from(seed, () => false),
+  );
+  t.deepEqual(
+    [new TextDecoder().decode(nkeys.createAccount().getSeed()), seed.toLowerCase(), `${seed} `, seed.slice(1), ''].map(
+      isUserSeed,
+    ),
+    [false, false, false, false, false],
+  );
+});

@@ -1,0 +1,169 @@
+/** What an admin reads of executions on nodes of other admins: how much at once, how often, and for how long. */
+import { setImmediate as turn } from 'node:timers/promises';
+import test from 'ava';
+import type { Notice } from '../../../actors/notice.ts';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import type { Addressed } from '../../../actors/messages.ts';
+import {
+  AWAITED_A_ROUND_MAX,
+  AWAITED_A_STATEMENT_MAX,
+  ELSEWHERE_EVERY_MS,
+  watchElsewhere,
+  type AwaitedExecution,
+  type ReadExecution,
+} from '../../../supervisors/elsewhere.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { recordingLog } from '../../support/log.ts';
+import type { Scope } from '../../support/scope.ts';
+
+const COMMAND = 'command' as CommandId;
+const awaited = (index: number, node = 'there'): AwaitedExecution => ({
+  execution: `execution-${index}` as ExecutionId,
+  command: COMMAND,
+  node: node as NodeId,
+  status: 'pending',
+});
+
+/** One command with these executions, on a node that lives elsewhere and on one that lives here. */
+function scene(scope: Scope, open: readonly AwaitedExecution[]) {
+  const clock = createFakeClock();
+  const log = recordingLog();
+  const world = {
+    here: new Set(['here']),
+    open: [...open],
+    watched: [] as AwaitedExecution[],
+    read: [] as ReadExecution[],
+    isAway: false,
+  };
+  const asked: (readonly string[])[] = [];
+  const told: Addressed[] = [];
+  const notices: Notice[] = [];
+  const command = {
+    get address() {
+      return { kind: 'command', id: COMMAND };
+    },
+    get state() {
+      return { open: new Map(world.open.map(({ execution, node, status }) => [execution, { node, status }])) };
+    },
+  };
+  const stop = watchElsewhere({
+    async changed(all) {
+      asked.push(all.map(({ execution }) => execution));
+      if (world.isAway) throw new DatabaseUnavailable('away');
+      return world.read;
+    },
+    watched: () => world.watched,
+    directory: {
+      residents: () => [command] as never,
+      isResident: ({ id }) => world.here.has(id),
+      tellResident: (one) => void told.push(one),
+    },
+    bus: { publish: (all) => void notices.push(...all), subscribe: () => () => {} },
+    clock,
+    log,
+  });
+  scope.teardown(stop);
+  /** One round. */
+  const round = async (): Promise<void> => {
+    clock.pass(ELSEWHERE_EVERY_MS);
+    for (let turns = 0; turns < 8; turns += 1) await turn();
+  };
+  return { world, asked, told, notices, log, round };
+}
+
+test('only executions on nodes that do not live here are read, each once a round, also those that only a feed shows', async (t) => {
+  const { world, asked, round } = scene(t, [awaited(1), awaited(2, 'here'), awaited(3)]);
+  world.watched = [awaited(3), awaited(4)];
+
+  await round();
+  await round();
+
+  t.deepEqual(asked, [
+    ['execution-1', 'execution-3', 'execution-4'],
+    ['execution-1', 'execution-3', 'execution-4'],
+  ]);
+});
+
+test('where nothing is open nothing is asked', async (t) => {
+  const { asked, round } = scene(t, [awaited(1, 'here')]);
+
+  await round();
+  await round();
+
+  t.deepEqual(asked, []);
+});
+
+test('what changed is told as one that may have been told before; a row that is gone ends its command', async (t) => {
+  const { world, told, notices, round } = scene(t, [awaited(1), awaited(2)]);
+  const [one, two] = [awaited(1), awaited(2)].map(({ execution, command, node }) => ({
+    execution,
+    command,
+    node,
+    clusterName: 'c',
+  }));
+  if (one === undefined || two === undefined) throw new Error('no executions');
+  world.read = [
+    { ...one, status: 'completed', exitCode: 3 },
+    { ...two, status: null, exitCode: null },
+  ];
+
+  await round();
+
+  t.deepEqual(notices, [
+    { type: 'execution-changed', ...one, status: 'completed', exitCode: 3, again: true },
+    { type: 'command-removed', command: COMMAND },
+  ]);
+  t.deepEqual(told, [
+    {
+      to: { kind: 'command', id: COMMAND },
+      message: {
+        type: 'executions-changed',
+        changes: [{ execution: two.execution, node: two.node, status: 'dropped', exitCode: null }],
+      },
+    },
+  ]);
+});
+
+test('an execution whose node comes here is read once more, for what its owner stored before', async (t) => {
+  const { world, asked, round } = scene(t, [awaited(1)]);
+  await round();
+
+  world.here.add('there');
+  await round();
+  await round();
+
+  t.deepEqual(asked, [['execution-1'], ['execution-1']]);
+});
+
+test('very many are read by statements of a bounded size, and a bounded number a round; the rest has its turn in the next one', async (t) => {
+  const { asked, round } = scene(
+    t,
+    Array.from({ length: AWAITED_A_ROUND_MAX + 10 }, (_, index) => awaited(index)),
+  );
+
+  await round();
+  const first = asked.splice(0);
+  await round();
+
+  t.deepEqual(
+    first.map(({ length }) => length),
+    Array.from({ length: AWAITED_A_ROUND_MAX / AWAITED_A_STATEMENT_MAX }, () => AWAITED_A_STATEMENT_MAX),
+  );
+  t.is(asked.flat().length, 10);
+  t.is(new Set([...first, ...asked].flat()).size, AWAITED_A_ROUND_MAX + 10);
+});
+
+test('a database that is away is asked again in the next round, without a word', async (t) => {
+  const { world, asked, log, round } = scene(t, [awaited(1)]);
+  world.isAway = true;
+
+  await round();
+  await round();
+
+  t.is(asked.length, 2);
+  t.deepEqual(
+    log.lines.filter(({ level }) => level !== 'debug'),
+    [],
+  );
+});

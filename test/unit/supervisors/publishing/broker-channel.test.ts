@@ -1,0 +1,354 @@
+/**
+ * The channel of the broker over outages of the broker and of the database: in order, at least once, and never a busy
+ * loop.
+ */
+import test from 'ava';
+import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../../actors/published-event.ts';
+import { createBrokerChannel, type Batch } from '../../../../supervisors/publishing/broker-channel.ts';
+import { BACK_OFF_MS, RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
+import { channelWorld, LEASE_MS, settled } from './fixture.ts';
+
+function event(number: number): PublishedEvent {
+  return {
+    id: String(number),
+    type: 'edge.core.test',
+    subject: 's',
+    topic: 'edge-core-events',
+    coreName: 'default',
+    text: `event ${number}`,
+  };
+}
+
+/** A connection that a test may break. */
+interface Connection extends Broker {
+  readonly break: (reason: string) => void;
+  isClosed: boolean;
+}
+
+/** Events 1, 2, 3 … in a database, a broker that takes them, and the channel between. */
+function scene() {
+  const world = channelWorld();
+  const stored = {
+    count: 0,
+    place: 0,
+    oldUntil: 0,
+    reads: 0,
+    isAway: false,
+    isRefused: false,
+    onAdvance: (_to: number): void => {},
+  };
+  const received: number[] = [];
+  const connections: Connection[] = [];
+  const trouble: { open: Error | null; publish: ((events: readonly PublishedEvent[]) => Promise<void>) | null } = {
+    open: null,
+    publish: null,
+  };
+
+  function checked(epoch: number): boolean {
+    if (stored.isAway) throw new DatabaseUnavailable('away');
+    return world.row.holder === 'me' && world.row.epoch === epoch;
+  }
+
+  const channel = createBrokerChannel({
+    ...world.ports,
+    rows: {
+      async next(epoch, after, limit): Promise<Batch | null> {
+        stored.reads += 1;
+        await settled();
+        if (!checked(epoch)) return null;
+        const from = after === null ? stored.place : Number(after.to);
+        const to = Math.min(stored.count, from + limit);
+        const events = Array.from({ length: to - from }, (_, index) => from + index + 1);
+        const fresh = events.filter((number) => number > stored.oldUntil);
+        return {
+          events: fresh.map((number) => event(number)),
+          tooOld: events.length - fresh.length,
+          to: to === from ? null : String(to),
+          more: to - from === limit,
+          unsettled: false,
+          horizon: '0',
+        };
+      },
+      async advance(epoch, to) {
+        stored.onAdvance(Number(to));
+        await settled();
+        if (stored.isRefused || !checked(epoch)) return false;
+        stored.place = Number(to);
+        return true;
+      },
+    },
+    async open() {
+      await settled();
+      if (trouble.open !== null) throw trouble.open;
+      let lose = (_reason: Error): void => {};
+      const lost = new Promise<Error>((resolve) => {
+        lose = resolve;
+      });
+      const connection: Connection = {
+        lost,
+        isClosed: false,
+        break: (reason) => lose(new Error(reason)),
+        async publish(events) {
+          await trouble.publish?.(events);
+          await settled();
+          if (connection.isClosed) throw new Error('it is closed');
+          received.push(...events.map(({ id }) => Number(id)));
+        },
+        async close() {
+          connection.isClosed = true;
+        },
+      };
+      connections.push(connection);
+      return connection;
+    },
+  });
+  /** Stores so many events, and tells the channel. */
+  const store = (count: number): void => {
+    stored.count += count;
+    channel.poke();
+  };
+  return { ...world, channel, stored, received, connections, trouble, store };
+}
+
+const upTo = (count: number, from = 1): readonly number[] =>
+  Array.from({ length: count - from + 1 }, (_, index) => from + index);
+const open = (connections: readonly Connection[]): number => connections.filter(({ isClosed }) => !isClosed).length;
+
+test('what is stored is published in order, over one connection, and the place is kept', async (t) => {
+  const { channel, stored, received, connections, store, pass } = scene();
+  await channel.start();
+  store(3);
+  await pass(100);
+  store(3 * BATCH_EVENTS_MAX + 7);
+  await pass(1_000);
+
+  t.deepEqual(received, upTo(stored.count));
+  t.is(stored.place, stored.count);
+  t.deepEqual(
+    [
+      connections.length,
+      channel.counters.published,
+      channel.counters.connects,
+      channel.counters.failures,
+      channel.problem(),
+    ],
+    [1, stored.count, 1, 0, null],
+  );
+});
+
+test('while the broker cannot be reached events wait, health says why, and nothing is read in vain', async (t) => {
+  const { channel, received, trouble, stored, store, pass } = scene();
+  trouble.open = new Error('nobody listens');
+  await channel.start();
+  store(5);
+
+  await pass(60_000);
+  t.deepEqual([channel.problem(), received, stored.reads], ['nobody listens', [], 0]);
+  trouble.open = null;
+  await pass(30_000);
+
+  t.deepEqual([channel.problem(), received, channel.counters.connects], [null, upTo(5), 1]);
+});
+
+test('a connection that is lost is opened again at once', async (t) => {
+  const { channel, log, connections, received, store, pass } = scene();
+  await channel.start();
+  store(1);
+  await pass(1_000);
+
+  connections[0]?.break('the server went away');
+  await settled();
+  store(1);
+  await pass(100);
+
+  t.deepEqual([received, connections.length, open(connections), channel.problem()], [[1, 2], 2, 1, null]);
+  t.is(log.lines.filter(({ level }) => level === 'warn').length, 1);
+});
+
+test('a batch that failed is halved until it gets through, and grows again', async (t) => {
+  const { channel, received, trouble, store, pass } = scene();
+  const sizes: number[] = [];
+  trouble.publish = async (events) => {
+    sizes.push(events.length);
+    if (events.length > 150) throw new Error('too slow');
+    await settled();
+  };
+  await channel.start();
+
+  store(600);
+  await pass(60_000);
+
+  // 125 was read ahead before the first got through
+  t.deepEqual(sizes.slice(0, 5), [BATCH_EVENTS_MAX, 250, 125, 125, 250]);
+  t.deepEqual([...new Set(received)], upTo(600));
+});
+
+test('what failed is published again, all of it and in order, over a new connection, and what was read ahead is read anew', async (t) => {
+  const { channel, stored, received, connections, trouble, store, pass } = scene();
+  await channel.start();
+  await pass(100);
+  let publishes = 0;
+  trouble.publish = (events) => {
+    publishes += 1;
+    if (publishes !== 2) return Promise.resolve();
+    received.push(Number(events[0]?.id)); // part of it arrived
+    return Promise.reject(new Error('it broke'));
+  };
+  store(3 * BATCH_EVENTS_MAX);
+
+  await pass(100);
+  t.deepEqual([channel.counters.failures, channel.problem(), open(connections)], [1, 'it broke', 0]);
+  await pass(BACK_OFF_MS);
+
+  t.deepEqual(received, [...upTo(BATCH_EVENTS_MAX), BATCH_EVENTS_MAX + 1, ...upTo(stored.count, BATCH_EVENTS_MAX + 1)]);
+  t.deepEqual([stored.place, channel.problem(), open(connections)], [stored.count, null, 1]);
+});
+
+test('the database going away closes no connection to the broker, and loses nothing', async (t) => {
+  const { channel, stored, received, connections, row, store, pass } = scene();
+  await channel.start();
+  store(2);
+  await pass(100);
+  stored.isAway = true;
+  row.isAway = true;
+  store(2);
+
+  await pass(3 * LEASE_MS);
+  t.deepEqual([received, open(connections)], [upTo(2), 1]);
+  stored.isAway = false;
+  row.isAway = false;
+  await pass(BACK_OFF_MS + 100);
+
+  t.deepEqual([received, stored.place, connections.length, open(connections)], [upTo(4), 4, 1, 1]);
+});
+
+test('a place that could not be stored is published once more', async (t) => {
+  const { channel, stored, received, connections, store, pass } = scene();
+  await channel.start();
+  await pass(100);
+  store(2);
+  stored.isRefused = true;
+  await pass(100);
+  stored.isRefused = false;
+  await pass(1_000);
+
+  t.true(received.length >= 4);
+  t.deepEqual([new Set(received), stored.place, open(connections)], [new Set(upTo(2)), 2, 1]);
+});
+
+test('a place that is refused in the middle of a backlog holds up nothing after the next claim', async (t) => {
+  const { channel, stored, received, store, row, pass } = scene();
+  await channel.start();
+  await pass(100);
+  stored.isRefused = true;
+  store(4 * BATCH_EVENTS_MAX);
+  await settled();
+  await settled();
+  await settled();
+  await settled();
+  await settled();
+  stored.isRefused = false;
+  await pass(1_000);
+
+  t.is(stored.place, stored.count);
+  t.deepEqual(received.slice(-BATCH_EVENTS_MAX), upTo(stored.count, stored.count - BATCH_EVENTS_MAX + 1));
+  t.true(row.epoch <= 4);
+});
+
+test('events that are too old are skipped and counted, and the place goes on', async (t) => {
+  const { channel, log, stored, received, store, pass } = scene();
+  stored.oldUntil = BATCH_EVENTS_MAX + 3;
+  await channel.start();
+  store(BATCH_EVENTS_MAX + 5);
+  await pass(1_000);
+
+  t.deepEqual(
+    [received, stored.place, channel.counters.tooOld, channel.counters.published],
+    [upTo(stored.count, stored.oldUntil + 1), stored.count, stored.oldUntil, 2],
+  );
+  t.deepEqual(
+    log.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields),
+    [{ events: BATCH_EVENTS_MAX }, { events: 3 }],
+  );
+});
+
+test('an admin that loses the channel leaves the broker, and has no problem; it comes back when it gets it again', async (t) => {
+  const { channel, connections, received, row, store, pass } = scene();
+  await channel.start();
+  store(1);
+  await pass(100);
+  row.holder = 'another';
+  row.epoch += 1;
+
+  await pass(RENEW_MS + 100);
+  store(1);
+  await pass(10_000);
+  t.deepEqual([received, open(connections), channel.problem(), channel.holds()], [[1], 0, null, false]);
+  row.holder = null;
+  await pass(RENEW_MS + 100);
+
+  t.deepEqual([received, open(connections), channel.problem()], [[1, 2], 1, null]);
+});
+
+test('a paused admin publishes nothing of what it read before (O1)', async (t) => {
+  const { channel, received, row, store, pause, trouble, pass } = scene();
+  await channel.start();
+  await pass(100);
+  trouble.publish = () => {
+    trouble.publish = null;
+    pause(LEASE_MS); // while the first batch is on its way
+    row.holder = 'another';
+    row.epoch += 1;
+    return Promise.resolve();
+  };
+  store(3 * BATCH_EVENTS_MAX);
+  await pass(5_000);
+
+  t.deepEqual(received, upTo(BATCH_EVENTS_MAX));
+});
+
+test('stopping ends a publish that hangs, closes the connection, and gives the channel back', async (t) => {
+  const { channel, clock, connections, row, store, trouble, pass } = scene();
+  await channel.start();
+  await pass(100);
+  let fail = (_reason: Error): void => {};
+  trouble.publish = () =>
+    new Promise((_, reject) => {
+      fail = reject;
+    });
+  store(1);
+  await pass(100);
+
+  const stopping = channel.stop();
+  await settled();
+  t.is(open(connections), 0);
+  fail(new Error('closed'));
+  await stopping;
+
+  t.deepEqual([row.holder, open(connections), clock.waiting()], [null, 0, 0]);
+});
+
+test('stopping closes a connection that was just being made', async (t) => {
+  const { channel, connections, row } = scene();
+  void channel.start();
+
+  await channel.stop();
+
+  t.deepEqual([row.holder, open(connections)], [null, 0]);
+});
+
+test('what was published last is stored before the channel is given back', async (t) => {
+  const { channel, stored, received, store, pass } = scene();
+  await channel.start();
+  await pass(100);
+  let stopping: Promise<void> = Promise.resolve();
+  stored.onAdvance = (to) => {
+    if (to === 2 * BATCH_EVENTS_MAX) stopping = channel.stop();
+  };
+  store(5 * BATCH_EVENTS_MAX);
+  await pass(100);
+  await stopping;
+
+  t.is(stored.place, received.at(-1) ?? 0);
+});

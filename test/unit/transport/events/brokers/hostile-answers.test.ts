@@ -1,0 +1,124 @@
+/** Brokers that say anything: opening one ends in a value or a rejection, and no byte of theirs ends the program. */
+import * as fc from 'fast-check';
+import test, { type ExecutionContext } from 'ava';
+import { openBroker } from '../../../../../transport/events/brokers/adapters.ts';
+import { brokerEvent } from '../../../../support/brokers/events.ts';
+import { rawBroker } from '../../../../support/brokers/raw-broker.ts';
+import { brokerSettings } from '../../../../support/brokers/settings.ts';
+import { silentLog } from '../../../../support/log.ts';
+
+/** What each honest broker begins with; what follows is noise. */
+const BROKERS = {
+  nats: {
+    env: (port: number) => ({ EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${port}` }),
+    begins: [
+      'INFO {"server_id":"x","max_payload":1048576}\r\n',
+      'INFO {}\r\nPING\r\n',
+      'INFO {"max_payload":-1}\r\nPONG\r\n',
+      'INFO [\r\n',
+      "INFO {}\r\n-ERR '\u0001'\r\n",
+      'INFO {}\r\nMSG a 1 99999999999\r\n',
+    ],
+  },
+  kafka: {
+    env: (port: number) => ({ EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${port}` }),
+    begins: [
+      '\0\0\0\u0010\0\0\0\u0001',
+      '\u007f\u00ff\u00ff\u00ff',
+      '\0\0\0\0',
+      '\0\0\0\u0008\0\0\0\0\0\0\u00ff\u00ff',
+    ],
+  },
+  amqp091: {
+    env: (port: number) => ({ EVENT_BROKER_RABBITMQ_URL: `amqp://127.0.0.1:${port}/` }),
+    begins: [
+      'AMQP\0\0\u0009\u0001',
+      '\u0001\0\0\0\0\0\u0015\0\n\0\n\0\u0009\0\0\0\0\0\0\0\u0005PLAIN\0\0\0\0\u00ce',
+      '\u0001\0\0\u00ff\u00ff\u00ff\u00ff',
+      '\u0008\0\0\0\0\0\0\u00ce',
+      '\u0001\0\0\0\0\0\u0004\0\n\0\n\u00ce',
+    ],
+  },
+  redis: {
+    env: (port: number) => ({ EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${port}` }),
+    begins: [
+      '+OK\r\n+PONG\r\n',
+      '-ERR \u0001\r\n',
+      '$-2\r\n',
+      '*99999999\r\n',
+      ':1e9\r\n',
+      '%1\r\n',
+      '$5\r\nab\r\n',
+      '-LOADING\r\n',
+      '+OK\r\n+OK\r\n+OK\r\n',
+    ],
+  },
+  mqtt: {
+    env: (port: number) => ({ EVENT_BROKER_MQTT_URLS: `mqtt://127.0.0.1:${port}` }),
+    begins: [
+      '\u0020\u0002\0\0',
+      '\u0020\u0002\0\u0005',
+      '\u0020\u00ff\u00ff\u00ff\u00ff',
+      '\u0030\u0002\0\u00ff',
+      '\u0020\u0002\0\0\u0040\u0002\u00ff\u00ff',
+      '\u00f0\0',
+      '\u0020\u0002\0\0\u0062\u0002\0\u0001',
+    ],
+  },
+} as const;
+
+/** Answers to one adapter: an attempt costs more than an HTTP request. */
+const ANSWERS = 200;
+
+/** Attempts at a time. */
+const AT_ONCE = 100;
+
+/** A server that says so to its n-th client, at once, and hangs up on its first word. */
+function brokerThatSays(t: ExecutionContext, answers: readonly Buffer[]): Promise<number> {
+  let clients = 0;
+  return rawBroker(t, (socket) => {
+    const said = answers[clients % answers.length] ?? Buffer.alloc(0);
+    clients += 1;
+    socket.once('data', () => socket.end()).write(said);
+  });
+}
+
+for (const [adapter, { env, begins }] of Object.entries(BROKERS)) {
+  test.serial(`${adapter}: ${ANSWERS} hostile beginnings are rejections`, async (t) => {
+    const noise = fc.uint8Array({ maxLength: 200 });
+    const answers = fc
+      .sample(fc.tuple(fc.option(fc.constantFrom(...(begins as readonly string[]))), noise), {
+        numRuns: ANSWERS,
+        seed: 20_261_122,
+      })
+      .map(([begin, rest]) => Buffer.concat([Buffer.from(begin ?? '', 'latin1'), rest]));
+    const port = await brokerThatSays(t, answers);
+    let next = 0;
+    const problems: string[] = [];
+
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        while (next < ANSWERS) {
+          next += 1;
+          try {
+            const broker = await openBroker(brokerSettings(adapter as keyof typeof BROKERS, env(port)), silentLog);
+            try {
+              await broker.publish([brokerEvent('edge.core.test', 'subject')]);
+            } finally {
+              await broker.close();
+            }
+          } catch (error) {
+            problems.push((error as Error).message);
+          }
+        }
+      }),
+    );
+
+    t.true(problems.length > 0);
+    t.deepEqual(
+      problems.filter((problem) => !/NATS|Kafka|RabbitMQ|Redis|MQTT/u.test(problem)),
+      [],
+      'each is a sentence of the adapter',
+    );
+  });
+}

@@ -1,0 +1,122 @@
+/** The clock of leases: time in which the machine stood still counts as passed (O2). */
+import test from 'ava';
+import * as fc from 'fast-check';
+import { createLeaseClock, STOOD_STILL_MS_MIN } from '../../../../transport/net/clock.ts';
+
+/** Three clocks that agree until something happens to the machine. */
+function machine() {
+  const at = { monotonic: 5_000, boot: 700_000, wall: 1_790_000_000_000 };
+  return {
+    at,
+    runs: (ms: number): void => {
+      at.monotonic += ms;
+      at.boot += ms;
+      at.wall += ms;
+    },
+    witnesses: { monotonicMs: () => at.monotonic, bootMs: () => at.boot, wallMs: () => at.wall },
+  };
+}
+
+test('it goes as the monotonic clock goes, however often it is asked', (t) => {
+  const { runs, witnesses } = machine();
+  const leaseClockMs = createLeaseClock(witnesses);
+  const beganMs = leaseClockMs();
+
+  for (let asked = 0; asked < 1_000; asked += 1) {
+    runs(0.3);
+    leaseClockMs();
+  }
+
+  t.is(Math.round(leaseClockMs() - beganMs), 300);
+});
+
+test('what passed while the machine was suspended is counted once, though both other clocks tell of it', (t) => {
+  const { at, runs, witnesses } = machine();
+  const leaseClockMs = createLeaseClock(witnesses);
+  const beganMs = leaseClockMs();
+
+  runs(1_000);
+  at.boot += 60_000;
+  at.wall += 60_000;
+  const awakeMs = leaseClockMs();
+  runs(1_000);
+
+  t.deepEqual([awakeMs - beganMs, leaseClockMs() - beganMs], [61_000, 62_000]);
+});
+
+test('a hypervisor that stopped the machine shows in the wall clock alone, when that is set right', (t) => {
+  const { at, runs, witnesses } = machine();
+  const leaseClockMs = createLeaseClock(witnesses);
+  const beganMs = leaseClockMs();
+
+  runs(500);
+  at.wall += 3_600_000;
+
+  t.is(leaseClockMs() - beganMs, 3_600_500);
+});
+
+test('the uptime alone tells of a suspend when the wall clock was set back meanwhile', (t) => {
+  const { at, witnesses } = machine();
+  const leaseClockMs = createLeaseClock(witnesses);
+  const beganMs = leaseClockMs();
+
+  at.boot += 60_000;
+  at.wall -= 7_200_000;
+
+  t.is(leaseClockMs() - beganMs, 60_000);
+});
+
+test('a wall clock that is set back, slewed, or read in whole milliseconds changes nothing', (t) => {
+  const { at, runs, witnesses } = machine();
+  const leaseClockMs = createLeaseClock({
+    ...witnesses,
+    wallMs: () => Math.floor(at.wall),
+    bootMs: () => Math.floor(at.boot / 10) * 10,
+  });
+  const beganMs = leaseClockMs();
+
+  at.wall -= 86_400_000;
+  for (let second = 0; second < 3_600; second += 1) {
+    runs(1_000.1);
+    at.wall += 0.5;
+    leaseClockMs();
+  }
+
+  t.is(Math.round(leaseClockMs() - beganMs), 3_600_360);
+});
+
+test('it never goes back and never less than the longest of what the clocks say passed, but for a little', (t) => {
+  const step = fc.record({
+    runs: fc.nat(5_000),
+    suspended: fc.constantFrom(0, 0, 0, 300, 60_000),
+    set: fc.constantFrom(0, 0, 0, -3_600_000, 60_000),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+      const { at, runs, witnesses } = machine();
+      const leaseClockMs = createLeaseClock(witnesses);
+      let lastMs = leaseClockMs();
+      for (const one of steps) {
+        runs(one.runs);
+        at.boot += one.suspended;
+        at.wall += one.suspended + one.set;
+        const nowMs = leaseClockMs();
+        const passedMs = one.runs + Math.max(one.suspended, one.suspended + one.set);
+        t.true(nowMs >= lastMs + passedMs - STOOD_STILL_MS_MIN && nowMs <= lastMs + passedMs);
+        lastMs = nowMs;
+      }
+    }),
+  );
+});
+
+test('the real one counts with the real clocks', async (t) => {
+  const leaseClockMs = createLeaseClock();
+  const [beganMs, monotonicMs] = [leaseClockMs(), performance.now()];
+
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+
+  const driftMs = leaseClockMs() - beganMs - (performance.now() - monotonicMs);
+  t.true(Math.abs(driftMs) < 50, `${driftMs} ms`);
+});

@@ -1,0 +1,47 @@
+/** What agents are told, as the parts of an admin open. */
+import test from 'ava';
+import { createAdminUrls } from '../../../../settings/admin-urls.ts';
+import { AgentSettings } from '../../../../transport/protocol/frames.ts';
+import { createAgentSettings } from '../../../../transport/sessions/agent-settings.ts';
+
+const SETTINGS = {
+  CORE_DERP_MAP_URLS: [],
+  SSH_RECORDING: 'off',
+  SSH_RECORDING_MAX_BYTES: 1_024,
+  SSH_RECORDING_MAX_MS: 1_000,
+} as const;
+
+const observer = { host: null, port: 43_478, public_key: Buffer.alloc(32, 1).toString('base64') };
+
+test('agents are told what is known when they ask, as a frame carries it', (t) => {
+  const urls = createAdminUrls({ ADMIN_URLS: [] });
+  const told = createAgentSettings(SETTINGS, urls.all);
+  const early = JSON.stringify(told.settings);
+
+  urls.listensAt('http://127.0.0.1:44000');
+  told.coordinates({ mode: 'embedded', observers: [observer] });
+  told.relaysAt('http://127.0.0.1:44000/map');
+
+  const common = { refresh_ms: 300_000, ssh_recording: { mode: 'off', bytes_max: 1_024, ms_max: 1_000 } };
+  t.deepEqual(AgentSettings.parse(JSON.parse(early)), {
+    ...common,
+    admin_urls: [],
+    derp_map_urls: [],
+    mesh: { mode: 'embedded', observers: [] },
+  });
+  t.deepEqual(AgentSettings.parse(JSON.parse(JSON.stringify(told.settings))), {
+    ...common,
+    admin_urls: ['http://127.0.0.1:44000'],
+    derp_map_urls: ['http://127.0.0.1:44000/map'],
+    mesh: { mode: 'embedded', observers: [observer] },
+  });
+});
+
+test('whoever configured relay maps is told of no other', (t) => {
+  const configured = { ...SETTINGS, CORE_DERP_MAP_URLS: ['https://maps.test/derp'] };
+  const told = createAgentSettings(configured, () => []);
+
+  told.relaysAt('http://127.0.0.1:44000/map');
+
+  t.deepEqual(told.settings.derp_map_urls, ['https://maps.test/derp']);
+});

@@ -1,0 +1,41 @@
+import test from 'ava';
+import { SWEEP_MS } from '../../../../transport/sessions/limits.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { until } from '../../../support/until.ts';
+import { openGate } from './fixture.ts';
+
+test('an admin that stood still ends no session for what it could not hear, and says of those that ended meanwhile that it was its own doing', async (t) => {
+  const clock = createFakeClock();
+  let standstillMs = 0;
+  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + standstillMs } });
+  const staying = await rig.live();
+  clock.pass(SWEEP_MS);
+
+  standstillMs = 60_000;
+  clock.pass(SWEEP_MS);
+  t.is(rig.sessions.count(), 1);
+  t.is(rig.messages('report-late').length, 0);
+  staying.socket.terminate();
+  await until('its node is told', () => rig.messages('agent-disconnected').length === 1);
+  const later = await rig.live();
+  later.socket.terminate();
+  await until('its node is told', () => rig.messages('agent-disconnected').length === 2);
+
+  t.deepEqual(
+    rig.messages('agent-disconnected').map(({ isOurs }) => isOurs),
+    [true, false],
+  );
+});
+
+test('an admin that stands still and hears of an end before it looks at its clock knows it too', async (t) => {
+  const clock = createFakeClock();
+  let standstillMs = 0;
+  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + standstillMs } });
+  const gone = await rig.live();
+
+  standstillMs = 60_000;
+  gone.socket.terminate();
+  await until('its node is told', () => rig.messages('agent-disconnected').length === 1);
+
+  t.true(rig.messages('agent-disconnected')[0]?.isOurs);
+});

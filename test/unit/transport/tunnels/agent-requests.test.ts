@@ -1,0 +1,59 @@
+/** Many nodes are asked at once, and some of them never answer. */
+import net, { type Socket } from 'node:net';
+import test from 'ava';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
+import { createAgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
+import {
+  AGENT_REQUEST_GIVES_WAY_MS,
+  AGENT_REQUESTS_MAX,
+  NODE_REQUESTS_MAX,
+} from '../../../../transport/tunnels/limits.ts';
+import type { Tunnels } from '../../../../transport/tunnels/tunnels.ts';
+import { until } from '../../../support/until.ts';
+import { answer, portsOf } from '../metrics/fixture.ts';
+import { target } from '../../../support/tunnels-fixture.ts';
+
+const nodeId = (number: number) => `0190f5c2-7a11-4c3e-8f00-${String(number).padStart(12, '0')}` as NodeId;
+const CROWDED = {
+  ok: false,
+  failure: 'overloaded',
+  message: 'Too many nodes are asked at once: try again shortly.',
+} as const;
+const METRICS = { server: 'host_metrics', path: '/metrics', bytesMax: 1_000, msMax: 30_000 } as const;
+
+test('nodes that hang do not keep others from being asked: the request that takes longest makes room, and none that is young', async (t) => {
+  // Straight to the targets: 32 tunnels to one agent are more than it opens.
+  const tunnels: Pick<Tunnels, 'reach'> = {
+    reach: async (_node, { port }) => ({ ok: true, stream: net.connect(port, '127.0.0.1') }),
+  };
+  const hanging: Socket[] = [];
+  const silent = await target(t, (socket) => {
+    hanging.push(socket);
+  });
+  const honest = await target(t, (socket) => {
+    socket.once('data', () => socket.end(answer('up 1\n')));
+  });
+  const last = nodeId(AGENT_REQUESTS_MAX);
+  let nowMs = 0;
+  const requests = createAgentRequests({
+    tunnels,
+    doorOf: async (node) => ({ ports: portsOf(node === last ? honest : silent), tokenHash: Buffer.from('hash') }),
+    nowMs: () => nowMs,
+  });
+  const stuck = Array.from({ length: AGENT_REQUESTS_MAX }, (_none, number) =>
+    requests.get(nodeId(Math.floor(number / NODE_REQUESTS_MAX)), METRICS),
+  );
+  await until('all of them', () => hanging.length === AGENT_REQUESTS_MAX);
+
+  const tooEarly = await requests.get(last, METRICS);
+  nowMs = AGENT_REQUEST_GIVES_WAY_MS;
+  const answered = await requests.get(last, METRICS);
+
+  t.deepEqual(tooEarly, CROWDED);
+  t.true(answered.ok);
+  t.deepEqual(await stuck[0], CROWDED);
+  t.is(requests.open, AGENT_REQUESTS_MAX - 1);
+  for (const socket of hanging) socket.destroy();
+  await Promise.all(stuck);
+  t.is(requests.open, 0);
+});

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import test from 'ava';
+import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
+import { target, tunnelRig } from '../../../support/tunnels-fixture.ts';
+
+function streamOf(dialled: Dialled): Duplex {
+  if (!dialled.ok) throw new Error(`${dialled.failure}: ${dialled.message}`);
+  return dialled.stream;
+}
+
+/** A machine that answers what it was told. */
+function echo(t: Scope): Promise<number> {
+  return target(t, (socket) => {
+    socket.pipe(socket);
+  });
+}
+
+/** Somebody who takes connections and says nothing, and counts them. */
+async function silence(t: Scope, host: string): Promise<{ readonly url: string; readonly taken: () => number }> {
+  let taken = 0;
+  const server = createServer((socket) => {
+    taken += 1;
+    socket.on('error', () => {});
+    t.teardown(() => {
+      socket.destroy();
+    });
+  });
+  server.listen(0, host);
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.close();
+  });
+  return { url: `http://${host}:${(server.address() as AddressInfo).port}`, taken: () => taken };
+}
+
+test('a tunnel comes through the mesh where both sides know the way', async (t) => {
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => true });
+
+  const stream = streamOf(await reach(await echo(t)));
+  stream.end('over the mesh');
+
+  t.is(await text(stream), 'over the mesh');
+  t.deepEqual(tunnels.counters.opened, { mesh: 1, url: 0 });
+  t.is(tokens.length, 1);
+});
+
+test('a gateway that is not there costs nothing: the usual URL is taken with the same token', async (t) => {
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => true, claimedMeshUrl: 'http://127.0.0.2:9' });
+
+  const stream = streamOf(await reach(await echo(t)));
+  stream.end('beside the mesh');
+
+  t.is(await text(stream), 'beside the mesh');
+  t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
+  t.is(tokens.length, 1);
+});
+
+test('a gateway that says nothing costs two seconds', async (t) => {
+  const { url, taken } = await silence(t, '127.0.0.2');
+  const { reach, tunnels } = await tunnelRig(t, { isMeshUp: () => true, claimedMeshUrl: url });
+
+  const stream = streamOf(await reach(await echo(t)));
+  stream.end('later');
+
+  t.is(await text(stream), 'later');
+  t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
+  t.is(taken(), 1);
+});
+
+for (const [name, lie] of [
+  ['another address', (port: string) => `http://127.0.0.1:${port}`],
+  ['a name', (port: string) => `http://localhost:${port}`],
+  ['somebody who is called like the gateway', (port: string) => `http://127.0.0.2@127.0.0.1:${port}`],
+  ['another path', (port: string) => `http://127.0.0.2:${port}/admin`],
+  ['another protocol', (port: string) => `https://127.0.0.2:${port}`],
+  ['another way to write it', (port: string) => `http://127.2:${port}`],
+] as const) {
+  test(`nobody can send an agent elsewhere: ${name} is not dialled`, async (t) => {
+    const elsewhere = await silence(t, '0.0.0.0');
+    const { reach, tunnels } = await tunnelRig(t, {
+      isMeshUp: () => true,
+      claimedMeshUrl: lie(new URL(elsewhere.url).port),
+    });
+
+    streamOf(await reach(await echo(t))).destroy();
+
+    t.is(elsewhere.taken(), 0);
+    t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
+  });
+}
+
+test('an agent that knows another gateway takes the usual URL', async (t) => {
+  const { reach, tunnels } = await tunnelRig(t, { isMeshUp: () => true, gateway: '127.0.0.4' });
+
+  streamOf(await reach(await echo(t))).destroy();
+
+  t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
+});
+
+test('a tunnel beside the mesh is left for one through it once there is a way, without a stream that waits', async (t) => {
+  const mesh = { isUp: false };
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => mesh.isUp });
+  const port = await echo(t);
+  const before = streamOf(await reach(port));
+  t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
+
+  mesh.isUp = true;
+  const during = streamOf(await reach(port));
+  await until('the tunnel through the mesh', () => tunnels.counters.opened.mesh === 1);
+  for (let left = 5; left > 0; left -= 1) streamOf(await reach(port)).destroy();
+
+  t.deepEqual([tunnels.counters.opened, tokens.length], [{ mesh: 1, url: 1 }, 2]);
+  before.end('before');
+  during.end('during');
+  t.deepEqual(await Promise.all([text(before), text(during)]), ['before', 'during']);
+});
+
+test('where there is no way after all, the mesh is not asked for again at once', async (t) => {
+  const mesh = { isUp: false };
+  const { reach, tunnels, tokens } = await tunnelRig(t, {
+    isMeshUp: () => mesh.isUp,
+    claimedMeshUrl: 'http://127.0.0.2:9',
+  });
+  const port = await echo(t);
+  streamOf(await reach(port)).destroy();
+  mesh.isUp = true;
+
+  streamOf(await reach(port)).destroy();
+  await until('the second tunnel', () => tunnels.counters.opened.url === 2);
+  for (let left = 5; left > 0; left -= 1) streamOf(await reach(port)).destroy();
+
+  t.is(tokens.length, 2);
+});
+
+test('while nothing goes through the mesh new streams come beside it, and those that are there go on when it is back', async (t) => {
+  const mesh = { isUp: true };
+  const { reach, tunnels } = await tunnelRig(t, { isMeshUp: () => mesh.isUp });
+  const port = await echo(t);
+  const before = streamOf(await reach(port));
+
+  mesh.isUp = false;
+  const during = streamOf(await reach(port));
+  t.deepEqual(tunnels.counters.opened, { mesh: 1, url: 1 });
+  mesh.isUp = true;
+  before.end('before');
+  during.end('during');
+
+  t.deepEqual(await Promise.all([text(before), text(during)]), ['before', 'during']);
+});

@@ -1,0 +1,35 @@
+/** Garbage of bytes that pass is collected young. */
+import { constants, PerformanceObserver } from 'node:perf_hooks';
+import test from 'ava';
+import { COLLECTED_BYTES, createYoungCollector } from '../../../../transport/tunnels/young-garbage.ts';
+
+test('the young generation is collected once for each so many bytes, and the collector made when it is first needed', (t) => {
+  let made = 0;
+  const kinds: string[] = [];
+  const passed = createYoungCollector(() => {
+    made += 1;
+    return ({ type }) => void kinds.push(type);
+  });
+
+  passed(COLLECTED_BYTES - 1);
+  t.deepEqual([made, kinds], [0, []]);
+  passed(1);
+  t.deepEqual([made, kinds], [1, ['minor']]);
+  for (let chunk = 0; chunk < 32; chunk += 1) passed(COLLECTED_BYTES / 16);
+  t.deepEqual([made, kinds], [1, ['minor', 'minor', 'minor']]);
+});
+
+test('the collection is one of the young generation alone', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      // Node's types leave it out
+      const { kind, flags } = (entry as unknown as { detail: { kind: number; flags: number } }).detail;
+      if ((flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) !== 0) resolve(kind);
+    }
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  createYoungCollector()(COLLECTED_BYTES);
+  t.is(await promise, constants.NODE_PERFORMANCE_GC_MINOR);
+  observer.disconnect();
+});

@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import test from 'ava';
+import { openDoor } from '../../../../../transport/vpn/gateway/entrance.ts';
+import type { OpenDoor } from '../../../../../transport/vpn/gateway/entrance.ts';
+import { TUNNEL_PATH } from '../../../../../transport/protocol/version.ts';
+import type { Scope } from '../../../../support/scope.ts';
+
+async function door(t: Scope, taken: string[] = []): Promise<OpenDoor> {
+  const open = await openDoor('127.0.0.5', (asked, socket) => {
+    taken.push(asked.url ?? '');
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+  });
+  if (open === null) throw new Error('no door');
+  t.teardown(() => {
+    open.close();
+  });
+  return open;
+}
+
+/** The status of an answer; 0: there was none. */
+async function ask(
+  { ipv4, port }: OpenDoor,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const asked = request({ host: ipv4, port, path, headers });
+  const { promise, resolve } = Promise.withResolvers<number>();
+  asked.on('response', (response) => {
+    response.resume();
+    resolve(response.statusCode ?? 0);
+  });
+  asked.on('upgrade', (_response, socket) => {
+    socket.destroy();
+    resolve(101);
+  });
+  asked.on('error', () => resolve(0));
+  asked.end();
+  return promise;
+}
+
+const UPGRADE = { connection: 'Upgrade', upgrade: 'websocket' };
+
+test('only tunnels are served in the mesh', async (t) => {
+  const taken: string[] = [];
+  const open = await door(t, taken);
+
+  t.is(await ask(open, TUNNEL_PATH, UPGRADE), 101);
+  t.is(await ask(open, '/api/v1/agents/session', UPGRADE), 0);
+  t.is(await ask(open, `${TUNNEL_PATH}?x=1`, UPGRADE), 0);
+  for (const path of ['/', '/healthz', '/api/v1/nodes', TUNNEL_PATH, '/mcp']) t.is(await ask(open, path), 404, path);
+  t.deepEqual(taken, [TUNNEL_PATH]);
+});
+
+test('a door that is closed cuts what came in by it', async (t) => {
+  const open = await door(t);
+  const socket = connect(open.port, open.ipv4);
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  socket.write(`GET ${TUNNEL_PATH} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`);
+  await once(socket, 'data');
+
+  open.close();
+
+  await once(socket, 'close');
+  t.is(await ask(open, '/'), 0);
+});
+
+test('there is no door at an address that this machine does not have', async (t) => {
+  t.is(await openDoor('203.0.113.77', () => {}), null);
+});

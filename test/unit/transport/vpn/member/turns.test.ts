@@ -1,0 +1,60 @@
+/** A loop that fails, or that is due without end, leaves time for everything else. */
+import test from 'ava';
+import { FAILURE_MS_MIN, Turns } from '../../../../../transport/vpn/member/turns.ts';
+import type { Scope } from '../../../../support/scope.ts';
+
+/** A turn that waits does not keep its process alive: something else has to. */
+function startedTurns(t: Scope): Turns {
+  const alive = setInterval(() => {}, 1_000);
+  t.teardown(() => clearInterval(alive));
+  return new Turns();
+}
+
+test('turns that are always due let timers and sockets have theirs', async (t) => {
+  const turns = startedTurns(t);
+  const timer = { hasFired: false };
+  let count = 0;
+  setTimeout(() => {
+    timer.hasFired = true;
+  }, 20);
+
+  while (!timer.hasFired && count < 1_000_000) {
+    turns.wake();
+    await turns.next(0);
+    count += 1;
+  }
+
+  t.true(timer.hasFired, 'the timer fired although a turn was always due');
+});
+
+test('after a failure no turn comes before its wait, whatever is due and whoever wakes it; each failure in a row doubles it', async (t) => {
+  const turns = startedTurns(t);
+  const waited = async (): Promise<number> => {
+    const beganMs = performance.now();
+    turns.wake();
+    setTimeout(() => turns.wake(), 10);
+    await turns.next(0);
+    return performance.now() - beganMs;
+  };
+
+  turns.failed();
+  t.true((await waited()) >= FAILURE_MS_MIN - 1);
+  turns.failed();
+  t.true((await waited()) >= 2 * FAILURE_MS_MIN - 1);
+  turns.succeeded();
+  t.true((await waited()) < FAILURE_MS_MIN);
+});
+
+test('something new waits no longer than after a first failure, and an end for nothing', async (t) => {
+  const turns = startedTurns(t);
+  for (let failures = 0; failures < 5; failures += 1) turns.failed();
+  const beganMs = performance.now();
+
+  turns.renew();
+  await turns.next(0);
+  t.true(performance.now() - beganMs >= FAILURE_MS_MIN - 1);
+  turns.failed();
+  turns.end();
+  await turns.next(Infinity);
+  t.true(performance.now() - beganMs < 4 * FAILURE_MS_MIN);
+});
