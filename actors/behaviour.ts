@@ -17,8 +17,8 @@ export interface Lease {
 export interface Behaviour<S, M> {
   /** What one message makes of the state. `nowMs` is Unix time in ms. Same reference back: nothing is written. */
   transition(state: S, message: M, nowMs: number): Step<S>;
-  /** Effects to ask for again after boot, crash, or a change of owner. */
-  owed(state: S, nowMs: number): readonly Effect[];
+  /** Effects to ask for again after a start, a crash, or a change of owner. */
+  recoveryEffects(state: S, nowMs: number): readonly Effect[];
   /** Fresh rows under a live actor: keeps what rows do not hold (its session), takes the rest from `rows`. */
   refreshed(live: S, rows: S): S;
 }

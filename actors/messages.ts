@@ -1,6 +1,6 @@
 /** Who can be addressed, and with what. The one place where the kinds of actors meet. */
 import type { ClusterId, CommandId, NodeId } from '../transport/protocol/ids.ts';
-import type { Asker } from './asker.ts';
+import type { ReplyTo } from './reply-to.ts';
 import type { ClusterMessage } from './cluster/messages.ts';
 import type { CommandMessage } from './command/messages.ts';
 import type { NodeMessage } from './node/messages.ts';
@@ -36,4 +36,4 @@ export type Message = Addressed['message'];
  * Asks an actor and waits for its answer, at most ASK_MS_MAX. An actor that does not live here, or is too busy, refuses
  * with `service_unavailable`; one that does not exist with `not_found`.
  */
-export type Ask = <T>(build: (asker: Asker) => Addressed) => Promise<Result<T>>;
+export type Ask = <T>(build: (replyTo: ReplyTo) => Addressed) => Promise<Result<T>>;

@@ -12,7 +12,8 @@ import type { SshEffect } from './ssh/effects.ts';
 import type { VpnEffect } from './vpn/effects.ts';
 import type { WebhookEffect } from './webhook/effects.ts';
 import type { Write } from './writes.ts';
-import type { Asker, Remembered } from './asker.ts';
+import type { IdempotencyRecord } from './idempotency-record.ts';
+import type { ReplyTo } from './reply-to.ts';
 import type { Notice } from './notice.ts';
 import type { EndedSpan } from './tracer.ts';
 
@@ -22,7 +23,7 @@ export interface Change {
   readonly events: readonly DomainEvent[];
   /** Told inside this admin once it is stored. */
   readonly notices: readonly Notice[];
-  readonly remember?: Remembered | undefined;
+  readonly idempotencyRecord?: IdempotencyRecord | undefined;
   /**
    * Performed once this change is stored, and never when it is refused: the effects of a step come to pass either way.
    */
@@ -38,7 +39,7 @@ export type DomainEffect = ExecutionEffect | SshEffect | WebhookEffect | VpnEffe
 /** What every kind of actor may ask of the runtime. */
 export type RuntimeEffect =
   | { readonly type: 'tell'; readonly told: Addressed }
-  | { readonly type: 'answer'; readonly to: Asker; readonly result: Result<unknown> }
+  | { readonly type: 'answer'; readonly to: ReplyTo; readonly result: Result<unknown> }
   | { readonly type: 'send'; readonly session: SessionId; readonly frame: AdminFrameBody }
   | { readonly type: 'hang-up'; readonly session: SessionId; readonly code: CloseCode; readonly reason: string }
   /**
@@ -75,12 +76,12 @@ export function step<S>(state: S, changes: readonly Change[], effects: readonly 
 }
 
 /** An answer to one who asked. */
-export function answer(to: Asker, result: Result<unknown>): Effect {
+export function answer(to: ReplyTo, result: Result<unknown>): Effect {
   return { type: 'answer', to, result };
 }
 
 /** A refusal as an answer. */
-export function refuseAsker(to: Asker, refusal: Refusal): Effect {
+export function refuse(to: ReplyTo, refusal: Refusal): Effect {
   return { type: 'answer', to, result: { ok: false, refusal } };
 }
 

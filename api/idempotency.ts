@@ -40,13 +40,13 @@ export async function answerOnce<T>(
     key,
     bodyHash: hash('sha256', canonical(rawInput ?? {}), 'hex'),
   };
-  const earlier = await remembered<T>(reads, idempotency);
+  const earlier = await idempotencyRecord<T>(reads, idempotency);
   if (earlier !== null) return earlier;
 
   const result = await create(idempotency);
   if (result.ok || (result.refusal.code !== 'idempotency_conflict' && result.refusal.code !== 'conflict'))
     return result;
-  return (await remembered<T>(reads, idempotency)) ?? result;
+  return (await idempotencyRecord<T>(reads, idempotency)) ?? result;
 }
 
 /** Callers without a credential are told apart by address, or one could fetch another's answer with a guessed key. */
@@ -54,8 +54,8 @@ function ownerOf(principal: Principal, caller: Caller): string {
   return principal === 'anonymous' ? `anonymous@${caller.address}` : principal;
 }
 
-async function remembered<T>(reads: Reads, { scope, key, bodyHash }: Idempotency): Promise<Result<T> | null> {
-  const stored = await reads.remembered(scope, key);
+async function idempotencyRecord<T>(reads: Reads, { scope, key, bodyHash }: Idempotency): Promise<Result<T> | null> {
+  const stored = await reads.idempotencyRecord(scope, key);
   if (stored === null) return null;
   return stored.bodyHash === bodyHash
     ? ok(stored.answer as T)

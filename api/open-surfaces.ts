@@ -3,7 +3,7 @@ import type { Bus } from '../actors/bus.ts';
 import type { Ask } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import type { DebugSights } from '../actors/sights.ts';
+import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { systemClock } from '../transport/net/clock.ts';
 import { createIds } from './creation-ids.ts';
@@ -55,7 +55,7 @@ export interface SurfaceRows {
   brokerBacklog(max: number): Promise<number>;
   /** What the rows come to, with what waits for a broker or without. Rejects when the database is away. */
   totals(hasBroker: boolean): Promise<TotalReadings>;
-  readonly inspection: DebugSights['database'];
+  readonly inspection: DebugInspection['database'];
   readonly relayClusters: RelayPorts['clustersOf'];
 }
 
@@ -67,14 +67,14 @@ export interface SurfaceParts {
     readonly tree: {
       readonly ask: Ask;
       readonly ownership: Pick<OperationPorts, 'isDegraded' | 'orphans'> & { quietMs(): number };
-      readonly directory: { readonly counters: ReturnType<DebugSights['counters']> };
+      readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
     };
-    readonly inspection: Pick<DebugSights, 'families' | 'search'>;
+    readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
   };
   readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> & {
     readonly sessions: {
       readonly tails: Tails;
-      sights(limit: number): ReturnType<DebugSights['sessions']>['sessions'];
+      snapshots(limit: number): ReturnType<DebugInspection['sessions']>['sessions'];
       count(): number;
     };
   };
@@ -224,10 +224,10 @@ function debugMount(settings: SurfaceSettings, { version, rows, actors, agents }
       credentials,
       failuresPerMinuteMax: settings.AUTH_FAILURES_PER_MINUTE_MAX,
       clock: systemClock,
-      sights: {
+      inspection: {
         ...actors.inspection,
         counters: () => actors.tree.directory.counters,
-        sessions: (limit) => ({ sessions: sessions.sights(limit), total: sessions.count() }),
+        sessions: (limit) => ({ sessions: sessions.snapshots(limit), total: sessions.count() }),
         database: rows.inspection,
       },
     }),

@@ -132,7 +132,10 @@ export interface Reads {
    * gone.
    */
   delivery(id: string): Promise<{ readonly webhook: string; readonly ref: DeliveryRef } | null>;
-  remembered(scope: string, key: string): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
+  idempotencyRecord(
+    scope: string,
+    key: string,
+  ): Promise<{ readonly bodyHash: string; readonly answer: unknown } | null>;
   /** Events after a cursor in commit order, oldest first; null starts at the end and returns only the cursor. */
   eventsAfter(
     cursor: string | null,

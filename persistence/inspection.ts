@@ -3,17 +3,17 @@
  * every call rejects with DatabaseUnavailable.
  */
 import type { Pool } from 'pg';
-import type { DatabaseSight } from '../actors/sights.ts';
+import type { DatabaseSnapshot } from '../actors/inspection.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 /** Rows of each list that are shown. */
 const ROWS_MAX = 100;
 
 /** Looks into the database behind this pool. `backlogMax`: events of a channel are counted up to this. */
-export function createDatabaseInspection(pool: Pool, backlogMax: number): () => Promise<DatabaseSight> {
+export function createDatabaseInspection(pool: Pool, backlogMax: number): () => Promise<DatabaseSnapshot> {
   return async () => {
     const [server, tables, channels, leases, admins] = await Promise.all([
-      rowsOf<Pick<DatabaseSight, 'version' | 'bytes' | 'connections' | 'longestTransactionMs' | 'waitingForLocks'>>(
+      rowsOf<Pick<DatabaseSnapshot, 'version' | 'bytes' | 'connections' | 'longestTransactionMs' | 'waitingForLocks'>>(
         pool,
         'looking at the server',
         sql`
@@ -22,14 +22,14 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
           count(*) filter (where wait_event_type = 'Lock')::int as "waitingForLocks"
         from pg_stat_activity where datname = current_database()`,
       ),
-      rowsOf<DatabaseSight['tables'][number]>(
+      rowsOf<DatabaseSnapshot['tables'][number]>(
         pool,
         'looking at tables',
         sql`
         select relname as name, n_live_tup::float8 as rows, n_dead_tup::float8 as "deadRows", pg_total_relation_size(relid)::float8 as bytes, seq_scan::float8 as "sequentialScans", coalesce(idx_scan, 0)::float8 as "indexScans"
         from pg_stat_user_tables order by bytes desc limit ${ROWS_MAX}::int`,
       ),
-      rowsOf<DatabaseSight['channels'][number]>(
+      rowsOf<DatabaseSnapshot['channels'][number]>(
         pool,
         'looking at channels',
         sql`
@@ -37,7 +37,7 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
           (select count(*) from (select 1 from event e where (e.txid, e.seq) > (c.txid, c.seq) limit ${backlogMax}::int) waiting)::int as backlog
         from event_channel c left join admin a on a.id = c.admin_id order by c.name limit ${ROWS_MAX}::int`,
       ),
-      rowsOf<DatabaseSight['leases'][number] & { total: number }>(
+      rowsOf<DatabaseSnapshot['leases'][number] & { total: number }>(
         pool,
         'looking at leases',
         sql`
@@ -45,7 +45,7 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
           (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseMs", count(*) over ()::int as total
         from cluster_ownership o join cluster c on c.id = o.cluster_id left join admin a on a.id = o.admin_id order by o.lease_until, c.name limit ${ROWS_MAX}::int`,
       ),
-      rowsOf<DatabaseSight['admins'][number]>(
+      rowsOf<DatabaseSnapshot['admins'][number]>(
         pool,
         'looking at admins',
         sql`

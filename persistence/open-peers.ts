@@ -14,7 +14,7 @@ import type { Storage } from './storage.ts';
 export interface OpenPeersPorts extends Pick<PeerListenerPorts, 'tunnels'> {
   /** Nodes that are connected here. */
   readonly sessions: Pick<PeerListenerPorts, 'sendToNode'>;
-  readonly directory: { tellResident(addressed: Addressed): void };
+  readonly directory: { tellLocal(addressed: Addressed): void };
   readonly bus: Bus;
   readonly log: Log;
   /** Gets what is to be ended. */
@@ -36,7 +36,7 @@ export function openPeers(
     sendToNode: (node, frame) => sessions.sendToNode(node, frame),
     tunnels,
     ended: (id, executions) =>
-      directory.tellResident({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions } }),
+      directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'executions-expired', executions } }),
     heard: (id) => presence.heard(id),
     clock: systemClock,
     log,

@@ -29,7 +29,7 @@ import { createReads } from './reads/reads.ts';
 import { createRecords } from './records.ts';
 import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/verifier.ts';
-import { createSweepRows, type SweepSettings, type SweepSights } from './sweeps/sweep-rows.ts';
+import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
 import { readTotals } from './totals.ts';
 import { createEmbeddedVpnRows } from './vpn/embedded-vpn-rows.ts';
 import { meshMemberLookUp } from './vpn/member-look-up.ts';
@@ -246,11 +246,11 @@ export class Storage {
     };
   }
 
-  /** What time does to rows. `sights`: what is known here and in no row. */
-  forSweeps(sights: SweepSights) {
+  /** What time does to rows. `inputs`: what is known here and in no row. */
+  forSweeps(inputs: SweepInputs) {
     const { settings, adminId, registry, database } = this.#opened;
     return createSweepRows(database.pool, adminId, settings, {
-      ...sights,
+      ...inputs,
       forgetAdmins: () => registry.forgetGone(settings.ADMIN_FORGET_AFTER_MS),
     });
   }

@@ -24,6 +24,6 @@ export function countForCommands(directory: Directory): (notices: readonly Notic
       else changes.push(change);
     }
     for (const [id, changes] of byCommand)
-      directory.tellResident({ to: { kind: 'command', id }, message: { type: 'executions-changed', changes } });
+      directory.tellLocal({ to: { kind: 'command', id }, message: { type: 'executions-changed', changes } });
   };
 }

@@ -44,7 +44,7 @@ export interface ElsewherePorts {
   changed(awaited: readonly AwaitedExecution[]): Promise<readonly ReadExecution[]>;
   /** Open executions that live feeds show. */
   watched(): Iterable<AwaitedExecution>;
-  readonly directory: Pick<Directory, 'residents' | 'isResident' | 'tellResident'>;
+  readonly directory: Pick<Directory, 'cells' | 'isLocal' | 'tellLocal'>;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Log;
@@ -65,7 +65,7 @@ export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
   let now = new Set<ExecutionId>();
 
   function* awaited(): Generator<AwaitedExecution> {
-    for (const { address, state } of directory.residents('command')) {
+    for (const { address, state } of directory.cells('command')) {
       for (const [execution, at] of (state as CommandState | undefined)?.open ?? [])
         yield { ...at, execution, command: address.id as CommandId };
     }
@@ -73,7 +73,7 @@ export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
   }
 
   function isElsewhere({ execution, node }: AwaitedExecution): boolean {
-    if (directory.isResident({ kind: 'node', id: node })) return before.has(execution);
+    if (directory.isLocal({ kind: 'node', id: node })) return before.has(execution);
     now.add(execution);
     return true;
   }
@@ -107,7 +107,7 @@ export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
       if (status !== null) notices.push({ type: 'execution-changed', ...one, status, again: true });
       else {
         notices.push({ type: 'command-removed', command: one.command });
-        directory.tellResident({
+        directory.tellLocal({
           to: { kind: 'command', id: one.command },
           message: {
             type: 'executions-changed',

@@ -144,7 +144,7 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     if (notices.length > 0) bus.publish([...notices, { type: 'events-stored' }]);
     const byNode = Map.groupBy(executions, (one) => one.node);
     for (const [id, ofNode] of byNode)
-      directory.tellResident({
+      directory.tellLocal({
         to: { kind: 'node', id },
         message: { type: 'executions-expired', executions: ofNode.map((one) => one.execution) },
       });
@@ -162,11 +162,11 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
   every(ORPHANS_EVERY_MS, 'orphans', async () => ended(await sweeps.dropOrphans()));
   every(FORGOTTEN_EVERY_MS, 'forgotten executions', async () => {
     const { pending, cancels } = await sweeps.findForgotten();
-    for (const id of pending) directory.tellResident({ to: { kind: 'node', id }, message: { type: 'rescan' } });
+    for (const id of pending) directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'rescan' } });
     for (const { node: id, execution } of cancels)
-      directory.tellResident({
+      directory.tellLocal({
         to: { kind: 'node', id },
-        message: { type: 'cancel', executions: [execution], asker: null },
+        message: { type: 'cancel', executions: [execution], replyTo: null },
       });
     return false;
   });
@@ -183,7 +183,7 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
   });
   every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', async () => {
     for (const id of await sweeps.findGone(GONE_NODES_MAX))
-      directory.tellResident({ to: { kind: 'node', id }, message: { type: 'forget' } });
+      directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'forget' } });
     return false;
   });
   every(PRESENCE_EVERY_MS, 'presence', async () => {

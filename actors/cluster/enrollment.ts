@@ -8,7 +8,7 @@ import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { EventData } from '../event-catalogue.ts';
 import type { DomainEvent } from '../events.ts';
 import type { Change, Effect, Step } from '../step.ts';
-import { answer, refuseAsker, step } from '../step.ts';
+import { answer, refuse, step } from '../step.ts';
 import { nodeSnapshot } from '../node/snapshots.ts';
 import { newStanding } from '../node/status-reason.ts';
 import type { ClusterRecord, EnrollmentKeyRecord, NodeRecord } from '../records.ts';
@@ -63,7 +63,7 @@ export function enroll(
 ): Step<ClusterState> {
   const existing = existingOf(message);
   if (typeof existing === 'string')
-    return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: existing })]);
+    return step(state, [], [refuse(message.replyTo, { code: 'conflict', message: existing })]);
   const problem = problemOf(message, existing, nowMs);
   if (problem !== null) return turnedAway(state, message, problem, nowMs);
 
@@ -106,7 +106,7 @@ export function enroll(
   return step(
     { ...state, record: grown },
     [change],
-    [...wake(message, existing), answer(message.asker, ok(answerOf(record, message, settings)))],
+    [...wake(message, existing), answer(message.replyTo, ok(answerOf(record, message, settings)))],
   );
 }
 
@@ -137,8 +137,10 @@ function existingOf({ existing, recoveryKeyHash, machineSecretHash, key }: Enrol
   return 'A node with this id is already enrolled. To bring it back after losing its data, use a recovery key.';
 }
 
-function isSameMachine(stored: Uint8Array | null, said: Uint8Array | null): boolean {
-  return stored !== null && said !== null && stored.length === said.length && timingSafeEqual(stored, said);
+function isSameMachine(stored: Uint8Array | null, presented: Uint8Array | null): boolean {
+  return (
+    stored !== null && presented !== null && stored.length === presented.length && timingSafeEqual(stored, presented)
+  );
 }
 
 /**
@@ -170,7 +172,7 @@ function turnedAway(
     events: [verifiedEvent(message.key, code, message.request.node_id, nowMs)],
     notices: [{ type: 'events-stored' }],
   };
-  return step(state, [change], [refuseAsker(message.asker, refusal)]);
+  return step(state, [change], [refuse(message.replyTo, refusal)]);
 }
 
 function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeRecord {

@@ -6,7 +6,7 @@ import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import type { MeshBody } from '../node/messages.ts';
 import type { ClusterRecord, MeshGatewayRecord, MeshMemberRecord } from '../records.ts';
-import type { ClusterMessage } from './messages.ts';
+import type { MessageOf } from './messages.ts';
 import type { ClusterState } from './state.ts';
 
 /**
@@ -63,13 +63,11 @@ export const NO_MESH: ClusterMesh = {
   warnedAtMs: 0,
 };
 
-type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
-
 /** The rows were read: what differs from what is known becomes one change, told in one frame a member. */
 export function meshRead(
   state: ClusterState,
   record: ClusterRecord,
-  { epoch, number, reading }: Said<'mesh-read'>,
+  { epoch, number, reading }: MessageOf<'mesh-read'>,
   domain: string,
 ): Step<ClusterState> {
   const { mesh } = state;
@@ -152,7 +150,7 @@ export function meshRead(
 export function meshWanted(
   state: ClusterState,
   record: ClusterRecord,
-  { node, revision }: Said<'mesh-wanted'>,
+  { node, revision }: MessageOf<'mesh-wanted'>,
   domain: string,
 ): Step<ClusterState> {
   const { mesh } = state;
@@ -183,7 +181,7 @@ export function meshWanted(
 /** Both sides of a pair are told to try at once. One that asks for somebody else's peer is told nothing. */
 export function directWanted(
   state: ClusterState,
-  { node, publicKey }: Said<'direct-wanted'>,
+  { node, publicKey }: MessageOf<'direct-wanted'>,
   nowMs: number,
 ): Step<ClusterState> {
   const [asking, asked] = [state.mesh.ofNode.get(node), state.mesh.peers.get(publicKey)];

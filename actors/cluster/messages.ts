@@ -2,7 +2,7 @@
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { MeshRevision } from '../../transport/protocol/mesh.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
-import type { Asker } from '../asker.ts';
+import type { ReplyTo } from '../reply-to.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { EnrolledBefore, EnrollmentKeyRecord, MeshReading } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
@@ -18,11 +18,11 @@ export interface NodeCredentials {
   readonly sealedProxyPassword: string;
 }
 
-/** Requests in the imperative, facts in the past tense. Times are Unix ms; an `asker` is answered exactly once. */
+/** Requests in the imperative, facts in the past tense. Times are Unix ms; an `replyTo` is answered exactly once. */
 export type ClusterMessage =
   | {
       readonly type: 'create';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly id: ClusterId;
       readonly name: string;
       readonly ipv4Range: string;
@@ -30,11 +30,11 @@ export type ClusterMessage =
       readonly nodeLimit: number | null;
       readonly idempotency: Idempotency | null;
     }
-  | { readonly type: 'limit'; readonly asker: Asker; readonly nodeLimit: number | null }
-  | { readonly type: 'delete'; readonly asker: Asker }
+  | { readonly type: 'limit'; readonly replyTo: ReplyTo; readonly nodeLimit: number | null }
+  | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   | {
       readonly type: 'create-key';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly id: string;
       readonly name: string | null;
       readonly key: string;
@@ -47,21 +47,21 @@ export type ClusterMessage =
     }
   | {
       readonly type: 'update-key';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly key: EnrollmentKeyRecord;
       readonly blob: string;
       readonly name?: string | null | undefined;
       readonly expiredAtMs?: number | null | undefined;
       readonly usesRemaining?: number | null | undefined;
     }
-  | { readonly type: 'delete-key'; readonly asker: Asker; readonly id: string }
+  | { readonly type: 'delete-key'; readonly replyTo: ReplyTo; readonly id: string }
   /**
    * `key` is null when no key has this nonce; `existing` is the node that already has this id, and whether it ever
    * connected.
    */
   | {
       readonly type: 'enroll';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly request: EnrollRequest;
       readonly key: EnrollmentKeyRecord;
       readonly existing: EnrolledBefore | null;
@@ -82,3 +82,6 @@ export type ClusterMessage =
   /** A member wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly node: NodeId; readonly publicKey: string }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };
+
+/** The message of this type. */
+export type MessageOf<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;

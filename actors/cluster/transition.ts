@@ -2,18 +2,16 @@
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { Behaviour } from '../behaviour.ts';
 import type { Change, Step } from '../step.ts';
-import { answer, refuseAsker, step, unchanged, unreachable } from '../step.ts';
-import { remember } from '../node/administration.ts';
+import { answer, refuse, step, unchanged, unreachable } from '../step.ts';
+import { idempotencyRecord } from '../node/administration.ts';
 import type { ClusterRecord, EnrollmentKeyRecord } from '../records.ts';
 import { ok } from '../refusal.ts';
 import type { ColdWrite } from '../writes.ts';
 import { enroll } from './enrollment.ts';
 import { directWanted, meshRead, meshWanted } from './mesh.ts';
-import type { ClusterMessage } from './messages.ts';
+import type { ClusterMessage, MessageOf } from './messages.ts';
 import { clusterResource, enrollmentKeyResource } from './resource.ts';
 import type { ClusterState } from './state.ts';
-
-type Said<T extends ClusterMessage['type']> = Extract<ClusterMessage, { type: T }>;
 
 /** What a cluster's behaviour depends on besides its state. */
 export interface ClusterSettings {
@@ -38,7 +36,7 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
       case 'update-key':
         return updateKey(state, message, nowMs);
       case 'delete-key':
-        return step(state, [cold({ kind: 'key-deleted', id: message.id })], [answer(message.asker, ok(null))]);
+        return step(state, [cold({ kind: 'key-deleted', id: message.id })], [answer(message.replyTo, ok(null))]);
       case 'enroll':
         return enroll(state, record, message, settings.agent, nowMs);
       case 'count-changed':
@@ -50,22 +48,22 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
       case 'direct-wanted':
         return directWanted(state, message, nowMs);
       case 'refused':
-        return unchanged(state); // every cluster write has an asker, who was told
+        return unchanged(state); // every cluster write has someone who waits, who was told
       default:
         return unreachable(message);
     }
   }
-  return { transition, owed: () => [], refreshed: (live, rows) => ({ ...rows, mesh: live.mesh }) };
+  return { transition, recoveryEffects: () => [], refreshed: (live, rows) => ({ ...rows, mesh: live.mesh }) };
 }
 
 function create(
   state: ClusterState,
-  message: Said<'create'>,
+  message: MessageOf<'create'>,
   settings: ClusterSettings,
   nowMs: number,
 ): Step<ClusterState> {
   if (state.record !== null)
-    return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The cluster exists already.' })]);
+    return step(state, [], [refuse(message.replyTo, { code: 'conflict', message: 'The cluster exists already.' })]);
   const record: ClusterRecord = {
     id: state.id,
     name: message.name,
@@ -88,15 +86,15 @@ function create(
   };
   return step(
     { ...state, record },
-    [{ ...cold(write), remember: remember(message.idempotency, resource) }],
-    [answer(message.asker, ok(resource))],
+    [{ ...cold(write), idempotencyRecord: idempotencyRecord(message.idempotency, resource) }],
+    [answer(message.replyTo, ok(resource))],
   );
 }
 
 function limit(
   state: ClusterState,
   record: ClusterRecord,
-  message: Said<'limit'>,
+  message: MessageOf<'limit'>,
   settings: ClusterSettings,
   nowMs: number,
 ): Step<ClusterState> {
@@ -106,22 +104,22 @@ function limit(
   return step(
     { ...state, record: limited },
     [cold({ kind: 'cluster-limited', cluster: record.id, nodeLimit: message.nodeLimit, atMs: nowMs })],
-    [answer(message.asker, ok(clusterResource(limited, settings.vpnDomain)))],
+    [answer(message.replyTo, ok(clusterResource(limited, settings.vpnDomain)))],
   );
 }
 
-function remove(state: ClusterState, record: ClusterRecord, message: Said<'delete'>): Step<ClusterState> {
+function remove(state: ClusterState, record: ClusterRecord, message: MessageOf<'delete'>): Step<ClusterState> {
   return step(
     state,
     [cold({ kind: 'cluster-deleted', cluster: record.id })],
-    [answer(message.asker, ok(null)), { type: 'stop' }],
+    [answer(message.replyTo, ok(null)), { type: 'stop' }],
   );
 }
 
 function createKey(
   state: ClusterState,
   record: ClusterRecord,
-  message: Said<'create-key'>,
+  message: MessageOf<'create-key'>,
   nowMs: number,
 ): Step<ClusterState> {
   const key: EnrollmentKeyRecord = {
@@ -150,12 +148,12 @@ function createKey(
   };
   return step(
     state,
-    [{ ...cold(write), remember: remember(message.idempotency, resource) }],
-    [answer(message.asker, ok(resource))],
+    [{ ...cold(write), idempotencyRecord: idempotencyRecord(message.idempotency, resource) }],
+    [answer(message.replyTo, ok(resource))],
   );
 }
 
-function updateKey(state: ClusterState, message: Said<'update-key'>, nowMs: number): Step<ClusterState> {
+function updateKey(state: ClusterState, message: MessageOf<'update-key'>, nowMs: number): Step<ClusterState> {
   const fields = {
     ...(message.name === undefined ? {} : { name: message.name }),
     ...(message.expiredAtMs === undefined ? {} : { expiredAtMs: message.expiredAtMs }),
@@ -165,18 +163,14 @@ function updateKey(state: ClusterState, message: Said<'update-key'>, nowMs: numb
   return step(
     state,
     [cold({ kind: 'key-updated', id: key.id, ...fields, atMs: nowMs })],
-    [answer(message.asker, ok(enrollmentKeyResource(key, message.blob)))],
+    [answer(message.replyTo, ok(enrollmentKeyResource(key, message.blob)))],
   );
 }
 
 /** Nothing but `create` can be said to a cluster that is not stored. */
 function unborn(state: ClusterState, message: ClusterMessage): Step<ClusterState> {
-  return 'asker' in message
-    ? step(
-        state,
-        [],
-        [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }],
-      )
+  return 'replyTo' in message
+    ? step(state, [], [refuse(message.replyTo, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }])
     : step(state, [], [{ type: 'stop' }]);
 }
 

@@ -1,6 +1,6 @@
 /** Everything that can be said to a command. */
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import type { Asker } from '../asker.ts';
+import type { ReplyTo } from '../reply-to.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { CommandRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
@@ -16,18 +16,18 @@ export interface ExecutionChange {
   readonly exitCode: number | null;
 }
 
-/** Requests in the imperative, facts in the past tense. An `asker` is answered exactly once. */
+/** Requests in the imperative, facts in the past tense. An `replyTo` is answered exactly once. */
 export type CommandMessage =
   /** The targets are the filter evaluated in one snapshot (C2); `executionIds` has one id a target. */
   | {
       readonly type: 'create';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly command: CommandRecord;
       readonly targets: readonly Target[];
       readonly executionIds: readonly ExecutionId[];
       readonly idempotency: Idempotency | null;
     }
   | { readonly type: 'executions-changed'; readonly changes: readonly ExecutionChange[] }
-  | { readonly type: 'cancel'; readonly asker: Asker }
-  | { readonly type: 'delete'; readonly asker: Asker }
+  | { readonly type: 'cancel'; readonly replyTo: ReplyTo }
+  | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

@@ -7,8 +7,8 @@ import type { DomainEvent } from '../events.ts';
 import type { Behaviour } from '../behaviour.ts';
 import type { Notice } from '../notice.ts';
 import type { Effect, Step } from '../step.ts';
-import { answer, refuseAsker, step, unchanged, unreachable } from '../step.ts';
-import { remember } from '../node/administration.ts';
+import { answer, refuse, step, unchanged, unreachable } from '../step.ts';
+import { idempotencyRecord } from '../node/administration.ts';
 import { executionSnapshot } from '../node/snapshots.ts';
 import type { CommandRecord, OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
@@ -18,7 +18,7 @@ import { commandResource } from './resource.ts';
 import type { CommandState, OpenAt } from './state.ts';
 import { EMPTY_SUMMARY } from './state.ts';
 
-type Said<T extends CommandMessage['type']> = Extract<CommandMessage, { type: T }>;
+type MessageOf<T extends CommandMessage['type']> = Extract<CommandMessage, { type: T }>;
 
 /** What a command does with one message. Pure: `nowMs` is Unix time in ms. */
 export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
@@ -34,19 +34,19 @@ export const commandBehaviour: Behaviour<CommandState, CommandMessage> = {
       case 'delete':
         return remove(state, message);
       case 'refused':
-        return unchanged(state); // every command write has an asker, who was told
+        return unchanged(state); // every command write has someone who waits, who was told
       default:
         return unreachable(message);
     }
   },
-  owed,
+  recoveryEffects,
   refreshed: (_live, rows) => rows,
 };
 
 /**
  * A command whose commit was in doubt may be stored without any node knowing: each looks for what it was not told of.
  */
-function owed(state: CommandState): readonly Effect[] {
+function recoveryEffects(state: CommandState): readonly Effect[] {
   const nodes = new Set([...state.open.values()].flatMap((at) => (at.status === 'pending' ? [at.node] : [])));
   return [...nodes].map((node) => ({
     type: 'tell',
@@ -55,9 +55,9 @@ function owed(state: CommandState): readonly Effect[] {
 }
 
 /** One transaction stores the command and every execution (C1); then each node is told. */
-function create(state: CommandState, message: Said<'create'>): Step<CommandState> {
+function create(state: CommandState, message: MessageOf<'create'>): Step<CommandState> {
   if (state.record !== null)
-    return step(state, [], [refuseAsker(message.asker, { code: 'conflict', message: 'The command exists already.' })]);
+    return step(state, [], [refuse(message.replyTo, { code: 'conflict', message: 'The command exists already.' })]);
   const { command: record, targets, executionIds } = message;
   const open = new Map<ExecutionId, OpenAt>();
   const executions: { readonly id: ExecutionId; readonly node: OpenAt['node']; readonly clusterName: string }[] = [];
@@ -90,14 +90,14 @@ function create(state: CommandState, message: Said<'create'>): Step<CommandState
     write: { kind: 'command-created' as const, command: record, executions },
     events,
     notices,
-    remember: remember(message.idempotency, resource),
+    idempotencyRecord: idempotencyRecord(message.idempotency, resource),
   };
   const after: readonly Effect[] = targets.length === 0 ? [{ type: 'stop' }] : runs;
-  return step({ id: state.id, record, summary, open }, [change], [answer(message.asker, ok(resource)), ...after]);
+  return step({ id: state.id, record, summary, open }, [change], [answer(message.replyTo, ok(resource)), ...after]);
 }
 
 /** Counts stored changes. A change that is older than what is known does nothing: terminal states never change. */
-function counted(state: CommandState, message: Said<'executions-changed'>): Step<CommandState> {
+function counted(state: CommandState, message: MessageOf<'executions-changed'>): Step<CommandState> {
   const open = new Map(state.open);
   let { summary } = state;
   for (const change of message.changes) {
@@ -116,24 +116,24 @@ function counted(state: CommandState, message: Said<'executions-changed'>): Step
 function cancel(
   state: CommandState,
   record: CommandRecord,
-  message: Said<'cancel'>,
+  message: MessageOf<'cancel'>,
   nowMs: number,
 ): Step<CommandState> {
   const resource = commandResource(record, state.summary);
-  if (state.open.size === 0) return step(state, [], [answer(message.asker, ok(resource)), { type: 'stop' }]);
+  if (state.open.size === 0) return step(state, [], [answer(message.replyTo, ok(resource)), { type: 'stop' }]);
   const told = [...state.open].map(([execution, at]): Effect => ({
     type: 'tell',
-    told: { to: { kind: 'node', id: at.node }, message: { type: 'cancel', executions: [execution], asker: null } },
+    told: { to: { kind: 'node', id: at.node }, message: { type: 'cancel', executions: [execution], replyTo: null } },
   }));
   return step(
     state,
     [{ write: { kind: 'command-cancel-requested', command: record.id, atMs: nowMs }, events: [], notices: [] }],
-    [answer(message.asker, ok(resource)), ...told],
+    [answer(message.replyTo, ok(resource)), ...told],
   );
 }
 
 /** Deletes the command with its executions, without events (spec). Refused while one is open. */
-function remove(state: CommandState, message: Said<'delete'>): Step<CommandState> {
+function remove(state: CommandState, message: MessageOf<'delete'>): Step<CommandState> {
   // Whether all have finished is for the rows to say: news of the last one may be lost with the database.
   return step(
     state,
@@ -144,7 +144,7 @@ function remove(state: CommandState, message: Said<'delete'>): Step<CommandState
         notices: [{ type: 'command-removed', command: state.id }],
       },
     ],
-    [answer(message.asker, ok(null)), { type: 'stop' }],
+    [answer(message.replyTo, ok(null)), { type: 'stop' }],
   );
 }
 
@@ -152,7 +152,7 @@ function remove(state: CommandState, message: Said<'delete'>): Step<CommandState
 function openExecution(
   record: CommandRecord,
   id: ExecutionId,
-  target: Said<'create'>['targets'][number],
+  target: MessageOf<'create'>['targets'][number],
 ): OpenExecution {
   return {
     id,
@@ -192,11 +192,7 @@ function count(summary: CommandSummary, from: OpenAt['status'], change: Executio
 
 /** Nothing but `create` can be said to a command that is not stored. */
 function unborn(state: CommandState, message: CommandMessage): Step<CommandState> {
-  return 'asker' in message
-    ? step(
-        state,
-        [],
-        [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }],
-      )
+  return 'replyTo' in message
+    ? step(state, [], [refuse(message.replyTo, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }])
     : step(state, [], [{ type: 'stop' }]);
 }

@@ -3,22 +3,20 @@ import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
 import type { Notice } from '../notice.ts';
-import type { Remembered } from '../asker.ts';
+import type { IdempotencyRecord } from '../idempotency-record.ts';
 import type { Effect, Step } from '../step.ts';
-import { answer, refuseAsker, step, unchanged } from '../step.ts';
+import { answer, refuse, step, unchanged } from '../step.ts';
 import { ok } from '../refusal.ts';
-import type { Idempotency, NodeMessage } from './messages.ts';
+import type { Idempotency, MessageOf } from './messages.ts';
 import { aliasResource, nodeResource } from './resource.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { NodeState } from './state.ts';
 import { seen } from './status.ts';
 
-type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
-
 /** Adds an alias. A name taken in the cluster is refused by its constraint. */
 export function createAlias(
   state: NodeState,
-  message: Said<'create-alias'>,
+  message: MessageOf<'create-alias'>,
   domain: string,
   nowMs: number,
 ): Step<NodeState> {
@@ -35,25 +33,36 @@ export function createAlias(
   };
   return step(
     { ...state, aliases: [...state.aliases, alias] },
-    [{ write, events: [], notices: changed(state), remember: remember(message.idempotency, resource) }],
-    [answer(message.asker, ok(resource))],
+    [
+      {
+        write,
+        events: [],
+        notices: changed(state),
+        idempotencyRecord: idempotencyRecord(message.idempotency, resource),
+      },
+    ],
+    [answer(message.replyTo, ok(resource))],
   );
 }
 
 /** Removes an alias of this node. */
-export function deleteAlias(state: NodeState, message: Said<'delete-alias'>): Step<NodeState> {
+export function deleteAlias(state: NodeState, message: MessageOf<'delete-alias'>): Step<NodeState> {
   const aliases = state.aliases.filter((alias) => alias.id !== message.id);
   if (aliases.length === state.aliases.length)
-    return step(state, [], [refuseAsker(message.asker, { code: 'not_found', message: 'Resource not found' })]);
+    return step(state, [], [refuse(message.replyTo, { code: 'not_found', message: 'Resource not found' })]);
   return step(
     { ...state, aliases },
     [{ write: { kind: 'alias-deleted', id: message.id }, events: [], notices: changed(state) }],
-    [answer(message.asker, ok(null))],
+    [answer(message.replyTo, ok(null))],
   );
 }
 
 /** Stores a new recovery key in place of an older one; its text is answered this once. */
-export function setRecoveryKey(state: NodeState, message: Said<'set-recovery-key'>, nowMs: number): Step<NodeState> {
+export function setRecoveryKey(
+  state: NodeState,
+  message: MessageOf<'set-recovery-key'>,
+  nowMs: number,
+): Step<NodeState> {
   const { record } = state;
   const resource = { recovery_key: encodeRecoveryKey(record.id, message.key) };
   const write = {
@@ -65,17 +74,17 @@ export function setRecoveryKey(state: NodeState, message: Said<'set-recovery-key
   };
   return step(
     state,
-    [{ write, events: [], notices: [], remember: remember(message.idempotency, resource) }],
-    [answer(message.asker, ok(resource))],
+    [{ write, events: [], notices: [], idempotencyRecord: idempotencyRecord(message.idempotency, resource) }],
+    [answer(message.replyTo, ok(resource))],
   );
 }
 
 /** Removes the recovery key; none is a refusal by its guard. */
-export function clearRecoveryKey(state: NodeState, message: Said<'clear-recovery-key'>): Step<NodeState> {
+export function clearRecoveryKey(state: NodeState, message: MessageOf<'clear-recovery-key'>): Step<NodeState> {
   return step(
     state,
     [{ write: { kind: 'recovery-key-cleared', node: state.record.id }, events: [], notices: [] }],
-    [answer(message.asker, ok(null))],
+    [answer(message.replyTo, ok(null))],
   );
 }
 
@@ -85,13 +94,13 @@ export function clearRecoveryKey(state: NodeState, message: Said<'clear-recovery
  */
 export function changeCluster(
   state: NodeState,
-  message: Said<'change-cluster'>,
+  message: MessageOf<'change-cluster'>,
   domain: string,
   nowMs: number,
 ): Step<NodeState> {
   const { record } = state;
   if (record.cluster === message.to)
-    return step(state, [], [answer(message.asker, ok(nodeResource(record, state.aliases, domain)))]);
+    return step(state, [], [answer(message.replyTo, ok(nodeResource(record, state.aliases, domain)))]);
   const moved = { ...seen(state, nowMs), cluster: message.to, clusterName: message.toName, updatedAtMs: nowMs };
   const write = { kind: 'node-moved' as const, node: record.id, from: record.cluster, to: message.to, atMs: nowMs };
   const event = {
@@ -104,7 +113,7 @@ export function changeCluster(
     ...renewal(state, message.to),
     { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'count-changed', by: -1 } } },
     { type: 'tell', told: { to: { kind: 'cluster', id: message.to }, message: { type: 'count-changed', by: 1 } } },
-    answer(message.asker, ok(nodeResource(moved, state.aliases, domain))),
+    answer(message.replyTo, ok(nodeResource(moved, state.aliases, domain))),
     // Its writes carry the lease of its cluster: it starts again under the new one.
     { type: 'stop' },
     { type: 'revive', address: { kind: 'node', id: record.id } },
@@ -113,12 +122,12 @@ export function changeCluster(
 }
 
 /** Deletes the node: open executions are dropped, the token is worth nothing, the session ends at once (E5). */
-export function remove(state: NodeState, message: Said<'delete'>, nowMs: number): Step<NodeState> {
+export function remove(state: NodeState, message: MessageOf<'delete'>, nowMs: number): Step<NodeState> {
   const { record } = state;
   const effects: Effect[] = [
     ...hangUp(state, CLOSE.revoked, DELETED_REASON),
     { type: 'tell', told: { to: { kind: 'cluster', id: record.cluster }, message: { type: 'count-changed', by: -1 } } },
-    answer(message.asker, ok(null)),
+    answer(message.replyTo, ok(null)),
     { type: 'stop' },
   ];
   return step(
@@ -163,7 +172,7 @@ export function revoked(state: NodeState, reason: string): Step<NodeState> {
 }
 
 /** The answer to keep under the client's key, when it gave one. */
-export function remember(idempotency: Idempotency | null, resource: unknown): Remembered | undefined {
+export function idempotencyRecord(idempotency: Idempotency | null, resource: unknown): IdempotencyRecord | undefined {
   return idempotency === null ? undefined : { ...idempotency, answer: resource };
 }
 

@@ -6,15 +6,14 @@ import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { Effect, Step } from '../step.ts';
 import { step } from '../step.ts';
 import { lookedUp } from './executions.ts';
-import type { NodeMessage } from './messages.ts';
+import type { NodeMessage, MessageOf } from './messages.ts';
 import type { NodeState } from './state.ts';
 
-type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 type Decide = (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>;
 type StillOpen = Extract<AdminFrameBody, { type: 'still-open' }>['executions'][number];
 
 /** Another admin may have cancelled or expired them: the rows are read in any case. */
-export function asked(state: NodeState, message: Said<'executions-asked'>): Step<NodeState> {
+export function asked(state: NodeState, message: MessageOf<'executions-asked'>): Step<NodeState> {
   return step(state, [], [{ type: 'look-up', executions: [...new Set(message.executions)], retry: message }]);
 }
 
@@ -24,8 +23,8 @@ export function asked(state: NodeState, message: Said<'executions-asked'>): Step
  */
 export function answered(
   state: NodeState,
-  message: Said<'executions-looked-up'>,
-  question: Said<'executions-asked'>,
+  message: MessageOf<'executions-looked-up'>,
+  question: MessageOf<'executions-asked'>,
   nowMs: number,
   decide: Decide,
 ): Step<NodeState> {

@@ -1,19 +1,17 @@
 /** What happens to the executions of a node: acknowledged, finished, cancelled, expired, found again. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Change, Effect, Step } from '../step.ts';
-import { answer, refuseAsker, step, unchanged } from '../step.ts';
+import { answer, refuse, step, unchanged } from '../step.ts';
 import type { OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
 import { deliver, missed, withOpen, without } from './delivery.ts';
 import { cancelledHere, ending, lost, sent } from './endings.ts';
-import type { NodeMessage } from './messages.ts';
+import type { NodeMessage, MessageOf } from './messages.ts';
 import { traced } from './spans.ts';
 import type { NodeState } from './state.ts';
 
-type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
-
 /** New executions for this node. They are stored already. */
-export function run(state: NodeState, message: Said<'run'>, nowMs: number): Step<NodeState> {
+export function run(state: NodeState, message: MessageOf<'run'>, nowMs: number): Step<NodeState> {
   // Behind a backlog the order of creation is kept by loading, not by adding here. Beside a load, only its answer may
   // add:
   // it could show as open what was told here and has finished since, and that would run twice.
@@ -25,7 +23,7 @@ export function run(state: NodeState, message: Said<'run'>, nowMs: number): Step
  * The next open executions, as asked for. Each is taken up as its row has it: one that was cancelled meanwhile, or that
  * the agent lost, is over.
  */
-export function loaded(state: NodeState, message: Said<'executions-loaded'>, nowMs: number): Step<NodeState> {
+export function loaded(state: NodeState, message: MessageOf<'executions-loaded'>, nowMs: number): Step<NodeState> {
   if (state.loading === false) return deliver(state, nowMs); // nobody here asked for it: an actor that crashed did
   const more = message.more || state.loading === 'more';
   const changes: Change[] = [];
@@ -55,7 +53,7 @@ export function loaded(state: NodeState, message: Said<'executions-loaded'>, now
     [
       ...toAgent(state, 'settle', settle),
       ...missed.effects,
-      ...cancelsOwed(
+      ...cancelRecoveryEffects(
         next.state,
         open.map((execution) => execution.id),
       ),
@@ -67,21 +65,21 @@ export function loaded(state: NodeState, message: Said<'executions-loaded'>, now
 /** The agent has these in its journal: they are sent (C4). */
 export function acknowledged(
   state: NodeState,
-  message: Said<'executions-acknowledged'>,
+  message: MessageOf<'executions-acknowledged'>,
   nowMs: number,
 ): Step<NodeState> {
   const known = message.executions.filter((id) => state.open.has(id));
   const lookUp = unknown(state, message.executions, message);
   const marked = markSent(state, known, nowMs);
   const next = deliver(marked.state, nowMs);
-  return step(next.state, marked.changes, [...lookUp, ...cancelsOwed(next.state, known), ...next.effects]);
+  return step(next.state, marked.changes, [...lookUp, ...cancelRecoveryEffects(next.state, known), ...next.effects]);
 }
 
 /**
  * Results: stored with the state they found, then confirmed (C5). A pending row becomes sent and completed at once
  * (C6).
  */
-export function finished(state: NodeState, message: Said<'results-arrived'>, nowMs: number): Step<NodeState> {
+export function finished(state: NodeState, message: MessageOf<'results-arrived'>, nowMs: number): Step<NodeState> {
   const changes: Change[] = [];
   const confirmed = new Set<ExecutionId>();
   for (const result of message.results) {
@@ -104,7 +102,7 @@ export function finished(state: NodeState, message: Said<'results-arrived'>, now
 }
 
 /** One piece of a long output: stored, then the agent may send the next (C10). */
-export function outputPart(state: NodeState, message: Said<'output-part-arrived'>): Step<NodeState> {
+export function outputPart(state: NodeState, message: MessageOf<'output-part-arrived'>): Step<NodeState> {
   const { session, execution, part, text } = message;
   if (!state.open.has(execution)) return step(state, [], unknown(state, [execution], message));
   const change: Change = { write: { kind: 'output-part', execution, part, text }, events: [], notices: [] };
@@ -117,7 +115,7 @@ export function outputPart(state: NodeState, message: Said<'output-part-arrived'
  */
 export function lookedUp(
   state: NodeState,
-  message: Said<'executions-looked-up'>,
+  message: MessageOf<'executions-looked-up'>,
   nowMs: number,
   decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>,
 ): Step<NodeState> {
@@ -191,12 +189,13 @@ function retryOf(
   nowMs: number,
   decide: (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>,
 ): Step<NodeState> {
-  if (rest.type !== 'cancel' || rest.asker === null || rest.executions.length === 0) return decide(state, rest, nowMs);
+  if (rest.type !== 'cancel' || rest.replyTo === null || rest.executions.length === 0)
+    return decide(state, rest, nowMs);
   return step(state, [], [{ type: 'tell', told: { to: { kind: 'node', id: state.record.id }, message: rest } }]);
 }
 
 /** Asked to cancel. What never reached the agent is cancelled here; the rest when its process group is gone. */
-export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number): Step<NodeState> {
+export function cancel(state: NodeState, message: MessageOf<'cancel'>, nowMs: number): Step<NodeState> {
   const lookUp = unknown(state, message.executions, message);
   if (lookUp.length > 0) return step(state, [], lookUp);
   const open = new Map(state.open);
@@ -221,7 +220,7 @@ export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number)
     }
   }
   const answered: readonly Effect[] =
-    message.asker === null ? [] : [answerCancel(message.asker, settle.length + toCancel.length)];
+    message.replyTo === null ? [] : [answerCancel(message.replyTo, settle.length + toCancel.length)];
   const next = deliver(without({ ...state, open }, settle), nowMs);
   return step(next.state, changes, [
     ...answered,
@@ -232,7 +231,7 @@ export function cancel(state: NodeState, message: Said<'cancel'>, nowMs: number)
 }
 
 /** The sweep stored their end: the agent ends and forgets them (C7, C8). */
-export function expired(state: NodeState, message: Said<'executions-expired'>, nowMs: number): Step<NodeState> {
+export function expired(state: NodeState, message: MessageOf<'executions-expired'>, nowMs: number): Step<NodeState> {
   const next = deliver(without(state, message.executions), nowMs);
   const spans = message.executions.flatMap((id) => {
     const execution = state.open.get(id);
@@ -257,7 +256,7 @@ export function markSent(state: NodeState, executions: readonly ExecutionId[], n
 }
 
 /** Cancel frames for sent executions that someone asked to cancel while the agent was away. */
-export function cancelsOwed(state: NodeState, among: readonly ExecutionId[]): readonly Effect[] {
+export function cancelRecoveryEffects(state: NodeState, among: readonly ExecutionId[]): readonly Effect[] {
   return toAgent(
     state,
     'cancel',
@@ -289,7 +288,7 @@ function unknown(state: NodeState, executions: readonly ExecutionId[], retry: No
   return asked.length === 0 ? [] : [{ type: 'look-up', executions: asked, retry: only(retry, asked) }];
 }
 
-/** The part of a message that waits for the look-up. A cancel waits whole: its asker has one answer. */
+/** The part of a message that waits for the look-up. A cancel waits whole: whoever asked has one answer. */
 function only(message: NodeMessage, executions: readonly ExecutionId[]): NodeMessage {
   if (message.type === 'executions-acknowledged') return { ...message, executions };
   if (message.type === 'results-arrived')
@@ -306,8 +305,8 @@ function withoutGone(message: NodeMessage, gone: readonly ExecutionId[]): NodeMe
   return message.type === 'output-part-arrived' && gone.includes(message.execution) ? null : message;
 }
 
-function answerCancel(asker: NonNullable<Said<'cancel'>['asker']>, count: number): Effect {
+function answerCancel(replyTo: NonNullable<MessageOf<'cancel'>['replyTo']>, count: number): Effect {
   return count > 0
-    ? answer(asker, ok(null))
-    : refuseAsker(asker, { code: 'conflict', message: 'The execution has already finished.' });
+    ? answer(replyTo, ok(null))
+    : refuse(replyTo, { code: 'conflict', message: 'The execution has already finished.' });
 }

@@ -11,7 +11,7 @@ import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import type { MeshPlace } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
-import type { NodeMessage } from './messages.ts';
+import type { MessageOf } from './messages.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
 /**
@@ -70,8 +70,6 @@ export const FULL_MESH_ALLOWANCES: MeshAllowances = {
   isNewsWaiting: false,
 };
 
-type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
-
 /**
  * The agent says what it is. News is stored first; then its cluster tells it what it misses. One that says too much is
  * hung up; news beyond its allowance waits, and only the last of it is stored.
@@ -79,7 +77,7 @@ type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 export function advertised(
   before: NodeState,
   session: LiveSession,
-  said: Said<'mesh-advertised'>,
+  said: MessageOf<'mesh-advertised'>,
   mesh: MeshSettings | undefined,
   nowMs: number,
 ): Step<NodeState> {
@@ -174,7 +172,7 @@ export function advertised(
 /** Its WireGuard socket was seen from outside. */
 export function observed(
   state: NodeState,
-  { publicKey, endpoint, isStable }: Said<'mesh-observed'>,
+  { publicKey, endpoint, isStable }: MessageOf<'mesh-observed'>,
   nowMs: number,
 ): Step<NodeState> {
   const { mesh, record, session } = state;
@@ -198,7 +196,11 @@ export function observed(
 }
 
 /** The agent wants both sides of a pair to try at once. More than its allowance is not passed on: it asks again. */
-export function directWanted(state: NodeState, { publicKey }: Said<'direct-wanted'>, nowMs: number): Step<NodeState> {
+export function directWanted(
+  state: NodeState,
+  { publicKey }: MessageOf<'direct-wanted'>,
+  nowMs: number,
+): Step<NodeState> {
   const { isTaken, bucket: tries } = take(state.meshAllowances.tries, TRIES, 1, nowMs);
   const next: NodeState = { ...state, meshAllowances: { ...state.meshAllowances, tries } };
   return !isTaken
@@ -222,7 +224,7 @@ export function directWanted(state: NodeState, { publicKey }: Said<'direct-wante
 export function meshReported(
   state: NodeState,
   session: LiveSession,
-  { report }: Said<'mesh-reported'>,
+  { report }: MessageOf<'mesh-reported'>,
   nowMs: number,
 ): Step<NodeState> {
   return step(
@@ -232,7 +234,7 @@ export function meshReported(
 }
 
 /** The cluster tells its members: the agent hears it if it is there. One that is not asks when it comes. */
-export function meshTold(state: NodeState, { body }: Said<'mesh-told'>): Step<NodeState> {
+export function meshTold(state: NodeState, { body }: MessageOf<'mesh-told'>): Step<NodeState> {
   return state.session === null
     ? unchanged(state)
     : step(state, [], [{ type: 'send', session: state.session.id, frame: body }]);

@@ -3,14 +3,15 @@ import type { AdminFrameBody, ExecutionResult, HealthReport, Registration } from
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { MeshAdvertisement, MeshReport } from '../../transport/protocol/mesh.ts';
 import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/protocol/ssh.ts';
-import type { Asker, Remembered } from '../asker.ts';
+import type { IdempotencyRecord } from '../idempotency-record.ts';
+import type { ReplyTo } from '../reply-to.ts';
 import type { OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { SshOutcome } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
 
 /** An idempotent create: the answer is stored under the client's key with it. */
-export type Idempotency = Omit<Remembered, 'answer'>;
+export type Idempotency = Omit<IdempotencyRecord, 'answer'>;
 
 /**
  * What the agent said first on a connection. `holding` is complete: whatever it does not name, the agent does not have.
@@ -140,43 +141,46 @@ export type NodeMessage =
   | { readonly type: 'delivery-withheld'; readonly session: SessionId; readonly executions: readonly ExecutionId[] }
   /** The sweep found these past their expiry, and stored it. */
   | { readonly type: 'executions-expired'; readonly executions: readonly ExecutionId[] }
-  | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly asker: Asker | null }
+  | { readonly type: 'cancel'; readonly executions: readonly ExecutionId[]; readonly replyTo: ReplyTo | null }
   | {
       readonly type: 'create-alias';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly id: string;
       readonly name: string;
       readonly idempotency: Idempotency | null;
     }
-  | { readonly type: 'delete-alias'; readonly asker: Asker; readonly id: string }
+  | { readonly type: 'delete-alias'; readonly replyTo: ReplyTo; readonly id: string }
   | {
       readonly type: 'create-ssh-username';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly username: SshUsernameRecord;
       readonly idempotency: Idempotency | null;
     }
-  | { readonly type: 'delete-ssh-username'; readonly asker: Asker; readonly id: string }
+  | { readonly type: 'delete-ssh-username'; readonly replyTo: ReplyTo; readonly id: string }
   | {
       readonly type: 'create-ssh-public-key';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly sshUsername: string;
       readonly key: SshPublicKeyRecord;
       readonly idempotency: Idempotency | null;
     }
-  | { readonly type: 'delete-ssh-public-key'; readonly asker: Asker; readonly id: string }
+  | { readonly type: 'delete-ssh-public-key'; readonly replyTo: ReplyTo; readonly id: string }
   | {
       readonly type: 'set-recovery-key';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly keyHash: Uint8Array;
       readonly key: string;
       readonly idempotency: Idempotency | null;
     }
-  | { readonly type: 'clear-recovery-key'; readonly asker: Asker }
-  | { readonly type: 'change-cluster'; readonly asker: Asker; readonly to: ClusterId; readonly toName: string }
-  | { readonly type: 'delete'; readonly asker: Asker }
+  | { readonly type: 'clear-recovery-key'; readonly replyTo: ReplyTo }
+  | { readonly type: 'change-cluster'; readonly replyTo: ReplyTo; readonly to: ClusterId; readonly toName: string }
+  | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   /** The sweep found that a node with a random id was not seen for long. */
   | { readonly type: 'forget' }
   /** Another actor or admin changed this node's rows in a way that ends its session (recovery, deletion elsewhere). */
   | { readonly type: 'revoked'; readonly reason: string }
   /** A write of this actor found its row in another state; the state was reloaded from rows before this came. */
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };
+
+/** The message of this type. */
+export type MessageOf<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;

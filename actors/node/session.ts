@@ -13,9 +13,9 @@ import { step, unchanged } from '../step.ts';
 import type { NodeRecord } from '../records.ts';
 import { NO_SSH } from '../ssh/login.ts';
 import { deliver } from './delivery.ts';
-import { cancelsOwed, markSent, missing } from './executions.ts';
+import { cancelRecoveryEffects, markSent, missing } from './executions.ts';
 import { NEW_MESH_SESSION } from './mesh.ts';
-import type { NodeMessage } from './messages.ts';
+import type { MessageOf } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
 import { judged, seen, shown, unreachable } from './status.ts';
@@ -32,15 +32,13 @@ export const AGENT_RETURN_MS_MAX = RECONNECT_MS_MAX + 10_000;
  */
 export const REMINDER_LATE_MS_MAX = 3_000;
 
-type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
-
 /**
  * A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is
  * delivered.
  */
 export function connected(
   state: NodeState,
-  message: Said<'agent-connected'>,
+  message: MessageOf<'agent-connected'>,
   { agent, dampingMs }: { readonly agent: AgentSettings; readonly dampingMs: number },
   nowMs: number,
 ): Step<NodeState> {
@@ -92,7 +90,7 @@ export function connected(
 /** The session ended. The node stays what it was until it was silent for long enough. */
 export function disconnected(
   state: NodeState,
-  message: Said<'agent-disconnected'>,
+  message: MessageOf<'agent-disconnected'>,
   unreachableAfterMs: number,
   nowMs: number,
 ): Step<NodeState> {
@@ -101,16 +99,16 @@ export function disconnected(
     gone,
     [],
     message.isOurs
-      ? silenceOwed(gone, unreachableAfterMs, nowMs)
+      ? silenceRecoveryEffects(gone, unreachableAfterMs, nowMs)
       : [silence(message.lastHeardMs + unreachableAfterMs - nowMs, nowMs)],
   );
 }
 
 /**
- * What a node without a session owes: to be out of reach, unless its agent comes. After an absence of the admin itself
+ * What a node without a session has ahead: to be out of reach, unless its agent comes. After an absence of the admin itself
  * the agents get the time that they may take to come back.
  */
-export function silenceOwed(state: NodeState, unreachableAfterMs: number, nowMs: number): readonly Effect[] {
+export function silenceRecoveryEffects(state: NodeState, unreachableAfterMs: number, nowMs: number): readonly Effect[] {
   if (state.session !== null || state.record.status === 'unreachable') return [];
   return [silence(Math.max(unreachableAfterMs, AGENT_RETURN_MS_MAX), nowMs)];
 }
@@ -148,13 +146,14 @@ export function late(state: NodeState, session: LiveSession, dampingMs: number, 
 /** Nothing was heard for long enough, and no session came in the meantime. */
 export function silent(
   state: NodeState,
-  { dueMs }: Said<'silence-elapsed'>,
+  { dueMs }: MessageOf<'silence-elapsed'>,
   unreachableAfterMs: number,
   nowMs: number,
 ): Step<NodeState> {
   if (state.session !== null) return unchanged(state);
   // It was this admin that was away, frozen or without its database: nobody could have come back.
-  if (nowMs - dueMs > REMINDER_LATE_MS_MAX) return step(state, [], silenceOwed(state, unreachableAfterMs, nowMs));
+  if (nowMs - dueMs > REMINDER_LATE_MS_MAX)
+    return step(state, [], silenceRecoveryEffects(state, unreachableAfterMs, nowMs));
   return unreachable(state, nowMs);
 }
 
@@ -187,25 +186,25 @@ function reconcile(
   return step(
     next,
     [...sent.changes, ...changes],
-    [...effects, ...lookUp, ...cancelsOwed(next, [...next.open.keys()])],
+    [...effects, ...lookUp, ...cancelRecoveryEffects(next, [...next.open.keys()])],
   );
 }
 
 /** Stores what the agent says of itself when it is news. */
-function registration(state: NodeState, said: Registration, nowMs: number): Step<NodeState> {
+function registration(state: NodeState, reported: Registration, nowMs: number): Step<NodeState> {
   const known = state.record;
-  if (isSame(known, said)) return unchanged(state);
+  if (isSame(known, reported)) return unchanged(state);
   const record: NodeRecord = {
     ...seen(state, nowMs),
-    version: said.version,
-    idType: said.id_type,
-    ports: said.ports,
-    selfUpdateEnabled: said.self_update_enabled,
+    version: reported.version,
+    idType: reported.id_type,
+    ports: reported.ports,
+    selfUpdateEnabled: reported.self_update_enabled,
     updatedAtMs: nowMs,
   };
   const data = nodeSnapshot(record);
   const events: DomainEvent[] = [{ type: 'edge.node.reregistered', subject: record.id, atMs: nowMs, data }];
-  if (known.version !== said.version)
+  if (known.version !== reported.version)
     events.push({
       type: 'edge.node.version_changed',
       subject: record.id,
@@ -228,12 +227,12 @@ function registration(state: NodeState, said: Registration, nowMs: number): Step
   return step({ ...state, record }, [change]);
 }
 
-function isSame(known: NodeRecord, said: Registration): boolean {
-  const ports = Object.keys(said.ports) as (keyof Registration['ports'])[];
+function isSame(known: NodeRecord, reported: Registration): boolean {
+  const ports = Object.keys(reported.ports) as (keyof Registration['ports'])[];
   return (
-    known.version === said.version &&
-    known.idType === said.id_type &&
-    known.selfUpdateEnabled === said.self_update_enabled &&
-    ports.every((port) => known.ports[port] === said.ports[port])
+    known.version === reported.version &&
+    known.idType === reported.id_type &&
+    known.selfUpdateEnabled === reported.self_update_enabled &&
+    ports.every((port) => known.ports[port] === reported.ports[port])
   );
 }

@@ -17,54 +17,59 @@ import {
   withGrants,
 } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
-import { remember } from './administration.ts';
-import type { NodeMessage } from './messages.ts';
+import { idempotencyRecord } from './administration.ts';
+import type { MessageOf } from './messages.ts';
 import { sshPublicKeyResource, sshUsernameResource } from './resource.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
-type Said<T extends NodeMessage['type']> = Extract<NodeMessage, { type: T }>;
 type Verified = Extract<Write, { kind: 'ssh-verified' }>;
 
 /** Adds a username with its keys. A name or key that is taken is refused by its constraint. */
 export function createSshUsername(
   state: NodeState,
-  { asker, username, idempotency }: Said<'create-ssh-username'>,
+  { replyTo, username, idempotency }: MessageOf<'create-ssh-username'>,
   nowMs: number,
 ): Step<NodeState> {
   const resource = sshUsernameResource(username, state.record.id, nowMs);
   const write = { kind: 'ssh-username-created' as const, node: state.record.id, username, atMs: nowMs };
   return step(
     state,
-    [{ write, events: [], notices: [], remember: remember(idempotency, resource) }],
-    [answer(asker, ok(resource))],
+    [{ write, events: [], notices: [], idempotencyRecord: idempotencyRecord(idempotency, resource) }],
+    [answer(replyTo, ok(resource))],
   );
 }
 
 /** Removes a username with its keys, and ends the sessions that it opened (E5). */
-export function deleteSshUsername(state: NodeState, { asker, id }: Said<'delete-ssh-username'>): Step<NodeState> {
+export function deleteSshUsername(
+  state: NodeState,
+  { replyTo, id }: MessageOf<'delete-ssh-username'>,
+): Step<NodeState> {
   const write = { kind: 'ssh-username-deleted' as const, node: state.record.id, id };
-  return step(state, [{ write, events: [], notices: [] }], [...end(state, [id], []), answer(asker, ok(null))]);
+  return step(state, [{ write, events: [], notices: [] }], [...end(state, [id], []), answer(replyTo, ok(null))]);
 }
 
 /** Adds a key to a username. */
 export function createSshPublicKey(
   state: NodeState,
-  { asker, sshUsername, key, idempotency }: Said<'create-ssh-public-key'>,
+  { replyTo, sshUsername, key, idempotency }: MessageOf<'create-ssh-public-key'>,
   nowMs: number,
 ): Step<NodeState> {
   const resource = sshPublicKeyResource(key, sshUsername, nowMs);
   const write = { kind: 'ssh-public-key-created' as const, node: state.record.id, sshUsername, key, atMs: nowMs };
   return step(
     state,
-    [{ write, events: [], notices: [], remember: remember(idempotency, resource) }],
-    [answer(asker, ok(resource))],
+    [{ write, events: [], notices: [], idempotencyRecord: idempotencyRecord(idempotency, resource) }],
+    [answer(replyTo, ok(resource))],
   );
 }
 
 /** Removes a key, and ends the sessions that it opened (E5). */
-export function deleteSshPublicKey(state: NodeState, { asker, id }: Said<'delete-ssh-public-key'>): Step<NodeState> {
+export function deleteSshPublicKey(
+  state: NodeState,
+  { replyTo, id }: MessageOf<'delete-ssh-public-key'>,
+): Step<NodeState> {
   const write = { kind: 'ssh-public-key-deleted' as const, node: state.record.id, id };
-  return step(state, [{ write, events: [], notices: [] }], [...end(state, [], [id]), answer(asker, ok(null))]);
+  return step(state, [{ write, events: [], notices: [] }], [...end(state, [], [id]), answer(replyTo, ok(null))]);
 }
 
 /**
@@ -74,7 +79,7 @@ export function deleteSshPublicKey(state: NodeState, { asker, id }: Said<'delete
 export function attempted(
   state: NodeState,
   session: LiveSession,
-  { attempt, username, credential }: Said<'ssh-attempted'>,
+  { attempt, username, credential }: MessageOf<'ssh-attempted'>,
   nowMs: number,
 ): Step<NodeState> {
   const { attempts } = session.ssh;
@@ -124,7 +129,7 @@ function limited(
 export function unansweredReported(
   state: NodeState,
   session: LiveSession,
-  { logins }: Said<'ssh-unanswered-reported'>,
+  { logins }: MessageOf<'ssh-unanswered-reported'>,
   nowMs: number,
 ): Step<NodeState> {
   let { sshAllowance } = state;
@@ -162,7 +167,7 @@ const UNKNOWN: SshOutcome = { sshUsername: null, grant: null };
 export function verified(
   state: NodeState,
   session: LiveSession,
-  { attempt, outcome }: Said<'ssh-verified'>,
+  { attempt, outcome }: MessageOf<'ssh-verified'>,
   nowMs: number,
 ): Step<NodeState> {
   const tried = session.ssh.attempts.get(attempt);
@@ -197,7 +202,7 @@ export function loginRefused(
 export function grantsReported(
   state: NodeState,
   session: LiveSession,
-  { grants }: Said<'ssh-grants-reported'>,
+  { grants }: MessageOf<'ssh-grants-reported'>,
 ): Step<NodeState> {
   return step(
     inSession(state, session, withGrants(session.ssh, grants)),
@@ -210,7 +215,7 @@ export function grantsReported(
  * After a write of this node that may have been stored or not, nobody knows what it removed: all that may have opened a
  * session is looked for.
  */
-export function grantsOwed({ session }: NodeState): readonly Effect[] {
+export function grantRecoveryEffects({ session }: NodeState): readonly Effect[] {
   return session === null || session.ssh.grants.size === 0
     ? []
     : [{ type: 'check-ssh-grants', session: session.id, grants: [...session.ssh.grants.values()] }];
@@ -219,7 +224,7 @@ export function grantsOwed({ session }: NodeState): readonly Effect[] {
 /** Ends the sessions that were opened by what is gone. */
 export function grantsChecked(
   state: NodeState,
-  { sshUsernames, sshPublicKeys }: Said<'ssh-grants-checked'>,
+  { sshUsernames, sshPublicKeys }: MessageOf<'ssh-grants-checked'>,
 ): Step<NodeState> {
   return sshUsernames.length + sshPublicKeys.length === 0
     ? unchanged(state)
@@ -285,8 +290,8 @@ function verifiedEvent(
 }
 
 function verdict(session: SessionId, attempt: number, grant: SshGrant | null): Effect {
-  const said: SshVerdict = grant === null ? { accepted: false } : { accepted: true, grant };
-  return { type: 'send', session, frame: { type: 'ssh-verdict', attempt, verdict: said } };
+  const answer: SshVerdict = grant === null ? { accepted: false } : { accepted: true, grant };
+  return { type: 'send', session, frame: { type: 'ssh-verdict', attempt, verdict: answer } };
 }
 
 function end({ session }: NodeState, usernames: readonly string[], keys: readonly string[]): readonly Effect[] {

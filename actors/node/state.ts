@@ -1,4 +1,4 @@
-/** What a node's actor holds: its record, its session, and the executions it still owes its agent. */
+/** What a node's actor holds: its record, its session, and the executions that its agent still waits for. */
 import type { TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';

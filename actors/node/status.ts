@@ -45,11 +45,15 @@ export function shown(state: NodeState, dampingMs: number, nowMs: number): Step<
   }));
   const due = steps.find(({ dueMs }) => dueMs <= nowMs);
   const told = due === undefined ? explained(state, nowMs) : inStatus(state, due.status, nowMs);
-  return step(told.state, told.changes, dampingOwed(told.state, dampingMs, nowMs));
+  return step(told.state, told.changes, dampingRecoveryEffects(told.state, dampingMs, nowMs));
 }
 
 /** The reminder of a better status that is not told yet, for now and after a restart of the actor. */
-export function dampingOwed({ session, record }: NodeState, dampingMs: number, nowMs: number): readonly Effect[] {
+export function dampingRecoveryEffects(
+  { session, record }: NodeState,
+  dampingMs: number,
+  nowMs: number,
+): readonly Effect[] {
   if (session === null) return [];
   const dues = betterSteps(session, record.status).map(({ sinceMs }) =>
     betterDueMs(record.standing.changesMs, sinceMs, dampingMs, nowMs),

@@ -19,7 +19,7 @@ import { deliver, rescan, withheld } from './delivery.ts';
 import {
   acknowledged,
   cancel,
-  cancelsOwed,
+  cancelRecoveryEffects,
   expired,
   finished,
   loaded,
@@ -30,8 +30,8 @@ import {
 import { advertised, directWanted, meshRefused, meshReported, meshTold, observed } from './mesh.ts';
 import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
-import { connected, disconnected, late, reported, silenceOwed, silent } from './session.ts';
-import { dampingOwed, shown } from './status.ts';
+import { connected, disconnected, late, reported, silenceRecoveryEffects, silent } from './session.ts';
+import { dampingRecoveryEffects, shown } from './status.ts';
 import {
   attempted,
   createSshPublicKey,
@@ -39,7 +39,7 @@ import {
   deleteSshPublicKey,
   deleteSshUsername,
   grantsChecked,
-  grantsOwed,
+  grantRecoveryEffects,
   grantsReported,
   loginRefused,
   verified,
@@ -187,7 +187,7 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
     return counted(decide({ ...state, reads: state.reads - 1 }, message, nowMs));
   }
 
-  return { transition, owed: (state, nowMs) => owed(state, settings, nowMs), refreshed };
+  return { transition, recoveryEffects: (state, nowMs) => recoveryEffects(state, settings, nowMs), refreshed };
 }
 
 function counted(decided: Step<NodeState>): Step<NodeState> {
@@ -225,8 +225,8 @@ function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refuse
  * After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for
  * again.
  */
-function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly Effect[] {
-  const effects: Effect[] = [...cancelsOwed(state, [...state.open.keys()]), ...grantsOwed(state)];
+function recoveryEffects(state: NodeState, settings: NodeSettings, nowMs: number): readonly Effect[] {
+  const effects: Effect[] = [...cancelRecoveryEffects(state, [...state.open.keys()]), ...grantRecoveryEffects(state)];
   const pendingCancels = [...state.open.values()].filter(
     (execution) => execution.status === 'pending' && execution.cancelRequestedAtMs !== null,
   );
@@ -235,14 +235,14 @@ function owed(state: NodeState, settings: NodeSettings, nowMs: number): readonly
       type: 'tell',
       told: {
         to: { kind: 'node', id: state.record.id },
-        message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), asker: null },
+        message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), replyTo: null },
       },
     });
   }
   // Silence counts from now, not from what was last stored.
   effects.push(
-    ...silenceOwed(state, settings.unreachableAfterMs, nowMs),
-    ...dampingOwed(state, settings.dampingMs, nowMs),
+    ...silenceRecoveryEffects(state, settings.unreachableAfterMs, nowMs),
+    ...dampingRecoveryEffects(state, settings.dampingMs, nowMs),
   );
   return effects;
 }

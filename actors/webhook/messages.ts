@@ -1,16 +1,16 @@
 /** Everything that can be said to a webhook. */
 import type { EventType } from '../events.ts';
-import type { Asker } from '../asker.ts';
+import type { ReplyTo } from '../reply-to.ts';
 import type { Idempotency } from '../node/messages.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Write } from '../writes.ts';
 import type { Attempt, DeliveryRef } from './delivery.ts';
 
-/** Requests in the imperative, facts in the past tense; an `asker` is answered exactly once. */
+/** Requests in the imperative, facts in the past tense; an `replyTo` is answered exactly once. */
 export type WebhookMessage =
   | {
       readonly type: 'create';
-      readonly asker: Asker;
+      readonly replyTo: ReplyTo;
       readonly id: string;
       readonly url: string;
       readonly subscribedEvents: readonly EventType[];
@@ -18,9 +18,9 @@ export type WebhookMessage =
       readonly sealedHeaders: string;
       readonly idempotency: Idempotency | null;
     }
-  | { readonly type: 'delete'; readonly asker: Asker }
+  | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   /** One more try of a finished delivery. */
-  | { readonly type: 'redeliver'; readonly asker: Asker; readonly delivery: DeliveryRef }
+  | { readonly type: 'redeliver'; readonly replyTo: ReplyTo; readonly delivery: DeliveryRef }
   /** Deliveries were stored for it. */
   | { readonly type: 'deliveries-stored' }
   /** What load number `load` brought. */

@@ -1,8 +1,8 @@
 /** The behaviour of a webhook: it delivers events in order, remembers each try, and ends at once when it is deleted. */
 import type { Behaviour } from '../behaviour.ts';
 import type { Change, Effect, Step } from '../step.ts';
-import { answer, refuseAsker, step, unchanged, unreachable } from '../step.ts';
-import { remember } from '../node/administration.ts';
+import { answer, refuse, step, unchanged, unreachable } from '../step.ts';
+import { idempotencyRecord } from '../node/administration.ts';
 import type { WebhookRecord } from '../records.ts';
 import { ok, type Refusal } from '../refusal.ts';
 import type { DeliveryRef } from './delivery.ts';
@@ -12,7 +12,7 @@ import { verdictOf } from './retry.ts';
 import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
 import { advanced, loaded, withPhase, without } from './window.ts';
 
-type Said<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T }>;
+type MessageOf<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T }>;
 
 /** What a webhook's behaviour depends on besides its state. */
 export interface WebhookSettings {
@@ -76,7 +76,7 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
 
   function attempted(
     state: WebhookState,
-    { delivery: id, attempt, random }: Said<'delivery-attempted'>,
+    { delivery: id, attempt, random }: MessageOf<'delivery-attempted'>,
     nowMs: number,
   ): Step<WebhookState> {
     const ref = state.window.find((one) => one.ref.id === id && one.phase === 'posting')?.ref;
@@ -104,11 +104,15 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
     return moving(next, [change], nowMs);
   }
 
-  function redeliver(state: WebhookState, { asker, delivery }: Said<'redeliver'>, nowMs: number): Step<WebhookState> {
+  function redeliver(
+    state: WebhookState,
+    { replyTo, delivery }: MessageOf<'redeliver'>,
+    nowMs: number,
+  ): Step<WebhookState> {
     if (state.window.some(({ ref }) => ref.id === delivery.id))
-      return step(state, [], [refuseAsker(asker, STILL_PENDING)]);
+      return step(state, [], [refuse(replyTo, STILL_PENDING)]);
     if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX)
-      return step(state, [], [refuseAsker(asker, TOO_MANY)]);
+      return step(state, [], [refuse(replyTo, TOO_MANY)]);
     const change: Change = {
       write: { kind: 'delivery-reopened', delivery: delivery.id, attempts: delivery.attempts, atMs: nowMs },
       events: [],
@@ -119,14 +123,14 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
       { ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] },
       [change],
       nowMs,
-      [answer(asker, ok(null))],
+      [answer(replyTo, ok(null))],
     );
   }
 
   return {
     transition,
     // Only what is to be read: whoever lives already has its posts and reminders under way.
-    owed: (state) =>
+    recoveryEffects: (state) =>
       state.supply === 'unloaded'
         ? [{ type: 'load-deliveries', load: state.load, after: null, limit: WINDOW_DELIVERIES_MAX }]
         : [],
@@ -146,34 +150,34 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
  * The rows know better: this try, or another in its place, was counted already. What becomes of the delivery is in its
  * row, and that is being read.
  */
-function refused(state: WebhookState, { write }: Said<'refused'>): Step<WebhookState> {
+function refused(state: WebhookState, { write }: MessageOf<'refused'>): Step<WebhookState> {
   if (write.kind !== 'delivery-attempted') return unchanged(state);
   const isThere = state.window.some(({ ref }) => ref.id === write.delivery);
   return isThere ? step(withPhase(state, write.delivery, 'unsure'), []) : unchanged(state);
 }
 
-function create(state: WebhookState, message: Said<'create'>, nowMs: number): Step<WebhookState> {
-  const { asker, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency } = message;
+function create(state: WebhookState, message: MessageOf<'create'>, nowMs: number): Step<WebhookState> {
+  const { replyTo, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency } = message;
   if (state.record !== null)
-    return step(state, [], [refuseAsker(asker, { code: 'conflict', message: 'The webhook exists already.' })]);
+    return step(state, [], [refuse(replyTo, { code: 'conflict', message: 'The webhook exists already.' })]);
   const record: WebhookRecord = { id, url, subscribedEvents, sealedSecret, sealedHeaders, insertedAtMs: nowMs };
   const resource = webhookResource(record);
   const change: Change = {
     write: { kind: 'webhook-created', id, url, subscribedEvents, sealedSecret, sealedHeaders, atMs: nowMs },
     events: [],
     notices: [],
-    remember: remember(idempotency, resource),
+    idempotencyRecord: idempotencyRecord(idempotency, resource),
   };
-  return step({ ...state, record }, [change], [answer(asker, ok(resource))]);
+  return step({ ...state, record }, [change], [answer(replyTo, ok(resource))]);
 }
 
 /** What is under way is cut before the answer: nothing arrives after it (V2). */
-function remove(state: WebhookState, { asker }: Said<'delete'>): Step<WebhookState> {
-  if (state.record === null) return step(state, [], [refuseAsker(asker, NOT_FOUND), { type: 'stop' }]);
+function remove(state: WebhookState, { replyTo }: MessageOf<'delete'>): Step<WebhookState> {
+  if (state.record === null) return step(state, [], [refuse(replyTo, NOT_FOUND), { type: 'stop' }]);
   const change: Change = { write: { kind: 'webhook-deleted', id: state.id }, events: [], notices: [] };
   return step(
     { ...state, record: null, window: [], supply: 'idle' },
     [change],
-    [{ type: 'cut-posts' }, answer(asker, ok(null)), { type: 'stop' }],
+    [{ type: 'cut-posts' }, answer(replyTo, ok(null)), { type: 'stop' }],
   );
 }

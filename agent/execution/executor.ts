@@ -284,7 +284,7 @@ export class Executor implements SessionRunner {
   #arm(): void {
     const inMs = nextLookMs(this.#running.values(), {
       isWatched: this.#watched.isWatched,
-      owes: this.#waiting.size + this.#endings.size > 0,
+      hasWork: this.#waiting.size + this.#endings.size > 0,
       nowMs: this.#options.timeline.monotonicMs(),
     });
     if (inMs !== null) this.#look.in(inMs);

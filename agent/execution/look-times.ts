@@ -11,10 +11,10 @@ const CHECK_STOPPING_MS = 40;
 /** After a failed start or a refused write, in ms. */
 const RETRY_MS = 1_000;
 
-/** In so many ms; null: nothing is to be looked at. `owes`: something waits to be started or stored. */
+/** In so many ms; null: nothing is to be looked at. `hasWork`: something waits to be started or stored. */
 export function nextLookMs(
   running: Iterable<RunningExecution>,
-  { isWatched, owes, nowMs }: { readonly isWatched: boolean; readonly owes: boolean; readonly nowMs: number },
+  { isWatched, hasWork, nowMs }: { readonly isWatched: boolean; readonly hasWork: boolean; readonly nowMs: number },
 ): number | null {
   let dueMs: number | null = null;
   for (const { isStopping, deadlineMs } of running) {
@@ -22,7 +22,7 @@ export function nextLookMs(
     if (isStopping) dueMs = Math.min(dueMs, CHECK_STOPPING_MS);
     if (deadlineMs !== null) dueMs = Math.min(dueMs, Math.max(1, deadlineMs - nowMs));
   }
-  return dueMs ?? (owes ? RETRY_MS : null);
+  return dueMs ?? (hasWork ? RETRY_MS : null);
 }
 
 /** One timer, never later than planned, however often something happens. */

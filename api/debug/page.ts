@@ -3,11 +3,11 @@ import {
   ACTOR_KINDS,
   ACTOR_ORDERS,
   type ActorSearch,
-  type ActorSight,
-  type DatabaseSight,
-  type DebugSights,
-  type FamilySight,
-} from '../../actors/sights.ts';
+  type ActorSnapshot,
+  type DatabaseSnapshot,
+  type DebugInspection,
+  type FamilySnapshot,
+} from '../../actors/inspection.ts';
 import { escape, layout } from '../docs/layout.ts';
 import { plot } from './plot.ts';
 import type { Sample } from './samples.ts';
@@ -37,9 +37,9 @@ export interface DebugPage {
   readonly page: number;
   readonly refreshSeconds: number;
   readonly samples: readonly Sample[];
-  readonly sights: Omit<DebugSights, 'database'>;
+  readonly inspection: Omit<DebugInspection, 'database'>;
   /** Null: it does not answer. */
-  readonly database: DatabaseSight | null;
+  readonly database: DatabaseSnapshot | null;
   readonly nowMs: number;
 }
 
@@ -94,20 +94,27 @@ ${plot({ title: 'Processor', series: [{ name: 'of one core', colour: '--amber', 
 </div>`;
 }
 
-function tree({ sights }: DebugPage): string {
-  const families = sights.families();
-  const { deadLetters, crashes, escalations } = sights.counters();
+function tree({ inspection }: DebugPage): string {
+  const families = inspection.families();
+  const { deadLetters, crashes, escalations } = inspection.counters();
   return `<h2 id="tree">Supervision tree</h2>
 <p>Since the start: ${crashes} crashes, ${escalations} of them too many in a row, ${deadLetters} messages that found nobody.</p>
 <ul class="tree"><li>system<ul>${families.map(branch).join('')}</ul></li></ul>`;
 }
 
-function branch({ kind, actors: count, shards, mailboxMessages, mailboxMessagesMax, restarts }: FamilySight): string {
+function branch({
+  kind,
+  actors: count,
+  shards,
+  mailboxMessages,
+  mailboxMessagesMax,
+  restarts,
+}: FamilySnapshot): string {
   return `<li><a href="?kind=${kind}#actors">${kind}</a>: ${count} under ${shards} ${shards === 1 ? 'parent' : 'parents'}, ${mailboxMessages} messages wait${mailboxMessages === 0 ? '' : ` (${mailboxMessagesMax} at one)`}, <span${restarts === 0 ? '' : ' class="bad"'}>${restarts} restarts</span></li>`;
 }
 
-function actors({ sights, search, page, refreshSeconds }: DebugPage): string {
-  const { actors: found, total } = sights.search(search);
+function actors({ inspection, search, page, refreshSeconds }: DebugPage): string {
+  const { actors: found, total } = inspection.search(search);
   const pages = Math.max(1, Math.ceil(total / ACTORS_A_PAGE));
   const link = (to: number, text: string) =>
     to < 1 || to > pages
@@ -135,7 +142,7 @@ function actorRow({
   restarts,
   lastCrash,
   stateBytes,
-}: ActorSight): readonly string[] {
+}: ActorSnapshot): readonly string[] {
   const crash =
     lastCrash === null
       ? ''
@@ -152,8 +159,8 @@ function actorRow({
   ];
 }
 
-function sessions({ sights, nowMs }: DebugPage): string {
-  const { sessions: shown, total } = sights.sessions(SESSIONS_SHOWN);
+function sessions({ inspection, nowMs }: DebugPage): string {
+  const { sessions: shown, total } = inspection.sessions(SESSIONS_SHOWN);
   const rows = shown.map(({ node, protocol, openedMs, heardMs, reportedMs, bufferedBytes, isPaused }) => [
     `<code>${escape(node)}</code>`,
     String(protocol),
@@ -167,15 +174,15 @@ function sessions({ sights, nowMs }: DebugPage): string {
 ${table(['Node', '#Protocol', '#Open for', '#Heard ago', '#Reported ago', '#Buffered', ''], rows)}`;
 }
 
-function database(sight: DatabaseSight | null): string {
-  if (sight === null) return '<h2 id="database">Database</h2><p class="bad">It does not answer.</p>';
+function database(snapshot: DatabaseSnapshot | null): string {
+  if (snapshot === null) return '<h2 id="database">Database</h2><p class="bad">It does not answer.</p>';
   const left = (ms: number | null) =>
     ms === null ? '' : ms < 0 ? `<span class="bad">ran out ${duration(-ms)} ago</span>` : duration(ms);
   return `<h2 id="database">Database</h2>
-<p>PostgreSQL ${escape(sight.version)}, ${bytes(sight.bytes)}, ${sight.connections} connections in all, ${sight.waitingForLocks} wait for locks, the longest transaction runs for ${duration(sight.longestTransactionMs)}. This admin's pool: ${sight.pool.open} open, ${sight.pool.idle} idle, ${sight.pool.waiting} callers wait.</p>
+<p>PostgreSQL ${escape(snapshot.version)}, ${bytes(snapshot.bytes)}, ${snapshot.connections} connections in all, ${snapshot.waitingForLocks} wait for locks, the longest transaction runs for ${duration(snapshot.longestTransactionMs)}. This admin's pool: ${snapshot.pool.open} open, ${snapshot.pool.idle} idle, ${snapshot.pool.waiting} callers wait.</p>
 ${table(
   ['Table', '#Rows', '#Dead rows', '#Size', '#Sequential scans', '#Index scans'],
-  sight.tables.map((one) => [
+  snapshot.tables.map((one) => [
     escape(one.name),
     String(one.rows),
     String(one.deadRows),
@@ -186,7 +193,7 @@ ${table(
 )}
 <h2 id="outbox">Outbox</h2>${table(
     ['Channel', 'Held by', '#Epoch', '#Lease', '#Events that wait'],
-    sight.channels.map(({ name, admin, epoch, leaseMs, backlog }) => [
+    snapshot.channels.map(({ name, admin, epoch, leaseMs, backlog }) => [
       escape(name),
       escape(admin ?? 'nobody'),
       String(epoch),
@@ -194,10 +201,10 @@ ${table(
       String(backlog),
     ]),
   )}
-<h2 id="leases">Leases of clusters</h2><p>${sight.leaseCount} in all${sight.leaseCount > sight.leases.length ? `; the ${sight.leases.length} that run out first` : ''}.</p>
+<h2 id="leases">Leases of clusters</h2><p>${snapshot.leaseCount} in all${snapshot.leaseCount > snapshot.leases.length ? `; the ${snapshot.leases.length} that run out first` : ''}.</p>
 ${table(
   ['Cluster', '#Nodes', 'Owner', '#Epoch', '#Lease'],
-  sight.leases.map(({ cluster, nodes, admin, epoch, leaseMs }) => [
+  snapshot.leases.map(({ cluster, nodes, admin, epoch, leaseMs }) => [
     escape(cluster),
     String(nodes),
     escape(admin ?? 'nobody'),
@@ -207,7 +214,7 @@ ${table(
 )}
 <h2 id="admins">Admins</h2>${table(
     ['Name', 'Version', '#Checked in ago'],
-    sight.admins.map(({ name, version, seenMs }) => [escape(name), escape(version), duration(seenMs)]),
+    snapshot.admins.map(({ name, version, seenMs }) => [escape(name), escape(version), duration(seenMs)]),
   )}`;
 }
 

@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
-import { ACTOR_KINDS, ACTOR_ORDERS, type DebugSights } from '../../actors/sights.ts';
+import { ACTOR_KINDS, ACTOR_ORDERS, type DebugInspection } from '../../actors/inspection.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { addressOf } from '../rest/requests.ts';
@@ -46,7 +46,7 @@ const DebugQuery = z.strictObject({
 
 /** What the dashboard needs. */
 export interface DebugKit {
-  readonly sights: DebugSights;
+  readonly inspection: DebugInspection;
   readonly credentials: DebugCredentials;
   readonly failuresPerMinuteMax: number;
   readonly admin: { readonly name: string; readonly version: string };
@@ -62,7 +62,7 @@ export function mountDebug(kit: DebugKit): Mount {
 function offerDebug(
   app: FastifyInstance,
   { isOwnHost }: WebPages,
-  { sights, credentials, failuresPerMinuteMax, admin, clock }: DebugKit,
+  { inspection, credentials, failuresPerMinuteMax, admin, clock }: DebugKit,
 ): void {
   const sampling = startSampling();
   const startedAtMs = clock.nowMs();
@@ -113,7 +113,7 @@ function offerDebug(
     making += 1;
     try {
       const { q, kind, sort, page, refresh } = asked.data;
-      const database = await sights.database().catch((error: unknown) => {
+      const database = await inspection.database().catch((error: unknown) => {
         if (error instanceof DatabaseUnavailable) return null; // it is looked at just then
         throw error;
       });
@@ -122,7 +122,7 @@ function offerDebug(
         page,
         refreshSeconds: refresh,
         samples: sampling.samples(),
-        sights,
+        inspection,
         database,
         nowMs: clock.nowMs(),
         search: {

@@ -139,7 +139,7 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
     return read.cursor === at ? null : { from: at, to: read.cursor, events: read.events };
   }
 
-  function worded(stretch: Stretch, types: readonly EventType[], key: string): EventsMessage {
+  function serializedMessage(stretch: Stretch, types: readonly EventType[], key: string): EventsMessage {
     const known = messages.get(stretch) ?? new Map<string, EventsMessage>();
     messages.set(stretch, known);
     const message = known.get(key) ?? {
@@ -172,7 +172,7 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
             continue;
           }
           at = stretch.to;
-          const message = worded(stretch, types, key);
+          const message = serializedMessage(stretch, types, key);
           const isEmpty = message.type === 'events' && message.events.length === 0;
           if (!isEmpty || stretch.events.length >= EVENTS_PER_READ) yield { id: at, data: message };
         }

@@ -20,9 +20,9 @@ export const create_alias = operation({
   output: AliasResource,
   handle: ({ node_id, name }, call) => {
     const id = call.ports.newId();
-    return askNode<AliasResource>(node_id, call, (asker) => ({
+    return askNode<AliasResource>(node_id, call, (replyTo) => ({
       type: 'create-alias',
-      asker,
+      replyTo,
       id,
       name,
       idempotency: call.idempotency,
@@ -62,6 +62,6 @@ export const delete_alias = operation({
     const node = await call.ports.reads.aliasNode(id);
     return node === null
       ? refuse('not_found', NOT_FOUND)
-      : askNode<null>(node, call, (asker) => ({ type: 'delete-alias', asker, id }));
+      : askNode<null>(node, call, (replyTo) => ({ type: 'delete-alias', replyTo, id }));
   },
 });

@@ -1,7 +1,7 @@
 /** Clusters. */
 import { z } from 'zod';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
-import type { Asker } from '../../actors/asker.ts';
+import type { ReplyTo } from '../../actors/reply-to.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import { ClusterResource } from '../../actors/resources/cluster.ts';
 import { ClusterName } from '../../transport/protocol/cluster-names.ts';
@@ -57,11 +57,11 @@ async function createCluster(input: NewCluster, call: Call, attemptsLeft: number
     );
 
   const id = ClusterId.parse(ports.newId());
-  const created = await ports.ask<ClusterResource>((asker) => ({
+  const created = await ports.ask<ClusterResource>((replyTo) => ({
     to: { kind: 'cluster', id },
     message: {
       type: 'create',
-      asker,
+      replyTo,
       id,
       name: input.name,
       ipv4Range,
@@ -110,7 +110,7 @@ export const update_cluster = operation({
   input: z.strictObject({ name: ClusterName, node_limit: NodeLimit }),
   output: ClusterResource,
   handle: ({ name, node_limit }, call) =>
-    askCluster<ClusterResource>(name, call, (asker) => ({ type: 'limit', asker, nodeLimit: node_limit })),
+    askCluster<ClusterResource>(name, call, (replyTo) => ({ type: 'limit', replyTo, nodeLimit: node_limit })),
 });
 
 export const delete_cluster = operation({
@@ -122,16 +122,16 @@ export const delete_cluster = operation({
   conflicts: true,
   input: z.strictObject({ name: ClusterName }),
   output: z.null(),
-  handle: ({ name }, call) => askCluster<null>(name, call, (asker) => ({ type: 'delete', asker })),
+  handle: ({ name }, call) => askCluster<null>(name, call, (replyTo) => ({ type: 'delete', replyTo })),
 });
 
 /** Asks the cluster of this name; `not_found` when there is none. */
 export async function askCluster<T>(
   name: string,
   { ports }: Call,
-  build: (asker: Asker) => ClusterMessage,
+  build: (replyTo: ReplyTo) => ClusterMessage,
 ): Promise<Result<T>> {
   const id = await ports.reads.clusterId(name);
   if (id === null) return refuse('not_found', NOT_FOUND);
-  return ports.ask<T>((asker) => ({ to: { kind: 'cluster', id }, message: build(asker) }));
+  return ports.ask<T>((replyTo) => ({ to: { kind: 'cluster', id }, message: build(replyTo) }));
 }

@@ -50,7 +50,7 @@ export const cancel_command_execution = operation({
     if (where === null) return refuse('not_found', NOT_FOUND);
     if (isTerminal(where.status)) return refuse('conflict', `The execution is already ${where.status}.`);
 
-    const asked = await askNode<null>(where.node, call, (asker) => ({ type: 'cancel', executions: [id], asker }));
+    const asked = await askNode<null>(where.node, call, (replyTo) => ({ type: 'cancel', executions: [id], replyTo }));
     return asked.ok ? found(reads.get('command_executions', id)) : asked;
   },
 });

@@ -1,7 +1,7 @@
 /** Commands: a script, run on every node that a targeting reaches. */
 import { z } from 'zod';
 import type { CommandMessage } from '../../actors/command/messages.ts';
-import type { Asker } from '../../actors/asker.ts';
+import type { ReplyTo } from '../../actors/reply-to.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { CommandResource } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
@@ -53,9 +53,9 @@ export const create_command = operation({
       insertedAtMs: nowMs,
       ...(trace !== null && { trace }),
     };
-    return ports.ask<CommandResource>((asker) => ({
+    return ports.ask<CommandResource>((replyTo) => ({
       to: { kind: 'command', id },
-      message: { type: 'create', asker, command, targets, executionIds, idempotency },
+      message: { type: 'create', replyTo, command, targets, executionIds, idempotency },
     }));
   },
 });
@@ -91,7 +91,7 @@ export const cancel_command = operation({
   input: z.strictObject({ id: CommandIdInput }),
   output: CommandResource,
   handle: async ({ id }, call) => {
-    const asked = await askCommand<CommandResource>(id, call, (asker) => ({ type: 'cancel', asker }));
+    const asked = await askCommand<CommandResource>(id, call, (replyTo) => ({ type: 'cancel', replyTo }));
     if (!asked.ok) return asked;
     // Counted by the rows: this admin may know a little late how executions at nodes of another one ended.
     return ok((await call.ports.reads.get('commands', id)) ?? asked.value);
@@ -106,9 +106,13 @@ export const delete_command = operation({
   conflicts: true,
   input: z.strictObject({ id: CommandIdInput }),
   output: z.null(),
-  handle: ({ id }, call) => askCommand<null>(id, call, (asker) => ({ type: 'delete', asker })),
+  handle: ({ id }, call) => askCommand<null>(id, call, (replyTo) => ({ type: 'delete', replyTo })),
 });
 
-function askCommand<T>(id: CommandId, { ports }: Call, build: (asker: Asker) => CommandMessage): Promise<Result<T>> {
-  return ports.ask<T>((asker) => ({ to: { kind: 'command', id }, message: build(asker) }));
+function askCommand<T>(
+  id: CommandId,
+  { ports }: Call,
+  build: (replyTo: ReplyTo) => CommandMessage,
+): Promise<Result<T>> {
+  return ports.ask<T>((replyTo) => ({ to: { kind: 'command', id }, message: build(replyTo) }));
 }

@@ -117,11 +117,11 @@ export const update_enrollment_key = operation({
     const [key, resource] = await Promise.all([ports.reads.enrollmentKey(id), ports.reads.get('enrollment_keys', id)]);
     if (key === null || resource === null) return refuse('not_found', NOT_FOUND);
     if (name === undefined && expired_at === undefined && uses_remaining === undefined) return ok(resource);
-    return ports.ask<EnrollmentKeyResource>((asker) => ({
+    return ports.ask<EnrollmentKeyResource>((replyTo) => ({
       to: { kind: 'cluster', id: key.cluster },
       message: {
         type: 'update-key',
-        asker,
+        replyTo,
         key,
         blob: resource.key,
         name,
@@ -143,9 +143,9 @@ export const delete_enrollment_key = operation({
   handle: async ({ id }, { ports }) => {
     const key = await ports.reads.enrollmentKey(id);
     if (key === null) return refuse('not_found', NOT_FOUND);
-    return ports.ask<null>((asker) => ({
+    return ports.ask<null>((replyTo) => ({
       to: { kind: 'cluster', id: key.cluster },
-      message: { type: 'delete-key', asker, id },
+      message: { type: 'delete-key', replyTo, id },
     }));
   },
 });
@@ -166,11 +166,11 @@ function createKey(
   const id = ports.newId();
   const nonce = ports.vault.newSecret();
   const blob = encodeEnrollmentBlob({ admin_urls: [...ports.settings.adminUrls], cluster_name: cluster.name, nonce });
-  return ports.ask<EnrollmentKeyResource>((asker) => ({
+  return ports.ask<EnrollmentKeyResource>((replyTo) => ({
     to: { kind: 'cluster', id: cluster.id },
     message: {
       type: 'create-key',
-      asker,
+      replyTo,
       id,
       ...key,
       key: blob,

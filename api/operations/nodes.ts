@@ -1,6 +1,6 @@
 /** Nodes and their recovery keys. */
 import { z } from 'zod';
-import type { Asker } from '../../actors/asker.ts';
+import type { ReplyTo } from '../../actors/reply-to.ts';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import { refuse, type Result } from '../../actors/refusal.ts';
 import { NodeResource, RecoveryKeyResource } from '../../actors/resources/node.ts';
@@ -40,7 +40,7 @@ export const delete_node = operation({
   conflicts: true,
   input: z.strictObject({ id: NodeIdInput }),
   output: z.null(),
-  handle: ({ id }, call) => askNode<null>(id, call, (asker) => ({ type: 'delete', asker })),
+  handle: ({ id }, call) => askNode<null>(id, call, (replyTo) => ({ type: 'delete', replyTo })),
 });
 
 export const change_node_cluster = operation({
@@ -55,7 +55,12 @@ export const change_node_cluster = operation({
   handle: async ({ id, cluster_name }, call) => {
     const to = await call.ports.reads.clusterId(cluster_name);
     if (to === null) return refuse('validation_failed', 'Validation failed', { cluster_name: ['does not exist'] });
-    return askNode<NodeResource>(id, call, (asker) => ({ type: 'change-cluster', asker, to, toName: cluster_name }));
+    return askNode<NodeResource>(id, call, (replyTo) => ({
+      type: 'change-cluster',
+      replyTo,
+      to,
+      toName: cluster_name,
+    }));
   },
 });
 
@@ -70,9 +75,9 @@ export const create_node_recovery_key = operation({
   output: RecoveryKeyResource,
   handle: ({ id }, call) => {
     const key = call.ports.vault.newSecret();
-    return askNode<{ readonly recovery_key: string }>(id, call, (asker) => ({
+    return askNode<{ readonly recovery_key: string }>(id, call, (replyTo) => ({
       type: 'set-recovery-key',
-      asker,
+      replyTo,
       key,
       keyHash: call.ports.vault.sha256(key),
       idempotency: call.idempotency,
@@ -89,10 +94,10 @@ export const delete_node_recovery_key = operation({
   conflicts: true,
   input: z.strictObject({ id: NodeIdInput }),
   output: z.null(),
-  handle: ({ id }, call) => askNode<null>(id, call, (asker) => ({ type: 'clear-recovery-key', asker })),
+  handle: ({ id }, call) => askNode<null>(id, call, (replyTo) => ({ type: 'clear-recovery-key', replyTo })),
 });
 
 /** Asks the actor of this node; `not_found` when there is none. */
-export function askNode<T>(id: NodeId, { ports }: Call, build: (asker: Asker) => NodeMessage): Promise<Result<T>> {
-  return ports.ask<T>((asker) => ({ to: { kind: 'node', id }, message: build(asker) }));
+export function askNode<T>(id: NodeId, { ports }: Call, build: (replyTo: ReplyTo) => NodeMessage): Promise<Result<T>> {
+  return ports.ask<T>((replyTo) => ({ to: { kind: 'node', id }, message: build(replyTo) }));
 }

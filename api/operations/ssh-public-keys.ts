@@ -21,9 +21,9 @@ export const create_ssh_public_key = operation({
     const node = await call.ports.reads.sshUsernameNode(sshUsername);
     if (node === null) return refuse('not_found', NOT_FOUND);
     const key = publicKeyRecord(call.ports.newId(), given);
-    return askNode<SshPublicKeyResource>(node, call, (asker) => ({
+    return askNode<SshPublicKeyResource>(node, call, (replyTo) => ({
       type: 'create-ssh-public-key',
-      asker,
+      replyTo,
       sshUsername,
       key,
       idempotency: call.idempotency,
@@ -63,6 +63,6 @@ export const delete_ssh_public_key = operation({
     const node = await call.ports.reads.sshPublicKeyNode(id);
     return node === null
       ? refuse('not_found', NOT_FOUND)
-      : askNode<null>(node, call, (asker) => ({ type: 'delete-ssh-public-key', asker, id }));
+      : askNode<null>(node, call, (replyTo) => ({ type: 'delete-ssh-public-key', replyTo, id }));
   },
 });

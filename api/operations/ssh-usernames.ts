@@ -51,9 +51,9 @@ export const create_ssh_username = operation({
     if (hasPassword && passwordHash === null) return { ok: false, refusal: TOO_MANY_PASSWORDS };
     const id = ports.newId();
     const keys = (given ?? []).map((key) => publicKeyRecord(ports.newId(), key));
-    return askNode<SshUsernameResource>(node_id, call, (asker) => ({
+    return askNode<SshUsernameResource>(node_id, call, (replyTo) => ({
       type: 'create-ssh-username',
-      asker,
+      replyTo,
       username: { id, username, passwordHash, keys },
       idempotency,
     }));
@@ -92,6 +92,6 @@ export const delete_ssh_username = operation({
     const node = await call.ports.reads.sshUsernameNode(id);
     return node === null
       ? refuse('not_found', NOT_FOUND)
-      : askNode<null>(node, call, (asker) => ({ type: 'delete-ssh-username', asker, id }));
+      : askNode<null>(node, call, (replyTo) => ({ type: 'delete-ssh-username', replyTo, id }));
   },
 });

@@ -75,9 +75,9 @@ export const create_webhook = operation({
     const id = ports.newId();
     const sealedSecret = ports.vault.seal(secret, webhookSecret(id));
     const sealedHeaders = ports.vault.seal(JSON.stringify(given ?? {}), webhookHeaders(id));
-    return ports.ask<WebhookResource>((asker) => ({
+    return ports.ask<WebhookResource>((replyTo) => ({
       to: { kind: 'webhook', id },
-      message: { type: 'create', asker, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency },
+      message: { type: 'create', replyTo, id, url, subscribedEvents, sealedSecret, sealedHeaders, idempotency },
     }));
   },
 });
@@ -111,7 +111,7 @@ export const delete_webhook = operation({
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
   handle: ({ id }, { ports }) =>
-    ports.ask<null>((asker) => ({ to: { kind: 'webhook', id }, message: { type: 'delete', asker } })),
+    ports.ask<null>((replyTo) => ({ to: { kind: 'webhook', id }, message: { type: 'delete', replyTo } })),
 });
 
 export const list_webhook_deliveries = operation({
@@ -156,9 +156,9 @@ export const redeliver_webhook_delivery = operation({
           retryAfterSeconds: 5,
         },
       };
-    const asked = await ports.ask<null>((asker) => ({
+    const asked = await ports.ask<null>((replyTo) => ({
       to: { kind: 'webhook', id: delivery.webhook },
-      message: { type: 'redeliver', asker, delivery: delivery.ref },
+      message: { type: 'redeliver', replyTo, delivery: delivery.ref },
     }));
     return asked.ok ? found(ports.reads.get('webhook_deliveries', id)) : asked;
   },

@@ -131,11 +131,11 @@ async function enroll(
     const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
     const machineSecretHash = request.machine_secret == null ? null : vault.sha256(request.machine_secret);
     const aliasIds = (request.aliases ?? []).map(() => ports.newId());
-    const result = await ports.ask<EnrollAnswer>((asker) => ({
+    const result = await ports.ask<EnrollAnswer>((replyTo) => ({
       to: { kind: 'cluster', id: key.cluster },
       message: {
         type: 'enroll',
-        asker,
+        replyTo,
         request,
         key,
         existing,

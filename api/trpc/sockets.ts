@@ -152,7 +152,7 @@ function isOfPeer(cause: unknown): boolean {
 }
 
 /** What a connection said when it was made: it stands for each call. */
-interface Said {
+interface ConnectionHeaders {
   readonly authorization: string | undefined;
   readonly traceparent: unknown;
 }
@@ -160,7 +160,7 @@ interface Said {
 function contextOf(
   request: IncomingMessage,
   socket: WebSocket,
-  { authorization, traceparent }: Said,
+  { authorization, traceparent }: ConnectionHeaders,
   {
     clock,
     records,

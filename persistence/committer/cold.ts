@@ -17,7 +17,7 @@ import { refusalOf } from './constraints.ts';
 import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
 import { writeMesh } from './mesh-rows.ts';
 import { writeNode } from './node-rows.ts';
-import { sealRemembered } from './remembered-rows.ts';
+import { sealIdempotencyRecord } from './idempotency-records.ts';
 import { writeSsh } from './ssh-rows.ts';
 import { writeWebhook } from './webhook-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
@@ -36,7 +36,7 @@ export interface ColdPorts {
   readonly adminId: string;
 }
 
-/** Stores one change with its events and its remembered answer, or tells why not. */
+/** Stores one change with its events and its idempotency record, or tells why not. */
 export async function storeCold(
   { database, vault, adminId }: ColdPorts,
   lease: Lease | null,
@@ -47,10 +47,10 @@ export async function storeCold(
       if (lease !== null) await checkLease(em, lease);
       const outcome = await perform(em, change.write as ColdWrite, change.events, adminId);
       await insertEvents(em, outcome.events ?? change.events);
-      if (change.remember !== undefined) {
-        const { scope, key } = change.remember;
+      if (change.idempotencyRecord !== undefined) {
+        const { scope, key } = change.idempotencyRecord;
         // since when: the database's clock
-        await em.insert(IdempotencyKey, { scope, key, ...sealRemembered(vault, change.remember) });
+        await em.insert(IdempotencyKey, { scope, key, ...sealIdempotencyRecord(vault, change.idempotencyRecord) });
       }
       return outcome;
     });

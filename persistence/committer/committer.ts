@@ -20,7 +20,7 @@ import { takesWrites } from '../write-probe.ts';
 import { deleteExecutions, markCancelled } from './chunks.ts';
 import { storeCold } from './cold.ts';
 import type { ColdOutcome, ColdPorts } from './cold.ts';
-import { storedNotices } from './doubts.ts';
+import { storedNotices } from './in-doubt.ts';
 import { storeBatch, type HotChange } from './hot-batch.ts';
 import { BATCH_PATIENCE, createIsolation, type Patience } from './isolation.ts';
 import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
@@ -112,7 +112,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
    * What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is
    * begun while the database is away.
    */
-  let doubted: Notice[] = [];
+  let inDoubtNotices: Notice[] = [];
   const isolation = createIsolation({
     store,
     isAway,
@@ -224,7 +224,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   }
 
   function wentAway(error: unknown, inDoubt: readonly Change[]): void {
-    doubted.push(...inDoubt.flatMap((change) => change.notices));
+    inDoubtNotices.push(...inDoubt.flatMap((change) => change.notices));
     if (back !== null) return;
     log.warn({ error }, 'the database is not available: waiting for it');
     back = waitUntilBack();
@@ -234,13 +234,13 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
     await waitForDatabase(pool);
     back = null;
     log.info({}, 'the database is back');
-    void settleDoubts();
+    void settleInDoubt();
   }
 
   /** Tells what was stored after all: now, and once more when the server has ended whatever it had begun. */
-  async function settleDoubts(): Promise<void> {
-    const notices = doubted;
-    doubted = [];
+  async function settleInDoubt(): Promise<void> {
+    const notices = inDoubtNotices;
+    inDoubtNotices = [];
     try {
       committed(await storedNotices(pool, notices));
       await delay(SECOND_LOOK_MS, undefined, { ref: false });

@@ -5,24 +5,24 @@ import type { DomainEvent } from '../../actors/events.ts';
 import { joinedTexts, jsonTextsOf, plainArray } from './arrays.ts';
 
 /** Events with their data as JSON text. */
-export interface WordedEvent {
+export interface SerializedEvent {
   readonly event: DomainEvent;
   readonly text: string;
 }
 
-/** Events worded in one turn of the event loop, at most: about 2 ms, so that the connection is served in between. */
-const WORDED_PER_TURN_MAX = 500;
+/** Events serialized in one turn of the event loop, at most: about 2 ms, so that the connection is served in between. */
+const SERIALIZED_PER_TURN_MAX = 500;
 
 /**
  * Words events, a slice a turn: begun while the database still works on the rows, it costs a batch no time of its own.
  */
-export async function wordEvents(events: readonly DomainEvent[]): Promise<readonly WordedEvent[]> {
-  const worded: WordedEvent[] = [];
+export async function serializeEvents(events: readonly DomainEvent[]): Promise<readonly SerializedEvent[]> {
+  const serialized: SerializedEvent[] = [];
   for (const event of events) {
-    worded.push({ event, text: JSON.stringify(event.data) });
-    if (worded.length % WORDED_PER_TURN_MAX === 0) await new Promise(setImmediate);
+    serialized.push({ event, text: JSON.stringify(event.data) });
+    if (serialized.length % SERIALIZED_PER_TURN_MAX === 0) await new Promise(setImmediate);
   }
-  return worded;
+  return serialized;
 }
 
 /**
@@ -30,13 +30,13 @@ export async function wordEvents(events: readonly DomainEvent[]): Promise<readon
  * is asked for once, not by the default once a row.
  */
 export async function insertEvents(client: Pick<PoolClient, 'query'>, events: readonly DomainEvent[]): Promise<void> {
-  await insertWordedEvents(client, await wordEvents(events));
+  await insertSerializedEvents(client, await serializeEvents(events));
 }
 
-/** As `insertEvents`, for events that are worded already. */
-export async function insertWordedEvents(
+/** As `insertEvents`, for events that are serialized already. */
+export async function insertSerializedEvents(
   client: Pick<PoolClient, 'query'>,
-  events: readonly WordedEvent[],
+  events: readonly SerializedEvent[],
 ): Promise<void> {
   if (events.length === 0) return;
   const ids: string[] = [];

@@ -7,10 +7,10 @@ import { STALE_EPOCH } from '../../actors/refusal.ts';
 import type { Change } from '../../actors/step.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import type { HotWrite } from '../../actors/writes.ts';
-import { insertWordedEvents, wordEvents } from './event-rows.ts';
+import { insertSerializedEvents, serializeEvents } from './event-rows.ts';
 import { HOT_STATEMENTS, keyOf } from './hot-statements.ts';
 import { staleLeases } from './lease-check.ts';
-import { insertRemembered } from './remembered-rows.ts';
+import { insertIdempotencyRecord } from './idempotency-records.ts';
 
 /** A hot change, which is all that a batch takes. */
 export interface HotChange extends Change {
@@ -45,15 +45,18 @@ export async function storeBatch(
   for (const unit of units) {
     for (const change of unit.changes) {
       if (unit.lease !== null && stale.has(unit.lease)) refused.set(change, STALE_EPOCH);
-      else if (change.remember !== undefined && !(await insertRemembered(client, vault, change.remember)))
+      else if (
+        change.idempotencyRecord !== undefined &&
+        !(await insertIdempotencyRecord(client, vault, change.idempotencyRecord))
+      )
         refused.set(change, KEY_TAKEN);
       else changes.push(change);
     }
   }
-  // The events are worded while the database works on the rows.
-  const [missed, worded] = await Promise.all([
+  // The events are serialized while the database works on the rows.
+  const [missed, serialized] = await Promise.all([
     writeRows(client, changes),
-    wordEvents(changes.flatMap((change) => change.events)),
+    serializeEvents(changes.flatMap((change) => change.events)),
   ]);
   for (const change of missed) refused.set(change, ALREADY);
   // An execution that is sent and finished in one batch stands or falls as one.
@@ -63,9 +66,9 @@ export async function storeBatch(
   for (const change of changes)
     if (change.write.kind === 'execution-sent' && unfinished.has(change.write.execution)) refused.set(change, ALREADY);
   const untold = new Set([...refused.keys()].flatMap((change) => change.events));
-  await insertWordedEvents(
+  await insertSerializedEvents(
     client,
-    worded.filter(({ event }) => !untold.has(event)),
+    serialized.filter(({ event }) => !untold.has(event)),
   );
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }

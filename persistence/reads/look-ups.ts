@@ -5,7 +5,7 @@ import type { Reads } from '../../api/ports.ts';
 import type { Vault } from '../vault.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
-import { openRemembered } from '../committer/remembered-rows.ts';
+import { openIdempotencyRecord } from '../committer/idempotency-records.ts';
 import { CommandExecution } from '../entities/command.ts';
 import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { Alias } from '../entities/node.ts';
@@ -21,7 +21,7 @@ import {
 import { rowsOf, sql, type Sql } from './sql.ts';
 
 /** For how long an answer is remembered. Source: docs/api.md, Retried creates. */
-export const REMEMBERED_HOURS = 24;
+export const IDEMPOTENCY_RECORD_HOURS = 24;
 
 type LookUps = Pick<
   Reads,
@@ -35,7 +35,7 @@ type LookUps = Pick<
   | 'nodeForEnrollment'
   | 'nodeByToken'
   | 'deletedByToken'
-  | 'remembered'
+  | 'idempotencyRecord'
   | 'ping'
 >;
 
@@ -98,14 +98,14 @@ export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
     },
     nodeByToken: batched((hashes: readonly Uint8Array[]) => nodesByToken(pool, hashes)),
     deletedByToken: batched((hashes: readonly Uint8Array[]) => deletedByToken(pool, hashes)),
-    remembered: (scope, key) =>
+    idempotencyRecord: (scope, key) =>
       entity('finding a remembered answer', async () => {
         const row = await orm.em.fork().findOne(IdempotencyKey, {
           scope,
           key,
-          insertedAt: { $gt: raw(`now() - interval '${REMEMBERED_HOURS} hours'`) },
+          insertedAt: { $gt: raw(`now() - interval '${IDEMPOTENCY_RECORD_HOURS} hours'`) },
         });
-        return row === null ? null : openRemembered(vault, row);
+        return row === null ? null : openIdempotencyRecord(vault, row);
       }),
     ping: async () => {
       await rowsOf(pool, 'asking whether it is there', sql`select 1`);

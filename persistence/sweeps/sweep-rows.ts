@@ -20,7 +20,7 @@ export interface SweepSettings {
 }
 
 /** What is known in this admin and in no row. */
-export interface SweepSights {
+export interface SweepInputs {
   /** Clusters that it has owned for at least so long, in ms. */
   readonly heldFor: (ms: number) => readonly ClusterId[];
   /** For how long it has watched leases without a gap, in ms. */
@@ -40,7 +40,7 @@ export function createSweepRows(
   pool: Pool,
   adminId: string,
   settings: SweepSettings,
-  { heldFor, watchedMs, heard, forgetAdmins }: SweepSights & SweepActions,
+  { heldFor, watchedMs, heard, forgetAdmins }: SweepInputs & SweepActions,
 ) {
   const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
   const sweeps = createSweeps(pool, {

@@ -14,7 +14,7 @@ import {
   pruneOrphanDeliveries,
   pruneOutputParts,
   pruneRecordings,
-  pruneRemembered,
+  pruneIdempotencyRecords,
 } from './pruned.ts';
 
 /** Rows in one transaction of a sweep: some 50 ms of work, so that it holds no lock for long. */
@@ -39,7 +39,7 @@ export interface Pruned {
   readonly executions: readonly ExecutionId[];
   readonly commands: readonly CommandId[];
   readonly events: number;
-  readonly remembered: number;
+  readonly idempotencyRecords: number;
   readonly outputParts: number;
   readonly deliveries: number;
   readonly orphanDeliveries: number;
@@ -83,7 +83,7 @@ export function createSweeps(
         executions: await pruneExecutions(pool, now, keptFrom, limit),
         commands: await pruneCommands(pool, keptFrom, limit),
         events: await pruneEvents(pool, now, before(now, eventDays * DAY_MS), limit),
-        remembered: await pruneRemembered(pool, limit),
+        idempotencyRecords: await pruneIdempotencyRecords(pool, limit),
         outputParts: await pruneOutputParts(pool, limit),
         deliveries: await pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit),
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),

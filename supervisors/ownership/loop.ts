@@ -113,7 +113,7 @@ export function createOwnership(ports: OwnershipPorts): Ownership {
     const still = new Set(renewed.map((owned) => owned.cluster));
     for (const { cluster } of before)
       if (!still.has(cluster))
-        lost(cluster, !unsettled.has(cluster) && !directory.isResident({ kind: 'cluster', id: cluster }));
+        lost(cluster, !unsettled.has(cluster) && !directory.isLocal({ kind: 'cluster', id: cluster }));
     for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
     const { admins, free } = await leases.survey();
     const roomy = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));

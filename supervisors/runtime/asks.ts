@@ -4,7 +4,7 @@ import { UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Result } from '../../actors/refusal.ts';
 import { ASK_MS_MAX, ASK_SWEEP_MS } from '../../actors/limits.ts';
 import type { Clock } from '../../actors/ports.ts';
-import type { Asker } from '../../actors/asker.ts';
+import type { ReplyTo } from '../../actors/reply-to.ts';
 
 interface Waiting {
   readonly resolve: (result: Result<unknown>) => void;
@@ -13,8 +13,8 @@ interface Waiting {
 
 export interface Asks {
   readonly ask: Ask;
-  /** Answers an asker. Answering twice, or too late, does nothing: the first answer counts. */
-  answer(to: Asker, result: Result<unknown>): void;
+  /** Answers whoever asked. Answering twice, or too late, does nothing: the first answer counts. */
+  answer(to: ReplyTo, result: Result<unknown>): void;
   /** How many wait. */
   readonly waiting: () => number;
 }
@@ -30,9 +30,9 @@ export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): 
 
   function sweep(): void {
     const nowMs = clock.nowMs();
-    for (const [asker, one] of waiting) {
+    for (const [replyTo, one] of waiting) {
       if (one.deadlineMs > nowMs) break;
-      waiting.delete(asker);
+      waiting.delete(replyTo);
       one.resolve({ ok: false, refusal: UNAVAILABLE });
     }
     sweeping = waiting.size > 0;
@@ -40,7 +40,7 @@ export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): 
   }
 
   return {
-    ask<T>(build: (asker: Asker) => Addressed): Promise<Result<T>> {
+    ask<T>(build: (replyTo: ReplyTo) => Addressed): Promise<Result<T>> {
       return new Promise((resolve) => {
         last += 1;
         waiting.set(last, {
@@ -51,7 +51,7 @@ export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): 
           sweeping = true;
           clock.after(ASK_SWEEP_MS, sweep);
         }
-        tell(build(last as Asker));
+        tell(build(last as ReplyTo));
       });
     },
     answer(to, result) {
@@ -64,7 +64,7 @@ export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): 
   };
 }
 
-/** The asker of a message, when it has one. */
-export function askerOf(message: { readonly asker?: Asker | null }): Asker | null {
-  return message.asker ?? null;
+/** Where the answer to a message goes, when someone waits for one. */
+export function replyToOf(message: { readonly replyTo?: ReplyTo | null }): ReplyTo | null {
+  return message.replyTo ?? null;
 }

@@ -1,6 +1,6 @@
-/** Who lives here: finds, starts, restarts and ends actors, and answers for those that are not here. */
+/** Which actors are here: finds, starts, restarts and ends actors, and answers for those that are not here. */
 import { start as startSystem } from 'nact';
-import { askerOf } from './asks.ts';
+import { replyToOf } from './asks.ts';
 import type { Asks } from './asks.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
@@ -14,8 +14,8 @@ import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import { createFamily } from './family.ts';
 import type { KindTable } from './kinds.ts';
-import { Resident } from './resident.ts';
-import type { AnyKind, Household } from './resident.ts';
+import { ActorCell } from './actor-cell.ts';
+import type { AnyKind, ActorContext } from './actor-cell.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import { decideRestart } from './restart-policy.ts';
 import type { Committer, SessionLink, WebhookPosts } from '../ports.ts';
@@ -47,10 +47,10 @@ export interface DirectoryCounters {
 
 export interface Directory {
   readonly counters: Readonly<DirectoryCounters>;
-  /** Gives a message to an actor, starting it from rows when it is not here. False: refused, its asker is answered. */
+  /** Gives a message to an actor, starting it from rows when it is not here. False: refused, who waits is answered. */
   tell(addressed: Addressed): boolean;
-  /** As `tell`, but only to one who is here. */
-  tellResident(addressed: Addressed): void;
+  /** As `tell`, but only to an actor that is here. */
+  tellLocal(addressed: Addressed): void;
   /** Starts one whose rows are known already. */
   settle(address: Address, state: unknown): void;
   /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
@@ -60,11 +60,11 @@ export interface Directory {
    * changed elsewhere. Messages that wait are answered.
    */
   evictWebhooks(ids?: readonly string[]): void;
-  /** Whether it lives here now, or is on the way. */
-  isResident(address: Address): boolean;
+  /** Whether it is here now, or starting. */
+  isLocal(address: Address): boolean;
   count(kind: ActorKind): number;
-  /** Who lives here now, for whoever looks in from outside. */
-  residents(kind: ActorKind): Iterable<Resident>;
+  /** Those of a kind that are here now, for inspection. */
+  cells(kind: ActorKind): Iterable<ActorCell>;
   /** Parents over the actors of a kind. */
   shards(kind: ActorKind): number;
 }
@@ -78,7 +78,7 @@ const isRelief = ({ type }: Message): boolean => type === 'delete' || type === '
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
   const { kinds, held, asks, clock, committer, sessions, posts, domains, tracer, log } = ports;
-  const residents: Readonly<Record<ActorKind, Map<string, Resident>>> = {
+  const cells: Readonly<Record<ActorKind, Map<string, ActorCell>>> = {
     node: new Map(),
     cluster: new Map(),
     command: new Map(),
@@ -92,7 +92,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     webhook: createFamily(system, 'webhook'),
   };
   const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
-  const household: Household = {
+  const context: ActorContext = {
     committer,
     clock,
     held,
@@ -114,56 +114,55 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   };
 
   function tell({ to, message }: Addressed): boolean {
-    const resident = residents[to.kind].get(to.id) ?? arrive(to, message);
-    if ((resident.resting && askerOf(message as { asker?: never }) !== null) || !resident.mailbox.push(message)) {
+    const cell = cells[to.kind].get(to.id) ?? arrive(to, message);
+    if ((cell.resting && replyToOf(message as { replyTo?: never }) !== null) || !cell.mailbox.push(message)) {
       deadLetter(to, message, UNAVAILABLE);
       return false;
     }
-    resident.wake();
+    cell.wake();
     return true;
   }
 
-  function tellResident(addressed: Addressed): void {
-    if (residents[addressed.to.kind].has(addressed.to.id)) tell(addressed);
+  function tellLocal(addressed: Addressed): void {
+    if (cells[addressed.to.kind].has(addressed.to.id)) tell(addressed);
   }
 
-  function arrive(address: Address, message: Message): Resident {
-    const newborn = message.type === 'create' ? kindOf(address).newborn(address.id) : null;
-    if (newborn === null) return ensure(address);
-    const resident = enter(address);
-    start(resident, newborn, false);
-    return resident;
+  function arrive(address: Address, message: Message): ActorCell {
+    const initialState = message.type === 'create' ? kindOf(address).initialState(address.id) : null;
+    if (initialState === null) return ensure(address);
+    const cell = enter(address);
+    start(cell, initialState, false);
+    return cell;
   }
 
-  function ensure(address: Address): Resident {
-    const known = residents[address.kind].get(address.id);
+  function ensure(address: Address): ActorCell {
+    const known = cells[address.kind].get(address.id);
     if (known !== undefined) return known;
-    const resident = enter(address);
-    void revive(resident);
-    return resident;
+    const cell = enter(address);
+    void revive(cell);
+    return cell;
   }
 
-  function enter(address: Address): Resident {
-    const resident = new Resident(address, kindOf(address), household);
-    residents[address.kind].set(address.id, resident);
-    return resident;
+  function enter(address: Address): ActorCell {
+    const cell = new ActorCell(address, kindOf(address), context);
+    cells[address.kind].set(address.id, cell);
+    return cell;
   }
 
-  async function revive(resident: Resident): Promise<void> {
-    resident.resting = false;
-    const state = await rowsOf(resident);
-    if (residents[resident.address.kind].get(resident.address.id) !== resident || resident.isRunning) return;
-    if (state === UNREADABLE) return leave(resident, UNAVAILABLE);
-    if (state === null) return leave(resident, NOT_FOUND);
-    const cluster = kindOf(resident.address).cluster(state);
-    const isWanted = cluster !== null && resident.mailbox.some(isRelief);
+  async function revive(cell: ActorCell): Promise<void> {
+    cell.resting = false;
+    const state = await rowsOf(cell);
+    if (cells[cell.address.kind].get(cell.address.id) !== cell || cell.isRunning) return;
+    if (state === UNREADABLE) return leave(cell, UNAVAILABLE);
+    if (state === null) return leave(cell, NOT_FOUND);
+    const cluster = kindOf(cell.address).cluster(state);
+    const isWanted = cluster !== null && cell.mailbox.some(isRelief);
     if (cluster === null || held.holds(cluster)) {
       if (isWanted) void isBorrowed(cluster); // one that is borrowed is kept for longer
-      return start(resident, state, true);
+      return start(cell, state, true);
     }
-    if (!isWanted || !(await isBorrowed(cluster))) return leave(resident, ELSEWHERE);
-    if (residents[resident.address.kind].get(resident.address.id) === resident && !resident.isRunning)
-      void revive(resident); // from its rows as they are under the lease
+    if (!isWanted || !(await isBorrowed(cluster))) return leave(cell, ELSEWHERE);
+    if (cells[cell.address.kind].get(cell.address.id) === cell && !cell.isRunning) void revive(cell); // from its rows as they are under the lease
   }
 
   async function isBorrowed(cluster: ClusterId): Promise<boolean> {
@@ -177,13 +176,13 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   }
 
   /** Null when there is no row; UNREADABLE when it cannot be read for a reason that waiting does not cure. */
-  async function rowsOf(resident: Resident): Promise<unknown> {
+  async function rowsOf(cell: ActorCell): Promise<unknown> {
     for (;;) {
       try {
-        return await kindOf(resident.address).load(resident.address.id);
+        return await kindOf(cell.address).load(cell.address.id);
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) {
-          log.error({ error, ...actorFields(resident.address) }, 'an actor could not be read from its rows');
+          log.error({ error, ...actorFields(cell.address) }, 'an actor could not be read from its rows');
           return UNREADABLE;
         }
         await new Promise<void>((resolve) => {
@@ -194,47 +193,46 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     }
   }
 
-  function start(resident: Resident, state: unknown, again: boolean): void {
-    resident.start(families[resident.address.kind].take(resident.address.id), state);
-    if (again) resident.perform(resident.behaviour.owed(state, clock.nowMs()));
+  function start(cell: ActorCell, state: unknown, again: boolean): void {
+    cell.start(families[cell.address.kind].take(cell.address.id), state);
+    if (again) cell.perform(cell.behaviour.recoveryEffects(state, clock.nowMs()));
   }
 
-  function crashed(resident: Resident, crash: Crash): void {
-    resident.vacate();
+  function crashed(cell: ActorCell, crash: Crash): void {
+    cell.vacate();
     counters.crashes += 1;
-    resident.crashes += 1;
-    resident.lastCrash = {
+    cell.crashes += 1;
+    cell.lastCrash = {
       atMs: clock.nowMs(),
       messageType: crash.messageType,
       error: crash.cause instanceof Error ? crash.cause.name : typeof crash.cause,
     };
-    const decision = decideRestart(resident.crashesMs, clock.nowMs());
-    resident.crashesMs = decision.crashesMs;
-    resident.resting = decision.escalated;
+    const decision = decideRestart(cell.crashesMs, clock.nowMs());
+    cell.crashesMs = decision.crashesMs;
+    cell.resting = decision.escalated;
     if (decision.escalated) counters.escalations += 1;
     // Only type and id: a message may hold secrets.
     log.error(
       {
         error: crash.cause,
-        ...actorFields(resident.address),
+        ...actorFields(cell.address),
         message_type: crash.messageType,
         restart_in_ms: decision.afterMs,
         escalated: decision.escalated,
       },
       'an actor crashed',
     );
-    if (resident.address.kind === 'node')
-      sessions.hangUpNode(resident.address.id, CLOSE.shuttingDown, 'the node restarts');
-    if (resident.address.kind === 'webhook') posts.cut(resident.address.id);
-    clock.after(decision.afterMs, () => void revive(resident));
+    if (cell.address.kind === 'node') sessions.hangUpNode(cell.address.id, CLOSE.shuttingDown, 'the node restarts');
+    if (cell.address.kind === 'webhook') posts.cut(cell.address.id);
+    clock.after(decision.afterMs, () => void revive(cell));
   }
 
   function stop(address: Address): void {
-    const resident = residents[address.kind].get(address.id);
-    if (resident === undefined) return;
-    const left = resident.mailbox.drain();
-    resident.vacate();
-    residents[address.kind].delete(address.id);
+    const cell = cells[address.kind].get(address.id);
+    if (cell === undefined) return;
+    const left = cell.mailbox.drain();
+    cell.vacate();
+    cells[address.kind].delete(address.id);
     // Someone spoke to it while it ended: it starts again from its rows, or they are told that there are none.
     for (const message of left) tell({ to: address, message } as Addressed);
   }
@@ -243,7 +241,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
    * A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are
    * told then.
    */
-  function vanished({ address }: Resident): void {
+  function vanished({ address }: ActorCell): void {
     if (address.kind === 'webhook') posts.cut(address.id); // deleted, though nobody could be told (V2)
     stop(address);
     if (address.kind === 'command')
@@ -253,16 +251,16 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       );
   }
 
-  function leave(resident: Resident, refusal: Refusal): void {
-    resident.vacate();
-    residents[resident.address.kind].delete(resident.address.id);
-    for (const message of resident.mailbox.drain()) deadLetter(resident.address, message, refusal);
+  function leave(cell: ActorCell, refusal: Refusal): void {
+    cell.vacate();
+    cells[cell.address.kind].delete(cell.address.id);
+    for (const message of cell.mailbox.drain()) deadLetter(cell.address, message, refusal);
   }
 
   function deadLetter(to: Address, message: Message, refusal: Refusal): void {
     counters.deadLetters += 1;
-    const asker = askerOf(message as { asker?: never });
-    if (asker !== null) asks.answer(asker, { ok: false, refusal });
+    const replyTo = replyToOf(message as { replyTo?: never });
+    if (replyTo !== null) asks.answer(replyTo, { ok: false, refusal });
     // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
     if (message.type === 'agent-connected')
       sessions.hangUp(message.session, refusal === NOT_FOUND ? CLOSE.revoked : CLOSE.elsewhere, '');
@@ -270,10 +268,10 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   }
 
   function whenOwned(address: Address, run: () => void): void {
-    const resident = residents[address.kind].get(address.id);
-    if (resident === undefined) return;
-    if (resident.cluster === null) run();
-    else held.whenFresh(resident.cluster, run);
+    const cell = cells[address.kind].get(address.id);
+    if (cell === undefined) return;
+    if (cell.cluster === null) run();
+    else held.whenFresh(cell.cluster, run);
   }
 
   function kindOf(address: Address): AnyKind {
@@ -283,31 +281,31 @@ export function createDirectory(ports: DirectoryPorts): Directory {
   return {
     counters,
     tell,
-    tellResident,
+    tellLocal,
     settle(address, state) {
-      if (residents[address.kind].has(address.id)) return;
+      if (cells[address.kind].has(address.id)) return;
       start(enter(address), state, true);
     },
     evict(cluster) {
       for (const kind of ['node', 'cluster'] as const) {
-        for (const resident of residents[kind].values()) {
-          if (resident.cluster !== cluster && resident.address.id !== cluster) continue;
-          if (kind === 'node') sessions.hangUpNode(resident.address.id as never, CLOSE.elsewhere, '');
-          leave(resident, ELSEWHERE);
+        for (const cell of cells[kind].values()) {
+          if (cell.cluster !== cluster && cell.address.id !== cluster) continue;
+          if (kind === 'node') sessions.hangUpNode(cell.address.id as never, CLOSE.elsewhere, '');
+          leave(cell, ELSEWHERE);
         }
       }
     },
     evictWebhooks(ids) {
-      for (const resident of ids === undefined
-        ? residents.webhook.values()
-        : ids.flatMap((id) => residents.webhook.get(id) ?? [])) {
-        posts.cut(resident.address.id);
-        leave(resident, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
+      for (const cell of ids === undefined
+        ? cells.webhook.values()
+        : ids.flatMap((id) => cells.webhook.get(id) ?? [])) {
+        posts.cut(cell.address.id);
+        leave(cell, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
       }
     },
-    isResident: ({ kind, id }) => residents[kind].has(id),
-    count: (kind) => residents[kind].size,
-    residents: (kind) => residents[kind].values(),
+    isLocal: ({ kind, id }) => cells[kind].has(id),
+    count: (kind) => cells[kind].size,
+    cells: (kind) => cells[kind].values(),
     shards: (kind) => families[kind].shards(),
   };
 }

@@ -12,8 +12,8 @@ interface Shard {
   children: number;
 }
 
-/** A place under a parent. Must be left when its actor has stopped. */
-export interface Place {
+/** A slot under a parent. Must be left when its actor has stopped. */
+export interface Slot {
   readonly parent: Ref<never>;
   /** Unique in the whole family, and a name that nact takes. */
   readonly name: string;
@@ -21,8 +21,8 @@ export interface Place {
 }
 
 export interface Family {
-  /** A place for one more actor. */
-  take(label: string): Place;
+  /** A slot for one more actor. */
+  take(label: string): Slot;
   size(): number;
   shards(): number;
 }

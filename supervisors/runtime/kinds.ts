@@ -37,7 +37,7 @@ export type BehaviourSettings = NodeSettings & WebhookSettings;
 export interface Kind<S, M> {
   readonly behaviour: Behaviour<S, M>;
   /** State of one that is about to be created; null for a kind that is only ever found in rows. */
-  newborn(id: string): S | null;
+  initialState(id: string): S | null;
   /** Null: no such row. */
   load(id: string): Promise<S | null>;
   /** The cluster whose lease its writes carry; null: none. */
@@ -52,26 +52,26 @@ export function kindTable(loader: Loader, settings: BehaviourSettings): KindTabl
   return {
     node: {
       behaviour: nodeBehaviour(settings),
-      newborn: () => null,
+      initialState: () => null,
       load: (id) => loader.node(id as NodeId),
       cluster: (state) => state.record.cluster,
     },
     cluster: {
       behaviour: clusterBehaviour(settings),
-      newborn: (id) => ({ id: id as ClusterId, record: null, mesh: NO_MESH }),
+      initialState: (id) => ({ id: id as ClusterId, record: null, mesh: NO_MESH }),
       load: async (id) => (await loader.clusters([id as ClusterId]))[0] ?? null,
       // Before it is stored there is no lease to carry.
       cluster: (state) => (state.record === null ? null : state.id),
     },
     command: {
       behaviour: commandBehaviour,
-      newborn: (id) => ({ id: id as CommandId, record: null, summary: EMPTY_SUMMARY, open: new Map() }),
+      initialState: (id) => ({ id: id as CommandId, record: null, summary: EMPTY_SUMMARY, open: new Map() }),
       load: (id) => loader.command(id as CommandId),
       cluster: () => null,
     },
     webhook: {
       behaviour: webhookBehaviour(settings),
-      newborn: (id) => ({ id, record: null, window: [], loadedTo: null, load: 0, supply: 'idle', finished: [] }),
+      initialState: (id) => ({ id, record: null, window: [], loadedTo: null, load: 0, supply: 'idle', finished: [] }),
       load: (id) => loader.webhook(id),
       // Its writes are guarded by the rows; who may deliver is decided by the lease of the channel.
       cluster: () => null,

@@ -1,5 +1,5 @@
 /**
- * One running actor: nact schedules and supervises it, a bounded mailbox feeds it, and each round is decided,
+ * One running actor: nact schedules and supervises it, a bounded mailbox feeds it, and each batch is decided,
  * committed, then performed.
  */
 /* eslint-disable typescript/no-generated-empty-object-type -- nact types its Ref as an empty class */
@@ -11,11 +11,11 @@ import type { Behaviour, Lease } from '../../actors/behaviour.ts';
 import type { Mailbox } from './mailbox.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
-import { TransitionFailed, decideRound } from './round.ts';
-import type { KitMessage, Round } from './round.ts';
-import type { Asker } from '../../actors/asker.ts';
+import { TransitionFailed, decideBatch } from './batch.ts';
+import type { KitMessage, Batch } from './batch.ts';
+import type { ReplyTo } from '../../actors/reply-to.ts';
 import type { Effect } from '../../actors/step.ts';
-import { refuseAsker } from '../../actors/step.ts';
+import { refuse } from '../../actors/step.ts';
 import type { Committer, RefusedChange } from '../ports.ts';
 
 /** Why an actor ended without being asked to. */
@@ -30,7 +30,7 @@ const RECOVER_MS = 100;
 
 /**
  * Wait before a write that was refused for a stale lease is tried again, in ms. A quarter of the ownership loop's
- * round.
+ * batch.
  */
 const STALE_MS = 250;
 
@@ -40,7 +40,7 @@ const INTERNAL_ERROR: Refusal = {
 };
 
 /** Where nact keeps an actor. */
-export interface ActorPlace {
+export interface ActorSlot {
   readonly parent: ActorSystemRef | Ref<unknown>;
   readonly name: string;
 }
@@ -64,7 +64,7 @@ export interface ActorPlan<S, M extends KitMessage> {
 
 /** A started actor, as its supervisor holds it. */
 export interface RunningActor {
-  /** As the last finished round left it, for whoever looks in from outside. */
+  /** As the last finished batch left it, for whoever looks in from outside. */
   readonly state: unknown;
   /** Says that the mailbox has something. */
   wake(): void;
@@ -72,8 +72,8 @@ export interface RunningActor {
 }
 
 /** Starts an actor. What its mailbox already holds is handled at once. */
-export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>, place: ActorPlace, state: S): RunningActor {
-  return new Actor(plan, place, state);
+export function spawnActor<S, M extends KitMessage>(plan: ActorPlan<S, M>, slot: ActorSlot, state: S): RunningActor {
+  return new Actor(plan, slot, state);
 }
 
 /**
@@ -86,22 +86,20 @@ const STOP_ON_CRASH = (_message: unknown, _error: unknown, context: { readonly s
 class Actor<S, M extends KitMessage> implements RunningActor {
   readonly #plan: ActorPlan<S, M>;
   readonly #ref: Ref<'wake'>;
-  /** As nact has it, or a round behind it. */
+  /** As nact has it, or a batch behind it. */
   state: S;
   #scheduled = false;
   #stopped = false;
-  /** So many rounds hold one message each, to find the one that cannot be stored. */
+  /** So many batches hold one message each, to find the one that cannot be stored. */
   #oneByOne = 0;
 
-  constructor(plan: ActorPlan<S, M>, place: ActorPlace, initialState: S) {
+  constructor(plan: ActorPlan<S, M>, slot: ActorSlot, initialState: S) {
     this.#plan = plan;
     this.state = initialState;
-    this.#ref = nactSpawn(
-      place.parent as ActorSystemRef,
-      (state: S, _wake: 'wake') => this.#handle(state),
-      place.name,
-      { initialState, onCrash: STOP_ON_CRASH as never },
-    );
+    this.#ref = nactSpawn(slot.parent as ActorSystemRef, (state: S, _wake: 'wake') => this.#handle(state), slot.name, {
+      initialState,
+      onCrash: STOP_ON_CRASH as never,
+    });
     if (plan.mailbox.size() > 0) this.wake();
   }
 
@@ -118,16 +116,16 @@ class Actor<S, M extends KitMessage> implements RunningActor {
   }
 
   /**
-   * One round a turn: the rest of the mailbox waits for the next one, so that other actors have theirs. Makes no
+   * One batch a turn: the rest of the mailbox waits for the next one, so that other actors have theirs. Makes no
    * promise unless something is stored.
    */
   #handle(state: S): S | Promise<S> {
     this.#scheduled = false;
     if (this.#stopped) return state;
     try {
-      const round = this.#decideOrDrop(state);
-      if (round.changes.length > 0) return this.#committed(state, round);
-      return this.#turned(this.#performed(round));
+      const batch = this.#decideOrDrop(state);
+      if (batch.changes.length > 0) return this.#committed(state, batch);
+      return this.#turned(this.#performed(batch));
     } catch (error) {
       throw this.#crashing(error);
     }
@@ -145,26 +143,26 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     return error;
   }
 
-  #performed(round: Round<S, M>): S {
-    this.#plan.perform(round.effects);
-    for (const change of round.changes) if (change.onceStored !== undefined) this.#plan.perform(change.onceStored);
-    return round.state;
+  #performed(batch: Batch<S, M>): S {
+    this.#plan.perform(batch.effects);
+    for (const change of batch.changes) if (change.onceStored !== undefined) this.#plan.perform(change.onceStored);
+    return batch.state;
   }
 
-  async #committed(state: S, round: Round<S, M>): Promise<S> {
+  async #committed(state: S, batch: Batch<S, M>): Promise<S> {
     try {
       let refused: readonly RefusedChange[];
       try {
-        refused = await this.#plan.committer.commit(this.#plan.lease(state), round.changes);
+        refused = await this.#plan.committer.commit(this.#plan.lease(state), batch.changes);
       } catch (error) {
         return this.#turned(
           error instanceof DatabaseUnavailable
-            ? await this.#inDoubt(state, round)
-            : this.#unstorable(state, round, error),
+            ? await this.#inDoubt(state, batch)
+            : this.#unstorable(state, batch, error),
         );
       }
       return this.#turned(
-        refused.length === 0 ? this.#performed(round) : await this.#afterRefusal(state, round, refused),
+        refused.length === 0 ? this.#performed(batch) : await this.#afterRefusal(state, batch, refused),
       );
     } catch (error) {
       throw this.#crashing(error);
@@ -175,24 +173,24 @@ class Actor<S, M extends KitMessage> implements RunningActor {
    * Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows
    * have.
    */
-  #inDoubt(state: S, round: Round<S, M>): Promise<S> {
-    for (const message of round.messages) this.#answerAsker(message, UNAVAILABLE);
-    this.#plan.mailbox.putBack(round.messages.filter((message) => !isAsked(message)));
+  #inDoubt(state: S, batch: Batch<S, M>): Promise<S> {
+    for (const message of batch.messages) this.#refuse(message, UNAVAILABLE);
+    this.#plan.mailbox.putBack(batch.messages.filter((message) => !expectsReply(message)));
     return this.#recovered(state);
   }
 
   /**
-   * One of these messages asks for what the database will never take. Nothing of the round is stored: each is decided
+   * One of these messages asks for what the database will never take. Nothing of the batch is stored: each is decided
    * again alone, and the one that fails alone crashes its actor once.
    */
-  #unstorable(state: S, round: Round<S, M>, error: unknown): S {
-    const [first] = round.messages;
-    if (first === undefined || round.messages.length === 1) {
-      if (first !== undefined) this.#answerAsker(first, INTERNAL_ERROR);
+  #unstorable(state: S, batch: Batch<S, M>, error: unknown): S {
+    const [first] = batch.messages;
+    if (first === undefined || batch.messages.length === 1) {
+      if (first !== undefined) this.#refuse(first, INTERNAL_ERROR);
       throw new NotStorable(first?.type ?? null, error);
     }
-    this.#plan.mailbox.putBack(round.messages);
-    this.#oneByOne = round.messages.length;
+    this.#plan.mailbox.putBack(batch.messages);
+    this.#oneByOne = batch.messages.length;
     return state;
   }
 
@@ -209,7 +207,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
           return live;
         }
         const state = plan.behaviour.refreshed(live, rows);
-        plan.perform(plan.behaviour.owed(state, plan.clock.nowMs()));
+        plan.perform(plan.behaviour.recoveryEffects(state, plan.clock.nowMs()));
         return state;
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
@@ -219,43 +217,43 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     }
   }
 
-  #decideOrDrop(state: S): Round<S, M> {
+  #decideOrDrop(state: S): Batch<S, M> {
     const plan = this.#plan;
     const messagesMax = this.#oneByOne > 0 ? 1 : undefined;
     this.#oneByOne = Math.max(0, this.#oneByOne - 1);
     try {
-      return decideRound(plan.behaviour, state, plan.mailbox, plan.clock.nowMs(), messagesMax);
+      return decideBatch(plan.behaviour, state, plan.mailbox, plan.clock.nowMs(), messagesMax);
     } catch (error) {
       if (error instanceof TransitionFailed) {
         plan.mailbox.putBack(error.before as M[]);
-        this.#answerAsker(error.poison as M, INTERNAL_ERROR);
+        this.#refuse(error.poison as M, INTERNAL_ERROR);
       }
       throw error;
     }
   }
 
-  async #afterRefusal(before: S, round: Round<S, M>, refused: readonly RefusedChange[]): Promise<S> {
+  async #afterRefusal(before: S, batch: Batch<S, M>, refused: readonly RefusedChange[]): Promise<S> {
     const plan = this.#plan;
     const refusal = refused[0]?.refusal ?? UNAVAILABLE;
-    const [first] = round.messages;
+    const [first] = batch.messages;
     const isStale = refusal === STALE_EPOCH;
-    if (round.alone && first !== undefined && isAsked(first)) {
-      this.#answerAsker(first, refusal);
+    if (batch.alone && first !== undefined && expectsReply(first)) {
+      this.#refuse(first, refusal);
       return isStale ? before : this.#recovered(before);
     }
     if (isStale) {
       // Either the lease ran out while the database was away, and is renewed in a moment; or another admin took over,
       // and the ownership loop ends this actor.
-      plan.mailbox.putBack(round.messages);
+      plan.mailbox.putBack(batch.messages);
       await this.#pause(STALE_MS);
       return before;
     }
-    plan.perform(round.effects);
+    plan.perform(batch.effects);
     const without = new Set(refused.map((one) => one.change));
-    for (const change of round.changes)
+    for (const change of batch.changes)
       if (change.onceStored !== undefined && !without.has(change)) plan.perform(change.onceStored);
     plan.mailbox.putBack(refused.map((change) => plan.refused(change)));
-    return this.#recovered(round.state);
+    return this.#recovered(batch.state);
   }
 
   #pause(ms: number): Promise<void> {
@@ -264,8 +262,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
     });
   }
 
-  #answerAsker(message: M, refusal: Refusal): void {
-    if (isAsked(message)) this.#plan.perform([refuseAsker(message.asker, refusal)]);
+  #refuse(message: M, refusal: Refusal): void {
+    if (expectsReply(message)) this.#plan.perform([refuse(message.replyTo, refusal)]);
   }
 }
 
@@ -281,8 +279,8 @@ class NotStorable extends Error {
   }
 }
 
-function isAsked<M extends KitMessage>(message: M): message is M & { readonly asker: Asker } {
-  return message.asker !== undefined && message.asker !== null;
+function expectsReply<M extends KitMessage>(message: M): message is M & { readonly replyTo: ReplyTo } {
+  return message.replyTo !== undefined && message.replyTo !== null;
 }
 
 function crashOf(error: unknown): Crash {

@@ -17,7 +17,12 @@ import {
 } from '../support/receiver.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
-import { deliveryBreaches, OWED, type Owed, type Subscribed } from './delivery-invariants.ts';
+import {
+  deliveryBreaches,
+  EXPECTED_DELIVERIES,
+  type ExpectedDelivery,
+  type Subscribed,
+} from './delivery-invariants.ts';
 import type { World } from './world.ts';
 
 /**
@@ -111,8 +116,8 @@ export async function openDeliveries(scope: Scope, world: World): Promise<Delive
     return made;
   }
 
-  async function owed(): Promise<readonly Owed[]> {
-    return fleet.sql<Owed & Record<string, unknown>>(OWED);
+  async function expected(): Promise<readonly ExpectedDelivery[]> {
+    return fleet.sql<ExpectedDelivery & Record<string, unknown>>(EXPECTED_DELIVERIES);
   }
 
   /** Cheaper than to read all that was ever owed. */
@@ -169,7 +174,7 @@ export async function openDeliveries(scope: Scope, world: World): Promise<Delive
       return [
         ...(late.status === 'rejected' ? ['V2: deliveries did not come to an end'] : []),
         ...errorsOf(fleet.admins),
-        ...deliveryBreaches({ webhooks, owed: await owed(), arrivals: receiver.log }),
+        ...deliveryBreaches({ webhooks, expected: await expected(), arrivals: receiver.log }),
       ];
     },
     async counts() {

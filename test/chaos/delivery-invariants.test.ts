@@ -4,14 +4,14 @@ import {
   CUT_MS_MAX,
   deliveryBreaches,
   type DeliveryEvidence,
-  type Owed,
+  type ExpectedDelivery,
   type Subscribed,
 } from './delivery-invariants.ts';
 import type { Arrival } from '../support/receiver.ts';
 
 const webhook: Subscribed = { name: 'steady', id: 'webhook', path: '/hook', deletedMs: null, redelivered: new Map() };
 
-function owed(event: string, more: Partial<Owed> = {}): Owed {
+function expected(event: string, more: Partial<ExpectedDelivery> = {}): ExpectedDelivery {
   return {
     webhook_id: webhook.id,
     event_id: event,
@@ -52,13 +52,13 @@ const ofExecution = (event: string, name: string): Arrival =>
 function evidence(more: Partial<DeliveryEvidence> = {}): DeliveryEvidence {
   return {
     webhooks: [webhook],
-    owed: [owed('first'), owed('second')],
+    expected: [expected('first'), expected('second')],
     arrivals: [arrival('first'), arrival('second')],
     ...more,
   };
 }
 
-const retried = owed('first', { attempt_count: 2, tries: [1, 2], answered: 2 });
+const retried = expected('first', { attempt_count: 2, tries: [1, 2], answered: 2 });
 const deleted = { ...webhook, deletedMs: 5_000 };
 
 for (const [what, held] of [
@@ -66,7 +66,7 @@ for (const [what, held] of [
   [
     'a retry that precedes the next of its subject',
     {
-      owed: [retried, owed('second')],
+      expected: [retried, expected('second')],
       arrivals: [arrival('first', { status: 503 }), arrival('first'), arrival('second')],
     },
   ],
@@ -74,21 +74,24 @@ for (const [what, held] of [
   [
     'a repeat of what was taken, behind the next, as a takeover makes them',
     {
-      owed: [retried, owed('second')],
+      expected: [retried, expected('second')],
       arrivals: [arrival('first', { status: 503 }), arrival('first'), arrival('second'), arrival('first')],
     },
   ],
   [
     'one that is dropped after all of its tries',
     {
-      owed: [owed('first', { status: 'dropped', attempt_count: 3, tries: [1, 2, 3], answered: 0 }), owed('second')],
+      expected: [
+        expected('first', { status: 'dropped', attempt_count: 3, tries: [1, 2, 3], answered: 0 }),
+        expected('second'),
+      ],
       arrivals: [arrival('second')],
     },
   ],
   [
     'a retry that waits while another subject goes on',
     {
-      owed: [retried, owed('second', { subject: 'another' })],
+      expected: [retried, expected('second', { subject: 'another' })],
       arrivals: [arrival('first', { status: 503 }), arrival('second'), arrival('first')],
     },
   ],
@@ -96,13 +99,13 @@ for (const [what, held] of [
     'a redelivery that follows all others',
     {
       webhooks: [{ ...webhook, redelivered: new Map([['first', 1]]) }],
-      owed: [retried, owed('second')],
+      expected: [retried, expected('second')],
       arrivals: [arrival('first'), arrival('second'), arrival('first')],
     },
   ],
   [
     'a deletion behind which nothing comes but what was under way',
-    { webhooks: [deleted], owed: [], arrivals: [arrival('first', { beganMs: 5_000 + CUT_MS_MAX })] },
+    { webhooks: [deleted], expected: [], arrivals: [arrival('first', { beganMs: 5_000 + CUT_MS_MAX })] },
   ],
 ] as const) {
   test(`${what} is no breach`, (t) => {
@@ -113,17 +116,17 @@ for (const [what, held] of [
 for (const [what, broken, pattern] of [
   [
     'an event of which nobody made a delivery',
-    { owed: [owed('first', { status: null, attempt_count: 0, tries: [] }), owed('second')] },
+    { expected: [expected('first', { status: null, attempt_count: 0, tries: [] }), expected('second')] },
     /nobody made a delivery .* event first/u,
   ],
   [
     'one that is still pending',
-    { owed: [owed('first', { status: 'pending' }), owed('second')] },
+    { expected: [expected('first', { status: 'pending' }), expected('second')] },
     /still pending .* event first/u,
   ],
   [
     'one that is said to be delivered and never came',
-    { arrivals: [arrival('second')], owed: [owed('first', { answered: 0 }), owed('second')] },
+    { arrivals: [arrival('second')], expected: [expected('first', { answered: 0 }), expected('second')] },
     /did not take it .* event first/u,
   ],
   [
@@ -133,15 +136,15 @@ for (const [what, broken, pattern] of [
   ],
   [
     'a drop before all tries were made',
-    { owed: [owed('first', { status: 'dropped' }), owed('second')] },
+    { expected: [expected('first', { status: 'dropped' }), expected('second')] },
     /dropped after 1 tries of 3/u,
   ],
   [
     'a try that is counted and not recorded',
-    { owed: [owed('first', { attempt_count: 2, tries: [2] }), owed('second')] },
+    { expected: [expected('first', { attempt_count: 2, tries: [2] }), expected('second')] },
     /of 2 tries those are recorded: 2/u,
   ],
-  ['an answer that nobody gave', { owed: [retried, owed('second')] }, /more answers are recorded/u],
+  ['an answer that nobody gave', { expected: [retried, expected('second')] }, /more answers are recorded/u],
   [
     'one of the same subject that came too early',
     { arrivals: [arrival('second'), arrival('first')] },
@@ -150,7 +153,7 @@ for (const [what, broken, pattern] of [
   [
     'one that did not wait for the retry of the one before it',
     {
-      owed: [retried, owed('second')],
+      expected: [retried, expected('second')],
       arrivals: [arrival('first', { status: 503 }), arrival('second'), arrival('first')],
     },
     /before the one before it was through.* event second/u,
@@ -188,7 +191,7 @@ for (const [what, broken, pattern] of [
   ],
   [
     'a request behind the answer to a deletion',
-    { webhooks: [deleted], owed: [], arrivals: [arrival('first', { beganMs: 5_001 + CUT_MS_MAX })] },
+    { webhooks: [deleted], expected: [], arrivals: [arrival('first', { beganMs: 5_001 + CUT_MS_MAX })] },
     /ms after the deletion was answered/u,
   ],
 ] as const) {

@@ -14,7 +14,7 @@ export interface Subscribed {
 }
 
 /** An event that a webhook is to get, as rows have it, with what they say became of it; null: there is no delivery. */
-export interface Owed {
+export interface ExpectedDelivery {
   readonly webhook_id: string;
   readonly event_id: string;
   readonly type: string;
@@ -32,13 +32,13 @@ export interface Owed {
 export interface DeliveryEvidence {
   readonly webhooks: readonly Subscribed[];
   /** In the order of the commits. */
-  readonly owed: readonly Owed[];
+  readonly expected: readonly ExpectedDelivery[];
   /** In the order in which they came. */
   readonly arrivals: readonly Arrival[];
 }
 
 /** Statement that reads what is owed. */
-export const OWED = `select w.id as webhook_id, e.id as event_id, e.type, e.subject, d.status, coalesce(d.attempt_count, 0) as attempt_count, coalesce(d.attempts_max, 0) as attempts_max,
+export const EXPECTED_DELIVERIES = `select w.id as webhook_id, e.id as event_id, e.type, e.subject, d.status, coalesce(d.attempt_count, 0) as attempt_count, coalesce(d.attempts_max, 0) as attempts_max,
   coalesce(a.numbers, '{}') as tries, coalesce(a.answered, 0) as answered
   from webhook w join event e on e.type = any(w.subscribed_events) and e.txid > w.txid
   left join webhook_delivery d on d.webhook_id = w.id and d.event_id = e.id
@@ -58,15 +58,17 @@ export const CUT_MS_MAX = 250;
 const RANKS: Readonly<Record<string, number>> = { created: 0, sent: 1, completed: 2, cancelled: 2, expired: 2 };
 
 /** What was broken, one line each; empty when all held. */
-export function deliveryBreaches({ webhooks, owed, arrivals }: DeliveryEvidence): string[] {
+export function deliveryBreaches({ webhooks, expected, arrivals }: DeliveryEvidence): string[] {
   const byPath = Map.groupBy(
     arrivals.map((arrival, place) => ({ arrival, place })),
     ({ arrival }) => arrival.path,
   );
-  const owedBy = Map.groupBy(owed, ({ webhook_id: id }) => id);
+  const expectedBy = Map.groupBy(expected, ({ webhook_id: id }) => id);
   return [
     ...arrivals.flatMap(ofArrival),
-    ...webhooks.flatMap((webhook) => ofWebhook(webhook, owedBy.get(webhook.id) ?? [], byPath.get(webhook.path) ?? [])),
+    ...webhooks.flatMap((webhook) =>
+      ofWebhook(webhook, expectedBy.get(webhook.id) ?? [], byPath.get(webhook.path) ?? []),
+    ),
   ];
 }
 
@@ -81,7 +83,7 @@ function ofArrival(arrival: Arrival): string[] {
   return id === arrival.id ? [] : [`V2: event ${id} came under the id ${arrival.id}`];
 }
 
-function ofWebhook(webhook: Subscribed, owed: readonly Owed[], came: readonly Placed[]): string[] {
+function ofWebhook(webhook: Subscribed, expected: readonly ExpectedDelivery[], came: readonly Placed[]): string[] {
   const byEvent = Map.groupBy(came, ({ arrival }) => arrival.id);
   const problems: string[] = [];
   const say = (what: string, event: string) => problems.push(`V2: ${what} (webhook ${webhook.name}, event ${event})`);
@@ -89,9 +91,9 @@ function ofWebhook(webhook: Subscribed, owed: readonly Owed[], came: readonly Pl
   for (const [event, tries] of byEvent)
     if (new Set(tries.map(({ arrival }) => arrival.body)).size > 1) say('it came with two contents', event);
   if (webhook.deletedMs === null) {
-    const known = new Set(owed.map(({ event_id: id }) => id));
+    const known = new Set(expected.map(({ event_id: id }) => id));
     for (const event of byEvent.keys()) if (!known.has(event)) say('it came to a webhook that it is not for', event);
-    for (const one of owed)
+    for (const one of expected)
       ofDelivery(
         webhook,
         one,
@@ -103,7 +105,7 @@ function ofWebhook(webhook: Subscribed, owed: readonly Owed[], came: readonly Pl
       if (arrival.beganMs > webhook.deletedMs + CUT_MS_MAX)
         say(`it came ${arrival.beganMs - webhook.deletedMs} ms after the deletion was answered`, arrival.id);
   }
-  for (const ofSubject of Map.groupBy(owed, ({ subject }) => subject).values())
+  for (const ofSubject of Map.groupBy(expected, ({ subject }) => subject).values())
     inOrder(webhook, ofSubject, byEvent, say);
   ranked(came, say);
   return problems;
@@ -111,11 +113,11 @@ function ofWebhook(webhook: Subscribed, owed: readonly Owed[], came: readonly Pl
 
 function ofDelivery(
   webhook: Subscribed,
-  owed: Owed,
+  expected: ExpectedDelivery,
   came: readonly Arrival[],
   say: (what: string, event: string) => void,
 ): void {
-  const { event_id: event, status, attempt_count: count, attempts_max: most, tries } = owed;
+  const { event_id: event, status, attempt_count: count, attempts_max: most, tries } = expected;
   const taken = came.filter(
     (arrival) => arrival.status !== null && arrival.status >= 200 && arrival.status < 300,
   ).length;
@@ -125,7 +127,7 @@ function ofDelivery(
   if (status === 'dropped' && count !== most) say(`it was dropped after ${count} tries of ${most}`, event);
   if (tries.length !== count || tries.some((number, index) => number !== index + 1))
     say(`of ${count} tries those are recorded: ${tries.join()}`, event);
-  if (owed.answered > came.filter((arrival) => arrival.status !== null).length)
+  if (expected.answered > came.filter((arrival) => arrival.status !== null).length)
     say('more answers are recorded than the receiver gave', event);
   const before = webhook.redelivered.get(event);
   if (before !== undefined && came.length <= before) say('it was to be sent once more, and was not', event);
@@ -138,12 +140,12 @@ function ofDelivery(
  */
 function inOrder(
   webhook: Subscribed,
-  owed: readonly Owed[],
+  expected: readonly ExpectedDelivery[],
   byEvent: ReadonlyMap<string, readonly Placed[]>,
   say: (what: string, event: string) => void,
 ): void {
   let through: Placed | undefined;
-  for (const { event_id: event } of owed) {
+  for (const { event_id: event } of expected) {
     const came = byEvent.get(event) ?? [];
     const [first] = came;
     if (first !== undefined && through !== undefined && first.place < through.place) {

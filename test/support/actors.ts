@@ -9,7 +9,7 @@ import type {
 } from '../../actors/records.ts';
 import type { StatusEvidence } from '../../actors/resources/node.ts';
 import type { DomainEvent } from '../../actors/events.ts';
-import type { Asker } from '../../actors/asker.ts';
+import type { ReplyTo } from '../../actors/reply-to.ts';
 import { FULL_MESH_ALLOWANCES, NEW_MESH_SESSION } from '../../actors/node/mesh.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
@@ -36,7 +36,7 @@ export const OTHER_CLUSTER = id<ClusterId>('c', 2);
 /** The node that tests are about. */
 export const NODE = id<NodeId>('b', 1);
 /** Whoever asks, where it does not matter who. */
-export const ASKER = 77 as Asker;
+export const REPLY_TO = 77 as ReplyTo;
 
 /** Session `number`. */
 export function session(number: number): SessionId {

@@ -2,7 +2,7 @@
 import type { WebSocket } from 'ws';
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { SessionLink } from '../../supervisors/ports.ts';
-import type { SessionSight } from '../../actors/sights.ts';
+import type { SessionSnapshot } from '../../actors/inspection.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
@@ -80,7 +80,7 @@ export class Sessions implements SessionLink {
   }
 
   /** At most `limit` sessions as they are seen from outside, those first that were silent for longest. */
-  sights(limit: number): readonly SessionSight[] {
+  snapshots(limit: number): readonly SessionSnapshot[] {
     return [...this.#connections.values()].sort((one, other) => one.heardMs - other.heardMs).slice(0, limit);
   }
 

@@ -1,6 +1,6 @@
 /** An API over ports that live in memory: for tests of what the API itself does. */
 import type { ExecutionContext } from 'ava';
-import type { Asker } from '../../../actors/asker.ts';
+import type { ReplyTo } from '../../../actors/reply-to.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
@@ -128,8 +128,8 @@ function fakePorts(
   clock: { readonly nowMs: number },
 ): OperationPorts {
   return {
-    ask: async <T>(build: (asker: Asker) => Addressed) => {
-      const addressed = build(1 as Asker);
+    ask: async <T>(build: (replyTo: ReplyTo) => Addressed) => {
+      const addressed = build(1 as ReplyTo);
       asked.push(addressed);
       return ok(commandOf(addressed.to.id)) as Result<unknown> as Result<T>;
     },
@@ -149,7 +149,7 @@ function fakePorts(
       nodeByToken: async () => null,
       deletedByToken: async () => false,
       delivery: async () => null,
-      remembered: async () => null,
+      idempotencyRecord: async () => null,
       eventsAfter: async () => ({ events: [], cursor: '0' }),
       ping: async () => {},
       ...reads,

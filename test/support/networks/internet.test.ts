@@ -21,7 +21,7 @@ require('node:http').createServer((_, answer) => answer.end('served')).listen(80
  * Asks from one port at places, three times each, until all have answered; prints the answers, null where none comes
  * within a second.
  */
-const ASKER = `const [port, ...places] = process.argv.slice(1);
+const REPLY_TO = `const [port, ...places] = process.argv.slice(1);
 const socket = require('node:dgram').createSocket('udp4').bind(Number(port), '0.0.0.0');
 const answers = places.map(() => null);
 const end = () => { console.log(JSON.stringify(answers)); process.exit(); };
@@ -73,7 +73,7 @@ ava.after.always(() => scope.end());
 async function seen(machine: Machine, port = 40_000): Promise<readonly (string | null)[]> {
   const { stdout } = await machine.run(process.execPath, [
     '-e',
-    ASKER,
+    REPLY_TO,
     `${port}`,
     `${server.address}:5000`,
     `${server.address}:5001`,

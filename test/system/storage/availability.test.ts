@@ -70,7 +70,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     () => reads.aliasNode(id),
     () => reads.enrollmentKey(id),
     () => reads.nodeForEnrollment(id as NodeId),
-    () => reads.remembered('a', 'b'),
+    () => reads.idempotencyRecord('a', 'b'),
     () => reads.eventsAfter(null, 1),
     () => reads.freeRanges(),
     () => loader.nodes([id as ClusterId]),

@@ -203,9 +203,9 @@ test('events, remembered answers and stray output parts go when their time is ov
   );
   await pool.query('delete from command_execution where finished_at is not null and id <> $1', [closed.id]);
 
-  const { events, remembered, outputParts } = await sweeps.prune();
+  const { events, idempotencyRecords, outputParts } = await sweeps.prune();
 
-  t.deepEqual({ events, remembered, outputParts }, { events: 2, remembered: 1, outputParts: 4 });
+  t.deepEqual({ events, idempotencyRecords, outputParts }, { events: 2, idempotencyRecords: 1, outputParts: 4 });
   const left = async (table: string, column: string) =>
     (await pool.query<{ value: string }>(`select distinct ${column}::text as value from ${table}`)).rows.map(
       ({ value }) => value,

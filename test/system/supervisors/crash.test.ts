@@ -24,7 +24,7 @@ interface Scene {
 type Messages<K extends ActorKind> = Extract<Addressed, { to: { kind: K } }>['message'];
 /** One message of every type; the compiler misses none. `asker` is filled in where there is one. */
 type Cases<K extends ActorKind> = {
-  readonly [T in Messages<K>['type']]: (scene: Scene) => Omit<Extract<Messages<K>, { type: T }>, 'asker' | 'type'>;
+  readonly [T in Messages<K>['type']]: (scene: Scene) => Omit<Extract<Messages<K>, { type: T }>, 'replyTo' | 'type'>;
 };
 
 const REFUSED = { write: { kind: 'nothing' }, refusal: refuse('conflict', 'no').refusal } as const;
@@ -270,9 +270,9 @@ async function scene(grove: Grove, number: number): Promise<Scene> {
   const node = v7() as NodeId;
   await grove.enroll(cluster, key, node);
   grove.connect(node, number);
-  const alias = await grove.tree.ask((asker) => ({
+  const alias = await grove.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node },
-    message: { type: 'create-alias', asker, id: v7(), name: 'kept', idempotency: null },
+    message: { type: 'create-alias', replyTo, id: v7(), name: 'kept', idempotency: null },
   }));
   if (!alias.ok) throw new Error(alias.refusal.message);
   const { command, executions } = await grove.run([{ node, cluster }]);
@@ -282,16 +282,19 @@ async function scene(grove: Grove, number: number): Promise<Scene> {
 }
 
 /** Asks that change nothing, by which an actor shows that it lives. */
-const SIGN_OF_LIFE: { readonly [K in ActorKind]: (scene: Scene, asker: never) => Addressed } = {
-  node: ({ node }, asker) => ({ to: { kind: 'node', id: node }, message: { type: 'delete-alias', asker, id: v7() } }),
-  cluster: ({ cluster }, asker) => ({
-    to: { kind: 'cluster', id: cluster },
-    message: { type: 'delete-key', asker, id: v7() },
+const SIGN_OF_LIFE: { readonly [K in ActorKind]: (scene: Scene, replyTo: never) => Addressed } = {
+  node: ({ node }, replyTo) => ({
+    to: { kind: 'node', id: node },
+    message: { type: 'delete-alias', replyTo, id: v7() },
   }),
-  command: ({ command }, asker) => ({ to: { kind: 'command', id: command }, message: { type: 'delete', asker } }),
-  webhook: (scene, asker) => ({
+  cluster: ({ cluster }, replyTo) => ({
+    to: { kind: 'cluster', id: cluster },
+    message: { type: 'delete-key', replyTo, id: v7() },
+  }),
+  command: ({ command }, replyTo) => ({ to: { kind: 'command', id: command }, message: { type: 'delete', replyTo } }),
+  webhook: (scene, replyTo) => ({
     to: { kind: 'webhook', id: scene.webhook },
-    message: { type: 'create', asker, ...WEBHOOK.create(scene) },
+    message: { type: 'create', replyTo, ...WEBHOOK.create(scene) },
   }),
 };
 const LIVES: { readonly [K in ActorKind]: string } = {
@@ -316,16 +319,16 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
       const before = await stored(grove, scenery);
       const crashesBefore = fault.crashes;
       fault.armed = { kind, type };
-      const tell = (asker?: unknown) =>
+      const tell = (replyTo?: unknown) =>
         ({
           to: { kind, id },
-          message: { type, ...(ASKED.has(type) && { asker: asker ?? null }), ...message(scenery) },
+          message: { type, ...(ASKED.has(type) && { replyTo: replyTo ?? null }), ...message(scenery) },
         }) as unknown as Addressed;
 
       const poison = ASKED.has(type)
-        ? grove.tree.ask((asker) => tell(asker))
+        ? grove.tree.ask((replyTo) => tell(replyTo))
         : (grove.tree.directory.tell(tell()), null);
-      const behind = grove.tree.ask((asker) => SIGN_OF_LIFE[kind](scenery, asker as never));
+      const behind = grove.tree.ask((replyTo) => SIGN_OF_LIFE[kind](scenery, replyTo as never));
 
       const answered = await behind;
       t.is(answered.ok ? 'ok' : answered.refusal.code, LIVES[kind], `${type}: the next message is answered`);

@@ -22,9 +22,15 @@ test('who is asked and does not exist answers not_found, and is a dead letter', 
   const grove = await plantGrove(t);
 
   const answers = await Promise.all([
-    grove.tree.ask((asker) => ({ to: { kind: 'node', id: v7() as NodeId }, message: { type: 'delete', asker } })),
-    grove.tree.ask((asker) => ({ to: { kind: 'cluster', id: v7() as ClusterId }, message: { type: 'delete', asker } })),
-    grove.tree.ask((asker) => ({ to: { kind: 'command', id: v7() as CommandId }, message: { type: 'cancel', asker } })),
+    grove.tree.ask((replyTo) => ({ to: { kind: 'node', id: v7() as NodeId }, message: { type: 'delete', replyTo } })),
+    grove.tree.ask((replyTo) => ({
+      to: { kind: 'cluster', id: v7() as ClusterId },
+      message: { type: 'delete', replyTo },
+    })),
+    grove.tree.ask((replyTo) => ({
+      to: { kind: 'command', id: v7() as CommandId },
+      message: { type: 'cancel', replyTo },
+    })),
   ]);
 
   t.deepEqual(
@@ -70,9 +76,9 @@ test('a command lives until its last execution is over', async (t) => {
       },
     });
   await until('it is gone', () => grove.tree.directory.count('command') === 0);
-  const deleted = await grove.tree.ask((asker) => ({
+  const deleted = await grove.tree.ask((replyTo) => ({
     to: { kind: 'command', id: command },
-    message: { type: 'delete', asker },
+    message: { type: 'delete', replyTo },
   }));
 
   t.deepEqual(deleted, { ok: true, value: null });
@@ -217,13 +223,13 @@ test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refuse
     grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message: down }),
   );
   const began = performance.now();
-  const refused = await grove.tree.ask((asker) => ({
+  const refused = await grove.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node! },
-    message: { type: 'delete-alias', asker, id: v7() },
+    message: { type: 'delete-alias', replyTo, id: v7() },
   }));
-  const served = await grove.tree.ask((asker) => ({
+  const served = await grove.tree.ask((replyTo) => ({
     to: { kind: 'node', id: other! },
-    message: { type: 'delete-alias', asker, id: v7() },
+    message: { type: 'delete-alias', replyTo, id: v7() },
   }));
 
   t.is(taken.filter(Boolean).length, MAILBOX_MESSAGES_MAX);
@@ -281,9 +287,7 @@ test('a node whose mailbox was full when its rows came goes on: its next command
   await until('the rows found no room', () => grove.tree.directory.counters.deadLetters > deadLetters);
   isHeld = false;
   stored.resolve();
-  await until('it is empty', () =>
-    [...grove.tree.directory.residents('node')].every((one) => one.mailbox.size() === 0),
-  );
+  await until('it is empty', () => [...grove.tree.directory.cells('node')].every((one) => one.mailbox.size() === 0));
   await grove.run([{ node: node!, cluster }]);
   await until('it is delivered', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
 
@@ -312,9 +316,9 @@ test(`an actor that crashes ${CRASHES_MAX} times in a minute rests for one, and 
   await until('it rests', () => grove.tree.directory.counters.escalations === 1);
   const began = performance.now();
 
-  const refused = await grove.tree.ask((asker) => ({
+  const refused = await grove.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node! },
-    message: { type: 'delete-alias', asker, id: v7() },
+    message: { type: 'delete-alias', replyTo, id: v7() },
   }));
 
   t.like(refused, { ok: false, refusal: { code: 'service_unavailable' } });
@@ -357,21 +361,21 @@ test('messages, their secrets above all, are never logged', async (t) => {
     nodes: [node],
   } = await grove.plant(1);
 
-  await grove.tree.ask((asker) => ({
+  await grove.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node! },
     message: {
       type: 'set-recovery-key',
-      asker,
+      replyTo,
       keyHash: Buffer.alloc(32),
       key: 'canary-of-this-test',
       idempotency: null,
     },
   }));
-  await grove.tree.ask((asker) => ({
+  await grove.tree.ask((replyTo) => ({
     to: { kind: 'node', id: v7() as NodeId },
     message: {
       type: 'set-recovery-key',
-      asker,
+      replyTo,
       keyHash: Buffer.alloc(32),
       key: 'canary-of-this-test',
       idempotency: null,

@@ -229,9 +229,9 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
       const ranges = await reads.freeRanges();
       if (ranges === null) throw new Error('no range is free');
       must(
-        await tree.ask((asker) => ({
+        await tree.ask((replyTo) => ({
           to: { kind: 'cluster', id },
-          message: { type: 'create', asker, id, name, ...ranges, nodeLimit, idempotency: null },
+          message: { type: 'create', replyTo, id, name, ...ranges, nodeLimit, idempotency: null },
         })),
       );
       await until('the cluster is held', () => tree.held.holds(id));
@@ -240,11 +240,11 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     async createKey(cluster, usesRemaining) {
       const id = v7();
       must(
-        await tree.ask((asker) => ({
+        await tree.ask((replyTo) => ({
           to: { kind: 'cluster', id: cluster },
           message: {
             type: 'create-key',
-            asker,
+            replyTo,
             id,
             name: null,
             key: 'blob',
@@ -270,11 +270,11 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
         ports: PORTS,
         self_update_enabled: false,
       };
-      return tree.ask((asker) => ({
+      return tree.ask((replyTo) => ({
         to: { kind: 'cluster', id: cluster },
         message: {
           type: 'enroll',
-          asker,
+          replyTo,
           request,
           key: stored ?? keyRecord({ id: key, cluster }),
           existing,
@@ -295,11 +295,11 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     async createWebhook() {
       const id = v7();
       must(
-        await tree.ask((asker) => ({
+        await tree.ask((replyTo) => ({
           to: { kind: 'webhook', id },
           message: {
             type: 'create',
-            asker,
+            replyTo,
             id,
             url: 'https://receiver.test/',
             subscribedEvents: ['edge.core.test'],
@@ -343,11 +343,11 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
         insertedAtMs: Date.now(),
       };
       must(
-        await tree.ask((asker) => ({
+        await tree.ask((replyTo) => ({
           to: { kind: 'command', id: command },
           message: {
             type: 'create',
-            asker,
+            replyTo,
             command: record,
             targets: targets.map((target) => ({ ...target, clusterName: 'c' })),
             executionIds: executions,

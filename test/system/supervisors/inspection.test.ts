@@ -82,9 +82,14 @@ test('a crash is told with its time, the type of its message and the kind of err
       inspection.search({ ...ALL, text: node }).actors[0]?.condition === 'running',
   );
 
-  const [sight] = inspection.search({ ...ALL, order: 'restarts' }).actors;
-  t.like(sight, { kind: 'node', id: node, restarts: 1, lastCrash: { messageType: 'report-late', error: 'TypeError' } });
-  t.false(JSON.stringify(sight).includes('secret'));
+  const [snapshot] = inspection.search({ ...ALL, order: 'restarts' }).actors;
+  t.like(snapshot, {
+    kind: 'node',
+    id: node,
+    restarts: 1,
+    lastCrash: { messageType: 'report-late', error: 'TypeError' },
+  });
+  t.false(JSON.stringify(snapshot).includes('secret'));
   t.is(inspection.families().find(({ kind }) => kind === 'node')?.restarts, 1);
 });
 

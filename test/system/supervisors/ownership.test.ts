@@ -118,9 +118,9 @@ test('an owner that stops renewing is replaced within 5 s; when it wakes it writ
   const before = await paused.rows('select * from command_execution order by id');
   const framesBefore = paused.sessions.frames.length;
   const second = await paused.run([{ node, cluster }]);
-  const refused = await paused.tree.ask((asker) => ({
+  const refused = await paused.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node },
-    message: { type: 'set-recovery-key', asker, keyHash: Buffer.alloc(32), key: 'k', idempotency: null },
+    message: { type: 'set-recovery-key', replyTo, keyHash: Buffer.alloc(32), key: 'k', idempotency: null },
   }));
   paused.tree.directory.tell({
     to: { kind: 'node', id: node },
@@ -173,9 +173,7 @@ test('an owner whose machine was suspended beyond its lease delivers nothing whe
   suspendedMs = performance.now() - frozenMs;
   suspended.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'rescan' } });
   await until('it wants to deliver what it read', () =>
-    [...suspended.tree.directory.residents('node')].some(
-      ({ state }) => (state as NodeState).session?.delivered.size === 1,
-    ),
+    [...suspended.tree.directory.cells('node')].some(({ state }) => (state as NodeState).session?.delivered.size === 1),
   );
 
   t.deepEqual([suspended.tree.held.holds(cluster), suspended.tree.held.isFresh(cluster)], [true, false]);
@@ -221,7 +219,9 @@ test('a cluster that is deleted is let go without a word, one that another took 
   const grove = await plantGrove(t);
   const [deleted, taken] = [await grove.createCluster(), await grove.createCluster()];
 
-  must(await grove.tree.ask((asker) => ({ to: { kind: 'cluster', id: deleted }, message: { type: 'delete', asker } })));
+  must(
+    await grove.tree.ask((replyTo) => ({ to: { kind: 'cluster', id: deleted }, message: { type: 'delete', replyTo } })),
+  );
   await grove.rows(
     `update cluster_ownership set admin_id = gen_random_uuid(), epoch = epoch + 1, lease_until = clock_timestamp() + interval '1 hour' where cluster_id = $1`,
     [taken],
@@ -368,9 +368,9 @@ test('a cluster is owned by its creator from the first instant', async (t) => {
   const cluster = await grove.createCluster();
 
   must(
-    await grove.tree.ask((asker) => ({
+    await grove.tree.ask((replyTo) => ({
       to: { kind: 'cluster', id: cluster },
-      message: { type: 'limit', asker, nodeLimit: 3 },
+      message: { type: 'limit', replyTo, nodeLimit: 3 },
     })),
   );
   t.true(grove.tree.held.isFresh(cluster));

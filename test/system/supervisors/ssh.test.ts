@@ -32,11 +32,11 @@ async function ada(
   const key = newKey();
   const id = v7();
   must(
-    await grove.tree.ask((asker) => ({
+    await grove.tree.ask((replyTo) => ({
       to: { kind: 'node', id: node },
       message: {
         type: 'create-ssh-username',
-        asker,
+        replyTo,
         username: {
           id,
           username: 'ada',
@@ -79,9 +79,9 @@ for (const isStored of [true, false]) {
     show(1);
     await until('the login', () => verdictsOf(grove).length === 1);
 
-    const asked = await grove.tree.ask((asker) => ({
+    const asked = await grove.tree.ask((replyTo) => ({
       to: { kind: 'node', id: node },
-      message: { type: 'delete-ssh-username', asker, id },
+      message: { type: 'delete-ssh-username', replyTo, id },
     }));
     show(2);
     await until('the next verdict', () => verdictsOf(grove).length === 2);

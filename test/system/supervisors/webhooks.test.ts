@@ -4,7 +4,7 @@
  */
 import ava from 'ava';
 import { v7 } from 'uuid';
-import type { Asker } from '../../../actors/asker.ts';
+import type { ReplyTo } from '../../../actors/reply-to.ts';
 import { MAILBOX_MESSAGES_MAX } from '../../../actors/limits.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { WebhookMessage } from '../../../actors/webhook/messages.ts';
@@ -42,11 +42,11 @@ const redeliver = async (grove: Grove, webhook: string, delivery: string) => {
     'select event_id, attempt_count from webhook_delivery where id = $1',
     [delivery],
   );
-  return grove.tree.ask((asker: Asker) => ({
+  return grove.tree.ask((replyTo: ReplyTo) => ({
     to: { kind: 'webhook', id: webhook },
     message: {
       type: 'redeliver',
-      asker,
+      replyTo,
       delivery: {
         id: delivery,
         cursor: '1-1',
@@ -244,7 +244,7 @@ test('deleting it cuts what is under way, takes its deliveries, and leaves nobod
   tell(grove, webhook);
   await posted(grove, 1);
   const remove = () =>
-    grove.tree.ask<null>((asker) => ({ to: { kind: 'webhook', id: webhook }, message: { type: 'delete', asker } }));
+    grove.tree.ask<null>((replyTo) => ({ to: { kind: 'webhook', id: webhook }, message: { type: 'delete', replyTo } }));
 
   const first = await remove();
   const cuts = [...grove.posts.cuts];
@@ -267,9 +267,9 @@ test('a deletion whose commit is in doubt, and was stored, cuts what is under wa
   await posted(grove, 1);
 
   doubt.armed = 'stored';
-  const asked = await grove.tree.ask<null>((asker) => ({
+  const asked = await grove.tree.ask<null>((replyTo) => ({
     to: { kind: 'webhook', id: webhook },
-    message: { type: 'delete', asker },
+    message: { type: 'delete', replyTo },
   }));
   await until('it is gone', () => grove.tree.directory.count('webhook') === 0);
 

@@ -21,7 +21,7 @@ async function withStore(
   let made = 0;
   const served = await serveApi(t, {
     ...options,
-    reads: { remembered: async (scope, key) => answers.get(`${scope} ${key}`) ?? null, ...options.reads },
+    reads: { idempotencyRecord: async (scope, key) => answers.get(`${scope} ${key}`) ?? null, ...options.reads },
     ports: {
       ask: async (build) => {
         const { message } = build(1 as never);
@@ -122,7 +122,7 @@ test('callers without a credential share no keys across addresses', async (t) =>
     operations: { publicEnrollmentKeyEnabled: true, defaultClusterName: 'main' },
     reads: {
       clusterId: async () => SOME_ID as never,
-      remembered: async (scope) => {
+      idempotencyRecord: async (scope) => {
         scopes.push(scope);
         return null;
       },

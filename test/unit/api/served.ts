@@ -202,7 +202,7 @@ function readsOf(world: World): Reads {
     nodeByToken: nothing,
     deletedByToken: () => Promise.resolve(false),
     delivery: nothing,
-    remembered: nothing,
+    idempotencyRecord: nothing,
     targets: () => Promise.resolve([]),
     eventsAfter: () => Promise.resolve({ events: [], cursor: '0' }),
     ping: () => Promise.resolve(),

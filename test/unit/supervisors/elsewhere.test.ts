@@ -55,9 +55,9 @@ function scene(scope: Scope, open: readonly AwaitedExecution[]) {
     },
     watched: () => world.watched,
     directory: {
-      residents: () => [command] as never,
-      isResident: ({ id }) => world.here.has(id),
-      tellResident: (one) => void told.push(one),
+      cells: () => [command] as never,
+      isLocal: ({ id }) => world.here.has(id),
+      tellLocal: (one) => void told.push(one),
     },
     bus: { publish: (all) => void notices.push(...all), subscribe: () => () => {} },
     clock,

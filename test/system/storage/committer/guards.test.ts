@@ -358,7 +358,7 @@ test('of two creates under one idempotency key in one batch, one is stored', asy
   const rig = await openRig(t);
   const create = (bodyHash: string): Change => ({
     ...change({ kind: 'command-created', command: commandRecord({ id: v7() as CommandId }), executions: [] }),
-    remember: { scope: 's', key: 'k', bodyHash, answer: { a: 1 } },
+    idempotencyRecord: { scope: 's', key: 'k', bodyHash, answer: { a: 1 } },
   });
 
   const [first, second] = await Promise.all([rig.commit(null, [create('1')]), rig.commit(null, [create('2')])]);
@@ -382,7 +382,7 @@ test('of two cold creates under one idempotency key, also from two admins, one i
       nodeLimit: null,
       atMs: NOW_MS,
     }),
-    remember: { scope: 's', key: 'k', bodyHash: '', answer: {} },
+    idempotencyRecord: { scope: 's', key: 'k', bodyHash: '', answer: {} },
   });
 
   const outcomes = await Promise.all([

@@ -3,7 +3,7 @@ import test from 'ava';
 import { NO_MESH } from '../../../../actors/cluster/mesh.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
-import { ASKER, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
+import { REPLY_TO, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
 
 const behaviour = clusterBehaviour(SETTINGS);
 const KEPT = { scope: 'key', key: 'k', bodyHash: 'h' };
@@ -38,7 +38,7 @@ function say(message: ClusterMessage, record: ReturnType<typeof clusterRecord> |
 }
 
 function answered(value: unknown) {
-  return { type: 'answer', to: ASKER, result: { ok: true, value } } as never;
+  return { type: 'answer', to: REPLY_TO, result: { ok: true, value } } as never;
 }
 
 function refusedWith(step: ReturnType<typeof say>): (string | undefined)[] {
@@ -49,7 +49,7 @@ function refusedWith(step: ReturnType<typeof say>): (string | undefined)[] {
 
 test('a cluster is created with its ranges, and its answer is kept for a client that asks again', (t) => {
   const step = say(
-    { type: 'create', asker: ASKER, id: CLUSTER, name: 'factory', ...NEW, nodeLimit: null, idempotency: KEPT },
+    { type: 'create', replyTo: REPLY_TO, id: CLUSTER, name: 'factory', ...NEW, nodeLimit: null, idempotency: KEPT },
     null,
   );
 
@@ -59,7 +59,7 @@ test('a cluster is created with its ranges, and its answer is kept for a client 
       write: { kind: 'cluster-created', id: CLUSTER, name: 'factory', ...NEW, nodeLimit: null, atMs: NOW_MS },
       events: [],
       notices: [],
-      remember: { ...KEPT, answer: made },
+      idempotencyRecord: { ...KEPT, answer: made },
     },
   ]);
   t.deepEqual(step.effects, [answered(made)]);
@@ -68,7 +68,7 @@ test('a cluster is created with its ranges, and its answer is kept for a client 
 test('a cluster is created once', (t) => {
   const step = say({
     type: 'create',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     id: CLUSTER,
     name: 'factory',
     ...NEW,
@@ -80,14 +80,14 @@ test('a cluster is created once', (t) => {
 });
 
 test('a cluster that is not stored refuses whatever else is asked of it, and is no more', (t) => {
-  const step = say({ type: 'limit', asker: ASKER, nodeLimit: 1 }, null);
+  const step = say({ type: 'limit', replyTo: REPLY_TO, nodeLimit: 1 }, null);
 
   t.deepEqual([step.changes, refusedWith(step), step.effects.at(-1)], [[], ['not_found'], { type: 'stop' }]);
   t.deepEqual(say({ type: 'count-changed', by: 1 }, null).effects, [{ type: 'stop' }]);
 });
 
 test('a limit is stored and answered; whether there are more nodes is for the rows to say', (t) => {
-  const step = say({ type: 'limit', asker: ASKER, nodeLimit: 2 }, clusterRecord({ nodeCount: 9 }));
+  const step = say({ type: 'limit', replyTo: REPLY_TO, nodeLimit: 2 }, clusterRecord({ nodeCount: 9 }));
 
   t.deepEqual(
     step.changes.map((change) => change.write),
@@ -99,7 +99,7 @@ test('a limit is stored and answered; whether there are more nodes is for the ro
 });
 
 test('a cluster is deleted and is no more', (t) => {
-  const step = say({ type: 'delete', asker: ASKER });
+  const step = say({ type: 'delete', replyTo: REPLY_TO });
 
   t.deepEqual(
     step.changes.map((change) => change.write),
@@ -111,7 +111,7 @@ test('a cluster is deleted and is no more', (t) => {
 test('a key is stored as hash and sealed, and answered with its text', (t) => {
   const step = say({
     type: 'create-key',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     id: id('d', 1),
     name: 'line 3',
     key: 'blob',
@@ -138,7 +138,7 @@ test('a key is stored as hash and sealed, and answered with its text', (t) => {
       },
       events: [],
       notices: [],
-      remember: { ...KEPT, answer: made },
+      idempotencyRecord: { ...KEPT, answer: made },
     },
   ]);
   t.deepEqual(step.effects, [answered(made)]);
@@ -147,7 +147,7 @@ test('a key is stored as hash and sealed, and answered with its text', (t) => {
 test('of a key only what was given is changed, also to null', (t) => {
   const step = say({
     type: 'update-key',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     key: keyRecord(),
     blob: 'blob',
     name: null,
@@ -164,7 +164,7 @@ test('of a key only what was given is changed, also to null', (t) => {
 });
 
 test('a key is deleted', (t) => {
-  const step = say({ type: 'delete-key', asker: ASKER, id: id('d', 1) });
+  const step = say({ type: 'delete-key', replyTo: REPLY_TO, id: id('d', 1) });
 
   t.deepEqual(
     [step.changes.map((change) => change.write), step.effects],

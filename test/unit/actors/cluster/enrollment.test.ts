@@ -4,7 +4,7 @@ import { NO_MESH } from '../../../../actors/cluster/mesh.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import {
-  ASKER,
+  REPLY_TO,
   CLUSTER,
   clusterRecord,
   id,
@@ -31,7 +31,7 @@ const RECOVERY = Buffer.alloc(32, 2);
 function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ nodeCount: 2 })) {
   const message: Enroll = {
     type: 'enroll',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     key: keyRecord(),
     existing: null,
     recoveryKeyHash: null,
@@ -92,7 +92,7 @@ const snapshot = {
 };
 const welcome = {
   type: 'answer',
-  to: ASKER,
+  to: REPLY_TO,
   result: {
     ok: true,
     value: {
@@ -213,7 +213,7 @@ test('a recovery key that fits no node makes no new one', (t) => {
   t.deepEqual(step.effects, [
     {
       type: 'answer',
-      to: ASKER,
+      to: REPLY_TO,
       result: { ok: false, refusal: { code: 'conflict', message: 'The recovery key fits no node.' } },
     },
   ] as never);

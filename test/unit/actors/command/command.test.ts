@@ -6,7 +6,7 @@ import { EMPTY_SUMMARY } from '../../../../actors/command/state.ts';
 import { commandBehaviour as behaviour } from '../../../../actors/command/transition.ts';
 import type { ExecutionStatus } from '../../../../actors/resources/command.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { ASKER, CLUSTER, commandRecord, execution, id, MADE_MS, NODE, NOW_MS } from '../../../support/actors.ts';
+import { REPLY_TO, CLUSTER, commandRecord, execution, id, MADE_MS, NODE, NOW_MS } from '../../../support/actors.ts';
 
 const OTHER = id<NodeId>('b', 2);
 const TARGETS = [
@@ -34,7 +34,7 @@ function say(state: CommandState, message: CommandMessage) {
 function created(targets = TARGETS): ReturnType<typeof say> {
   return say(UNBORN, {
     type: 'create',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     command: COMMAND,
     targets,
     executionIds: targets.map((_, index) => execution(index + 1)),
@@ -85,9 +85,9 @@ test('a command is stored with one execution a target, each with its event and i
     change?.events.map((event) => event.subject),
     [execution(1), execution(2)],
   );
-  t.deepEqual(change?.remember, { scope: 's', key: 'k', bodyHash: 'h', answer: resource });
+  t.deepEqual(change?.idempotencyRecord, { scope: 's', key: 'k', bodyHash: 'h', answer: resource });
   t.deepEqual(step.effects, [
-    { type: 'answer', to: ASKER, result: { ok: true, value: resource } },
+    { type: 'answer', to: REPLY_TO, result: { ok: true, value: resource } },
     ...[1, 2].map((number) => ({
       type: 'tell',
       told: {
@@ -118,7 +118,7 @@ test('a targeting that matches nobody makes a command without executions, never 
 
   t.deepEqual(step.changes[0]?.write, { kind: 'command-created', command: COMMAND, executions: [] });
   t.deepEqual(step.effects, [
-    { type: 'answer', to: ASKER, result: { ok: true, value: { ...resource, summary: EMPTY_SUMMARY } } },
+    { type: 'answer', to: REPLY_TO, result: { ok: true, value: { ...resource, summary: EMPTY_SUMMARY } } },
     { type: 'stop' },
   ] as never);
 });
@@ -126,7 +126,7 @@ test('a targeting that matches nobody makes a command without executions, never 
 test('a command is created once', (t) => {
   const again = say(created().state, {
     type: 'create',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     command: COMMAND,
     targets: TARGETS,
     executionIds: [execution(8), execution(9)],
@@ -174,16 +174,16 @@ test('every end is counted as what it is', (t) => {
 test('a cancel is stored for all, then told to each node whose execution is open', (t) => {
   const half = say(created().state, { type: 'executions-changed', changes: [changed(1, 'completed', 0)] }).state;
 
-  const step = say(half, { type: 'cancel', asker: ASKER });
+  const step = say(half, { type: 'cancel', replyTo: REPLY_TO });
 
   t.deepEqual(step.changes, [
     { write: { kind: 'command-cancel-requested', command: COMMAND.id, atMs: NOW_MS }, events: [], notices: [] },
   ]);
   t.deepEqual(step.effects, [
-    { type: 'answer', to: ASKER, result: { ok: true, value: { ...resource, summary: half.summary } } },
+    { type: 'answer', to: REPLY_TO, result: { ok: true, value: { ...resource, summary: half.summary } } },
     {
       type: 'tell',
-      told: { to: { kind: 'node', id: OTHER }, message: { type: 'cancel', executions: [execution(2)], asker: null } },
+      told: { to: { kind: 'node', id: OTHER }, message: { type: 'cancel', executions: [execution(2)], replyTo: null } },
     },
   ] as never);
 });
@@ -196,13 +196,13 @@ test('a cancel of a finished command changes nothing', (t) => {
     open: new Map(),
   };
 
-  const step = say(over, { type: 'cancel', asker: ASKER });
+  const step = say(over, { type: 'cancel', replyTo: REPLY_TO });
 
   t.deepEqual([step.changes, step.effects.map((effect) => effect.type)], [[], ['answer', 'stop']]);
 });
 
 test('a command is deleted without events; whether all of it is over is for the rows to say', (t) => {
-  const step = say(created().state, { type: 'delete', asker: ASKER });
+  const step = say(created().state, { type: 'delete', replyTo: REPLY_TO });
 
   t.deepEqual(step.changes, [
     {
@@ -211,14 +211,18 @@ test('a command is deleted without events; whether all of it is over is for the 
       notices: [{ type: 'command-removed', command: COMMAND.id }],
     },
   ]);
-  t.deepEqual(step.effects, [{ type: 'answer', to: ASKER, result: { ok: true, value: null } }, { type: 'stop' }]);
+  t.deepEqual(step.effects, [{ type: 'answer', to: REPLY_TO, result: { ok: true, value: null } }, { type: 'stop' }]);
 });
 
 test('a command that is not stored refuses what is asked of it', (t) => {
-  const step = say(UNBORN, { type: 'cancel', asker: ASKER });
+  const step = say(UNBORN, { type: 'cancel', replyTo: REPLY_TO });
 
   t.deepEqual(step.effects, [
-    { type: 'answer', to: ASKER, result: { ok: false, refusal: { code: 'not_found', message: 'Resource not found' } } },
+    {
+      type: 'answer',
+      to: REPLY_TO,
+      result: { ok: false, refusal: { code: 'not_found', message: 'Resource not found' } },
+    },
     { type: 'stop' },
   ]);
 });
@@ -234,7 +238,7 @@ test('after a commit in doubt, the nodes of pending executions look for what the
     ]),
   };
 
-  t.deepEqual(behaviour.owed(state, MADE_MS), [
+  t.deepEqual(behaviour.recoveryEffects(state, MADE_MS), [
     { type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'rescan' } } },
   ]);
 });

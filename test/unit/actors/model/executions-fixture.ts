@@ -4,7 +4,7 @@
  * happen in any order.
  */
 import { createMailbox } from '../../../../supervisors/runtime/mailbox.ts';
-import { decideRound } from '../../../../supervisors/runtime/round.ts';
+import { decideBatch } from '../../../../supervisors/runtime/batch.ts';
 import type { Change, Effect } from '../../../../actors/step.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../../../actors/node/state.ts';
@@ -78,7 +78,7 @@ export class World {
     return this.#state.open.size;
   }
 
-  get remembered(): number {
+  get idempotencyRecord(): number {
     return this.#state.session?.delivered.size ?? 0;
   }
 
@@ -186,7 +186,7 @@ export class World {
   /** Someone asks to cancel an execution. */
   cancel(pick: number): void {
     const id = this.#pick(pick);
-    if (id !== undefined) this.#mailbox.push({ type: 'cancel', executions: [id], asker: 1 as never });
+    if (id !== undefined) this.#mailbox.push({ type: 'cancel', executions: [id], replyTo: 1 as never });
   }
 
   /**
@@ -197,7 +197,7 @@ export class World {
     const row = id === undefined ? undefined : this.rows.get(id);
     if (id === undefined || row === undefined || isTerminal(row.status)) return;
     row.cancelRequested = true;
-    if (isTold) this.#mailbox.push({ type: 'cancel', executions: [id], asker: null });
+    if (isTold) this.#mailbox.push({ type: 'cancel', executions: [id], replyTo: null });
   }
 
   /** The sweep ends an execution. */
@@ -214,7 +214,7 @@ export class World {
     this.#mailbox.push({ type: 'rescan' });
     for (const [id, row] of this.rows)
       if (row.cancelRequested && !isTerminal(row.status) && this.#state.open.get(id)?.cancelRequestedAtMs === null)
-        this.#mailbox.push({ type: 'cancel', executions: [id], asker: null });
+        this.#mailbox.push({ type: 'cancel', executions: [id], replyTo: null });
   }
 
   /** The admin is killed and starts again from its rows. */
@@ -223,28 +223,28 @@ export class World {
     this.#reads = [];
     this.#connection = null;
     this.#state = this.#loaded();
-    this.#perform(behaviour.owed(this.#state, NOW_MS));
+    this.#perform(behaviour.recoveryEffects(this.#state, NOW_MS));
   }
 
   /** The actor decides a round, and its commit has this fate. */
   decide(fate: Fate = 'stored'): void {
     const before = this.#state;
-    const round = decideRound(behaviour, before, this.#mailbox, NOW_MS);
-    if (round.messages.length === 0) return;
-    if (round.changes.length > 0 && fate !== 'stored') {
-      if (fate === 'lost') for (const change of round.changes) this.#store(change);
-      this.#mailbox.putBack(round.messages.filter((message) => !('asker' in message) || message.asker === null));
+    const batch = decideBatch(behaviour, before, this.#mailbox, NOW_MS);
+    if (batch.messages.length === 0) return;
+    if (batch.changes.length > 0 && fate !== 'stored') {
+      if (fate === 'lost') for (const change of batch.changes) this.#store(change);
+      this.#mailbox.putBack(batch.messages.filter((message) => !('replyTo' in message) || message.replyTo === null));
       return this.#recover(before);
     }
-    const refused = round.changes.filter((change) => !this.#store(change));
-    if (refused.length > 0 && round.alone && 'asker' in (round.messages[0] ?? {})) return this.#recover(before);
-    this.#state = round.state;
-    this.#perform(round.effects);
+    const refused = batch.changes.filter((change) => !this.#store(change));
+    if (refused.length > 0 && batch.alone && 'replyTo' in (batch.messages[0] ?? {})) return this.#recover(before);
+    this.#state = batch.state;
+    this.#perform(batch.effects);
     if (refused.length === 0) return;
     this.#mailbox.putBack(
       refused.map((change) => ({ type: 'refused', write: change.write, refusal: { code: 'conflict', message: '' } })),
     );
-    this.#recover(round.state);
+    this.#recover(batch.state);
   }
 
   /** The database looks at the rows for the oldest read that it has not looked at. */
@@ -264,7 +264,7 @@ export class World {
   settle(): void {
     if (this.#connection === null) this.connect();
     this.rescan();
-    for (let round = 0; round < 20_000; round += 1) {
+    for (let batch = 0; batch < 20_000; batch += 1) {
       for (const happen of ['up', 'decide', 'look', 'arrive', 'decide', 'down', 'start', 'end'] as const)
         this[happen]();
       if (this.#isIdle()) return;
@@ -324,7 +324,7 @@ export class World {
 
   #recover(live: NodeState): void {
     this.#state = behaviour.refreshed(live, this.#loaded());
-    this.#perform(behaviour.owed(this.#state, NOW_MS));
+    this.#perform(behaviour.recoveryEffects(this.#state, NOW_MS));
   }
 
   #loaded(): NodeState {

@@ -69,8 +69,8 @@ test('whatever happens in whatever order: an execution starts once, a terminal s
         }
         if (world.open > OPEN_EXECUTIONS_MAX + world.journalled + 1_000)
           throw new Error(`${world.open} executions are held`);
-        if (world.remembered > world.open + 1_024)
-          throw new Error(`${world.remembered} executions are remembered for ${world.open}`);
+        if (world.idempotencyRecord > world.open + 1_024)
+          throw new Error(`${world.idempotencyRecord} executions are remembered for ${world.open}`);
       }
 
       world.settle();

@@ -97,13 +97,13 @@ export class StatusWorld {
     this.state = { ...nodeState(), record: this.rows };
     this.#silentMs = this.nowMs;
     this.#graceMs = AGENT_RETURN_MS_MAX;
-    this.#perform(this.#behaviour.owed(this.state, this.nowMs));
+    this.#perform(this.#behaviour.recoveryEffects(this.state, this.nowMs));
   }
 
   /** The rows are read again under a live session. */
   doubt(): void {
     this.state = this.#behaviour.refreshed(this.state, { ...nodeState(), record: this.rows });
-    this.#perform(this.#behaviour.owed(this.state, this.nowMs));
+    this.#perform(this.#behaviour.recoveryEffects(this.state, this.nowMs));
     if (this.state.session === null) {
       this.#silentMs = this.nowMs;
       this.#graceMs = AGENT_RETURN_MS_MAX;

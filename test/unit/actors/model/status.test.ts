@@ -142,7 +142,7 @@ test('a service that is well for longer than the damping and then fails, again a
   const world = new StatusWorld(30_000);
   world.connect([]);
 
-  for (let round = 0; round < 100; round += 1) {
+  for (let batch = 0; batch < 100; batch += 1) {
     world.report(['ssh']);
     world.pass(1_000);
     world.report([]);

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import {
-  ASKER,
+  REPLY_TO,
   CLUSTER,
   evidence,
   id,
@@ -48,11 +48,11 @@ function say(message: NodeMessage, state = liveNode()) {
 }
 
 function answered(value: unknown) {
-  return { type: 'answer', to: ASKER, result: { ok: true, value } };
+  return { type: 'answer', to: REPLY_TO, result: { ok: true, value } };
 }
 
 test('an alias is stored and answered, with its answer kept for a client that asks again', (t) => {
-  const step = say({ type: 'create-alias', asker: ASKER, ...ALIAS, idempotency: KEPT });
+  const step = say({ type: 'create-alias', replyTo: REPLY_TO, ...ALIAS, idempotency: KEPT });
 
   const alias = {
     ...ALIAS,
@@ -67,7 +67,7 @@ test('an alias is stored and answered, with its answer kept for a client that as
       write: { kind: 'alias-created', ...ALIAS, node: NODE, cluster: CLUSTER, atMs: NOW_MS },
       events: [],
       notices: CHANGED,
-      remember: { ...KEPT, answer: alias },
+      idempotencyRecord: { ...KEPT, answer: alias },
     },
   ] as never);
   t.deepEqual(step.effects, [answered(alias)] as never);
@@ -75,8 +75,8 @@ test('an alias is stored and answered, with its answer kept for a client that as
 });
 
 test('an alias of this node is removed; another is not found', (t) => {
-  const removed = say({ type: 'delete-alias', asker: ASKER, id: ALIAS.id }, liveNode([], { aliases: [ALIAS] }));
-  const missing = say({ type: 'delete-alias', asker: ASKER, id: ALIAS.id });
+  const removed = say({ type: 'delete-alias', replyTo: REPLY_TO, id: ALIAS.id }, liveNode([], { aliases: [ALIAS] }));
+  const missing = say({ type: 'delete-alias', replyTo: REPLY_TO, id: ALIAS.id });
 
   t.deepEqual(removed, {
     state: liveNode(),
@@ -89,7 +89,7 @@ test('an alias of this node is removed; another is not found', (t) => {
     effects: [
       {
         type: 'answer',
-        to: ASKER,
+        to: REPLY_TO,
         result: { ok: false, refusal: { code: 'not_found', message: 'Resource not found' } },
       },
     ],
@@ -99,7 +99,7 @@ test('an alias of this node is removed; another is not found', (t) => {
 test('a recovery key is stored as its hash and answered this once', (t) => {
   const step = say({
     type: 'set-recovery-key',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     keyHash: Buffer.alloc(32, 3),
     key: 'secret',
     idempotency: null,
@@ -110,14 +110,14 @@ test('a recovery key is stored as its hash and answered this once', (t) => {
       write: { kind: 'recovery-key-set', node: NODE, cluster: CLUSTER, keyHash: Buffer.alloc(32, 3), atMs: NOW_MS },
       events: [],
       notices: [],
-      remember: undefined,
+      idempotencyRecord: undefined,
     },
   ]);
   t.deepEqual(step.effects, [answered({ recovery_key: `${NODE}.secret` })] as never);
 });
 
 test('a recovery key is removed', (t) => {
-  t.deepEqual(say({ type: 'clear-recovery-key', asker: ASKER }), {
+  t.deepEqual(say({ type: 'clear-recovery-key', replyTo: REPLY_TO }), {
     state: liveNode(),
     changes: [{ write: { kind: 'recovery-key-cleared', node: NODE }, events: [], notices: [] }],
     effects: [answered(null)],
@@ -125,7 +125,7 @@ test('a recovery key is removed', (t) => {
 });
 
 test('a node that moves tells which cluster it was in, has its agent say hello again, and starts again under the new owner', (t) => {
-  const step = say({ type: 'change-cluster', asker: ASKER, to: OTHER_CLUSTER, toName: 'harbour' });
+  const step = say({ type: 'change-cluster', replyTo: REPLY_TO, to: OTHER_CLUSTER, toName: 'harbour' });
 
   const {
     aliases: _aliases,
@@ -157,7 +157,7 @@ test('a node that moves tells which cluster it was in, has its agent say hello a
 });
 
 test('a move to the cluster that it is in changes nothing', (t) => {
-  t.deepEqual(say({ type: 'change-cluster', asker: ASKER, to: CLUSTER, toName: 'factory' }), {
+  t.deepEqual(say({ type: 'change-cluster', replyTo: REPLY_TO, to: CLUSTER, toName: 'factory' }), {
     state: liveNode(),
     changes: [],
     effects: [answered(resource)],
@@ -165,7 +165,7 @@ test('a move to the cluster that it is in changes nothing', (t) => {
 });
 
 test('a node that is deleted ends its session as revoked, and is no more (E5)', (t) => {
-  const step = say({ type: 'delete', asker: ASKER });
+  const step = say({ type: 'delete', replyTo: REPLY_TO });
 
   t.deepEqual(step.changes, [
     {

@@ -6,7 +6,7 @@ import { OPEN_EXECUTIONS_MAX } from '../../../../actors/node/state.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import {
-  ASKER,
+  REPLY_TO,
   commandRecord,
   execution,
   liveNode,
@@ -300,7 +300,7 @@ test('an output part is stored, then the agent may send the next; one of an exec
 });
 
 test('a pending execution is cancelled at once, with 143, and whatever of it reached the agent is ended', (t) => {
-  const step = say(liveNode([open(1)]), { type: 'cancel', executions: [execution(1)], asker: ASKER });
+  const step = say(liveNode([open(1)]), { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO });
 
   t.deepEqual(step.changes, [
     {
@@ -341,21 +341,21 @@ test('a pending execution is cancelled at once, with 143, and whatever of it rea
     },
   ]);
   t.deepEqual(step.effects, [
-    { type: 'answer', to: ASKER, result: { ok: true, value: null } },
+    { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } },
     sends('settle', [execution(1)]),
   ]);
   t.is(step.state.open.size, 0);
 });
 
 test('a sent execution is cancelled by its agent: the intent is stored once, and told at every request', (t) => {
-  const first = say(liveNode([open(1, 'sent')]), { type: 'cancel', executions: [execution(1)], asker: ASKER });
-  const second = say(first.state, { type: 'cancel', executions: [execution(1)], asker: null });
+  const first = say(liveNode([open(1, 'sent')]), { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO });
+  const second = say(first.state, { type: 'cancel', executions: [execution(1)], replyTo: null });
 
   t.deepEqual(first.changes, [
     { write: { kind: 'execution-cancel-requested', execution: execution(1), atMs: NOW_MS }, events: [], notices: [] },
   ]);
   t.deepEqual(first.effects, [
-    { type: 'answer', to: ASKER, result: { ok: true, value: null } },
+    { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } },
     sends('cancel', [execution(1)]),
   ]);
   t.deepEqual([second.changes, second.effects], [[], [sends('cancel', [execution(1)])]]);
@@ -365,18 +365,18 @@ test('without a session the intent to cancel is stored for later', (t) => {
   const step = say(nodeState({ open: new Map([[execution(1), open(1, 'sent')]]) }), {
     type: 'cancel',
     executions: [execution(1)],
-    asker: ASKER,
+    replyTo: REPLY_TO,
   });
 
   t.deepEqual(
     step.changes.map((change) => change.write.kind),
     ['execution-cancel-requested'],
   );
-  t.deepEqual(step.effects, [{ type: 'answer', to: ASKER, result: { ok: true, value: null } }]);
+  t.deepEqual(step.effects, [{ type: 'answer', to: REPLY_TO, result: { ok: true, value: null } }]);
 });
 
 test('a cancel of an execution that is over is a conflict', (t) => {
-  const cancel: NodeMessage = { type: 'cancel', executions: [execution(1)], asker: ASKER };
+  const cancel: NodeMessage = { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO };
   const asked = say(liveNode(), cancel);
   t.deepEqual(asked.effects, [{ type: 'look-up', executions: [execution(1)], retry: cancel }]);
 
@@ -387,7 +387,7 @@ test('a cancel of an execution that is over is a conflict', (t) => {
     [
       {
         type: 'answer',
-        to: ASKER,
+        to: REPLY_TO,
         result: { ok: false, refusal: { code: 'conflict', message: 'The execution has already finished.' } },
       },
     ],
@@ -395,7 +395,7 @@ test('a cancel of an execution that is over is a conflict', (t) => {
 });
 
 test('a cancel that waited for a look-up comes back as a message of its own, so that a refusal of its write is its answer', (t) => {
-  const cancel: NodeMessage = { type: 'cancel', executions: [execution(1)], asker: ASKER };
+  const cancel: NodeMessage = { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO };
 
   const step = say(liveNode([], { reads: 1 }), {
     type: 'executions-looked-up',
@@ -510,7 +510,7 @@ test('executions that are stored while the backlog is read are not missed: it is
 
 test('an execution that ended while rows were read is not taken up again, whatever the reading says (C3)', (t) => {
   const reading = liveNode([], { backlog: true, loading: 'asked', reads: 2 });
-  const cancel: NodeMessage = { type: 'cancel', executions: [execution(5)], asker: null };
+  const cancel: NodeMessage = { type: 'cancel', executions: [execution(5)], replyTo: null };
 
   const cancelled = say(reading, {
     type: 'executions-looked-up',

@@ -75,7 +75,7 @@ test('one that names more is hung up, and nothing of it is looked up; a new sess
 test('what is known costs nothing, and so does what a person asks for', (t) => {
   const spent = { ...nodeState(), lookUps: { tokens: 0, atMs: 1_000 } };
 
-  t.deepEqual(effectsOf([{ type: 'cancel', executions: [execution(1)], asker: null }], spent).effects, ['look-up']);
+  t.deepEqual(effectsOf([{ type: 'cancel', executions: [execution(1)], replyTo: null }], spent).effects, ['look-up']);
 });
 
 test('logins that an agent names again and again are a flood too', (t) => {

@@ -338,10 +338,10 @@ test('after a restart of the admin, a node that was in reach has time to come ba
     open: new Map([[execution(1), open(1, 'pending', { cancelRequestedAtMs: MADE_MS })]]),
   });
 
-  t.deepEqual(behaviour.owed(restarted, NOW_MS), [
+  t.deepEqual(behaviour.recoveryEffects(restarted, NOW_MS), [
     {
       type: 'tell',
-      told: { to: { kind: 'node', id: NODE }, message: { type: 'cancel', executions: [execution(1)], asker: null } },
+      told: { to: { kind: 'node', id: NODE }, message: { type: 'cancel', executions: [execution(1)], replyTo: null } },
     },
     {
       type: 'remind',
@@ -350,5 +350,5 @@ test('after a restart of the admin, a node that was in reach has time to come ba
       message: { type: 'silence-elapsed', dueMs: NOW_MS + AGENT_RETURN_MS_MAX },
     },
   ]);
-  t.deepEqual(behaviour.owed(nodeState(), NOW_MS), []);
+  t.deepEqual(behaviour.recoveryEffects(nodeState(), NOW_MS), []);
 });

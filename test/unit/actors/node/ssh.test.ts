@@ -18,7 +18,7 @@ import {
 } from '../../../../actors/ssh/login.ts';
 import { SSH_GRANTS_MAX } from '../../../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../../../transport/protocol/ssh.ts';
-import { ASKER, id, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
+import { REPLY_TO, id, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
 
 const behaviour = nodeBehaviour(SETTINGS);
 const USERNAME = id('a', 9);
@@ -180,17 +180,17 @@ test('a login whose username went meanwhile is stored as a failed one, and refus
 test('a deletion ends what it opened, on the session of now, behind the commit', (t) => {
   const endings = (step: Step<NodeState>) => step.effects.filter((effect) => effect.type === 'send');
 
-  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-username', asker: ASKER, id: USERNAME })), [
+  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-username', replyTo: REPLY_TO, id: USERNAME })), [
     {
       type: 'send',
       session: session(1),
       frame: { type: 'end-ssh', ssh_username_ids: [USERNAME], ssh_public_key_ids: [] },
     },
   ]);
-  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-public-key', asker: ASKER, id: KEY })), [
+  t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-public-key', replyTo: REPLY_TO, id: KEY })), [
     { type: 'send', session: session(1), frame: { type: 'end-ssh', ssh_username_ids: [], ssh_public_key_ids: [KEY] } },
   ]);
-  t.deepEqual(endings(after(nodeState(), { type: 'delete-ssh-username', asker: ASKER, id: USERNAME })), []);
+  t.deepEqual(endings(after(nodeState(), { type: 'delete-ssh-username', replyTo: REPLY_TO, id: USERNAME })), []);
 });
 
 test('what sessions were opened by is looked for when an agent tells, and whenever a write is in doubt', (t) => {
@@ -206,7 +206,7 @@ test('what sessions were opened by is looked for when an agent tells, and whenev
 
   t.deepEqual(
     behaviour
-      .owed(behaviour.refreshed(state, nodeState()), NOW_MS)
+      .recoveryEffects(behaviour.refreshed(state, nodeState()), NOW_MS)
       .filter((effect) => effect.type === 'check-ssh-grants'),
     [
       {
@@ -217,7 +217,7 @@ test('what sessions were opened by is looked for when an agent tells, and whenev
     ],
   );
   t.deepEqual(
-    behaviour.owed(liveNode(), NOW_MS).filter((effect) => effect.type === 'check-ssh-grants'),
+    behaviour.recoveryEffects(liveNode(), NOW_MS).filter((effect) => effect.type === 'check-ssh-grants'),
     [],
   );
   t.deepEqual(
@@ -247,7 +247,7 @@ test(`no more than ${SSH_GRANTS_MAX} grants are remembered, the latest ones`, (t
     })),
   );
 
-  const [effect] = behaviour.owed(state, NOW_MS);
+  const [effect] = behaviour.recoveryEffects(state, NOW_MS);
   t.deepEqual(
     effect?.type === 'check-ssh-grants' ? effect.grants : null,
     Array.from({ length: SSH_GRANTS_MAX }, (_, index) => grant(300 - SSH_GRANTS_MAX + index)),

@@ -14,7 +14,7 @@ import {
   type WebhookState,
 } from '../../../../actors/webhook/state.ts';
 import type { HotWrite } from '../../../../actors/writes.ts';
-import { ASKER, id, NOW_MS } from '../../../support/actors.ts';
+import { REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
 import { answered, behaviour, FAILED, RECORD, SETTINGS } from '../../../support/webhook-actor.ts';
 
 interface Row {
@@ -67,7 +67,7 @@ export class WebhookWorld {
   readonly problems: string[] = [];
 
   constructor() {
-    this.#perform(behaviour.owed(this.state, this.nowMs));
+    this.#perform(behaviour.recoveryEffects(this.state, this.nowMs));
   }
 
   /** Events are routed, and it is told. */
@@ -114,7 +114,7 @@ export class WebhookWorld {
   /** Someone wants a delivery to be sent again. */
   redeliver(pick: number, fate: Fate = 'stored'): void {
     const row = this.rows[pick % Math.max(1, this.rows.length)];
-    if (row !== undefined) this.#say({ type: 'redeliver', asker: ASKER, delivery: this.#refOf(row) }, fate);
+    if (row !== undefined) this.#say({ type: 'redeliver', replyTo: REPLY_TO, delivery: this.#refOf(row) }, fate);
   }
 
   /** Time goes by. */
@@ -134,7 +134,7 @@ export class WebhookWorld {
     this.reminders = new Map();
     this.state = unloaded(RECORD);
     for (const row of this.rows) row.byHand = false;
-    this.#perform(behaviour.owed(this.state, this.nowMs));
+    this.#perform(behaviour.recoveryEffects(this.state, this.nowMs));
   }
 
   /** Lets everything come to its end, with receivers that answer well. */
@@ -174,7 +174,7 @@ export class WebhookWorld {
 
   #recover(live: WebhookState): void {
     this.state = behaviour.refreshed(live, unloaded(RECORD));
-    this.#perform(behaviour.owed(this.state, this.nowMs));
+    this.#perform(behaviour.recoveryEffects(this.state, this.nowMs));
   }
 
   /** As the statements of the committer guard it. */

@@ -3,7 +3,7 @@ import test from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
 import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
 import { REDELIVERIES_MAX, unloaded, WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
-import { ASKER, id, NOW_MS } from '../../../support/actors.ts';
+import { REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
 import {
   after,
   answered,
@@ -29,16 +29,16 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 test('creating it stores it sealed, and answers without secret and headers', (t) => {
   const { type: _type, ...sealed } = {
     type: 'create',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     url: RECORD.url,
     subscribedEvents: RECORD.subscribedEvents,
     sealedSecret: 's',
     sealedHeaders: 'h',
     id: RECORD.id,
   } as const;
-  const newborn = { ...unloaded(RECORD), record: null, supply: 'idle' as const };
+  const initialState = { ...unloaded(RECORD), record: null, supply: 'idle' as const };
 
-  const { state, changes, effects } = after(newborn, { type: 'create', ...sealed, idempotency: null });
+  const { state, changes, effects } = after(initialState, { type: 'create', ...sealed, idempotency: null });
 
   t.like(changes[0]?.write, {
     kind: 'webhook-created',
@@ -52,7 +52,7 @@ test('creating it stores it sealed, and answers without secret and headers', (t)
   t.deepEqual(effects, [
     {
       type: 'answer',
-      to: ASKER,
+      to: REPLY_TO,
       result: {
         ok: true,
         value: {
@@ -162,7 +162,7 @@ test('the window takes so many, and is filled up behind its last one when it run
     delivery(number, { subject: SAME, cursor: `100-${1_000 + number}` }),
   );
   const fresh = unloaded(RECORD);
-  t.deepEqual(behaviour.owed(fresh, NOW_MS), [
+  t.deepEqual(behaviour.recoveryEffects(fresh, NOW_MS), [
     { type: 'load-deliveries', load: 0, after: null, limit: WINDOW_DELIVERIES_MAX },
   ]);
 
@@ -239,7 +239,7 @@ test('sending again adds one more try, in no order, and holds up nobody', (t) =>
 
   const { state, changes, effects } = after(webhook([posting(before), delivery(6, { subject: SAME })]), {
     type: 'redeliver',
-    asker: ASKER,
+    replyTo: REPLY_TO,
     delivery: old,
   });
 
@@ -247,7 +247,7 @@ test('sending again adds one more try, in no order, and holds up nobody', (t) =>
     changes.map(({ write }) => write),
     [{ kind: 'delivery-reopened', delivery: old.id, attempts: 3, atMs: NOW_MS }],
   );
-  t.deepEqual(effects[0], { type: 'answer', to: ASKER, result: { ok: true, value: null } });
+  t.deepEqual(effects[0], { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } });
   t.deepEqual(postedBy(effects), [old.id]);
   const failed = after(state, attempted(old, FAILED));
   t.like(failed.changes[0]?.write, { number: 4, status: 'dropped' });
@@ -256,7 +256,7 @@ test('sending again adds one more try, in no order, and holds up nobody', (t) =>
 
 test('sending again is refused while it has not finished, and when too many wait', (t) => {
   const old = delivery(1, { attempts: 3 });
-  const redeliver: WebhookMessage = { type: 'redeliver', asker: ASKER, delivery: old };
+  const redeliver: WebhookMessage = { type: 'redeliver', replyTo: REPLY_TO, delivery: old };
   const busy = webhook(
     numbers(1, REDELIVERIES_MAX).map((number) => ({ ref: delivery(100 + number), phase: 'ready', isRedelivery: true })),
   );
@@ -274,7 +274,7 @@ test('sending again is refused while it has not finished, and when too many wait
 test('deleting it cuts what is under way before it answers, and nothing is posted any more (V2)', (t) => {
   const [first, second] = [delivery(1), delivery(2, { subject: delivery(1).subject })];
 
-  const { state, changes, effects } = after(webhook([posting(first), second]), { type: 'delete', asker: ASKER });
+  const { state, changes, effects } = after(webhook([posting(first), second]), { type: 'delete', replyTo: REPLY_TO });
 
   t.deepEqual(
     changes.map(({ write }) => write),
@@ -282,7 +282,7 @@ test('deleting it cuts what is under way before it answers, and nothing is poste
   );
   t.deepEqual(effects, [
     { type: 'cut-posts' },
-    { type: 'answer', to: ASKER, result: { ok: true, value: null } },
+    { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } },
     { type: 'stop' },
   ]);
   t.deepEqual(after(state, attempted(first, answered(200))), { state, changes: [], effects: [] });
@@ -304,7 +304,7 @@ test('after a refused write the rows say what became of the delivery, and its su
   const decided = after(begun, attempted(first, answered(503)));
   const write = decided.changes[0]!.write;
   const reread = behaviour.refreshed(decided.state, unloaded(RECORD));
-  t.deepEqual(behaviour.owed(reread, NOW_MS), [
+  t.deepEqual(behaviour.recoveryEffects(reread, NOW_MS), [
     { type: 'load-deliveries', load: 1, after: null, limit: WINDOW_DELIVERIES_MAX },
   ]);
 
@@ -323,17 +323,17 @@ test('after a refused write the rows say what became of the delivery, and its su
 });
 
 test('one whose creation was in doubt, and stored after all, takes its record from the rows', (t) => {
-  const newborn = { ...unloaded(RECORD), record: null, supply: 'idle' as const };
+  const initialState = { ...unloaded(RECORD), record: null, supply: 'idle' as const };
 
-  const found = behaviour.refreshed(newborn, unloaded(RECORD));
+  const found = behaviour.refreshed(initialState, unloaded(RECORD));
 
   t.deepEqual(found.record, RECORD);
-  t.is(behaviour.owed(found, NOW_MS).length, 1);
+  t.is(behaviour.recoveryEffects(found, NOW_MS).length, 1);
 });
 
-test('a live one owes nothing but what is to be read', (t) => {
+test('a live one has nothing to recover but what is to be read', (t) => {
   for (const supply of ['idle', 'more', 'loading', 'loading-again'] as const)
-    t.deepEqual(behaviour.owed(webhook([posting(delivery(1))], { supply }), NOW_MS), []);
+    t.deepEqual(behaviour.recoveryEffects(webhook([posting(delivery(1))], { supply }), NOW_MS), []);
 });
 
 test('news of a delivery that is not there changes nothing', (t) => {

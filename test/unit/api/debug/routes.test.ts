@@ -2,7 +2,7 @@
 import { fastify } from 'fastify';
 import test, { type ExecutionContext } from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
-import type { DatabaseSight } from '../../../../actors/sights.ts';
+import type { DatabaseSnapshot } from '../../../../actors/inspection.ts';
 import { DEBUG_PATH, mountDebug } from '../../../../api/debug/routes.ts';
 import { createWebPages } from '../../../../api/web-pages.ts';
 import type { MountKit } from '../../../../api/rest/server.ts';
@@ -14,7 +14,7 @@ async function dashboard(
   t: ExecutionContext,
   credentials: { readonly username: string; readonly password: string } | null = null,
 ) {
-  const looks: PromiseWithResolvers<DatabaseSight>[] = [];
+  const looks: PromiseWithResolvers<DatabaseSnapshot>[] = [];
   const app = fastify();
   t.teardown(() => app.close());
   mountDebug({
@@ -22,13 +22,13 @@ async function dashboard(
     credentials,
     failuresPerMinuteMax: 3,
     clock: systemClock,
-    sights: {
+    inspection: {
       families: () => [],
       search: () => ({ actors: [], total: 0 }),
       counters: () => ({ deadLetters: 0, crashes: 0, escalations: 0 }),
       sessions: () => ({ sessions: [], total: 0 }),
       database() {
-        const look = Promise.withResolvers<DatabaseSight>();
+        const look = Promise.withResolvers<DatabaseSnapshot>();
         looks.push(look);
         return look.promise;
       },

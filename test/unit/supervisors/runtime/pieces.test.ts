@@ -2,12 +2,12 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { createAsks } from '../../../../supervisors/runtime/asks.ts';
-import type { Asker } from '../../../../actors/asker.ts';
+import type { ReplyTo } from '../../../../actors/reply-to.ts';
 import type { Behaviour } from '../../../../actors/behaviour.ts';
 import { createBus } from '../../../../actors/bus.ts';
-import { ASK_MS_MAX, ASK_SWEEP_MS, MAILBOX_MESSAGES_MAX, ROUND_MESSAGES_MAX } from '../../../../actors/limits.ts';
+import { ASK_MS_MAX, ASK_SWEEP_MS, MAILBOX_MESSAGES_MAX, BATCH_MESSAGES_MAX } from '../../../../actors/limits.ts';
 import { createMailbox } from '../../../../supervisors/runtime/mailbox.ts';
-import { decideRound, TransitionFailed } from '../../../../supervisors/runtime/round.ts';
+import { decideBatch, TransitionFailed } from '../../../../supervisors/runtime/batch.ts';
 import { step, unchanged, type Change } from '../../../../actors/step.ts';
 import type { Addressed } from '../../../../actors/messages.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
@@ -49,40 +49,40 @@ test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages unless told otherwise`, (
   t.false(mailbox.push(0));
 });
 
-interface Said {
+interface TestMessage {
   readonly type: 'add' | 'hot' | 'cold' | 'throw';
-  readonly asker?: Asker | null;
+  readonly replyTo?: ReplyTo | null;
 }
 
 const hot: Change = { write: { kind: 'execution-sent', execution: execution(1), atMs: 0 }, events: [], notices: [] };
 const cold: Change = { write: { kind: 'recovery-key-cleared', node: NODE }, events: [], notices: [] };
 
 /** Counts its messages; each leaves an effect that says how many there were. */
-const counter: Behaviour<number, Said> = {
+const counter: Behaviour<number, TestMessage> = {
   transition(state, message) {
     if (message.type === 'throw') throw new Error('a bug');
     const effects = [{ type: 'look-up' as const, executions: [execution(state)], retry: { type: 'rescan' as const } }];
     return step(state + 1, message.type === 'hot' ? [hot] : message.type === 'cold' ? [cold] : [], effects);
   },
-  owed: () => [],
+  recoveryEffects: () => [],
   refreshed: (_live, rows) => rows,
 };
 
-function rounds(
-  said: readonly Said[],
+function batches(
+  sent: readonly TestMessage[],
   messagesMax?: number,
 ): { readonly sizes: number[]; readonly alone: boolean[]; readonly state: number } {
-  const mailbox = createMailbox<Said>(10_000);
-  for (const message of said) mailbox.push(message);
+  const mailbox = createMailbox<TestMessage>(10_000);
+  for (const message of sent) mailbox.push(message);
   const sizes: number[] = [];
   const alone: boolean[] = [];
   let state = 0;
   while (mailbox.size() > 0) {
-    const round = decideRound(counter, state, mailbox, NOW_MS, messagesMax);
-    t0(round.effects.length === round.messages.length);
-    ({ state } = round);
-    sizes.push(round.messages.length);
-    alone.push(round.alone);
+    const batch = decideBatch(counter, state, mailbox, NOW_MS, messagesMax);
+    t0(batch.effects.length === batch.messages.length);
+    ({ state } = batch);
+    sizes.push(batch.messages.length);
+    alone.push(batch.alone);
   }
   return { sizes, alone, state };
 }
@@ -91,32 +91,32 @@ function t0(holds: boolean): void {
   if (!holds) throw new Error('each message leaves its effect');
 }
 
-const ASKED: Said = { type: 'hot', asker: 1 as Asker };
+const ASKED: TestMessage = { type: 'hot', replyTo: 1 as ReplyTo };
 
 test('messages are decided one on the state of the other, together up to a bound; one that is asked and a cold write stand alone', (t) => {
-  t.deepEqual(rounds([{ type: 'add' }, { type: 'hot' }, { type: 'hot' }]), { sizes: [3], alone: [false], state: 3 });
-  t.deepEqual(rounds([{ type: 'add' }, ASKED, { type: 'hot' }, ASKED, ASKED]), {
+  t.deepEqual(batches([{ type: 'add' }, { type: 'hot' }, { type: 'hot' }]), { sizes: [3], alone: [false], state: 3 });
+  t.deepEqual(batches([{ type: 'add' }, ASKED, { type: 'hot' }, ASKED, ASKED]), {
     sizes: [1, 1, 1, 1, 1],
     alone: [false, true, false, true, true],
     state: 5,
   });
-  t.deepEqual(rounds([{ type: 'hot' }, { type: 'cold' }, { type: 'hot' }, { type: 'hot', asker: null }]), {
+  t.deepEqual(batches([{ type: 'hot' }, { type: 'cold' }, { type: 'hot' }, { type: 'hot', replyTo: null }]), {
     sizes: [1, 1, 2],
     alone: [false, true, false],
     state: 4,
   });
-  t.deepEqual(rounds(Array.from({ length: ROUND_MESSAGES_MAX + 1 }, () => ({ type: 'add' }))).sizes, [
-    ROUND_MESSAGES_MAX,
+  t.deepEqual(batches(Array.from({ length: BATCH_MESSAGES_MAX + 1 }, () => ({ type: 'add' }))).sizes, [
+    BATCH_MESSAGES_MAX,
     1,
   ]);
-  t.deepEqual(rounds([{ type: 'add' }, { type: 'add' }], 1).sizes, [1, 1]);
+  t.deepEqual(batches([{ type: 'add' }, { type: 'add' }], 1).sizes, [1, 1]);
 });
 
 test('a message that throws is out of the mailbox, and the ones before it are given back', (t) => {
-  const mailbox = createMailbox<Said>();
+  const mailbox = createMailbox<TestMessage>();
   for (const type of ['add', 'hot', 'throw', 'add'] as const) mailbox.push({ type });
 
-  const error = t.throws(() => decideRound(counter, 0, mailbox, NOW_MS), { instanceOf: TransitionFailed });
+  const error = t.throws(() => decideBatch(counter, 0, mailbox, NOW_MS), { instanceOf: TransitionFailed });
 
   t.deepEqual(
     [error?.poison, error?.before, mailbox.drain()],
@@ -134,13 +134,13 @@ test('who asks gets the first answer; later ones, and those to nobody, are lost'
   const clock = createFakeClock();
   const told: Addressed[] = [];
   const asks = createAsks(clock, (addressed) => void told.push(addressed));
-  const asked = asks.ask((asker) => ({ to: { kind: 'node', id: NODE }, message: { type: 'delete', asker } }));
+  const asked = asks.ask((replyTo) => ({ to: { kind: 'node', id: NODE }, message: { type: 'delete', replyTo } }));
   const [{ message } = { message: null }] = told;
-  const asker = (message as { asker: Asker }).asker;
+  const replyTo = (message as { replyTo: ReplyTo }).replyTo;
 
-  asks.answer(asker, { ok: true, value: 1 });
-  asks.answer(asker, { ok: true, value: 2 });
-  asks.answer(99 as Asker, { ok: true, value: 3 });
+  asks.answer(replyTo, { ok: true, value: 1 });
+  asks.answer(replyTo, { ok: true, value: 2 });
+  asks.answer(99 as ReplyTo, { ok: true, value: 3 });
 
   t.deepEqual(await asked, { ok: true, value: 1 });
   t.is(asks.waiting(), 0);
@@ -149,7 +149,7 @@ test('who asks gets the first answer; later ones, and those to nobody, are lost'
 test('who is not answered is refused after their patience, in order, and no timer stays behind', async (t) => {
   const clock = createFakeClock();
   const asks = createAsks(clock, () => undefined);
-  const ask = () => asks.ask((asker) => ({ to: { kind: 'node', id: NODE }, message: { type: 'delete', asker } }));
+  const ask = () => asks.ask((replyTo) => ({ to: { kind: 'node', id: NODE }, message: { type: 'delete', replyTo } }));
   const first = ask();
   clock.pass(2_000);
   const second = ask();

@@ -12,8 +12,8 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
  * they began in; nodes, which are read again by whoever hears of them; and that there may be events. Others tell of
  * rows that whoever asked was not promised.
  */
-export async function storedNotices(pool: Pool, doubted: readonly Notice[]): Promise<readonly Notice[]> {
-  const executions = doubted.filter((notice) => notice.type === 'execution-changed');
+export async function storedNotices(pool: Pool, inDoubt: readonly Notice[]): Promise<readonly Notice[]> {
+  const executions = inDoubt.filter((notice) => notice.type === 'execution-changed');
   const { rows } = await pool.query<{ id: ExecutionId; status: ExecutionStatus; exit_code: number | null }>(
     "select id, status, exit_code from command_execution where id = any($1::uuid[]) and status <> 'pending'",
     [executions.map((notice) => notice.execution)],
@@ -25,5 +25,5 @@ export async function storedNotices(pool: Pool, doubted: readonly Notice[]): Pro
       return row === undefined ? [] : [[notice.execution, { ...notice, status: row.status, exitCode: row.exit_code }]];
     }),
   );
-  return [...told.values(), ...doubted.filter((notice) => notice.type === 'node-changed'), { type: 'events-stored' }];
+  return [...told.values(), ...inDoubt.filter((notice) => notice.type === 'node-changed'), { type: 'events-stored' }];
 }

@@ -1,7 +1,7 @@
 /** Answers kept under an Idempotency-Key, sealed because they may hold a secret shown once. */
 import type { PoolClient } from 'pg';
 import type { Vault } from '../vault.ts';
-import type { Remembered } from '../../actors/asker.ts';
+import type { IdempotencyRecord } from '../../actors/idempotency-record.ts';
 
 /**
  * Where the hash of the body stands in a row: sealed with the answer. A plain one, of a body with a password in it,
@@ -10,18 +10,18 @@ import type { Remembered } from '../../actors/asker.ts';
 const SEALED = 'sealed';
 
 /** What is stored of an answer. */
-export function sealRemembered(
+export function sealIdempotencyRecord(
   vault: Vault,
-  { scope, key, bodyHash, answer }: Remembered,
+  { scope, key, bodyHash, answer }: IdempotencyRecord,
 ): { readonly bodyHash: string; readonly sealedAnswer: string } {
   return {
     bodyHash: SEALED,
-    sealedAnswer: vault.seal(JSON.stringify({ bodyHash, answer }), rememberedName(scope, key)),
+    sealedAnswer: vault.seal(JSON.stringify({ bodyHash, answer }), sealName(scope, key)),
   };
 }
 
 /** An answer as it was stored. Rows of earlier versions have the hash beside it. */
-export function openRemembered(
+export function openIdempotencyRecord(
   vault: Vault,
   {
     scope,
@@ -30,28 +30,28 @@ export function openRemembered(
     sealedAnswer,
   }: { readonly scope: string; readonly key: string; readonly bodyHash: string; readonly sealedAnswer: string },
 ): { readonly bodyHash: string; readonly answer: unknown } {
-  const opened = JSON.parse(vault.open(sealedAnswer, rememberedName(scope, key))) as unknown;
+  const opened = JSON.parse(vault.open(sealedAnswer, sealName(scope, key))) as unknown;
   return bodyHash === SEALED
     ? (opened as { readonly bodyHash: string; readonly answer: unknown })
     : { bodyHash, answer: opened };
 }
 
 /** What the sealed text is bound to. */
-function rememberedName(scope: string, key: string): string {
+function sealName(scope: string, key: string): string {
   return `idempotency_key:${scope}:${key}`;
 }
 
 /** Stores an answer. False when the key is taken: the create that took it won. */
-export async function insertRemembered(
+export async function insertIdempotencyRecord(
   client: Pick<PoolClient, 'query'>,
   vault: Vault,
-  remembered: Remembered,
+  idempotencyRecord: IdempotencyRecord,
 ): Promise<boolean> {
-  const { bodyHash, sealedAnswer } = sealRemembered(vault, remembered);
+  const { bodyHash, sealedAnswer } = sealIdempotencyRecord(vault, idempotencyRecord);
   const { rowCount } = await client.query({
-    name: 'insert-remembered',
+    name: 'insert-idempotency-record',
     text: 'insert into idempotency_key (scope, key, body_hash, sealed_answer) values ($1, $2, $3, $4) on conflict do nothing',
-    values: [remembered.scope, remembered.key, bodyHash, sealedAnswer],
+    values: [idempotencyRecord.scope, idempotencyRecord.key, bodyHash, sealedAnswer],
   });
   return rowCount === 1;
 }

@@ -5,7 +5,7 @@
 import type { ActorKind } from './messages.ts';
 
 /** One kind of actors. `shards`: the silent parents over them. */
-export interface FamilySight {
+export interface FamilySnapshot {
   readonly kind: ActorKind;
   readonly actors: number;
   readonly shards: number;
@@ -22,7 +22,7 @@ export interface LastCrash {
 }
 
 /** One actor. */
-export interface ActorSight {
+export interface ActorSnapshot {
   readonly kind: ActorKind;
   readonly id: string;
   /** The cluster that it belongs to; null for none. */
@@ -53,7 +53,7 @@ export interface ActorSearch {
 }
 
 /** One live session of an agent. */
-export interface SessionSight {
+export interface SessionSnapshot {
   readonly node: string;
   readonly protocol: number;
   readonly openedMs: number;
@@ -64,7 +64,7 @@ export interface SessionSight {
 }
 
 /** The database at one moment; times are ms, sizes bytes. */
-export interface DatabaseSight {
+export interface DatabaseSnapshot {
   readonly version: string;
   readonly bytes: number;
   readonly connections: number;
@@ -97,14 +97,14 @@ export interface DatabaseSight {
   readonly admins: readonly { readonly name: string; readonly version: string; readonly seenMs: number }[];
 }
 
-/** Everything that can be seen. */
-export interface DebugSights {
-  families(): readonly FamilySight[];
+/** Everything that can be inspected. */
+export interface DebugInspection {
+  families(): readonly FamilySnapshot[];
   /** Those found, and how many there are in all. States are measured of these alone. */
-  search(wanted: ActorSearch): { readonly actors: readonly ActorSight[]; readonly total: number };
+  search(wanted: ActorSearch): { readonly actors: readonly ActorSnapshot[]; readonly total: number };
   counters(): { readonly deadLetters: number; readonly crashes: number; readonly escalations: number };
   /** At most `limit` sessions, those first that were not heard for longest; and how many there are. */
-  sessions(limit: number): { readonly sessions: readonly SessionSight[]; readonly total: number };
+  sessions(limit: number): { readonly sessions: readonly SessionSnapshot[]; readonly total: number };
   /** Rejects with DatabaseUnavailable. */
-  database(): Promise<DatabaseSight>;
+  database(): Promise<DatabaseSnapshot>;
 }

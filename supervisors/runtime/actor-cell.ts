@@ -1,4 +1,7 @@
-/** One who lives in the directory, or is on the way: its mailbox and its past outlive every actor that it starts. */
+/**
+ * The cell of one actor: its mailbox and its past outlive every actor that it starts. It is there from the first message
+ * on, while the rows are still read.
+ */
 import type { Lease } from '../../actors/behaviour.ts';
 import type { Behaviour } from '../../actors/behaviour.ts';
 import { createMailbox } from './mailbox.ts';
@@ -11,8 +14,8 @@ import type { ActorPlan, Crash, RunningActor } from './spawn.ts';
 import type { Effect } from '../../actors/step.ts';
 import type { Address, Message } from '../../actors/messages.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { LastCrash } from '../../actors/sights.ts';
-import type { Place } from './family.ts';
+import type { LastCrash } from '../../actors/inspection.ts';
+import type { Slot } from './family.ts';
 import type { Kind } from './kinds.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import type { Committer, RefusedChange } from '../ports.ts';
@@ -20,27 +23,27 @@ import type { Committer, RefusedChange } from '../ports.ts';
 /** Any kind, where its types do not matter. */
 export type AnyKind = Kind<unknown, Message>;
 
-/** What all residents of one directory share. */
-export interface Household {
+/** What all cells of one directory share. */
+export interface ActorContext {
   readonly committer: Committer;
   readonly clock: Clock;
   readonly held: HeldLeases;
   readonly effects: EffectPorts;
-  crashed(resident: Resident, crash: Crash): void;
-  vanished(resident: Resident): void;
+  crashed(cell: ActorCell, crash: Crash): void;
+  vanished(cell: ActorCell): void;
 }
 
 const NO_CRASHES: readonly number[] = [];
 
 /** A class, because there is one for each of 10,000 nodes. */
-export class Resident implements ActorPlan<unknown, Message> {
+export class ActorCell implements ActorPlan<unknown, Message> {
   readonly address: Address;
   readonly mailbox: Mailbox<Message> = createMailbox();
   readonly #kind: AnyKind;
-  readonly #household: Household;
+  readonly #context: ActorContext;
   #actor: RunningActor | null = null;
   #performer: Performer | null = null;
-  #place: Place | null = null;
+  #slot: Slot | null = null;
   /** The cluster whose lease it lives under; null for none, or before it is known. */
   cluster: ClusterId | null = null;
   /** Times of crashes that still count, in Unix ms. */
@@ -51,10 +54,10 @@ export class Resident implements ActorPlan<unknown, Message> {
   /** Crashed too often: whoever asks is refused at once until it starts again. */
   resting = false;
 
-  constructor(address: Address, kind: AnyKind, household: Household) {
+  constructor(address: Address, kind: AnyKind, context: ActorContext) {
     this.address = address;
     this.#kind = kind;
-    this.#household = household;
+    this.#context = context;
   }
 
   get behaviour(): Behaviour<unknown, Message> {
@@ -62,11 +65,11 @@ export class Resident implements ActorPlan<unknown, Message> {
   }
 
   get committer(): Committer {
-    return this.#household.committer;
+    return this.#context.committer;
   }
 
   get clock(): Clock {
-    return this.#household.clock;
+    return this.#context.clock;
   }
 
   /** Of its actor; undefined when none runs. */
@@ -79,19 +82,19 @@ export class Resident implements ActorPlan<unknown, Message> {
   }
 
   /** Starts its actor. */
-  start(place: Place, state: unknown): void {
-    this.#place = place;
+  start(slot: Slot, state: unknown): void {
+    this.#slot = slot;
     this.cluster = this.#kind.cluster(state);
-    this.#performer = new Performer(this.address, this.#household.effects);
-    this.#actor = spawnActor<unknown, Message>(this, place, state);
+    this.#performer = new Performer(this.address, this.#context.effects);
+    this.#actor = spawnActor<unknown, Message>(this, slot, state);
   }
 
   /** Ends its actor; the mailbox stays. */
   vacate(): void {
     this.#actor?.stop();
     this.#actor = null;
-    this.#place?.leave();
-    this.#place = null;
+    this.#slot?.leave();
+    this.#slot = null;
     this.#performer?.end(); // but it stays: who waits for what is being stored just now is still answered
   }
 
@@ -101,7 +104,7 @@ export class Resident implements ActorPlan<unknown, Message> {
 
   lease(state: unknown): Lease | null {
     const cluster = this.#kind.cluster(state);
-    return cluster === null ? null : this.#household.held.leaseOf(cluster);
+    return cluster === null ? null : this.#context.held.leaseOf(cluster);
   }
 
   reload(): Promise<unknown> {
@@ -117,10 +120,10 @@ export class Resident implements ActorPlan<unknown, Message> {
   }
 
   vanished(): void {
-    this.#household.vanished(this);
+    this.#context.vanished(this);
   }
 
   crashed(crash: Crash): void {
-    this.#household.crashed(this, crash);
+    this.#context.crashed(this, crash);
   }
 }

@@ -1,23 +1,23 @@
-/** A round: the messages that an actor decides before one commit. Pure. */
+/** A batch: the messages that an actor decides before one commit. Pure. */
 import { isHot } from '../../actors/writes.ts';
 import type { Behaviour } from '../../actors/behaviour.ts';
-import { ROUND_MESSAGES_MAX } from '../../actors/limits.ts';
+import { BATCH_MESSAGES_MAX } from '../../actors/limits.ts';
 import type { Mailbox } from './mailbox.ts';
-import type { Asker } from '../../actors/asker.ts';
+import type { ReplyTo } from '../../actors/reply-to.ts';
 import type { Change, Effect, Step } from '../../actors/step.ts';
 
 /** What a message must look like for the kit: it has a type, and perhaps someone who waits. */
 export interface KitMessage {
   readonly type: string;
-  readonly asker?: Asker | null;
+  readonly replyTo?: ReplyTo | null;
 }
 
-export interface Round<S, M> {
+export interface Batch<S, M> {
   readonly state: S;
   readonly changes: readonly Change[];
   readonly effects: readonly Effect[];
   readonly messages: readonly M[];
-  /** The round is one message that someone waits for, or one cold write: a refusal belongs to it alone. */
+  /** The batch is one message that someone waits for, or one cold write: a refusal belongs to it alone. */
   readonly alone: boolean;
 }
 
@@ -36,24 +36,24 @@ export class TransitionFailed<M> extends Error {
 /**
  * Decides waiting messages one after another, each on the state that the one before left, and gathers their changes for
  * one commit.
- * A message with an asker and a cold write stand alone, so that their refusal has one owner.
+ * A message that someone waits for and a cold write stand alone, so that their refusal has one owner.
  */
-export function decideRound<S, M extends KitMessage>(
+export function decideBatch<S, M extends KitMessage>(
   behaviour: Behaviour<S, M>,
   state: S,
   mailbox: Mailbox<M>,
   nowMs: number,
-  messagesMax: number = ROUND_MESSAGES_MAX,
-): Round<S, M> {
+  messagesMax: number = BATCH_MESSAGES_MAX,
+): Batch<S, M> {
   const messages: M[] = [];
   let changes: readonly Change[] = [];
   let effects: readonly Effect[] = [];
   let next = state;
   for (let message = mailbox.peek(); message !== undefined && messages.length < messagesMax; message = mailbox.peek()) {
-    const asks = message.asker !== undefined && message.asker !== null;
-    if (asks && messages.length > 0) break;
+    const expectsReply = message.replyTo !== undefined && message.replyTo !== null;
+    if (expectsReply && messages.length > 0) break;
     const decided = decide(behaviour, next, message, nowMs, mailbox, messages);
-    const alone = asks || decided.changes.some((change) => !isHot(change.write));
+    const alone = expectsReply || decided.changes.some((change) => !isHot(change.write));
     if (alone && messages.length > 0) break;
     mailbox.shift();
     messages.push(message);

@@ -1,6 +1,6 @@
 /** Answers of retried creates as rows. */
 import test from 'ava';
-import { insertRemembered } from '../../../persistence/committer/remembered-rows.ts';
+import { insertIdempotencyRecord } from '../../../persistence/committer/idempotency-records.ts';
 import { openedDatabase } from '../../support/opened.ts';
 
 const REMEMBERED = {
@@ -13,10 +13,10 @@ const REMEMBERED = {
 test('an answer comes back with the hash of its body, and neither can be read from the row', async (t) => {
   const { pool, reads, vault } = await openedDatabase(t);
 
-  t.true(await insertRemembered(pool, vault, REMEMBERED));
-  t.false(await insertRemembered(pool, vault, { ...REMEMBERED, bodyHash: 'another' }));
+  t.true(await insertIdempotencyRecord(pool, vault, REMEMBERED));
+  t.false(await insertIdempotencyRecord(pool, vault, { ...REMEMBERED, bodyHash: 'another' }));
 
-  t.deepEqual(await reads.remembered(REMEMBERED.scope, 'k'), {
+  t.deepEqual(await reads.idempotencyRecord(REMEMBERED.scope, 'k'), {
     bodyHash: REMEMBERED.bodyHash,
     answer: REMEMBERED.answer,
   });
@@ -39,5 +39,5 @@ test('an answer that an earlier version kept, with the hash beside it, comes bac
     vault.seal(JSON.stringify(answer), `idempotency_key:${scope}:${key}`),
   ]);
 
-  t.deepEqual(await reads.remembered(scope, key), { bodyHash, answer });
+  t.deepEqual(await reads.idempotencyRecord(scope, key), { bodyHash, answer });
 });

@@ -1,0 +1,2 @@
+/** Where an answer goes: given by `ask`, opaque to behaviour. */
+export type ReplyTo = number & { readonly __brand: 'ReplyTo' };
