@@ -123,9 +123,9 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
 async function bringToLife(parts: Parts, feeds: Surfaces['feeds']): Promise<void> {
   const { base, storage, agents, vpn, vpnRows, publishing, webhooks } = parts;
   const { ends, clock } = base;
-  const { directory, ownership, mesh } = parts.actors.tree;
+  const { directory, ownership, vpnWatcher } = parts.actors.tree;
   await ownership.start();
-  keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: mesh, sessions: agents.sessions });
+  keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
   ends.add('requests to webhooks', () => webhooks.posts.close());
   ends.add('publishing', () => publishing.stop());
   await publishing.start();

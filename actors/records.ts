@@ -58,8 +58,8 @@ export interface Standing {
   readonly changesMs: readonly number[];
 }
 
-/** What a node is in the mesh, apart from its addresses there. */
-export interface MeshPlace {
+/** What a node is in the VPN, apart from its addresses there. */
+export interface VpnPlace {
   readonly publicKey: string;
   /** Null until its agent was connected. */
   readonly listenPort: number | null;
@@ -74,8 +74,8 @@ export interface MeshPlace {
   readonly relayRegion: number | null;
 }
 
-/** A member of a mesh as the others need to know it. */
-export interface MeshMemberRecord extends MeshPlace {
+/** A member of a VPN as the others need to know it. */
+export interface VpnMemberRecord extends VpnPlace {
   readonly node: NodeId;
   readonly ipv4: string;
   readonly ipv6: string;
@@ -83,18 +83,18 @@ export interface MeshMemberRecord extends MeshPlace {
 }
 
 /** The gateway of a cluster: the member that is the admin which owns it. */
-export interface MeshGatewayRecord extends Omit<MeshPlace, 'observed' | 'isStable'> {
+export interface VpnGatewayRecord extends Omit<VpnPlace, 'observed' | 'isStable'> {
   readonly listenPort: number;
   readonly ipv4: string;
   readonly ipv6: string;
 }
 
 /** The members of one cluster's network at one instant. */
-export interface MeshReading {
+export interface VpnReading {
   readonly cluster: ClusterId;
-  readonly members: readonly MeshMemberRecord[];
+  readonly members: readonly VpnMemberRecord[];
   /** Null: the owner has not joined. */
-  readonly gateway: MeshGatewayRecord | null;
+  readonly gateway: VpnGatewayRecord | null;
 }
 
 /**

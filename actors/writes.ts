@@ -5,7 +5,7 @@
 import type { AgentPorts } from '../transport/protocol/frames.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
 import type { SshGrant } from '../transport/protocol/ssh.ts';
-import type { CommandRecord, MeshPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
+import type { CommandRecord, VpnPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
 import type { SshTried } from './ssh/login.ts';
 import type { EventType } from './events.ts';
 import type { DeliveryStatus } from './resources/webhook.ts';
@@ -175,7 +175,7 @@ export type ColdWrite =
       readonly kind: 'mesh-member-set';
       readonly node: NodeId;
       readonly cluster: ClusterId;
-      readonly place: MeshPlace;
+      readonly place: VpnPlace;
       readonly atMs: number;
     }
   | {

@@ -21,7 +21,7 @@ import { enrolledIdentity, noteDeletion, rejoined } from './session/joining.ts';
 import type { Enrolled } from './session/joining.ts';
 import type { Journal } from './execution/journal.ts';
 import { Ledger } from './execution/ledger.ts';
-import { leaveMesh, startMesh } from './vpn/mesh.ts';
+import { leaveVpn, startVpn } from './vpn/vpn.ts';
 import { scriptEnvironment } from './execution/keepers.ts';
 import { trimMemory } from './memory.ts';
 import { openJournal, removeJournal } from './execution/open-journal.ts';
@@ -114,7 +114,7 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   await executor.close();
   journal.close();
   ledger.close();
-  if (identity !== null) await leaveMesh(directory, identity.node_id, log);
+  if (identity !== null) await leaveVpn(directory, identity.node_id, log);
   for (const path of [
     directory.identity,
     directory.apiPort,
@@ -123,8 +123,8 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
     pipesDirectory(directory.sshHostKey),
     directory.sshRecordings,
     directory.sshUnanswered,
-    directory.meshKeys,
-    directory.meshPicture,
+    directory.vpnKeys,
+    directory.vpnPicture,
     directory.relayMap,
   ])
     rmSync(path, { recursive: true, force: true });
@@ -169,7 +169,7 @@ async function serve(
     clock: systemClock(),
     recording: () => current.enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
     askAdmin: (attempt, username, credential) => session.verifySsh(attempt, username, credential),
-    meshWay: () => mesh?.wayToGateway() ?? null,
+    vpnWay: () => vpn?.wayToGateway() ?? null,
   });
   const adminUrls = () => config.ADMIN_URLS ?? current.enrollment.admin_urls;
   const joinAgain = async () => {
@@ -177,7 +177,7 @@ async function serve(
     if (found !== null) over.resolve({ rejoined: found });
   };
   const counters = createSessionCounters();
-  const mesh = startMesh({
+  const vpn = startVpn({
     config,
     directory,
     node: identity.node_id,
@@ -185,7 +185,7 @@ async function serve(
     adminUrls,
     clock: systemClock(),
     log,
-    say: (word) => session.sayOfMesh(word),
+    say: (word) => session.sayOfVpn(word),
   });
   const services: Service[] = []; // complete below: metrics may be asked for as soon as their server listens
   const reports = createReports({
@@ -208,7 +208,7 @@ async function serve(
     picked,
     token: identity.enrollment.api_token,
     log,
-    mesh,
+    vpn,
     diagnose: () => reports.diagnose(),
     sources: {
       version,
@@ -227,7 +227,7 @@ async function serve(
     diskService(directory.path),
     ...reach.services,
     ...visibility.services,
-    ...(mesh?.services ?? []),
+    ...(vpn?.services ?? []),
   );
   const session: Session = new Session(
     {
@@ -237,13 +237,13 @@ async function serve(
       adminUrls,
       onSettings: (settings, clusterName) => {
         current = keepSettings(directory, current, settings, clusterName, log);
-        if (clusterName === null) mesh?.configured(settings, adminUrl, false);
+        if (clusterName === null) vpn?.configured(settings, adminUrl, false);
       },
       onConfirmed: () => confirmed(),
       onLive: (url) => {
         current = noteDeletion(directory, current, false, log);
         adminUrl = url;
-        mesh?.configured(current.enrollment.settings, url, true);
+        vpn?.configured(current.enrollment.settings, url, true);
         trim ??= setTimeout(trimMemory, TRIM_AFTER_MS).unref();
         reach.connected(url);
         reports.connected(url);
@@ -267,7 +267,7 @@ async function serve(
       journal,
       runner: executor,
       reach: reach.session,
-      ...(mesh !== null && { mesh: mesh.session }),
+      ...(vpn !== null && { vpn: vpn.session }),
       report: () => healthReport(services),
       counters,
       dial: webSocketDial(),
@@ -308,7 +308,7 @@ async function serve(
       }),
     ]);
   }
-  await mesh?.close({ isKept: status !== EXIT_STATUS.revoked });
+  await vpn?.close({ isKept: status !== EXIT_STATUS.revoked });
   session.stop();
   const kept = journal.holding().length;
   if (kept > 0) log.info({ executions: kept }, 'The next start goes on with what is left');

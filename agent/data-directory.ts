@@ -12,7 +12,7 @@ export const IDENTITY_FILE = 'identity.json';
  * runs.
  */
 export const SSH_HOST_KEY_FILE = 'ssh-host-key';
-export const MESH_KEYS_FILE = 'mesh-keys.json';
+export const VPN_KEYS_FILE = 'mesh-keys.json';
 export const PID_FILE = 'agent.pid';
 export const API_PORT_FILE = 'api-port';
 
@@ -29,8 +29,8 @@ export interface DataDirectory {
   /** Logins that no admin answered. */
   readonly sshUnanswered: string;
   /** The key of WireGuard, and the network as it was told last. */
-  readonly meshKeys: string;
-  readonly meshPicture: string;
+  readonly vpnKeys: string;
+  readonly vpnPicture: string;
   /** The relay map that was usable last. */
   readonly relayMap: string;
   /** Where the agent listens for `edge-agent doctor`. */
@@ -73,8 +73,8 @@ export function openDataDirectory(path: string): DataDirectory {
     sshHostKey: join(path, SSH_HOST_KEY_FILE),
     sshUnanswered: join(path, 'ssh-unanswered.json'),
     sshRecordings: join(path, 'ssh-recordings'),
-    meshKeys: join(path, MESH_KEYS_FILE),
-    meshPicture: join(path, 'mesh-network.json'),
+    vpnKeys: join(path, VPN_KEYS_FILE),
+    vpnPicture: join(path, 'mesh-network.json'),
     relayMap: join(path, 'relay-map.json'),
     apiPort: join(path, API_PORT_FILE),
     release() {

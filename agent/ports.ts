@@ -143,9 +143,9 @@ export type Dial = (adminUrl: string, token: string, owner: LinkOwner) => Link;
 export interface SessionReach {
   /**
    * The admin at this URL, which need not be that of the session, wants a tunnel; the token is good once, for a few
-   * seconds. `meshUrl`: where it says it is in the mesh.
+   * seconds. `vpnUrl`: where it says it is in the VPN.
    */
-  openTunnel(adminUrl: string, token: string, meshUrl?: string): void;
+  openTunnel(adminUrl: string, token: string, vpnUrl?: string): void;
   /** The answer to `Session.verifySsh`. */
   verdict(attempt: number, verdict: SshVerdict): void;
   /** These users and keys are gone: what they opened ends now. */
@@ -159,13 +159,13 @@ export interface SessionReach {
   grants(): readonly SshGrant[];
 }
 
-/** Frames about the mesh, in and out. */
-export type MeshOrder = Extract<AdminFrame, { type: `mesh-${string}` | 'netmaker-join' }>;
-export type MeshWord = Extract<AgentFrameBody, { type: `mesh-${string}` }>;
+/** Frames about the VPN, in and out. */
+export type AdminVpnFrame = Extract<AdminFrame, { type: `mesh-${string}` | 'netmaker-join' }>;
+export type AgentVpnFrameBody = Extract<AgentFrameBody, { type: `mesh-${string}` }>;
 
 /** This machine's membership in the network of its cluster. No method throws. */
-export interface SessionMesh {
-  told(order: MeshOrder): void;
+export interface SessionVpn {
+  told(order: AdminVpnFrame): void;
 }
 
 /** Everything that a session needs. */
@@ -175,7 +175,7 @@ export interface SessionPorts {
   /** Absent where nobody can be let in: the simulated agents of a benchmark. */
   readonly reach?: SessionReach;
   /** Absent where there can be no network: the simulated agents of a benchmark. */
-  readonly mesh?: SessionMesh;
+  readonly vpn?: SessionVpn;
   readonly report: () => HealthReport;
   /** Counted on here, for metrics. */
   readonly counters?: SessionCounters;

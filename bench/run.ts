@@ -15,7 +15,7 @@ import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
 import { liars } from './cases/liars.ts';
 import { list } from './cases/list.ts';
-import { mesh } from './cases/mesh.ts';
+import { vpn } from './cases/vpn.ts';
 import type { CaseOptions } from './cases/options.ts';
 import { peers } from './cases/peers.ts';
 import { scrape } from './cases/scrape.ts';
@@ -52,11 +52,11 @@ const CASES: Readonly<
   exporters: { about: 'a scrape of a machine beside node_exporter', run: exporters },
   scrape: { about: 'a fleet scraped through the admin by Prometheus', run: scrape },
   discovery: { about: 'the complete list of targets of a large fleet', run: discovery },
-  mesh: {
+  vpn: {
     about: 'bytes and echoes between two members, directly and relayed, beside bare WireGuard and a bare relay',
-    run: mesh,
+    run: vpn,
   },
-  converge: { about: 'a new member of a mesh known to all: in frames, in a whole fleet, and by name', run: converge },
+  converge: { about: 'a new member of a VPN known to all: in frames, in a whole fleet, and by name', run: converge },
   soak: {
     about: 'memory of an admin that does not own the targets: an hour unless --seconds says otherwise',
     run: soak,

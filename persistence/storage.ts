@@ -32,8 +32,8 @@ import { createSshLogins } from './ssh/verifier.ts';
 import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
 import { readTotals } from './totals.ts';
 import { createEmbeddedVpnRows } from './vpn/embedded-vpn-rows.ts';
-import { meshMemberLookUp } from './vpn/member-look-up.ts';
-import { MESH_CHANGES, readMeshes, storeGateway } from './vpn/readings.ts';
+import { vpnMemberLookUp } from './vpn/member-look-up.ts';
+import { VPN_MEMBER_CHANGES, readVpns, storeGateway } from './vpn/readings.ts';
 import { relayClustersLookUp } from './vpn/relay-admission.ts';
 import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './vpn/vpn-rows.ts';
 import type { Vault } from './vault.ts';
@@ -123,7 +123,7 @@ export class Storage {
   forActors() {
     const { adminId, committer, incarnation, registry, database } = this.#opened;
     const leases = { ...this.#leases, checkIn: () => incarnation.compared().then(() => registry.checkIn()) };
-    const meshRows = { read: (clusters: readonly ClusterId[]) => readMeshes(database.pool, clusters) };
+    const clusterVpnRows = { read: (clusters: readonly ClusterId[]) => readVpns(database.pool, clusters) };
     return {
       adminId,
       committer,
@@ -131,7 +131,7 @@ export class Storage {
       leases,
       leaseMs: LEASE_MS,
       ssh: this.#ssh,
-      meshRows,
+      clusterVpnRows,
     };
   }
 
@@ -160,15 +160,15 @@ export class Storage {
       hosts: createVpnRows(pool, adminId),
       embedded: createEmbeddedVpnRows(database),
       leaseMs: VPN_LEASE_MS,
-      memberOf: meshMemberLookUp(pool, monotonicMs),
+      memberOf: vpnMemberLookUp(pool, monotonicMs),
       clustersOf: this.#relayClusters,
       storeGateway: (...said: Tail<Tail<Parameters<typeof storeGateway>>>) => storeGateway(pool, adminId, ...said),
       /** Hears what the rows tell of VPNs; `ofMembers`: of their members too. */
       listen: (ofMembers: boolean) =>
-        database.listen(ofMembers ? [VPN_CHANGES, MESH_CHANGES] : [VPN_CHANGES], systemClock),
+        database.listen(ofMembers ? [VPN_CHANGES, VPN_MEMBER_CHANGES] : [VPN_CHANGES], systemClock),
       /** Hears which cluster's members changed; null: any of them may have. */
       onMembersChanged: (run: (cluster: ClusterId | null) => void) => {
-        const listener = database.listen([MESH_CHANGES], systemClock);
+        const listener = database.listen([VPN_MEMBER_CHANGES], systemClock);
         listener.onNotice((_channel, payload) => run(payload as ClusterId | null));
         return listener;
       },

@@ -26,7 +26,7 @@ const ADMIN_SOCKS5_PROXY_PORT = 41_080;
 /** Default UDP port of the gateway: the one that WireGuard's own tools take. */
 const ADMIN_WIREGUARD_PORT = 51_820;
 
-/** Default first port of the observer of the mesh: next to the proxies' own, and registered for nothing. */
+/** Default first port of the observer of the VPN: next to the proxies' own, and registered for nothing. */
 const ADMIN_OBSERVER_PORT = 43_478;
 
 /** A label of a host name (RFC 1123), lower-case. */
@@ -222,7 +222,7 @@ const events = {
     .describe('Events older than this are not published to the broker any more, after an outage.'),
 };
 
-const mesh = {
+const vpn = {
   EDGE_VPN_API_URL: url().optional().meta({
     defaultText: 'none: this service coordinates networks itself',
     description:
@@ -292,7 +292,7 @@ export const ADMIN_SETTING_THEMES = {
   'API server': server,
   'This admin': identity,
   'Clusters and names': clusters,
-  VPN: mesh,
+  VPN: vpn,
   Relay: EMBEDDED_RELAY_SETTINGS,
   'Database and keeping': storage,
   'Proxies and SSH': reach,
@@ -308,7 +308,7 @@ export const ADMIN_SETTINGS = {
   ...server,
   ...identity,
   ...clusters,
-  ...mesh,
+  ...vpn,
   ...EMBEDDED_RELAY_SETTINGS,
   ...storage,
   ...reach,

@@ -34,7 +34,7 @@ export function createOutwardLinks(): ConnectableLinks {
       renew: (session, cluster) => links().sessions.renew(session, cluster),
       hangUpNode: (node, code, reason) => links().sessions.hangUpNode(node, code, reason),
     },
-    gateway: { become: (mesh) => links().gateway.become(mesh) },
+    gateway: { become: (vpn) => links().gateway.become(vpn) },
     posts: {
       post: (webhook, delivery) => links().posts.post(webhook, delivery),
       cut: (webhook) => links().posts.cut(webhook),

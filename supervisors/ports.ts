@@ -3,11 +3,11 @@
  * transport, wired in main. What only the publishing or only the ownership loop needs stands with them.
  */
 import type { Lease } from '../actors/behaviour.ts';
-import type { GatewayMesh } from '../actors/vpn/effects.ts';
+import type { GatewayVpn } from '../actors/vpn/effects.ts';
 import type { ClusterState } from '../actors/cluster/state.ts';
 import type { CommandState } from '../actors/command/state.ts';
 import type { NodeState } from '../actors/node/state.ts';
-import type { MeshReading, OpenExecution, WebhookRecord } from '../actors/records.ts';
+import type { VpnReading, OpenExecution, WebhookRecord } from '../actors/records.ts';
 import type { Refusal } from '../actors/refusal.ts';
 import type { SshOutcome } from '../actors/ssh/login.ts';
 import type { Change } from '../actors/step.ts';
@@ -110,13 +110,13 @@ export interface SshVerifier {
 }
 
 /** Networks of clusters as rows. */
-export interface MeshRows {
+export interface ClusterVpnRows {
   /** One reading a cluster, in this order. Rejects with DatabaseUnavailable. */
-  read(clusters: readonly ClusterId[]): Promise<readonly MeshReading[]>;
+  read(clusters: readonly ClusterId[]): Promise<readonly VpnReading[]>;
 }
 
 /** Reads networks for the actors of their clusters. */
-export interface MeshWatch {
+export interface VpnWatch {
   /** The network of this cluster is read now; its actor is told. */
   readNow(cluster: ClusterId): void;
 }
@@ -124,5 +124,5 @@ export interface MeshWatch {
 /** This admin's own membership in the networks of its clusters. */
 export interface GatewayLink {
   /** What the network of a cluster is from now on, for as long as this admin owns it. Returns at once. */
-  become(mesh: GatewayMesh): void;
+  become(vpn: GatewayVpn): void;
 }

@@ -14,14 +14,22 @@ import { createDirectory } from './runtime/directory.ts';
 import type { Directory } from './runtime/directory.ts';
 import { kindTable } from './runtime/kinds.ts';
 import type { BehaviourSettings, KindTable } from './runtime/kinds.ts';
-import { createMeshWatcher } from './vpn/watcher.ts';
-import type { MeshWatcher } from './vpn/watcher.ts';
+import { createVpnWatcher } from './vpn/watcher.ts';
+import type { VpnWatcher } from './vpn/watcher.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
 import { createOwnership } from './ownership/loop.ts';
 import type { LeasePort, Ownership } from './ownership/loop.ts';
 import type { Ask } from '../actors/messages.ts';
-import type { Committer, GatewayLink, Loader, MeshRows, SessionLink, SshVerifier, WebhookPosts } from './ports.ts';
+import type {
+  Committer,
+  GatewayLink,
+  Loader,
+  ClusterVpnRows,
+  SessionLink,
+  SshVerifier,
+  WebhookPosts,
+} from './ports.ts';
 
 /** All that actors reach, implemented by persistence and transport. */
 export interface TreePorts {
@@ -36,7 +44,7 @@ export interface TreePorts {
   readonly posts: WebhookPosts;
   readonly ssh: SshVerifier;
   readonly tracer: Pick<Tracer, 'ended'>;
-  readonly meshRows: MeshRows;
+  readonly clusterVpnRows: ClusterVpnRows;
   readonly gateway: GatewayLink;
   readonly bus: Bus;
   readonly clock: Clock;
@@ -53,7 +61,7 @@ export interface Tree {
   readonly held: HeldLeases;
   readonly ownership: Ownership;
   /** Keeps the networks of owned clusters; to be started and stopped with the rest. */
-  readonly mesh: MeshWatcher;
+  readonly vpnWatcher: VpnWatcher;
   readonly ended: Readonly<EndedExecutions>;
   /** Who waits for an answer now. */
   waiting(): number;
@@ -64,8 +72,8 @@ export function createTree(ports: TreePorts): Tree {
   const { clock, log, bus, loader, committer, sessions, posts, ssh, tracer, gateway } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.leaseClockMs);
   const table = kindTable(loader, ports.settings);
-  const mesh = createMeshWatcher({
-    rows: ports.meshRows,
+  const vpnWatcher = createVpnWatcher({
+    rows: ports.clusterVpnRows,
     held,
     clock,
     log,
@@ -84,7 +92,7 @@ export function createTree(ports: TreePorts): Tree {
       ...executionEffects(loader),
       ...webhookEffects(loader, posts),
       ...sshEffects(ssh),
-      ...vpnEffects(mesh, gateway),
+      ...vpnEffects(vpnWatcher, gateway),
     },
     tracer,
     log,
@@ -107,5 +115,5 @@ export function createTree(ports: TreePorts): Tree {
   bus.subscribe(countForCommands(directory));
   const ended = noneEnded();
   bus.subscribe(countEnded(ended));
-  return { directory, ask: asks.ask, held, ownership, mesh, ended, waiting: asks.waiting };
+  return { directory, ask: asks.ask, held, ownership, vpnWatcher, ended, waiting: asks.waiting };
 }

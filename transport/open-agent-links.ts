@@ -117,7 +117,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     monotonicMs,
     send: (node, frame) => sessions.sendToNode(node, frame),
     askOwner: (node, token) => rows.askOwner(node, token, ports.urls.own()),
-    meshUrl: (node) => vpnUrlOf(node),
+    vpnUrl: (node) => vpnUrlOf(node),
   });
   endTunnelsOfRevoked(bus, tunnels);
   const scrapes = createScrapeCounters();

@@ -1,10 +1,10 @@
 /** Everything that can be said to a cluster. */
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import type { MeshRevision } from '../../transport/protocol/mesh.ts';
+import type { VpnRevision } from '../../transport/protocol/vpn.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import type { ReplyTo } from '../reply-to.ts';
 import type { Idempotency } from '../node/messages.ts';
-import type { EnrolledBefore, EnrollmentKeyRecord, MeshReading } from '../records.ts';
+import type { EnrolledBefore, EnrollmentKeyRecord, VpnReading } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Write } from '../writes.ts';
 
@@ -76,9 +76,9 @@ export type ClusterMessage =
    * The rows of its network, read under this epoch of the ownership. Readings are numbered over all clusters of an
    * admin, ever higher.
    */
-  | { readonly type: 'mesh-read'; readonly epoch: number; readonly number: number; readonly reading: MeshReading }
+  | { readonly type: 'mesh-read'; readonly epoch: number; readonly number: number; readonly reading: VpnReading }
   /** A member is connected and holds this state of the network; null: none. */
-  | { readonly type: 'mesh-wanted'; readonly node: NodeId; readonly revision: MeshRevision | null }
+  | { readonly type: 'mesh-wanted'; readonly node: NodeId; readonly revision: VpnRevision | null }
   /** A member wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly node: NodeId; readonly publicKey: string }
   | { readonly type: 'refused'; readonly write: Write; readonly refusal: Refusal };

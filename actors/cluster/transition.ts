@@ -8,7 +8,7 @@ import type { ClusterRecord, EnrollmentKeyRecord } from '../records.ts';
 import { ok } from '../refusal.ts';
 import type { ColdWrite } from '../writes.ts';
 import { enroll } from './enrollment.ts';
-import { directWanted, meshRead, meshWanted } from './mesh.ts';
+import { directWanted, vpnRead, vpnWanted } from './vpn.ts';
 import type { ClusterMessage, MessageOf } from './messages.ts';
 import { clusterResource, enrollmentKeyResource } from './resource.ts';
 import type { ClusterState } from './state.ts';
@@ -42,9 +42,9 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
       case 'count-changed':
         return step({ ...state, record: { ...record, nodeCount: record.nodeCount + message.by } }, []);
       case 'mesh-read':
-        return meshRead(state, record, message, settings.vpnDomain);
+        return vpnRead(state, record, message, settings.vpnDomain);
       case 'mesh-wanted':
-        return meshWanted(state, record, message, settings.vpnDomain);
+        return vpnWanted(state, record, message, settings.vpnDomain);
       case 'direct-wanted':
         return directWanted(state, message, nowMs);
       case 'refused':
@@ -53,7 +53,7 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
         return unreachable(message);
     }
   }
-  return { transition, recoveryEffects: () => [], refreshed: (live, rows) => ({ ...rows, mesh: live.mesh }) };
+  return { transition, recoveryEffects: () => [], refreshed: (live, rows) => ({ ...rows, vpn: live.vpn }) };
 }
 
 function create(

@@ -1,7 +1,7 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
 import type { AdminFrameBody, ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
-import type { MeshAdvertisement, MeshReport } from '../../transport/protocol/mesh.ts';
+import type { VpnAdvertisement, VpnReport } from '../../transport/protocol/vpn.ts';
 import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/protocol/ssh.ts';
 import type { IdempotencyRecord } from '../idempotency-record.ts';
 import type { ReplyTo } from '../reply-to.ts';
@@ -25,7 +25,7 @@ export interface Hello {
 }
 
 /** What a cluster tells its members of their network. */
-export type MeshBody = Extract<AdminFrameBody, { type: 'mesh-network' | 'mesh-changed' | 'mesh-try' | 'mesh-refused' }>;
+export type VpnBody = Extract<AdminFrameBody, { type: 'mesh-network' | 'mesh-changed' | 'mesh-try' | 'mesh-refused' }>;
 
 /**
  * What a session names is believed only while that session is the live one: agents reconnect mid-flight, and news of an
@@ -100,11 +100,11 @@ export type NodeMessage =
       readonly sshUsernames: readonly string[];
       readonly sshPublicKeys: readonly string[];
     }
-  /** What the agent is in the mesh. `from`: the address that the session comes from, null when it is gone. */
+  /** What the agent is in the VPN. `from`: the address that the session comes from, null when it is gone. */
   | {
       readonly type: 'mesh-advertised';
       readonly session: SessionId;
-      readonly advertisement: MeshAdvertisement;
+      readonly advertisement: VpnAdvertisement;
       readonly from: string | null;
       /** News that had to wait: it is said by a reminder. */ readonly isLate?: boolean;
     }
@@ -120,9 +120,9 @@ export type NodeMessage =
     }
   /** The agent wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly session: SessionId; readonly publicKey: string }
-  | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: MeshReport }
+  | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: VpnReport }
   /** The cluster tells its members. */
-  | { readonly type: 'mesh-told'; readonly body: MeshBody }
+  | { readonly type: 'mesh-told'; readonly body: VpnBody }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }

@@ -14,7 +14,7 @@ import type { NodeRecord } from '../records.ts';
 import { NO_SSH } from '../ssh/login.ts';
 import { deliver } from './delivery.ts';
 import { cancelRecoveryEffects, markSent, missing } from './executions.ts';
-import { NEW_MESH_SESSION } from './mesh.ts';
+import { NEW_VPN_SESSION } from './vpn.ts';
 import type { MessageOf } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
@@ -54,7 +54,7 @@ export function connected(
       delivered: new Set(hello.holding),
       recalls: hello.recalls ?? false,
       ssh: NO_SSH,
-      mesh: NEW_MESH_SESSION,
+      vpn: NEW_VPN_SESSION,
     },
     nowMs,
   );

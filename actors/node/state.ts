@@ -2,8 +2,8 @@
 import type { TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
-import type { AliasRecord, MeshPlace, NodeRecord, OpenExecution } from '../records.ts';
-import type { MeshAllowances, MeshSession } from './mesh.ts';
+import type { AliasRecord, VpnPlace, NodeRecord, OpenExecution } from '../records.ts';
+import type { VpnAllowances, VpnSession } from './vpn.ts';
 import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
 /**
@@ -28,15 +28,15 @@ export interface LiveSession {
   /** Whether the agent says how executions ended that it no longer holds. */
   readonly recalls: boolean;
   readonly ssh: SshSession;
-  readonly mesh: MeshSession;
+  readonly vpn: VpnSession;
 }
 
 /** The state of one node. `open` is bounded by OPEN_EXECUTIONS_MAX. */
 export interface NodeState {
   readonly record: NodeRecord;
   readonly aliases: readonly AliasRecord[];
-  /** As it is known to the mesh; null: it is no member. */
-  readonly mesh: MeshPlace | null;
+  /** As it is known to the VPN; null: it is no member. */
+  readonly vpn: VpnPlace | null;
   readonly session: LiveSession | null;
   /** In creation order. */
   readonly open: ReadonlyMap<ExecutionId, OpenExecution>;
@@ -59,7 +59,7 @@ export interface NodeState {
   /** How many executions that are not here its agent may still name. */
   readonly lookUps: TokenBucket;
   /** What it may still cost the other members of its network. */
-  readonly meshAllowances: MeshAllowances;
+  readonly vpnAllowances: VpnAllowances;
 }
 
 /** A node that reads nothing. One object for all. */

@@ -3,7 +3,7 @@
  * address (E4, R3).
  */
 import type { HealthReport } from '../../transport/protocol/frames.ts';
-import { MESH_PATHS } from '../../transport/protocol/mesh.ts';
+import { VPN_PATHS } from '../../transport/protocol/vpn.ts';
 import type { NodeRecord, Standing } from '../records.ts';
 import { instant } from '../resources/instant.ts';
 import type { NodeStatus, ServiceProblem, StatusEvidence, VpnEvidence } from '../resources/node.ts';
@@ -72,16 +72,16 @@ export function evidenceOf(
 }
 
 /**
- * What the agent last said of the mesh. It makes no status worse: a node without it is reached all the same. Null: it
+ * What the agent last said of the VPN. It makes no status worse: a node without it is reached all the same. Null: it
  * is in none.
  */
-function vpnOf({ mesh: { report } }: LiveSession, nowMs: number): VpnEvidence | null {
+function vpnOf({ vpn: { report } }: LiveSession, nowMs: number): VpnEvidence | null {
   if (report === null) return null;
   const {
     said: { gateway, ...counts },
     atMs,
   } = report;
-  if (gateway === null) return { handshake_age_ms: null, path: MESH_PATHS.find((path) => counts[path] > 0) ?? 'none' };
+  if (gateway === null) return { handshake_age_ms: null, path: VPN_PATHS.find((path) => counts[path] > 0) ?? 'none' };
   const { path, handshake_age_ms: ageMs } = gateway;
   return { handshake_age_ms: ageMs === null ? null : ageMs + Math.max(0, nowMs - atMs), path };
 }

@@ -27,7 +27,7 @@ import {
   outputPart,
   run,
 } from './executions.ts';
-import { advertised, directWanted, meshRefused, meshReported, meshTold, observed } from './mesh.ts';
+import { advertised, directWanted, vpnRefused, vpnReported, vpnTold, observed } from './vpn.ts';
 import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silenceRecoveryEffects, silent } from './session.ts';
@@ -122,10 +122,10 @@ export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, Node
       }
       case 'mesh-reported': {
         const session = current(state, message.session);
-        return session === null ? unchanged(state) : meshReported(state, session, message, nowMs);
+        return session === null ? unchanged(state) : vpnReported(state, session, message, nowMs);
       }
       case 'mesh-told':
-        return meshTold(state, message);
+        return vpnTold(state, message);
       case 'run':
         return run(state, message, nowMs);
       case 'rescan':
@@ -208,7 +208,7 @@ function current(state: NodeState, session: SessionId): LiveSession | null {
 /** A write found its row in another state: someone else ended that execution, so the agent must end it too. */
 function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refused' }>, nowMs: number): Step<NodeState> {
   if (message.write.kind === 'ssh-verified') return loginRefused(state, message.write);
-  if (message.write.kind === 'mesh-member-set') return meshRefused(state, message.refusal);
+  if (message.write.kind === 'mesh-member-set') return vpnRefused(state, message.refusal);
   const next = deliver(state, nowMs);
   if (!('execution' in message.write) || state.session === null || state.open.has(message.write.execution)) return next;
   return step(
@@ -255,7 +255,7 @@ function refreshed(live: NodeState, rows: NodeState): NodeState {
     session: live.session,
     sshAllowance: live.sshAllowance,
     lookUps: live.lookUps,
-    meshAllowances: live.meshAllowances,
+    vpnAllowances: live.vpnAllowances,
     loading,
     reads: live.reads,
     over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]),

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import { AgentPorts, Registration } from '../../transport/protocol/frames.ts';
-import { MESH_PATHS } from '../../transport/protocol/mesh.ts';
+import { VPN_PATHS } from '../../transport/protocol/vpn.ts';
 import { resource, stored, type Given } from './resource.ts';
 
 /** All statuses of a node, best first. Source: docs/api.md, Resources. */
@@ -20,8 +20,8 @@ export type ServiceProblem = Given<typeof problem>;
  * The age is that of the last handshake with the gateway of its cluster; null when there was none, or there is no
  * gateway. The path is how packets go to that gateway; without one, the best way to any other member.
  */
-const vpn = z.object({ handshake_age_ms: z.number().nullable(), path: z.enum(MESH_PATHS) });
-/** How well a node is connected to the mesh. */
+const vpn = z.object({ handshake_age_ms: z.number().nullable(), path: z.enum(VPN_PATHS) });
+/** How well a node is connected to the VPN. */
 export type VpnEvidence = Given<typeof vpn>;
 
 const evidence = z.object({

@@ -1,21 +1,21 @@
 /** What clusters ask of their networks. */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { LeftOutPeer, MeshPeer } from '../../transport/protocol/mesh.ts';
+import type { LeftOutPeer, VpnPeer } from '../../transport/protocol/vpn.ts';
 
 /** Of clusters. */
 export type VpnEffect =
   /** The rows of this cluster's network are read now: they come back as `mesh-read`. */
-  | { readonly type: 'read-mesh' }
+  | { readonly type: 'read-vpn' }
   /** The gateway of this admin is to be in this state of the cluster's network. */
-  | { readonly type: 'gateway'; readonly mesh: GatewayMesh };
+  | { readonly type: 'gateway'; readonly vpn: GatewayVpn };
 
 /** The network that a gateway joins: the cluster's ranges, and all members by their public keys. */
-export interface GatewayMesh {
+export interface GatewayVpn {
   readonly cluster: ClusterId;
   readonly clusterName: string;
   readonly ipv4Range: string;
   readonly ipv6Range: string;
-  readonly peers: ReadonlyMap<string, MeshPeer>;
+  readonly peers: ReadonlyMap<string, VpnPeer>;
   /** Those of which the rows say what no interface takes: nobody is told of them. */
   readonly leftOut: readonly LeftOutPeer[];
 }

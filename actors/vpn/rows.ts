@@ -1,7 +1,7 @@
 /** What is stored of networks, as those who coordinate them see it. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { WantedVpn } from './drift.ts';
-import type { VpnHost, VpnPeer, VpnSurvey } from './vpn.ts';
+import type { VpnHost, VpnMemberStatus, VpnSurvey } from './vpn.ts';
 
 /** Steps of a move that follow the one that is stored with the move itself. */
 export type MoveStep = 'leave' | 'join' | 'names';
@@ -72,5 +72,5 @@ export interface EmbeddedVpnRows {
   leave(network: string, node: NodeId): Promise<void>;
   removeHost(node: NodeId): Promise<void>;
   /** Members, and whether their machines were heard of lately. */
-  peers(network: string): Promise<readonly VpnPeer[]>;
+  peers(network: string): Promise<readonly VpnMemberStatus[]>;
 }

@@ -48,7 +48,7 @@ export interface WantedName extends VpnName {
 }
 
 /** How a member is seen by the manager. */
-export interface VpnPeer {
+export interface VpnMemberStatus {
   readonly node: NodeId;
   readonly isConnected: boolean;
 }
@@ -102,7 +102,7 @@ export interface VpnManager {
   names(network: string): Promise<readonly VpnName[]>;
   /** Exactly these; those of nodes that are no members are left out. */
   setNames(network: string, names: readonly WantedName[]): Promise<void>;
-  peers(network: string): Promise<readonly VpnPeer[]>;
+  peers(network: string): Promise<readonly VpnMemberStatus[]>;
   /** Ends connections. What is under way is cut. */
   close(): Promise<void>;
 }

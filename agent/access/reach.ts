@@ -40,8 +40,8 @@ export interface ReachOptions {
   readonly askAdmin: (attempt: number, username: string, credential: SshCredential) => boolean;
   /** What admins want recorded, as they said last. */
   readonly recording: () => SshRecordingSettings;
-  /** The way to the admin through the mesh. Left out: this machine is in none. */
-  readonly meshWay?: TunnelsOptions['meshWay'];
+  /** The way to the admin through the VPN. Left out: this machine is in none. */
+  readonly vpnWay?: TunnelsOptions['vpnWay'];
   readonly clock: SessionClock;
   readonly log: Log;
 }
@@ -80,7 +80,7 @@ export async function startReach({
   proxyPassword,
   askAdmin,
   recording,
-  meshWay,
+  vpnWay,
   clock,
   log,
 }: ReachOptions): Promise<Reach> {
@@ -93,7 +93,7 @@ export async function startReach({
     exit,
     join: (one, other) => joins.join(one, other),
     log,
-    ...(meshWay !== undefined && { meshWay }),
+    ...(vpnWay !== undefined && { vpnWay }),
   });
   const unanswered = openUnanswered(directory.sshUnanswered, log);
   const asking = createAsking(askAdmin, unanswered);
@@ -120,7 +120,7 @@ export async function startReach({
     log.info({ port: sshPort, host_key: ssh.hostKeyFingerprint }, 'The SSH server of this machine listens');
   return {
     session: {
-      openTunnel: (adminUrl, token, meshUrl) => tunnels.open(adminUrl, token, meshUrl),
+      openTunnel: (adminUrl, token, vpnUrl) => tunnels.open(adminUrl, token, vpnUrl),
       verdict: (attempt, verdict) => asking.verdict(attempt, verdict),
       endSsh: (usernames, keys) => ssh?.end(usernames, keys),
       unanswered(stored) {

@@ -23,8 +23,8 @@ export interface VisibilityOptions {
   /** The node's API token: the key of the agent's API is made from it. */
   readonly token: string;
   readonly sources: OwnMetricsSources;
-  /** Names of peers of WireGuard and the ways to them; null: this machine is in no mesh. */
-  readonly mesh: Pick<WireguardSources, 'nodeOf' | 'pathOf'> | null;
+  /** Names of peers of WireGuard and the ways to them; null: this machine is in no VPN. */
+  readonly vpn: Pick<WireguardSources, 'nodeOf' | 'pathOf'> | null;
   /** Makes a report on this machine. */
   readonly diagnose: () => Promise<Diagnosis>;
   readonly log: Log;
@@ -44,7 +44,7 @@ export async function startVisibility({
   picked,
   token,
   sources,
-  mesh,
+  vpn,
   diagnose,
   log,
 }: VisibilityOptions): Promise<Visibility> {
@@ -89,7 +89,7 @@ export async function startVisibility({
       setting: 'AGENT_WIREGUARD_METRICS_PORT',
       key,
       log,
-      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...mesh })) },
+      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...vpn })) },
     }),
   ]);
   return {

@@ -7,11 +7,11 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
 import {
   PROTOCOL_VERSION_GREET,
-  PROTOCOL_VERSION_MESH,
+  PROTOCOL_VERSION_VPN,
   PROTOCOL_VERSION_REACH,
   PROTOCOL_VERSION_TRACES,
 } from '../../transport/protocol/version.ts';
-import type { MeshWord, SessionPorts } from '../ports.ts';
+import type { AgentVpnFrameBody, SessionPorts } from '../ports.ts';
 import { arrived, recalled, type Arrivals } from './arrivals.ts';
 import { Asking } from './asking.ts';
 import { ResultSender } from './result-sender.ts';
@@ -64,7 +64,7 @@ export class LiveSession {
 
   /** What the admin says. */
   hear(frame: CarriedFrame): void {
-    const { runner, reach, mesh } = this.#ports;
+    const { runner, reach, vpn } = this.#ports;
     switch (frame.type) {
       case 'deliver':
         this.#asking.arriving();
@@ -97,7 +97,7 @@ export class LiveSession {
       case 'mesh-observed':
       case 'mesh-try':
       case 'netmaker-join':
-        return mesh?.told(frame);
+        return vpn?.told(frame);
       case 'ssh-unanswered-stored':
         return this.#tellUnanswered(frame.ids);
       case 'pong':
@@ -132,9 +132,9 @@ export class LiveSession {
     return true;
   }
 
-  /** Says something of the mesh. False: this admin knows of none, or does not hear it now. */
-  sayOfMesh(word: MeshWord): boolean {
-    if (this.#options.protocol < PROTOCOL_VERSION_MESH || !this.#options.isRoomy()) return false;
+  /** Says something of the VPN. False: this admin knows of none, or does not hear it now. */
+  sayOfVpn(word: AgentVpnFrameBody): boolean {
+    if (this.#options.protocol < PROTOCOL_VERSION_VPN || !this.#options.isRoomy()) return false;
     this.#options.send(word);
     return true;
   }
@@ -190,9 +190,9 @@ export class LiveSession {
   #tunnelWanted({
     admin_url: adminUrl = this.#options.url,
     token,
-    mesh_url: meshUrl,
+    mesh_url: vpnUrl,
   }: AdminFrame & { type: 'open-tunnel' }): void {
-    if (isFollowed(this.#options.url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token, meshUrl);
+    if (isFollowed(this.#options.url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token, vpnUrl);
   }
 
   #tellUnanswered(stored: readonly string[] | null): void {

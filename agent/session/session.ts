@@ -8,7 +8,7 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
 import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../../transport/protocol/version.ts';
-import type { Link, LinkOwner, MeshWord, SessionPorts } from '../ports.ts';
+import type { Link, LinkOwner, AgentVpnFrameBody, SessionPorts } from '../ports.ts';
 import { AdminChoice } from './admin-choice.ts';
 import { FrameChannel } from './frame-channel.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -83,9 +83,9 @@ export class Session implements LinkOwner {
     return this.#live?.verifySsh(attempt, username, credential) ?? false;
   }
 
-  /** Says something of the mesh. False: no admin that knows of one hears it now. */
-  sayOfMesh(word: MeshWord): boolean {
-    return this.#live?.sayOfMesh(word) ?? false;
+  /** Says something of the VPN. False: no admin that knows of one hears it now. */
+  sayOfVpn(word: AgentVpnFrameBody): boolean {
+    return this.#live?.sayOfVpn(word) ?? false;
   }
 
   /** For `Link` only. */

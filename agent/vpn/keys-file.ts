@@ -13,7 +13,7 @@ import { systemProblem } from '../problem.ts';
 const PORT_MIN = 20_000;
 const PORT_MAX = 32_767;
 
-const MeshKeysFile = z.object({
+const VpnKeysFile = z.object({
   private_key: z.string().length(44),
   /** Takes the place of the other as soon as the others know it: a rotation under way. */
   next_private_key: z.string().length(44).nullable(),
@@ -21,22 +21,22 @@ const MeshKeysFile = z.object({
 });
 
 /** The key in use, the one that is to follow, and the UDP port. */
-export interface MeshKeys {
+export interface VpnKeys {
   readonly privateKey: string;
   readonly nextPrivateKey: string | null;
   readonly listenPort: number;
 }
 
 /** The keys, or why there are none, in one sentence. */
-export type OpenedMeshKeys =
-  | { readonly ok: true; readonly keys: MeshKeys }
+export type OpenedVpnKeys =
+  | { readonly ok: true; readonly keys: VpnKeys }
   | { readonly ok: false; readonly problem: string };
 
 /**
  * Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is
  * made anew: the network takes the new key as a rotation.
  */
-export function openMeshKeys(path: string, port: number): OpenedMeshKeys {
+export function openVpnKeys(path: string, port: number): OpenedVpnKeys {
   const stored = read(path);
   const keys =
     stored === null
@@ -46,11 +46,11 @@ export function openMeshKeys(path: string, port: number): OpenedMeshKeys {
           listenPort: port === 0 ? randomInt(PORT_MIN, PORT_MAX + 1) : port,
         }
       : { ...stored, listenPort: port === 0 ? stored.listenPort : port };
-  return keys.listenPort === stored?.listenPort ? { ok: true, keys } : storeMeshKeys(path, keys);
+  return keys.listenPort === stored?.listenPort ? { ok: true, keys } : storeVpnKeys(path, keys);
 }
 
 /** Stores them durably. */
-export function storeMeshKeys(path: string, keys: MeshKeys): OpenedMeshKeys {
+export function storeVpnKeys(path: string, keys: VpnKeys): OpenedVpnKeys {
   try {
     writeDurably(
       path,
@@ -68,13 +68,13 @@ export function storedPublicKey(path: string): string | null {
   return keys === null ? null : publicKeyOf(keys.privateKey);
 }
 
-function read(path: string): MeshKeys | null {
+function read(path: string): VpnKeys | null {
   try {
     const {
       private_key: privateKey,
       next_private_key: nextPrivateKey,
       listen_port: listenPort,
-    } = MeshKeysFile.parse(JSON.parse(readFileSync(path, 'utf8')));
+    } = VpnKeysFile.parse(JSON.parse(readFileSync(path, 'utf8')));
     return { privateKey, nextPrivateKey, listenPort };
   } catch {
     return null; // none yet, or damaged: a new one is as good

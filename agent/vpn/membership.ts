@@ -6,18 +6,18 @@ import type { RelayMap } from '../../transport/vpn/derp/map.ts';
 import {
   leftOutNote,
   type LeftOutPeer,
-  type MeshPath,
-  type MeshReport,
-  type MeshSettings,
-} from '../../transport/protocol/mesh.ts';
+  type VpnPath,
+  type VpnReport,
+  type VpnSettings,
+} from '../../transport/protocol/vpn.ts';
 import { makeKeyPair, publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import type { CreatedMember, MemberOptions } from '../../transport/vpn/member/create-member.ts';
 import type { Member, MemberPorts, WantedMember } from '../../transport/vpn/member/member.ts';
 import type { Service } from '../observability/health.ts';
-import type { MeshOrder, MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { AdminVpnFrame, AgentVpnFrameBody, SessionClock, SessionVpn } from '../ports.ts';
 import type { Log } from '../../transport/net/log.ts';
-import { openMeshKeys, storeMeshKeys, type MeshKeys } from './keys-file.ts';
-import type { MeshWay } from '../access/tunnel/tunnels.ts';
+import { openVpnKeys, storeVpnKeys, type VpnKeys } from './keys-file.ts';
+import type { VpnWay } from '../access/tunnel/tunnels.ts';
 import { observerPeers, type ObserverPeer } from './observers.ts';
 import { changedPicture, forgetPicture, readPicture, storePicture, wholePicture, type Picture } from './picture.ts';
 
@@ -52,7 +52,7 @@ export interface MembershipOptions {
   readonly clock: SessionClock;
   readonly log: Log;
   /** False: no admin hears it now. */
-  readonly say: (word: MeshWord) => boolean;
+  readonly say: (word: AgentVpnFrameBody) => boolean;
   readonly createMember: (options: MemberOptions, ports: MemberPorts) => Promise<CreatedMember>;
   /** Told of every state of the network; null: there is none. */
   readonly named: (picture: Picture | null) => void;
@@ -60,21 +60,21 @@ export interface MembershipOptions {
 
 /** A running membership. */
 export interface Membership {
-  readonly session: SessionMesh;
+  readonly session: SessionVpn;
   readonly service: Service;
   /** Settings came, with a welcome (`isWelcome`) or between. */
-  configured(settings: MeshSettings | undefined, adminUrl: string, isWelcome: boolean): void;
+  configured(settings: VpnSettings | undefined, adminUrl: string, isWelcome: boolean): void;
   /** The relay map in force; null: there are no relays. */
   mapped(map: RelayMap | null): void;
   /** Makes a new key, and uses it as soon as the admin has told the others. */
   rotate(): void;
   /** The node, or the gateway, that has this key; null: a stranger. */
   nodeOf(publicKey: string): string | null;
-  pathOf(publicKey: string): MeshPath | null;
-  /** How the admin that owns the cluster is reached through the mesh; null: not at all, or not now. */
-  wayToGateway(): MeshWay | null;
+  pathOf(publicKey: string): VpnPath | null;
+  /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
+  wayToGateway(): VpnWay | null;
   /** How the admin sees this machine from outside; null: not yet. */
-  observed(): Extract<MeshOrder, { type: 'mesh-observed' }> | null;
+  observed(): Extract<AdminVpnFrame, { type: 'mesh-observed' }> | null;
   /** `isKept`: the interface stays for the next start, with its traffic. */
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
@@ -82,11 +82,11 @@ export interface Membership {
 /** Nothing is opened before an admin, or the file of an earlier run, says that there is a network. */
 export function createMembership(options: MembershipOptions): Membership {
   const { clock, log, say, named } = options;
-  let keys: MeshKeys | null = null;
+  let keys: VpnKeys | null = null;
   let picture: Picture | null = readPicture(options.picturePath);
   let observers: readonly ObserverPeer[] = [];
   let relayMap: RelayMap | null = null;
-  let seen: Extract<MeshOrder, { type: 'mesh-observed' }> | null = null;
+  let seen: Extract<AdminVpnFrame, { type: 'mesh-observed' }> | null = null;
   let member: Member | null = null;
   /** Why there is no member on this machine, and why the admin gave it no network. */
   let cannot: string | null = null;
@@ -107,7 +107,7 @@ export function createMembership(options: MembershipOptions): Membership {
 
   function open(): void {
     if (member !== null || opening !== null || ended !== null || isOff) return;
-    const opened = openMeshKeys(options.keysPath, options.port);
+    const opened = openVpnKeys(options.keysPath, options.port);
     if (!opened.ok) return failed(opened.problem);
     keys = opened.keys;
     cancelAgain();
@@ -116,7 +116,7 @@ export function createMembership(options: MembershipOptions): Membership {
     });
   }
 
-  async function create(made: MeshKeys): Promise<void> {
+  async function create(made: VpnKeys): Promise<void> {
     await closing; // the interface that goes has the same name
     const created = await options.createMember(
       { interfaceName: options.interfaceName, listenPort: made.listenPort, wanted: wanted(made) },
@@ -157,7 +157,7 @@ export function createMembership(options: MembershipOptions): Membership {
     return closing;
   }
 
-  function wanted({ privateKey }: MeshKeys): WantedMember {
+  function wanted({ privateKey }: VpnKeys): WantedMember {
     const network = picture?.network;
     // What was told for another key, or another machine's, is no network of this one.
     const isOurs = network?.public_key === publicKeyOf(privateKey);
@@ -241,12 +241,12 @@ export function createMembership(options: MembershipOptions): Membership {
   /** The others know the new key: from now on it is the one. */
   function turn(privateKey: string): void {
     if (keys === null) return;
-    const stored = storeMeshKeys(options.keysPath, { ...keys, privateKey, nextPrivateKey: null });
+    const stored = storeVpnKeys(options.keysPath, { ...keys, privateKey, nextPrivateKey: null });
     keys = { ...keys, privateKey, nextPrivateKey: null };
     log.info(stored.ok ? {} : { problem: stored.problem }, 'The WireGuard key was changed');
   }
 
-  function told(order: MeshOrder): void {
+  function told(order: AdminVpnFrame): void {
     switch (order.type) {
       case 'mesh-network':
         learn(wholePicture(order));
@@ -285,7 +285,7 @@ export function createMembership(options: MembershipOptions): Membership {
     });
   }
 
-  async function observe(settings: Extract<MeshSettings, { mode: 'embedded' }>, adminUrl: string): Promise<void> {
+  async function observe(settings: Extract<VpnSettings, { mode: 'embedded' }>, adminUrl: string): Promise<void> {
     observing += 1;
     const asked = observing;
     const found = await observerPeers(settings.observers, adminUrl);
@@ -326,11 +326,11 @@ export function createMembership(options: MembershipOptions): Membership {
       become();
     },
     rotate() {
-      const opened = openMeshKeys(options.keysPath, options.port);
+      const opened = openVpnKeys(options.keysPath, options.port);
       const known = keys ?? (opened.ok ? opened.keys : null);
       if (known === null)
         return log.error({ problem: opened.ok ? '' : opened.problem }, 'The WireGuard key cannot be changed');
-      const stored = storeMeshKeys(options.keysPath, {
+      const stored = storeVpnKeys(options.keysPath, {
         ...known,
         nextPrivateKey: known.nextPrivateKey ?? makeKeyPair().privateKey,
       });
@@ -357,9 +357,9 @@ export function createMembership(options: MembershipOptions): Membership {
   };
 }
 
-function reportOf(member: Member, picture: Picture | null): MeshReport {
+function reportOf(member: Member, picture: Picture | null): VpnReport {
   const paths = member.paths();
-  const count = (path: MeshPath): number => paths.filter((one) => one.path === path).length;
+  const count = (path: VpnPath): number => paths.filter((one) => one.path === path).length;
   const gateway = paths.find(({ publicKey }) => picture?.peers.get(publicKey)?.node === null);
   return {
     direct: count('direct'),

@@ -7,7 +7,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { writeDurably } from '../durable-file.ts';
-import type { MeshOrder, SessionClock } from '../ports.ts';
+import type { AdminVpnFrame, SessionClock } from '../ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 
 /** Netmaker's client, as it is found by PATH. */
@@ -46,7 +46,7 @@ export interface Netclient {
    * Enters this network, and leaves another that it had entered for an admin. Does nothing more for the same order
    * again.
    */
-  told(order: Extract<MeshOrder, { type: 'netmaker-join' }>): void;
+  told(order: Extract<AdminVpnFrame, { type: 'netmaker-join' }>): void;
   /** Why it joins no network, for health; null: nothing is known to be wrong. */
   note(): string | null;
   /** Ends the program that runs. */
@@ -58,7 +58,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
   const statePath = join(directory, STATE_FILE);
   const ending = new AbortController();
   let problem: string | null = null;
-  let next: Extract<MeshOrder, { type: 'netmaker-join' }> | null = null;
+  let next: Extract<AdminVpnFrame, { type: 'netmaker-join' }> | null = null;
   let running: Promise<void> | null = null;
   let done: { readonly network: string; readonly token: string; readonly atMs: number } | null = null;
 

@@ -1,7 +1,7 @@
 /** Where the admins' observers are: host names become addresses, since WireGuard knows no names. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { MeshObserver } from '../../transport/protocol/mesh.ts';
+import type { VpnObserver } from '../../transport/protocol/vpn.ts';
 
 /** A peer that sees from where packets of this machine come. */
 export interface ObserverPeer {
@@ -14,7 +14,7 @@ export interface ObserverPeer {
  * of them. Never rejects.
  */
 export async function observerPeers(
-  observers: readonly MeshObserver[],
+  observers: readonly VpnObserver[],
   adminUrl: string,
 ): Promise<readonly ObserverPeer[]> {
   const found = await Promise.all(

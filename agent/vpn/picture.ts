@@ -2,43 +2,43 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { z } from 'zod';
 import {
-  MESH_PEERS_MAX,
-  MeshNetwork,
-  MeshRevision,
+  VPN_PEERS_MAX,
+  VpnMembership,
+  VpnRevision,
   soundPeers,
-  ToldMeshPeer,
+  ToldVpnPeer,
   type LeftOutPeer,
-  type MeshPeer,
-} from '../../transport/protocol/mesh.ts';
+  type VpnPeer,
+} from '../../transport/protocol/vpn.ts';
 import { writeDurably } from '../durable-file.ts';
-import type { MeshOrder } from '../ports.ts';
+import type { AdminVpnFrame } from '../ports.ts';
 
 /**
  * One state of the network. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by
  * what stands for their key.
  */
 export interface Picture {
-  readonly revision: MeshRevision;
-  readonly network: MeshNetwork;
-  readonly peers: ReadonlyMap<string, MeshPeer>;
+  readonly revision: VpnRevision;
+  readonly network: VpnMembership;
+  readonly peers: ReadonlyMap<string, VpnPeer>;
   readonly leftOut: ReadonlyMap<string, LeftOutPeer>;
 }
 
 const PictureFile = z.object({
-  revision: MeshRevision,
-  network: MeshNetwork,
-  peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX),
+  revision: VpnRevision,
+  network: VpnMembership,
+  peers: z.array(ToldVpnPeer).max(VPN_PEERS_MAX),
 });
 
 /** A whole network. */
-export function wholePicture({ revision, network, peers }: Extract<MeshOrder, { type: 'mesh-network' }>): Picture {
+export function wholePicture({ revision, network, peers }: Extract<AdminVpnFrame, { type: 'mesh-network' }>): Picture {
   return { revision, network, ...joined(new Map(), new Map(), peers) };
 }
 
 /** The picture after a change; null when the change follows another state than this one. */
 export function changedPicture(
   known: Picture | null,
-  { from, to, set, removed }: Extract<MeshOrder, { type: 'mesh-changed' }>,
+  { from, to, set, removed }: Extract<AdminVpnFrame, { type: 'mesh-changed' }>,
 ): Picture | null {
   if (known === null || known.revision.epoch !== from.epoch || known.revision.number !== from.number) return null;
   const peers = new Map(known.peers);
@@ -52,9 +52,9 @@ export function changedPicture(
 
 /** Takes in those that are told now. */
 function joined(
-  peers: Map<string, MeshPeer>,
+  peers: Map<string, VpnPeer>,
   leftOut: Map<string, LeftOutPeer>,
-  told: readonly MeshPeer[],
+  told: readonly VpnPeer[],
 ): Pick<Picture, 'peers' | 'leftOut'> {
   for (const peer of told) {
     const {

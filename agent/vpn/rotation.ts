@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { makeKeyPair } from '../../transport/vpn/wireguard/keys.ts';
-import { MESH_KEYS_FILE, openDataDirectory, PID_FILE } from '../data-directory.ts';
+import { VPN_KEYS_FILE, openDataDirectory, PID_FILE } from '../data-directory.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
-import { openMeshKeys, storeMeshKeys, storedPublicKey } from './keys-file.ts';
+import { openVpnKeys, storeVpnKeys, storedPublicKey } from './keys-file.ts';
 
 /** Tells a running agent that its key is to be changed. */
 export const ROTATION_SIGNAL = 'SIGUSR2';
@@ -16,7 +16,7 @@ const LOOK_MS = 100;
 
 /** Changes the key, and resolves with what happened, in one sentence. Throws an `AgentProblem` when it did not. */
 export async function rotateKey(dataDirectory: string): Promise<string> {
-  const path = join(dataDirectory, MESH_KEYS_FILE);
+  const path = join(dataDirectory, VPN_KEYS_FILE);
   const before = storedPublicKey(path);
   if (before === null)
     throw new AgentProblem(
@@ -50,8 +50,8 @@ function runningAgent(dataDirectory: string): number | null {
 }
 
 function rotateAtRest(path: string): string {
-  const opened = openMeshKeys(path, 0);
-  const stored = opened.ok ? storeMeshKeys(path, { ...opened.keys, nextPrivateKey: makeKeyPair().privateKey }) : opened;
+  const opened = openVpnKeys(path, 0);
+  const stored = opened.ok ? storeVpnKeys(path, { ...opened.keys, nextPrivateKey: makeKeyPair().privateKey }) : opened;
   if (!stored.ok) throw new AgentProblem(stored.problem, EXIT_STATUS.failed);
   return 'The agent does not run: it changes its WireGuard key when it starts';
 }

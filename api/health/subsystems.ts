@@ -87,7 +87,7 @@ export function subsystems({
       name: 'vpn_client',
       async check() {
         const { isHere, problem, note } = vpnClient.state();
-        // Why not is in the log: without rights for an interface, nodes are reached beside the mesh.
+        // Why not is in the log: without rights for an interface, nodes are reached beside the VPN.
         if (!isHere) throw new DoesNotApply('this admin is in no VPN');
         if (problem !== null) throw new HealthProblem(problem);
         // of others' making: this admin is not taken out of service for it

@@ -193,7 +193,7 @@ export const FAMILIES: readonly Family[] = [
   gauge('tunnels', 'Open tunnels to nodes.', [], ({ live }) => one(live.tunnels.open)),
   counter(
     'tunnels_opened_total',
-    'Tunnels that nodes opened when they were asked to, by path: through the mesh, or to a URL of this admin.',
+    'Tunnels that nodes opened when they were asked to, by path: through the VPN, or to a URL of this admin.',
     ['path'],
     ({ live }) => by('path', live.tunnels.opened),
   ),
@@ -201,13 +201,14 @@ export const FAMILIES: readonly Family[] = [
     'mesh_networks',
     'Networks of owned clusters that this admin has joined, and those left out for want of room. Absent where it is in none.',
     ['state'],
-    ({ live: { mesh } }) => (mesh === null ? [] : by('state', { joined: mesh.joined, left_out: mesh.leftOut })),
+    ({ live: { gateway } }) =>
+      gateway === null ? [] : by('state', { joined: gateway.joined, left_out: gateway.leftOut }),
   ),
   gauge(
     'mesh_peers',
     'Members of the networks that this admin has joined, by how packets go to them.',
     ['path'],
-    ({ live: { mesh } }) => by('path', mesh?.peers),
+    ({ live: { gateway } }) => by('path', gateway?.peers),
   ),
   gauge(
     'observer_ports',

@@ -16,7 +16,7 @@ export function describe(
   ofProcess: Readonly<Record<string, number>>,
   nowMs: number,
 ): AdminMetricsResource {
-  const { sessions, commits, ended, database, tunnels, mesh, observer, relay, broker, ownership } = live;
+  const { sessions, commits, ended, database, tunnels, gateway, observer, relay, broker, ownership } = live;
   const process = (metric: string): number | null => ofProcess[metric] ?? null;
   const startedSeconds = process('process_start_time_seconds');
   return {
@@ -91,9 +91,9 @@ export function describe(
     },
     tunnels: { open: tunnels.open, opened_total: sum(tunnels.opened), opened_by_path: { ...tunnels.opened } },
     mesh:
-      mesh === null
+      gateway === null
         ? null
-        : { networks_joined: mesh.joined, networks_left_out: mesh.leftOut, peers_by_path: { ...mesh.peers } },
+        : { networks_joined: gateway.joined, networks_left_out: gateway.leftOut, peers_by_path: { ...gateway.peers } },
     observer:
       observer === null
         ? null

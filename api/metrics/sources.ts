@@ -50,7 +50,7 @@ export interface LiveReadings {
   /** Opened by path. */
   readonly tunnels: { readonly open: number; readonly opened: Counts };
   /** Null: this admin is in no network of its clusters. */
-  readonly mesh: MeshReadings | null;
+  readonly gateway: GatewayReadings | null;
   /** Null: it is switched off. */
   readonly observer: ObserverReadings | null;
   /** Null: this admin has no relay of its own. */
@@ -82,7 +82,7 @@ export interface ProxyReadings {
 }
 
 /** The gateway of this admin. */
-export interface MeshReadings {
+export interface GatewayReadings {
   /** Networks that it is in, and those for which it has no room. */
   readonly joined: number;
   readonly leftOut: number;

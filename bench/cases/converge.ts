@@ -1,5 +1,5 @@
 /**
- * `converge`: how soon everybody knows a new member of a mesh, what it costs in frames, a whole fleet of meshes, and a
+ * `converge`: how soon everybody knows a new member of a VPN, what it costs in frames, a whole fleet of VPNs, and a
  * real one by name.
  */
 import { spawnSync } from 'node:child_process';
@@ -12,18 +12,18 @@ import { quantile } from '../method/statistics.ts';
 import { cpuMs, rssBytes } from '../method/usage.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
 import { newAdminPlace, startAdmin, type AdminProcess } from '../product/admin.ts';
-import type { MeshTally } from '../product/simulated-member.ts';
+import type { VpnTally } from '../product/simulated-member.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { until } from '../../test/support/until.ts';
 import { connected, nodeName, pings, startWorld, type Member } from '../../test/support/vpn/fixture.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
-/** Members of the one mesh that grows, and how many join it one after another. */
+/** Members of the one VPN that grows, and how many join it one after another. */
 const MEMBERS = 100;
 const JOINS = 20;
 
-/** Of the fleet of meshes: 1,000 clusters of 50. */
+/** Of the fleet of VPNs: 1,000 clusters of 50. */
 const FLEET = 50_000;
 const PER_CLUSTER = 50;
 
@@ -49,7 +49,7 @@ const REACHABLE_SECONDS_MAX = 3;
 
 /**
  * All three parts, or those named behind the case: `join`, `fleet`, `real`. `--nodes` sets the size of the fleet, or of
- * the real mesh when that is the one part.
+ * the real VPN when that is the one part.
  */
 export async function converge(options: CaseOptions): Promise<void> {
   const isWanted = (part: string): boolean => options.names.length === 0 || options.names.includes(part);
@@ -95,7 +95,7 @@ async function startProduct(
   };
 }
 
-/** One mesh of 100, to which more come one after another. */
+/** One VPN of 100, to which more come one after another. */
 async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Promise<void> {
   const joins = repeats ?? JOINS;
   const product = await startProduct(postgres, 'join', MEMBERS + joins, MEMBERS + joins, 1);
@@ -103,7 +103,7 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
     const [worker] = product.workers;
     if (worker === undefined) return;
     await worker.ask('converge', { urls: product.urls, from: 0, to: MEMBERS, peers: MEMBERS - 1 });
-    const before = await worker.ask<MeshTally>('tally');
+    const before = await worker.ask<VpnTally>('tally');
     let next = MEMBERS;
     const result = await interleave(
       [
@@ -126,7 +126,7 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
       joins,
       0,
     );
-    const after = await worker.ask<MeshTally>('tally');
+    const after = await worker.ask<VpnTally>('tally');
     const series = (result.samples.get('product') ?? []).map(({ seconds }) => seconds);
     // Frames of those who were there already, a member and change: all but the whole network of each new one.
     const changes = (joins * (2 * MEMBERS + joins - 1)) / 2;
@@ -149,7 +149,7 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
   }
 }
 
-/** Meshes of 50, all of whose members come at once. */
+/** VPNs of 50, all of whose members come at once. */
 async function fleet(postgres: BenchServer, { report, nodes: [wanted = FLEET] }: CaseOptions): Promise<void> {
   const nodes = wanted <= FLEET_WITHIN_LIMIT || mayOpenFiles() ? wanted : FLEET_WITHIN_LIMIT;
   if (nodes < wanted)
@@ -171,8 +171,8 @@ async function fleet(postgres: BenchServer, { report, nodes: [wanted = FLEET] }:
       ),
     );
     const seconds = (Math.max(...ends.map(({ ended }) => ended)) - Math.min(...ends.map(({ began }) => began))) / 1_000;
-    const tallies = await Promise.all(workers.map((worker) => worker.ask<MeshTally>('tally')));
-    const sum = (of: (tally: MeshTally) => number): number => tallies.reduce((total, tally) => total + of(tally), 0);
+    const tallies = await Promise.all(workers.map((worker) => worker.ask<VpnTally>('tally')));
+    const sum = (of: (tally: VpnTally) => number): number => tallies.reduce((total, tally) => total + of(tally), 0);
     report.add({
       case: 'converge fleet',
       side: 'product',

@@ -7,7 +7,7 @@ import { startBenchServer } from '../fleet/database.ts';
 import { freePort } from '../fleet/ports.ts';
 import { startFloor } from '../floor/contestant.ts';
 import { interleave, type Side } from '../method/interleave.ts';
-import { hasMeshCentral, startMeshFleet, type MeshFleet } from '../peers/meshcentral.ts';
+import { hasMeshCentral, startMeshCentralFleet, type MeshCentralFleet } from '../peers/meshcentral.ts';
 import { startNatsFleet } from '../peers/nats.ts';
 import { findProgram, missingPackages, type Program } from '../peers/programs.ts';
 import { startSshFleet } from '../peers/ssh-fleet.ts';
@@ -52,16 +52,16 @@ async function answers(options: CaseOptions): Promise<void> {
   const nodes = options.nodes[0] ?? NODES;
   const [program] = await found('nats-server');
   const nats = program === undefined ? undefined : await startNatsFleet(program, await freePort(), nodes);
-  let mesh: MeshFleet | undefined;
+  let meshcentral: MeshCentralFleet | undefined;
   try {
-    if (await hasMeshCentral(options.install)) mesh = await startMeshFleet(await freePort(), nodes);
+    if (await hasMeshCentral(options.install)) meshcentral = await startMeshCentralFleet(await freePort(), nodes);
     else options.report.note('not installed, so not measured: MeshCentral (--install installs it below .data/bench)');
     await contest(options, 'peers-answer', nodes, 'simulated', [
       ...(nats ? [nats.side] : []),
-      ...(mesh ? [mesh.side] : []),
+      ...(meshcentral ? [meshcentral.side] : []),
     ]);
   } finally {
-    await mesh?.end();
+    await meshcentral?.end();
     await nats?.end();
   }
 }

@@ -27,7 +27,7 @@ const PASSWORD = 'bench-only-Passw0rd';
 const START_MS_MAX = 90_000;
 
 /** A server with its agents, as a side of the comparison. */
-export interface MeshFleet {
+export interface MeshCentralFleet {
   readonly side: Side;
   end(): Promise<void>;
 }
@@ -47,7 +47,7 @@ export async function hasMeshCentral(install: boolean): Promise<boolean> {
 }
 
 /** Starts it on loopback with `nodes` agents in a process of their own and one operator's session. */
-export async function startMeshFleet(port: number, nodes: number): Promise<MeshFleet> {
+export async function startMeshCentralFleet(port: number, nodes: number): Promise<MeshCentralFleet> {
   const directory = await mkdtemp(join(HOME, 'run-'));
   const data = join(directory, 'data');
   await mkdir(data);

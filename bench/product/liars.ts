@@ -69,7 +69,7 @@ const LIES: Readonly<Record<string, (() => object) | null>> = {
     type: 'report',
     report: { services: [{ name: 'runner', healthy: Math.random() < 0.5, detail: null }] },
   }),
-  'mesh advertisements': () => ({
+  'VPN advertisements': () => ({
     type: 'mesh-advertise',
     advertisement: {
       public_key: KEY,

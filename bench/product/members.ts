@@ -1,13 +1,13 @@
-/** Worker: simulated members of meshes, thousands in one process. */
+/** Worker: simulated members of VPNs, thousands in one process. */
 import { nowMs } from '../method/moment.ts';
 import { serveQuestions } from '../method/worker.ts';
-import { memberKey, simulatedMember, type MeshTally, type SimulatedMember } from './simulated-member.ts';
+import { memberKey, simulatedMember, type VpnTally, type SimulatedMember } from './simulated-member.ts';
 
 /** Connections that are dialled at once. */
 const DIALS_AT_ONCE = 128;
 
 const members = new Map<number, SimulatedMember>();
-const tally: MeshTally = { frames: 0, bytes: 0, wholes: 0 };
+const tally: VpnTally = { frames: 0, bytes: 0, wholes: 0 };
 /** Asked at each change of what a member knows. */
 const watched = new Set<() => void>();
 

@@ -1,18 +1,18 @@
 /**
- * One simulated member of a mesh: the real agent's session, and of the network that it is told the keys alone, so that
+ * One simulated member of a VPN: the real agent's session, and of the network that it is told the keys alone, so that
  * fifty thousand fit in memory.
  */
 import { createHash } from 'node:crypto';
 import { webSocketDial } from '../../agent/session/dial.ts';
-import type { Dial, MeshOrder, SessionJournal, SessionRunner } from '../../agent/ports.ts';
+import type { Dial, AdminVpnFrame, SessionJournal, SessionRunner } from '../../agent/ports.ts';
 import { Session } from '../../agent/session/session.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
-import type { MeshRevision } from '../../transport/protocol/mesh.ts';
+import type { VpnRevision } from '../../transport/protocol/vpn.ts';
 import { nodeId, nodeToken } from '../fleet/nodes.ts';
 import { REGISTRATION, systemClock } from './simulated-agent.ts';
 
-/** What was received of the mesh. */
-export interface MeshTally {
+/** What was received of the VPN. */
+export interface VpnTally {
   frames: number;
   bytes: number;
   wholes: number;
@@ -25,8 +25,8 @@ export interface SimulatedMember {
   readonly peers: ReadonlySet<string>;
 }
 
-/** What a frame about the mesh has near its beginning. */
-const MESH_FRAME = /^\{"seq":\d+,"type":"mesh-/u;
+/** What a frame about the VPN has near its beginning. */
+const VPN_FRAME = /^\{"seq":\d+,"type":"mesh-/u;
 
 const EMPTY: SessionJournal = {
   holding: () => [],
@@ -63,11 +63,11 @@ export function memberKey(index: number): string {
  * Member of node `index` at an admin; it dials when its session is started. `learned` is called at each change of what
  * it knows.
  */
-export function simulatedMember(url: string, index: number, tally: MeshTally, learned: () => void): SimulatedMember {
+export function simulatedMember(url: string, index: number, tally: VpnTally, learned: () => void): SimulatedMember {
   const peers = new Set<string>();
-  let revision: MeshRevision | null = null;
+  let revision: VpnRevision | null = null;
   const advertise = (): void =>
-    void session.sayOfMesh({
+    void session.sayOfVpn({
       type: 'mesh-advertise',
       advertisement: {
         public_key: memberKey(index),
@@ -77,7 +77,7 @@ export function simulatedMember(url: string, index: number, tally: MeshTally, le
         revision,
       },
     });
-  const told = (order: MeshOrder): void => {
+  const told = (order: AdminVpnFrame): void => {
     if (order.type === 'mesh-network') {
       tally.wholes += 1;
       peers.clear();
@@ -97,7 +97,7 @@ export function simulatedMember(url: string, index: number, tally: MeshTally, le
     dialWebSocket(adminUrl, token, {
       opened: (link) => owner.opened(link),
       message: (link, text) => {
-        if (MESH_FRAME.test(text.slice(0, 64))) {
+        if (VPN_FRAME.test(text.slice(0, 64))) {
           tally.frames += 1;
           tally.bytes += text.length;
         }
@@ -116,7 +116,7 @@ export function simulatedMember(url: string, index: number, tally: MeshTally, le
     {
       journal: EMPTY,
       runner: IDLE,
-      mesh: { told },
+      vpn: { told },
       report: () => ({ services: [] }),
       dial,
       clock: systemClock,

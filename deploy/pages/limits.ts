@@ -39,7 +39,7 @@ import * as webhooks from '../../transport/events/webhooks/limits.ts';
 import * as metrics from '../../transport/metrics/limits.ts';
 import * as guard from '../../transport/net/guard/limits.ts';
 import * as protocol from '../../transport/protocol/limits.ts';
-import * as mesh from '../../transport/protocol/mesh.ts';
+import * as vpn from '../../transport/protocol/vpn.ts';
 import * as tunnel from '../../transport/protocol/tunnel.ts';
 import * as wireguard from '../../transport/protocol/wireguard.ts';
 import * as proxies from '../../transport/proxies/limits.ts';
@@ -218,9 +218,9 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
   ],
   VPN: [
-    limits('transport/protocol/mesh.ts', mesh, [
-      ['MESH_PEERS_MAX', 'Machines in the VPN of one cluster. More are in the cluster and not in its VPN.'],
-      ['MESH_ENDPOINTS_MAX', 'Addresses of its own under which one machine is looked for.'],
+    limits('transport/protocol/vpn.ts', vpn, [
+      ['VPN_PEERS_MAX', 'Machines in the VPN of one cluster. More are in the cluster and not in its VPN.'],
+      ['VPN_ENDPOINTS_MAX', 'Addresses of its own under which one machine is looked for.'],
     ]),
     limits('transport/protocol/wireguard.ts', wireguard, [
       ['WIREGUARD_PEERS_MAX', 'Peers of one interface, and the most that `ADMIN_MAX_WIREGUARD_PEERS` may say.'],

@@ -15,7 +15,7 @@ import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { writeCluster } from './cluster-rows.ts';
 import { refusalOf } from './constraints.ts';
 import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
-import { writeMesh } from './mesh-rows.ts';
+import { writeVpn } from './vpn-rows.ts';
 import { writeNode } from './node-rows.ts';
 import { sealIdempotencyRecord } from './idempotency-records.ts';
 import { writeSsh } from './ssh-rows.ts';
@@ -102,7 +102,7 @@ function perform(
       return writeNode(em, write);
     case 'mesh-member-set':
     case 'mesh-observed':
-      return writeMesh(em, write);
+      return writeVpn(em, write);
     case 'ssh-username-created':
     case 'ssh-username-deleted':
     case 'ssh-public-key-created':

@@ -7,7 +7,7 @@ import type { Refusal } from '../../actors/refusal.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
-import { setMember } from './mesh-rows.ts';
+import { setMember } from './vpn-rows.ts';
 import { GuardRefused } from './written.ts';
 import type { Written } from './written.ts';
 

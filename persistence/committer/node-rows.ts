@@ -6,7 +6,7 @@ import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
 import { CHUNK_EXECUTIONS_MAX } from './chunks.ts';
-import { moveMember } from './mesh-rows.ts';
+import { moveMember } from './vpn-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
 

@@ -6,14 +6,13 @@ import { DatabaseIncarnation } from './incarnation.ts';
 import { EnrollmentKey } from './enrollment-key.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
-import { MeshGateway, MeshMember, MeshMove, MeshReleased } from './mesh.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from './node.ts';
 import { NodeDiagnosis } from './node-diagnosis.ts';
 import { RowCount } from './row-count.ts';
 import { SecretCheck } from './secret-check.ts';
 import { SshRecording } from './ssh-recording.ts';
 import { SshPublicKey, SshUsername } from './ssh-username.ts';
-import { VpnHost, VpnLease } from './vpn.ts';
+import { VpnGateway, VpnHost, VpnLease, VpnMember, VpnMove, VpnReleased } from './vpn.ts';
 import { EventChannel, Webhook, WebhookAttempt, WebhookDelivery } from './webhook.ts';
 
 /** All of them; MikroORM knows no other. */
@@ -32,10 +31,10 @@ export const ENTITIES = [
   EventChannel,
   ExecutionOutputPart,
   IdempotencyKey,
-  MeshGateway,
-  MeshMember,
-  MeshMove,
-  MeshReleased,
+  VpnGateway,
+  VpnMember,
+  VpnMove,
+  VpnReleased,
   Node,
   NodeDiagnosis,
   RecoveryKey,

@@ -2,7 +2,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { cidr, dates, instant } from './columns.ts';
 
-/** One full-mesh network of nodes. `nodeCount` is kept by the transactions that add and remove nodes. */
+/** One full-mesh VPN of nodes. `nodeCount` is kept by the transactions that add and remove nodes. */
 export const Cluster = defineEntity({
   name: 'Cluster',
   tableName: 'cluster',

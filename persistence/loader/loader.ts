@@ -1,6 +1,6 @@
 /** Rebuilds actors from rows: at boot, after a crash, and when their owner changes. */
 import type { Pool } from 'pg';
-import { NO_MESH } from '../../actors/cluster/mesh.ts';
+import { NO_VPN } from '../../actors/cluster/vpn.ts';
 import type { ClusterState } from '../../actors/cluster/state.ts';
 import { EMPTY_SUMMARY, type CommandState, type OpenAt } from '../../actors/command/state.ts';
 import type { Loader } from '../../supervisors/ports.ts';
@@ -70,7 +70,7 @@ async function clusterStates(pool: Pool, ids: readonly ClusterId[]): Promise<rea
       insertedAtMs: ms(row.inserted_at),
       updatedAtMs: ms(row.updated_at),
     },
-    mesh: NO_MESH,
+    vpn: NO_VPN,
   }));
 }
 

@@ -1,12 +1,12 @@
 /** Nodes as their actors hold them, many at once. */
 import type { Pool } from 'pg';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
-import type { AliasRecord, MeshPlace, OpenExecution } from '../../actors/records.ts';
+import type { AliasRecord, VpnPlace, OpenExecution } from '../../actors/records.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
-import { FULL_MESH_ALLOWANCES } from '../../actors/node/mesh.ts';
+import { FULL_VPN_ALLOWANCES } from '../../actors/node/vpn.ts';
 import { FULL_ALLOWANCE } from '../../actors/ssh/login.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { meshPlaces } from '../vpn/readings.ts';
+import { vpnPlaces } from '../vpn/readings.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { firstOpen } from './open-executions.ts';
@@ -47,7 +47,7 @@ export async function nodeStates(pool: Pool, ids: readonly NodeId[]): Promise<re
       sql`select node_id, id, name from alias where node_id = any(${ids}::uuid[]) order by name`,
     ),
     firstOpen(pool, ids, OPEN_EXECUTIONS_MAX + 1), // one more tells that there is a backlog
-    meshPlaces(pool, ids),
+    vpnPlaces(pool, ids),
   ]);
   const aliasesOf = Map.groupBy(aliases, (alias) => alias.node_id);
   const openOf = Map.groupBy(open, (execution) => execution.node);
@@ -61,18 +61,18 @@ export function nodeState(
   row: NodeRow,
   aliases: readonly AliasRecord[],
   open: readonly OpenExecution[],
-  mesh: MeshPlace | null,
+  vpn: VpnPlace | null,
 ): NodeState {
   return {
     record: nodeRecord(row),
     aliases: aliases.map(({ id, name }) => ({ id, name })),
-    mesh,
+    vpn,
     session: null,
     open: new Map(open.slice(0, OPEN_EXECUTIONS_MAX).map((execution) => [execution.id, execution])),
     backlog: open.length > OPEN_EXECUTIONS_MAX,
     ...NOTHING_READ,
     sshAllowance: FULL_ALLOWANCE,
     lookUps: FULL_LOOK_UPS,
-    meshAllowances: FULL_MESH_ALLOWANCES,
+    vpnAllowances: FULL_VPN_ALLOWANCES,
   };
 }

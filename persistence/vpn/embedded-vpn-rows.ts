@@ -8,7 +8,7 @@ import type { EmbeddedVpnRows } from '../../actors/vpn/rows.ts';
 import { hostNameOf, networkOf, VpnRefused, type VpnMember, type VpnSurvey } from '../../actors/vpn/vpn.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { asUnavailable } from '../availability.ts';
-import { moveMember } from '../committer/mesh-rows.ts';
+import { moveMember } from '../committer/vpn-rows.ts';
 import { GuardRefused } from '../committer/written.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { networkOfRow, type NetworkRow } from './vpn-rows.ts';

@@ -14,7 +14,7 @@ export const ANSWER_MS_MAX = 3_000;
 export const ANSWERS_MAX = 4_096;
 
 /** Which node has a key, and in which cluster's network. */
-export interface MeshMemberOfKey {
+export interface VpnMemberOfKey {
   readonly node: NodeId;
   readonly cluster: ClusterId;
 }
@@ -23,12 +23,12 @@ export interface MeshMemberOfKey {
  * The member with this public key (base64); null when none has it. Rejects with DatabaseUnavailable, and does not keep
  * that.
  */
-export function meshMemberLookUp(
+export function vpnMemberLookUp(
   pool: Pool,
   monotonicMs: () => number,
-): (publicKey: string) => Promise<MeshMemberOfKey | null> {
+): (publicKey: string) => Promise<VpnMemberOfKey | null> {
   const lookUp = batched((keys: readonly string[]) => membersOf(pool, keys));
-  const answers = new Map<string, { readonly answer: Promise<MeshMemberOfKey | null>; readonly atMs: number }>();
+  const answers = new Map<string, { readonly answer: Promise<VpnMemberOfKey | null>; readonly atMs: number }>();
 
   return (publicKey) => {
     const nowMs = monotonicMs();
@@ -45,7 +45,7 @@ export function meshMemberLookUp(
   };
 }
 
-async function membersOf(pool: Pool, keys: readonly string[]): Promise<readonly (MeshMemberOfKey | null)[]> {
+async function membersOf(pool: Pool, keys: readonly string[]): Promise<readonly (VpnMemberOfKey | null)[]> {
   const rows = await rowsOf<{ public_key: string; node_id: NodeId; cluster_id: ClusterId }>(
     pool,
     'finding members by their keys',

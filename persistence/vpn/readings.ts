@@ -1,11 +1,11 @@
 /** Networks as their owners hold them, out of the rows. */
 import type { Pool } from 'pg';
-import type { MeshGatewayRecord, MeshMemberRecord, MeshPlace, MeshReading } from '../../actors/records.ts';
+import type { VpnGatewayRecord, VpnMemberRecord, VpnPlace, VpnReading } from '../../actors/records.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
 /** Channel on which the rows tell that the network of a cluster changed; the payload is its id. */
-export const MESH_CHANGES = 'edge_mesh';
+export const VPN_MEMBER_CHANGES = 'edge_mesh';
 
 /** The addresses of host `i` in a cluster's ranges. */
 const ADDRESSES = sql`host(network(c.ipv4_range)::inet + m.host_index) as ipv4, host(network(c.ipv6_range)::inet + m.host_index) as ipv6`;
@@ -35,7 +35,7 @@ interface GatewayRow {
 }
 
 /** The networks of these clusters, one reading each. Rejects with DatabaseUnavailable. */
-export async function readMeshes(pool: Pool, clusters: readonly ClusterId[]): Promise<readonly MeshReading[]> {
+export async function readVpns(pool: Pool, clusters: readonly ClusterId[]): Promise<readonly VpnReading[]> {
   const [members, gateways] = await Promise.all([
     rowsOf<MemberRow>(
       pool,
@@ -62,8 +62,8 @@ export async function readMeshes(pool: Pool, clusters: readonly ClusterId[]): Pr
   }));
 }
 
-/** What these nodes are in the mesh; those that are in none are left out. Rejects with DatabaseUnavailable. */
-export async function meshPlaces(pool: Pool, nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, MeshPlace>> {
+/** What these nodes are in the VPN; those that are in none are left out. Rejects with DatabaseUnavailable. */
+export async function vpnPlaces(pool: Pool, nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, VpnPlace>> {
   const rows = await rowsOf<Omit<MemberRow, 'cluster_id' | 'ipv4' | 'ipv6' | 'aliases'>>(
     pool,
     'loading members of networks',
@@ -83,7 +83,7 @@ export async function storeGateway(
   adminId: string,
   cluster: ClusterId,
   epoch: number,
-  place: Omit<MeshGatewayRecord, 'ipv4' | 'ipv6'> | null,
+  place: Omit<VpnGatewayRecord, 'ipv4' | 'ipv6'> | null,
 ): Promise<boolean> {
   const owned = sql`select 1 as owned from cluster_ownership where cluster_id = ${cluster}::uuid and admin_id = ${adminId}::uuid and epoch = ${epoch} and lease_until > clock_timestamp() for share`;
   const rows =
@@ -106,11 +106,11 @@ export async function storeGateway(
   return rows.length > 0;
 }
 
-function memberRecord(row: MemberRow): MeshMemberRecord {
+function memberRecord(row: MemberRow): VpnMemberRecord {
   return { node: row.node_id, ipv4: row.ipv4, ipv6: row.ipv6, aliases: row.aliases ?? [], ...placeOf(row) };
 }
 
-function gatewayRecord(row: GatewayRow | undefined): MeshGatewayRecord | null {
+function gatewayRecord(row: GatewayRow | undefined): VpnGatewayRecord | null {
   return row === undefined
     ? null
     : {
@@ -125,7 +125,7 @@ function gatewayRecord(row: GatewayRow | undefined): MeshGatewayRecord | null {
 
 function placeOf(
   row: Pick<MemberRow, 'public_key' | 'listen_port' | 'endpoints' | 'observed' | 'is_stable' | 'relay_region'>,
-): MeshPlace {
+): VpnPlace {
   return {
     publicKey: row.public_key,
     listenPort: row.listen_port,

@@ -1,7 +1,7 @@
 /**
  * What the supervisor must know of each kind of actor: its behaviour, how it is born, and how it comes back from rows.
  */
-import { NO_MESH } from '../../actors/cluster/mesh.ts';
+import { NO_VPN } from '../../actors/cluster/vpn.ts';
 import { clusterBehaviour } from '../../actors/cluster/transition.ts';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { ClusterState } from '../../actors/cluster/state.ts';
@@ -58,7 +58,7 @@ export function kindTable(loader: Loader, settings: BehaviourSettings): KindTabl
     },
     cluster: {
       behaviour: clusterBehaviour(settings),
-      initialState: (id) => ({ id: id as ClusterId, record: null, mesh: NO_MESH }),
+      initialState: (id) => ({ id: id as ClusterId, record: null, vpn: NO_VPN }),
       load: async (id) => (await loader.clusters([id as ClusterId]))[0] ?? null,
       // Before it is stored there is no lease to carry.
       cluster: (state) => (state.record === null ? null : state.id),

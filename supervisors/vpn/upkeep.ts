@@ -8,7 +8,7 @@ import type { Unwind } from '../../transport/net/unwind.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { startCoordination, type CoordinationPorts } from './coordination.ts';
-import type { MeshWatcher } from './watcher.ts';
+import type { VpnWatcher } from './watcher.ts';
 
 /** What it needs. */
 export interface VpnUpkeepPorts {
@@ -23,7 +23,7 @@ export interface VpnUpkeepPorts {
   };
   readonly manager: VpnManager;
   /** Keeps the VPNs of owned clusters. */
-  readonly watcher: Pick<MeshWatcher, 'changed' | 'start' | 'stop'>;
+  readonly watcher: Pick<VpnWatcher, 'changed' | 'start' | 'stop'>;
   /** Looks again at who may use it (E5). */
   readonly relay: { changed(cluster: ClusterId | null): void };
   readonly sessions: { has(node: NodeId): boolean; sendToNode(node: NodeId, frame: AdminFrameBody): boolean };

@@ -7,7 +7,7 @@ import type { Log } from '../../transport/net/log.ts';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
-import type { MeshRows, MeshWatch } from '../ports.ts';
+import type { ClusterVpnRows, VpnWatch } from '../ports.ts';
 
 /** Changes of one network within this time are read together, in ms: a member that joins makes several. */
 export const GATHER_MS = 25;
@@ -28,8 +28,8 @@ const LOOKS_UNTIL_ALL = 60;
 const AGAIN_MS = 1_000;
 
 /** What it needs. */
-export interface MeshWatcherPorts {
-  readonly rows: MeshRows;
+export interface VpnWatcherPorts {
+  readonly rows: ClusterVpnRows;
   readonly held: Pick<HeldLeases, 'all' | 'holds'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -37,7 +37,7 @@ export interface MeshWatcherPorts {
 }
 
 /** The watcher, not started. */
-export interface MeshWatcher extends MeshWatch {
+export interface VpnWatcher extends VpnWatch {
   /** The rows say that this network changed; null: any of them may have. */
   changed(cluster: ClusterId | null): void;
   start(): void;
@@ -45,7 +45,7 @@ export interface MeshWatcher extends MeshWatch {
 }
 
 /** Nothing was read at first. */
-export function createMeshWatcher({ rows, held, clock, log, tell }: MeshWatcherPorts): MeshWatcher {
+export function createVpnWatcher({ rows, held, clock, log, tell }: VpnWatcherPorts): VpnWatcher {
   const waiting = new Set<ClusterId>();
   /** The epoch under which each was read last. */
   const known = new Map<ClusterId, number>();

@@ -10,7 +10,7 @@ import type {
 import type { StatusEvidence } from '../../actors/resources/node.ts';
 import type { DomainEvent } from '../../actors/events.ts';
 import type { ReplyTo } from '../../actors/reply-to.ts';
-import { FULL_MESH_ALLOWANCES, NEW_MESH_SESSION } from '../../actors/node/mesh.ts';
+import { FULL_VPN_ALLOWANCES, NEW_VPN_SESSION } from '../../actors/node/vpn.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
@@ -122,14 +122,14 @@ export function nodeState(more: Partial<NodeState> = {}): NodeState {
   return {
     record: nodeRecord(),
     aliases: [],
-    mesh: null,
+    vpn: null,
     session: null,
     open: new Map(),
     backlog: false,
     ...NOTHING_READ,
     sshAllowance: FULL_ALLOWANCE,
     lookUps: FULL_LOOK_UPS,
-    meshAllowances: FULL_MESH_ALLOWANCES,
+    vpnAllowances: FULL_VPN_ALLOWANCES,
     ...more,
   };
 }
@@ -154,7 +154,7 @@ export function liveNode(
       delivered: new Set(delivered),
       recalls: false,
       ssh: NO_SSH,
-      mesh: NEW_MESH_SESSION,
+      vpn: NEW_VPN_SESSION,
     },
     open: new Map(open.map((one) => [one.id, one])),
     ...more,

@@ -23,7 +23,7 @@ export function restingReadings(): LiveReadings {
     ended: { completed: 0, cancelled: 0, expired: 0, dropped: 0 },
     database: { busy: 0, idle: 0, waiting: 0 },
     tunnels: { open: 0, opened: { mesh: 0, url: 0 } },
-    mesh: { joined: 0, leftOut: 0, peers: { direct: 0 } },
+    gateway: { joined: 0, leftOut: 0, peers: { direct: 0 } },
     observer: { ports: { open: 0 }, members: 0, packets: { seen: 0 }, told: 0, shut: 0 },
     relay: { clients: 0, opened: 0, refused: { unknown: 0 }, packets: 0, bytes: 0, dropped: { absent: 0 } },
     proxies: {

@@ -32,12 +32,12 @@ export interface RigOptions {
   /** Asks the admin at which the node has its session, if there is another one. */
   readonly askOwner?: (node: NodeId, token: string) => Promise<boolean>;
   /**
-   * Whether there is a mesh, in which the admin has 127.0.0.2 and the agent 127.0.0.3; asked whenever somebody wants
+   * Whether there is a VPN, in which the admin has 127.0.0.2 and the agent 127.0.0.3; asked whenever somebody wants
    * in.
    */
-  readonly isMeshUp?: () => boolean;
-  /** What the admin says is its place in the mesh, instead of its own. */
-  readonly claimedMeshUrl?: string;
+  readonly isVpnUp?: () => boolean;
+  /** What the admin says is its place in the VPN, instead of its own. */
+  readonly claimedVpnUrl?: string;
   /** The gateway, as the agent knows it. */
   readonly gateway?: string;
 }
@@ -47,8 +47,8 @@ export interface Rig {
   readonly tunnels: Tunnels;
   readonly agent: AgentTunnels;
   readonly url: string;
-  /** Of the admin in the mesh. */
-  readonly meshUrl: string;
+  /** Of the admin in the VPN. */
+  readonly vpnUrl: string;
   /** One-time tokens, in the order in which they were sent. */
   readonly tokens: readonly string[];
   readonly reach: (port: number, signal?: AbortSignal) => Promise<Dialled>;
@@ -62,8 +62,8 @@ export async function tunnelRig(
     opens = true,
     isConnected = true,
     askOwner = () => Promise.resolve(false),
-    isMeshUp = () => false,
-    claimedMeshUrl,
+    isVpnUp = () => false,
+    claimedVpnUrl,
     gateway = '127.0.0.2',
   }: RigOptions = {},
 ): Promise<Rig> {
@@ -73,7 +73,7 @@ export async function tunnelRig(
     exit: plainExit,
     join: (one, other) => joins.join(one, other),
     log: silent,
-    meshWay: () => ({ gateway, own: '127.0.0.3' }),
+    vpnWay: () => ({ gateway, own: '127.0.0.3' }),
   });
   const tunnels = createTunnels({
     clock,
@@ -86,7 +86,7 @@ export async function tunnelRig(
       return true;
     },
     askOwner,
-    meshUrl: () => (isMeshUp() ? (claimedMeshUrl ?? door.url) : null),
+    vpnUrl: () => (isVpnUp() ? (claimedVpnUrl ?? door.url) : null),
   });
   const door = required(await openDoor('127.0.0.2', createTunnelGate(tunnels, 'mesh')));
   const server = createServer();
@@ -106,7 +106,7 @@ export async function tunnelRig(
     tunnels,
     agent,
     url,
-    meshUrl: door.url,
+    vpnUrl: door.url,
     tokens,
     reach: (port, signal = new AbortController().signal) =>
       tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal),

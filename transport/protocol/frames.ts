@@ -9,16 +9,16 @@ import {
   SSH_GRANTS_MAX,
 } from './limits.ts';
 import {
-  MESH_PEERS_MAX,
-  MESH_TRY_IN_MS_MAX,
-  MeshAdvertisement,
-  MeshNetwork,
-  MeshReport,
-  MeshRevision,
-  MeshSettings,
+  VPN_PEERS_MAX,
+  VPN_TRY_IN_MS_MAX,
+  VpnAdvertisement,
+  VpnMembership,
+  VpnReport,
+  VpnRevision,
+  VpnSettings,
   ToldKey,
-  ToldMeshPeer,
-} from './mesh.ts';
+  ToldVpnPeer,
+} from './vpn.ts';
 import {
   SSH_UNANSWERED_PER_FRAME_MAX,
   SshCredential,
@@ -81,7 +81,7 @@ export const AgentSettings = z.object({
   /** Absent from an admin of version 1: then nothing is recorded. */
   ssh_recording: SshRecordingSettings.optional(),
   /** Absent from an admin before version 4: then there is no network to join. */
-  mesh: MeshSettings.optional(),
+  mesh: VpnSettings.optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
@@ -177,12 +177,12 @@ export const AgentFrame = z.discriminatedUnion('type', [
     logins: z.array(UnansweredLogin).min(1).max(SSH_UNANSWERED_PER_FRAME_MAX),
   }),
   /**
-   * What this member of the mesh is, after each welcome and whenever it changes. Another key than before is a rotation.
+   * What this member of the VPN is, after each welcome and whenever it changes. Another key than before is a rotation.
    */
-  z.object({ seq, type: z.literal('mesh-advertise'), advertisement: MeshAdvertisement }),
+  z.object({ seq, type: z.literal('mesh-advertise'), advertisement: VpnAdvertisement }),
   /** It wants a direct path to this peer: both are to try at once. */
   z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey }),
-  z.object({ seq, type: z.literal('mesh-report'), report: MeshReport }),
+  z.object({ seq, type: z.literal('mesh-report'), report: VpnReport }),
   z.object({ seq, type: z.literal('refresh-settings') }),
   z.object({ seq, type: z.literal('ping') }),
 ]);
@@ -253,7 +253,7 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
   /**
    * Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. First
-   * through the mesh, where there is a way.
+   * through the VPN, where there is a way.
    */
   z.object({
     seq,
@@ -274,9 +274,9 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({
     seq,
     type: z.literal('mesh-network'),
-    revision: MeshRevision,
-    network: MeshNetwork,
-    peers: z.array(ToldMeshPeer).max(MESH_PEERS_MAX),
+    revision: VpnRevision,
+    network: VpnMembership,
+    peers: z.array(ToldVpnPeer).max(VPN_PEERS_MAX),
   }),
   /**
    * What changed from one state to the next. An agent that holds another state advertises itself again, with that one,
@@ -285,10 +285,10 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({
     seq,
     type: z.literal('mesh-changed'),
-    from: MeshRevision,
-    to: MeshRevision,
-    set: z.array(ToldMeshPeer).max(MESH_PEERS_MAX),
-    removed: z.array(ToldKey).max(MESH_PEERS_MAX),
+    from: VpnRevision,
+    to: VpnRevision,
+    set: z.array(ToldVpnPeer).max(VPN_PEERS_MAX),
+    removed: z.array(ToldKey).max(VPN_PEERS_MAX),
   }),
   /** No network for this node, and why, in one sentence. */
   z.object({ seq, type: z.literal('mesh-refused'), reason: wireText().max(512) }),
@@ -309,7 +309,7 @@ export const AdminFrame = z.discriminatedUnion('type', [
     seq,
     type: z.literal('mesh-try'),
     public_key: WireguardKey,
-    in_ms: z.int().min(0).max(MESH_TRY_IN_MS_MAX),
+    in_ms: z.int().min(0).max(VPN_TRY_IN_MS_MAX),
   }),
   /** That these were tried is stored: the agent forgets them. */
   z.object({

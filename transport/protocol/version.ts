@@ -10,8 +10,8 @@
  * | 2 | 2026-11-21 | reach: open-tunnel; verify-ssh, ssh-grants, ssh-verdict, end-ssh; settings say what is recorded of
  * SSH sessions |
  * | 3 | 2026-11-21 | traces: a delivery may carry a traceparent, its result what became of it on the machine |
- * | 4 | 2026-11-21 | the mesh: mesh-advertise, mesh-network, mesh-changed, mesh-refused, mesh-observed, mesh-try,
- * mesh-report, netmaker-join; settings say how to join; a tunnel may be opened through the mesh |
+ * | 4 | 2026-11-21 | the VPN: mesh-advertise, mesh-network, mesh-changed, mesh-refused, mesh-observed, mesh-try,
+ * mesh-report, netmaker-join; settings say how to join; a tunnel may be opened through the VPN |
  * | 5 | 2026-11-22 | ask-open, still-open: after a standstill or a restart an agent asks before it starts what can have
  * expired or been cancelled; greet: a node that moves says hello again on its connection, which stays; ssh-unanswered,
  * ssh-unanswered-stored: logins that were tried while no admin answered; recall: an agent is asked how what it no
@@ -25,8 +25,8 @@ export const PROTOCOL_VERSION_REACH = 2;
 /** From this version on deliveries and results say which trace they belong to. */
 export const PROTOCOL_VERSION_TRACES = 3;
 
-/** From this version on an agent is a member of its cluster's mesh. */
-export const PROTOCOL_VERSION_MESH = 4;
+/** From this version on an agent is a member of its cluster's VPN. */
+export const PROTOCOL_VERSION_VPN = 4;
 
 /** From this version on an admin answers an agent that asks what it may still start. */
 export const PROTOCOL_VERSION_ASKS = 5;

@@ -19,7 +19,7 @@ export interface AgentSettingsBoard {
   /** As it is now, whenever a field is read. */
   readonly settings: Readonly<AgentSettings>;
   /** Who coordinates VPNs, and by what it sees from where members come. */
-  coordinates(mesh: AgentSettings['mesh']): void;
+  coordinates(vpn: AgentSettings['mesh']): void;
   /** Where the map of a relay of this admin is, for those who were given no other. */
   relaysAt(mapUrl: string): void;
 }
@@ -29,7 +29,7 @@ export function createAgentSettings(
   settings: AgentSettingsSettings,
   urls: () => readonly string[],
 ): AgentSettingsBoard {
-  let mesh: AgentSettings['mesh'] = { mode: 'embedded', observers: [] };
+  let vpn: AgentSettings['mesh'] = { mode: 'embedded', observers: [] };
   let relayMapUrls = settings.CORE_DERP_MAP_URLS;
   return {
     settings: {
@@ -46,11 +46,11 @@ export function createAgentSettings(
         ms_max: settings.SSH_RECORDING_MAX_MS,
       },
       get mesh() {
-        return mesh;
+        return vpn;
       },
     },
     coordinates(now) {
-      mesh = now;
+      vpn = now;
     },
     relaysAt(mapUrl) {
       if (relayMapUrls.length === 0) relayMapUrls = [mapUrl];

@@ -1,9 +1,9 @@
 /** Which frames an agent of an older version knows, and how. */
 import type { AdminFrameBody } from '../protocol/frames.ts';
-import { PROTOCOL_VERSION_MESH, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
+import { PROTOCOL_VERSION_VPN, PROTOCOL_VERSION_REACH, PROTOCOL_VERSION_TRACES } from '../protocol/version.ts';
 
 /** Frames that an agent of an older version would take for a broken peer. */
-const MESH: ReadonlySet<AdminFrameBody['type']> = new Set([
+const VPN_FRAMES: ReadonlySet<AdminFrameBody['type']> = new Set([
   'mesh-network',
   'mesh-changed',
   'mesh-refused',
@@ -16,7 +16,8 @@ const REACH: ReadonlySet<AdminFrameBody['type']> = new Set(['open-tunnel', 'ssh-
 /** Whether an agent that speaks this version knows such frames. */
 export function isKnownTo(protocol: number, { type }: AdminFrameBody): boolean {
   return (
-    (protocol >= PROTOCOL_VERSION_REACH || !REACH.has(type)) && (protocol >= PROTOCOL_VERSION_MESH || !MESH.has(type))
+    (protocol >= PROTOCOL_VERSION_REACH || !REACH.has(type)) &&
+    (protocol >= PROTOCOL_VERSION_VPN || !VPN_FRAMES.has(type))
   );
 }
 

@@ -49,7 +49,7 @@ export const AGENT_REQUESTS_BYTES_MAX = 67_108_864;
 export const AGENT_PIECES_MAX = 8_192;
 
 /**
- * A node with a tunnel beside the mesh is asked for one through it at most this often, in ms: an agent that does not
+ * A node with a tunnel beside the VPN is asked for one through it at most this often, in ms: an agent that does not
  * get there opens another beside it, which rests until it is closed.
  */
-export const MESH_AGAIN_MS = 60_000;
+export const VPN_AGAIN_MS = 60_000;

@@ -11,7 +11,7 @@ import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../protocol/limits.ts';
 import { notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import type { Duplex } from 'node:stream';
-import { MESH_AGAIN_MS, TUNNEL_SWEEP_MS, WAITING_FOR_TUNNEL_MAX } from './limits.ts';
+import { VPN_AGAIN_MS, TUNNEL_SWEEP_MS, WAITING_FOR_TUNNEL_MAX } from './limits.ts';
 import { runTunnel } from './tunnel.ts';
 import type { Tunnel, TunnelTarget } from './tunnel.ts';
 
@@ -28,11 +28,11 @@ export interface TunnelPorts {
    * admin. Never rejects.
    */
   askOwner(node: NodeId, token: string): Promise<boolean>;
-  /** Where the agent of a node reaches this admin through the mesh; null: not at all, or not now. */
-  meshUrl(node: NodeId): string | null;
+  /** Where the agent of a node reaches this admin through the VPN; null: not at all, or not now. */
+  vpnUrl(node: NodeId): string | null;
 }
 
-/** How a tunnel came in: through the mesh, or to the URL that its agent knows of the admin. */
+/** How a tunnel came in: through the VPN, or to the URL that its agent knows of the admin. */
 export const TUNNEL_WAYS = ['mesh', 'url'] as const;
 export type TunnelWay = (typeof TUNNEL_WAYS)[number];
 
@@ -90,8 +90,8 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
   const open = new Map<NodeId, Set<OpenTunnel>>();
   const asked = new Map<NodeId, Asked>();
   const tokens = new Map<string, NodeId>();
-  /** From when on a tunnel through the mesh is asked for again. */
-  const meshAtMs = new Map<NodeId, number>();
+  /** From when on a tunnel through the VPN is asked for again. */
+  const vpnAtMs = new Map<NodeId, number>();
   const counters: TunnelCounters = { asked: 0, opened: { mesh: 0, url: 0 }, strangers: 0 };
   let isClosing = false;
   clock.after(TUNNEL_SWEEP_MS, sweep);
@@ -100,7 +100,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     if (isClosing) return notDialled('overloaded', 'This admin is shutting down: try again shortly.');
     const present = latest(node);
     if (present !== undefined) {
-      if (present.way === 'url') askForMesh(node);
+      if (present.way === 'url') askForVpn(node);
       return present.tunnel.open(target, signal);
     }
     const tunnel = await opened(node, signal);
@@ -109,23 +109,23 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
 
   /**
    * One that is being closed because nobody used it waits for its agent to say goodbye too: whoever comes meanwhile
-   * gets another. So does who comes while nothing goes through the mesh: a tunnel there may go on later, or is found to
+   * gets another. So does who comes while nothing goes through the VPN: a tunnel there may go on later, or is found to
    * be dead.
    */
   function latest(node: NodeId): OpenTunnel | undefined {
     const all = [...(open.get(node) ?? [])].filter(({ tunnel }) => tunnel.isOpen);
-    const inMesh = all.findLast(({ way }) => way === 'mesh');
-    return inMesh !== undefined && ports.meshUrl(node) !== null ? inMesh : all.findLast(({ way }) => way === 'url');
+    const inVpn = all.findLast(({ way }) => way === 'mesh');
+    return inVpn !== undefined && ports.vpnUrl(node) !== null ? inVpn : all.findLast(({ way }) => way === 'url');
   }
 
   /**
-   * The mesh came up after the tunnel: there is one through it for the streams that follow. Where that comes to
+   * The VPN came up after the tunnel: there is one through it for the streams that follow. Where that comes to
    * nothing, not for a while.
    */
-  function askForMesh(node: NodeId): void {
+  function askForVpn(node: NodeId): void {
     const nowMs = monotonicMs();
-    if (asked.has(node) || nowMs < (meshAtMs.get(node) ?? -Infinity) || ports.meshUrl(node) === null) return;
-    meshAtMs.set(node, nowMs + MESH_AGAIN_MS);
+    if (asked.has(node) || nowMs < (vpnAtMs.get(node) ?? -Infinity) || ports.vpnUrl(node) === null) return;
+    vpnAtMs.set(node, nowMs + VPN_AGAIN_MS);
     ask(node);
   }
 
@@ -159,8 +159,8 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
     };
     tokens.set(request.tokenKey, node);
     asked.set(node, request);
-    const meshUrl = ports.meshUrl(node);
-    if (!ports.send(node, { type: 'open-tunnel', token, ...(meshUrl !== null && { mesh_url: meshUrl }) }))
+    const vpnUrl = ports.vpnUrl(node);
+    if (!ports.send(node, { type: 'open-tunnel', token, ...(vpnUrl !== null && { mesh_url: vpnUrl }) }))
       void askOwner(node, token, request);
     return request;
   }
@@ -204,7 +204,7 @@ export function createTunnels(ports: TunnelPorts): Tunnels {
 
   function sweep(): void {
     const nowMs = monotonicMs();
-    for (const [node, atMs] of meshAtMs) if (atMs <= nowMs) meshAtMs.delete(node);
+    for (const [node, atMs] of vpnAtMs) if (atMs <= nowMs) vpnAtMs.delete(node);
     for (const of of open.values()) {
       for (const { tunnel } of of) {
         if (tunnel.idleMs(nowMs) >= TUNNEL_IDLE_MS) tunnel.close();

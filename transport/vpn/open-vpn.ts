@@ -15,15 +15,15 @@ import { createVpnManager, type VpnManagerRows, type VpnManagerSettings } from '
 import type { Gateway, GatewayPorts, GatewayReadings } from './gateway/gateway.ts';
 import { openGateway } from './gateway/open-gateway.ts';
 import {
-  startMeshObserver,
+  startAdminObserver,
   type AdminObserver,
-  type MeshObserverPorts,
-  type MeshObserverSettings,
-} from './observer/mesh-observer.ts';
+  type AdminObserverPorts,
+  type AdminObserverSettings,
+} from './observer/admin-observer.ts';
 import { createEmbeddedRelay, type EmbeddedRelay, type EmbeddedRelaySettings } from './relay/embedded.ts';
 
 /** The settings for it, under their names. */
-export interface VpnSettings extends VpnManagerSettings, MeshObserverSettings, EmbeddedRelaySettings {
+export interface VpnSettings extends VpnManagerSettings, AdminObserverSettings, EmbeddedRelaySettings {
   readonly ADMIN_GATEWAY_ENABLED: boolean;
   readonly ADMIN_WIREGUARD_PORT: number;
   readonly ADMIN_WIREGUARD_HOST?: string | undefined;
@@ -31,7 +31,7 @@ export interface VpnSettings extends VpnManagerSettings, MeshObserverSettings, E
 }
 
 /** What the rows say of it. */
-export interface VpnStorage extends VpnManagerRows, Pick<MeshObserverPorts, 'memberOf'> {
+export interface VpnStorage extends VpnManagerRows, Pick<AdminObserverPorts, 'memberOf'> {
   /** In whose networks a key is. */
   readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
   readonly storeGateway: GatewayPorts['store'];
@@ -74,7 +74,7 @@ export interface Vpn {
 
 /** What happened so far, and what is open. */
 export interface VpnReadings {
-  readonly mesh: GatewayReadings | null;
+  readonly gateway: GatewayReadings | null;
   readonly observer: ReturnType<AdminObserver['readings']>;
   readonly relay: ReturnType<EmbeddedRelay['readings']>;
 }
@@ -93,7 +93,7 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
     gateway,
     relay,
     async observe() {
-      const started = await startMeshObserver(
+      const started = await startAdminObserver(
         { ...settings, ADMIN_OBSERVER_ENABLED: settings.ADMIN_OBSERVER_ENABLED && isEmbedded },
         {
           memberOf: rows.memberOf,
@@ -113,7 +113,7 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
       if (await relay.open(urls.own())) told.relaysAt(`${urls.own()}${RELAY_MAP_PATH}`);
     },
     readings: () => ({
-      mesh: gateway.readings(),
+      gateway: gateway.readings(),
       observer: observer?.readings() ?? null,
       relay: relay.readings(),
     }),

@@ -34,14 +34,14 @@ import { networkProblem } from '../../problem.ts';
 /** Tunnels at once: one an admin, and one more while an old one ends. Above it the oldest is ended. */
 export const TUNNELS_MAX = 8;
 
-/** An admin that does not answer through the mesh within this is dialled at its usual URL, in ms. */
-export const MESH_DIAL_MS_MAX = 2_000;
+/** An admin that does not answer through the VPN within this is dialled at its usual URL, in ms. */
+export const VPN_DIAL_MS_MAX = 2_000;
 
 /**
- * The way to the admin through the mesh: the gateway of this machine's own network, and this machine's own address
+ * The way to the admin through the VPN: the gateway of this machine's own network, and this machine's own address
  * there. IPv4.
  */
-export interface MeshWay {
+export interface VpnWay {
   readonly gateway: string;
   readonly own: string;
 }
@@ -52,8 +52,8 @@ export interface TunnelsOptions {
   /** Carries the bytes of a stream both ways until it is over. */
   readonly join: (one: Duplex, other: Duplex) => void;
   readonly log: Log;
-  /** Null: nothing goes that way now. Left out: this machine is in no mesh. */
-  readonly meshWay?: () => MeshWay | null;
+  /** Null: nothing goes that way now. Left out: this machine is in no VPN. */
+  readonly vpnWay?: () => VpnWay | null;
   /** For those who need certificate authorities or another source address. */
   readonly webSocket?: ClientOptions;
 }
@@ -61,10 +61,10 @@ export interface TunnelsOptions {
 /** The tunnels of this agent. */
 export interface AgentTunnels {
   /**
-   * Opens one to the admin at an http(s) URL, or through the mesh when it says that it is there. Returns at once; what
+   * Opens one to the admin at an http(s) URL, or through the VPN when it says that it is there. Returns at once; what
    * fails is logged, and the admin asks again.
    */
-  open(adminUrl: string, token: string, meshUrl?: string): void;
+  open(adminUrl: string, token: string, vpnUrl?: string): void;
   /** Ends all, with their streams. */
   close(): void;
   count(): number;
@@ -79,7 +79,7 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
   const open = { streams: 0 };
   let isClosed = false;
 
-  /** Through the mesh where there is a way, and else, or when that comes to nothing, at the usual URL. */
+  /** Through the VPN where there is a way, and else, or when that comes to nothing, at the usual URL. */
   function dial(adminUrl: string, token: string, way: TrustedWay | null): void {
     for (const oldest of sockets) {
       if (sockets.size < TUNNELS_MAX) break;
@@ -91,7 +91,7 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
       socket = new WebSocket(tunnelUrl(way?.url ?? adminUrl), TUNNEL_SUBPROTOCOL, {
         handshakeTimeout: TUNNEL_OPEN_MS_MAX,
         ...options.webSocket,
-        ...(way !== null && { handshakeTimeout: MESH_DIAL_MS_MAX, localAddress: way.own }),
+        ...(way !== null && { handshakeTimeout: VPN_DIAL_MS_MAX, localAddress: way.own }),
         headers: { authorization: `Bearer ${token}` },
         maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
         perMessageDeflate: false,
@@ -116,13 +116,13 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
           {
             problem: networkProblem(error),
           },
-          'The admin is not reached through the mesh: its usual URL is taken',
+          'The admin is not reached through the VPN: its usual URL is taken',
         );
       else
         log.warn(
           {
             admin: adminUrl,
-            problem: way === null ? networkProblem(error) : 'it broke off in the mesh',
+            problem: way === null ? networkProblem(error) : 'it broke off in the VPN',
           },
           'A tunnel to the admin failed',
         );
@@ -134,8 +134,8 @@ export function createAgentTunnels(options: TunnelsOptions): AgentTunnels {
   }
 
   return {
-    open(adminUrl, token, meshUrl) {
-      dial(adminUrl, token, meshUrl === undefined ? null : trusted(meshUrl, options.meshWay?.() ?? null));
+    open(adminUrl, token, vpnUrl) {
+      dial(adminUrl, token, vpnUrl === undefined ? null : trusted(vpnUrl, options.vpnWay?.() ?? null));
     },
     close() {
       isClosed = true;
@@ -154,12 +154,12 @@ interface TrustedWay {
 }
 
 /**
- * What is dialled through the mesh: plain HTTP at the gateway of this machine's own network, from its own address
+ * What is dialled through the VPN: plain HTTP at the gateway of this machine's own network, from its own address
  * there, so that the token can go nowhere else, also when the network is away. Null: the URL leads elsewhere, or there
  * is no such way.
  */
-function trusted(meshUrl: string, way: MeshWay | null): TrustedWay | null {
-  const port = /^http:\/\/([\d.]+):(\d{1,5})\/?$/u.exec(meshUrl);
+function trusted(vpnUrl: string, way: VpnWay | null): TrustedWay | null {
+  const port = /^http:\/\/([\d.]+):(\d{1,5})\/?$/u.exec(vpnUrl);
   return way === null || port?.[1] !== way.gateway ? null : { url: `http://${way.gateway}:${port[2]}`, own: way.own };
 }
 

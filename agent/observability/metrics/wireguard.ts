@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { Exposition, renderLabels } from '../../../transport/net/exposition/exposition.ts';
-import type { MeshPath } from '../../../transport/protocol/mesh.ts';
+import type { VpnPath } from '../../../transport/protocol/vpn.ts';
 import { failedReading, WIREGUARD_LIMITS } from './wireguard/device.ts';
 import type { DeviceReading, WireguardLimits, WireguardPeer } from './wireguard/device.ts';
 import { kernelInterfaces, namesIn, readKernel } from './wireguard/kernel.ts';
@@ -20,12 +20,12 @@ export interface WireguardSources {
   readonly wg: string;
   /** Name of the node that has this public key (base64), or null. */
   readonly nodeOf: (publicKey: string) => string | null;
-  /** How packets go to it, or null: no peer of the mesh. */
-  readonly pathOf: (publicKey: string) => MeshPath | null;
+  /** How packets go to it, or null: no peer of the VPN. */
+  readonly pathOf: (publicKey: string) => VpnPath | null;
   readonly limits?: Partial<WireguardLimits>;
 }
 
-/** As on every Linux machine that is in no mesh: nobody has a name. */
+/** As on every Linux machine that is in no VPN: nobody has a name. */
 export const MACHINE_WIREGUARD: WireguardSources = {
   sockets: '/var/run/wireguard',
   interfaces: '/sys/class/net',
@@ -85,7 +85,7 @@ export async function wireguardMetrics(sources: WireguardSources): Promise<strin
     'Unix time of the last handshake with the peer, in seconds; 0 for never.',
     (peer) => peer.handshakeSeconds,
   );
-  exposition.family('wireguard_peer_path', 'gauge', 'How packets go to a peer of the mesh; always 1.');
+  exposition.family('wireguard_peer_path', 'gauge', 'How packets go to a peer of the VPN; always 1.');
   for (const peer of peers) if (peer.pathLabels !== null) exposition.sample('wireguard_peer_path', 1, peer.pathLabels);
   return exposition.toString();
 }

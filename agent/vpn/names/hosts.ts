@@ -2,13 +2,13 @@
 import { withBlock } from './block.ts';
 import { editFile } from './file.ts';
 import type { Edited } from './file.ts';
-import type { MeshRecords } from './records.ts';
+import type { VpnRecords } from './records.ts';
 
 /** A line of ours: an address, a tab, a name, and the same below `cluster-<cluster>`. */
 const ROW = /^[\d.a-f:]+\t(?<label>[a-z0-9-]+)\.(?<domain>[a-z0-9.-]+)(?: \k<label>\.cluster-\k<domain>)?$/u;
 
 /** Puts exactly these names into the file; null: none. The end of a sentence when it cannot. */
-export function writeHosts(path: string, node: string, records: MeshRecords | null): Promise<Edited> {
+export function writeHosts(path: string, node: string, records: VpnRecords | null): Promise<Edited> {
   const lines = records === null ? [] : hostsRows(records);
   return editFile(path, (text) => withBlock(text, { node, lines, place: 'last', isOwn: isHostsRow }));
 }
@@ -17,7 +17,7 @@ export function writeHosts(path: string, node: string, records: MeshRecords | nu
  * Lines of a hosts file, the canonical names first, as an address is called what its first line says. Each is below
  * 1,024 bytes, which is what musl reads.
  */
-export function hostsRows({ hosts }: MeshRecords): readonly string[] {
+export function hostsRows({ hosts }: VpnRecords): readonly string[] {
   return hosts.flatMap(({ names, ipv4, ipv6 }) => {
     const pairs = pairsOf(names);
     return [ipv4, ipv6].flatMap((address) => pairs.map((pair) => `${address}\t${pair}`));

@@ -3,13 +3,13 @@
  * file.
  */
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import type { MeshNetwork, MeshPeer } from '../../../transport/protocol/mesh.ts';
+import type { VpnMembership, VpnPeer } from '../../../transport/protocol/vpn.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { writeHosts } from './hosts.ts';
 import { CHECK_MS, DNS_PORT, INTERFACE_MS_MAX, RESOLVED_CHECK_MS } from './limits.ts';
 import type { NameMode } from './modes.ts';
-import { meshRecords } from './records.ts';
-import type { MeshRecords } from './records.ts';
+import { vpnRecords } from './records.ts';
+import type { VpnRecords } from './records.ts';
 import { createResolver, loopbackAddress } from './resolver.ts';
 import type { Resolver, ResolverStates } from './resolver.ts';
 import { SYSTEM_PLACES } from './system/places.ts';
@@ -51,7 +51,7 @@ export interface Names {
    * What there is from now on, whole. Returns at once: the resolver answers by it from the next query on, a file
    * follows within moments.
    */
-  update(network: MeshNetwork, peers: Iterable<MeshPeer>): void;
+  update(network: VpnMembership, peers: Iterable<VpnPeer>): void;
   /** This member is in no network: no names. */
   clear(): void;
   /**
@@ -108,7 +108,7 @@ class KeptNames implements Names {
    */
   readonly #loopback: string | null;
   readonly #check: NodeJS.Timeout;
-  #records: MeshRecords | null = null;
+  #records: VpnRecords | null = null;
   #way: NameWay = null;
   /** Of what was tried last. */
   #problem: string | null = null;
@@ -148,9 +148,9 @@ class KeptNames implements Names {
     return this.#way;
   }
 
-  update(network: MeshNetwork, peers: Iterable<MeshPeer>): void {
+  update(network: VpnMembership, peers: Iterable<VpnPeer>): void {
     if (this.#isClosed) return;
-    this.#records = meshRecords(this.#options.node, network, peers);
+    this.#records = vpnRecords(this.#options.node, network, peers);
     this.#isDomainBad = this.#records === null;
     if (this.#records !== null) this.#resolver?.serve(this.#records);
     this.poke();
@@ -199,7 +199,7 @@ class KeptNames implements Names {
     }
   }
 
-  async #arrange(records: MeshRecords | null): Promise<void> {
+  async #arrange(records: VpnRecords | null): Promise<void> {
     const { mode, node, interfaceName, places, log } = this.#options;
     if (mode === 'off' || records === null) {
       // Only this agent writes there, so after the first look nothing can come back by itself.
@@ -229,7 +229,7 @@ class KeptNames implements Names {
   }
 
   /** The first way that works. `reasons`: why those before it do not. */
-  async #firstOf(records: MeshRecords, reasons: string[]): Promise<NameWay | 'waiting'> {
+  async #firstOf(records: VpnRecords, reasons: string[]): Promise<NameWay | 'waiting'> {
     const { mode, node, places } = this.#options;
     if (mode === 'resolver' && this.#resolver !== null) {
       const tried = await this.#leadToResolver(records, this.#resolver.states);
@@ -243,7 +243,7 @@ class KeptNames implements Names {
   }
 
   async #leadToResolver(
-    { self, zones }: MeshRecords,
+    { self, zones }: VpnRecords,
     { ipv4, ipv6, loopback }: ResolverStates,
   ): Promise<{ readonly way: NameWay | 'waiting'; readonly reasons: readonly string[] }> {
     const { node, places, port = DNS_PORT } = this.#options;

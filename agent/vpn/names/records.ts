@@ -1,7 +1,7 @@
 /** The names of a cluster's members, as its network says. Pure. */
 import ipaddr from 'ipaddr.js';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import type { MeshNetwork, MeshPeer } from '../../../transport/protocol/mesh.ts';
+import type { VpnMembership, VpnPeer } from '../../../transport/protocol/vpn.ts';
 
 /** One member. `names` are whole and in lower case, the canonical one first. */
 export interface NamedHost {
@@ -11,7 +11,7 @@ export interface NamedHost {
 }
 
 /** All names of one network. */
-export interface MeshRecords {
+export interface VpnRecords {
   /** In the order of their first names; this member among them. */
   readonly hosts: readonly NamedHost[];
   /** By name, in lower case. */
@@ -51,11 +51,11 @@ const IPV6_PREFIX_MIN = 32;
  * taken by an alias, and `gateway` is the node that has this alias. While an alias moves and two have it, the node with
  * the lower id does. Null: the domain is no host name.
  */
-export function meshRecords(node: NodeId, network: MeshNetwork, peers: Iterable<MeshPeer>): MeshRecords | null {
+export function vpnRecords(node: NodeId, network: VpnMembership, peers: Iterable<VpnPeer>): VpnRecords | null {
   const domain = network.domain.toLowerCase();
   if (!HOST_NAME.test(domain) || domain.length > NAME_BYTES_MAX) return null;
   const origins = [domain, CLUSTER_PREFIX + domain];
-  const self: MeshPeer = { ...network, node, endpoints: [], relay_region: null };
+  const self: VpnPeer = { ...network, node, endpoints: [], relay_region: null };
   const members = [self, ...[...peers].filter((peer) => peer.node !== node)].toSorted((one, other) =>
     order(one, other),
   );
@@ -89,15 +89,15 @@ export function meshRecords(node: NodeId, network: MeshNetwork, peers: Iterable<
 }
 
 /** Gateways last: a node comes before them. */
-function order(one: MeshPeer, other: MeshPeer): number {
+function order(one: VpnPeer, other: VpnPeer): number {
   if (one.node === null || other.node === null) return Number(one.node === null) - Number(other.node === null);
   return one.node < other.node ? -1 : 1;
 }
 
 /** Names of nodes first, then aliases, then the gateway: whoever comes first has it. */
-function labelOwners(members: readonly MeshPeer[]): ReadonlyMap<string, MeshPeer> {
-  const owners = new Map<string, MeshPeer>();
-  const claim = (label: string, member: MeshPeer) => {
+function labelOwners(members: readonly VpnPeer[]): ReadonlyMap<string, VpnPeer> {
+  const owners = new Map<string, VpnPeer>();
+  const claim = (label: string, member: VpnPeer) => {
     if (!owners.has(label)) owners.set(label, member);
   };
   for (const member of members) if (member.node !== null) claim(nodeLabel(member.node), member);
@@ -106,7 +106,7 @@ function labelOwners(members: readonly MeshPeer[]): ReadonlyMap<string, MeshPeer
   return owners;
 }
 
-function labelsOf({ node, aliases }: MeshPeer): readonly string[] {
+function labelsOf({ node, aliases }: VpnPeer): readonly string[] {
   return [...new Set([node === null ? GATEWAY_LABEL : nodeLabel(node), ...aliases])];
 }
 

@@ -2,7 +2,7 @@
 import { AUTHORITATIVE_ANSWER, decode, encode, RECURSION_DESIRED, TRUNCATED_RESPONSE } from 'dns-packet';
 import type { Answer, OptAnswer } from 'dns-packet';
 import { NAME_TTL_SECONDS, PLAIN_ANSWER_BYTES_MAX, UDP_ANSWER_BYTES_MAX } from './limits.ts';
-import type { MeshRecords } from './records.ts';
+import type { VpnRecords } from './records.ts';
 
 /** How a query came. */
 export type DnsTransport = 'udp' | 'tcp';
@@ -53,7 +53,7 @@ interface Sections {
  * whatever comes.
  * Authoritative for the names and addresses of the cluster; everything else is refused, so that others are asked.
  */
-export function replyTo(query: Buffer, transport: DnsTransport, records: MeshRecords): Buffer | null {
+export function replyTo(query: Buffer, transport: DnsTransport, records: VpnRecords): Buffer | null {
   if (query.length < HEADER_BYTES) return null;
   const flags = query.readUInt16BE(2);
   if ((flags & RESPONSE_BIT) !== 0) return null; // two servers would answer each other for ever
@@ -76,7 +76,7 @@ export function replyTo(query: Buffer, transport: DnsTransport, records: MeshRec
     : written(query, question, { rcode: sections.rcode, isOurs: sections.isOurs }, edns !== null, true);
 }
 
-function sectionsFor({ name, type, class: questionClass }: Question, records: MeshRecords): Sections {
+function sectionsFor({ name, type, class: questionClass }: Question, records: VpnRecords): Sections {
   const lower = name?.toLowerCase() ?? '';
   const zone = zoneOf(lower, records.zones);
   const isTransfer = type === TYPE.axfr || type === TYPE.ixfr;
@@ -120,11 +120,11 @@ function zoneOf(name: string, zones: ReadonlySet<string>): string | null {
  * Whether there is something below a name that has no records itself, as between a range and its addresses: such a name
  * exists. Source: RFC 8020, 2.
  */
-function isAboveOthers(name: string, { pointers }: MeshRecords): boolean {
+function isAboveOthers(name: string, { pointers }: VpnRecords): boolean {
   return name.endsWith('.arpa') && [...pointers.keys()].some((other) => other.endsWith(`.${name}`));
 }
 
-function soaOf(zone: string, { self }: MeshRecords): Answer {
+function soaOf(zone: string, { self }: VpnRecords): Answer {
   // Nobody copies these zones: serial, refresh, retry and expire mean nothing. `minimum` is how long a "no" may be kept
   // (RFC 2308, 4).
   return {
@@ -143,7 +143,7 @@ function soaOf(zone: string, { self }: MeshRecords): Answer {
   };
 }
 
-function addressesOf({ names: [name], ipv4, ipv6 }: MeshRecords['self']): readonly Answer[] {
+function addressesOf({ names: [name], ipv4, ipv6 }: VpnRecords['self']): readonly Answer[] {
   return [
     { type: 'A', name, ttl: NAME_TTL_SECONDS, data: ipv4 },
     { type: 'AAAA', name, ttl: NAME_TTL_SECONDS, data: ipv6 },

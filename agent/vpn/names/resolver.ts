@@ -7,7 +7,7 @@ import { createAdmission } from './admission.ts';
 import { createListener } from './listener.ts';
 import type { Listener, ListenerState } from './listener.ts';
 import { replyTo } from './reply.ts';
-import type { MeshRecords } from './records.ts';
+import type { VpnRecords } from './records.ts';
 
 /** Where it listens, each by UDP and TCP. */
 export interface ResolverStates {
@@ -33,14 +33,14 @@ export interface ResolverOptions {
 /** A running resolver. */
 export interface Resolver {
   /** Answers by these from the next query on, and moves to this member's addresses if they changed. */
-  serve(records: MeshRecords): void;
+  serve(records: VpnRecords): void;
   readonly states: ResolverStates;
   close(): Promise<void>;
 }
 
 /** Nothing is listened on before the first `serve`. */
 export function createResolver({ port, loopback, nowMs, changed }: ResolverOptions): Resolver {
-  let records: MeshRecords | null = null;
+  let records: VpnRecords | null = null;
   let listeners = new Map<string, Listener>();
   const closing = new Set<Promise<void>>();
   let isClosed = false;

@@ -1,6 +1,6 @@
 /** A network as an agent is told of it, for tests of names. */
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import { MeshNetwork, MeshPeer } from '../../../transport/protocol/mesh.ts';
+import { VpnMembership, VpnPeer } from '../../../transport/protocol/vpn.ts';
 
 /** This member, and two others. */
 export const SELF = '11111111-1111-4111-8111-111111111111' as NodeId;
@@ -10,8 +10,8 @@ export const THIRD = '33333333-3333-4333-8333-333333333333' as NodeId;
 const KEY = `${'A'.repeat(42)}E=`;
 
 /** Checked as what comes from an admin is. */
-export function network(changes: Partial<MeshNetwork> = {}): MeshNetwork {
-  return MeshNetwork.parse({
+export function network(changes: Partial<VpnMembership> = {}): VpnMembership {
+  return VpnMembership.parse({
     cluster_name: 'prod',
     domain: 'prod.edge.internal',
     public_key: KEY,
@@ -26,8 +26,8 @@ export function network(changes: Partial<MeshNetwork> = {}): MeshNetwork {
 }
 
 /** Host number `host` of it. */
-export function peer(node: NodeId | null, host: number, aliases: readonly string[] = []): MeshPeer {
-  return MeshPeer.parse({
+export function peer(node: NodeId | null, host: number, aliases: readonly string[] = []): VpnPeer {
+  return VpnPeer.parse({
     node,
     public_key: KEY,
     ipv4: `100.64.1.${host}`,

@@ -1,4 +1,4 @@
-/** A machine of a test's internet: a network of its own, and its own view of the few files that a mesh may write. */
+/** A machine of a test's internet: a network of its own, and its own view of the few files that a VPN may write. */
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,12 +1,12 @@
 /**
- * A member of a mesh as a process of its own, on a machine of a test's internet. Answers one JSON line with another on
+ * A member of a VPN as a process of its own, on a machine of a test's internet. Answers one JSON line with another on
  * a UNIX socket.
  */
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { createMember } from '../../../transport/vpn/member/create-member.ts';
 import type { Member, WantedMember } from '../../../transport/vpn/member/member.ts';
-import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
+import type { VpnPeer } from '../../../transport/protocol/vpn.ts';
 import type { RelayMap } from '../../../transport/vpn/derp/map.ts';
 import { mapOf } from '../relay.ts';
 
@@ -23,7 +23,7 @@ export interface ProgramWanted {
   readonly privateKey: string;
   readonly addresses: readonly string[];
   readonly mtu: number;
-  readonly peers: readonly MeshPeer[];
+  readonly peers: readonly VpnPeer[];
   /** A DERPMap; null: none. */
   readonly derpMap: unknown;
 }

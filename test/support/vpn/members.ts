@@ -1,5 +1,5 @@
 /**
- * Members of one mesh on machines of a test's internet, and what an admin does for them: each learns where the others
+ * Members of one VPN on machines of a test's internet, and what an admin does for them: each learns where the others
  * are, and when to try.
  */
 import { rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
+import type { VpnPeer } from '../../../transport/protocol/vpn.ts';
 import type { Program } from '../fleet/program.ts';
 import type { Machine } from '../networks/internet.ts';
 import type { Scope } from '../scope.ts';
@@ -65,8 +65,8 @@ export interface TestMember {
   rotate(): Promise<void>;
 }
 
-/** A running mesh. */
-export interface TestMesh {
+/** A running VPN. */
+export interface TestVpn {
   /** `outside`: the address under which others see it, null when it is its own or unknown. */
   join(machine: Machine, outside?: string | null): Promise<TestMember>;
   /** Its NAT has another address now, as the admin sees. */
@@ -87,8 +87,8 @@ interface Known {
   ask: ((question: MemberQuestion) => Promise<MemberLook>) | null;
 }
 
-/** Starts a mesh without members; it ends with the scope. */
-export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
+/** Starts a VPN without members; it ends with the scope. */
+export function startVpn(scope: Scope, derpMap: () => unknown): TestVpn {
   const all: Known[] = [];
   let count = 0;
   const ending = new AbortController();
@@ -138,7 +138,7 @@ export function startMesh(scope: Scope, derpMap: () => unknown): TestMesh {
     };
   }
 
-  function peerOf({ member, place, outside, options }: Known): MeshPeer {
+  function peerOf({ member, place, outside, options }: Known): VpnPeer {
     return {
       node: `00000000-0000-4000-8000-0000000000${member.ipv4.split('.')[3]?.padStart(2, '0') ?? ''}` as NodeId,
       public_key: member.publicKey,

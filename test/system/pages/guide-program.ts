@@ -51,7 +51,7 @@ const env = {
   TERM: 'dumb',
   VPN_ENABLED: 'false',
   ADMIN_GATEWAY_ENABLED: 'false',
-}; // what interfaces do is proved in e2e/mesh
+}; // what interfaces do is proved in e2e/VPN
 furnish();
 
 const [machine, second, router] = [network(), network(), network()];

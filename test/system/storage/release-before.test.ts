@@ -24,12 +24,12 @@ import { until } from '../../support/until.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
- * Commits that stand for releases, since there are none yet: the last one before the mesh, whose admin writes a column
- * that the mesh has no use for, and the last one of protocol 4. With the first release its commit takes their place; a
+ * Commits that stand for releases, since there are none yet: the last one before the VPN, whose admin writes a column
+ * that the VPN has no use for, and the last one of protocol 4. With the first release its commit takes their place; a
  * migration may contract what no commit here reads.
  */
 const RELEASES = {
-  'the last one before the mesh': 'b1f5ac0a16966771679dd2b5d1594e9f489d2a68',
+  'the last one before the VPN': 'b1f5ac0a16966771679dd2b5d1594e9f489d2a68',
   'the last one of protocol 4': '4acd99848f3ea7bb6d99afd65cc4ad28d7e4b8dd',
 } as const;
 

@@ -13,7 +13,7 @@ import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
 import { createCommitter, type GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { openDatabase, type Database } from '../../../persistence/database.ts';
-import { readMeshes } from '../../../persistence/vpn/readings.ts';
+import { readVpns } from '../../../persistence/vpn/readings.ts';
 import { createLeases, LEASE_MS } from '../../../persistence/leases.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createReads } from '../../../persistence/reads/reads.ts';
@@ -174,7 +174,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     posts,
     ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }),
     tracer: createTracer(null),
-    meshRows: { read: (clusters) => readMeshes(database.pool, clusters) },
+    clusterVpnRows: { read: (clusters) => readVpns(database.pool, clusters) },
     gateway: { become: () => {} },
     bus,
     log: options.log ?? log,

@@ -2,23 +2,23 @@
 import test from 'ava';
 import { createOutwardLinks } from '../../../supervisors/outward-links.ts';
 import type { ClusterId, NodeId, SessionId } from '../../../transport/protocol/ids.ts';
-import type { GatewayMesh } from '../../../actors/vpn/effects.ts';
+import type { GatewayVpn } from '../../../actors/vpn/effects.ts';
 import { recordedPosts, recordedSessions } from './fixture.ts';
 
 const SESSION = 1 as SessionId;
 const NODE = 'node' as NodeId;
 
 test('what an actor does goes where the links were connected to', (t) => {
-  const [sessions, posts, meshes] = [recordedSessions(), recordedPosts(), [] as GatewayMesh[]];
+  const [sessions, posts, vpns] = [recordedSessions(), recordedPosts(), [] as GatewayVpn[]];
   const links = createOutwardLinks();
-  const mesh = {} as GatewayMesh;
+  const vpn = {} as GatewayVpn;
 
-  links.connect({ sessions, posts, gateway: { become: (one) => void meshes.push(one) } });
+  links.connect({ sessions, posts, gateway: { become: (one) => void vpns.push(one) } });
   links.sessions.send(SESSION, { type: 'pong' });
   links.sessions.hangUp(SESSION, 4001, '');
   links.sessions.renew(SESSION, 'cluster' as ClusterId);
   links.sessions.hangUpNode(NODE, 4001, '');
-  links.gateway.become(mesh);
+  links.gateway.become(vpn);
   links.posts.cut('webhook');
 
   t.deepEqual(sessions.frames, [{ session: SESSION, frame: { type: 'pong' } }]);
@@ -27,7 +27,7 @@ test('what an actor does goes where the links were connected to', (t) => {
     { session: SESSION, node: null, code: 4010 },
     { session: null, node: NODE, code: 4001 },
   ]);
-  t.deepEqual([meshes, posts.cuts], [[mesh], ['webhook']]);
+  t.deepEqual([vpns, posts.cuts], [[vpn], ['webhook']]);
 });
 
 test('whoever reaches out before they are connected has found a bug', (t) => {

@@ -11,9 +11,9 @@ import test, { type ExecutionContext } from 'ava';
 import type { AliasResource } from '../../../actors/resources/node.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
-import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
+import type { VpnPeer } from '../../../transport/protocol/vpn.ts';
 import { enrollment } from '../../support/fleet/raw-agent.ts';
-import { startMeshMember, type MeshMember } from '../../support/fleet/mesh-member.ts';
+import { startVpnMember, type VpnMember } from '../../support/fleet/vpn-member.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { until } from '../../support/until.ts';
 import { rowMembers } from './rows.ts';
@@ -44,13 +44,13 @@ const FILES = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 const SHOWN_MAX = 6;
 const KEY_SHOWN = 6;
 
-const SEED = Number(process.env['MESH_SEED'] ?? randomInt(2 ** 31));
+const SEED = Number(process.env['VPN_SEED'] ?? randomInt(2 ** 31));
 
 interface World {
   readonly fleet: Fleet;
-  readonly members: Map<string, MeshMember>;
+  readonly members: Map<string, VpnMember>;
   /** All that ever were, for what they were told. */
-  readonly everyone: MeshMember[];
+  readonly everyone: VpnMember[];
   readonly keys: ReadonlyMap<string, string>;
   readonly t: ExecutionContext;
   readonly directory: string;
@@ -87,7 +87,7 @@ const DEEDS: readonly (readonly [number, (world: World) => Promise<unknown>])[] 
 
 test('after a thousand joins, leaves and moves each member holds exactly the network of the rows, and all who held one state held the same', async (t) => {
   t.timeout(CHAOS_MS_MAX);
-  t.log(`MESH_SEED=${SEED}`);
+  t.log(`VPN_SEED=${SEED}`);
   const world = await startWorld(t);
   let done = 0;
   let kill = Promise.resolve();
@@ -131,7 +131,7 @@ async function startWorld(t: ExecutionContext): Promise<World> {
       (await fleet.rest.post<EnrollmentKeyResource>(`/clusters/${name}/enrollment_keys`, { uses_remaining: null })).key,
     );
   }
-  const directory = await mkdtemp(joined(FILES, 'edge-mesh-'));
+  const directory = await mkdtemp(joined(FILES, 'edge-vpn-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   let state = SEED;
   const random = (): number => (state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0) / 2 ** 32;
@@ -159,7 +159,7 @@ async function join({ fleet, members, everyone, keys, t, directory, pick }: Worl
     '/agents/enroll',
     enrollment(keys.get(pick(CLUSTERS)) ?? '', randomUUID()),
   );
-  const member = startMeshMember(t, fleet.admins[0]?.url ?? '', answer, directory);
+  const member = startVpnMember(t, fleet.admins[0]?.url ?? '', answer, directory);
   everyone.push(member);
   members.set(member.node, member);
 }
@@ -213,7 +213,7 @@ async function differences({ fleet, members }: World): Promise<string[]> {
   });
 }
 
-function sorted(peers: readonly MeshPeer[]): string {
+function sorted(peers: readonly VpnPeer[]): string {
   return JSON.stringify(
     peers
       .map(({ node, public_key, ipv4, ipv6, endpoints, relay_region, aliases }) => [
@@ -233,7 +233,7 @@ function sorted(peers: readonly MeshPeer[]): string {
  * States of one cluster that two members hold differently, in who is there or in what somebody is, and members that are
  * their own peers. The first of them.
  */
-function contradictions(everyone: readonly MeshMember[]): string[] {
+function contradictions(everyone: readonly VpnMember[]): string[] {
   const keysOf = new Map<string, string>();
   const peerOf = new Map<string, string>();
   const found: string[] = [];
@@ -259,7 +259,7 @@ function contradictions(everyone: readonly MeshMember[]): string[] {
 }
 
 /** Addresses that more than one node had: none comes again within a day. */
-function addressesOfTwo(everyone: readonly MeshMember[]): string[] {
+function addressesOfTwo(everyone: readonly VpnMember[]): string[] {
   const nodesOf = Map.groupBy(
     everyone.flatMap(({ node, pictures }) =>
       [...new Set(pictures.flatMap(({ network }) => [network.ipv4, network.ipv6]))].map((address) => ({

@@ -44,7 +44,7 @@ test.before(async (t) => {
     '-c',
     `echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; ip address add ${INNER}/32 dev lo`,
   ]);
-  await Promise.all([red, blue].map((member) => inMesh(member)));
+  await Promise.all([red, blue].map((member) => inVpn(member)));
   // A path begins at the relay. Later an agent stands still, and what its relay needs with it.
   await until(
     'direct paths',
@@ -99,7 +99,7 @@ async function gatewayKey(): Promise<string> {
   return row?.key ?? '';
 }
 
-async function inMesh(member: Member): Promise<void> {
+async function inVpn(member: Member): Promise<void> {
   await until(
     `the gateway to shake hands with ${member.machine.name}`,
     async () => ((await gatewayPeers()).get(await keyOf(member))?.handshakeSeconds ?? 0) > 0,
@@ -121,16 +121,16 @@ async function answers({ machine }: Member, url: string): Promise<boolean> {
   );
 }
 
-test.serial('a node is reached through the mesh, by packets of WireGuard', async (t) => {
+test.serial('a node is reached through the VPN, by packets of WireGuard', async (t) => {
   t.timeout(TEST_MS_MAX);
   const key = await keyOf(red);
   const received = async (): Promise<number> => (await gatewayPeers()).get(key)?.received ?? 0;
   await until(
-    'a tunnel through the mesh',
+    'a tunnel through the VPN',
     async () => (await scrape(red))[0] === 200 && ((await metrics()).tunnels.opened_by_path['mesh'] ?? 0) > 0,
   );
 
-  // What was asked for before the gateway knew of its way came beside the mesh; from now on it comes through.
+  // What was asked for before the gateway knew of its way came beside the VPN; from now on it comes through.
   const length = await until('an answer in packets of WireGuard', async () => {
     const before = await received();
     const [, answerLength] = await scrape(red);
@@ -145,7 +145,7 @@ test.serial('a node is reached through the mesh, by packets of WireGuard', async
 });
 
 test.serial(
-  'members reach no service of the admin through the mesh, whichever of its addresses they take',
+  'members reach no service of the admin through the VPN, whichever of its addresses they take',
   async (t) => {
     t.timeout(TEST_MS_MAX);
     const door = `http://${world.host.address}:44000/livez`;
@@ -188,7 +188,7 @@ test.serial(
   },
 );
 
-test.serial('without the interface nodes are reached beside the mesh, and through it once it is back', async (t) => {
+test.serial('without the interface nodes are reached beside the VPN, and through it once it is back', async (t) => {
   t.timeout(TEST_MS_MAX);
   for (const { program } of [red, blue]) program.resume();
   await until('a session after the standstill', async () => (await scrape(blue))[0] === 200);
@@ -196,7 +196,7 @@ test.serial('without the interface nodes are reached beside the mesh, and throug
   await world.host.run('ip', ['link', 'delete', gateway]);
 
   await until(
-    'an answer beside the mesh',
+    'an answer beside the VPN',
     async () =>
       (await scrape(blue))[0] === 200 && ((await metrics()).tunnels.opened_by_path['url'] ?? 0) > (before['url'] ?? 0),
   );

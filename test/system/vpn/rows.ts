@@ -1,11 +1,11 @@
 /** Networks as the rows have them, told without the code that is tested. */
-import type { MeshPeer } from '../../../transport/protocol/mesh.ts';
+import type { VpnPeer } from '../../../transport/protocol/vpn.ts';
 import type { Fleet } from '../../support/fleet.ts';
 
 /** A member as the others should see it, and its cluster. */
 export interface RowMember {
   readonly cluster: string;
-  readonly peer: MeshPeer;
+  readonly peer: VpnPeer;
 }
 
 interface Row {
@@ -43,10 +43,10 @@ export async function rowMembers(fleet: Pick<Fleet, 'sql'>): Promise<readonly Ro
     }) => ({
       cluster,
       peer: {
-        node: node as MeshPeer['node'],
+        node: node as VpnPeer['node'],
         public_key,
         relay_region,
-        aliases: [...aliases] as MeshPeer['aliases'],
+        aliases: [...aliases] as VpnPeer['aliases'],
         ipv4: ipv4Text(ipv4Number(network4) + index),
         ipv6: `${network6.replace(/::$/u, '')}::${index.toString(16)}`,
         endpoints: [...endpoints, ...(observed === null || endpoints.includes(observed) ? [] : [observed])],

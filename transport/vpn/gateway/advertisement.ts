@@ -1,11 +1,11 @@
 /** Tells the members of networks where the gateway is, by the rows: what these say is compared with what is. */
-import type { GatewayMesh } from '../../../actors/vpn/effects.ts';
+import type { GatewayVpn } from '../../../actors/vpn/effects.ts';
 import type { Log } from '../../net/log.ts';
-import type { MeshGatewayRecord } from '../../../actors/records.ts';
+import type { VpnGatewayRecord } from '../../../actors/records.ts';
 import type { ClusterId } from '../../protocol/ids.ts';
 
 /** Where the gateway of a cluster is. Null: nowhere, this admin has none. */
-export type GatewayPlace = Omit<MeshGatewayRecord, 'ipv4' | 'ipv6'> | null;
+export type GatewayPlace = Omit<VpnGatewayRecord, 'ipv4' | 'ipv6'> | null;
 
 /** What is needed to store it. */
 export interface AdvertisementPorts {
@@ -18,7 +18,7 @@ export interface AdvertisementPorts {
 /** One admin's word on its gateway. */
 export interface Advertisement {
   /** Returns at once; what fails is done again with the next call. */
-  say(mesh: GatewayMesh, epoch: number, place: GatewayPlace): void;
+  say(vpn: GatewayVpn, epoch: number, place: GatewayPlace): void;
   forget(cluster: ClusterId): void;
 }
 

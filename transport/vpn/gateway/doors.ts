@@ -1,5 +1,5 @@
 /**
- * The gateway's doors and the wall around them: one door a network, where agents open tunnels over the mesh, and
+ * The gateway's doors and the wall around them: one door a network, where agents open tunnels over the VPN, and
  * nothing else is reached.
  */
 import type { ClusterId } from '../../protocol/ids.ts';

@@ -1,4 +1,4 @@
-/** The gateway's doors: where agents open tunnels over the mesh. Nothing else is served there. */
+/** The gateway's doors: where agents open tunnels over the VPN. Nothing else is served there. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';

@@ -1,8 +1,8 @@
 /**
  * This admin as a member of the networks of the clusters that it owns: one WireGuard interface for all, by which agents
- * reach it through the mesh.
+ * reach it through the VPN.
  */
-import { MESH_MTU } from '../../../actors/cluster/mesh.ts';
+import { VPN_MTU } from '../../../actors/cluster/vpn.ts';
 import type { Clock } from '../../../actors/ports.ts';
 import type { Log } from '../../net/log.ts';
 import type { RelayMap } from '../derp/map.ts';
@@ -11,8 +11,8 @@ import { NOTHING_REFUSED } from '../member/member.ts';
 import type { Member, MemberPlace, MemberPorts, PeerPath, WantedMember } from '../member/member.ts';
 import type { AdminFrameBody } from '../../protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
-import { MESH_ENDPOINTS_MAX, MESH_PATHS } from '../../protocol/mesh.ts';
-import type { MeshPath } from '../../protocol/mesh.ts';
+import { VPN_ENDPOINTS_MAX, VPN_PATHS } from '../../protocol/vpn.ts';
+import type { VpnPath } from '../../protocol/vpn.ts';
 import { createAdvertisement } from './advertisement.ts';
 import type { AdvertisementPorts, GatewayPlace } from './advertisement.ts';
 import { createDoors } from './doors.ts';
@@ -36,7 +36,7 @@ const GATHER_MS = 20;
 const OPEN_AGAIN_MS = 300_000;
 
 /**
- * A node is reached through the mesh when its last handshake is younger than this, in ms. Source: WireGuard's paper,
+ * A node is reached through the VPN when its last handshake is younger than this, in ms. Source: WireGuard's paper,
  * 6.2, Reject-After-Time: older keys are not used.
  */
 export const HANDSHAKE_MS_MAX = 180_000;
@@ -68,7 +68,7 @@ export interface GatewayPorts extends AdvertisementPorts {
   isFresh(cluster: ClusterId): boolean;
   /** To the live session of a node, if there is one. */
   send(node: NodeId, frame: AdminFrameBody): void;
-  /** Takes over tunnels that come in over the mesh. */
+  /** Takes over tunnels that come in over the VPN. */
   readonly upgrade: TunnelUpgrade;
 }
 
@@ -77,12 +77,12 @@ export interface GatewayReadings {
   /** Networks that it is in, and those for which it has no room. */
   readonly joined: number;
   readonly leftOut: number;
-  readonly peers: Readonly<Record<MeshPath, number>>;
+  readonly peers: Readonly<Record<VpnPath, number>>;
 }
 
 /** A gateway. */
 export interface Gateway extends GatewayLink {
-  /** Where a node's agent reaches this admin through the mesh; null: it does not, or not now. */
+  /** Where a node's agent reaches this admin through the VPN; null: it does not, or not now. */
   urlFor(node: NodeId): string | null;
   /** The relay map in force; null: there are no relays. */
   mapped(map: RelayMap | null): void;
@@ -165,9 +165,9 @@ export function createGateway(ports: GatewayPorts): Gateway {
     doors.keep(addresses);
     doorProblem = member === null ? null : await doors.settle(addresses);
     const place = member === null ? null : placeOf(member.place());
-    for (const [cluster, { mesh }] of networks) {
+    for (const [cluster, { vpn }] of networks) {
       const epoch = ports.epochOf(cluster);
-      if (epoch !== null) advertisement.say(mesh, epoch, now.joined.has(cluster) ? place : null);
+      if (epoch !== null) advertisement.say(vpn, epoch, now.joined.has(cluster) ? place : null);
     }
   }
 
@@ -198,7 +198,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
     if (problem !== refusedWith)
       log.warn(
         { problem },
-        'this admin cannot join the networks of its clusters: their nodes are reached by tunnels beside the mesh',
+        'this admin cannot join the networks of its clusters: their nodes are reached by tunnels beside the VPN',
       );
     refusedWith = problem;
   }
@@ -207,7 +207,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
     return {
       privateKey: keys.privateKey,
       addresses: now.addresses,
-      mtu: MESH_MTU,
+      mtu: VPN_MTU,
       peers: now.peers,
       observers: [],
       relayMap,
@@ -226,7 +226,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
     return {
       publicKey: keys.publicKey,
       listenPort,
-      endpoints: [...new Set([...given, ...endpoints])].slice(0, MESH_ENDPOINTS_MAX),
+      endpoints: [...new Set([...given, ...endpoints])].slice(0, VPN_ENDPOINTS_MAX),
       relayRegion,
     };
   }
@@ -247,9 +247,9 @@ export function createGateway(ports: GatewayPorts): Gateway {
   }
 
   return {
-    become(mesh) {
-      if (isClosed || ports.epochOf(mesh.cluster) === null) return;
-      networks.set(mesh.cluster, networkOf(mesh, keys.publicKey));
+    become(vpn) {
+      if (isClosed || ports.epochOf(vpn.cluster) === null) return;
+      networks.set(vpn.cluster, networkOf(vpn, keys.publicKey));
       isNews = true;
       gather();
     },
@@ -275,8 +275,8 @@ export function createGateway(ports: GatewayPorts): Gateway {
       if (member === null) return null;
       const all = member.paths();
       const peers = Object.fromEntries(
-        MESH_PATHS.map((path) => [path, all.filter((one) => one.path === path).length]),
-      ) as Record<MeshPath, number>;
+        VPN_PATHS.map((path) => [path, all.filter((one) => one.path === path).length]),
+      ) as Record<VpnPath, number>;
       return { joined: now.joined.size, leftOut: now.leftOut.length, peers };
     },
     state: () => ({

@@ -3,7 +3,7 @@
  * fit, and peers and addresses that no interface takes.
  */
 import type { Log } from '../../net/log.ts';
-import { leftOutNote } from '../../protocol/mesh.ts';
+import { leftOutNote } from '../../protocol/vpn.ts';
 import type { MemberRefusals } from '../member/member.ts';
 import type { Network, Union } from './union.ts';
 
@@ -31,7 +31,7 @@ export function createLeftOut(log: Log): LeftOut {
       if (nextCrowded !== crowded && nextCrowded !== null) {
         log.warn(
           { clusters: clusters.slice(0, CLUSTERS_NAMED_MAX), left_out: clusters.length },
-          'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS, or are more than one interface leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the mesh',
+          'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS, or are more than one interface leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the VPN',
         );
       }
       crowded = nextCrowded;
@@ -42,7 +42,7 @@ export function createLeftOut(log: Log): LeftOut {
           ? []
           : [...union.joined.values()]
               .filter((network) => network.addresses.cidrs.some((cidr) => addresses.has(cidr)))
-              .map(({ mesh }) => mesh.clusterName)
+              .map(({ vpn }) => vpn.clusterName)
               .toSorted();
       const nextRefusing =
         without.length === 0 ? null : `the interface does not take the addresses of ${named(without)}`;
@@ -54,7 +54,7 @@ export function createLeftOut(log: Log): LeftOut {
       refusing = nextRefusing;
 
       // Damaged rows are told of in the log by the actors of their clusters.
-      const nextDamaged = leftOutNote([...[...networks].flatMap(({ mesh }) => mesh.leftOut), ...refused.peers]);
+      const nextDamaged = leftOutNote([...[...networks].flatMap(({ vpn }) => vpn.leftOut), ...refused.peers]);
       if (nextDamaged !== damaged && refused.peers.length > 0)
         log.warn(
           { problem: leftOutNote(refused.peers) },

@@ -1,18 +1,18 @@
 /**
  * Networks of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure.
  */
-import type { GatewayMesh } from '../../../actors/vpn/effects.ts';
+import type { GatewayVpn } from '../../../actors/vpn/effects.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
-import type { MeshPeer } from '../../protocol/mesh.ts';
+import type { VpnPeer } from '../../protocol/vpn.ts';
 import { rangesOf } from '../../net/endpoints.ts';
 import { gatewayAddresses } from './addresses.ts';
 import type { GatewayAddresses } from './addresses.ts';
 
 /** A network that can be joined: its members, without the gateway and without those whose addresses are not of it. */
 export interface Network {
-  readonly mesh: GatewayMesh;
+  readonly vpn: GatewayVpn;
   readonly addresses: GatewayAddresses;
-  readonly members: readonly MeshPeer[];
+  readonly members: readonly VpnPeer[];
 }
 
 /** What comes of all of them. */
@@ -20,9 +20,9 @@ export interface Union {
   /** In the order in which they were given. */
   readonly joined: ReadonlyMap<ClusterId, Network>;
   /** Those for which there is no room, in the order in which they were given. */
-  readonly leftOut: readonly GatewayMesh[];
+  readonly leftOut: readonly GatewayVpn[];
   readonly addresses: readonly string[];
-  readonly peers: ReadonlyMap<string, MeshPeer>;
+  readonly peers: ReadonlyMap<string, VpnPeer>;
   /** By node: its key, and where it is a member. */
   readonly ofNode: ReadonlyMap<NodeId, { readonly publicKey: string; readonly cluster: ClusterId }>;
 }
@@ -31,16 +31,16 @@ export interface Union {
 export const NO_UNION: Union = { joined: new Map(), leftOut: [], addresses: [], peers: new Map(), ofNode: new Map() };
 
 /** The network of a cluster, checked: nobody in it can take an address of another cluster's, whatever the rows say. */
-export function networkOf(mesh: GatewayMesh, ownKey: string | null): Network {
-  const ranges = rangesOf([mesh.ipv4Range, mesh.ipv6Range]);
-  const members = [...mesh.peers.values()].filter(
+export function networkOf(vpn: GatewayVpn, ownKey: string | null): Network {
+  const ranges = rangesOf([vpn.ipv4Range, vpn.ipv6Range]);
+  const members = [...vpn.peers.values()].filter(
     (peer) =>
       peer.node !== null &&
       peer.public_key !== ownKey &&
       ranges.check(peer.ipv4, 'ipv4') &&
       ranges.check(peer.ipv6, 'ipv6'),
   );
-  return { mesh, addresses: gatewayAddresses(mesh.ipv4Range, mesh.ipv6Range), members };
+  return { vpn, addresses: gatewayAddresses(vpn.ipv4Range, vpn.ipv6Range), members };
 }
 
 /** What all networks together may have: bounded by what one interface takes, whatever a setting says. */
@@ -53,21 +53,21 @@ export interface UnionLimits {
 /** Joins them, the first first, for as long as there is room. A key that comes twice is the first one's. */
 export function union(networks: Iterable<Network>, { peersMax, addressesMax }: UnionLimits): Union {
   const joined = new Map<ClusterId, Network>();
-  const leftOut: GatewayMesh[] = [];
-  const peers = new Map<string, MeshPeer>();
+  const leftOut: GatewayVpn[] = [];
+  const peers = new Map<string, VpnPeer>();
   const ofNode = new Map<NodeId, { readonly publicKey: string; readonly cluster: ClusterId }>();
   let addresses = 0;
   for (const network of networks) {
     if (peers.size + network.members.length > peersMax || addresses + network.addresses.cidrs.length > addressesMax) {
-      leftOut.push(network.mesh);
+      leftOut.push(network.vpn);
       continue;
     }
     addresses += network.addresses.cidrs.length;
-    joined.set(network.mesh.cluster, network);
+    joined.set(network.vpn.cluster, network);
     for (const peer of network.members) {
       if (peer.node === null || peers.has(peer.public_key)) continue;
       peers.set(peer.public_key, peer);
-      ofNode.set(peer.node, { publicKey: peer.public_key, cluster: network.mesh.cluster });
+      ofNode.set(peer.node, { publicKey: peer.public_key, cluster: network.vpn.cluster });
     }
   }
   return {

@@ -5,23 +5,23 @@ import { endpointParts, rangesOf } from '../../net/endpoints.ts';
 
 /** What this side knows of itself. */
 export interface OwnPlace {
-  /** Addresses of its interfaces with prefix lengths, such as `192.168.1.5/24`, without those of the mesh. */
+  /** Addresses of its interfaces with prefix lengths, such as `192.168.1.5/24`, without those of the VPN. */
   readonly addresses: readonly string[];
   /** Where it listens. */
   readonly listenPort: number;
-  /** Of its networks, with prefix lengths. An endpoint in them would lead packets of the mesh into the mesh. */
-  readonly meshRanges: readonly string[];
+  /** Of its networks, with prefix lengths. An endpoint in them would lead packets of the VPN into the VPN. */
+  readonly vpnRanges: readonly string[];
 }
 
 /**
  * Best first: what is on a network of this machine, then what others see, then the rest; what cannot be, what is this
- * machine and what lies in the mesh is left out.
+ * machine and what lies in the VPN is left out.
  */
 export function candidatesOf(endpoints: readonly string[], own: OwnPlace): readonly string[] {
-  const { near, mesh, ownAddresses, families } = preparedOf(own);
+  const { near, vpn, ownAddresses, families } = preparedOf(own);
   const ranked = [...new Set(endpoints)].flatMap((endpoint) => {
     const parts = endpointParts(endpoint);
-    if (parts === null || mesh.check(parts.address, parts.family)) return [];
+    if (parts === null || vpn.check(parts.address, parts.family)) return [];
     const is = packetClass(parts.address);
     if (!isReachableClass(is)) return [];
     // Another member may stand on this machine, on a port of its own.
@@ -36,7 +36,7 @@ export function candidatesOf(endpoints: readonly string[], own: OwnPlace): reado
 /** A place as it is compared with endpoints. */
 interface Prepared {
   readonly near: BlockList;
-  readonly mesh: BlockList;
+  readonly vpn: BlockList;
   readonly ownAddresses: ReadonlySet<string | undefined>;
   readonly families: ReadonlySet<string>;
 }
@@ -49,7 +49,7 @@ function preparedOf(own: OwnPlace): Prepared {
   if (known !== undefined) return known;
   const prepared: Prepared = {
     near: rangesOf(own.addresses),
-    mesh: rangesOf(own.meshRanges),
+    vpn: rangesOf(own.vpnRanges),
     ownAddresses: new Set(own.addresses.map((cidr) => cidr.split('/')[0])),
     families: new Set(own.addresses.map((cidr) => (cidr.includes(':') ? 'ipv6' : 'ipv4'))),
   };

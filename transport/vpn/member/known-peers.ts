@@ -1,5 +1,5 @@
 /** The peers of a member, each with its path: what they are told, and what their paths ask for. */
-import type { MeshPeer } from '../../protocol/mesh.ts';
+import type { VpnPeer } from '../../protocol/vpn.ts';
 import type { DevicePeer, PeerReading } from '../wireguard/device.ts';
 import { candidatesOf, type OwnPlace } from './candidates.ts';
 import type { Wish } from './deeds.ts';
@@ -47,7 +47,7 @@ export interface Becoming {
 
 interface Peer {
   readonly publicKey: string;
-  wanted: MeshPeer;
+  wanted: VpnPeer;
   state: PathState;
   reading: PeerReading | null;
 }
@@ -191,7 +191,7 @@ export class KnownPeers {
   /**
    * `silentMs`: the key of one of both is new, and this side waits for so long with its first word; null: it is not.
    */
-  #meet(peer: MeshPeer, reading: PeerReading | null, silentMs: number | null, isFirst: boolean): void {
+  #meet(peer: VpnPeer, reading: PeerReading | null, silentMs: number | null, isFirst: boolean): void {
     const publicKey = peer.public_key;
     const seen = reading === null || silentMs !== null ? null : this.#readingOf(reading);
     // At the start the own relay is about to be reached, and a handshake that is sent elsewhere meanwhile would not

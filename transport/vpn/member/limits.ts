@@ -1,4 +1,4 @@
-/** Bounds of a member, with units. Those named as measured: docs/decisions/mesh-paths.md. */
+/** Bounds of a member, with units. Those named as measured: docs/decisions/vpn-paths.md. */
 
 /**
  * How often the interface is read, in ms: while something is tried or doubted, while packets go directly, and

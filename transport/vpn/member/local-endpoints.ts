@@ -1,6 +1,6 @@
 /** Where this machine may be reached by its own addresses. */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
-import { MESH_ENDPOINTS_MAX } from '../../protocol/mesh.ts';
+import { VPN_ENDPOINTS_MAX } from '../../protocol/vpn.ts';
 import { isReachableClass, packetClass } from '../../net/addresses.ts';
 import { endpointOf, rangesOf } from '../../net/endpoints.ts';
 
@@ -13,7 +13,7 @@ export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[]
  */
 const BRIDGE = /^(?:docker|br-|veth|virbr|vmbr|cni|flannel|cali|podman|lxc|lxd|vnet|kube)/u;
 
-/** Interfaces of other members on this machine: agents and gateways. What is inside a mesh is no way to it. */
+/** Interfaces of other members on this machine: agents and gateways. What is inside a VPN is no way to it. */
 const MEMBER = /^edge(?:[\da-f]{8}|gw\d+)$/u;
 
 /** Interfaces of this machine now. A machine where they cannot be read has none. */
@@ -27,14 +27,14 @@ export function systemInterfaces(): Interfaces {
 
 /**
  * Addresses with their prefix lengths, likeliest to be reached first, at most as many as a member publishes.
- * `meshRanges` and the interface `except` are not outside.
+ * `vpnRanges` and the interface `except` are not outside.
  */
 export function localAddresses(
   interfaces: Interfaces,
   except: string,
-  meshRanges: readonly string[],
+  vpnRanges: readonly string[],
 ): readonly string[] {
-  const mesh = rangesOf(meshRanges);
+  const vpn = rangesOf(vpnRanges);
   const found = Object.entries(interfaces).flatMap(([name, infos]) =>
     name === except || MEMBER.test(name)
       ? []
@@ -44,7 +44,7 @@ export function localAddresses(
             info.internal ||
             info.cidr === null ||
             !isReachableClass(packetClass(info.address)) ||
-            mesh.check(info.address, family)
+            vpn.check(info.address, family)
           )
             return [];
           return [{ cidr: info.cidr, rank: (BRIDGE.test(name) ? 2 : 0) + (family === 'ipv6' ? 1 : 0) }];
@@ -52,7 +52,7 @@ export function localAddresses(
   );
   return found
     .toSorted((a, b) => a.rank - b.rank || (a.cidr < b.cidr ? -1 : 1))
-    .slice(0, MESH_ENDPOINTS_MAX)
+    .slice(0, VPN_ENDPOINTS_MAX)
     .map(({ cidr }) => cidr);
 }
 

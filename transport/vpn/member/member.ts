@@ -3,7 +3,7 @@
  * Knows nobody: an agent and an admin's gateway are made of it.
  */
 import type { RelayMap } from '../derp/map.ts';
-import type { LeftOutPeer, MeshPath, MeshPeer } from '../../protocol/mesh.ts';
+import type { LeftOutPeer, VpnPath, VpnPeer } from '../../protocol/vpn.ts';
 
 /**
  * What the member should be. Whole: compared with what is, what differs is repaired, and strangers in the interface are
@@ -15,7 +15,7 @@ export interface WantedMember {
   readonly addresses: readonly string[];
   readonly mtu: number;
   /** By public key. */
-  readonly peers: ReadonlyMap<string, MeshPeer>;
+  readonly peers: ReadonlyMap<string, VpnPeer>;
   /**
    * Peers of the interface without any address, kept alive, that see from where its packets come: no strangers, and no
    * members.
@@ -28,7 +28,7 @@ export interface WantedMember {
 /** How it goes to one peer now. */
 export interface PeerPath {
   readonly publicKey: string;
-  readonly path: MeshPath;
+  readonly path: VpnPath;
   /** Region of the relay, when relayed. */
   readonly relayRegion: number | null;
   readonly handshakeAgeMs: number | null;

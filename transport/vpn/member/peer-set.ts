@@ -1,6 +1,6 @@
 /** What an interface should hold, compared with what it holds. Pure. */
 import type { DevicePeer, DeviceRefusals, PeerReading } from '../wireguard/device.ts';
-import type { MeshPeer } from '../../protocol/mesh.ts';
+import type { VpnPeer } from '../../protocol/vpn.ts';
 import { KEEPALIVE_SECONDS } from './limits.ts';
 import type { MemberRefusals, WantedMember } from './member.ts';
 
@@ -13,7 +13,7 @@ export interface PeerChange {
 }
 
 /** Exactly these addresses are the peer's own. */
-export function allowedIpsOf({ ipv4, ipv6 }: MeshPeer): readonly string[] {
+export function allowedIpsOf({ ipv4, ipv6 }: VpnPeer): readonly string[] {
   return [`${ipv4}/32`, `${ipv6}/128`];
 }
 

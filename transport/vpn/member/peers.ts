@@ -73,7 +73,7 @@ export class Peers {
     this.#options = options;
     this.#ports = ports;
     this.#wanted = options.wanted;
-    this.#own = { addresses: [], listenPort: options.listenPort, meshRanges: [] };
+    this.#own = { addresses: [], listenPort: options.listenPort, vpnRanges: [] };
     this.#traffic = new RelayedTraffic({
       wireguardPort: options.listenPort,
       reach: options.relayReach,
@@ -244,13 +244,13 @@ export class Peers {
   #look(nowMs: number, hasSlept: boolean): void {
     const { interfaces, interfaceName, listenPort } = this.#options;
     this.#lookAtMs = nowMs + ADDRESSES_MS;
-    const meshRanges = this.#wanted.addresses;
-    const addresses = localAddresses(interfaces(), interfaceName, meshRanges);
+    const vpnRanges = this.#wanted.addresses;
+    const addresses = localAddresses(interfaces(), interfaceName, vpnRanges);
     const isSame =
-      JSON.stringify([addresses, meshRanges]) === JSON.stringify([this.#own.addresses, this.#own.meshRanges]);
+      JSON.stringify([addresses, vpnRanges]) === JSON.stringify([this.#own.addresses, this.#own.vpnRanges]);
     if (isSame && !hasSlept) return;
     if (hasSlept || this.#own.addresses.some((address) => !addresses.includes(address))) this.#traffic.relays.renew();
-    this.#own = { addresses, listenPort, meshRanges };
+    this.#own = { addresses, listenPort, vpnRanges };
     this.#peers.moved(this.#own);
     if (hasSlept) this.#readAtMs = nowMs;
   }

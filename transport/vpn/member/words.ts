@@ -2,7 +2,7 @@
  * What members say to each other over the relay beside their packets: a few bytes that no packet of WireGuard begins
  * with. Whoever relays them can forge them, and gains a try in vain.
  */
-import { MESH_TRY_IN_MS_MAX } from '../../protocol/mesh.ts';
+import { VPN_TRY_IN_MS_MAX } from '../../protocol/vpn.ts';
 
 /** Asks for a try, agrees to begin it in so many ms, or tells the peer that its packets come directly. */
 export type Word =
@@ -43,7 +43,7 @@ export function decodeWord(packet: Uint8Array): Word | null {
     case NUMBERS.heard:
       return { type: 'heard' };
     case NUMBERS.agreed:
-      return inMs > MESH_TRY_IN_MS_MAX ? null : { type: 'agreed', inMs };
+      return inMs > VPN_TRY_IN_MS_MAX ? null : { type: 'agreed', inMs };
     default:
       return null;
   }

@@ -88,7 +88,7 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
   if (failures.length > 0)
     log.warn(
       { problem: failures.join('; ') },
-      'the observer of the mesh does without a port: machines behind NAT may have to use relays',
+      'the observer of the VPN does without a port: machines behind NAT may have to use relays',
     );
 
   async function openPort(at: number, wanted: number): Promise<(typeof opened)[number]> {

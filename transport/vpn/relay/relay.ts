@@ -222,7 +222,7 @@ export function createRelay({
     }
   }
 
-  /** Whoever cannot be asked about stays: a database that is away must not take the mesh with it. */
+  /** Whoever cannot be asked about stays: a database that is away must not take the VPN with it. */
   async function recheck(guest: Guest): Promise<void> {
     guest.admittedAtMs = performance.now();
     try {

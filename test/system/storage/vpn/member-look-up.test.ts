@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { insertNodes } from '../../../../bench/fleet/nodes.ts';
-import { ANSWER_MS_MAX, ANSWERS_MAX, meshMemberLookUp } from '../../../../persistence/vpn/member-look-up.ts';
+import { ANSWER_MS_MAX, ANSWERS_MAX, vpnMemberLookUp } from '../../../../persistence/vpn/member-look-up.ts';
 import { openedDatabase } from '../../../support/opened.ts';
 
 const KEY = 'a'.repeat(42).concat('A=');
@@ -34,7 +34,7 @@ async function start(t: Parameters<typeof openedDatabase>[0]) {
     pool,
     member,
     other,
-    lookUp: meshMemberLookUp(asked, () => nowMs),
+    lookUp: vpnMemberLookUp(asked, () => nowMs),
     pass: (ms: number) => {
       nowMs += ms;
     },
@@ -88,7 +88,7 @@ test('any number of strangers makes room for members', async (t) => {
 test('while the database is away the answer is a refusal, which is not kept', async (t) => {
   const { pool, member } = await start(t);
   let isAway = true;
-  const lookUp = meshMemberLookUp(
+  const lookUp = vpnMemberLookUp(
     {
       query: (...words: Parameters<typeof pool.query>) =>
         isAway

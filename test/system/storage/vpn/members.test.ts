@@ -2,10 +2,10 @@
 import test from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
-import type { MeshPlace } from '../../../../actors/records.ts';
+import type { VpnPlace } from '../../../../actors/records.ts';
 import type { Write } from '../../../../actors/writes.ts';
 import { openDatabase } from '../../../../persistence/database.ts';
-import { MESH_CHANGES, meshPlaces, readMeshes, storeGateway } from '../../../../persistence/vpn/readings.ts';
+import { VPN_MEMBER_CHANGES, vpnPlaces, readVpns, storeGateway } from '../../../../persistence/vpn/readings.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { until } from '../../../support/until.ts';
@@ -16,7 +16,7 @@ function key(): string {
   return Buffer.from(v7().replaceAll('-', '')).toString('base64');
 }
 
-function place(more: Partial<MeshPlace> = {}): MeshPlace {
+function place(more: Partial<VpnPlace> = {}): VpnPlace {
   return {
     publicKey: key(),
     listenPort: 51_820,
@@ -28,7 +28,7 @@ function place(more: Partial<MeshPlace> = {}): MeshPlace {
   };
 }
 
-function joins(node: NodeId, cluster: ClusterId, at: MeshPlace = place()): Extract<Write, { kind: 'mesh-member-set' }> {
+function joins(node: NodeId, cluster: ClusterId, at: VpnPlace = place()): Extract<Write, { kind: 'mesh-member-set' }> {
   return { kind: 'mesh-member-set', node, cluster, place: at, atMs: NOW_MS };
 }
 
@@ -38,7 +38,7 @@ async function open(t: ExecutionContext) {
   const { pool } = database;
   t.teardown(() => database.close());
   const addresses = async (cluster: ClusterId) =>
-    (await readMeshes(pool, [cluster]))[0]?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [];
+    (await readVpns(pool, [cluster]))[0]?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [];
   return { rig, pool, addresses };
 }
 
@@ -64,7 +64,7 @@ test('members that come at once get addresses of their own, from the second on, 
     await addresses(lease.cluster),
     Array.from({ length: 12 }, (_none, index) => index + 2),
   );
-  const [reading] = await readMeshes(pool, [lease.cluster]);
+  const [reading] = await readVpns(pool, [lease.cluster]);
   t.deepEqual(
     reading?.members.slice(0, 2).map(({ ipv4, ipv6 }) => [ipv4, ipv6]),
     [
@@ -78,7 +78,7 @@ test('a member that says something new keeps its address', async (t) => {
   const { rig, pool } = await open(t);
   const lease = await rig.cluster();
   const [node] = (await members(rig, lease, 1)) as [NodeId];
-  const before = (await readMeshes(pool, [lease.cluster]))[0]?.members[0];
+  const before = (await readVpns(pool, [lease.cluster]))[0]?.members[0];
   const changed = place({ endpoints: [], relayRegion: 901 });
 
   t.deepEqual(
@@ -96,10 +96,10 @@ test('a member that says something new keeps its address', async (t) => {
     ['ok', 'ok'],
   );
 
-  t.deepEqual((await readMeshes(pool, [lease.cluster]))[0]?.members, [
+  t.deepEqual((await readVpns(pool, [lease.cluster]))[0]?.members, [
     { ...before!, ...changed, observed: '203.0.113.9:4000', isStable: true },
   ]);
-  t.deepEqual((await meshPlaces(pool, [node])).get(node), { ...changed, observed: '203.0.113.9:4000', isStable: true });
+  t.deepEqual((await vpnPlaces(pool, [node])).get(node), { ...changed, observed: '203.0.113.9:4000', isStable: true });
 });
 
 test("an address that was given back is nobody's for a day", async (t) => {
@@ -152,7 +152,7 @@ test('a node that enrols with its key is a member from the first instant', async
 
   t.deepEqual(await rig.commit(lease, [enrolled(write)]), ['ok']);
 
-  t.like((await readMeshes(pool, [lease.cluster]))[0]?.members[0], {
+  t.like((await readVpns(pool, [lease.cluster]))[0]?.members[0], {
     node: write.node,
     publicKey: write.wireguardPublicKey,
     listenPort: null,
@@ -177,7 +177,7 @@ test('a node that moves is in exactly one network: the new one, with an address 
   t.like(await rig.rows('select node_id, step, from_cluster_id, to_cluster_id from mesh_move'), [
     { node_id: node, step: 'leave', from_cluster_id: from.cluster, to_cluster_id: to.cluster },
   ]);
-  t.is((await meshPlaces(pool, [node])).size, 1);
+  t.is((await vpnPlaces(pool, [node])).size, 1);
 });
 
 test('a move into a network that is full is refused, and nothing of it is done', async (t) => {
@@ -202,16 +202,16 @@ test('a gateway is where the owner says, under its epoch and under no other', as
   const at = { publicKey: key(), listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 };
 
   t.true(await storeGateway(pool, rig.adminId, lease.cluster, 1, at));
-  t.deepEqual((await readMeshes(pool, [lease.cluster]))[0]?.gateway, {
+  t.deepEqual((await readVpns(pool, [lease.cluster]))[0]?.gateway, {
     ...at,
     ipv4: '100.64.5.1',
-    ipv6: (await readMeshes(pool, [lease.cluster]))[0]?.gateway?.ipv6 ?? '',
+    ipv6: (await readVpns(pool, [lease.cluster]))[0]?.gateway?.ipv6 ?? '',
   });
   t.false(await storeGateway(pool, rig.adminId, lease.cluster, 2, null));
   t.false(await storeGateway(pool, v7(), lease.cluster, 1, null));
-  t.not((await readMeshes(pool, [lease.cluster]))[0]?.gateway, null);
+  t.not((await readVpns(pool, [lease.cluster]))[0]?.gateway, null);
   t.true(await storeGateway(pool, rig.adminId, lease.cluster, 1, null));
-  t.is((await readMeshes(pool, [lease.cluster]))[0]?.gateway, null);
+  t.is((await readVpns(pool, [lease.cluster]))[0]?.gateway, null);
 });
 
 test('a node that says it has the key of a gateway is refused: at enrolment, and when it is said', async (t) => {
@@ -244,7 +244,7 @@ test('whoever listens hears which networks changed: by members, moves, aliases, 
   t.teardown(() => client.end());
   const heard: string[] = [];
   client.on('notification', ({ payload = '' }) => heard.push(payload));
-  await client.query(`listen ${MESH_CHANGES}`);
+  await client.query(`listen ${VPN_MEMBER_CHANGES}`);
   const tells = async (what: string, act: () => Promise<unknown>, clusters: readonly string[]): Promise<void> => {
     heard.length = 0;
     await act();

@@ -6,9 +6,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import { openGateway } from '../../../../transport/vpn/gateway/open-gateway.ts';
 import { systemClock } from '../../../../transport/net/clock.ts';
-import type { GatewayMesh } from '../../../../actors/vpn/effects.ts';
+import type { GatewayVpn } from '../../../../actors/vpn/effects.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
-import type { MeshPeer } from '../../../../transport/protocol/mesh.ts';
+import type { VpnPeer } from '../../../../transport/protocol/vpn.ts';
 import type { Log } from '../../../../transport/net/log.ts';
 
 /** Between two lines, in ms. */
@@ -45,9 +45,9 @@ const gateway = openGateway(
 const uuid = (...numbers: readonly [number, number]): string =>
   `0190f5c2-7a11-7c3e-8f00-${numbers.map((number) => number.toString(16).padStart(6, '0')).join('')}`;
 
-function meshOf(number: number): GatewayMesh {
+function vpnOf(number: number): GatewayVpn {
   const [third, fourth] = [number >> 8, number & 0xff];
-  const members = Array.from({ length: Number(membersEach) }, (_, index): MeshPeer => ({
+  const members = Array.from({ length: Number(membersEach) }, (_, index): VpnPeer => ({
     node: uuid(number, index + 1) as NodeId,
     public_key: makeKeyPair().publicKey,
     ipv4: `10.${third}.${fourth}.${index + 2}`,
@@ -68,7 +68,7 @@ function meshOf(number: number): GatewayMesh {
 
 const stalls = monitorEventLoopDelay({ resolution: 10 });
 stalls.enable();
-for (let number = 0; number < Number(clusters); number += 1) gateway.become(meshOf(number));
+for (let number = 0; number < Number(clusters); number += 1) gateway.become(vpnOf(number));
 setInterval(() => {
   const readings = gateway.readings();
   say({

@@ -7,11 +7,11 @@ import { startInternet, type Internet, type Nat } from '../../../support/network
 import { echoWords, lostEchoes, lostOf } from '../../../support/networks/echoes.ts';
 import {
   mapOfRelays,
-  startMesh,
+  startVpn,
   startRelayOn,
   untilPath,
   type TestMember,
-  type TestMesh,
+  type TestVpn,
 } from '../../../support/vpn/members.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
@@ -24,7 +24,7 @@ const CUT_MS_MAX = 20_000;
 
 /**
  * Echoes that a relayed pair may lose while a direct path is tried: one that is said in the moment of a knock leaves by
- * it. Source: docs/decisions/mesh-paths.md, measured.
+ * it. Source: docs/decisions/vpn-paths.md, measured.
  */
 const KNOCK_LOST_MAX = 1;
 
@@ -38,7 +38,7 @@ interface World {
   readonly open: TestMember;
   readonly home: Nat;
   readonly office: Nat;
-  readonly mesh: TestMesh;
+  readonly vpn: TestVpn;
   readonly internet: Internet;
 }
 
@@ -48,7 +48,7 @@ let world: World;
 test.before(async () => {
   const internet = await startInternet(scope);
   const relay = await startRelayOn(await internet.host('hub'), 900);
-  const mesh = startMesh(scope, () => mapOfRelays([relay]));
+  const vpn = startVpn(scope, () => mapOfRelays([relay]));
   const [home, office, hotel, ship] = [
     await internet.nat('easy'),
     await internet.nat('easy'),
@@ -56,14 +56,14 @@ test.before(async () => {
     await internet.nat('udp-blocked'),
   ];
   const [near, neighbour, easy, hard, blocked, open] = await Promise.all([
-    mesh.join(await home.machine('near'), home.address),
-    mesh.join(await home.machine('neighbour'), home.address),
-    mesh.join(await office.machine('easy'), office.address),
-    mesh.join(await hotel.machine('hard'), hotel.address),
-    mesh.join(await ship.machine('blocked'), ship.address),
-    mesh.join(await internet.host('open')),
+    vpn.join(await home.machine('near'), home.address),
+    vpn.join(await home.machine('neighbour'), home.address),
+    vpn.join(await office.machine('easy'), office.address),
+    vpn.join(await hotel.machine('hard'), hotel.address),
+    vpn.join(await ship.machine('blocked'), ship.address),
+    vpn.join(await internet.host('open')),
   ]);
-  world = { near, neighbour, easy, hard, blocked, open, home, office, mesh, internet };
+  world = { near, neighbour, easy, hard, blocked, open, home, office, vpn, internet };
 });
 
 ava.after.always(() => scope.end());
@@ -79,7 +79,7 @@ async function answered(one: TestMember, other: TestMember, count = 10, lostMax 
   return (await lostEchoes(one.machine, other.ipv4, count)) <= lostMax;
 }
 
-/** A TCP connection through the mesh that carries a line each 100 ms, both ways. */
+/** A TCP connection through the VPN that carries a line each 100 ms, both ways. */
 async function startTalk(from: TestMember, to: TestMember): Promise<{ lines(): number; isOpen(): boolean }> {
   const server = to.machine.spawn(process.execPath, [
     '-e',
@@ -142,7 +142,7 @@ test.serial('packets go directly wherever one of two can be reached, and over th
 test.serial(
   'a direct path that is cut gives way to the relay within 20 s, comes back, and a TCP connection lasts through both',
   async (t) => {
-    const { easy: one, near: other, office: left, home: right, mesh, internet } = world;
+    const { easy: one, near: other, office: left, home: right, vpn, internet } = world;
     await untilPath(one, other, 'direct');
     const talk = await startTalk(one, other);
 
@@ -156,7 +156,7 @@ test.serial(
     await untilPath(one, other, 'relayed');
     t.true(await goesOn(talk));
     await cut.heal();
-    await mesh.nudge(one, other);
+    await vpn.nudge(one, other);
     await untilPath(one, other, 'direct');
 
     t.true(tookMs < CUT_MS_MAX, `${tookMs} ms`);
@@ -171,11 +171,11 @@ test.serial('a relay that dies is replaced by another one of the map', async (t)
     await startRelayOn(await internet.host('second'), 901),
   ];
   const relays = [first, second];
-  const mesh = startMesh(t, () => mapOfRelays(relays));
+  const vpn = startVpn(t, () => mapOfRelays(relays));
   const [left, right] = [await internet.nat('hard'), await internet.nat('hard')];
   const [one, other] = [
-    await mesh.join(await left.machine('one'), left.address),
-    await mesh.join(await right.machine('other'), right.address),
+    await vpn.join(await left.machine('one'), left.address),
+    await vpn.join(await right.machine('other'), right.address),
   ];
   await untilPath(one, other, 'relayed');
   const talk = await startTalk(one, other);
@@ -192,12 +192,12 @@ test.serial('a relay that dies is replaced by another one of the map', async (t)
 });
 
 test.serial('a member that was stopped, and stands behind another address since, is reached again', async (t) => {
-  const { easy: one, near: other, office: left, mesh } = world;
+  const { easy: one, near: other, office: left, vpn } = world;
   await untilPath(one, other, 'direct');
 
   const address = await left.rebind();
   one.program.pause();
-  mesh.moved(one, address);
+  vpn.moved(one, address);
   await new Promise((resolve) => {
     setTimeout(resolve, 11_000);
   }); // what the member takes for sleep
@@ -260,7 +260,7 @@ test.serial(
   },
 );
 
-test.serial('a key is changed without the mesh being lost', async (t) => {
+test.serial('a key is changed without the VPN being lost', async (t) => {
   const { neighbour: one, near: other } = world;
   await untilPath(one, other, 'direct');
 
@@ -293,11 +293,11 @@ test.serial('a member that leaves takes its interface with it, one that only end
 
 test.serial('without any relay two on one LAN find each other', async (t) => {
   const internet = await startInternet(t);
-  const mesh = startMesh(t, () => null);
+  const vpn = startVpn(t, () => null);
   const lan = await internet.nat('easy');
   const [one, other] = [
-    await mesh.join(await lan.machine('one'), lan.address),
-    await mesh.join(await lan.machine('other'), lan.address),
+    await vpn.join(await lan.machine('one'), lan.address),
+    await vpn.join(await lan.machine('other'), lan.address),
   ];
 
   await untilPath(one, other, 'direct');

@@ -19,7 +19,7 @@ import test, { type ExecutionContext } from 'ava';
 import { editFile } from '../../../../agent/vpn/names/file.ts';
 import { writeHosts } from '../../../../agent/vpn/names/hosts.ts';
 import { FILE_BYTES_MAX } from '../../../../agent/vpn/names/limits.ts';
-import { meshRecords } from '../../../../agent/vpn/names/records.ts';
+import { vpnRecords } from '../../../../agent/vpn/names/records.ts';
 import { hookResolvConf, objectionIn, unhookResolvConf } from '../../../../agent/vpn/names/system/resolv-conf.ts';
 import { network, OTHER, peer, SELF } from '../../../support/agent/names-network.ts';
 
@@ -43,7 +43,7 @@ test('the file stays the same one, with its mode, and no byte of others changes'
   const second = `${path}-2`;
   linkSync(path, second); // what a mount is to a rename
   const { ino, mode } = statSync(path);
-  const records = meshRecords(SELF, network(), [peer(OTHER, 3, ['web-1'])]);
+  const records = vpnRecords(SELF, network(), [peer(OTHER, 3, ['web-1'])]);
 
   t.is(await writeHosts(path, SELF, records), null);
   t.regex(readFileSync(second, 'latin1'), /web-1\.prod\.edge\.internal/u);

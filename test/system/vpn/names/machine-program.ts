@@ -10,7 +10,7 @@ import { createNames, removeNames } from '../../../../agent/vpn/names/names.ts';
 import type { Names } from '../../../../agent/vpn/names/names.ts';
 import type { NameMode } from '../../../../agent/vpn/names/modes.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import type { MeshNetwork, MeshPeer } from '../../../../transport/protocol/mesh.ts';
+import type { VpnMembership, VpnPeer } from '../../../../transport/protocol/vpn.ts';
 import { SYSTEM_PLACES } from '../../../../agent/vpn/names/system/places.ts';
 import { SELF } from '../../../support/agent/names-network.ts';
 
@@ -24,16 +24,16 @@ export type Call =
     }
   | {
       readonly do: 'update';
-      readonly network: MeshNetwork;
-      readonly peers: readonly MeshPeer[];
+      readonly network: VpnMembership;
+      readonly peers: readonly VpnPeer[];
       readonly node: NodeId | undefined;
     }
   | { readonly do: 'state' | 'close' | 'forget' | 'remove'; readonly node: NodeId | undefined }
   | { readonly do: 'run'; readonly words: readonly string[] }
   | {
       readonly do: 'time';
-      readonly network: MeshNetwork;
-      readonly peers: readonly MeshPeer[];
+      readonly network: VpnMembership;
+      readonly peers: readonly VpnPeer[];
       readonly name: string;
       readonly address: string;
     }

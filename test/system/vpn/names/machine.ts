@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import type { MeshNetwork, MeshPeer } from '../../../../transport/protocol/mesh.ts';
+import type { VpnMembership, VpnPeer } from '../../../../transport/protocol/vpn.ts';
 import type { NameMode } from '../../../../agent/vpn/names/modes.ts';
 import type { NameWay } from '../../../../agent/vpn/names/names.ts';
 import type { Scope } from '../../../support/scope.ts';
@@ -42,7 +42,7 @@ export interface Machine {
   readonly interfaceName: string;
   /** `resolv.conf`: the resolver, which may be put there. */
   start(mode: NameMode | 'resolv.conf', node?: NodeId): Promise<void>;
-  update(network: MeshNetwork, peers: readonly MeshPeer[], node?: NodeId): Promise<void>;
+  update(network: VpnMembership, peers: readonly VpnPeer[], node?: NodeId): Promise<void>;
   state(node?: NodeId): Promise<NamesState>;
   close(node?: NodeId): Promise<void>;
   /** As if the agent were killed: nothing is removed. */
@@ -50,7 +50,7 @@ export interface Machine {
   remove(node?: NodeId): Promise<void>;
   run(program: string, ...words: readonly string[]): Promise<Ran>;
   /** Updates, then asks the system for a name until it has this address: how long that took, in ms. */
-  timeTo(network: MeshNetwork, peers: readonly MeshPeer[], name: string, address: string): Promise<number>;
+  timeTo(network: VpnMembership, peers: readonly VpnPeer[], name: string, address: string): Promise<number>;
   /** Takes port 53 of an address; the same again gives it back. */
   occupy(address: string): Promise<void>;
   file(name: 'hosts' | 'resolv.conf'): string;

@@ -1,6 +1,6 @@
 /** What a relay sees of two machines that talk through it. */
 import { peerTest } from '../../../support/peer-test.ts';
-import { mapOfRelays, startMesh, untilPath, type TestRelay } from '../../../support/vpn/members.ts';
+import { mapOfRelays, startVpn, untilPath, type TestRelay } from '../../../support/vpn/members.ts';
 import { lostEchoes } from '../../../support/networks/echoes.ts';
 import { startInternet } from '../../../support/networks/internet.ts';
 import { until } from '../../../support/until.ts';
@@ -11,7 +11,7 @@ const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'w
 const MARKER = '706c61696e746578742d6d61726b6572';
 
 /**
- * Two that talk, and what they may lose of it while a direct path is tried (docs/decisions/mesh-paths.md): that is none
+ * Two that talk, and what they may lose of it while a direct path is tried (docs/decisions/vpn-paths.md): that is none
  * of this test's.
  */
 const ECHOES = 20;
@@ -28,9 +28,9 @@ test('a relay sees what two machines say only as ciphertext', async (t) => {
     MARKER,
   ]);
   const { derpMap } = (await program.logged('relaying')) as { readonly derpMap: TestRelay['derpMap'] };
-  const mesh = startMesh(t, () => mapOfRelays([{ program, regionId: 900, derpMap }]));
+  const vpn = startVpn(t, () => mapOfRelays([{ program, regionId: 900, derpMap }]));
   const [left, right] = await Promise.all([internet.nat('hard'), internet.nat('hard')]);
-  const [one, other] = [await mesh.join(await left.machine('one')), await mesh.join(await right.machine('other'))];
+  const [one, other] = [await vpn.join(await left.machine('one')), await vpn.join(await right.machine('other'))];
   await untilPath(one, other, 'relayed');
 
   const lost = await lostEchoes(one.machine, other.ipv4, ECHOES, { words: ['-s', '1000', '-p', MARKER] });

@@ -1,6 +1,6 @@
 /** The behaviour of a cluster: its limit and its keys. Enrolment has a file of its own. */
 import test from 'ava';
-import { NO_MESH } from '../../../../actors/cluster/mesh.ts';
+import { NO_VPN } from '../../../../actors/cluster/vpn.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import { REPLY_TO, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
@@ -34,7 +34,7 @@ const key = {
 };
 
 function say(message: ClusterMessage, record: ReturnType<typeof clusterRecord> | null = clusterRecord()) {
-  return behaviour.transition({ id: CLUSTER, record, mesh: NO_MESH }, message, NOW_MS);
+  return behaviour.transition({ id: CLUSTER, record, vpn: NO_VPN }, message, NOW_MS);
 }
 
 function answered(value: unknown) {

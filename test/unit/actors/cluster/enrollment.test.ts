@@ -1,6 +1,6 @@
 /** Who joins a cluster with which key. What the rows decide is tested with the committer. */
 import test from 'ava';
-import { NO_MESH } from '../../../../actors/cluster/mesh.ts';
+import { NO_VPN } from '../../../../actors/cluster/vpn.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import {
@@ -49,7 +49,7 @@ function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ nodeCount: 
     },
     ...more,
   };
-  return behaviour.transition({ id: CLUSTER, record, mesh: NO_MESH }, message, NOW_MS);
+  return behaviour.transition({ id: CLUSTER, record, vpn: NO_VPN }, message, NOW_MS);
 }
 
 const write = {

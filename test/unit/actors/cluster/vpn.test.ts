@@ -1,15 +1,15 @@
 /** What a cluster tells its members of each other. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { MESH_CHANGES_MAX, NO_MESH } from '../../../../actors/cluster/mesh.ts';
+import { VPN_CHANGES_MAX, NO_VPN } from '../../../../actors/cluster/vpn.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import type { ClusterState } from '../../../../actors/cluster/state.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import type { Effect } from '../../../../actors/step.ts';
-import type { MeshBody } from '../../../../actors/node/messages.ts';
-import type { MeshMemberRecord } from '../../../../actors/records.ts';
+import type { VpnBody } from '../../../../actors/node/messages.ts';
+import type { VpnMemberRecord } from '../../../../actors/records.ts';
 import { changedPicture, wholePicture, type Picture } from '../../../../agent/vpn/picture.ts';
-import { MESH_PEERS_MAX, type MeshRevision } from '../../../../transport/protocol/mesh.ts';
+import { VPN_PEERS_MAX, type VpnRevision } from '../../../../transport/protocol/vpn.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { CLUSTER, clusterRecord, id, NOW_MS, SETTINGS } from '../../../support/actors.ts';
 
@@ -25,7 +25,7 @@ function key(number: number, version = 0): string {
   return Buffer.from(`${version}-${number}`.padEnd(32, 'k')).toString('base64');
 }
 
-function member(number: number, more: Partial<MeshMemberRecord> = {}): MeshMemberRecord {
+function member(number: number, more: Partial<VpnMemberRecord> = {}): VpnMemberRecord {
   return {
     node: node(number),
     ipv4: `100.64.${(number + 1) >> 8}.${(number + 1) & 0xff}`,
@@ -52,7 +52,7 @@ const GATEWAY = {
 
 /** A cluster that hears one message after another, and what each member was told. */
 class Listening {
-  state: ClusterState = { id: CLUSTER, record: clusterRecord(), mesh: NO_MESH };
+  state: ClusterState = { id: CLUSTER, record: clusterRecord(), vpn: NO_VPN };
   effects: Effect[] = [];
   nowMs = NOW_MS;
   number = 0;
@@ -64,17 +64,17 @@ class Listening {
     return this;
   }
 
-  read(members: readonly MeshMemberRecord[], gateway: typeof GATEWAY | null = null, epoch = EPOCH): this {
+  read(members: readonly VpnMemberRecord[], gateway: typeof GATEWAY | null = null, epoch = EPOCH): this {
     this.number = Math.max(this.number + 1, this.nowMs);
     return this.say({ type: 'mesh-read', epoch, number: this.number, reading: { cluster: CLUSTER, members, gateway } });
   }
 
-  wants(number: number, revision: MeshRevision | null = null): this {
+  wants(number: number, revision: VpnRevision | null = null): this {
     return this.say({ type: 'mesh-wanted', node: node(number), revision });
   }
 
   /** Frames to this member by the last message. */
-  told(number: number): readonly MeshBody[] {
+  told(number: number): readonly VpnBody[] {
     return this.effects.flatMap((effect) =>
       effect.type === 'tell' && effect.told.message.type === 'mesh-told' && effect.told.to.id === node(number)
         ? [effect.told.message.body]
@@ -82,13 +82,13 @@ class Listening {
     );
   }
 
-  get revision(): MeshRevision {
-    return this.state.mesh.revision ?? { epoch: 0, number: 0 };
+  get revision(): VpnRevision {
+    return this.state.vpn.revision ?? { epoch: 0, number: 0 };
   }
 }
 
 /** What a member makes of frames. */
-function learned(known: Picture | null, bodies: readonly MeshBody[]): Picture | null {
+function learned(known: Picture | null, bodies: readonly VpnBody[]): Picture | null {
   return bodies.reduce((picture: Picture | null, body) => {
     if (body.type === 'mesh-network') return wholePicture({ seq: 1, ...body });
     return body.type === 'mesh-changed' ? changedPicture(picture, { seq: 1, ...body }) : picture;
@@ -114,7 +114,7 @@ test('a row that no interface would take is told to nobody, its machine hears wh
   t.like(cluster.told(1)[0], { set: [], removed: [key(3)] });
   t.like(
     cluster.effects.find((effect) => effect.type === 'gateway'),
-    { mesh: { leftOut: [{ node: node(2), reason: 'its WireGuard key is none' }] } },
+    { vpn: { leftOut: [{ node: node(2), reason: 'its WireGuard key is none' }] } },
   );
 
   cluster.read([member(1), bad, member(4, { ipv4: '100.64.0.400' })]);
@@ -229,7 +229,7 @@ test('a member whose own place changed is told the whole network: a new key, or 
 
 test('a member that comes before its row was read waits for it, and is told then', (t) => {
   const cluster = new Listening().read([member(1)]).wants(2);
-  t.deepEqual(cluster.effects, [{ type: 'read-mesh' }]);
+  t.deepEqual(cluster.effects, [{ type: 'read-vpn' }]);
 
   cluster.read([member(1), member(2)]);
 
@@ -261,12 +261,12 @@ test('a member that was away for some changes is told these, one that has the pr
   );
 });
 
-test(`of more than ${MESH_CHANGES_MAX} changes the oldest are forgotten: who missed them is told everything`, (t) => {
+test(`of more than ${VPN_CHANGES_MAX} changes the oldest are forgotten: who missed them is told everything`, (t) => {
   const cluster = new Listening().read([member(1)]);
   const held = cluster.revision;
-  for (let round = 0; round <= MESH_CHANGES_MAX; round += 1) cluster.read([member(1, { aliases: [`a${round}`] })]);
+  for (let round = 0; round <= VPN_CHANGES_MAX; round += 1) cluster.read([member(1, { aliases: [`a${round}`] })]);
 
-  t.is(cluster.state.mesh.changes.length, MESH_CHANGES_MAX);
+  t.is(cluster.state.vpn.changes.length, VPN_CHANGES_MAX);
   t.deepEqual(
     cluster
       .wants(1, held)
@@ -300,15 +300,15 @@ test('one that left is told nothing any more', (t) => {
 
   cluster.read([member(1)]);
   t.deepEqual(cluster.told(2), []);
-  t.false(cluster.state.mesh.listeners.has(node(2)));
+  t.false(cluster.state.vpn.listeners.has(node(2)));
 });
 
 test('of more members than a frame holds the last are left out, never the gateway', (t) => {
-  const many = Array.from({ length: MESH_PEERS_MAX + 5 }, (_none, index) => member(index + 1));
+  const many = Array.from({ length: VPN_PEERS_MAX + 5 }, (_none, index) => member(index + 1));
   const cluster = new Listening().read(many, GATEWAY).wants(1);
 
   const [body] = cluster.told(1);
-  t.is(body?.type === 'mesh-network' && body.peers.length, MESH_PEERS_MAX - 1);
+  t.is(body?.type === 'mesh-network' && body.peers.length, VPN_PEERS_MAX - 1);
   t.is(body?.type === 'mesh-network' && body.peers[0]?.node, null);
 });
 
@@ -354,7 +354,7 @@ test('whatever joins, leaves and changes, and whoever is away meanwhile, each me
   fc.assert(
     fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
       const cluster = new Listening().read([]);
-      const rows = new Map<number, MeshMemberRecord>();
+      const rows = new Map<number, VpnMemberRecord>();
       const pictures = new Map<number, Picture | null>();
       let epoch = EPOCH;
       let gateway: typeof GATEWAY | null = null;

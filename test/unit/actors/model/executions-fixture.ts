@@ -12,7 +12,7 @@ import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { OpenExecution } from '../../../../actors/records.ts';
 import { isTerminal, type ExecutionStatus } from '../../../../actors/resources/command.ts';
 import { FULL_LOOK_UPS } from '../../../../actors/node/look-ups.ts';
-import { FULL_MESH_ALLOWANCES } from '../../../../actors/node/mesh.ts';
+import { FULL_VPN_ALLOWANCES } from '../../../../actors/node/vpn.ts';
 import { FULL_ALLOWANCE } from '../../../../actors/ssh/login.ts';
 import type { AdminFrameBody, AgentFrameBody, ExecutionResult } from '../../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
@@ -332,14 +332,14 @@ export class World {
     return {
       record: nodeRecord({ status: 'healthy' }),
       aliases: [],
-      mesh: null,
+      vpn: null,
       session: null,
       open: new Map(all.slice(0, OPEN_EXECUTIONS_MAX).map((one) => [one.id, one])),
       backlog: all.length > OPEN_EXECUTIONS_MAX,
       ...NOTHING_READ,
       sshAllowance: FULL_ALLOWANCE,
       lookUps: FULL_LOOK_UPS,
-      meshAllowances: FULL_MESH_ALLOWANCES,
+      vpnAllowances: FULL_VPN_ALLOWANCES,
     };
   }
 

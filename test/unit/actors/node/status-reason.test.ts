@@ -1,21 +1,21 @@
-/** What a status rests on of the mesh. */
+/** What a status rests on of the VPN. */
 import test from 'ava';
 import { evidenceOf } from '../../../../actors/node/status-reason.ts';
 import { statusOf } from '../../../../actors/node/status.ts';
-import { NEW_MESH_SESSION } from '../../../../actors/node/mesh.ts';
+import { NEW_VPN_SESSION } from '../../../../actors/node/vpn.ts';
 import type { LiveSession } from '../../../../actors/node/state.ts';
-import type { MeshReport } from '../../../../transport/protocol/mesh.ts';
+import type { VpnReport } from '../../../../transport/protocol/vpn.ts';
 import { liveNode, NOW_MS } from '../../../support/actors.ts';
 
-function sessionWith(said: MeshReport | null): LiveSession {
+function sessionWith(said: VpnReport | null): LiveSession {
   const { session } = liveNode();
   if (session === null) throw new Error('no session');
-  return { ...session, mesh: { ...NEW_MESH_SESSION, report: said === null ? null : { said, atMs: NOW_MS } } };
+  return { ...session, vpn: { ...NEW_VPN_SESSION, report: said === null ? null : { said, atMs: NOW_MS } } };
 }
 
-const vpnOf = (said: MeshReport | null, laterMs = 0) => evidenceOf(sessionWith(said), null, NOW_MS + laterMs)?.vpn;
+const vpnOf = (said: VpnReport | null, laterMs = 0) => evidenceOf(sessionWith(said), null, NOW_MS + laterMs)?.vpn;
 
-test('a node that said nothing of the mesh is in none', (t) => {
+test('a node that said nothing of the VPN is in none', (t) => {
   t.is(vpnOf(null), null);
 });
 
@@ -36,7 +36,7 @@ test('without a gateway it is the best path to anybody', (t) => {
   t.deepEqual(vpnOf({ direct: 0, relayed: 0, none: 0, gateway: null }), { handshake_age_ms: null, path: 'none' });
 });
 
-test('a node without a path in the mesh is no worse for it', (t) => {
+test('a node without a path in the VPN is no worse for it', (t) => {
   t.is(
     statusOf(sessionWith({ direct: 0, relayed: 0, none: 9, gateway: { path: 'none', handshake_age_ms: null } })),
     statusOf(sessionWith(null)),

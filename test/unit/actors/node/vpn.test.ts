@@ -1,19 +1,19 @@
-/** What a node has to do with the mesh. */
+/** What a node has to do with the VPN. */
 import test from 'ava';
 import {
   ADVERTISEMENTS_BURST_MAX,
   ADVERTISEMENTS_PER_SECOND_MAX,
-  NEW_MESH_SESSION,
+  NEW_VPN_SESSION,
   NEWS_BURST_MAX,
   NEWS_PER_SECOND_MAX,
   TRIES_BURST_MAX,
   TRIES_PER_SECOND_MAX,
-} from '../../../../actors/node/mesh.ts';
+} from '../../../../actors/node/vpn.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
-import type { MeshPlace } from '../../../../actors/records.ts';
-import type { MeshAdvertisement } from '../../../../transport/protocol/mesh.ts';
+import type { VpnPlace } from '../../../../actors/records.ts';
+import type { VpnAdvertisement } from '../../../../transport/protocol/vpn.ts';
 import {
   CLUSTER,
   HEALTHY,
@@ -30,7 +30,7 @@ const behaviour = nodeBehaviour(SETTINGS);
 const KEY = 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=';
 const OTHER_KEY = '3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d0=';
 
-const PLACE: MeshPlace = {
+const PLACE: VpnPlace = {
   publicKey: KEY,
   listenPort: 51_820,
   endpoints: ['192.168.1.20:51820'],
@@ -38,7 +38,7 @@ const PLACE: MeshPlace = {
   isStable: null,
   relayRegion: 900,
 };
-const SAID: MeshAdvertisement = {
+const SAID: VpnAdvertisement = {
   public_key: KEY,
   listen_port: 51_820,
   endpoints: ['192.168.1.20:51820'],
@@ -50,7 +50,7 @@ function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
   return behaviour.transition(state, message, nowMs);
 }
 
-function advertise(state: NodeState, more: Partial<MeshAdvertisement> = {}, from: string | null = '203.0.113.9') {
+function advertise(state: NodeState, more: Partial<VpnAdvertisement> = {}, from: string | null = '203.0.113.9') {
   return say(state, { type: 'mesh-advertised', session: session(1), advertisement: { ...SAID, ...more }, from });
 }
 
@@ -74,11 +74,11 @@ test('what an agent says of itself is stored before its cluster tells it anythin
     },
   ]);
   t.deepEqual(effects, []);
-  t.deepEqual(state.mesh, PLACE);
+  t.deepEqual(state.vpn, PLACE);
 });
 
 test('an agent that says what is known already is told what it misses, and nothing is written', (t) => {
-  const { changes, effects } = advertise(liveNode([], { mesh: PLACE }));
+  const { changes, effects } = advertise(liveNode([], { vpn: PLACE }));
 
   t.deepEqual([changes, effects], [[], [WANTED]]);
 });
@@ -110,7 +110,7 @@ test('addresses that are not its own are left out, and the log has it', (t) => {
 
   const { state, effects } = advertise(liveNode(), { endpoints: lies });
 
-  t.deepEqual(state.mesh?.endpoints, []);
+  t.deepEqual(state.vpn?.endpoints, []);
   t.deepEqual(effects, [
     {
       type: 'warn',
@@ -122,12 +122,12 @@ test('addresses that are not its own are left out, and the log has it', (t) => {
 
 test('a public address is believed when the node is seen to come from it: by its session, or by an observer', (t) => {
   const bySession = advertise(liveNode(), { endpoints: ['203.0.113.9:51820'] }, '::ffff:203.0.113.9');
-  const byObserver = advertise(liveNode([], { mesh: { ...PLACE, observed: '[2001:db8::9]:40000' } }), {
+  const byObserver = advertise(liveNode([], { vpn: { ...PLACE, observed: '[2001:db8::9]:40000' } }), {
     endpoints: ['[2001:db8::9]:51820', '10.1.2.3:51820'],
   });
 
-  t.deepEqual(bySession.state.mesh?.endpoints, ['203.0.113.9:51820']);
-  t.deepEqual(byObserver.state.mesh?.endpoints, ['[2001:db8::9]:51820', '10.1.2.3:51820']);
+  t.deepEqual(bySession.state.vpn?.endpoints, ['203.0.113.9:51820']);
+  t.deepEqual(byObserver.state.vpn?.endpoints, ['[2001:db8::9]:51820', '10.1.2.3:51820']);
 });
 
 test("the key of an observer is nobody's: who takes it is refused, and in no network", (t) => {
@@ -159,11 +159,11 @@ test('lies that were told of already are not told again with every welcome', (t)
 });
 
 test('what was observed of a socket is forgotten with its key or port', (t) => {
-  const known = liveNode([], { mesh: { ...PLACE, observed: '203.0.113.9:40000', isStable: true } });
+  const known = liveNode([], { vpn: { ...PLACE, observed: '203.0.113.9:40000', isStable: true } });
 
-  t.is(advertise(known, { relay_region: 901 }).state.mesh?.observed, '203.0.113.9:40000');
-  t.is(advertise(known, { public_key: OTHER_KEY }).state.mesh?.observed, null);
-  t.is(advertise(known, { listen_port: 51_821 }).state.mesh?.observed, null);
+  t.is(advertise(known, { relay_region: 901 }).state.vpn?.observed, '203.0.113.9:40000');
+  t.is(advertise(known, { public_key: OTHER_KEY }).state.vpn?.observed, null);
+  t.is(advertise(known, { listen_port: 51_821 }).state.vpn?.observed, null);
 });
 
 test('an agent is told why the rows did not take it', (t) => {
@@ -182,7 +182,7 @@ test('an agent is told why the rows did not take it', (t) => {
 test('where its socket is seen is stored once, and told to the agent', (t) => {
   const message = { type: 'mesh-observed', publicKey: KEY, endpoint: '203.0.113.9:40000', isStable: true } as const;
 
-  const { state, changes, effects } = say(liveNode([], { mesh: PLACE }), message);
+  const { state, changes, effects } = say(liveNode([], { vpn: PLACE }), message);
 
   t.deepEqual(
     changes.map(({ write }) => write),
@@ -329,7 +329,7 @@ test('a node that is back where it was before its news was stored stays there', 
   node.pass(NOW_MS + 10_000);
   node.pass(NOW_MS + 20_000);
 
-  t.deepEqual([node.stored.length, node.state.mesh?.relayRegion, node.late], [NEWS_BURST_MAX, NEWS_BURST_MAX, null]);
+  t.deepEqual([node.stored.length, node.state.vpn?.relayRegion, node.late], [NEWS_BURST_MAX, NEWS_BURST_MAX, null]);
 });
 
 test('an agent that says too often where it is is hung up, also on its next session; one that does so now and then is not', (t) => {
@@ -363,5 +363,5 @@ test('how well it is connected is kept with the session', (t) => {
 
   const { state, changes } = say(liveNode(), { type: 'mesh-reported', session: session(1), report });
 
-  t.deepEqual([state.session?.mesh, changes], [{ ...NEW_MESH_SESSION, report: { said: report, atMs: NOW_MS } }, []]);
+  t.deepEqual([state.session?.vpn, changes], [{ ...NEW_VPN_SESSION, report: { said: report, atMs: NOW_MS } }, []]);
 });

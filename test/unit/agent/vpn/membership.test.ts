@@ -1,5 +1,5 @@
 /**
- * What an agent says of itself to the mesh, and what it becomes when it is told. The member itself, which makes
+ * What an agent says of itself to the VPN, and what it becomes when it is told. The member itself, which makes
  * interfaces, has tests of its own.
  */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -8,14 +8,14 @@ import test, { type ExecutionContext } from 'ava';
 import { storedPublicKey } from '../../../../agent/vpn/keys-file.ts';
 import { createMembership, type Membership } from '../../../../agent/vpn/membership.ts';
 import type { Picture } from '../../../../agent/vpn/picture.ts';
-import type { MeshOrder, MeshWord } from '../../../../agent/ports.ts';
+import type { AdminVpnFrame, AgentVpnFrameBody } from '../../../../agent/ports.ts';
 import {
   NOTHING_REFUSED,
   type MemberPorts,
   type PeerPath,
   type WantedMember,
 } from '../../../../transport/vpn/member/member.ts';
-import type { MeshPeer, MeshSettings } from '../../../../transport/protocol/mesh.ts';
+import type { VpnPeer, VpnSettings } from '../../../../transport/protocol/vpn.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
 import { temporaryDirectory } from '../../../support/agent/agent-process.ts';
@@ -23,7 +23,7 @@ import { silentLog } from '../../../support/agent/executor-fixture.ts';
 import { FakeClock } from '../../../support/agent/session-fixture.ts';
 
 const ADMIN = 'http://192.0.2.1:44000';
-const PEER: MeshPeer = {
+const PEER: VpnPeer = {
   node: NodeId.parse('6f2c6a52-8d2b-4a3e-9f54-0d6c1f3f7a01'),
   public_key: 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=',
   ipv4: '100.64.0.3',
@@ -32,7 +32,7 @@ const PEER: MeshPeer = {
   relay_region: null,
   aliases: ['web'],
 };
-const GATEWAY: MeshPeer = {
+const GATEWAY: VpnPeer = {
   ...PEER,
   node: null,
   public_key: '3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d3d0=',
@@ -40,7 +40,7 @@ const GATEWAY: MeshPeer = {
   ipv6: 'fd00::1',
   aliases: [],
 };
-const EMBEDDED: MeshSettings = {
+const EMBEDDED: VpnSettings = {
   mode: 'embedded',
   observers: [{ host: null, port: 43_478, public_key: GATEWAY.public_key }],
 };
@@ -48,7 +48,7 @@ const EMBEDDED: MeshSettings = {
 interface Rig {
   readonly membership: Membership;
   readonly clock: FakeClock;
-  readonly said: MeshWord[];
+  readonly said: AgentVpnFrameBody[];
   /** What the member was to become, one after another. */
   readonly wanted: WantedMember[];
   readonly named: (Picture | null)[];
@@ -74,7 +74,7 @@ function open(
 ): Rig {
   const clock = new FakeClock();
   const [said, wanted, named, ends] = [
-    [] as MeshWord[],
+    [] as AgentVpnFrameBody[],
     [] as WantedMember[],
     [] as (Picture | null)[],
     [] as { readonly isKept: boolean }[],
@@ -142,8 +142,8 @@ function open(
 function network(
   publicKey: string,
   number: number,
-  peers: readonly MeshPeer[] = [PEER, GATEWAY],
-): Extract<MeshOrder, { type: 'mesh-network' }> {
+  peers: readonly VpnPeer[] = [PEER, GATEWAY],
+): Extract<AdminVpnFrame, { type: 'mesh-network' }> {
   return {
     seq: 1,
     type: 'mesh-network',

@@ -26,7 +26,7 @@ function distinct(): LiveReadings {
     ended: { completed: 24, cancelled: 25, expired: 26, dropped: 27 },
     database: { busy: 28, idle: 29, waiting: 30 },
     tunnels: { open: 31, opened: { mesh: 32, url: 55 } },
-    mesh: { joined: 56, leftOut: 57, peers: { relayed: 58 } },
+    gateway: { joined: 56, leftOut: 57, peers: { relayed: 58 } },
     observer: { ports: { open: 65 }, members: 66, packets: { seen: 67 }, told: 68, shut: 69 },
     relay: { clients: 59, opened: 60, refused: { unknown: 61 }, packets: 62, bytes: 63, dropped: { absent: 64 } },
     proxies: {
@@ -212,7 +212,10 @@ test('what does not exist, or is not known now, is absent and not zero', (t) => 
     ['broker_up'],
   );
   t.deepEqual([...new Set(without({ live: { ...restingReadings(), traces: null } }))], ['trace_spans_total']);
-  t.deepEqual([...new Set(without({ live: { ...restingReadings(), mesh: null } }))], ['mesh_networks', 'mesh_peers']);
+  t.deepEqual(
+    [...new Set(without({ live: { ...restingReadings(), gateway: null } }))],
+    ['mesh_networks', 'mesh_peers'],
+  );
   t.deepEqual(
     [...new Set(without({ live: { ...restingReadings(), observer: null } }))],
     ['observer_ports', 'observer_members', 'observer_packets_total', 'observer_told_total', 'observer_shut_total'],

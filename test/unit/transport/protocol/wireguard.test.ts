@@ -6,13 +6,13 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { decodeAdminFrame, decodeAgentFrame, encodeFrame } from '../../../../transport/protocol/codec.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { leftOutNote, soundPeers, type MeshPeer } from '../../../../transport/protocol/mesh.ts';
+import { leftOutNote, soundPeers, type VpnPeer } from '../../../../transport/protocol/vpn.ts';
 import { isEndpoint, isRange, isWireguardKey } from '../../../../transport/protocol/wireguard.ts';
 import { hexOfKey } from '../../../../transport/vpn/wireguard/keys.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const NODE = '0190f5c2-7a11-7c3e-8f00-000000000001' as NodeId;
-const PEER: MeshPeer = {
+const PEER: VpnPeer = {
   node: NODE,
   public_key: KEY,
   ipv4: '100.64.0.2',
@@ -113,7 +113,7 @@ test('a peer that no interface would take does not stop the frame that tells of 
 });
 
 test('a peer is left out for its key or an address in the network; an endpoint that is none goes alone', (t) => {
-  const told: MeshPeer[] = [
+  const told: VpnPeer[] = [
     PEER,
     { ...PEER, public_key: 'x' },
     { ...PEER, node: null, ipv4: '100.64.0.300' },

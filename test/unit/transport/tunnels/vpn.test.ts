@@ -39,31 +39,31 @@ async function silence(t: Scope, host: string): Promise<{ readonly url: string; 
   return { url: `http://${host}:${(server.address() as AddressInfo).port}`, taken: () => taken };
 }
 
-test('a tunnel comes through the mesh where both sides know the way', async (t) => {
-  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => true });
+test('a tunnel comes through the VPN where both sides know the way', async (t) => {
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isVpnUp: () => true });
 
   const stream = streamOf(await reach(await echo(t)));
-  stream.end('over the mesh');
+  stream.end('over the VPN');
 
-  t.is(await text(stream), 'over the mesh');
+  t.is(await text(stream), 'over the VPN');
   t.deepEqual(tunnels.counters.opened, { mesh: 1, url: 0 });
   t.is(tokens.length, 1);
 });
 
 test('a gateway that is not there costs nothing: the usual URL is taken with the same token', async (t) => {
-  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => true, claimedMeshUrl: 'http://127.0.0.2:9' });
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isVpnUp: () => true, claimedVpnUrl: 'http://127.0.0.2:9' });
 
   const stream = streamOf(await reach(await echo(t)));
-  stream.end('beside the mesh');
+  stream.end('beside the VPN');
 
-  t.is(await text(stream), 'beside the mesh');
+  t.is(await text(stream), 'beside the VPN');
   t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
   t.is(tokens.length, 1);
 });
 
 test('a gateway that says nothing costs two seconds', async (t) => {
   const { url, taken } = await silence(t, '127.0.0.2');
-  const { reach, tunnels } = await tunnelRig(t, { isMeshUp: () => true, claimedMeshUrl: url });
+  const { reach, tunnels } = await tunnelRig(t, { isVpnUp: () => true, claimedVpnUrl: url });
 
   const stream = streamOf(await reach(await echo(t)));
   stream.end('later');
@@ -84,8 +84,8 @@ for (const [name, lie] of [
   test(`nobody can send an agent elsewhere: ${name} is not dialled`, async (t) => {
     const elsewhere = await silence(t, '0.0.0.0');
     const { reach, tunnels } = await tunnelRig(t, {
-      isMeshUp: () => true,
-      claimedMeshUrl: lie(new URL(elsewhere.url).port),
+      isVpnUp: () => true,
+      claimedVpnUrl: lie(new URL(elsewhere.url).port),
     });
 
     streamOf(await reach(await echo(t))).destroy();
@@ -96,23 +96,23 @@ for (const [name, lie] of [
 }
 
 test('an agent that knows another gateway takes the usual URL', async (t) => {
-  const { reach, tunnels } = await tunnelRig(t, { isMeshUp: () => true, gateway: '127.0.0.4' });
+  const { reach, tunnels } = await tunnelRig(t, { isVpnUp: () => true, gateway: '127.0.0.4' });
 
   streamOf(await reach(await echo(t))).destroy();
 
   t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
 });
 
-test('a tunnel beside the mesh is left for one through it once there is a way, without a stream that waits', async (t) => {
-  const mesh = { isUp: false };
-  const { reach, tunnels, tokens } = await tunnelRig(t, { isMeshUp: () => mesh.isUp });
+test('a tunnel beside the VPN is left for one through it once there is a way, without a stream that waits', async (t) => {
+  const vpn = { isUp: false };
+  const { reach, tunnels, tokens } = await tunnelRig(t, { isVpnUp: () => vpn.isUp });
   const port = await echo(t);
   const before = streamOf(await reach(port));
   t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
 
-  mesh.isUp = true;
+  vpn.isUp = true;
   const during = streamOf(await reach(port));
-  await until('the tunnel through the mesh', () => tunnels.counters.opened.mesh === 1);
+  await until('the tunnel through the VPN', () => tunnels.counters.opened.mesh === 1);
   for (let left = 5; left > 0; left -= 1) streamOf(await reach(port)).destroy();
 
   t.deepEqual([tunnels.counters.opened, tokens.length], [{ mesh: 1, url: 1 }, 2]);
@@ -121,15 +121,15 @@ test('a tunnel beside the mesh is left for one through it once there is a way, w
   t.deepEqual(await Promise.all([text(before), text(during)]), ['before', 'during']);
 });
 
-test('where there is no way after all, the mesh is not asked for again at once', async (t) => {
-  const mesh = { isUp: false };
+test('where there is no way after all, the VPN is not asked for again at once', async (t) => {
+  const vpn = { isUp: false };
   const { reach, tunnels, tokens } = await tunnelRig(t, {
-    isMeshUp: () => mesh.isUp,
-    claimedMeshUrl: 'http://127.0.0.2:9',
+    isVpnUp: () => vpn.isUp,
+    claimedVpnUrl: 'http://127.0.0.2:9',
   });
   const port = await echo(t);
   streamOf(await reach(port)).destroy();
-  mesh.isUp = true;
+  vpn.isUp = true;
 
   streamOf(await reach(port)).destroy();
   await until('the second tunnel', () => tunnels.counters.opened.url === 2);
@@ -138,16 +138,16 @@ test('where there is no way after all, the mesh is not asked for again at once',
   t.is(tokens.length, 2);
 });
 
-test('while nothing goes through the mesh new streams come beside it, and those that are there go on when it is back', async (t) => {
-  const mesh = { isUp: true };
-  const { reach, tunnels } = await tunnelRig(t, { isMeshUp: () => mesh.isUp });
+test('while nothing goes through the VPN new streams come beside it, and those that are there go on when it is back', async (t) => {
+  const vpn = { isUp: true };
+  const { reach, tunnels } = await tunnelRig(t, { isVpnUp: () => vpn.isUp });
   const port = await echo(t);
   const before = streamOf(await reach(port));
 
-  mesh.isUp = false;
+  vpn.isUp = false;
   const during = streamOf(await reach(port));
   t.deepEqual(tunnels.counters.opened, { mesh: 1, url: 1 });
-  mesh.isUp = true;
+  vpn.isUp = true;
   before.end('before');
   during.end('during');
 

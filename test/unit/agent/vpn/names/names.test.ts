@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createNames, removeNames, type Names } from '../../../../../agent/vpn/names/names.ts';
 import type { NameMode } from '../../../../../agent/vpn/names/modes.ts';
 import { SYSTEM_PLACES, type SystemPlaces } from '../../../../../agent/vpn/names/system/places.ts';
-import type { MeshNetwork } from '../../../../../transport/protocol/mesh.ts';
+import type { VpnMembership } from '../../../../../transport/protocol/vpn.ts';
 import { until } from '../../../../support/until.ts';
 import { network, OTHER, peer, SELF } from '../../../../support/agent/names-network.ts';
 
@@ -73,7 +73,7 @@ function world(
 }
 
 /** This member has addresses of this machine. */
-function here(changes: Partial<MeshNetwork> = {}): MeshNetwork {
+function here(changes: Partial<VpnMembership> = {}): VpnMembership {
   return network({ ipv4: '127.0.0.1', ipv6: '::1', ...changes });
 }
 

@@ -1,11 +1,11 @@
 /** Which names there are. */
 import test from 'ava';
-import { meshRecords, reverseName, type MeshRecords } from '../../../../../agent/vpn/names/records.ts';
+import { vpnRecords, reverseName, type VpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { hostsRows, isHostsRow } from '../../../../../agent/vpn/names/hosts.ts';
 import { network, OTHER, peer, SELF, THIRD } from '../../../../support/agent/names-network.ts';
 
-function records(...[net, peers]: [Parameters<typeof network>[0], Parameters<typeof meshRecords>[2]]): MeshRecords {
-  const made = meshRecords(SELF, network(net), peers);
+function records(...[net, peers]: [Parameters<typeof network>[0], Parameters<typeof vpnRecords>[2]]): VpnRecords {
+  const made = vpnRecords(SELF, network(net), peers);
   if (made === null) throw new Error('no records');
   return made;
 }
@@ -66,7 +66,7 @@ test('a domain that is no host name gives no names: nothing of an admin gets int
     'a#b',
     `${'a.'.repeat(124)}a.aaa`,
   ])
-    t.is(meshRecords(SELF, network({ domain }), []), null, domain);
+    t.is(vpnRecords(SELF, network({ domain }), []), null, domain);
 });
 
 test('zones of addresses are exactly the ranges', (t) => {

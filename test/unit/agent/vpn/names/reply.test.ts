@@ -2,7 +2,7 @@
 import test from 'ava';
 import { decode, encode, type Answer, type DecodedPacket, type RecordType } from 'dns-packet';
 import * as fc from 'fast-check';
-import { meshRecords, type MeshRecords } from '../../../../../agent/vpn/names/records.ts';
+import { vpnRecords, type VpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { replyTo } from '../../../../../agent/vpn/names/reply.ts';
 import { network, OTHER, peer, SELF } from '../../../../support/agent/names-network.ts';
 
@@ -12,8 +12,8 @@ const NODE = `node-${OTHER}.prod.edge.internal`;
 /** As dns-packet reads it; it knows the code, and its types do not. */
 type Reply = DecodedPacket & { readonly rcode: string };
 
-function recordsOf(domain: string): MeshRecords {
-  const made = meshRecords(SELF, network({ domain }), [peer(OTHER, 3, ['web-1']), peer(null, 1)]);
+function recordsOf(domain: string): VpnRecords {
+  const made = vpnRecords(SELF, network({ domain }), [peer(OTHER, 3, ['web-1']), peer(null, 1)]);
   if (made === null) throw new Error('no records');
   return made;
 }
@@ -48,7 +48,7 @@ function ask(
     additionals = [],
     transport = 'udp',
     records = RECORDS,
-  }: { readonly additionals?: Answer[]; readonly transport?: 'udp' | 'tcp'; readonly records?: MeshRecords } = {},
+  }: { readonly additionals?: Answer[]; readonly transport?: 'udp' | 'tcp'; readonly records?: VpnRecords } = {},
 ): Reply {
   const answer = replyTo(query(name, type, additionals), transport, records);
   if (answer === null) throw new Error('no answer');

@@ -13,7 +13,7 @@ import {
   QUERY_BYTES_MAX,
 } from '../../../../../agent/vpn/names/limits.ts';
 import { createListener } from '../../../../../agent/vpn/names/listener.ts';
-import { meshRecords } from '../../../../../agent/vpn/names/records.ts';
+import { vpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { createResolver, loopbackAddress, type Resolver } from '../../../../../agent/vpn/names/resolver.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { udpSockets } from '../../../../support/udp-sockets.ts';
@@ -41,7 +41,7 @@ async function resolver(
 }> {
   const made = createResolver({ port: 0, loopback: null, nowMs: () => performance.now(), changed: () => {} });
   const serve = (names: readonly string[]) => {
-    const records = meshRecords(SELF, network({ ipv4: '127.0.0.1', ipv6: '::1' }), [peer(OTHER, 3, names)]);
+    const records = vpnRecords(SELF, network({ ipv4: '127.0.0.1', ipv6: '::1' }), [peer(OTHER, 3, names)]);
     if (records !== null) made.serve(records);
   };
   serve(aliases);

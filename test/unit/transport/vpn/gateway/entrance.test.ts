@@ -42,7 +42,7 @@ async function ask(
 
 const UPGRADE = { connection: 'Upgrade', upgrade: 'websocket' };
 
-test('only tunnels are served in the mesh', async (t) => {
+test('only tunnels are served in the VPN', async (t) => {
   const taken: string[] = [];
   const open = await door(t, taken);
 

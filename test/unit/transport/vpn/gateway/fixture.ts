@@ -1,6 +1,6 @@
 /** Networks of clusters for a gateway, and a member that stands for the interface. */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { GatewayMesh } from '../../../../../actors/vpn/effects.ts';
+import type { GatewayVpn } from '../../../../../actors/vpn/effects.ts';
 import {
   NOTHING_REFUSED,
   type Member,
@@ -11,7 +11,7 @@ import {
   type WantedMember,
 } from '../../../../../transport/vpn/member/member.ts';
 import type { ClusterId, NodeId } from '../../../../../transport/protocol/ids.ts';
-import type { MeshPeer } from '../../../../../transport/protocol/mesh.ts';
+import type { VpnPeer } from '../../../../../transport/protocol/vpn.ts';
 
 /** A key that is none of anybody's: 32 bytes of which the first tells it from others. */
 export function key(number: number): string {
@@ -29,7 +29,7 @@ export function nodeId(cluster: number, index: number): NodeId {
 }
 
 /** A member of a cluster's network. */
-export function member(cluster: number, index: number, changes: Partial<MeshPeer> = {}): MeshPeer {
+export function member(cluster: number, index: number, changes: Partial<VpnPeer> = {}): VpnPeer {
   return {
     node: nodeId(cluster, index),
     public_key: key(cluster * 256 + index),
@@ -43,7 +43,7 @@ export function member(cluster: number, index: number, changes: Partial<MeshPeer
 }
 
 /** The network of cluster `number` with these members. */
-export function mesh(number: number, members: readonly MeshPeer[]): GatewayMesh {
+export function vpn(number: number, members: readonly VpnPeer[]): GatewayVpn {
   return {
     cluster: clusterId(number),
     clusterName: `cluster-${number}`,

@@ -10,7 +10,7 @@ import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { recordingLog } from '../../../../support/log.ts';
 import type { Scope } from '../../../../support/scope.ts';
 import { until } from '../../../../support/until.ts';
-import { clusterId, key, member, mesh, nodeId, path, recordingMember, settled } from './fixture.ts';
+import { clusterId, key, member, vpn, nodeId, path, recordingMember, settled } from './fixture.ts';
 import type { RecordingMember } from './fixture.ts';
 
 const OWN = key(65_535);
@@ -101,8 +101,8 @@ test('an admin joins the networks of its clusters by one interface, behind a wal
   const { gateway, owned, members, order, pass } = rig(t);
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
 
-  gateway.become(mesh(1, [member(1, 2)]));
-  gateway.become(mesh(2, [member(2, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
+  gateway.become(vpn(2, [member(2, 2)]));
   await pass(20);
 
   t.is(members.length, 1);
@@ -119,7 +119,7 @@ test('an admin joins the networks of its clusters by one interface, behind a wal
 test('nothing is opened before there is a network, nor for one of another admin', async (t) => {
   const { gateway, members, order, pass } = rig(t);
 
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass();
 
   t.deepEqual([members.length, order], [0, []]);
@@ -128,8 +128,8 @@ test('nothing is opened before there is a network, nor for one of another admin'
 test('a cluster that is not owned any more is left in the next round', async (t) => {
   const { gateway, owned, members, pass } = rig(t);
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
-  gateway.become(mesh(1, [member(1, 2)]));
-  gateway.become(mesh(2, [member(2, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
+  gateway.become(vpn(2, [member(2, 2)]));
   await pass(20);
 
   owned.delete(clusterId(1));
@@ -148,12 +148,12 @@ test('members are told where the gateway is, once, and again under each epoch an
     relayRegion: 900,
   };
   owned.set(clusterId(1), 1);
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
   t.deepEqual(stored, [{ cluster: clusterId(1), epoch: 1, place }]);
 
   gateway.become(
-    mesh(1, [
+    vpn(1, [
       member(1, 2),
       member(1, 1, { node: null, public_key: OWN, endpoints: place.endpoints, relay_region: 900 }),
     ]),
@@ -178,7 +178,7 @@ test('where the gateway is comes to the rows also after the database was away', 
   const { gateway, owned, stored, made, pass } = rig(t);
   owned.set(clusterId(1), 1);
   made.database = false;
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
 
   made.database = true;
@@ -190,7 +190,7 @@ test('where the gateway is comes to the rows also after the database was away', 
 test('an admin without rights says so once, tries again without a word, and takes back what another admin said of its gateway', async (t) => {
   const { gateway, owned, members, stored, lines, made, pass } = rig(t, { refused: 'it is not root' });
   owned.set(clusterId(1), 1);
-  gateway.become(mesh(1, [member(1, 2), member(1, 1, { node: null, public_key: key(9) })]));
+  gateway.become(vpn(1, [member(1, 2), member(1, 1, { node: null, public_key: key(9) })]));
   await pass(20);
   await pass(300_000);
 
@@ -208,7 +208,7 @@ test('an admin without rights says so once, tries again without a word, and take
 test('without a wall there is no interface', async (t) => {
   const { gateway, owned, members, pass, lines } = rig(t, { wallProblem: 'there is no nft' });
   owned.set(clusterId(1), 1);
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
 
   t.is(members.length, 0);
@@ -218,7 +218,7 @@ test('without a wall there is no interface', async (t) => {
 test('a gateway that is switched off opens nothing and has no problem', async (t) => {
   const { gateway, owned, order, pass } = rig(t, { isEnabled: false });
   owned.set(clusterId(1), 1);
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass();
 
   t.deepEqual(order, []);
@@ -228,10 +228,10 @@ test('a gateway that is switched off opens nothing and has no problem', async (t
 test('a cluster for which there is no room is left out, and its name is said once', async (t) => {
   const { gateway, owned, members, stored, lines, pass } = rig(t, { peersMax: 2 });
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
-  gateway.become(mesh(1, [member(1, 2)]));
-  gateway.become(mesh(2, [member(2, 2), member(2, 3)]));
+  gateway.become(vpn(1, [member(1, 2)]));
+  gateway.become(vpn(2, [member(2, 2), member(2, 3)]));
   await pass(20);
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass();
 
   t.deepEqual([...(members[0]?.wanted.at(-1)?.peers.keys() ?? [])], [key(258)]);
@@ -248,7 +248,7 @@ test('what an interface or the rows leave out is named in the note, by cluster a
   owned.set(clusterId(1), 1).set(clusterId(2), 1).set(clusterId(3), 1);
   for (const number of [1, 2, 3])
     gateway.become({
-      ...mesh(number, [member(number, 2)]),
+      ...vpn(number, [member(number, 2)]),
       leftOut: number === 1 ? [{ node: nodeId(1, 9), reason: 'its WireGuard key is none' }] : [],
     });
   await pass(20);
@@ -266,17 +266,17 @@ test('what an interface or the rows leave out is named in the note, by cluster a
   t.is(lines().length, 3);
   one.say.refused = { peers: [], addresses: [] };
   owned.delete(clusterId(3));
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass();
   await pass();
   t.is(gateway.state().note, null);
 });
 
-test('a node is reached through the mesh while its handshake is young and its cluster is owned', async (t) => {
+test('a node is reached through the VPN while its handshake is young and its cluster is owned', async (t) => {
   const { gateway, owned, members, made, walls, pass } = rig(t);
   owned.set(clusterId(1), 1);
   gateway.become({
-    ...mesh(1, [member(1, 2, { ipv4: '127.77.1.2' }), member(1, 3, { ipv4: '127.77.1.3' })]),
+    ...vpn(1, [member(1, 2, { ipv4: '127.77.1.2' }), member(1, 3, { ipv4: '127.77.1.3' })]),
     ...LOOPBACK,
   });
   await pass(20);
@@ -307,7 +307,7 @@ test('a node is reached through the mesh while its handshake is young and its cl
 test('both sides of a pair try at once, unless the lease ran out: then another admin may be the gateway (O1)', async (t) => {
   const { gateway, owned, members, made, sent, pass } = rig(t);
   owned.set(clusterId(1), 1);
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
 
   made.isFresh = false;
@@ -323,7 +323,7 @@ test('both sides of a pair try at once, unless the lease ran out: then another a
 test('a gateway that is closed leaves no interface and no rules', async (t) => {
   const { gateway, owned, members, order, pass } = rig(t);
   owned.set(clusterId(1), 1);
-  gateway.become(mesh(1, [member(1, 2)]));
+  gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
 
   await gateway.close();
@@ -335,7 +335,7 @@ test('a gateway that is closed leaves no interface and no rules', async (t) => {
 test('readings count peers by path', async (t) => {
   const { gateway, owned, members, pass } = rig(t);
   owned.set(clusterId(1), 1);
-  gateway.become(mesh(1, [member(1, 2), member(1, 3)]));
+  gateway.become(vpn(1, [member(1, 2), member(1, 3)]));
   await pass(20);
   const [one] = members;
   if (one !== undefined) one.paths = () => [path(key(258), 1), path(key(259), 1, 'relayed')];

@@ -5,12 +5,12 @@ import type { NetworkInterfaceInfo } from 'node:os';
 import { candidatesOf, type OwnPlace } from '../../../../../transport/vpn/member/candidates.ts';
 import { localAddresses, localEndpoints } from '../../../../../transport/vpn/member/local-endpoints.ts';
 import { decodeWord, encodeWord, isWord, type Word } from '../../../../../transport/vpn/member/words.ts';
-import { MESH_ENDPOINTS_MAX } from '../../../../../transport/protocol/mesh.ts';
+import { VPN_ENDPOINTS_MAX } from '../../../../../transport/protocol/vpn.ts';
 
 const own: OwnPlace = {
   addresses: ['192.168.1.5/24', '2001:db8:5::5/64'],
   listenPort: 20_005,
-  meshRanges: ['100.64.0.5/24', 'fd00:64::5/64'],
+  vpnRanges: ['100.64.0.5/24', 'fd00:64::5/64'],
 };
 
 test('what is on a network of this machine comes first, then what others see, then private addresses elsewhere', (t) => {
@@ -20,7 +20,7 @@ test('what is on a network of this machine comes first, then what others see, th
   );
 });
 
-test('no packet is sent to this machine itself, into the mesh, or where none can arrive', (t) => {
+test('no packet is sent to this machine itself, into the VPN, or where none can arrive', (t) => {
   t.deepEqual(
     candidatesOf(
       [
@@ -57,7 +57,7 @@ test('a family of addresses that this machine has not is not tried, and nothing 
   );
 });
 
-test('a machine tells of its addresses, those of containers last, those of the mesh never, and not too many', (t) => {
+test('a machine tells of its addresses, those of containers last, those of the VPN never, and not too many', (t) => {
   const info = (cidr: string, internal = false): NetworkInterfaceInfo => ({
     address: cidr.split('/')[0] ?? '',
     cidr,
@@ -94,7 +94,7 @@ test('a machine tells of its addresses, those of containers last, those of the m
   t.is(
     localAddresses({ eth0: Array.from({ length: 20 }, (_, index) => info(`192.168.1.${index + 1}/24`)) }, 'edge1', [])
       .length,
-    MESH_ENDPOINTS_MAX,
+    VPN_ENDPOINTS_MAX,
   );
 });
 

@@ -4,10 +4,10 @@ import { KEEPALIVE_SECONDS } from '../../../../../transport/vpn/member/limits.ts
 import type { WantedMember } from '../../../../../transport/vpn/member/member.ts';
 import { changeOf } from '../../../../../transport/vpn/member/peer-set.ts';
 import type { NodeId } from '../../../../../transport/protocol/ids.ts';
-import type { MeshPeer } from '../../../../../transport/protocol/mesh.ts';
+import type { VpnPeer } from '../../../../../transport/protocol/vpn.ts';
 import type { PeerReading } from '../../../../../transport/vpn/wireguard/device.ts';
 
-const peer = (name: string, index: number): MeshPeer => ({
+const peer = (name: string, index: number): VpnPeer => ({
   node: '00000000-0000-4000-8000-000000000001' as NodeId,
   public_key: name,
   ipv4: `100.64.0.${index}`,
@@ -21,7 +21,7 @@ const reading = (
   allowedIps: readonly string[],
   endpoint: string | null = '198.51.100.1:7',
 ): PeerReading => ({ publicKey, allowedIps, endpoint, handshakeAtMs: null, receivedBytes: 0, sentBytes: 0 });
-const wanted = (...peers: readonly MeshPeer[]): WantedMember => ({
+const wanted = (...peers: readonly VpnPeer[]): WantedMember => ({
   privateKey: '',
   addresses: [],
   mtu: 1_280,

@@ -1,9 +1,9 @@
 /** Membership in networks, as rows. */
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { MeshPlace } from '../../actors/records.ts';
+import type { VpnPlace } from '../../actors/records.ts';
 import type { ColdWrite } from '../../actors/writes.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { MeshMember } from '../entities/mesh.ts';
+import { VpnMember } from '../entities/vpn.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
 
@@ -13,10 +13,10 @@ const REST = '1 day';
 /** Index of the first member: 0 is the network's, 1 the gateway's. */
 const FIRST_HOST_INDEX = 2;
 
-type MeshWrite = Extract<ColdWrite, { kind: `mesh-${string}` }>;
+type VpnWrite = Extract<ColdWrite, { kind: `mesh-${string}` }>;
 
 /** Writes one of them. */
-export async function writeMesh(em: EntityManager, write: MeshWrite): Promise<Written> {
+export async function writeVpn(em: EntityManager, write: VpnWrite): Promise<Written> {
   const at = new Date(write.atMs);
   switch (write.kind) {
     case 'mesh-member-set':
@@ -25,7 +25,7 @@ export async function writeMesh(em: EntityManager, write: MeshWrite): Promise<Wr
     case 'mesh-observed':
       // Of a key that is not the node's any more: nothing to tell.
       await em.nativeUpdate(
-        MeshMember,
+        VpnMember,
         { node: write.node, publicKey: write.publicKey },
         { observed: write.observed, isStable: write.isStable, updatedAt: at },
       );
@@ -43,7 +43,7 @@ export async function setMember(
   em: EntityManager,
   node: NodeId,
   cluster: ClusterId,
-  place: MeshPlace,
+  place: VpnPlace,
   at: Date,
 ): Promise<void> {
   const { publicKey, listenPort, observed, isStable, relayRegion } = place;
@@ -61,14 +61,14 @@ export async function setMember(
     relayRegion,
     updatedAt: at,
   };
-  if ((await em.nativeUpdate(MeshMember, { node, cluster }, fields)) > 0) return;
-  await em.insert(MeshMember, { ...fields, node, cluster, hostIndex: await freeIndex(em, cluster), insertedAt: at });
+  if ((await em.nativeUpdate(VpnMember, { node, cluster }, fields)) > 0) return;
+  await em.insert(VpnMember, { ...fields, node, cluster, hostIndex: await freeIndex(em, cluster), insertedAt: at });
 }
 
 /** A member of one network becomes a member of another, with a new address; one of none stays one of none. */
 export async function moveMember(em: EntityManager, node: NodeId, to: ClusterId, at: Date): Promise<void> {
-  if ((await em.count(MeshMember, { node })) === 0) return;
-  await em.nativeUpdate(MeshMember, { node }, { cluster: to, hostIndex: await freeIndex(em, to), updatedAt: at });
+  if ((await em.count(VpnMember, { node })) === 0) return;
+  await em.nativeUpdate(VpnMember, { node }, { cluster: to, hostIndex: await freeIndex(em, to), updatedAt: at });
 }
 
 /**

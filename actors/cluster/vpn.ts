@@ -1,11 +1,11 @@
 /** The network of a cluster as its owner holds it: who is in it, what changed lately, and who is told. Pure. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import { leftOutNote, MESH_ALIASES_MAX, MESH_PEERS_MAX, soundPeers } from '../../transport/protocol/mesh.ts';
-import type { LeftOutPeer, MeshNetwork, MeshPeer, MeshRevision } from '../../transport/protocol/mesh.ts';
+import { leftOutNote, VPN_ALIASES_MAX, VPN_PEERS_MAX, soundPeers } from '../../transport/protocol/vpn.ts';
+import type { LeftOutPeer, VpnMembership, VpnPeer, VpnRevision } from '../../transport/protocol/vpn.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
-import type { MeshBody } from '../node/messages.ts';
-import type { ClusterRecord, MeshGatewayRecord, MeshMemberRecord } from '../records.ts';
+import type { VpnBody } from '../node/messages.ts';
+import type { ClusterRecord, VpnGatewayRecord, VpnMemberRecord } from '../records.ts';
 import type { MessageOf } from './messages.ts';
 import type { ClusterState } from './state.ts';
 
@@ -13,7 +13,7 @@ import type { ClusterState } from './state.ts';
  * Changes that are remembered for members that were away for a moment; who was away for longer is told the whole
  * network.
  */
-export const MESH_CHANGES_MAX = 64;
+export const VPN_CHANGES_MAX = 64;
 
 /** Both sides of a pair begin to try a direct path after this, in ms: their sessions deliver the word within it. */
 const TRY_IN_MS = 250;
@@ -22,30 +22,30 @@ const TRY_IN_MS = 250;
  * MTU of the networks: what fits through any path and a relay. Source: notes of measurements; 1,420 gains an eighth
  * where nothing is in the way.
  */
-export const MESH_MTU = 1_280;
+export const VPN_MTU = 1_280;
 
 /** How often the log is told of members that ask for strangers, in ms. */
 const WARN_MS = 10_000;
 
 /** One change, as members are told of it. */
-interface MeshChange {
-  readonly from: MeshRevision;
-  readonly to: MeshRevision;
-  readonly set: readonly MeshPeer[];
+interface VpnChange {
+  readonly from: VpnRevision;
+  readonly to: VpnRevision;
+  readonly set: readonly VpnPeer[];
   readonly removed: readonly string[];
 }
 
 /** What a cluster's actor knows of its network. Nothing was read at first. */
-export interface ClusterMesh {
+export interface ClusterVpn {
   /** Null: the rows were not read yet. */
-  readonly revision: MeshRevision | null;
+  readonly revision: VpnRevision | null;
   /** Members and the gateway by public key. */
-  readonly peers: ReadonlyMap<string, MeshPeer>;
-  readonly ofNode: ReadonlyMap<NodeId, MeshPeer>;
-  /** As in GatewayMesh. */
+  readonly peers: ReadonlyMap<string, VpnPeer>;
+  readonly ofNode: ReadonlyMap<NodeId, VpnPeer>;
+  /** As in GatewayVpn. */
   readonly leftOut: readonly LeftOutPeer[];
   /** Oldest first. */
-  readonly changes: readonly MeshChange[];
+  readonly changes: readonly VpnChange[];
   /** Members that were connected when they asked: they are told of changes. */
   readonly listeners: ReadonlySet<NodeId>;
   /** When a member that asks for strangers was told of in the log last, in Unix ms. */
@@ -53,7 +53,7 @@ export interface ClusterMesh {
 }
 
 /** Nothing read, nobody listening. One object for all. */
-export const NO_MESH: ClusterMesh = {
+export const NO_VPN: ClusterVpn = {
   revision: null,
   peers: new Map(),
   ofNode: new Map(),
@@ -64,17 +64,17 @@ export const NO_MESH: ClusterMesh = {
 };
 
 /** The rows were read: what differs from what is known becomes one change, told in one frame a member. */
-export function meshRead(
+export function vpnRead(
   state: ClusterState,
   record: ClusterRecord,
   { epoch, number, reading }: MessageOf<'mesh-read'>,
   domain: string,
 ): Step<ClusterState> {
-  const { mesh } = state;
+  const { vpn } = state;
   const { peers, leftOut } = peersOf(reading.members, reading.gateway);
   const note = leftOutNote(leftOut);
   const warning: readonly Effect[] =
-    note === null || note === leftOutNote(mesh.leftOut)
+    note === null || note === leftOutNote(vpn.leftOut)
       ? []
       : [
           {
@@ -85,7 +85,7 @@ export function meshRead(
         ];
   // A machine that is left out hears why: saying another key of itself puts its row right.
   const refused = leftOut.flatMap(({ node, reason }): Effect[] =>
-    node === null || !mesh.listeners.has(node)
+    node === null || !vpn.listeners.has(node)
       ? []
       : [
           tellNode(node, {
@@ -94,23 +94,23 @@ export function meshRead(
           }),
         ],
   );
-  const set = [...peers.values()].filter((peer) => !isSame(mesh.peers.get(peer.public_key), peer));
-  const removed = [...mesh.peers.keys()].filter((key) => !peers.has(key));
-  if (mesh.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(mesh.leftOut))
+  const set = [...peers.values()].filter((peer) => !isSame(vpn.peers.get(peer.public_key), peer));
+  const removed = [...vpn.peers.keys()].filter((key) => !peers.has(key));
+  if (vpn.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(vpn.leftOut))
     return refused.length === 0 ? unchanged(state) : step(state, [], refused);
 
   // No other cluster of this admin has this number: a node that was just moved may ask with a state of the one that it
   // left, and is told all.
   const revision = { epoch, number };
   const changes =
-    mesh.revision?.epoch === epoch
-      ? [...mesh.changes, { from: mesh.revision, to: revision, set, removed }].slice(-MESH_CHANGES_MAX)
+    vpn.revision?.epoch === epoch
+      ? [...vpn.changes, { from: vpn.revision, to: revision, set, removed }].slice(-VPN_CHANGES_MAX)
       : [];
   const ofNode = new Map(
-    [...peers.values()].flatMap((peer): [NodeId, MeshPeer][] => (peer.node === null ? [] : [[peer.node, peer]])),
+    [...peers.values()].flatMap((peer): [NodeId, VpnPeer][] => (peer.node === null ? [] : [[peer.node, peer]])),
   );
-  const listeners = new Set([...mesh.listeners].filter((node) => ofNode.has(node) || !mesh.ofNode.has(node)));
-  const next: ClusterMesh = { ...mesh, revision, peers, ofNode, leftOut, changes, listeners };
+  const listeners = new Set([...vpn.listeners].filter((node) => ofNode.has(node) || !vpn.ofNode.has(node)));
+  const next: ClusterVpn = { ...vpn, revision, peers, ofNode, leftOut, changes, listeners };
 
   const changed = new Set(set.map((peer) => peer.node));
   const [change] = changes.slice(-1);
@@ -134,7 +134,7 @@ export function meshRead(
   });
   const gateway: Effect = {
     type: 'gateway',
-    mesh: {
+    vpn: {
       cluster: record.id,
       clusterName: record.name,
       ipv4Range: record.ipv4Range,
@@ -143,29 +143,29 @@ export function meshRead(
       leftOut,
     },
   };
-  return step({ ...state, mesh: next }, [], [...warning, ...refused, ...told, gateway]);
+  return step({ ...state, vpn: next }, [], [...warning, ...refused, ...told, gateway]);
 }
 
 /** A member is connected: it is told what it misses, now or as soon as its row was read. */
-export function meshWanted(
+export function vpnWanted(
   state: ClusterState,
   record: ClusterRecord,
   { node, revision }: MessageOf<'mesh-wanted'>,
   domain: string,
 ): Step<ClusterState> {
-  const { mesh } = state;
-  const listening = mesh.listeners.has(node)
+  const { vpn } = state;
+  const listening = vpn.listeners.has(node)
     ? state
-    : { ...state, mesh: { ...mesh, listeners: new Set([...mesh.listeners, node]) } };
-  if (mesh.revision === null || !mesh.ofNode.has(node)) return step(listening, [], [{ type: 'read-mesh' }]);
-  const changes = missed(mesh, revision);
+    : { ...state, vpn: { ...vpn, listeners: new Set([...vpn.listeners, node]) } };
+  if (vpn.revision === null || !vpn.ofNode.has(node)) return step(listening, [], [{ type: 'read-vpn' }]);
+  const changes = missed(vpn, revision);
   // A member is no peer of itself: what changed in its own place is told with the whole network.
   const isOwn = changes?.some(({ set }) => set.some((peer) => peer.node === node)) ?? false;
   return step(
     listening,
     [],
     changes === null || isOwn
-      ? [tellNode(node, whole(mesh, record, node, domain))]
+      ? [tellNode(node, whole(vpn, record, node, domain))]
       : changes.map((change) =>
           tellNode(node, {
             type: 'mesh-changed',
@@ -184,12 +184,12 @@ export function directWanted(
   { node, publicKey }: MessageOf<'direct-wanted'>,
   nowMs: number,
 ): Step<ClusterState> {
-  const [asking, asked] = [state.mesh.ofNode.get(node), state.mesh.peers.get(publicKey)];
+  const [asking, asked] = [state.vpn.ofNode.get(node), state.vpn.peers.get(publicKey)];
   if (asking === undefined || asked === undefined) {
     // one that asks without end does not fill the log
-    if (Math.abs(nowMs - state.mesh.warnedAtMs) < WARN_MS) return unchanged(state);
+    if (Math.abs(nowMs - state.vpn.warnedAtMs) < WARN_MS) return unchanged(state);
     return step(
-      { ...state, mesh: { ...state.mesh, warnedAtMs: nowMs } },
+      { ...state, vpn: { ...state.vpn, warnedAtMs: nowMs } },
       [],
       [{ type: 'warn', message: 'a node wants a path to what is no peer of its own', fields: { node } }],
     );
@@ -208,22 +208,22 @@ export function directWanted(
  * The changes from this state to the present one; null when they are not all remembered. Nothing is missed by who has
  * the present one.
  */
-function missed(mesh: ClusterMesh, held: MeshRevision | null): readonly MeshChange[] | null {
+function missed(vpn: ClusterVpn, held: VpnRevision | null): readonly VpnChange[] | null {
   if (held === null) return null;
-  if (isRevision(held, mesh.revision)) return [];
-  const first = mesh.changes.findIndex(({ from }) => isRevision(from, held));
-  return first === -1 ? null : mesh.changes.slice(first);
+  if (isRevision(held, vpn.revision)) return [];
+  const first = vpn.changes.findIndex(({ from }) => isRevision(from, held));
+  return first === -1 ? null : vpn.changes.slice(first);
 }
 
-function isRevision(one: MeshRevision, other: MeshRevision | null): boolean {
+function isRevision(one: VpnRevision, other: VpnRevision | null): boolean {
   return other !== null && one.epoch === other.epoch && one.number === other.number;
 }
 
-function whole(mesh: ClusterMesh, record: ClusterRecord, node: NodeId, domain: string): MeshBody {
-  const own = mesh.ofNode.get(node);
-  if (own === undefined || mesh.revision === null)
+function whole(vpn: ClusterVpn, record: ClusterRecord, node: NodeId, domain: string): VpnBody {
+  const own = vpn.ofNode.get(node);
+  if (own === undefined || vpn.revision === null)
     return { type: 'mesh-refused', reason: 'This machine is not in the network of its cluster' };
-  const network: MeshNetwork = {
+  const network: VpnMembership = {
     cluster_name: record.name,
     domain: `${record.name}.${domain}`,
     public_key: own.public_key,
@@ -231,18 +231,18 @@ function whole(mesh: ClusterMesh, record: ClusterRecord, node: NodeId, domain: s
     ipv6: own.ipv6,
     ipv4_range: record.ipv4Range,
     ipv6_range: record.ipv6Range,
-    mtu: MESH_MTU,
+    mtu: VPN_MTU,
     aliases: own.aliases,
   };
   return {
     type: 'mesh-network',
-    revision: mesh.revision,
+    revision: vpn.revision,
     network,
-    peers: [...mesh.peers.values()].filter((peer) => peer !== own),
+    peers: [...vpn.peers.values()].filter((peer) => peer !== own),
   };
 }
 
-function tellNode(node: NodeId, body: MeshBody): Effect {
+function tellNode(node: NodeId, body: VpnBody): Effect {
   return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'mesh-told', body } } };
 }
 
@@ -251,18 +251,18 @@ function tellNode(node: NodeId, body: MeshBody): Effect {
  * says it has the gateway's key.
  */
 function peersOf(
-  members: readonly MeshMemberRecord[],
-  gateway: MeshGatewayRecord | null,
-): { readonly peers: ReadonlyMap<string, MeshPeer>; readonly leftOut: readonly LeftOutPeer[] } {
+  members: readonly VpnMemberRecord[],
+  gateway: VpnGatewayRecord | null,
+): { readonly peers: ReadonlyMap<string, VpnPeer>; readonly leftOut: readonly LeftOutPeer[] } {
   const others = members.filter(({ publicKey }) => publicKey !== gateway?.publicKey);
   const { sound, leftOut } = soundPeers([
     ...(gateway === null ? [] : [gatewayPeer(gateway)]),
     ...others.map(memberPeer),
   ]);
-  return { peers: new Map(sound.slice(0, MESH_PEERS_MAX).map((peer) => [peer.public_key, peer])), leftOut };
+  return { peers: new Map(sound.slice(0, VPN_PEERS_MAX).map((peer) => [peer.public_key, peer])), leftOut };
 }
 
-function memberPeer(member: MeshMemberRecord): MeshPeer {
+function memberPeer(member: VpnMemberRecord): VpnPeer {
   const observed = member.observed === null || member.endpoints.includes(member.observed) ? [] : [member.observed];
   return {
     node: member.node,
@@ -271,11 +271,11 @@ function memberPeer(member: MeshMemberRecord): MeshPeer {
     ipv6: member.ipv6,
     endpoints: [...member.endpoints, ...observed],
     relay_region: member.relayRegion,
-    aliases: member.aliases.slice(0, MESH_ALIASES_MAX),
+    aliases: member.aliases.slice(0, VPN_ALIASES_MAX),
   };
 }
 
-function gatewayPeer(gateway: MeshGatewayRecord): MeshPeer {
+function gatewayPeer(gateway: VpnGatewayRecord): VpnPeer {
   return {
     node: null,
     public_key: gateway.publicKey,
@@ -287,6 +287,6 @@ function gatewayPeer(gateway: MeshGatewayRecord): MeshPeer {
   };
 }
 
-function isSame(known: MeshPeer | undefined, peer: MeshPeer): boolean {
+function isSame(known: VpnPeer | undefined, peer: VpnPeer): boolean {
   return known !== undefined && JSON.stringify(known) === JSON.stringify(peer);
 }

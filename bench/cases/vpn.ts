@@ -1,5 +1,5 @@
 /**
- * `mesh`: throughput and latency between two machines of an internet of namespaces: bare WireGuard, our mesh directly
+ * `VPN`: throughput and latency between two machines of an internet of namespaces: bare WireGuard, our VPN directly
  * and by its relay, and bytes through two TLS connections.
  */
 import { writeFile } from 'node:fs/promises';
@@ -34,14 +34,14 @@ const IPERF_PORT = 5_201;
 const RELAY_PORT = 7_443;
 
 /** Measures the four, in turns. `--mib` sets the size of a transfer. */
-export async function mesh({ report, repeats = REPEATS, mib = MIB }: CaseOptions): Promise<void> {
+export async function vpn({ report, repeats = REPEATS, mib = MIB }: CaseOptions): Promise<void> {
   const missing = await missingPeers(['root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'iperf3', 'wg', 'wireguard-go']);
   if (missing.length > 0) return report.note(`not on this machine, so nothing was measured: ${missing.join(' ')}`);
   const scope = createScope();
   const postgres = await startBenchServer();
   scope.teardown(() => postgres.stop());
   try {
-    const world = await startWorld(scope, undefined, await postgres.create('mesh'));
+    const world = await startWorld(scope, undefined, await postgres.create('vpn'));
     await world.rest.post('/clusters', { name: 'bench' });
     const [direct, relayed, bare, floor] = [
       await pair(world, 'direct'),
@@ -70,7 +70,7 @@ export async function mesh({ report, repeats = REPEATS, mib = MIB }: CaseOptions
       ({ ratio }: { readonly ratio: number | null }) =>
         (ratio ?? 0) >= ratioMin;
     for (const finding of compare(
-      'mesh',
+      'vpn',
       { mib },
       only('bare 1420', 'bare 1280', 'direct'),
       atLeast(DIRECT_RATIO_MIN),
@@ -78,7 +78,7 @@ export async function mesh({ report, repeats = REPEATS, mib = MIB }: CaseOptions
     ))
       report.add({ ...finding, ...(finding.side === 'bare 1280' && { verdict: 'none' as const }) });
     for (const finding of compare(
-      'mesh',
+      'vpn',
       { mib },
       only('relayed', 'relay floor'),
       atLeast(RELAYED_RATIO_MIN),

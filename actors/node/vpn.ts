@@ -1,15 +1,15 @@
 /**
- * What a node has to do with the mesh of its cluster: it says where its agent is, and passes on what the cluster tells.
+ * What a node has to do with the VPN of its cluster: it says where its agent is, and passes on what the cluster tells.
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import { MESH_ENDPOINTS_MAX } from '../../transport/protocol/mesh.ts';
-import type { MeshReport, MeshSettings } from '../../transport/protocol/mesh.ts';
+import { VPN_ENDPOINTS_MAX } from '../../transport/protocol/vpn.ts';
+import type { VpnReport, VpnSettings } from '../../transport/protocol/vpn.ts';
 import { isLocalNetworkAddress, plainAddress } from '../../transport/net/addresses.ts';
 import { endpointParts } from '../../transport/net/endpoints.ts';
 import { fullBucket, take, type BucketLimits, type TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
-import type { MeshPlace } from '../records.ts';
+import type { VpnPlace } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { MessageOf } from './messages.ts';
 import type { LiveSession, NodeState } from './state.ts';
@@ -41,20 +41,20 @@ const ADVERTISEMENTS: BucketLimits = {
 };
 const NEWS: BucketLimits = { tokensMax: NEWS_BURST_MAX, tokensPerSecond: NEWS_PER_SECOND_MAX };
 
-/** What is known of the mesh on a live session. */
-export interface MeshSession {
+/** What is known of the VPN on a live session. */
+export interface VpnSession {
   /** The last report and when it came; null: none yet. */
-  readonly report: { readonly said: MeshReport; readonly atMs: number } | null;
+  readonly report: { readonly said: VpnReport; readonly atMs: number } | null;
 }
 
 /** Of a session that has just begun. One object for all. */
-export const NEW_MESH_SESSION: MeshSession = { report: null };
+export const NEW_VPN_SESSION: VpnSession = { report: null };
 
 /**
  * What a node may still cost the others. It is the node's and not the session's: an agent that connects again has no
  * more than before.
  */
-export interface MeshAllowances {
+export interface VpnAllowances {
   readonly tries: TokenBucket;
   readonly advertisements: TokenBucket;
   readonly news: TokenBucket;
@@ -63,7 +63,7 @@ export interface MeshAllowances {
 }
 
 /** Nothing was spent. One object for all. */
-export const FULL_MESH_ALLOWANCES: MeshAllowances = {
+export const FULL_VPN_ALLOWANCES: VpnAllowances = {
   tries: fullBucket(TRIES),
   advertisements: fullBucket(ADVERTISEMENTS),
   news: fullBucket(NEWS),
@@ -78,34 +78,34 @@ export function advertised(
   before: NodeState,
   session: LiveSession,
   said: MessageOf<'mesh-advertised'>,
-  mesh: MeshSettings | undefined,
+  vpn: VpnSettings | undefined,
   nowMs: number,
 ): Step<NodeState> {
   const { advertisement, from, isLate = false } = said;
   // what was put off was counted when it came
   const { isTaken, bucket: advertisements } = take(
-    before.meshAllowances.advertisements,
+    before.vpnAllowances.advertisements,
     ADVERTISEMENTS,
     isLate ? 0 : 1,
     nowMs,
   );
   if (!isTaken)
     return step(
-      { ...before, meshAllowances: { ...before.meshAllowances, advertisements } },
+      { ...before, vpnAllowances: { ...before.vpnAllowances, advertisements } },
       [],
       [
         {
           type: 'hang-up',
           session: session.id,
           code: CLOSE.policy,
-          reason: 'it says more often where it is in the mesh than it can have changed',
+          reason: 'it says more often where it is in the VPN than it can have changed',
         },
       ],
     );
-  const isWaiting = before.meshAllowances.isNewsWaiting && !isLate;
+  const isWaiting = before.vpnAllowances.isNewsWaiting && !isLate;
   const state: NodeState = {
     ...before,
-    meshAllowances: { ...before.meshAllowances, advertisements, isNewsWaiting: isWaiting },
+    vpnAllowances: { ...before.vpnAllowances, advertisements, isNewsWaiting: isWaiting },
   };
   const later: Effect = {
     type: 'remind',
@@ -114,15 +114,15 @@ export function advertised(
     message: { ...said, isLate: true },
   };
   const instead: readonly Effect[] = isWaiting ? [later] : [];
-  if (mesh?.mode === 'embedded' && mesh.observers.some((observer) => observer.public_key === advertisement.public_key))
-    return meshRefused(state, {
+  if (vpn?.mode === 'embedded' && vpn.observers.some((observer) => observer.public_key === advertisement.public_key))
+    return vpnRefused(state, {
       code: 'conflict',
       message: "This WireGuard key is an observer's: a machine makes its own.",
     });
   const { record } = state;
   const isBelieved = (endpoint: string): boolean =>
-    isOwnEndpoint(endpoint, [from, endpointParts(state.mesh?.observed ?? '')?.address ?? null]);
-  const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, MESH_ENDPOINTS_MAX);
+    isOwnEndpoint(endpoint, [from, endpointParts(state.vpn?.observed ?? '')?.address ?? null]);
+  const endpoints = advertisement.endpoints.filter(isBelieved).slice(0, VPN_ENDPOINTS_MAX);
   const lied: readonly Effect[] =
     endpoints.length === advertisement.endpoints.length
       ? []
@@ -134,14 +134,14 @@ export function advertised(
           },
         ];
   const isSameSocket =
-    state.mesh?.publicKey === advertisement.public_key && state.mesh.listenPort === advertisement.listen_port;
-  const place: MeshPlace = {
+    state.vpn?.publicKey === advertisement.public_key && state.vpn.listenPort === advertisement.listen_port;
+  const place: VpnPlace = {
     publicKey: advertisement.public_key,
     listenPort: advertisement.listen_port,
     endpoints,
     relayRegion: advertisement.relay_region,
-    observed: isSameSocket ? state.mesh.observed : null,
-    isStable: isSameSocket ? state.mesh.isStable : null,
+    observed: isSameSocket ? state.vpn.observed : null,
+    isStable: isSameSocket ? state.vpn.isStable : null,
   };
   const wanted: Effect = {
     type: 'tell',
@@ -151,12 +151,12 @@ export function advertised(
     },
   };
   // what was left out was told when it was new
-  if (isSamePlace(state.mesh, place)) return step(state, [], [wanted, ...instead]);
-  const { isTaken: isNewsTaken, bucket: news } = take(state.meshAllowances.news, NEWS, 1, nowMs);
-  const meshAllowances = { ...state.meshAllowances, news };
-  if (!isNewsTaken) return step({ ...state, meshAllowances: { ...meshAllowances, isNewsWaiting: true } }, [], [later]);
+  if (isSamePlace(state.vpn, place)) return step(state, [], [wanted, ...instead]);
+  const { isTaken: isNewsTaken, bucket: news } = take(state.vpnAllowances.news, NEWS, 1, nowMs);
+  const vpnAllowances = { ...state.vpnAllowances, news };
+  if (!isNewsTaken) return step({ ...state, vpnAllowances: { ...vpnAllowances, isNewsWaiting: true } }, [], [later]);
   return step(
-    { ...state, mesh: place, meshAllowances },
+    { ...state, vpn: place, vpnAllowances },
     [
       {
         write: { kind: 'mesh-member-set', node: record.id, cluster: record.cluster, place, atMs: nowMs },
@@ -175,15 +175,14 @@ export function observed(
   { publicKey, endpoint, isStable }: MessageOf<'mesh-observed'>,
   nowMs: number,
 ): Step<NodeState> {
-  const { mesh, record, session } = state;
-  if (mesh?.publicKey !== publicKey || (mesh.observed === endpoint && mesh.isStable === isStable))
-    return unchanged(state);
+  const { vpn, record, session } = state;
+  if (vpn?.publicKey !== publicKey || (vpn.observed === endpoint && vpn.isStable === isStable)) return unchanged(state);
   const told: readonly Effect[] =
     session === null
       ? []
       : [{ type: 'send', session: session.id, frame: { type: 'mesh-observed', endpoint, is_stable: isStable } }];
   return step(
-    { ...state, mesh: { ...mesh, observed: endpoint, isStable } },
+    { ...state, vpn: { ...vpn, observed: endpoint, isStable } },
     [
       {
         write: { kind: 'mesh-observed', node: record.id, publicKey, observed: endpoint, isStable, atMs: nowMs },
@@ -201,8 +200,8 @@ export function directWanted(
   { publicKey }: MessageOf<'direct-wanted'>,
   nowMs: number,
 ): Step<NodeState> {
-  const { isTaken, bucket: tries } = take(state.meshAllowances.tries, TRIES, 1, nowMs);
-  const next: NodeState = { ...state, meshAllowances: { ...state.meshAllowances, tries } };
+  const { isTaken, bucket: tries } = take(state.vpnAllowances.tries, TRIES, 1, nowMs);
+  const next: NodeState = { ...state, vpnAllowances: { ...state.vpnAllowances, tries } };
   return !isTaken
     ? step(next, [])
     : step(
@@ -221,27 +220,27 @@ export function directWanted(
 }
 
 /** How well the agent is connected with the others. */
-export function meshReported(
+export function vpnReported(
   state: NodeState,
   session: LiveSession,
   { report }: MessageOf<'mesh-reported'>,
   nowMs: number,
 ): Step<NodeState> {
   return step(
-    { ...state, session: { ...session, mesh: { ...session.mesh, report: { said: report, atMs: nowMs } } } },
+    { ...state, session: { ...session, vpn: { ...session.vpn, report: { said: report, atMs: nowMs } } } },
     [],
   );
 }
 
 /** The cluster tells its members: the agent hears it if it is there. One that is not asks when it comes. */
-export function meshTold(state: NodeState, { body }: MessageOf<'mesh-told'>): Step<NodeState> {
+export function vpnTold(state: NodeState, { body }: MessageOf<'mesh-told'>): Step<NodeState> {
   return state.session === null
     ? unchanged(state)
     : step(state, [], [{ type: 'send', session: state.session.id, frame: body }]);
 }
 
 /** The rows did not take what the agent said of itself: it is told why. */
-export function meshRefused(state: NodeState, refusal: Refusal): Step<NodeState> {
+export function vpnRefused(state: NodeState, refusal: Refusal): Step<NodeState> {
   const warning: Effect = {
     type: 'warn',
     message: 'a node was not let into the network of its cluster',
@@ -275,7 +274,7 @@ function isOwnEndpoint(endpoint: string, seen: readonly (string | null)[]): bool
   );
 }
 
-function isSamePlace(one: MeshPlace | null, other: MeshPlace): boolean {
+function isSamePlace(one: VpnPlace | null, other: VpnPlace): boolean {
   return one !== null && JSON.stringify(inOrder(one)) === JSON.stringify(inOrder(other));
 }
 
@@ -286,6 +285,6 @@ function inOrder({
   observed: seen,
   isStable,
   relayRegion,
-}: MeshPlace): readonly unknown[] {
+}: VpnPlace): readonly unknown[] {
   return [publicKey, listenPort, endpoints, seen, isStable, relayRegion];
 }

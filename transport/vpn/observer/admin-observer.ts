@@ -3,19 +3,19 @@ import type { Clock } from '../../../actors/ports.ts';
 import type { Log } from '../../net/log.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
-import type { MeshObserver } from '../../protocol/mesh.ts';
+import type { VpnObserver } from '../../protocol/vpn.ts';
 import type { ObserverCounters } from './counters.ts';
 import { startObserver } from './observer.ts';
 
 /** What the admin's settings say of it. */
-export interface MeshObserverSettings {
+export interface AdminObserverSettings {
   readonly ADMIN_OBSERVER_ENABLED: boolean;
   readonly ADMIN_OBSERVER_HOST: string;
   readonly ADMIN_OBSERVER_PORT: number;
 }
 
 /** What it asks, and whom it tells. */
-export interface MeshObserverPorts {
+export interface AdminObserverPorts {
   /** Who has this public key; null: nobody. */
   readonly memberOf: (publicKey: string) => Promise<{ readonly node: NodeId; readonly cluster: ClusterId } | null>;
   /**
@@ -35,7 +35,7 @@ export interface AdminObserver {
    * As agents are told of them: at the host of the URL that they use. None: it is switched off, or no port could be
    * had.
    */
-  readonly observers: readonly MeshObserver[];
+  readonly observers: readonly VpnObserver[];
   /** For metrics. Null: it is switched off. */
   readings():
     | (Readonly<ObserverCounters> & {
@@ -47,9 +47,9 @@ export interface AdminObserver {
 }
 
 /** Starts it, unless it is switched off. */
-export async function startMeshObserver(
-  settings: MeshObserverSettings,
-  ports: MeshObserverPorts,
+export async function startAdminObserver(
+  settings: AdminObserverSettings,
+  ports: AdminObserverPorts,
 ): Promise<AdminObserver> {
   if (!settings.ADMIN_OBSERVER_ENABLED) return { observers: [], readings: () => null, close: () => Promise.resolve() };
   const { memberOf, owns, tell, ...rest } = ports;

@@ -7,7 +7,7 @@ import { followMap } from '../../transport/vpn/derp/followed-map.ts';
 import { createMapSource } from '../../transport/vpn/derp/map-source.ts';
 import { createVet } from '../../transport/net/guard/vetting.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
-import type { MeshPath } from '../../transport/protocol/mesh.ts';
+import type { VpnPath } from '../../transport/protocol/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createMember } from '../../transport/vpn/member/create-member.ts';
 import { removeDevice } from '../../transport/vpn/wireguard/open.ts';
@@ -15,15 +15,15 @@ import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import type { Service } from '../observability/health.ts';
 import { createNames, removeNames } from './names/names.ts';
-import type { MeshWord, SessionClock, SessionMesh } from '../ports.ts';
+import type { AgentVpnFrameBody, SessionClock, SessionVpn } from '../ports.ts';
 import type { Log } from '../../transport/net/log.ts';
-import type { MeshWay } from '../access/tunnel/tunnels.ts';
+import type { VpnWay } from '../access/tunnel/tunnels.ts';
 import { createMembership } from './membership.ts';
 import { createNetclient, leaveNetmaker } from './netclient.ts';
 import { ROTATION_SIGNAL } from './rotation.ts';
 
 /** What it is made of. */
-export interface MeshOptions {
+export interface AgentVpnOptions {
   readonly config: AgentConfig;
   readonly directory: DataDirectory;
   readonly node: NodeId;
@@ -33,20 +33,20 @@ export interface MeshOptions {
   readonly clock: SessionClock;
   readonly log: Log;
   /** Over the session. False: no admin hears it now. */
-  readonly say: (word: MeshWord) => boolean;
+  readonly say: (word: AgentVpnFrameBody) => boolean;
 }
 
 /** What runs of it. */
-export interface Mesh {
-  readonly session: SessionMesh;
+export interface AgentVpn {
+  readonly session: SessionVpn;
   readonly services: readonly Service[];
   /** Settings came, with a welcome (`isWelcome`) or between, from the admin at this URL. */
   configured(settings: AgentSettings, adminUrl: string, isWelcome: boolean): void;
   /** The node that has this key, or `gateway`; null: a stranger. */
   nodeOf(publicKey: string): string | null;
-  pathOf(publicKey: string): MeshPath | null;
-  /** How the admin that owns the cluster is reached through the mesh; null: not at all, or not now. */
-  wayToGateway(): MeshWay | null;
+  pathOf(publicKey: string): VpnPath | null;
+  /** How the admin that owns the cluster is reached through the VPN; null: not at all, or not now. */
+  wayToGateway(): VpnWay | null;
   /** `isKept`: the interface stays for the next start, with its traffic. Names go either way. */
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
@@ -55,7 +55,7 @@ export interface Mesh {
  * Starts it; null: it is switched off. Never throws: what this machine cannot do is said once, in the log and in its
  * health.
  */
-export function startMesh({
+export function startVpn({
   config,
   directory,
   node,
@@ -64,7 +64,7 @@ export function startMesh({
   clock,
   log,
   say,
-}: MeshOptions): Mesh | null {
+}: AgentVpnOptions): AgentVpn | null {
   if (!config.VPN_ENABLED) return null;
   const interfaceName = interfaceNameOf(node);
   const names = createNames({
@@ -77,8 +77,8 @@ export function startMesh({
   const membership = createMembership({
     interfaceName,
     port: config.VPN_PORT,
-    keysPath: directory.meshKeys,
-    picturePath: directory.meshPicture,
+    keysPath: directory.vpnKeys,
+    picturePath: directory.vpnPicture,
     clusterName,
     clock,
     log,
@@ -119,9 +119,9 @@ export function startMesh({
  * Removes what an agent of this node left: the interface, and names. Never rejects; what cannot be removed is a
  * warning.
  */
-export async function leaveMesh(directory: DataDirectory, node: NodeId, log: Log): Promise<void> {
+export async function leaveVpn(directory: DataDirectory, node: NodeId, log: Log): Promise<void> {
   await leaveNetmaker(directory.path, log);
-  if (!existsSync(directory.meshKeys)) return; // it never was in a network
+  if (!existsSync(directory.vpnKeys)) return; // it never was in a network
   const interfaceName = interfaceNameOf(node);
   await removeNames({ node, interfaceName, log });
   await removeDevice(interfaceName).catch((error: unknown) =>

@@ -19,7 +19,7 @@ import type { Scope } from '../scope.ts';
 import { enrollment } from './raw-agent.ts';
 
 /** One such node. */
-export interface MeshMember {
+export interface VpnMember {
   readonly node: string;
   readonly session: Session;
   /** What its interface would be now; null before it has one. */
@@ -56,12 +56,12 @@ const IDLE: SessionRunner = {
 };
 
 /** Starts one that is enrolled. It ends with the scope; its files are below `directory`. */
-export function startMeshMember(
+export function startVpnMember(
   scope: Scope,
   url: string,
   { node_id: node, api_token: token }: EnrollAnswer,
   directory: string,
-): MeshMember {
+): VpnMember {
   const own = join(directory, node);
   mkdirSync(own, { recursive: true });
   const pictures: Picture[] = [];
@@ -80,7 +80,7 @@ export function startMeshMember(
     clusterName: () => clusterName,
     clock: systemClock,
     log: silent,
-    say: (word) => session.sayOfMesh(word),
+    say: (word) => session.sayOfVpn(word),
     named: (picture) => {
       if (picture !== null && pictures.at(-1) !== picture) pictures.push(picture);
     },
@@ -122,7 +122,7 @@ export function startMeshMember(
     {
       journal: EMPTY,
       runner: IDLE,
-      mesh: membership.session,
+      vpn: membership.session,
       report: () => ({ services: [] }),
       clock: systemClock,
       random: () => Math.random() / 4,
