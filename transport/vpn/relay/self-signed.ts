@@ -1,9 +1,10 @@
 /**
  * A self-signed certificate, for a relay that is known by its SHA-256 and needs no authority: X.509 version 3 (RFC
- * 5280) in DER, ECDSA with P-256. See docs/decisions/relay.md.
+ * 5280) in DER, ECDSA with P-256. See docs/decisions/relay-certificates.md.
  */
 import { createHash, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
-import { isIP, isIPv4, SocketAddress } from 'node:net';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /** For so long it is valid, in days; a relay that is started when it is nearly over makes another. */
 const VALID_DAYS = 3_650;
@@ -55,7 +56,12 @@ export function selfSigned(host: string, nowMs: number): KeyAndCertificate {
         extension(
           SUBJECT_ALT_NAME,
           false,
-          der(SEQUENCE, isIP(host) === 0 ? der(0x82, Buffer.from(host)) : der(0x87, addressBytes(host))),
+          der(
+            SEQUENCE,
+            isIP(host) === 0
+              ? der(0x82, Buffer.from(host))
+              : der(0x87, Uint8Array.from(ipaddr.parse(host).toByteArray())),
+          ),
         ),
       ),
     ),
@@ -92,14 +98,4 @@ function extension(id: Uint8Array, isCritical: boolean, value: Uint8Array): Buff
 function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replaceAll(/[-:T]|\.\d{3}/gu, '');
   return digits < '2050' ? der(0x17, Buffer.from(digits.slice(2))) : der(0x18, Buffer.from(digits));
-}
-
-function addressBytes(address: string): Buffer {
-  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
-  const { address: canonical } = new SocketAddress({ address, family: 'ipv6' });
-  const [head = '', tail] = canonical.split('::');
-  const words = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const [before, after] = [words(head), words(tail ?? '')];
-  const middle = tail === undefined ? [] : Array<string>(8 - before.length - after.length).fill('0');
-  return Buffer.from([...before, ...middle, ...after].map((word) => word.padStart(4, '0')).join(''), 'hex');
 }

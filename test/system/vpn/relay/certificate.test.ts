@@ -18,7 +18,7 @@ async function directory(t: ExecutionContext): Promise<string> {
 }
 
 test('a self-signed certificate is one of X.509 that OpenSSL reads, for the host that it names, now and for ten years', (t) => {
-  for (const host of ['relay.example.com', '198.51.100.7', '2001:db8::7', '::1']) {
+  for (const host of ['relay.example.com', '198.51.100.7', '2001:db8::7', '::1', '::ffff:198.51.100.7']) {
     const { certificate, key } = selfSigned(host, NOW);
     const read = new X509Certificate(certificate);
 
