@@ -106,7 +106,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
   const isDivided = poolMax >= POOL_DIVIDED_MIN;
   const pool = opened(Math.max(1, poolMax - ORM_CONNECTIONS_MAX - (isDivided ? WRITE_CONNECTIONS : 0)));
   const writes = isDivided ? opened(WRITE_CONNECTIONS) : pool;
-  const orm = await openOrm(timed(connection), databaseName(connection), log);
+  const orm = openOrm(timed(connection), databaseName(connection), log);
 
   return {
     orm,
@@ -136,8 +136,9 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
   };
 }
 
-function openOrm(options: PoolConfig, dbName: string, log: Log): Promise<MikroORM> {
-  return MikroORM.init(
+/** Made at once: `MikroORM.init` would look for extensions in the file system and load a second copy of itself. */
+function openOrm(options: PoolConfig, dbName: string, log: Log): MikroORM {
+  return new MikroORM(
     defineConfig({
       dbName,
       entities: ENTITIES,

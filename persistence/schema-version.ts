@@ -115,7 +115,7 @@ async function refuseNewer(holder: Client): Promise<void> {
 }
 
 async function runMissing(connection: PoolConfig, dbName: string, log: Log, last: string | null): Promise<void> {
-  const orm = await MikroORM.init(
+  const orm = new MikroORM(
     defineConfig({
       dbName,
       entities: [SecretCheck], // MikroORM wants at least one; migrations use none
