@@ -10,7 +10,7 @@ export default {
   extensions: ['ts'],
   workerThreads: false,
   concurrency: 3,
-  timeout: '2m',
+  timeout: '5m',
   require: ['./test/support/duration-recorder.ts'],
   sortTestFiles: (one, other) => secondsOf(other) - secondsOf(one) || one.localeCompare(other),
 };
