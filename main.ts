@@ -81,7 +81,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   const mayDeliver = publishing.deliversWebhooks;
   const webhooks = openWebhooks(config, { ...base, vault, bodyOf: storage.eventBodies(), mayDeliver });
   actors.connect({ sessions: agents.sessions, gateway: vpn.gateway, posts: webhooks.posts });
-  // What the actors decided is stored, and the gateway is out of their networks, before others may take them over.
+  // What the actors decided is stored, and the gateway is out of their VPNs, before others may take them over.
   ends.add('leases', () => ownership.stop());
   ends.add('the gateway', () => vpn.gateway.close());
   ends.add('commits', () => storage.drained());

@@ -89,7 +89,7 @@ export interface VpnGatewayRecord extends Omit<VpnPlace, 'observed' | 'isStable'
   readonly ipv6: string;
 }
 
-/** The members of one cluster's network at one instant. */
+/** The members of one cluster's VPN at one instant. */
 export interface VpnReading {
   readonly cluster: ClusterId;
   readonly members: readonly VpnMemberRecord[];

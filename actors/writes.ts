@@ -168,7 +168,7 @@ export type ColdWrite =
     }
   | { readonly kind: 'ssh-public-key-deleted'; readonly node: NodeId; readonly id: string }
   /**
-   * The first time with an address, which the rows give. Refused when the key is another node's, or the network is
+   * The first time with an address, which the rows give. Refused when the key is another node's, or the VPN is
    * full.
    */
   | {

@@ -28,7 +28,7 @@ export interface DataDirectory {
   readonly sshRecordings: string;
   /** Logins that no admin answered. */
   readonly sshUnanswered: string;
-  /** The key of WireGuard, and the network as it was told last. */
+  /** The key of WireGuard, and the VPN as it was told last. */
   readonly vpnKeys: string;
   readonly vpnPicture: string;
   /** The relay map that was usable last. */

@@ -163,7 +163,7 @@ export interface SessionReach {
 export type AdminVpnFrame = Extract<AdminFrame, { type: `mesh-${string}` | 'netmaker-join' }>;
 export type AgentVpnFrameBody = Extract<AgentFrameBody, { type: `mesh-${string}` }>;
 
-/** This machine's membership in the network of its cluster. No method throws. */
+/** This machine's membership in the VPN of its cluster. No method throws. */
 export interface SessionVpn {
   told(order: AdminVpnFrame): void;
 }
@@ -174,7 +174,7 @@ export interface SessionPorts {
   readonly runner: SessionRunner;
   /** Absent where nobody can be let in: the simulated agents of a benchmark. */
   readonly reach?: SessionReach;
-  /** Absent where there can be no network: the simulated agents of a benchmark. */
+  /** Absent where there can be no VPN: the simulated agents of a benchmark. */
   readonly vpn?: SessionVpn;
   readonly report: () => HealthReport;
   /** Counted on here, for metrics. */

@@ -109,20 +109,20 @@ export interface SshVerifier {
   limited(): void;
 }
 
-/** Networks of clusters as rows. */
+/** VPNs of clusters as rows. */
 export interface ClusterVpnRows {
   /** One reading a cluster, in this order. Rejects with DatabaseUnavailable. */
   read(clusters: readonly ClusterId[]): Promise<readonly VpnReading[]>;
 }
 
-/** Reads networks for the actors of their clusters. */
+/** Reads VPNs for the actors of their clusters. */
 export interface VpnWatch {
-  /** The network of this cluster is read now; its actor is told. */
+  /** The VPN of this cluster is read now; its actor is told. */
   readNow(cluster: ClusterId): void;
 }
 
-/** This admin's own membership in the networks of its clusters. */
+/** This admin's own membership in the VPNs of its clusters. */
 export interface GatewayLink {
-  /** What the network of a cluster is from now on, for as long as this admin owns it. Returns at once. */
+  /** What the VPN of a cluster is from now on, for as long as this admin owns it. Returns at once. */
   become(vpn: GatewayVpn): void;
 }

@@ -60,7 +60,7 @@ export interface Tree {
   readonly ask: Ask;
   readonly held: HeldLeases;
   readonly ownership: Ownership;
-  /** Keeps the networks of owned clusters; to be started and stopped with the rest. */
+  /** Keeps the VPNs of owned clusters; to be started and stopped with the rest. */
   readonly vpnWatcher: VpnWatcher;
   readonly ended: Readonly<EndedExecutions>;
   /** Who waits for an answer now. */

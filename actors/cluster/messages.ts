@@ -73,11 +73,11 @@ export type ClusterMessage =
   /** A node left (deleted or moved): the count was lowered in that transaction. */
   | { readonly type: 'count-changed'; readonly by: number }
   /**
-   * The rows of its network, read under this epoch of the ownership. Readings are numbered over all clusters of an
+   * The rows of its VPN, read under this epoch of the ownership. Readings are numbered over all clusters of an
    * admin, ever higher.
    */
   | { readonly type: 'mesh-read'; readonly epoch: number; readonly number: number; readonly reading: VpnReading }
-  /** A member is connected and holds this state of the network; null: none. */
+  /** A member is connected and holds this state of the VPN; null: none. */
   | { readonly type: 'mesh-wanted'; readonly node: NodeId; readonly revision: VpnRevision | null }
   /** A member wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly node: NodeId; readonly publicKey: string }

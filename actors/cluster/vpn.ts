@@ -1,4 +1,4 @@
-/** The network of a cluster as its owner holds it: who is in it, what changed lately, and who is told. Pure. */
+/** The VPN of a cluster as its owner holds it: who is in it, what changed lately, and who is told. Pure. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { leftOutNote, VPN_ALIASES_MAX, VPN_PEERS_MAX, soundPeers } from '../../transport/protocol/vpn.ts';
 import type { LeftOutPeer, VpnMembership, VpnPeer, VpnRevision } from '../../transport/protocol/vpn.ts';
@@ -11,7 +11,7 @@ import type { ClusterState } from './state.ts';
 
 /**
  * Changes that are remembered for members that were away for a moment; who was away for longer is told the whole
- * network.
+ * VPN.
  */
 export const VPN_CHANGES_MAX = 64;
 
@@ -19,7 +19,7 @@ export const VPN_CHANGES_MAX = 64;
 const TRY_IN_MS = 250;
 
 /**
- * MTU of the networks: what fits through any path and a relay. Source: notes of measurements; 1,420 gains an eighth
+ * MTU of the VPNs: what fits through any path and a relay. Source: notes of measurements; 1,420 gains an eighth
  * where nothing is in the way.
  */
 export const VPN_MTU = 1_280;
@@ -35,7 +35,7 @@ interface VpnChange {
   readonly removed: readonly string[];
 }
 
-/** What a cluster's actor knows of its network. Nothing was read at first. */
+/** What a cluster's actor knows of its VPN. Nothing was read at first. */
 export interface ClusterVpn {
   /** Null: the rows were not read yet. */
   readonly revision: VpnRevision | null;
@@ -79,7 +79,7 @@ export function vpnRead(
       : [
           {
             type: 'warn',
-            message: 'a network is told without those of its members whose rows are damaged',
+            message: 'a VPN is told without those of its members whose rows are damaged',
             fields: { cluster: record.name, problem: note },
           },
         ];
@@ -90,7 +90,7 @@ export function vpnRead(
       : [
           tellNode(node, {
             type: 'mesh-refused',
-            reason: `This machine is left out of the network of its cluster: ${reason}`,
+            reason: `This machine is left out of the VPN of its cluster: ${reason}`,
           }),
         ],
   );
@@ -116,7 +116,7 @@ export function vpnRead(
   const [change] = changes.slice(-1);
   const told = [...listeners].flatMap((node): Effect[] => {
     if (!ofNode.has(node)) return [];
-    // Its own place changed, or nothing can be told apart: the whole network.
+    // Its own place changed, or nothing can be told apart: the whole VPN.
     return [
       tellNode(
         node,
@@ -159,7 +159,7 @@ export function vpnWanted(
     : { ...state, vpn: { ...vpn, listeners: new Set([...vpn.listeners, node]) } };
   if (vpn.revision === null || !vpn.ofNode.has(node)) return step(listening, [], [{ type: 'read-vpn' }]);
   const changes = missed(vpn, revision);
-  // A member is no peer of itself: what changed in its own place is told with the whole network.
+  // A member is no peer of itself: what changed in its own place is told with the whole VPN.
   const isOwn = changes?.some(({ set }) => set.some((peer) => peer.node === node)) ?? false;
   return step(
     listening,
@@ -222,7 +222,7 @@ function isRevision(one: VpnRevision, other: VpnRevision | null): boolean {
 function whole(vpn: ClusterVpn, record: ClusterRecord, node: NodeId, domain: string): VpnBody {
   const own = vpn.ofNode.get(node);
   if (own === undefined || vpn.revision === null)
-    return { type: 'mesh-refused', reason: 'This machine is not in the network of its cluster' };
+    return { type: 'mesh-refused', reason: 'This machine is not in the VPN of its cluster' };
   const network: VpnMembership = {
     cluster_name: record.name,
     domain: `${record.name}.${domain}`,

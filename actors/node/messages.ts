@@ -24,7 +24,7 @@ export interface Hello {
   readonly recalls?: boolean;
 }
 
-/** What a cluster tells its members of their network. */
+/** What a cluster tells its members of their VPN. */
 export type VpnBody = Extract<AdminFrameBody, { type: 'mesh-network' | 'mesh-changed' | 'mesh-try' | 'mesh-refused' }>;
 
 /**

@@ -58,7 +58,7 @@ export interface NodeState {
   readonly sshAllowance: SshAllowance;
   /** How many executions that are not here its agent may still name. */
   readonly lookUps: TokenBucket;
-  /** What it may still cost the other members of its network. */
+  /** What it may still cost the other members of its VPN. */
   readonly vpnAllowances: VpnAllowances;
 }
 

@@ -15,14 +15,14 @@ import type { MessageOf } from './messages.ts';
 import type { LiveSession, NodeState } from './state.ts';
 
 /**
- * Tries of direct paths that an agent may ask for at once, and how many more each second: one a peer of a large network
+ * Tries of direct paths that an agent may ask for at once, and how many more each second: one a peer of a large VPN
  * when it starts.
  */
 export const TRIES_BURST_MAX = 512;
 export const TRIES_PER_SECOND_MAX = 8;
 
 /**
- * What an agent may say of itself at once, and how much more each second: each may be the whole network as the answer.
+ * What an agent may say of itself at once, and how much more each second: each may be the whole VPN as the answer.
  */
 export const ADVERTISEMENTS_BURST_MAX = 128;
 export const ADVERTISEMENTS_PER_SECOND_MAX = 4;
@@ -243,7 +243,7 @@ export function vpnTold(state: NodeState, { body }: MessageOf<'mesh-told'>): Ste
 export function vpnRefused(state: NodeState, refusal: Refusal): Step<NodeState> {
   const warning: Effect = {
     type: 'warn',
-    message: 'a node was not let into the network of its cluster',
+    message: 'a node was not let into the VPN of its cluster',
     fields: { node: state.record.id, problem: refusal.message },
   };
   return step(

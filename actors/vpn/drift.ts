@@ -1,4 +1,4 @@
-/** What must be done so that the manager of networks has what the rows say. Pure. */
+/** What must be done so that the VPN manager has what the rows say. Pure. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { hostNameOf, type VpnNetwork, type VpnSurvey, type WantedName } from './vpn.ts';
 

@@ -1,15 +1,15 @@
-/** What clusters ask of their networks. */
+/** What clusters ask of their VPNs. */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { LeftOutPeer, VpnPeer } from '../../transport/protocol/vpn.ts';
 
 /** Of clusters. */
 export type VpnEffect =
-  /** The rows of this cluster's network are read now: they come back as `mesh-read`. */
+  /** The rows of this cluster's VPN are read now: they come back as `mesh-read`. */
   | { readonly type: 'read-vpn' }
-  /** The gateway of this admin is to be in this state of the cluster's network. */
+  /** The gateway of this admin is to be in this state of the cluster's VPN. */
   | { readonly type: 'gateway'; readonly vpn: GatewayVpn };
 
-/** The network that a gateway joins: the cluster's ranges, and all members by their public keys. */
+/** The VPN that a gateway joins: the cluster's ranges, and all members by their public keys. */
 export interface GatewayVpn {
   readonly cluster: ClusterId;
   readonly clusterName: string;

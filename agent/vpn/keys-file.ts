@@ -34,7 +34,7 @@ export type OpenedVpnKeys =
 
 /**
  * Reads them, or makes them when there are none. `port`: 0 keeps the one of the file, or picks one. A damaged file is
- * made anew: the network takes the new key as a rotation.
+ * made anew: the VPN takes the new key as a rotation.
  */
 export function openVpnKeys(path: string, port: number): OpenedVpnKeys {
   const stored = read(path);

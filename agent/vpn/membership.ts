@@ -1,5 +1,5 @@
 /**
- * This machine in the network of its cluster: it says what it is, becomes what it is told, and goes on with what it
+ * This machine in the VPN of its cluster: it says what it is, becomes what it is told, and goes on with what it
  * knows while no admin answers.
  */
 import type { RelayMap } from '../../transport/vpn/derp/map.ts';
@@ -31,12 +31,12 @@ const REPORT_GATHER_MS = 1_000;
 const OPEN_AGAIN_MS = 600_000;
 
 /**
- * Changes of the network within this time are stored together, in ms: each is a wait for the disk. After a crash, an
+ * Changes of the VPN within this time are stored together, in ms: each is a wait for the disk. After a crash, an
  * admin tells what is missing.
  */
 const STORE_GATHER_MS = 1_000;
 
-/** MTU until a network says another: what fits through every path. */
+/** MTU until a VPN says another: what fits through every path. */
 const MTU_MIN = 1_280;
 
 /** What a membership is made of. */
@@ -44,7 +44,7 @@ export interface MembershipOptions {
   readonly interfaceName: string;
   /** UDP; 0 picks one and keeps it. */
   readonly port: number;
-  /** Files of the key and of the last known network. */
+  /** Files of the key and of the last known VPN. */
   readonly keysPath: string;
   readonly picturePath: string;
   /** Of the cluster that the node is in, as the admin says. */
@@ -54,7 +54,7 @@ export interface MembershipOptions {
   /** False: no admin hears it now. */
   readonly say: (word: AgentVpnFrameBody) => boolean;
   readonly createMember: (options: MemberOptions, ports: MemberPorts) => Promise<CreatedMember>;
-  /** Told of every state of the network; null: there is none. */
+  /** Told of every state of the VPN; null: there is none. */
   readonly named: (picture: Picture | null) => void;
 }
 
@@ -79,7 +79,7 @@ export interface Membership {
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
 
-/** Nothing is opened before an admin, or the file of an earlier run, says that there is a network. */
+/** Nothing is opened before an admin, or the file of an earlier run, says that there is a VPN. */
 export function createMembership(options: MembershipOptions): Membership {
   const { clock, log, say, named } = options;
   let keys: VpnKeys | null = null;
@@ -88,10 +88,10 @@ export function createMembership(options: MembershipOptions): Membership {
   let relayMap: RelayMap | null = null;
   let seen: Extract<AdminVpnFrame, { type: 'mesh-observed' }> | null = null;
   let member: Member | null = null;
-  /** Why there is no member on this machine, and why the admin gave it no network. */
+  /** Why there is no member on this machine, and why the admin gave it no VPN. */
   let cannot: string | null = null;
   let refused: string | null = null;
-  /** The admin wants no network here. */
+  /** The admin wants no VPN here. */
   let isOff = false;
   /** Why it ends, once it does. */
   let ended: { readonly isKept: boolean } | null = null;
@@ -139,7 +139,7 @@ export function createMembership(options: MembershipOptions): Membership {
   }
 
   function failed(problem: string): void {
-    if (cannot !== problem) log.warn({ problem }, 'This machine joins no network: everything else works');
+    if (cannot !== problem) log.warn({ problem }, 'This machine joins no VPN: everything else works');
     cannot = problem;
     if (ended === null) cancelAgain = clock.after(OPEN_AGAIN_MS, open);
   }
@@ -159,7 +159,7 @@ export function createMembership(options: MembershipOptions): Membership {
 
   function wanted({ privateKey }: VpnKeys): WantedMember {
     const network = picture?.network;
-    // What was told for another key, or another machine's, is no network of this one.
+    // What was told for another key, or another machine's, is no VPN of this one.
     const isOurs = network?.public_key === publicKeyOf(privateKey);
     if (picture === null || network === undefined || !isOurs)
       return { privateKey, addresses: [], mtu: MTU_MIN, peers: new Map(), observers, relayMap };
@@ -209,7 +209,7 @@ export function createMembership(options: MembershipOptions): Membership {
     become();
   }
 
-  /** Peers without which this machine is in its network: what they are told to be is nothing that WireGuard takes. */
+  /** Peers without which this machine is in its VPN: what they are told to be is nothing that WireGuard takes. */
   function leftOut(): readonly LeftOutPeer[] {
     return [...(picture?.leftOut.values() ?? []), ...(member?.refused().peers ?? [])];
   }
@@ -218,7 +218,7 @@ export function createMembership(options: MembershipOptions): Membership {
   function sayLeftOut(): void {
     const note = leftOutNote(leftOut());
     if (note !== saidLeftOut && note !== null)
-      log.warn({ problem: note }, 'Peers are left out of the network of this machine: it reaches all others');
+      log.warn({ problem: note }, 'Peers are left out of the VPN of this machine: it reaches all others');
     saidLeftOut = note;
   }
 
@@ -232,7 +232,7 @@ export function createMembership(options: MembershipOptions): Membership {
         {
           problem: (error as Error).message,
         },
-        'The network could not be stored: after a restart it is known once an admin answers',
+        'The VPN could not be stored: after a restart it is known once an admin answers',
       );
     }
     unstored = null;
@@ -257,7 +257,7 @@ export function createMembership(options: MembershipOptions): Membership {
       }
       case 'mesh-refused':
         if (refused !== order.reason)
-          log.error({ reason: order.reason }, 'The admin does not let this machine into the network of its cluster');
+          log.error({ reason: order.reason }, 'The admin does not let this machine into the VPN of its cluster');
         refused = order.reason;
         return;
       case 'mesh-observed':
@@ -305,7 +305,7 @@ export function createMembership(options: MembershipOptions): Membership {
       note: () => (cannot === null ? leftOutNote(leftOut()) : `This machine joins no VPN: ${cannot}`),
     },
     configured(settings, adminUrl, isWelcome) {
-      // an admin of an older version, while others are newer: it says nothing of networks, and what is known goes on
+      // an admin of an older version, while others are newer: it says nothing of VPNs, and what is known goes on
       if (settings === undefined) return;
       isOff = settings.mode !== 'embedded';
       if (settings.mode !== 'embedded') {
@@ -319,7 +319,7 @@ export function createMembership(options: MembershipOptions): Membership {
       }
       void observe(settings, adminUrl);
       if (member === null) open();
-      else if (isWelcome || refused !== null) advertise(); // a network that was full may have room
+      else if (isWelcome || refused !== null) advertise(); // a VPN that was full may have room
     },
     mapped(map) {
       relayMap = map;

@@ -47,7 +47,7 @@ export interface Netclient {
    * again.
    */
   told(order: Extract<AdminVpnFrame, { type: 'netmaker-join' }>): void;
-  /** Why it joins no network, for health; null: nothing is known to be wrong. */
+  /** Why it joins no VPN, for health; null: nothing is known to be wrong. */
   note(): string | null;
   /** Ends the program that runs. */
   close(): Promise<void>;
@@ -92,7 +92,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
         'The network that this machine has joined could not be noted: it is not left by itself',
       );
     }
-    log.info({ network }, 'This machine has asked Netmaker into the network of its cluster');
+    log.info({ network }, 'This machine has asked Netmaker into the VPN of its cluster');
   }
 
   async function work(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The network as this machine was told of it last. Pure, but for its file. */
+/** The VPN as this machine was told of it last. Pure, but for its file. */
 import { readFileSync, rmSync } from 'node:fs';
 import { z } from 'zod';
 import {
@@ -14,7 +14,7 @@ import { writeDurably } from '../durable-file.ts';
 import type { AdminVpnFrame } from '../ports.ts';
 
 /**
- * One state of the network. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by
+ * One state of the VPN. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by
  * what stands for their key.
  */
 export interface Picture {
@@ -30,7 +30,7 @@ const PictureFile = z.object({
   peers: z.array(ToldVpnPeer).max(VPN_PEERS_MAX),
 });
 
-/** A whole network. */
+/** A whole VPN. */
 export function wholePicture({ revision, network, peers }: Extract<AdminVpnFrame, { type: 'mesh-network' }>): Picture {
   return { revision, network, ...joined(new Map(), new Map(), peers) };
 }
@@ -69,7 +69,7 @@ function joined(
   return { peers, leftOut };
 }
 
-/** What an earlier run stored: with it the machine is in its network before any admin answers. Null: nothing usable. */
+/** What an earlier run stored: with it the machine is in its VPN before any admin answers. Null: nothing usable. */
 export function readPicture(path: string): Picture | null {
   try {
     return wholePicture({ seq: 1, type: 'mesh-network', ...PictureFile.parse(JSON.parse(readFileSync(path, 'utf8'))) });
@@ -83,11 +83,11 @@ export function storePicture(path: string, { revision, network, peers }: Picture
   writeDurably(path, `${JSON.stringify({ revision, network, peers: [...peers.values()] })}\n`);
 }
 
-/** Removes what was stored, as far as that can be done: there is no such network any more. */
+/** Removes what was stored, as far as that can be done: there is no such VPN any more. */
 export function forgetPicture(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // the next start is in the old network until an admin answers
+    // the next start is in the old VPN until an admin answers
   }
 }

@@ -20,7 +20,7 @@ export async function rotateKey(dataDirectory: string): Promise<string> {
   const before = storedPublicKey(path);
   if (before === null)
     throw new AgentProblem(
-      'This machine has no WireGuard key yet: it gets one when it joins the network of its cluster',
+      'This machine has no WireGuard key yet: it gets one when it joins the VPN of its cluster',
       EXIT_STATUS.failed,
     );
   const running = runningAgent(dataDirectory);

@@ -1,5 +1,5 @@
 /**
- * This machine in the network of its cluster, put together: its membership, the names of the others, and what is left
+ * This machine in the VPN of its cluster, put together: its membership, the names of the others, and what is left
  * of both when it goes.
  */
 import { existsSync } from 'node:fs';
@@ -121,7 +121,7 @@ export function startVpn({
  */
 export async function leaveVpn(directory: DataDirectory, node: NodeId, log: Log): Promise<void> {
   await leaveNetmaker(directory.path, log);
-  if (!existsSync(directory.vpnKeys)) return; // it never was in a network
+  if (!existsSync(directory.vpnKeys)) return; // it never was in a VPN
   const interfaceName = interfaceNameOf(node);
   await removeNames({ node, interfaceName, log });
   await removeDevice(interfaceName).catch((error: unknown) =>

@@ -40,10 +40,10 @@ export interface HealthPorts {
   readonly leasesQuietMs: () => number;
   /** More nodes than the admins together have room for. */
   readonly isDegraded: () => boolean;
-  /** Whoever coordinates networks. */
+  /** Whoever coordinates VPNs. */
   readonly vpnManager: Pick<VpnManager, 'status'> | null;
   /**
-   * This admin's own membership in the networks of its clusters. `isHere`: it has one. The problem is one sentence
+   * This admin's own membership in the VPNs of its clusters. `isHere`: it has one. The problem is one sentence
    * without addresses.
    */
   readonly vpnClient: {

@@ -49,7 +49,7 @@ export interface LiveReadings {
   readonly database: { readonly busy: number; readonly idle: number; readonly waiting: number };
   /** Opened by path. */
   readonly tunnels: { readonly open: number; readonly opened: Counts };
-  /** Null: this admin is in no network of its clusters. */
+  /** Null: this admin is in no VPN of its clusters. */
   readonly gateway: GatewayReadings | null;
   /** Null: it is switched off. */
   readonly observer: ObserverReadings | null;
@@ -83,7 +83,7 @@ export interface ProxyReadings {
 
 /** The gateway of this admin. */
 export interface GatewayReadings {
-  /** Networks that it is in, and those for which it has no room. */
+  /** VPNs that it is in, and those for which it has no room. */
   readonly joined: number;
   readonly leftOut: number;
   /** By path. */

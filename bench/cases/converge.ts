@@ -128,7 +128,7 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
     );
     const after = await worker.ask<VpnTally>('tally');
     const series = (result.samples.get('product') ?? []).map(({ seconds }) => seconds);
-    // Frames of those who were there already, a member and change: all but the whole network of each new one.
+    // Frames of those who were there already, a member and change: all but the whole VPN of each new one.
     const changes = (joins * (2 * MEMBERS + joins - 1)) / 2;
     const [worst, frames] = [quantile(series, 1), after.frames - before.frames - joins];
     report.add({

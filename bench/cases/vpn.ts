@@ -23,7 +23,7 @@ const REPEATS = 5;
 /** Echoes of which the latency is the median. */
 const ECHOES = 50;
 
-/** MTU of what an operator sets up by hand, and that of our networks. */
+/** MTU of what an operator sets up by hand, and that of our VPNs. */
 const MTUS = [1_420, 1_280] as const;
 
 /** Targets. Source: docs/performance.md. */

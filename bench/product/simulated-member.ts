@@ -1,5 +1,5 @@
 /**
- * One simulated member of a VPN: the real agent's session, and of the network that it is told the keys alone, so that
+ * One simulated member of a VPN: the real agent's session, and of the VPN that it is told the keys alone, so that
  * fifty thousand fit in memory.
  */
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** Membership in networks, as rows. */
+/** Membership in VPNs, as rows. */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { VpnPlace } from '../../actors/records.ts';
 import type { ColdWrite } from '../../actors/writes.ts';
@@ -10,7 +10,7 @@ import type { Written } from './written.ts';
 /** How long an address rests after it was given back, in PostgreSQL's words. */
 const REST = '1 day';
 
-/** Index of the first member: 0 is the network's, 1 the gateway's. */
+/** Index of the first member: 0 is the VPN's, 1 the gateway's. */
 const FIRST_HOST_INDEX = 2;
 
 type VpnWrite = Extract<ColdWrite, { kind: `mesh-${string}` }>;
@@ -36,7 +36,7 @@ export async function writeVpn(em: EntityManager, write: VpnWrite): Promise<Writ
 }
 
 /**
- * A member is what it says; one that is new gets an address. Refused when the network is full, and when the key is that
+ * A member is what it says; one that is new gets an address. Refused when the VPN is full, and when the key is that
  * of a gateway, which all members know.
  */
 export async function setMember(
@@ -65,7 +65,7 @@ export async function setMember(
   await em.insert(VpnMember, { ...fields, node, cluster, hostIndex: await freeIndex(em, cluster), insertedAt: at });
 }
 
-/** A member of one network becomes a member of another, with a new address; one of none stays one of none. */
+/** A member of one VPN becomes a member of another, with a new address; one of none stays one of none. */
 export async function moveMember(em: EntityManager, node: NodeId, to: ClusterId, at: Date): Promise<void> {
   if ((await em.count(VpnMember, { node })) === 0) return;
   await em.nativeUpdate(VpnMember, { node }, { cluster: to, hostIndex: await freeIndex(em, to), updatedAt: at });

@@ -7,7 +7,7 @@ import { Node } from './node.ts';
 /** Steps of a move that follow the one that is stored with the move itself. */
 export const VPN_MOVE_STEPS = ['leave', 'join', 'names'] as const;
 
-/** A node in the network of its cluster. */
+/** A node in the VPN of its cluster. */
 export const VpnMember = defineEntity({
   name: 'VpnMember',
   tableName: 'mesh_member',
@@ -37,7 +37,7 @@ export const VpnReleased = defineEntity({
   },
 });
 
-/** Where the owner of a cluster is in its network. */
+/** Where the owner of a cluster is in its VPN. */
 export const VpnGateway = defineEntity({
   name: 'VpnGateway',
   tableName: 'mesh_gateway',

@@ -1,5 +1,5 @@
 /**
- * The embedded manager of networks: its networks are clusters, its hosts are nodes with a key, and its names are
+ * The embedded VPN manager: its networks are clusters, its hosts are nodes with a key, and its names are
  * aliases.
  */
 import type { MikroORM } from '@mikro-orm/postgresql';

@@ -1,5 +1,5 @@
 /**
- * Members of networks by their public keys: the look-up of every handshake with the observer, so those that wait
+ * Members of VPNs by their public keys: the look-up of every handshake with the observer, so those that wait
  * together are one query, and what was answered lately is not asked again.
  */
 import type { Pool } from 'pg';
@@ -13,7 +13,7 @@ export const ANSWER_MS_MAX = 3_000;
 /** Answers that are kept at once; the oldest goes first. Strangers' keys are among them. */
 export const ANSWERS_MAX = 4_096;
 
-/** Which node has a key, and in which cluster's network. */
+/** Which node has a key, and in which cluster's VPN. */
 export interface VpnMemberOfKey {
   readonly node: NodeId;
   readonly cluster: ClusterId;

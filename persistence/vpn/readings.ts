@@ -1,10 +1,10 @@
-/** Networks as their owners hold them, out of the rows. */
+/** VPNs as their owners hold them, out of the rows. */
 import type { Pool } from 'pg';
 import type { VpnGatewayRecord, VpnMemberRecord, VpnPlace, VpnReading } from '../../actors/records.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
-/** Channel on which the rows tell that the network of a cluster changed; the payload is its id. */
+/** Channel on which the rows tell that the VPN of a cluster changed; the payload is its id. */
 export const VPN_MEMBER_CHANGES = 'edge_mesh';
 
 /** The addresses of host `i` in a cluster's ranges. */
@@ -34,12 +34,12 @@ interface GatewayRow {
   readonly relay_region: number | null;
 }
 
-/** The networks of these clusters, one reading each. Rejects with DatabaseUnavailable. */
+/** The VPNs of these clusters, one reading each. Rejects with DatabaseUnavailable. */
 export async function readVpns(pool: Pool, clusters: readonly ClusterId[]): Promise<readonly VpnReading[]> {
   const [members, gateways] = await Promise.all([
     rowsOf<MemberRow>(
       pool,
-      'reading networks',
+      'reading VPNs',
       sql`
       select m.cluster_id, m.node_id, ${ADDRESSES}, m.public_key, m.listen_port, m.endpoints, m.observed, m.is_stable, m.relay_region,
         (select json_agg(a.name order by a.name) from alias a where a.node_id = m.node_id) as aliases
@@ -66,7 +66,7 @@ export async function readVpns(pool: Pool, clusters: readonly ClusterId[]): Prom
 export async function vpnPlaces(pool: Pool, nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, VpnPlace>> {
   const rows = await rowsOf<Omit<MemberRow, 'cluster_id' | 'ipv4' | 'ipv6' | 'aliases'>>(
     pool,
-    'loading members of networks',
+    'loading members of VPNs',
     sql`
     select node_id, public_key, listen_port, endpoints, observed, is_stable, relay_region from mesh_member where node_id = any(${nodes}::uuid[])`,
   );
@@ -90,12 +90,12 @@ export async function storeGateway(
     place === null
       ? await rowsOf(
           pool,
-          'leaving a network',
+          'leaving a VPN',
           sql`with o as (${owned}), gone as (delete from mesh_gateway where cluster_id = ${cluster}::uuid and exists (select from o)) select owned from o`,
         )
       : await rowsOf(
           pool,
-          'joining a network',
+          'joining a VPN',
           sql`
       with o as (${owned}), set as (insert into mesh_gateway (cluster_id, admin_id, epoch, public_key, listen_port, endpoints, relay_region, updated_at)
         select ${cluster}::uuid, ${adminId}::uuid, ${epoch}::bigint, ${place.publicKey}, ${place.listenPort}::int, ${JSON.stringify(place.endpoints)}::json, ${place.relayRegion}::int, clock_timestamp() from o

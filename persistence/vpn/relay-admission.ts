@@ -4,7 +4,7 @@ import { batched } from '../reads/batch.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
 /**
- * The clusters in whose networks a WireGuard public key is; none: it is nobody's. A gateway's key may be in several.
+ * The clusters in whose VPNs a WireGuard public key is; none: it is nobody's. A gateway's key may be in several.
  * Rejects with DatabaseUnavailable.
  */
 export function relayClustersLookUp(pool: Pool): (publicKey: string) => Promise<readonly string[]> {

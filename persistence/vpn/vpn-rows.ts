@@ -1,5 +1,5 @@
 /**
- * What the manager of networks is compared with, moves that are not finished, and which hosts are whose: all of it
+ * What the VPN manager is compared with, moves that are not finished, and which hosts are whose: all of it
  * rows.
  */
 import type { Pool } from 'pg';

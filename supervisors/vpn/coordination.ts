@@ -1,11 +1,11 @@
 /**
- * What keeps networks as they should be, put together: the reconciler, invitations where machines enter by a client of
+ * What keeps VPNs as they should be, put together: the reconciler, invitations where machines enter by a client of
  * the manager's, and what wakes them.
  */
 import { createInvitations, type InvitationPorts } from './invitations.ts';
 import { createReconciler, type ReconcilerPorts } from './reconciler.ts';
 
-/** What it needs. `listen` hears what the rows tell of networks; null: something may have been missed. */
+/** What it needs. `listen` hears what the rows tell of VPNs; null: something may have been missed. */
 export interface CoordinationPorts extends ReconcilerPorts, Pick<InvitationPorts, 'sessions'> {
   readonly listen: () => {
     onNotice(run: (channel: string, payload: string | null) => void): void;

@@ -1,5 +1,5 @@
 /**
- * Machines that are in no network yet are told how to enter one, by the admin to which they are connected. Only where
+ * Machines that are in no VPN yet are told how to enter one, by the admin to which they are connected. Only where
  * machines enter by a client of the manager's own.
  */
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
@@ -74,7 +74,7 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
     } catch (error) {
       const problem = (error as Error).message;
       if (!(error instanceof DatabaseUnavailable) && problem !== told)
-        log.warn({ error: problem }, 'machines cannot be told how to enter their network: trying again');
+        log.warn({ error: problem }, 'machines cannot be told how to enter their VPN: trying again');
       told = problem;
     }
   }

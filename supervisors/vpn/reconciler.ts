@@ -1,5 +1,5 @@
 /**
- * Keeps the manager of networks as the rows say: one admin at a time, woken by changes and by itself, later each time
+ * Keeps the VPN manager as the rows say: one admin at a time, woken by changes and by itself, later each time
  * while the manager is away.
  */
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
@@ -104,9 +104,9 @@ export function createReconciler({
     } catch (error) {
       if (error instanceof LeaseLost) return { restMs: 0, idleMs: 0 };
       if (stopped) return { restMs: 0, idleMs: 0 };
-      if (error instanceof DatabaseUnavailable) log.debug({}, 'the networks wait for the database');
+      if (error instanceof DatabaseUnavailable) log.debug({}, 'the VPNs wait for the database');
       else if (error instanceof VpnUnavailable) tell(error.message);
-      else log.error({ error }, 'the networks could not be reconciled: trying again');
+      else log.error({ error }, 'the VPNs could not be reconciled: trying again');
       return { restMs: backOff(), idleMs: 0 };
     }
   }
@@ -115,7 +115,7 @@ export function createReconciler({
     readonly restMs: number;
     readonly idleMs: number;
   } {
-    if (moved > 0 || Object.keys(repaired).length > 0) log.info({ moved, ...repaired }, 'networks were reconciled');
+    if (moved > 0 || Object.keys(repaired).length > 0) log.info({ moved, ...repaired }, 'VPNs were reconciled');
     // what was done does not show: deletions may take their time
     const isStuck = refused.length > 0 || (plan !== '' && plan === lastPlan);
     lastPlan = plan;
@@ -137,9 +137,8 @@ export function createReconciler({
   /** Once when it begins, and once when it is over. */
   function tell(problem: string): void {
     if (problem !== '' && problem !== told)
-      log.warn({ manager: manager.kind, problem }, 'networks are not as they should be');
-    if (problem === '' && told !== '')
-      log.info({ manager: manager.kind }, 'the manager of networks does what it should again');
+      log.warn({ manager: manager.kind, problem }, 'VPNs are not as they should be');
+    if (problem === '' && told !== '') log.info({ manager: manager.kind }, 'the VPN manager does what it should again');
     told = problem;
   }
 

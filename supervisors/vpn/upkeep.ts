@@ -39,7 +39,7 @@ export interface VpnUpkeepPorts {
 export function keepVpns(ports: VpnUpkeepPorts): void {
   const { rows, manager, watcher, relay, sessions, clock, leaseClockMs, log, ends } = ports;
   ends.add(
-    'coordination of networks',
+    'coordination of VPNs',
     startCoordination({
       manager,
       rows: rows.hosts,

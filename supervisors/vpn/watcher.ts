@@ -1,5 +1,5 @@
 /**
- * Keeps the networks of owned clusters as the rows have them: reads one when it changed, when it became ours, and now
+ * Keeps the VPNs of owned clusters as the rows have them: reads one when it changed, when it became ours, and now
  * and then anyway, and tells its actor.
  */
 import type { Clock } from '../../actors/ports.ts';
@@ -9,7 +9,7 @@ import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import type { ClusterVpnRows, VpnWatch } from '../ports.ts';
 
-/** Changes of one network within this time are read together, in ms: a member that joins makes several. */
+/** Changes of one VPN within this time are read together, in ms: a member that joins makes several. */
 export const GATHER_MS = 25;
 
 /** Clusters read by one statement. */
@@ -19,7 +19,7 @@ export const CLUSTERS_PER_READ_MAX = 64;
 const LOOK_MS = 1_000;
 
 /**
- * After so many looks every network is read although nobody said that it changed: in case a word was lost. Counted, as
+ * After so many looks every VPN is read although nobody said that it changed: in case a word was lost. Counted, as
  * clocks are set back.
  */
 const LOOKS_UNTIL_ALL = 60;
@@ -38,7 +38,7 @@ export interface VpnWatcherPorts {
 
 /** The watcher, not started. */
 export interface VpnWatcher extends VpnWatch {
-  /** The rows say that this network changed; null: any of them may have. */
+  /** The rows say that this VPN changed; null: any of them may have. */
   changed(cluster: ClusterId | null): void;
   start(): void;
   stop(): void;
@@ -90,7 +90,7 @@ export function createVpnWatcher({ rows, held, clock, log, tell }: VpnWatcherPor
         tell(reading.cluster, { type: 'mesh-read', epoch, number, reading });
       }
     } catch (error) {
-      log.warn({ error }, 'the networks of clusters could not be read: they are read again');
+      log.warn({ error }, 'the VPNs of clusters could not be read: they are read again');
       for (const cluster of clusters) waiting.add(cluster);
       againMs = AGAIN_MS;
     }

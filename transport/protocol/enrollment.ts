@@ -26,7 +26,7 @@ export const EnrollRequest = z.object({
   version: wireText().min(1).max(64),
   ports: AgentPorts,
   self_update_enabled: z.boolean(),
-  /** Absent or null: this machine joins no network by itself. */
+  /** Absent or null: this machine joins no VPN by itself. */
   wireguard_public_key: WireguardKey.nullish(),
   aliases: z.array(AliasName).max(8).nullish(),
 });

@@ -80,7 +80,7 @@ export const AgentSettings = z.object({
   refresh_ms: z.int().min(1_000).max(600_000),
   /** Absent from an admin of version 1: then nothing is recorded. */
   ssh_recording: SshRecordingSettings.optional(),
-  /** Absent from an admin before version 4: then there is no network to join. */
+  /** Absent from an admin before version 4: then there is no VPN to join. */
   mesh: VpnSettings.optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
@@ -270,7 +270,7 @@ export const AdminFrame = z.discriminatedUnion('type', [
     ssh_username_ids: z.array(Uuid).max(SSH_GRANTS_MAX),
     ssh_public_key_ids: z.array(Uuid).max(SSH_GRANTS_MAX),
   }),
-  /** The whole network, in place of whatever the agent knew of one. */
+  /** The whole VPN, in place of whatever the agent knew of one. */
   z.object({
     seq,
     type: z.literal('mesh-network'),
@@ -290,14 +290,14 @@ export const AdminFrame = z.discriminatedUnion('type', [
     set: z.array(ToldVpnPeer).max(VPN_PEERS_MAX),
     removed: z.array(ToldKey).max(VPN_PEERS_MAX),
   }),
-  /** No network for this node, and why, in one sentence. */
+  /** No VPN for this node, and why, in one sentence. */
   z.object({ seq, type: z.literal('mesh-refused'), reason: wireText().max(512) }),
   /**
    * Where the node's WireGuard socket is seen from outside; whether it is the same from everywhere, null while that is
    * not known.
    */
   z.object({ seq, type: z.literal('mesh-observed'), endpoint: WireguardEndpoint, is_stable: z.boolean().nullable() }),
-  /** Where Netmaker coordinates the network: join it with `netclient` and this enrolment token, once. */
+  /** Where Netmaker coordinates the VPN: join it with `netclient` and this enrolment token, once. */
   z.object({
     seq,
     type: z.literal('netmaker-join'),

@@ -1,5 +1,5 @@
 /**
- * The wire of the VPN: what members of a cluster's WireGuard network are told of each other, and what they say of
+ * The wire of the VPN: what members of a cluster's WireGuard VPN are told of each other, and what they say of
  * themselves.
  */
 import { z } from 'zod';
@@ -22,8 +22,8 @@ import {
 export const VPN_ENDPOINTS_MAX = 8;
 
 /**
- * Peers of one member, and so members of one network: beyond, a machine is let into the cluster but not into its
- * network. One frame must hold them all.
+ * Peers of one member, and so members of one VPN: beyond, a machine is let into the cluster but not into its
+ * VPN. One frame must hold them all.
  */
 export const VPN_PEERS_MAX = 512;
 
@@ -40,8 +40,8 @@ export const VPN_TRY_IN_MS_MAX = 5_000;
 export const RelayRegion = z.int().min(1).max(65_535);
 
 /**
- * One state of a network, as its owner counts: the epoch of the ownership, and a number that rises with each change and
- * is no other network's of the same admin.
+ * One state of a VPN, as its owner counts: the epoch of the ownership, and a number that rises with each change and
+ * is no other VPN's of the same admin.
  */
 export const VpnRevision = z.object({ epoch: z.int().min(1), number: z.int().min(0) });
 export type VpnRevision = z.infer<typeof VpnRevision>;
@@ -96,7 +96,7 @@ export function soundPeers(peers: Iterable<VpnPeer>): {
     const reason = isWireguardKey(peer.public_key)
       ? hasAddresses(peer)
         ? null
-        : 'its address in the network is none'
+        : 'its address in the VPN is none'
       : 'its WireGuard key is none';
     if (reason !== null) leftOut.push({ node: peer.node, reason });
     else
@@ -114,7 +114,7 @@ export function leftOutNote(peers: readonly LeftOutPeer[]): string | null {
   const named = peers
     .slice(0, NAMED_MAX)
     .map(({ node, reason }) => `${node === null ? 'the gateway' : `node ${node}`} (${reason})`);
-  return `left out of the network: ${named.join(', ')}${peers.length > NAMED_MAX ? `, and ${peers.length - NAMED_MAX} more` : ''}`;
+  return `left out of the VPN: ${named.join(', ')}${peers.length > NAMED_MAX ? `, and ${peers.length - NAMED_MAX} more` : ''}`;
 }
 
 function hasAddresses({ ipv4, ipv6 }: VpnPeer): boolean {
@@ -122,7 +122,7 @@ function hasAddresses({ ipv4, ipv6 }: VpnPeer): boolean {
 }
 
 /**
- * The network as one member sees it, without its peers. `ipv4_range` and `ipv6_range` are those of the whole cluster.
+ * The VPN as one member sees it, without its peers. `ipv4_range` and `ipv6_range` are those of the whole cluster.
  */
 export const VpnMembership = z.object({
   cluster_name: ClusterName,
@@ -173,7 +173,7 @@ export const VpnObserver = z.object({ host: wireText().max(253).nullable(), port
 export type VpnObserver = z.infer<typeof VpnObserver>;
 
 /**
- * How agents join their network: coordinated by the admin; by Netmaker's client, once they get a `netmaker-join`; or
+ * How agents join their VPN: coordinated by the admin; by Netmaker's client, once they get a `netmaker-join`; or
  * not at all.
  */
 export const VpnSettings = z.discriminatedUnion('mode', [

@@ -35,7 +35,7 @@ export const WireguardKey = wireText()
 /** A UDP port that somebody can be sent to. */
 export const UdpPort = z.int().min(1).max(UDP_PORT_MAX);
 
-/** Address of a member in its network, IPv4. */
+/** Address of a member in its VPN, IPv4. */
 export const HostIpv4 = z.ipv4();
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The service itself as the manager of networks: what Netmaker would hold is rows here, and they are what members are
+ * The service itself as the VPN manager: what Netmaker would hold is rows here, and they are what members are
  * told of. So networks and names are as they should be by themselves, hosts are nodes that have said their key, and
  * what is left to repair is a member that stands in the wrong network.
  */

@@ -32,7 +32,7 @@ export interface VpnSettings extends VpnManagerSettings, AdminObserverSettings, 
 
 /** What the rows say of it. */
 export interface VpnStorage extends VpnManagerRows, Pick<AdminObserverPorts, 'memberOf'> {
-  /** In whose networks a key is. */
+  /** In whose VPNs a key is. */
   readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
   readonly storeGateway: GatewayPorts['store'];
 }
@@ -83,7 +83,7 @@ export interface VpnReadings {
 export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
   const { rows, told, urls, clock, log, ends } = ports;
   const manager = createVpnManager(settings, rows);
-  ends.add('the manager of networks', () => manager.close());
+  ends.add('the VPN manager', () => manager.close());
   const isEmbedded = manager.kind === 'embedded';
   const gateway = gatewayOf(settings, ports, isEmbedded);
   const relay = createEmbeddedRelay(settings, { clustersOf: rows.clustersOf, nowMs: () => clock.nowMs(), log });

@@ -38,7 +38,7 @@ export const TUNNELS_MAX = 8;
 export const VPN_DIAL_MS_MAX = 2_000;
 
 /**
- * The way to the admin through the VPN: the gateway of this machine's own network, and this machine's own address
+ * The way to the admin through the VPN: the gateway of this machine's own VPN, and this machine's own address
  * there. IPv4.
  */
 export interface VpnWay {
@@ -154,8 +154,8 @@ interface TrustedWay {
 }
 
 /**
- * What is dialled through the VPN: plain HTTP at the gateway of this machine's own network, from its own address
- * there, so that the token can go nowhere else, also when the network is away. Null: the URL leads elsewhere, or there
+ * What is dialled through the VPN: plain HTTP at the gateway of this machine's own VPN, from its own address
+ * there, so that the token can go nowhere else, also when the VPN is away. Null: the URL leads elsewhere, or there
  * is no such way.
  */
 function trusted(vpnUrl: string, way: VpnWay | null): TrustedWay | null {

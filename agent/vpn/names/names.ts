@@ -31,7 +31,7 @@ export type NameWay = 'systemd-resolved' | 'resolv.conf' | 'hosts' | null;
 export interface NamesOptions {
   readonly mode: NameMode;
   readonly node: NodeId;
-  /** Of the network. */
+  /** Of the VPN. */
   readonly interfaceName: string;
   /**
    * The operator lets the resolver stand first in resolv.conf, where systemd-resolved is not used: see
@@ -52,7 +52,7 @@ export interface Names {
    * follows within moments.
    */
   update(network: VpnMembership, peers: Iterable<VpnPeer>): void;
-  /** This member is in no network: no names. */
+  /** This member is in no VPN: no names. */
   clear(): void;
   /**
    * Why programs of this machine do not find the names, in one sentence without addresses; null: they do, or there are

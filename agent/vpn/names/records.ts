@@ -1,4 +1,4 @@
-/** The names of a cluster's members, as its network says. Pure. */
+/** The names of a cluster's members, as its VPN says. Pure. */
 import ipaddr from 'ipaddr.js';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import type { VpnMembership, VpnPeer } from '../../../transport/protocol/vpn.ts';
@@ -10,7 +10,7 @@ export interface NamedHost {
   readonly ipv6: string;
 }
 
-/** All names of one network. */
+/** All names of one VPN. */
 export interface VpnRecords {
   /** In the order of their first names; this member among them. */
   readonly hosts: readonly NamedHost[];
@@ -38,7 +38,7 @@ const NAME_BYTES_MAX = 253;
 const HOST_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/u;
 
 /**
- * Shortest prefixes whose addresses get names: no network of a cluster is larger, and nobody shall answer for half of
+ * Shortest prefixes whose addresses get names: no VPN of a cluster is larger, and nobody shall answer for half of
  * the world.
  */
 const IPV4_PREFIX_MIN = 8;

@@ -11,7 +11,7 @@ import type { VpnRecords } from './records.ts';
 
 /** Where it listens, each by UDP and TCP. */
 export interface ResolverStates {
-  /** On this member's addresses in the network; null before the first try. */
+  /** On this member's addresses in the VPN; null before the first try. */
   readonly ipv4: ListenerState | null;
   readonly ipv6: ListenerState | null;
   /** On loopback, for resolv.conf. */

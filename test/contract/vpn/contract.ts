@@ -1,4 +1,4 @@
-/** What every manager of networks promises. The same tests for each of them. */
+/** What every VPN manager promises. The same tests for each of them. */
 import type { ExecutionContext } from 'ava';
 import { namesFor } from '../../../actors/vpn/drift.ts';
 import { VpnRefused, type VpnManager } from '../../../actors/vpn/vpn.ts';

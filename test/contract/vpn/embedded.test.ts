@@ -1,4 +1,4 @@
-/** The service itself as the manager of networks, over a real PostgreSQL. */
+/** The service itself as the VPN manager, over a real PostgreSQL. */
 import test from 'ava';
 import { VpnRefused } from '../../../actors/vpn/vpn.ts';
 import { declareContract } from './contract.ts';

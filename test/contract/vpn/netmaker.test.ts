@@ -1,5 +1,5 @@
 /**
- * Netmaker as the manager of networks: against a stand-in with every quirk, and against a real server where
+ * Netmaker as the VPN manager: against a stand-in with every quirk, and against a real server where
  * EDGE_TEST_NETMAKER_URL and _KEY name one.
  */
 import test from 'ava';

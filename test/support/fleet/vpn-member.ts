@@ -1,5 +1,5 @@
 /**
- * A node in the network of its cluster without an interface: the session and the membership of the real agent, and a
+ * A node in the VPN of its cluster without an interface: the session and the membership of the real agent, and a
  * device that only remembers what it should be.
  */
 import { randomInt } from 'node:crypto';
@@ -24,9 +24,9 @@ export interface VpnMember {
   readonly session: Session;
   /** What its interface would be now; null before it has one. */
   readonly wanted: WantedMember | null;
-  /** Every state of the network that it held, in order. */
+  /** Every state of the VPN that it held, in order. */
   readonly pictures: readonly Picture[];
-  /** Says that it is reached at this place from now on, of its own network. */
+  /** Says that it is reached at this place from now on, of its own VPN. */
   move(endpoint: string): void;
   /** Makes a new key and says so. */
   rotate(): void;

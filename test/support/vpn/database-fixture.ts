@@ -1,4 +1,4 @@
-/** Clusters, nodes and aliases as real rows, and a manager of networks that has to have the same. */
+/** Clusters, nodes and aliases as real rows, and a VPN manager that has to have the same. */
 import type { ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import type { Lease } from '../../../actors/behaviour.ts';

@@ -15,7 +15,7 @@ const ORDER = [
   'publishing',
   'requests to webhooks',
   'networks',
-  'coordination of networks',
+  'coordination of VPNs',
   'the relay',
   'the proxies',
   'tunnels',
@@ -28,14 +28,14 @@ const ORDER = [
   'the observer',
   'words of other admins',
   'words to other admins',
-  'the manager of networks',
+  'the VPN manager',
   'registration',
   'the clock',
   'database connections',
   'traces',
 ];
 
-/** Connections by which one admin hears of other admins, of events, of networks, and of their members. */
+/** Connections by which one admin hears of other admins, of events, of VPNs, and of their members. */
 const LISTENERS = 4;
 
 function stopped(log: ReturnType<typeof recordingLog>): readonly unknown[] {

@@ -28,7 +28,7 @@ async function startRelayedFleet(t: ExecutionContext, env: Readonly<Record<strin
   t.teardown(() => rows.end());
   return {
     ...fleet,
-    /** Makes nodes of a cluster members of its network; answers their private keys. */
+    /** Makes nodes of a cluster members of its VPN; answers their private keys. */
     async members(nodes: readonly string[]): Promise<string[]> {
       const privateKeys: string[] = [];
       for (const node of nodes) {

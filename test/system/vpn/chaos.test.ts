@@ -1,6 +1,6 @@
 /**
  * A thousand random changes of who is where, by several at once, over kills of the admin: in the end everybody's
- * network is exactly what the rows say.
+ * VPN is exactly what the rows say.
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -85,7 +85,7 @@ const DEEDS: readonly (readonly [number, (world: World) => Promise<unknown>])[] 
   [4, async ({ members, pick }) => Promise.resolve(pick([...members.values()]).cut())],
 ];
 
-test('after a thousand joins, leaves and moves each member holds exactly the network of the rows, and all who held one state held the same', async (t) => {
+test('after a thousand joins, leaves and moves each member holds exactly the VPN of the rows, and all who held one state held the same', async (t) => {
   t.timeout(CHAOS_MS_MAX);
   t.log(`VPN_SEED=${SEED}`);
   const world = await startWorld(t);
@@ -102,7 +102,7 @@ test('after a thousand joins, leaves and moves each member holds exactly the net
   await kill;
 
   await until(
-    'everybody to have the network of the rows',
+    'everybody to have the VPN of the rows',
     async () => {
       const wrong = await differences(world);
       if (wrong.length > 0) throw new Error(`${wrong.length} do not: ${wrong.slice(0, 3).join('; ')}`);

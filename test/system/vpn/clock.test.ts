@@ -1,4 +1,4 @@
-/** The clock on the wall of a member is set by hours, and its network does not notice. */
+/** The clock on the wall of a member is set by hours, and its VPN does not notice. */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

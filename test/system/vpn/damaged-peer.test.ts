@@ -72,7 +72,7 @@ test.serial(
     const checks = (await (await fetch(`${world.url}/healthz`)).json()) as readonly SubsystemCheck[];
     t.like(
       checks.find(({ name }) => name === 'vpn_client'),
-      { healthy: true, error: `left out of the network: node ${third} (its WireGuard key is none)` },
+      { healthy: true, error: `left out of the VPN: node ${third} (its WireGuard key is none)` },
     );
   },
 );

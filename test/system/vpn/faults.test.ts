@@ -1,4 +1,4 @@
-/** What a network of real agents does when things break: programs, addresses, cables, relays, keys. */
+/** What a VPN of real agents does when things break: programs, addresses, cables, relays, keys. */
 import ava from 'ava';
 import { peerTest } from '../../support/peer-test.ts';
 import type { Program } from '../../support/fleet/program.ts';

@@ -1,6 +1,6 @@
 /**
- * The admin in the networks of its clusters: nodes are reached through them, and members reach its doors and nothing
- * else, nor each other's networks.
+ * The admin in the VPNs of its clusters: nodes are reached through them, and members reach its doors and nothing
+ * else, nor each other's VPNs.
  */
 import ava from 'ava';
 import type { AdminMetricsResource } from '../../../api/metrics/resource.ts';
@@ -17,7 +17,7 @@ const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'cu
 /** All tests of one world, on a busy machine, in ms. */
 const TEST_MS_MAX = 300_000;
 
-/** An address of the admin's machine that is in no network of a cluster. */
+/** An address of the admin's machine that is in no VPN of a cluster. */
 const INNER = '10.99.0.1';
 
 const scope = createScope();
@@ -168,7 +168,7 @@ test.serial(
 );
 
 test.serial(
-  'members of two networks do not reach each other through the gateway of both, on a machine that forwards',
+  'members of two VPNs do not reach each other through the gateway of both, on a machine that forwards',
   async (t) => {
     t.timeout(TEST_MS_MAX);
     const [v6Red, v6Blue] = await Promise.all(

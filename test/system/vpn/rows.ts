@@ -1,4 +1,4 @@
-/** Networks as the rows have them, told without the code that is tested. */
+/** VPNs as the rows have them, told without the code that is tested. */
 import type { VpnPeer } from '../../../transport/protocol/vpn.ts';
 import type { Fleet } from '../../support/fleet.ts';
 
@@ -21,7 +21,7 @@ interface Row {
   readonly aliases: readonly string[];
 }
 
-/** All members of all networks, gateways too, each as its peers should see it. */
+/** All members of all VPNs, gateways too, each as its peers should see it. */
 export async function rowMembers(fleet: Pick<Fleet, 'sql'>): Promise<readonly RowMember[]> {
   const rows = await fleet.sql<Row>(`
     select c.name as cluster, host(c.ipv4_range) as network4, host(c.ipv6_range) as network6, m.node_id, m.host_index, m.public_key, m.endpoints, m.observed, m.relay_region,

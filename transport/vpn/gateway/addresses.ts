@@ -1,6 +1,6 @@
-/** The gateway's own addresses: the first of each network that it joins. */
+/** The gateway's own addresses: the first of each VPN that it joins. */
 
-/** An address of each family, plain and with the prefix length of its network. */
+/** An address of each family, plain and with the prefix length of its VPN. */
 export interface GatewayAddresses {
   readonly ipv4: string;
   readonly ipv6: string;

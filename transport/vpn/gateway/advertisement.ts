@@ -1,4 +1,4 @@
-/** Tells the members of networks where the gateway is, by the rows: what these say is compared with what is. */
+/** Tells the members of VPNs where the gateway is, by the rows: what these say is compared with what is. */
 import type { GatewayVpn } from '../../../actors/vpn/effects.ts';
 import type { Log } from '../../net/log.ts';
 import type { VpnGatewayRecord } from '../../../actors/records.ts';
@@ -27,7 +27,7 @@ const STORED_AT_ONCE_MAX = 4;
 
 /**
  * Rows that still say something else after this, in ms, are written again: what is stored comes back as news of the
- * network.
+ * VPN.
  */
 const BELIEVED_MS = 15_000;
 

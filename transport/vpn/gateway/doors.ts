@@ -1,5 +1,5 @@
 /**
- * The gateway's doors and the wall around them: one door a network, where agents open tunnels over the VPN, and
+ * The gateway's doors and the wall around them: one door a VPN, where agents open tunnels over the VPN, and
  * nothing else is reached.
  */
 import type { ClusterId } from '../../protocol/ids.ts';
@@ -12,7 +12,7 @@ const WALL_AGAIN_MS = 5_000;
 
 /** All of them. */
 export interface Doors {
-  /** Closes those of other networks. */
+  /** Closes those of other VPNs. */
   keep(addresses: ReadonlyMap<ClusterId, string>): void;
   /**
    * Opens what is not open, as far as its address is there. Null: nothing stands in the way; else one sentence. Never

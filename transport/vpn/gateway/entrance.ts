@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TUNNEL_PATH } from '../../protocol/version.ts';
 
-/** Connections of one network at once: a tunnel is one, and a machine has two at most. */
+/** Connections of one VPN at once: a tunnel is one, and a machine has two at most. */
 const CONNECTIONS_MAX = 2_048;
 
 /** A request that does not come within this is cut, in ms. */

@@ -1,5 +1,5 @@
 /**
- * This admin as a member of the networks of the clusters that it owns: one WireGuard interface for all, by which agents
+ * This admin as a member of the VPNs of the clusters that it owns: one WireGuard interface for all, by which agents
  * reach it through the VPN.
  */
 import { VPN_MTU } from '../../../actors/cluster/vpn.ts';
@@ -18,8 +18,8 @@ import type { AdvertisementPorts, GatewayPlace } from './advertisement.ts';
 import { createDoors } from './doors.ts';
 import type { TunnelUpgrade } from './entrance.ts';
 import { createLeftOut } from './left-out.ts';
-import { networkOf, NO_UNION, union } from './union.ts';
-import type { Network, Union, UnionLimits } from './union.ts';
+import { checkedVpn, NO_UNION, union } from './union.ts';
+import type { CheckedVpn, Union, UnionLimits } from './union.ts';
 import type { Wall } from './wall.ts';
 import type { GatewayLink } from '../../../supervisors/ports.ts';
 
@@ -27,7 +27,7 @@ import type { GatewayLink } from '../../../supervisors/ports.ts';
 export const GATEWAY_ROUND_MS = 500;
 
 /**
- * News of networks that come within this are taken together, in ms: an admin that takes over a thousand clusters hears
+ * News of VPNs that come within this are taken together, in ms: an admin that takes over a thousand clusters hears
  * of each.
  */
 const GATHER_MS = 20;
@@ -60,7 +60,7 @@ export interface GatewayPorts extends AdvertisementPorts {
   readonly wall: Wall;
   /** Address under which members elsewhere reach this machine; null: those of its interfaces. */
   readonly host: string | null;
-  /** Of all networks together. */
+  /** Of all VPNs together. */
   readonly limits: UnionLimits;
   /** The epoch under which this admin owns a cluster now; null: it does not. */
   epochOf(cluster: ClusterId): number | null;
@@ -74,7 +74,7 @@ export interface GatewayPorts extends AdvertisementPorts {
 
 /** For metrics. */
 export interface GatewayReadings {
-  /** Networks that it is in, and those for which it has no room. */
+  /** VPNs that it is in, and those for which it has no room. */
   readonly joined: number;
   readonly leftOut: number;
   readonly peers: Readonly<Record<VpnPath, number>>;
@@ -93,18 +93,18 @@ export interface Gateway extends GatewayLink {
    * while all else works.
    */
   state(): { readonly isHere: boolean; readonly problem: string | null; readonly note: string | null };
-  /** Leaves all networks. */
+  /** Leaves all VPNs. */
   close(): Promise<void>;
 }
 
-/** In no network at first. Nothing is opened before there is a network to join. */
+/** In no VPN at first. Nothing is opened before there is a VPN to join. */
 export function createGateway(ports: GatewayPorts): Gateway {
   const { clock, log, keys, wall, monotonicMs } = ports;
   const advertisement = createAdvertisement(ports);
   const doors = createDoors(ports);
   const leftOut = createLeftOut(log);
-  /** Networks of owned clusters in the order in which they came. */
-  const networks = new Map<ClusterId, Network>();
+  /** VPNs of owned clusters in the order in which they came. */
+  const vpns = new Map<ClusterId, CheckedVpn>();
   let relayMap: RelayMap | null = null;
   let isNews = false;
   let now: Union = NO_UNION;
@@ -153,19 +153,19 @@ export function createGateway(ports: GatewayPorts): Gateway {
   }
 
   async function compare(): Promise<void> {
-    for (const cluster of networks.keys()) if (ports.epochOf(cluster) === null) forget(cluster);
+    for (const cluster of vpns.keys()) if (ports.epochOf(cluster) === null) forget(cluster);
     if (isNews) {
-      now = union(networks.values(), ports.limits);
+      now = union(vpns.values(), ports.limits);
       isNews = false;
       member?.become(wanted());
     }
     if (member === null && now.joined.size > 0 && monotonicMs() >= openAtMs) await open();
-    leftOut.say(now, networks.values(), member?.refused() ?? NOTHING_REFUSED);
-    const addresses = new Map([...now.joined].map(([cluster, network]) => [cluster, network.addresses.ipv4]));
+    leftOut.say(now, vpns.values(), member?.refused() ?? NOTHING_REFUSED);
+    const addresses = new Map([...now.joined].map(([cluster, checked]) => [cluster, checked.addresses.ipv4]));
     doors.keep(addresses);
     doorProblem = member === null ? null : await doors.settle(addresses);
     const place = member === null ? null : placeOf(member.place());
-    for (const [cluster, { vpn }] of networks) {
+    for (const [cluster, { vpn }] of vpns) {
       const epoch = ports.epochOf(cluster);
       if (epoch !== null) advertisement.say(vpn, epoch, now.joined.has(cluster) ? place : null);
     }
@@ -190,7 +190,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
     }
     ({ member } = created);
     refusedWith = null;
-    log.info({ clusters: now.joined.size }, 'this admin is in the networks of its clusters');
+    log.info({ clusters: now.joined.size }, 'this admin is in the VPNs of its clusters');
   }
 
   /** Said once, and again only when it is another reason. */
@@ -198,7 +198,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
     if (problem !== refusedWith)
       log.warn(
         { problem },
-        'this admin cannot join the networks of its clusters: their nodes are reached by tunnels beside the VPN',
+        'this admin cannot join the VPNs of its clusters: their nodes are reached by tunnels beside the VPN',
       );
     refusedWith = problem;
   }
@@ -215,7 +215,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
   }
 
   function forget(cluster: ClusterId): void {
-    networks.delete(cluster);
+    vpns.delete(cluster);
     advertisement.forget(cluster);
     isNews = true;
   }
@@ -249,7 +249,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
   return {
     become(vpn) {
       if (isClosed || ports.epochOf(vpn.cluster) === null) return;
-      networks.set(vpn.cluster, networkOf(vpn, keys.publicKey));
+      vpns.set(vpn.cluster, checkedVpn(vpn, keys.publicKey));
       isNews = true;
       gather();
     },

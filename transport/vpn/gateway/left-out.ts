@@ -5,7 +5,7 @@
 import type { Log } from '../../net/log.ts';
 import { leftOutNote } from '../../protocol/vpn.ts';
 import type { MemberRefusals } from '../member/member.ts';
-import type { Network, Union } from './union.ts';
+import type { CheckedVpn, Union } from './union.ts';
 
 /** Clusters that are named; the rest is counted. */
 const CLUSTERS_NAMED_MAX = 8;
@@ -13,7 +13,7 @@ const CLUSTERS_NAMED_MAX = 8;
 /** What is left out now. */
 export interface LeftOut {
   /** Compares it with what was said last. */
-  say(union: Union, networks: Iterable<Network>, refused: MemberRefusals): void;
+  say(union: Union, vpns: Iterable<CheckedVpn>, refused: MemberRefusals): void;
   /** One sentence without addresses; null: nothing is. */
   note(): string | null;
 }
@@ -25,13 +25,13 @@ export function createLeftOut(log: Log): LeftOut {
   let damaged: string | null = null;
 
   return {
-    say(union, networks, refused) {
+    say(union, vpns, refused) {
       const clusters = union.leftOut.map(({ clusterName }) => clusterName).toSorted();
-      const nextCrowded = clusters.length === 0 ? null : `there is no room for the networks of ${named(clusters)}`;
+      const nextCrowded = clusters.length === 0 ? null : `there is no room for the VPNs of ${named(clusters)}`;
       if (nextCrowded !== crowded && nextCrowded !== null) {
         log.warn(
           { clusters: clusters.slice(0, CLUSTERS_NAMED_MAX), left_out: clusters.length },
-          'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS, or are more than one interface leaves room for: their networks are not joined, and their nodes are reached by tunnels beside the VPN',
+          'clusters have more members than ADMIN_MAX_WIREGUARD_PEERS, or are more than one interface leaves room for: their VPNs are not joined, and their nodes are reached by tunnels beside the VPN',
         );
       }
       crowded = nextCrowded;
@@ -41,7 +41,7 @@ export function createLeftOut(log: Log): LeftOut {
         addresses.size === 0
           ? []
           : [...union.joined.values()]
-              .filter((network) => network.addresses.cidrs.some((cidr) => addresses.has(cidr)))
+              .filter((checked) => checked.addresses.cidrs.some((cidr) => addresses.has(cidr)))
               .map(({ vpn }) => vpn.clusterName)
               .toSorted();
       const nextRefusing =
@@ -49,16 +49,16 @@ export function createLeftOut(log: Log): LeftOut {
       if (nextRefusing !== refusing && nextRefusing !== null)
         log.warn(
           { clusters: without.slice(0, CLUSTERS_NAMED_MAX), left_out: without.length },
-          'the interface of this admin does not take its addresses in the networks of some clusters: all others are joined',
+          'the interface of this admin does not take its addresses in the VPNs of some clusters: all others are joined',
         );
       refusing = nextRefusing;
 
       // Damaged rows are told of in the log by the actors of their clusters.
-      const nextDamaged = leftOutNote([...[...networks].flatMap(({ vpn }) => vpn.leftOut), ...refused.peers]);
+      const nextDamaged = leftOutNote([...[...vpns].flatMap(({ vpn }) => vpn.leftOut), ...refused.peers]);
       if (nextDamaged !== damaged && refused.peers.length > 0)
         log.warn(
           { problem: leftOutNote(refused.peers) },
-          'the interface of this admin does not take some members of its networks: all others are reached',
+          'the interface of this admin does not take some members of its VPNs: all others are reached',
         );
       damaged = nextDamaged;
     },

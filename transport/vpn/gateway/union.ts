@@ -1,5 +1,5 @@
 /**
- * Networks of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure.
+ * VPNs of several clusters as one member: which of them an interface has room for, and whose peers they are. Pure.
  */
 import type { GatewayVpn } from '../../../actors/vpn/effects.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
@@ -8,8 +8,8 @@ import { rangesOf } from '../../net/endpoints.ts';
 import { gatewayAddresses } from './addresses.ts';
 import type { GatewayAddresses } from './addresses.ts';
 
-/** A network that can be joined: its members, without the gateway and without those whose addresses are not of it. */
-export interface Network {
+/** A VPN that can be joined: its members, without the gateway and without those whose addresses are not of it. */
+export interface CheckedVpn {
   readonly vpn: GatewayVpn;
   readonly addresses: GatewayAddresses;
   readonly members: readonly VpnPeer[];
@@ -18,7 +18,7 @@ export interface Network {
 /** What comes of all of them. */
 export interface Union {
   /** In the order in which they were given. */
-  readonly joined: ReadonlyMap<ClusterId, Network>;
+  readonly joined: ReadonlyMap<ClusterId, CheckedVpn>;
   /** Those for which there is no room, in the order in which they were given. */
   readonly leftOut: readonly GatewayVpn[];
   readonly addresses: readonly string[];
@@ -27,11 +27,11 @@ export interface Union {
   readonly ofNode: ReadonlyMap<NodeId, { readonly publicKey: string; readonly cluster: ClusterId }>;
 }
 
-/** No network. */
+/** No VPN. */
 export const NO_UNION: Union = { joined: new Map(), leftOut: [], addresses: [], peers: new Map(), ofNode: new Map() };
 
-/** The network of a cluster, checked: nobody in it can take an address of another cluster's, whatever the rows say. */
-export function networkOf(vpn: GatewayVpn, ownKey: string | null): Network {
+/** The VPN of a cluster, checked: nobody in it can take an address of another cluster's, whatever the rows say. */
+export function checkedVpn(vpn: GatewayVpn, ownKey: string | null): CheckedVpn {
   const ranges = rangesOf([vpn.ipv4Range, vpn.ipv6Range]);
   const members = [...vpn.peers.values()].filter(
     (peer) =>
@@ -43,31 +43,31 @@ export function networkOf(vpn: GatewayVpn, ownKey: string | null): Network {
   return { vpn, addresses: gatewayAddresses(vpn.ipv4Range, vpn.ipv6Range), members };
 }
 
-/** What all networks together may have: bounded by what one interface takes, whatever a setting says. */
+/** What all VPNs together may have: bounded by what one interface takes, whatever a setting says. */
 export interface UnionLimits {
   readonly peersMax: number;
-  /** Addresses of the gateway, two a network. */
+  /** Addresses of the gateway, two a VPN. */
   readonly addressesMax: number;
 }
 
 /** Joins them, the first first, for as long as there is room. A key that comes twice is the first one's. */
-export function union(networks: Iterable<Network>, { peersMax, addressesMax }: UnionLimits): Union {
-  const joined = new Map<ClusterId, Network>();
+export function union(vpns: Iterable<CheckedVpn>, { peersMax, addressesMax }: UnionLimits): Union {
+  const joined = new Map<ClusterId, CheckedVpn>();
   const leftOut: GatewayVpn[] = [];
   const peers = new Map<string, VpnPeer>();
   const ofNode = new Map<NodeId, { readonly publicKey: string; readonly cluster: ClusterId }>();
   let addresses = 0;
-  for (const network of networks) {
-    if (peers.size + network.members.length > peersMax || addresses + network.addresses.cidrs.length > addressesMax) {
-      leftOut.push(network.vpn);
+  for (const checked of vpns) {
+    if (peers.size + checked.members.length > peersMax || addresses + checked.addresses.cidrs.length > addressesMax) {
+      leftOut.push(checked.vpn);
       continue;
     }
-    addresses += network.addresses.cidrs.length;
-    joined.set(network.vpn.cluster, network);
-    for (const peer of network.members) {
+    addresses += checked.addresses.cidrs.length;
+    joined.set(checked.vpn.cluster, checked);
+    for (const peer of checked.members) {
       if (peer.node === null || peers.has(peer.public_key)) continue;
       peers.set(peer.public_key, peer);
-      ofNode.set(peer.node, { publicKey: peer.public_key, cluster: network.vpn.cluster });
+      ofNode.set(peer.node, { publicKey: peer.public_key, cluster: checked.vpn.cluster });
     }
   }
   return {

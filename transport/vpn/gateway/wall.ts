@@ -1,6 +1,6 @@
 /**
- * What keeps members of networks from everything of this machine but the gateway's doors, and from each other's
- * networks: rules of the interface of the gateway alone, in an nftables table of its own. They stand before the
+ * What keeps members of VPNs from everything of this machine but the gateway's doors, and from each other's
+ * VPNs: rules of the interface of the gateway alone, in an nftables table of its own. They stand before the
  * interface does.
  */
 import { execFile } from 'node:child_process';

@@ -9,7 +9,7 @@ export interface OwnPlace {
   readonly addresses: readonly string[];
   /** Where it listens. */
   readonly listenPort: number;
-  /** Of its networks, with prefix lengths. An endpoint in them would lead packets of the VPN into the VPN. */
+  /** Of its VPNs, with prefix lengths. An endpoint in them would lead packets of the VPN into the VPN. */
   readonly vpnRanges: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * One member of one or more networks, on one WireGuard interface: its peers, the paths to them, and the relays between.
+ * One member of one or more VPNs, on one WireGuard interface: its peers, the paths to them, and the relays between.
  * Knows nobody: an agent and an admin's gateway are made of it.
  */
 import type { RelayMap } from '../derp/map.ts';
@@ -11,7 +11,7 @@ import type { LeftOutPeer, VpnPath, VpnPeer } from '../../protocol/vpn.ts';
  */
 export interface WantedMember {
   readonly privateKey: string;
-  /** Its own addresses with the prefix lengths of their networks. */
+  /** Its own addresses with the prefix lengths of their VPNs. */
   readonly addresses: readonly string[];
   readonly mtu: number;
   /** By public key. */

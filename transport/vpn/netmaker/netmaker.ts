@@ -1,5 +1,5 @@
 /**
- * Netmaker as the manager of networks. Deciding whether something is there is left to its lists: its refusals say
+ * Netmaker as the VPN manager. Deciding whether something is there is left to its lists: its refusals say
  * different things in each version.
  */
 import { createHash } from 'node:crypto';

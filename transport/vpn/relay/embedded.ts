@@ -38,7 +38,7 @@ export interface EmbeddedRelay {
 
 /** What it asks of the admin. */
 export interface EmbeddedRelayPorts {
-  /** In whose networks a key is. */
+  /** In whose VPNs a key is. */
   readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
   readonly nowMs: () => number;
   readonly log: Log;

@@ -1,5 +1,5 @@
 /**
- * The cluster's domain at systemd-resolved, for the interface of the network: it asks us for these names and nobody for
+ * The cluster's domain at systemd-resolved, for the interface of the VPN: it asks us for these names and nobody for
  * others.
  */
 import { execFile } from 'node:child_process';
@@ -102,7 +102,7 @@ async function inTurn(options: ResolvedOptions, commands: readonly (readonly str
   return null;
 }
 
-/** Never rejects. What the program prints is not passed on: it may hold addresses of the network (R3). */
+/** Never rejects. What the program prints is not passed on: it may hold addresses of the VPN (R3). */
 function run({ program }: ResolvedOptions, words: readonly string[]): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>();
   execFile(

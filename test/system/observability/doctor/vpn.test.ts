@@ -76,7 +76,7 @@ test('a machine without VPN and relays passes, and says that there is nothing to
   t.regex(checks[2]?.summary ?? '', /No relay map is configured/u);
 });
 
-test('what the agent leaves out of its network, or what keeps it out, is told beside the interface', async (t) => {
+test('what the agent leaves out of its VPN, or what keeps it out, is told beside the interface', async (t) => {
   const says = async (problem: string | null, note: string | null) =>
     (
       await look({
@@ -86,10 +86,10 @@ test('what the agent leaves out of its network, or what keeps it out, is told be
     )[1];
 
   t.like(await says(null, null), { status: 'pass' });
-  t.like(await says(null, 'left out of the network: node 0190 (its WireGuard key is none)'), {
+  t.like(await says(null, 'left out of the VPN: node 0190 (its WireGuard key is none)'), {
     status: 'warn',
     summary:
-      '1 of 1 peers were heard in the last 180 s. The agent says: left out of the network: node 0190 (its WireGuard key is none)',
+      '1 of 1 peers were heard in the last 180 s. The agent says: left out of the VPN: node 0190 (its WireGuard key is none)',
   });
   t.regex((await says('no admin lets it in', null))?.summary ?? '', /The agent says: no admin lets it in$/u);
 });

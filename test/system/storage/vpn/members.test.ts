@@ -1,4 +1,4 @@
-/** Membership in networks as rows: who gets which address, and who is told. */
+/** Membership in VPNs as rows: who gets which address, and who is told. */
 import test from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
@@ -159,7 +159,7 @@ test('a node that enrols with its key is a member from the first instant', async
   });
 });
 
-test('a node that moves is in exactly one network: the new one, with an address of it; the move waits to be finished', async (t) => {
+test('a node that moves is in exactly one VPN: the new one, with an address of it; the move waits to be finished', async (t) => {
   const { rig, pool, addresses } = await open(t);
   const [from, to] = [await rig.cluster(), await rig.cluster()];
   const [node] = (await members(rig, from, 2)) as [NodeId];
@@ -180,7 +180,7 @@ test('a node that moves is in exactly one network: the new one, with an address 
   t.is((await vpnPlaces(pool, [node])).size, 1);
 });
 
-test('a move into a network that is full is refused, and nothing of it is done', async (t) => {
+test('a move into a VPN that is full is refused, and nothing of it is done', async (t) => {
   const { rig, addresses } = await open(t);
   const [from, to] = [await rig.cluster(), await rig.cluster({ ipv4Range: '100.64.6.0/30' })];
   await members(rig, to, 1);
@@ -236,7 +236,7 @@ test('a node that says it has the key of a gateway is refused: at enrolment, and
   );
 });
 
-test('whoever listens hears which networks changed: by members, moves, aliases, gateways and deletions', async (t) => {
+test('whoever listens hears which VPNs changed: by members, moves, aliases, gateways and deletions', async (t) => {
   const { rig } = await open(t);
   const [one, other] = [await rig.cluster(), await rig.cluster()];
   const client = new Client({ ...rig.connection });

@@ -21,7 +21,7 @@ import { embeddedWorld } from '../../../support/vpn/database-fixture.ts';
 const NOTHING: VpnSurvey = { networks: [], hosts: [], members: [], names: [] };
 const NETWORK = { name: 'cluster-a', ipv4Range: '10.0.0.0/24', ipv6Range: 'fd00::/64' };
 
-/** A manager and rows in memory: one network that should be. */
+/** A manager and rows in memory: one VPN that should be. */
 function rig(t: ExecutionContext, more: Partial<VpnManager> = {}, rows: Partial<VpnRows> = {}) {
   const clock = createFakeClock();
   const log = recordingLog();
@@ -81,7 +81,7 @@ test('what differs is repaired at once, looked at again, and then left until som
   const { calls, reconciler, rest, drop } = rig(t);
 
   reconciler.start();
-  await until('the network', () => calls.includes('made'));
+  await until('the VPN', () => calls.includes('made'));
   await rest(1_000);
   await until('a second look', () => calls.filter((call) => call === 'survey').length === 2);
   await rest(1_000);
@@ -127,7 +127,7 @@ test('a manager that is away is asked later each time, and told of once when it 
   isAway = false;
   await rest(BACK_OFF_MS * 8);
   await until('its return', () =>
-    log.lines.some((line) => line.message === 'the manager of networks does what it should again'),
+    log.lines.some((line) => line.message === 'the VPN manager does what it should again'),
   );
 
   t.deepEqual(
@@ -208,7 +208,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
   t.not((await holder())?.admin_id, held.admin_id);
 });
 
-test('machines that are in no network are told once how to enter it, and again after a while; those that are not here, or whose network is not made yet, are not', async (t) => {
+test('machines that are in no VPN are told once how to enter it, and again after a while; those that are not here, or whose VPN is not made yet, are not', async (t) => {
   const clock = createFakeClock();
   const [here, away, early] = [v7() as NodeId, v7() as NodeId, v7() as NodeId];
   const sent: unknown[] = [];

@@ -67,11 +67,11 @@ async function counted(interfaceName: string): Promise<{ readonly addresses: num
 }
 
 test.serial(
-  'an admin with 140 clusters is in all of their networks, answers meanwhile, and stops when told to',
+  'an admin with 140 clusters is in all of their VPNs, answers meanwhile, and stops when told to',
   async (t) => {
     const { program, interfaceName } = start(t, 140, 2);
 
-    const there = await until('all networks', () => {
+    const there = await until('all VPNs', () => {
       const seen = now(program);
       return seen?.peers === 280 ? seen : null;
     });
@@ -89,17 +89,17 @@ test.serial(
     const most = DEVICE_LIMITS.addressesMax / 2;
     const { program, interfaceName } = start(t, most + 3, 1);
 
-    const there = await until('the networks that fit', () => {
+    const there = await until('the VPNs that fit', () => {
       const seen = now(program);
       return seen?.peers === most ? seen : null;
     });
 
     t.deepEqual(
       [there.joined, there.leftOut, there.problem, there.note],
-      [most, 3, null, `there is no room for the networks of c${most}, c${most + 1}, c${most + 2}`],
+      [most, 3, null, `there is no room for the VPNs of c${most}, c${most + 1}, c${most + 2}`],
     );
     t.deepEqual(await counted(interfaceName), { addresses: 2 * most, peers: most });
-    t.is(program.output.split('their networks are not joined').length, 2, 'said once');
+    t.is(program.output.split('their VPNs are not joined').length, 2, 'said once');
     program.terminate();
     await program.logged('closed');
   },

@@ -21,7 +21,7 @@ import { writeHosts } from '../../../../agent/vpn/names/hosts.ts';
 import { FILE_BYTES_MAX } from '../../../../agent/vpn/names/limits.ts';
 import { vpnRecords } from '../../../../agent/vpn/names/records.ts';
 import { hookResolvConf, objectionIn, unhookResolvConf } from '../../../../agent/vpn/names/system/resolv-conf.ts';
-import { network, OTHER, peer, SELF } from '../../../support/agent/names-network.ts';
+import { network, OTHER, peer, SELF } from '../../../support/agent/names-fixture.ts';
 
 function file(t: ExecutionContext, content: string | Buffer): string {
   const directory = mkdtempSync(join(tmpdir(), 'edge-names-'));

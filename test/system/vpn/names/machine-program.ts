@@ -12,7 +12,7 @@ import type { NameMode } from '../../../../agent/vpn/names/modes.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import type { VpnMembership, VpnPeer } from '../../../../transport/protocol/vpn.ts';
 import { SYSTEM_PLACES } from '../../../../agent/vpn/names/system/places.ts';
-import { SELF } from '../../../support/agent/names-network.ts';
+import { SELF } from '../../../support/agent/names-fixture.ts';
 
 /** What can be asked of it. `node` is SELF unless given. */
 export type Call =

@@ -7,7 +7,7 @@ import { loopbackAddress } from '../../../../agent/vpn/names/resolver.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { interfaceUp, startMachine, UPSTREAM, type Machine, type MachineOptions } from './machine.ts';
-import { network, OTHER, peer, SELF, THIRD } from '../../../support/agent/names-network.ts';
+import { network, OTHER, peer, SELF, THIRD } from '../../../support/agent/names-fixture.ts';
 
 const test = await peerTest('root', 'ip', 'curl', 'dig');
 

@@ -4,7 +4,7 @@ import { peerTest } from '../../../support/peer-test.ts';
 import { peerPath } from '../../../support/peers.ts';
 import { until } from '../../../support/until.ts';
 import { interfaceUp, startMachine, UPSTREAM, type Machine } from './machine.ts';
-import { network, OTHER, peer, THIRD } from '../../../support/agent/names-network.ts';
+import { network, OTHER, peer, THIRD } from '../../../support/agent/names-fixture.ts';
 
 const test = await peerTest('root', 'ip', 'dbus-daemon', 'systemd-resolved');
 

@@ -97,7 +97,7 @@ function learned(known: Picture | null, bodies: readonly VpnBody[]): Picture | n
 
 test('a row that no interface would take is told to nobody, its machine hears why, and changes beside it are told as ever', (t) => {
   const bad = member(2, { publicKey: `_${key(2).slice(1)}` });
-  const reason = 'This machine is left out of the network of its cluster: its WireGuard key is none';
+  const reason = 'This machine is left out of the VPN of its cluster: its WireGuard key is none';
   const cluster = new Listening()
     .read([member(1), bad, member(3)])
     .wants(1)
@@ -130,7 +130,7 @@ test('a row that no interface would take is told to nobody, its machine hears wh
   t.like(cluster.told(1)[0], { type: 'mesh-changed', set: [{ node: node(2) }] });
 });
 
-test('a member that comes is told the whole network, without itself', (t) => {
+test('a member that comes is told the whole VPN, without itself', (t) => {
   const cluster = new Listening()
     .read([member(1), member(2, { observed: '203.0.113.2:4000', aliases: ['web'] })], GATEWAY)
     .wants(1);
@@ -207,7 +207,7 @@ test('rows that say nothing new are told to nobody, and change nothing', (t) => 
   t.deepEqual(cluster.effects, []);
 });
 
-test('a member whose own place changed is told the whole network: a new key, or an address', (t) => {
+test('a member whose own place changed is told the whole VPN: a new key, or an address', (t) => {
   const cluster = new Listening()
     .read([member(1), member(2)])
     .wants(1)
@@ -346,7 +346,7 @@ test('a member that wants a path to what is no peer of its own is told nothing, 
   }
 });
 
-test('whatever joins, leaves and changes, and whoever is away meanwhile, each member has exactly the network of the rows in the end', (t) => {
+test('whatever joins, leaves and changes, and whoever is away meanwhile, each member has exactly the VPN of the rows in the end', (t) => {
   const change = fc.record({
     number: fc.integer({ min: 1, max: 6 }),
     what: fc.constantFrom('join', 'leave', 'rotate', 'alias', 'away', 'back', 'own', 'gateway'),

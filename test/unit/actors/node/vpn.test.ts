@@ -130,7 +130,7 @@ test('a public address is believed when the node is seen to come from it: by its
   t.deepEqual(byObserver.state.vpn?.endpoints, ['[2001:db8::9]:51820', '10.1.2.3:51820']);
 });
 
-test("the key of an observer is nobody's: who takes it is refused, and in no network", (t) => {
+test("the key of an observer is nobody's: who takes it is refused, and in no VPN", (t) => {
   const observing = nodeBehaviour({
     ...SETTINGS,
     agent: {

@@ -207,7 +207,7 @@ test('peers that an admin tells and no interface takes are left out and named; t
   t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
   t.deepEqual(
     [rig.membership.service.problem(), note()],
-    [null, `left out of the network: node ${PEER.node} (its WireGuard key is none)`],
+    [null, `left out of the VPN: node ${PEER.node} (its WireGuard key is none)`],
   );
 
   rig.membership.session.told({
@@ -274,7 +274,7 @@ test('a change follows the state that is held; one of another state is asked abo
   t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
 });
 
-test('an agent that starts again is in its network before any admin answers, and says which state it holds', async (t) => {
+test('an agent that starts again is in its VPN before any admin answers, and says which state it holds', async (t) => {
   const directory = temporaryDirectory(t);
   const first = open(t, { directory });
   await welcomed(first);
@@ -353,7 +353,7 @@ test('a machine that can have no interface says so in its health, which is good,
   t.deepEqual(rig.said, []);
 });
 
-test('what the admin refuses is a problem, until it gives a network', async (t) => {
+test('what the admin refuses is a problem, until it gives a VPN', async (t) => {
   const rig = open(t);
   await welcomed(rig);
 
@@ -364,7 +364,7 @@ test('what the admin refuses is a problem, until it gives a network', async (t) 
   t.is(rig.membership.service.problem(), null);
 });
 
-test('an admin without a network, or with another kind of it, ends the membership', async (t) => {
+test('an admin without a VPN, or with another kind of it, ends the membership', async (t) => {
   for (const settings of [{ mode: 'off' }, { mode: 'netmaker' }] as const) {
     const directory = temporaryDirectory(t);
     const rig = open(t, { directory });
@@ -379,7 +379,7 @@ test('an admin without a network, or with another kind of it, ends the membershi
   }
 });
 
-test('an admin of a version without networks ends none: it is there while others become newer', async (t) => {
+test('an admin of a version without VPNs ends none: it is there while others become newer', async (t) => {
   const rig = open(t);
   await welcomed(rig);
   rig.membership.session.told(network(rig.publicKey(), 7));
@@ -390,7 +390,7 @@ test('an admin of a version without networks ends none: it is there while others
   t.deepEqual(rig.ends, [{ isKept: true }]);
 });
 
-test('an interface that is still being opened goes when the admin has no network, and when the machine must leave', async (t) => {
+test('an interface that is still being opened goes when the admin has no VPN, and when the machine must leave', async (t) => {
   for (const act of [
     (rig: Rig) => rig.membership.configured({ mode: 'off' }, ADMIN, true),
     (rig: Rig) => void rig.membership.close({ isKept: false }),

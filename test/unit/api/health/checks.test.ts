@@ -225,7 +225,7 @@ test('each subsystem fails by itself, with its own words', async (t) => {
 });
 
 test('what an admin is without by the fault of others is said, and does not take it out of service', async (t) => {
-  const note = 'left out of the network: node 0190 (its WireGuard key is none)';
+  const note = 'left out of the VPN: node 0190 (its WireGuard key is none)';
   const checks = await runChecks(
     subsystems(ports({ vpnClient: { state: () => ({ isHere: true, problem: null, note }) } })),
   );

@@ -1,4 +1,4 @@
-/** When the networks of clusters are read. */
+/** When the VPNs of clusters are read. */
 import test from 'ava';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import type { ClusterId } from '../../../../transport/protocol/ids.ts';
@@ -79,7 +79,7 @@ test('changes that come together are one read, those of others are none', async 
   t.deepEqual(reads, [[cluster(1), cluster(2)]]);
 });
 
-test('no two networks have a state of the same number, also those read in one moment and after the clock was set back', async (t) => {
+test('no two VPNs have a state of the same number, also those read in one moment and after the clock was set back', async (t) => {
   const { watcher, clock, told, time, pass } = rig(
     new Map([
       [cluster(1), 1],

@@ -112,7 +112,7 @@ test('a peer that no interface would take does not stop the frame that tells of 
   t.like(changed, { ok: true, frame: { set: [bad, PEER], removed: [bad.public_key] } });
 });
 
-test('a peer is left out for its key or an address in the network; an endpoint that is none goes alone', (t) => {
+test('a peer is left out for its key or an address in the VPN; an endpoint that is none goes alone', (t) => {
   const told: VpnPeer[] = [
     PEER,
     { ...PEER, public_key: 'x' },
@@ -126,9 +126,9 @@ test('a peer is left out for its key or an address in the network; an endpoint t
     sound: [PEER, { ...PEER, endpoints: ['198.51.100.7:7'] }],
     leftOut: [
       { node: NODE, reason: 'its WireGuard key is none' },
-      { node: null, reason: 'its address in the network is none' },
-      { node: NODE, reason: 'its address in the network is none' },
-      { node: NODE, reason: 'its address in the network is none' },
+      { node: null, reason: 'its address in the VPN is none' },
+      { node: NODE, reason: 'its address in the VPN is none' },
+      { node: NODE, reason: 'its address in the VPN is none' },
     ],
   });
 });
@@ -139,7 +139,7 @@ test('who is left out is named, the first few of many, and never by an address',
   t.is(leftOutNote([]), null);
   t.is(
     leftOutNote([bad, { ...bad, node: null }]),
-    `left out of the network: node ${NODE} (its WireGuard key is none), the gateway (its WireGuard key is none)`,
+    `left out of the VPN: node ${NODE} (its WireGuard key is none), the gateway (its WireGuard key is none)`,
   );
   t.regex(leftOutNote(Array.from({ length: 9 }, () => bad)) ?? '', /, and 5 more$/u);
 });

@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { withBlock, withoutBlock, type OwnBlock } from '../../../../../agent/vpn/names/block.ts';
-import { OTHER, SELF } from '../../../../support/agent/names-network.ts';
+import { OTHER, SELF } from '../../../../support/agent/names-fixture.ts';
 
 function block(node: string, lines: readonly string[], place: OwnBlock['place'] = 'last'): OwnBlock {
   return { node, lines, place, isOwn: (line) => line.startsWith('own ') };

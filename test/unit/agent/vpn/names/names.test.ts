@@ -8,7 +8,7 @@ import type { NameMode } from '../../../../../agent/vpn/names/modes.ts';
 import { SYSTEM_PLACES, type SystemPlaces } from '../../../../../agent/vpn/names/system/places.ts';
 import type { VpnMembership } from '../../../../../transport/protocol/vpn.ts';
 import { until } from '../../../../support/until.ts';
-import { network, OTHER, peer, SELF } from '../../../../support/agent/names-network.ts';
+import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixture.ts';
 
 const HOSTS = '127.0.0.1 localhost\n';
 
@@ -145,7 +145,7 @@ test('a domain that is none is a problem, and nothing gets anywhere', async (t) 
   t.is(file('hosts'), HOSTS);
 });
 
-test('updates in a row end in the last one; leaving the network takes the names away, and off gives none', async (t) => {
+test('updates in a row end in the last one; leaving the VPN takes the names away, and off gives none', async (t) => {
   const { names, file } = world(t, 'hosts');
   for (const alias of ['one', 'two', 'three']) names.update(here(), [peer(OTHER, 3, [alias])]);
   await until('the last', () => file('hosts').includes('three.prod'));

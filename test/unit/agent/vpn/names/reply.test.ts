@@ -4,7 +4,7 @@ import { decode, encode, type Answer, type DecodedPacket, type RecordType } from
 import * as fc from 'fast-check';
 import { vpnRecords, type VpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { replyTo } from '../../../../../agent/vpn/names/reply.ts';
-import { network, OTHER, peer, SELF } from '../../../../support/agent/names-network.ts';
+import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixture.ts';
 
 const RECORDS = recordsOf('prod.edge.internal');
 const NODE = `node-${OTHER}.prod.edge.internal`;

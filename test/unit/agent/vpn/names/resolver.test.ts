@@ -18,7 +18,7 @@ import { createResolver, loopbackAddress, type Resolver } from '../../../../../a
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { udpSockets } from '../../../../support/udp-sockets.ts';
 import { until } from '../../../../support/until.ts';
-import { network, OTHER, peer, SELF } from '../../../../support/agent/names-network.ts';
+import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixture.ts';
 
 const QUERY: Packet = {
   type: 'query',
@@ -28,7 +28,7 @@ const QUERY: Packet = {
 };
 
 /**
- * On loopback in place of the network's addresses. The port that the system gives for UDP may be another program's for
+ * On loopback in place of the VPN's addresses. The port that the system gives for UDP may be another program's for
  * TCP: then another is asked for.
  */
 async function resolver(

@@ -1,4 +1,4 @@
-/** Networks of clusters for a gateway, and a member that stands for the interface. */
+/** VPNs of clusters for a gateway, and a member that stands for the interface. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { GatewayVpn } from '../../../../../actors/vpn/effects.ts';
 import {
@@ -28,7 +28,7 @@ export function nodeId(cluster: number, index: number): NodeId {
   return `0190f5c2-7a11-4c3e-8f00-00000a${String(cluster).padStart(2, '0')}${String(index).padStart(4, '0')}` as NodeId;
 }
 
-/** A member of a cluster's network. */
+/** A member of a cluster's VPN. */
 export function member(cluster: number, index: number, changes: Partial<VpnPeer> = {}): VpnPeer {
   return {
     node: nodeId(cluster, index),
@@ -42,7 +42,7 @@ export function member(cluster: number, index: number, changes: Partial<VpnPeer>
   };
 }
 
-/** The network of cluster `number` with these members. */
+/** The VPN of cluster `number` with these members. */
 export function vpn(number: number, members: readonly VpnPeer[]): GatewayVpn {
   return {
     cluster: clusterId(number),

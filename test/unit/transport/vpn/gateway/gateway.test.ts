@@ -97,7 +97,7 @@ function rig(
   return { gateway, clock, log, owned, stored, sent, walls, order, members, made, pass, lines };
 }
 
-test('an admin joins the networks of its clusters by one interface, behind a wall that stands before it', async (t) => {
+test('an admin joins the VPNs of its clusters by one interface, behind a wall that stands before it', async (t) => {
   const { gateway, owned, members, order, pass } = rig(t);
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
 
@@ -116,7 +116,7 @@ test('an admin joins the networks of its clusters by one interface, behind a wal
   t.deepEqual(order.slice(0, 2), ['wall', 'interface']);
 });
 
-test('nothing is opened before there is a network, nor for one of another admin', async (t) => {
+test('nothing is opened before there is a VPN, nor for one of another admin', async (t) => {
   const { gateway, members, order, pass } = rig(t);
 
   gateway.become(vpn(1, [member(1, 2)]));
@@ -261,7 +261,7 @@ test('what an interface or the rows leave out is named in the note, by cluster a
   t.deepEqual(gateway.state(), {
     isHere: true,
     problem: null,
-    note: `there is no room for the networks of cluster-3; the interface does not take the addresses of cluster-2; left out of the network: node ${nodeId(1, 9)} (its WireGuard key is none), node ${nodeId(2, 2)} (it was refused)`,
+    note: `there is no room for the VPNs of cluster-3; the interface does not take the addresses of cluster-2; left out of the VPN: node ${nodeId(1, 9)} (its WireGuard key is none), node ${nodeId(2, 2)} (it was refused)`,
   });
   t.is(lines().length, 3);
   one.say.refused = { peers: [], addresses: [] };

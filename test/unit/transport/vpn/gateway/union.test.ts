@@ -1,7 +1,7 @@
 import test from 'ava';
 import { gatewayAddresses } from '../../../../../transport/vpn/gateway/addresses.ts';
 import { gatewayInterface } from '../../../../../transport/vpn/gateway/open-gateway.ts';
-import { networkOf, union } from '../../../../../transport/vpn/gateway/union.ts';
+import { checkedVpn, union } from '../../../../../transport/vpn/gateway/union.ts';
 import { clusterId, key, member, vpn, nodeId } from './fixture.ts';
 
 test('the gateway has the first host of each range', (t) => {
@@ -17,11 +17,14 @@ test('the gateway has the first host of each range', (t) => {
   ]);
 });
 
-test('one interface has the peers and the networks of all clusters', (t) => {
-  const both = union([networkOf(vpn(1, [member(1, 2), member(1, 3)]), null), networkOf(vpn(2, [member(2, 2)]), null)], {
-    peersMax: 100,
-    addressesMax: 200,
-  });
+test('one interface has the peers and the VPNs of all clusters', (t) => {
+  const both = union(
+    [checkedVpn(vpn(1, [member(1, 2), member(1, 3)]), null), checkedVpn(vpn(2, [member(2, 2)]), null)],
+    {
+      peersMax: 100,
+      addressesMax: 200,
+    },
+  );
 
   t.deepEqual(both.addresses, ['100.64.1.1/24', 'fd00:0:0:1::1/64', '100.64.2.1/24', 'fd00:0:0:2::1/64']);
   t.deepEqual([...both.peers.keys()], [key(258), key(259), key(514)]);
@@ -29,25 +32,25 @@ test('one interface has the peers and the networks of all clusters', (t) => {
 });
 
 test('the gateway is no peer of itself, nor of another gateway', (t) => {
-  const own = networkOf(vpn(1, [member(1, 1, { node: null }), member(1, 2), member(1, 3)]), key(259));
+  const own = checkedVpn(vpn(1, [member(1, 1, { node: null }), member(1, 2), member(1, 3)]), key(259));
 
   t.deepEqual(own.members, [member(1, 2)]);
 });
 
 test('a member with an address of another cluster is left out', (t) => {
-  const network = networkOf(
+  const checked = checkedVpn(
     vpn(1, [member(1, 2), member(1, 3, { ipv4: '100.64.2.3' }), member(1, 4, { ipv6: 'fd00:0:0:2::4' })]),
     null,
   );
 
-  t.deepEqual(network.members, [member(1, 2)]);
+  t.deepEqual(checked.members, [member(1, 2)]);
 });
 
-test('a key that is in two networks is in the first alone', (t) => {
+test('a key that is in two VPNs is in the first alone', (t) => {
   const both = union(
     [
-      networkOf(vpn(1, [member(1, 2)]), null),
-      networkOf(vpn(2, [member(2, 9, { public_key: key(258) }), member(2, 3)]), null),
+      checkedVpn(vpn(1, [member(1, 2)]), null),
+      checkedVpn(vpn(2, [member(2, 9, { public_key: key(258) }), member(2, 3)]), null),
     ],
     { peersMax: 100, addressesMax: 200 },
   );
@@ -57,13 +60,11 @@ test('a key that is in two networks is in the first alone', (t) => {
   t.is(both.peers.size, 2);
 });
 
-test('a network that does not fit is left out as a whole, and those after it still have their place', (t) => {
-  const networks = [
-    vpn(1, [member(1, 2), member(1, 3)]),
-    vpn(2, [member(2, 2), member(2, 3)]),
-    vpn(3, [member(3, 2)]),
-  ].map((one) => networkOf(one, null));
-  const some = union(networks, { peersMax: 3, addressesMax: 200 });
+test('a VPN that does not fit is left out as a whole, and those after it still have their place', (t) => {
+  const vpns = [vpn(1, [member(1, 2), member(1, 3)]), vpn(2, [member(2, 2), member(2, 3)]), vpn(3, [member(3, 2)])].map(
+    (one) => checkedVpn(one, null),
+  );
+  const some = union(vpns, { peersMax: 3, addressesMax: 200 });
 
   t.deepEqual([...some.joined.keys()], [clusterId(1), clusterId(3)]);
   t.deepEqual(
@@ -73,9 +74,9 @@ test('a network that does not fit is left out as a whole, and those after it sti
   t.is(some.peers.size, 3);
 });
 
-test('a network for whose addresses an interface has no room is left out, whatever room there is for its members', (t) => {
-  const networks = [1, 2, 3].map((number) => networkOf(vpn(number, [member(number, 2)]), null));
-  const some = union(networks, { peersMax: 100, addressesMax: 5 });
+test('a VPN for whose addresses an interface has no room is left out, whatever room there is for its members', (t) => {
+  const vpns = [1, 2, 3].map((number) => checkedVpn(vpn(number, [member(number, 2)]), null));
+  const some = union(vpns, { peersMax: 100, addressesMax: 5 });
 
   t.deepEqual([...some.joined.keys()], [clusterId(1), clusterId(2)]);
   t.deepEqual(

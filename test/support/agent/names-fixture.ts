@@ -1,4 +1,4 @@
-/** A network as an agent is told of it, for tests of names. */
+/** A VPN as an agent is told of it, for tests of names. */
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { VpnMembership, VpnPeer } from '../../../transport/protocol/vpn.ts';
 

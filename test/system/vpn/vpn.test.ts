@@ -1,5 +1,5 @@
 /**
- * A network of real agents on every kind of network: who reaches whom, by which way, under which names, and who is kept
+ * A VPN of real agents on every kind of network: who reaches whom, by which way, under which names, and who is kept
  * out.
  */
 import ava from 'ava';
@@ -260,7 +260,7 @@ test.serial(
       [],
     );
     for (const message of [
-      'a node was not let into the network of its cluster',
+      'a node was not let into the VPN of its cluster',
       'a node names addresses that are not its own as places where it is reached: they are left out',
       'a node wants a path to what is no peer of its own',
     ]) {
