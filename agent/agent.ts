@@ -22,7 +22,7 @@ import type { Enrolled } from './session/joining.ts';
 import type { Journal } from './execution/journal.ts';
 import { Ledger } from './execution/ledger.ts';
 import { leaveVpn, startVpn } from './vpn/vpn.ts';
-import { scriptEnvironment } from './execution/keepers.ts';
+import { scriptEnvironment } from './execution/exec-shims.ts';
 import { trimMemory } from './memory.ts';
 import { openJournal, removeJournal } from './execution/open-journal.ts';
 import type { SessionClock } from './ports.ts';
@@ -118,7 +118,7 @@ export async function leave(options: AgentOptions): Promise<ExitStatus> {
   for (const path of [
     directory.identity,
     directory.apiPort,
-    directory.keepers,
+    directory.shims,
     directory.sshHostKey,
     pipesDirectory(directory.sshHostKey),
     directory.sshRecordings,
@@ -214,7 +214,7 @@ async function serve(
       version,
       idType: config.AGENT_ID_TYPE,
       journal: () => journal.counts(),
-      keepers: () => executor.keepers,
+      shims: () => executor.shims,
       session: () => counters,
       adminUrls: () => adminUrls().length,
       services: () => services,
@@ -328,7 +328,7 @@ function newExecutor(
     journal,
     timeline: machineTimeline(),
     log,
-    directory: directory.keepers,
+    directory: directory.shims,
     concurrency: config.COMMAND_EXECUTION_CONCURRENCY,
     outputBytesMax: config.COMMAND_OUTPUT_MAX_BYTES,
     environment: scriptEnvironment(node, process.env),

@@ -10,7 +10,7 @@ import { OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/l
 import { defaultDataDirectory } from './default-directory.ts';
 import { hostRule } from './access/egress/host-rules.ts';
 import { RULES_MAX } from './access/egress/limits.ts';
-import type { ExitRules } from './access/egress/policy.ts';
+import type { EgressRules } from './access/egress/policy.ts';
 import { portRange } from './access/egress/port-ranges.ts';
 import { LOG_LEVELS } from '../transport/net/log.ts';
 import { NAME_MODES } from './vpn/names/modes.ts';
@@ -202,7 +202,7 @@ export function registrationOf(config: AgentConfig, version: string, served: Par
 }
 
 /** What the settings say of streams that leave this machine. */
-export function exitRulesOf(config: AgentConfig): ExitRules {
+export function egressRulesOf(config: AgentConfig): EgressRules {
   return {
     blockedPorts: config.PROXY_BLOCKED_PORTS,
     blockedHosts: config.PROXY_CUSTOM_BLOCKED_HOSTS,

@@ -23,7 +23,7 @@ export interface DataDirectory {
   readonly journal: string;
   /** What this machine ran, for longer than the journal knows. */
   readonly ledger: string;
-  readonly keepers: string;
+  readonly shims: string;
   readonly sshHostKey: string;
   readonly sshRecordings: string;
   /** Logins that no admin answered. */
@@ -69,7 +69,7 @@ export function openDataDirectory(path: string): DataDirectory {
     identity: join(path, IDENTITY_FILE),
     journal: join(path, 'journal.db'),
     ledger: join(path, 'executions.ledger'),
-    keepers: join(path, 'keepers'),
+    shims: join(path, 'keepers'), // as older agents named it: what they left there is taken up after an update
     sshHostKey: join(path, SSH_HOST_KEY_FILE),
     sshUnanswered: join(path, 'ssh-unanswered.json'),
     sshRecordings: join(path, 'ssh-recordings'),

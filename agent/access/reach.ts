@@ -2,11 +2,11 @@
 import type { AgentPorts } from '../../transport/protocol/frames.ts';
 import type { SshCredential, SshRecordingSettings } from '../../transport/protocol/ssh.ts';
 import { createJoins } from '../../transport/net/streams/join.ts';
-import { exitRulesOf, withLoopback } from '../config.ts';
+import { egressRulesOf, withLoopback } from '../config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
-import { createExit } from './egress/dialler.ts';
-import type { ExitCounts } from './egress/dialler.ts';
+import { createEgress } from './egress/dialler.ts';
+import type { EgressCounts } from './egress/dialler.ts';
 import type { PickedPorts } from './free-ports.ts';
 import type { Service } from '../observability/health.ts';
 import type { SessionClock, SessionReach } from '../ports.ts';
@@ -48,7 +48,7 @@ export interface ReachOptions {
 
 /** What it counts, for metrics. Null: it is off. */
 export interface ReachCounts {
-  readonly exit: () => ExitCounts;
+  readonly egress: () => EgressCounts;
   readonly proxies: (() => AgentProxies['servers']) | null;
   readonly ssh: (() => SshServer['counters']) | null;
   /** Streams that are open in tunnels from admins. */
@@ -85,12 +85,12 @@ export async function startReach({
   log,
 }: ReachOptions): Promise<Reach> {
   let listening: AgentProxies['listening'] = [];
-  const exit = createExit({ rules: exitRulesOf(config), proxies: () => listening });
-  const proxies = await startAgentProxies({ config, picked, password: proxyPassword, exit, log });
+  const egress = createEgress({ rules: egressRulesOf(config), proxies: () => listening });
+  const proxies = await startAgentProxies({ config, picked, password: proxyPassword, egress, log });
   listening = proxies.listening;
   const joins = createJoins();
   const tunnels = createAgentTunnels({
-    exit,
+    egress,
     join: (one, other) => joins.join(one, other),
     log,
     ...(vpnWay !== undefined && { vpnWay }),
@@ -107,7 +107,7 @@ export async function startReach({
         hosts: withLoopback(config.AGENT_SSH_HOST),
         hostKeyPath: directory.sshHostKey,
         verify: asking.verify,
-        exit,
+        egress,
         log,
         environment: process.env,
         sftpCommand,
@@ -131,7 +131,7 @@ export async function startReach({
     },
     services: [...proxies.services, ...(ssh === null ? [] : [{ name: 'ssh', problem: () => ssh.problem }])],
     counts: {
-      exit: () => exit.counts(),
+      egress: () => egress.counts(),
       proxies: config.AGENT_PROXY_ENABLED ? () => proxies.servers : null,
       ssh: ssh === null ? null : () => ssh.counters,
       tunnelStreams: () => tunnels.streams,

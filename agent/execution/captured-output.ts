@@ -1,13 +1,13 @@
 /**
- * What the keeper of one execution has captured, read from its files: any position while it runs, head and tail in the
+ * What the exec shim of one execution has captured, read from its files: any position while it runs, head and tail in the
  * end.
  */
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { KEEPER_FILES } from './keeper-script.ts';
+import { SHIM_FILES } from './exec-shim-script.ts';
 import type { CapturedBytes } from './output-text.ts';
 
-/** Times a reader begins anew because the keeper went on to the next file meanwhile. */
+/** Times a reader begins anew because the exec shim went on to the next file meanwhile. */
 const RETRIES_MAX = 20;
 
 /** Bytes at a position of the raw output. */
@@ -24,7 +24,7 @@ interface Extent {
   readonly to: number;
 }
 
-/** Reads the files in a keeper's directory. Missing files read as empty. */
+/** Reads the files in an exec shim's directory. Missing files read as empty. */
 export class CapturedOutput {
   readonly #directory: string;
 
@@ -39,7 +39,7 @@ export class CapturedOutput {
 
   /** True when the disk was full and output got lost. */
   get hasLoss(): boolean {
-    return existsSync(join(this.#directory, KEEPER_FILES.cut));
+    return existsSync(join(this.#directory, SHIM_FILES.cut));
   }
 
   /**
@@ -52,7 +52,7 @@ export class CapturedOutput {
       if (extent === undefined) return { position, bytes: Buffer.alloc(0) };
       const from = Math.max(position, extent.from);
       const bytes = readAt(extent.file, from - extent.from, Math.min(bytesMax, extent.to - from));
-      // The keeper empties a file before it uses it again: what was read while it moved on may be of either time.
+      // The exec shim empties a file before it uses it again: what was read while it moved on may be of either time.
       if (this.#segment() === before) return { position: from, bytes };
     }
     return { position, bytes: Buffer.alloc(0) };
@@ -79,21 +79,21 @@ export class CapturedOutput {
   }
 
   #extents(): Extent[] {
-    const first = { file: join(this.#directory, KEEPER_FILES.first), from: 0, to: this.#size(KEEPER_FILES.first) };
+    const first = { file: join(this.#directory, SHIM_FILES.first), from: 0, to: this.#size(SHIM_FILES.first) };
     const [number, before] = this.#segment().split(' ').map(Number);
     if (number === undefined || before === undefined || number < 1) return [first];
-    const currentName = KEEPER_FILES.ring[(number % 2) as 0 | 1];
+    const currentName = SHIM_FILES.ring[(number % 2) as 0 | 1];
     const current = { file: join(this.#directory, currentName), from: before, to: before + this.#size(currentName) };
     if (number === 1) return [first, current];
-    const olderName = KEEPER_FILES.ring[((number - 1) % 2) as 0 | 1];
+    const olderName = SHIM_FILES.ring[((number - 1) % 2) as 0 | 1];
     const older = { file: join(this.#directory, olderName), from: before - this.#size(olderName), to: before };
     return [first, older, current];
   }
 
-  /** "<number> <bytes before>", or empty. The keeper writes it with a newline: without one it is being written. */
+  /** "<number> <bytes before>", or empty. The exec shim writes it with a newline: without one it is being written. */
   #segment(): string {
     for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
-      const text = readText(join(this.#directory, KEEPER_FILES.segment));
+      const text = readText(join(this.#directory, SHIM_FILES.segment));
       if (text === null) return '';
       if (text.endsWith('\n')) return text.trim();
     }

@@ -17,8 +17,8 @@ export interface Waiting {
 /** An execution whose start is recorded, so that it never starts again (C3). */
 export interface Started {
   readonly execution: ExecutionId;
-  /** Name of its keeper's directory. */
-  readonly keeper: string;
+  /** Name of its exec shim's directory. */
+  readonly shim: string;
   readonly timeoutMs: number | null;
   readonly startedAt: Stamp;
   readonly traceparent: string | null;

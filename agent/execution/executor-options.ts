@@ -2,7 +2,7 @@
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Waiting } from './execution.ts';
 import type { Journal } from './journal.ts';
-import type { Keeper } from './keepers.ts';
+import type { ExecShim } from './exec-shims.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -11,7 +11,7 @@ export interface ExecutorOptions {
   readonly journal: Journal;
   readonly timeline: Timeline;
   readonly log: Log;
-  /** For keepers; created when missing. */
+  /** For exec shims; created when missing. */
   readonly directory: string;
   readonly concurrency: number;
   readonly outputBytesMax: number;
@@ -23,8 +23,8 @@ export interface ExecutorOptions {
   readonly onFinished: (executions: readonly ExecutionId[]) => void;
 }
 
-/** An execution with its keeper, which has the script and waits for the job. */
+/** An execution with its exec shim, which has the script and waits for the job. */
 export interface Start {
   readonly waiting: Waiting;
-  readonly keeper: Keeper;
+  readonly shim: ExecShim;
 }

@@ -6,7 +6,7 @@ import { EXIT_CANCELLED } from '../../transport/protocol/limits.ts';
 import { Endings } from './endings.ts';
 import { neverStarted, type Ending } from './execution.ts';
 import type { ExecutorOptions, Start } from './executor-options.ts';
-import { Keepers } from './keepers.ts';
+import { ExecShims } from './exec-shims.ts';
 import { LookTimer, nextLookMs } from './look-times.ts';
 import type { OutputCursor, Received, SessionRunner } from '../ports.ts';
 import { listProcesses, type ProcessEntry } from './processes.ts';
@@ -19,7 +19,7 @@ import { WaitingQueue } from './waiting-queue.ts';
 import { WatchedOutputs } from './watched-outputs.ts';
 
 /**
- * An idle agent starts its waiting keeper so long after the last execution, in ms: not while a fan-out to many agents
+ * An idle agent starts its waiting exec shim so long after the last execution, in ms: not while a fan-out to many agents
  * of one machine is under way.
  */
 const PARK_AFTER_MS = 250;
@@ -27,7 +27,7 @@ const PARK_AFTER_MS = 250;
 /** The runner of a real agent. It owns the journal's executions: what arrives is stored, and started, through it. */
 export class Executor implements SessionRunner {
   readonly #options: ExecutorOptions;
-  readonly #keepers: Keepers;
+  readonly #shims: ExecShims;
   readonly #kit: StartKit;
   readonly #waiting: WaitingQueue;
   readonly #running = new Map<ExecutionId, RunningExecution>();
@@ -41,19 +41,19 @@ export class Executor implements SessionRunner {
   constructor(options: ExecutorOptions) {
     this.#options = options;
     mkdirSync(options.directory, { recursive: true, mode: 0o700 });
-    this.#keepers = new Keepers({
+    this.#shims = new ExecShims({
       directory: options.directory,
       outputBytesMax: options.outputBytesMax,
       environment: options.environment,
     });
-    this.#kit = new StartKit(this.#keepers, options.log);
+    this.#kit = new StartKit(this.#shims, options.log);
     this.#look = new LookTimer(
       () => options.timeline.monotonicMs(),
       () => this.#tick(),
     );
     this.#waiting = new WaitingQueue(options, {
       prepare: (commandText) => this.#kit.prepare(commandText),
-      dismiss: (keeper) => this.#keepers.dismiss(keeper),
+      dismiss: (shim) => this.#shims.dismiss(shim),
       retry: () => this.#arm(),
     });
     this.#endings = new Endings(options.journal, {
@@ -69,8 +69,8 @@ export class Executor implements SessionRunner {
   }
 
   /** Processes that keep running commands, and the one that waits for the next. */
-  get keepers(): number {
-    return this.#running.size + this.#waiting.planned + (this.#keepers.isParked ? 1 : 0);
+  get shims(): number {
+    return this.#running.size + this.#waiting.planned + (this.#shims.isParked ? 1 : 0);
   }
 
   /** Takes up what an earlier agent left: running and ended processes, and the queue. Call once, first. */
@@ -176,7 +176,7 @@ export class Executor implements SessionRunner {
         this.#onIdle = resolve;
       });
     this.#stopTimers();
-    this.#keepers.close();
+    this.#shims.close();
   }
 
   /** Lets go of everything as it is: what runs goes on, and the next executor of this journal takes it up. */
@@ -185,8 +185,8 @@ export class Executor implements SessionRunner {
     this.#stopTimers();
     this.#waiting.clear();
     this.#running.clear();
-    this.#endings.clear(); // what they say is found again in the directories of their keepers
-    this.#keepers.close();
+    this.#endings.clear(); // what they say is found again in the directories of their exec shims
+    this.#shims.close();
   }
 
   #startWaiting(): void {
@@ -195,10 +195,10 @@ export class Executor implements SessionRunner {
     if (batch.length === 0) return;
     if (
       !this.#options.journal.start(
-        batch.map(({ waiting, keeper }) => ({ execution: waiting.execution, keeper: keeper.name })),
+        batch.map(({ waiting, shim }) => ({ execution: waiting.execution, shim: shim.name })),
       )
     ) {
-      for (const { keeper } of batch) this.#keepers.dismiss(keeper);
+      for (const { shim } of batch) this.#shims.dismiss(shim);
       this.#arm(); // the tick tries again
       return;
     }
@@ -276,7 +276,7 @@ export class Executor implements SessionRunner {
     if (this.#parkTimer !== null) clearTimeout(this.#parkTimer);
     if (this.#isClosing || this.#running.size > 0) return;
     this.#parkTimer = setTimeout(() => {
-      if (!this.#isClosing) this.#keepers.park();
+      if (!this.#isClosing) this.#shims.park();
     }, PARK_AFTER_MS);
     this.#parkTimer.unref();
   }

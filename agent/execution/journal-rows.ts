@@ -41,7 +41,7 @@ export class JournalRows {
   started(): readonly Started[] {
     return this.#file.all("SELECT * FROM execution WHERE state = 'started' ORDER BY receipt").map((row) => ({
       execution: row['id'] as ExecutionId,
-      keeper: row['keeper'] as string,
+      shim: row['keeper'] as string,
       timeoutMs: row['timeout_ms'] as number | null,
       startedAt: stampOf(row),
       traceparent: row['traceparent'] as string | null,
@@ -110,14 +110,14 @@ export class JournalRows {
     };
   }
 
-  /** Takes a delivery in: as started where it has a keeper already, else as waiting. */
-  insert(delivery: Delivery, keeper: string | null, stamp: Stamp): void {
+  /** Takes a delivery in: as started where it has an exec shim already, else as waiting. */
+  insert(delivery: Delivery, shim: string | null, stamp: Stamp): void {
     const { traceparent = null } = delivery;
     this.#file.run(
       'INSERT INTO execution (id, state, keeper, command_text, timeout_ms, expires_in_ms, traceparent, boot_id, monotonic_ms, wall_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       delivery.execution,
-      keeper === null ? 'received' : 'started',
-      keeper,
+      shim === null ? 'received' : 'started',
+      shim,
       delivery.command_text,
       delivery.timeout_ms,
       delivery.expires_in_ms,
@@ -148,10 +148,10 @@ export class JournalRows {
   }
 
   /** Has one that waits started. */
-  start({ execution, keeper }: LedgerStart, stamp: Stamp): void {
+  start({ execution, shim }: LedgerStart, stamp: Stamp): void {
     this.#file.run(
       "UPDATE execution SET state = 'started', keeper = ?, boot_id = ?, monotonic_ms = ?, wall_ms = ? WHERE id = ? AND state = 'received'",
-      keeper,
+      shim,
       stamp.bootId,
       stamp.monotonicMs,
       stamp.wallMs,
@@ -160,12 +160,12 @@ export class JournalRows {
   }
 
   /** Has it started, whether it is known or not. */
-  restore({ execution, keeper }: LedgerStart, stamp: Stamp): void {
+  restore({ execution, shim }: LedgerStart, stamp: Stamp): void {
     this.#file.run(
       `INSERT INTO execution (id, state, command_text, keeper, boot_id, monotonic_ms, wall_ms) VALUES (?, 'started', '', ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET state = excluded.state, keeper = excluded.keeper, boot_id = excluded.boot_id, monotonic_ms = excluded.monotonic_ms, wall_ms = excluded.wall_ms`,
       execution,
-      keeper,
+      shim,
       stamp.bootId,
       stamp.monotonicMs,
       stamp.wallMs,

@@ -127,8 +127,8 @@ export class Journal implements SessionJournal {
   #insert(fresh: readonly Delivery[], planStarts: PlanStarts | null): boolean {
     if (fresh.length === 0) return true;
     const plan = planStarts?.(fresh);
-    const stateOf = (execution: ExecutionId) => (plan?.keepers.has(execution) === true ? 'started' : 'received');
-    const starts = [...(plan?.keepers ?? [])].map(([execution, keeper]) => ({ execution, keeper }));
+    const stateOf = (execution: ExecutionId) => (plan?.shims.has(execution) === true ? 'started' : 'received');
+    const starts = [...(plan?.shims ?? [])].map(([execution, shim]) => ({ execution, shim }));
     if (!this.#noteStarts(starts)) {
       plan?.refused();
       return false;
@@ -137,7 +137,7 @@ export class Journal implements SessionJournal {
       'take in executions',
       () => {
         const stamp = stampNow(this.#timeline);
-        for (const delivery of fresh) this.#rows.insert(delivery, plan?.keepers.get(delivery.execution) ?? null, stamp);
+        for (const delivery of fresh) this.#rows.insert(delivery, plan?.shims.get(delivery.execution) ?? null, stamp);
       },
       starts.length === fresh.length ? this.#afterLedger() : 'now',
     );
@@ -163,7 +163,7 @@ export class Journal implements SessionJournal {
   }
 
   /** Records starts before any of their processes exists. */
-  start(starts: readonly { readonly execution: ExecutionId; readonly keeper: string }[]): boolean {
+  start(starts: readonly { readonly execution: ExecutionId; readonly shim: string }[]): boolean {
     if (!this.#noteStarts(starts)) return false;
     const isStored = this.#file.write(
       'record a start',
@@ -195,7 +195,7 @@ export class Journal implements SessionJournal {
    * Takes in a start that this journal lost: with the whole file, or with the last moments before the machine went
    * down. False when it is known, the execution is over, or it cannot be stored.
    */
-  restore(start: { readonly execution: ExecutionId; readonly keeper: string }): boolean {
+  restore(start: { readonly execution: ExecutionId; readonly shim: string }): boolean {
     if (['started', 'finished'].includes(this.#states.get(start.execution) ?? '')) return false;
     const stamp = stampNow(this.#timeline);
     const isStored = this.#file.write('take up an execution', () => this.#rows.restore(start, stamp));

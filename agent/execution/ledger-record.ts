@@ -19,8 +19,8 @@ export interface LedgerRecord {
   readonly execution: ExecutionId;
   readonly state: RecordState;
   readonly order: number;
-  /** Name of its keeper: 24 hex digits. */
-  readonly keeper: string | null;
+  /** Name of its exec shim: 24 hex digits. */
+  readonly shim: string | null;
   readonly outcome: 'completed' | 'cancelled' | null;
   /** -1 to 255. */
   readonly exitCode: number;
@@ -33,7 +33,7 @@ const MAGIC = 'edge executions\n';
 const STATES: readonly (RecordState | null)[] = [null, 'started', 'ended', 'confirmed'];
 const OUTCOMES = [null, 'completed', 'cancelled'] as const;
 
-/** Where what is: checksum, state, outcome, exit code, order, execution, keeper, bytes and hash of the output. */
+/** Where what is: checksum, state, outcome, exit code, order, execution, exec shim, bytes and hash of the output. */
 const AT = {
   checksum: 0,
   state: 4,
@@ -41,7 +41,7 @@ const AT = {
   exitCode: 6,
   order: 8,
   execution: 16,
-  keeper: 32,
+  shim: 32,
   outputBytes: 44,
   outputHash: 52,
 } as const;
@@ -60,7 +60,7 @@ export function decodeHeader(header: Buffer): number | null {
   return header.readUInt32LE(AT.state + MAGIC.length);
 }
 
-/** A record as bytes. A keeper of another form than ours is not kept. */
+/** A record as bytes. An exec shim of another form than ours is not kept. */
 export function encodeRecord(record: LedgerRecord): Buffer {
   const bytes = Buffer.alloc(RECORD_BYTES);
   bytes.writeUInt8(STATES.indexOf(record.state), AT.state);
@@ -68,7 +68,7 @@ export function encodeRecord(record: LedgerRecord): Buffer {
   bytes.writeInt16LE(record.exitCode, AT.exitCode);
   bytes.writeBigUInt64LE(BigInt(record.order), AT.order);
   bytes.write(record.execution.replaceAll('-', ''), AT.execution, 'hex');
-  if (record.keeper !== null && /^[\da-f]{24}$/u.test(record.keeper)) bytes.write(record.keeper, AT.keeper, 'hex');
+  if (record.shim !== null && /^[\da-f]{24}$/u.test(record.shim)) bytes.write(record.shim, AT.shim, 'hex');
   bytes.writeBigUInt64LE(BigInt(record.outputBytes), AT.outputBytes);
   record.outputHash.copy(bytes, AT.outputHash);
   return sealed(bytes);
@@ -80,12 +80,12 @@ export function decodeRecord(bytes: Buffer): LedgerRecord | null | 'damaged' {
   const state = STATES[bytes.readUInt8(AT.state)];
   const outcome = OUTCOMES[bytes.readUInt8(AT.outcome)];
   if (state == null || outcome === undefined) return 'damaged';
-  const keeper = bytes.toString('hex', AT.keeper, AT.outputBytes);
+  const shim = bytes.toString('hex', AT.shim, AT.outputBytes);
   return {
-    execution: uuidOf(bytes.toString('hex', AT.execution, AT.keeper)),
+    execution: uuidOf(bytes.toString('hex', AT.execution, AT.shim)),
     state,
     order: Number(bytes.readBigUInt64LE(AT.order)),
-    keeper: /^0+$/u.test(keeper) ? null : keeper,
+    shim: /^0+$/u.test(shim) ? null : shim,
     outcome,
     exitCode: bytes.readInt16LE(AT.exitCode),
     outputBytes: Number(bytes.readBigUInt64LE(AT.outputBytes)),

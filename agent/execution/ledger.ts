@@ -29,10 +29,10 @@ export interface Tombstone {
   readonly outputHash: string;
 }
 
-/** A start that is about to happen, or that happened. `keeper` null: it is not known any more. */
+/** A start that is about to happen, or that happened. `shim` null: it is not known any more. */
 export interface LedgerStart {
   readonly execution: ExecutionId;
-  readonly keeper: string | null;
+  readonly shim: string | null;
 }
 
 interface Place {
@@ -79,7 +79,7 @@ export class Ledger {
   started(): readonly LedgerStart[] {
     return this.#executionsIn('started').map((execution) => ({
       execution,
-      keeper: this.#read(execution)?.keeper ?? null,
+      shim: this.#read(execution)?.shim ?? null,
     }));
   }
 
@@ -104,8 +104,8 @@ export class Ledger {
   start(starts: readonly LedgerStart[]): boolean {
     return this.#write('record a start', () => {
       try {
-        for (const { execution, keeper } of starts)
-          this.#put(execution, { ...NOTHING, execution, state: 'started', keeper });
+        for (const { execution, shim } of starts)
+          this.#put(execution, { ...NOTHING, execution, state: 'started', shim });
         this.#file.flush();
       } catch (error) {
         this.#takeBack(starts.map(({ execution }) => execution)); // sent again they are to be run, not answered
@@ -126,7 +126,7 @@ export class Ledger {
         this.#put(execution, {
           execution,
           state: 'ended',
-          keeper: null,
+          shim: null,
           outcome,
           exitCode,
           outputBytes: output.length,

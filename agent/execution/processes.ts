@@ -1,6 +1,6 @@
 /** The processes of an execution, found in /proc: also those that left its process group or its parent. */
 import { readFileSync, readdirSync } from 'node:fs';
-import { EXECUTION_MARK, KEEPER_MARK } from './keeper-script.ts';
+import { EXECUTION_MARK, SHIM_MARK } from './exec-shim-script.ts';
 
 /** One living process. */
 export interface ProcessEntry {
@@ -45,13 +45,13 @@ export function lives(entry: ProcessEntry): boolean {
 /** What belongs to one execution. */
 export interface Membership {
   readonly execution: string;
-  readonly keeper: string;
-  /** Process id of the keeper, which leads the session; null when it never said. */
-  readonly keeperPid: number | null;
+  readonly shim: string;
+  /** Process id of the exec shim, which leads the session; null when it never said. */
+  readonly shimPid: number | null;
 }
 
 /**
- * The execution's processes, without its keeper's own: those that carry its mark, those of its session, those that were
+ * The execution's processes, without its exec shim's own: those that carry its mark, those of its session, those that were
  * seen before (`seen`, which gains the new ones), and all of their descendants, among `listed` or what lives now. What
  * drops its environment, its session and its parents before it is ever looked at cannot be found without a cgroup.
  */
@@ -62,8 +62,8 @@ export function membersOf(
 ): ProcessEntry[] {
   const processes = listed ?? listProcesses();
   const mark = `${EXECUTION_MARK}=${membership.execution}`;
-  const keeperMark = `${KEEPER_MARK}=${membership.keeper}`;
-  const family = new Set(processes.filter((entry) => isMarked(entry, keeperMark)).map((entry) => entry.pid));
+  const shimMark = `${SHIM_MARK}=${membership.shim}`;
+  const family = new Set(processes.filter((entry) => isMarked(entry, shimMark)).map((entry) => entry.pid));
   const members = new Map<number, ProcessEntry>();
   const take = (entry: ProcessEntry) => {
     if (members.has(entry.pid) || family.has(entry.pid) || entry.pid === process.pid) return false;
@@ -71,7 +71,7 @@ export function membersOf(
     return true;
   };
   for (const entry of processes) {
-    if (isMarked(entry, mark) || seen.has(nameOf(entry)) || entry.session === membership.keeperPid) take(entry);
+    if (isMarked(entry, mark) || seen.has(nameOf(entry)) || entry.session === membership.shimPid) take(entry);
   }
   for (let isGrowing = members.size > 0; isGrowing;) {
     isGrowing = false;
@@ -82,12 +82,12 @@ export function membersOf(
 }
 
 /**
- * True when `pid` is the living keeper that this agent, or the one before it, started as `keeper`. A reused pid lacks
+ * True when `pid` is the living exec shim that this agent, or the one before it, started as `shim`. A reused pid lacks
  * the mark.
  */
-export function isKeeper(pid: number, keeper: string): boolean {
+export function isShim(pid: number, shim: string): boolean {
   const entry = readProcess(pid);
-  return entry !== null && isMarked(entry, `${KEEPER_MARK}=${keeper}`);
+  return entry !== null && isMarked(entry, `${SHIM_MARK}=${shim}`);
 }
 
 /** Sends a signal; a process that is gone meanwhile has what it was to get. */

@@ -9,14 +9,14 @@ export interface ReconciledJournal {
   /** Follows what the other two change. */
   readonly states: ReadonlyMap<ExecutionId, RowState>;
   readonly rows: Pick<JournalRows, 'started' | 'ending'>;
-  readonly restore: (start: { readonly execution: ExecutionId; readonly keeper: string }) => void;
+  readonly restore: (start: { readonly execution: ExecutionId; readonly shim: string }) => void;
   /** Has these finished as the ledger knows them. */
   readonly answer: (executions: readonly ExecutionId[]) => void;
 }
 
 /** Has both know what either knows (C3). */
 export function reconcile(ledger: Ledger, { states, rows, restore, answer }: ReconciledJournal): void {
-  for (const { execution, keeper } of ledger.started()) restore({ execution, keeper: keeper ?? `none-${execution}` });
+  for (const { execution, shim } of ledger.started()) restore({ execution, shim: shim ?? `none-${execution}` });
   const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - states.size);
   answer(
     ledger

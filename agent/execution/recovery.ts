@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
-import { readClaim, takeClaim } from './claim.ts';
+import { readStartLock, takeStartLock } from './start-lock.ts';
 import { neverStarted, type Ending, type Started } from './execution.ts';
 import type { ExecutorOptions } from './executor-options.ts';
-import { removeDirectory } from './keepers.ts';
+import { removeDirectory } from './exec-shims.ts';
 import { traceField } from './process-trace.ts';
 import { RunningExecution } from './running-execution.ts';
 import { elapsedMs, stampNow } from './timeline.ts';
@@ -16,11 +16,11 @@ export interface RecoveryPorts {
   readonly end: (ending: Ending) => void;
 }
 
-/** Takes up all whose start is recorded, by the journal or by a claim, and removes what nobody owns. */
+/** Takes up all whose start is recorded, by the journal or by a start lock, and removes what nobody owns. */
 export function takeUp(options: ExecutorOptions, ports: RecoveryPorts): void {
   const started = options.journal.started();
   for (const execution of started) adopt(options, execution, ports);
-  takeUpOthers(options, new Set(started.map((execution) => execution.keeper)), ports);
+  takeUpOthers(options, new Set(started.map((execution) => execution.shim)), ports);
 }
 
 function adopt(
@@ -28,8 +28,8 @@ function adopt(
   started: Started,
   { add, end }: RecoveryPorts,
 ): void {
-  const home = join(directory, started.keeper);
-  if (takeClaim(home)) {
+  const home = join(directory, started.shim);
+  if (takeStartLock(home)) {
     log.warn(
       {
         execution: started.execution,
@@ -45,7 +45,7 @@ function adopt(
   add(
     new RunningExecution({
       execution: started.execution,
-      keeper: started.keeper,
+      shim: started.shim,
       directory: home,
       pid: null,
       outputBytesMax,
@@ -58,21 +58,21 @@ function adopt(
 }
 
 /**
- * Directories that the journal does not name. Those of idle keepers and of stored results go. A claimed one was
+ * Directories that the journal does not name. Those of idle exec shims and of stored results go. A locked one was
  * started under a journal that is lost: its execution is taken up like any other, so that it is neither run again nor
  * forgotten.
  */
 function takeUpOthers(options: ExecutorOptions, owned: ReadonlySet<string>, ports: RecoveryPorts): void {
   const { journal, directory, log, timeline } = options;
-  for (const keeper of readdirSync(directory)) {
-    if (owned.has(keeper)) continue;
-    const home = join(directory, keeper);
-    const execution = readClaim(home)?.execution ?? null;
-    if (execution !== null && journal.restore({ execution, keeper })) {
+  for (const shim of readdirSync(directory)) {
+    if (owned.has(shim)) continue;
+    const home = join(directory, shim);
+    const execution = readStartLock(home)?.execution ?? null;
+    if (execution !== null && journal.restore({ execution, shim })) {
       log.warn({ execution }, 'An execution was found that the journal does not know; it is taken up');
-      adopt(options, { execution, keeper, timeoutMs: null, startedAt: stampNow(timeline), traceparent: null }, ports);
+      adopt(options, { execution, shim, timeoutMs: null, startedAt: stampNow(timeline), traceparent: null }, ports);
     } else {
-      takeClaim(home);
+      takeStartLock(home);
       removeDirectory(home);
     }
   }

@@ -1,20 +1,20 @@
-/** One execution whose start is recorded: it watches its keeper, ends it on request, and says how it ended. */
+/** One execution whose start is recorded: it watches its exec shim, ends it on request, and says how it ended. */
 import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../../transport/protocol/limits.ts';
 import { CapturedOutput } from './captured-output.ts';
-import { readClaim } from './claim.ts';
+import { readStartLock } from './start-lock.ts';
 import type { Ending } from './execution.ts';
-import { KEEPER_FILES } from './keeper-script.ts';
+import { SHIM_FILES } from './exec-shim-script.ts';
 import { halfBytes, storedOutput } from './output-text.ts';
-import { isKeeper, lives, membersOf, signal } from './processes.ts';
+import { isShim, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 
 /** Between TERM and KILL, in ms. Source: docs/commands.md. */
 export const KILL_AFTER_MS = 5_000;
 
-/** After KILL an execution that still does not end is given up on, keeper and all, in ms. */
+/** After KILL an execution that still does not end is given up on, exec shim and all, in ms. */
 const GIVE_UP_AFTER_MS = 5_000;
 
 /**
@@ -24,21 +24,21 @@ const GIVE_UP_AFTER_MS = 5_000;
 const LINGER_MS = 500;
 const LINGER_MS_MAX = 2_000;
 
-/** A keeper that made its claim has also written it within this time, in ms. */
-const CLAIM_MS_MAX = 2_000;
+/** An exec shim that made its start lock has also written it within this time, in ms. */
+const START_LOCK_MS_MAX = 2_000;
 
 /** Stopping again what keeps multiplying: rounds of STOP before KILL in one sweep. */
 const SWEEP_ROUNDS_MAX = 50;
 
-/** Why an execution is being ended. `settle`: nobody wants the result. `lost`: its keeper vanished. */
+/** Why an execution is being ended. `settle`: nobody wants the result. `lost`: its exec shim vanished. */
 export type StopReason = 'cancel' | 'timeout' | 'settle' | 'lost';
 
 /** What is known of an execution when it is watched. */
 export interface RunningOptions {
   readonly execution: ExecutionId;
-  readonly keeper: string;
+  readonly shim: string;
   readonly directory: string;
-  /** Process id of the keeper when this agent started it; null to learn it from its claim. */
+  /** Process id of the exec shim when this agent started it; null to learn it from its start lock. */
   readonly pid: number | null;
   readonly deadlineMs: number | null;
   readonly outputBytesMax: number;
@@ -58,7 +58,7 @@ export class RunningExecution {
   readonly #seen = new Set<string>();
   readonly #asked = new Set<string>();
   #members: readonly ProcessEntry[] = [];
-  #keeperPid: number | null;
+  #shimPid: number | null;
   #exit: { readonly signal: number | null } | null = null;
   #reason: StopReason | null = null;
   #killAtMs = 0;
@@ -71,7 +71,7 @@ export class RunningExecution {
     this.directory = options.directory;
     this.traceparent = options.traceparent;
     this.captured = new CapturedOutput(options.directory);
-    this.#keeperPid = options.pid;
+    this.#shimPid = options.pid;
     this.#bornMs = options.nowMs();
     this.#reason = notedReason(options.directory);
     this.#killAtMs = this.#bornMs + KILL_AFTER_MS;
@@ -91,8 +91,8 @@ export class RunningExecution {
     return this.#reason === null ? this.#options.deadlineMs : null;
   }
 
-  /** The keeper, a child of this agent, ended; `signal` is its number when one killed it. */
-  keeperExited(signal: number | null): void {
+  /** The exec shim, a child of this agent, ended; `signal` is its number when one killed it. */
+  shimExited(signal: number | null): void {
     this.#exit = { signal };
   }
 
@@ -113,7 +113,7 @@ export class RunningExecution {
   check(processes: () => readonly ProcessEntry[]): boolean {
     if (this.#isOver) return true;
     const nowMs = this.#options.nowMs();
-    const isGone = this.#isKeeperGone(nowMs);
+    const isGone = this.#isShimGone(nowMs);
     const status = this.#status();
     if (
       this.#reason === null &&
@@ -145,7 +145,7 @@ export class RunningExecution {
       return { outcome: 'cancelled', exitCode: EXIT_CANCELLED };
     const status = this.#status();
     if (status !== null) return { outcome: 'completed', exitCode: status };
-    // The keeper was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the
+    // The exec shim was killed under our eyes: by its own script (`kill -9 0`) or the kernel, so that signal ended the
     // execution.
     const seen = this.#exit?.signal ?? null;
     return seen === null
@@ -153,17 +153,17 @@ export class RunningExecution {
       : { outcome: 'completed', exitCode: 128 + seen };
   }
 
-  #isKeeperGone(nowMs: number): boolean {
+  #isShimGone(nowMs: number): boolean {
     if (this.#exit !== null) return true;
     if (this.#options.pid !== null) return false; // a child: its exit will be told
-    this.#keeperPid ??= readClaim(this.directory)?.pid ?? null;
-    if (this.#keeperPid === null) return nowMs - this.#bornMs > CLAIM_MS_MAX;
-    return !isKeeper(this.#keeperPid, this.#options.keeper);
+    this.#shimPid ??= readStartLock(this.directory)?.pid ?? null;
+    if (this.#shimPid === null) return nowMs - this.#bornMs > START_LOCK_MS_MAX;
+    return !isShim(this.#shimPid, this.#options.shim);
   }
 
   /** The script's own exit status, once it has one. */
   #status(): number | null {
-    const text = readStart(join(this.directory, KEEPER_FILES.status));
+    const text = readStart(join(this.directory, SHIM_FILES.status));
     return text !== null && /^\d{1,3}\n$/.test(text) ? Number(text) : null;
   }
 
@@ -201,14 +201,14 @@ export class RunningExecution {
   }
 
   #look(processes: readonly ProcessEntry[] | null): ProcessEntry[] {
-    const { execution, keeper } = this.#options;
-    return membersOf({ execution, keeper, keeperPid: this.#keeperPid }, processes, this.#seen);
+    const { execution, shim } = this.#options;
+    return membersOf({ execution, shim, shimPid: this.#shimPid }, processes, this.#seen);
   }
 
-  /** Nothing lives, and still no status: something kept the keeper from writing it. */
+  /** Nothing lives, and still no status: something kept the exec shim from writing it. */
   #isHopeless(nowMs: number): boolean {
     if (nowMs < this.#killAtMs + GIVE_UP_AFTER_MS) return false;
-    if (this.#keeperPid !== null && isKeeper(this.#keeperPid, this.#options.keeper)) killGroup(this.#keeperPid);
+    if (this.#shimPid !== null && isShim(this.#shimPid, this.#options.shim)) killGroup(this.#shimPid);
     return true;
   }
 }
@@ -240,14 +240,14 @@ function killGroup(pid: number): void {
  */
 function noteReason(directory: string, reason: StopReason): void {
   try {
-    writeFileSync(join(directory, KEEPER_FILES.ending), `${reason}\n`, { mode: 0o600 });
+    writeFileSync(join(directory, SHIM_FILES.ending), `${reason}\n`, { mode: 0o600 });
   } catch {
     // A full disk: it is ended all the same, and only an agent killed at this moment would not know why.
   }
 }
 
 function notedReason(directory: string): StopReason | null {
-  const noted = readStart(join(directory, KEEPER_FILES.ending))?.replaceAll('\0', '').trim();
+  const noted = readStart(join(directory, SHIM_FILES.ending))?.replaceAll('\0', '').trim();
   return noted === 'cancel' || noted === 'timeout' || noted === 'settle' ? noted : null;
 }
 

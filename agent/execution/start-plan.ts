@@ -4,8 +4,8 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 
 /** Which of new executions are recorded as started in the transaction that takes them in. */
 export interface StartPlan {
-  /** Execution → name of its keeper. */
-  readonly keepers: ReadonlyMap<ExecutionId, string>;
+  /** Execution → name of its exec shim. */
+  readonly shims: ReadonlyMap<ExecutionId, string>;
   stored(): void;
   /** Nothing was stored. */
   refused(): void;

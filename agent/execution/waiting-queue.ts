@@ -2,16 +2,16 @@
 import type { Delivery } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { ExecutorOptions, Start } from './executor-options.ts';
-import type { Keeper } from './keepers.ts';
+import type { ExecShim } from './exec-shims.ts';
 import { StartGate } from './start-gate.ts';
 import type { StartPlan } from './start-plan.ts';
 
 /** How its starts are prepared. */
 export interface WaitingPorts {
-  /** A keeper with the script; null: none can be had now. */
-  readonly prepare: (commandText: string) => Keeper | null;
-  readonly dismiss: (keeper: Keeper) => void;
-  /** No keeper could be had: it is to be tried again. */
+  /** An exec shim with the script; null: none can be had now. */
+  readonly prepare: (commandText: string) => ExecShim | null;
+  readonly dismiss: (shim: ExecShim) => void;
+  /** No exec shim could be had: it is to be tried again. */
   readonly retry: () => void;
 }
 
@@ -126,23 +126,23 @@ export class WaitingQueue {
         isExpired: false,
         traceparent: delivery.traceparent ?? null,
       };
-      const keeper = this.#gate.isOver(delivery.execution) ? null : this.#ports.prepare(waiting.commandText);
-      if (keeper === null) break; // the rest waits behind it
-      starts.set(delivery.execution, { waiting, keeper });
+      const shim = this.#gate.isOver(delivery.execution) ? null : this.#ports.prepare(waiting.commandText);
+      if (shim === null) break; // the rest waits behind it
+      starts.set(delivery.execution, { waiting, shim });
     }
     return {
-      keepers: new Map([...starts].map(([execution, { keeper }]) => [execution, keeper.name])),
+      shims: new Map([...starts].map(([execution, { shim }]) => [execution, shim.name])),
       stored: () => {
         for (const [execution, start] of starts) this.#planned.set(execution, start);
       },
       refused: () => {
-        for (const { keeper } of starts.values()) this.#ports.dismiss(keeper);
+        for (const { shim } of starts.values()) this.#ports.dismiss(shim);
         for (const { execution } of fresh) this.#gate.forget(execution);
       },
     };
   }
 
-  /** As many as `room` allows, each with its keeper and its script on the disk. They stay here until they begin. */
+  /** As many as `room` allows, each with its exec shim and its script on the disk. They stay here until they begin. */
   take(room: () => number): readonly Start[] {
     if (this.#gate.look()) this.hold();
     const batch: Start[] = [];
@@ -159,12 +159,12 @@ export class WaitingQueue {
         this.remove(execution); // the admin expires it too and says settle
         continue;
       }
-      const keeper = this.#ports.prepare(waiting.commandText);
-      if (keeper === null) {
+      const shim = this.#ports.prepare(waiting.commandText);
+      if (shim === null) {
         this.#ports.retry();
         break;
       }
-      batch.push({ waiting, keeper });
+      batch.push({ waiting, shim });
     }
     this.#gate.hold(over); // as far as is known here: an admin knows better
     if (over.length > 0) this.#options.onHeld?.();

@@ -1,7 +1,7 @@
 /** Who watches which output of a waiting or running execution, and when its files may go. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { CapturedOutput } from './captured-output.ts';
-import { removeDirectory } from './keepers.ts';
+import { removeDirectory } from './exec-shims.ts';
 import { LiveOutput } from './live-output.ts';
 import type { OutputCursor } from '../ports.ts';
 

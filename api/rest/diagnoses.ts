@@ -35,14 +35,14 @@ export function offerDiagnoses(
   app: FastifyInstance,
   ports: Pick<OperationPorts, 'reads' | 'vault' | 'clock' | 'nodeDiagnoses'>,
 ): void {
-  const brought = createWindowLimiter(
+  const reports = createWindowLimiter(
     { perWindowMax: NODE_REPORTS_PER_HOUR_MAX, windowMs: HOUR_MS, keysMax: NODES_REMEMBERED_MAX },
     ports.clock,
   );
   const entrance = createNodeEntrance(ports, {
     insideMax: REPORTS_MAX,
     busy: BUSY,
-    wait: (node) => brought.waitMs(node),
+    wait: (node) => reports.waitMs(node),
     tooMuch: TOO_MANY,
   });
 
@@ -53,7 +53,7 @@ export function offerDiagnoses(
     onRequest: async (request, reply) => {
       await entrance.admit(request, reply);
       const node = entrance.nodeOf(request);
-      if (node !== null) brought.add(node, 1); // also one whose body is none
+      if (node !== null) reports.add(node, 1); // also one whose body is none
     },
     handler: async (request, reply) => {
       const node = entrance.nodeOf(request);

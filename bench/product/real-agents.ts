@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { webSocketDial } from '../../agent/session/dial.ts';
 import { Executor } from '../../agent/execution/executor.ts';
-import { scriptEnvironment } from '../../agent/execution/keepers.ts';
+import { scriptEnvironment } from '../../agent/execution/exec-shims.ts';
 import { Ledger } from '../../agent/execution/ledger.ts';
 import { openJournal } from '../../agent/execution/open-journal.ts';
 import { Session } from '../../agent/session/session.ts';

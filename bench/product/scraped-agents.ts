@@ -4,7 +4,7 @@
  */
 import { Duplex, PassThrough } from 'node:stream';
 import { createHostMetrics } from '../../agent/observability/metrics/host.ts';
-import type { Exit } from '../../agent/access/egress/exit.ts';
+import type { Egress } from '../../agent/access/egress/egress.ts';
 import { createAgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import { EXPOSITION_TYPE, Exposition } from '../../transport/net/exposition/exposition.ts';
 import { serveQuestions } from '../method/worker.ts';
@@ -29,7 +29,7 @@ let answer = Buffer.alloc(0);
 let answered = 0;
 
 /** Nothing is dialled: the answer stands ready. */
-const exit: Exit = { dial: () => Promise.resolve({ ok: true, stream: new PassThrough() }) };
+const egress: Egress = { dial: () => Promise.resolve({ ok: true, stream: new PassThrough() }) };
 
 function join(near: Duplex): void {
   near.on('error', () => {});
@@ -55,7 +55,7 @@ async function exposition(): Promise<string> {
 
 function connect(port: number, index: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const tunnels = createAgentTunnels({ exit, join, log });
+  const tunnels = createAgentTunnels({ egress, join, log });
   const { session } = simulatedAgent(
     port,
     index,

@@ -5,7 +5,7 @@ import { findBinaries, type Binaries } from './binaries.ts';
 import { EmbeddedPostgresError } from './failure.ts';
 import { DATABASE_USER, ensureInitialised } from './initialisation.ts';
 import { preparePlace, SOCKET_PORT, type Place } from './place.ts';
-import { endServer, KEEPER_NAME, reachServer, runningPid, type Keeper } from './server.ts';
+import { endServer, LAUNCHER_NAME, reachServer, runningPid, type HeldConnection } from './server.ts';
 
 /** Name of the database that the admin uses. */
 const DATABASE = 'edge';
@@ -57,8 +57,8 @@ export async function startEmbeddedPostgres(options: {
   const made = await ensureInitialised(place, binaries);
 
   const closing = new AbortController();
-  let keeper = await firstKeeper(place, binaries, closing.signal, log);
-  await ensureDatabase(keeper);
+  let held = await firstHeld(place, binaries, closing.signal, log);
+  await ensureDatabase(held);
   log.info({ pid: await runningPid(place), data: made, pg_data: place.pgData }, 'PostgreSQL is ready');
 
   const supervision = supervise();
@@ -71,15 +71,15 @@ export async function startEmbeddedPostgres(options: {
 
   async function supervise(): Promise<void> {
     for (;;) {
-      await keeper.ended;
+      await held.ended;
       if (closing.signal.aborted) return;
       log.warn({}, 'PostgreSQL ended unexpectedly; it is started again');
       const again = await restarted(place, binaries, closing.signal, log);
       if (again === undefined) return;
-      keeper = again;
+      held = again;
       if (closing.signal.aborted) {
         // it answered just when it was no longer wanted: nobody else knows of this connection
-        await keeper.client.end().catch(() => undefined);
+        await held.client.end().catch(() => undefined);
         return;
       }
       log.info({ pid: await runningPid(place) }, 'PostgreSQL is ready again');
@@ -87,16 +87,16 @@ export async function startEmbeddedPostgres(options: {
   }
 
   async function stop(): Promise<void> {
-    const shared = await othersUse(keeper);
+    const shared = await othersUse(held);
     closing.abort();
-    await keeper.client.end().catch(() => undefined); // it may have ended already
+    await held.client.end().catch(() => undefined); // it may have ended already
     await supervision;
     if (shared) log.info({}, 'PostgreSQL is left running: another admin uses it');
     else await endServer(place, STOP_MS_MAX);
   }
 }
 
-async function firstKeeper(place: Place, binaries: Binaries, closing: AbortSignal, log: Log): Promise<Keeper> {
+async function firstHeld(place: Place, binaries: Binaries, closing: AbortSignal, log: Log): Promise<HeldConnection> {
   const signal = AbortSignal.any([closing, AbortSignal.timeout(START_MS_MAX)]);
   try {
     return await reachServer(place, binaries, signal, (what) => {
@@ -113,7 +113,12 @@ async function firstKeeper(place: Place, binaries: Binaries, closing: AbortSigna
 }
 
 /** A connection to the server once it is back; undefined when it is no longer wanted. */
-async function restarted(place: Place, binaries: Binaries, signal: AbortSignal, log: Log): Promise<Keeper | undefined> {
+async function restarted(
+  place: Place,
+  binaries: Binaries,
+  signal: AbortSignal,
+  log: Log,
+): Promise<HeldConnection | undefined> {
   for (let pauseMs = RESTART_MS_MIN; ; pauseMs = Math.min(pauseMs * 2, RESTART_MS_MAX)) {
     try {
       return await reachServer(place, binaries, signal, (what) => {
@@ -130,18 +135,18 @@ async function restarted(place: Place, binaries: Binaries, signal: AbortSignal, 
   }
 }
 
-async function ensureDatabase(keeper: Keeper): Promise<void> {
-  const { rowCount } = await keeper.client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+async function ensureDatabase(held: HeldConnection): Promise<void> {
+  const { rowCount } = await held.client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
   if (rowCount === 1) return;
-  await keeper.client.query(`CREATE DATABASE ${DATABASE}`).catch((error: { code?: string }) => {
+  await held.client.query(`CREATE DATABASE ${DATABASE}`).catch((error: { code?: string }) => {
     if (error.code !== '42P04' && error.code !== '23505') throw error; // else another admin was faster
   });
 }
 
 /** Whether other launchers hold this server. One that is gone or silent counts as not shared. */
-async function othersUse(keeper: Keeper): Promise<boolean> {
-  const asked = keeper.client
-    .query('SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND pid <> pg_backend_pid()', [KEEPER_NAME])
+async function othersUse(held: HeldConnection): Promise<boolean> {
+  const asked = held.client
+    .query('SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND pid <> pg_backend_pid()', [LAUNCHER_NAME])
     .then(
       (result) => (result.rowCount ?? 0) > 0,
       () => false,

@@ -11,10 +11,10 @@ import { DATABASE_USER, runAs } from './initialisation.ts';
 import { openLog, SOCKET_PORT, type Place } from './place.ts';
 
 /** Name under which launchers connect: the server tells by it how many share it. */
-export const KEEPER_NAME = 'edge-admin-launcher';
+export const LAUNCHER_NAME = 'edge-admin-launcher';
 
 /** A connection held for as long as the server is wanted; `ended` resolves when it is gone, whoever ended it. */
-export interface Keeper {
+export interface HeldConnection {
   readonly client: Client;
   readonly ended: Promise<void>;
 }
@@ -77,14 +77,14 @@ export async function reachServer(
   binaries: Binaries,
   signal: AbortSignal,
   onSlow: (what: string) => void,
-): Promise<Keeper> {
+): Promise<HeldConnection> {
   const began = Date.now();
   let reported = began;
   if (await ensureAccess(place, DATABASE_USER)) await reload(place);
   for (;;) {
     signal.throwIfAborted();
-    const keeper = await connect(place);
-    if (keeper) return keeper;
+    const held = await connect(place);
+    if (held) return held;
 
     if ((await runningPid(place)) === undefined) {
       const started = await startServer(place, binaries, signal);
@@ -109,7 +109,7 @@ async function reload(place: Place): Promise<void> {
 }
 
 /** Starts the server and awaits it. Undefined when it could not start for a reason that passes by itself. */
-async function startServer(place: Place, binaries: Binaries, signal: AbortSignal): Promise<Keeper | undefined> {
+async function startServer(place: Place, binaries: Binaries, signal: AbortSignal): Promise<HeldConnection | undefined> {
   const log = await openLog(place);
   try {
     const { size: logStart } = await log.stat();
@@ -138,7 +138,7 @@ async function awaitServer(
   child: ChildProcess,
   logStart: number,
   signal: AbortSignal,
-): Promise<Keeper | undefined> {
+): Promise<HeldConnection | undefined> {
   let spawnError: Error | undefined;
   child.once('error', (error) => {
     spawnError = error;
@@ -155,8 +155,8 @@ async function awaitServer(
       if (failure.code === 'busy') return undefined;
       throw failure;
     }
-    const keeper = await connect(place);
-    if (keeper) return keeper;
+    const held = await connect(place);
+    if (held) return held;
     await delay(LOOK_INTERVAL_MS, undefined, { signal });
   }
 }
@@ -165,13 +165,13 @@ async function awaitServer(
  * A connection to the server of this place; undefined while none answers. Refuses a server with other data.
  * The connection is what tells its holder at once that the server ended.
  */
-async function connect(place: Place): Promise<Keeper | undefined> {
+async function connect(place: Place): Promise<HeldConnection | undefined> {
   const client = new Client({
     host: place.socketDir,
     port: SOCKET_PORT,
     user: DATABASE_USER,
     database: 'postgres',
-    application_name: KEEPER_NAME,
+    application_name: LAUNCHER_NAME,
     connectionTimeoutMillis: CONNECT_MS_MAX,
   });
   client.on('error', () => undefined); // `end` follows

@@ -219,7 +219,7 @@ async function agentsAtAnyMoment(world: World): Promise<void> {
   await Promise.all(created);
 }
 
-/** The agent, its keepers and its scripts: what a power failure leaves is the disk. */
+/** The agent, its exec shims and its scripts: what a power failure leaves is the disk. */
 async function machineDown(world: World): Promise<void> {
   const [agent] = world.fleet.agents;
   await begun(world, 'slow', 1);

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import net from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../../actors/ports.ts';
-import type { Exit } from '../../agent/access/egress/exit.ts';
+import type { Egress } from '../../agent/access/egress/egress.ts';
 import { createAgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import type { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import type { Log } from '../../transport/net/log.ts';
@@ -70,7 +70,7 @@ export async function tunnelRig(
   const tokens: string[] = [];
   const joins = createJoins();
   const agent = createAgentTunnels({
-    exit: plainExit,
+    egress: plainEgress,
     join: (one, other) => joins.join(one, other),
     log: silent,
     vpnWay: () => ({ gateway, own: '127.0.0.3' }),
@@ -136,7 +136,7 @@ export async function target(scope: Scope, serve: (socket: Socket) => void): Pro
   return (server.address() as AddressInfo).port;
 }
 
-const plainExit: Exit = {
+const plainEgress: Egress = {
   async dial({ port }) {
     const socket = net.connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     try {

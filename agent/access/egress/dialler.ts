@@ -1,5 +1,5 @@
 /**
- * The ways out of this machine: what is asked for is checked, and the addresses that were checked are the ones that are
+ * Egress of this machine: what is asked for is checked, and the addresses that were checked are the ones that are
  * dialled.
  */
 import { isIP, type Socket } from 'node:net';
@@ -9,13 +9,13 @@ import type { Resolve } from '../../../transport/net/guard/resolution.ts';
 import { createVet, type CheckedAddress, type Vet } from '../../../transport/net/guard/vetting.ts';
 import { DIAL_FAILURES, notDialled, type DialFailure, type Dialled } from '../../../transport/net/streams/dialled.ts';
 import { connectToFirst, type Connection } from './connection.ts';
-import type { Exit, ExitUse } from './exit.ts';
+import type { Egress, EgressUse } from './egress.ts';
 import { DIAL_MS_MAX, DIALS_MAX, STREAMS_MAX } from './limits.ts';
-import { createExitPolicy, isLoop, type ExitRules, type Listening } from './policy.ts';
+import { createEgressPolicy, isLoop, type EgressRules, type Listening } from './policy.ts';
 
-/** What the ways out take. */
-export interface ExitOptions {
-  readonly rules: ExitRules;
+/** What egress takes. */
+export interface EgressOptions {
+  readonly rules: EgressRules;
   /** Where this agent's own proxies listen now; nobody is sent back to them. */
   readonly proxies?: () => readonly Listening[];
   /** Who knows the addresses of names; the system, unless a test has servers of its own. */
@@ -26,7 +26,7 @@ export interface ExitOptions {
 }
 
 /** What went out so far, for health and metrics. */
-export interface ExitCounts {
+export interface EgressCounts {
   /** Streams that were opened. */
   readonly opened: number;
   /** Streams that are open now. */
@@ -37,9 +37,9 @@ export interface ExitCounts {
   readonly blocked: Readonly<Record<'port' | 'host', number>>;
 }
 
-/** The ways out, counted. */
-export interface CountedExit extends Exit {
-  counts(): ExitCounts;
+/** Egress, counted. */
+export interface CountedEgress extends Egress {
+  counts(): EgressCounts;
 }
 
 /** A connection that did not come about. */
@@ -59,8 +59,8 @@ const SELF: readonly CheckedAddress[] = [
 
 const OVERLOADED = notDialled('overloaded', 'The machine has too many connections open: try again later.');
 
-/** Opens the ways out. */
-export function createExit(options: ExitOptions): CountedExit {
+/** Opens the egress of this machine. */
+export function createEgress(options: EgressOptions): CountedEgress {
   const {
     rules,
     proxies = () => [],
@@ -69,11 +69,11 @@ export function createExit(options: ExitOptions): CountedExit {
     dialsMax = DIALS_MAX,
     streamsMax = STREAMS_MAX,
   } = options;
-  const policy = createExitPolicy(rules);
-  const vetFor = (use: Exclude<ExitUse, 'self'>): Vet =>
+  const policy = createEgressPolicy(rules);
+  const vetFor = (use: Exclude<EgressUse, 'self'>): Vet =>
     createVet({ ...policy.addressPolicy(use), ...(resolve && { resolve }) });
   const vets = { chain: vetFor('chain'), proxy: vetFor('proxy'), ssh: vetFor('ssh') };
-  const load: Record<ExitUse, Load> = { self: idle(), chain: idle(), proxy: idle(), ssh: idle() };
+  const load: Record<EgressUse, Load> = { self: idle(), chain: idle(), proxy: idle(), ssh: idle() };
   const failures = Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>;
   const blocked = { port: 0, host: 0 };
   let opened = 0;
@@ -94,7 +94,11 @@ export function createExit(options: ExitOptions): CountedExit {
   };
 
   /** A dial within the limits of its use: in number, and in time. */
-  async function admitted(target: Parameters<Exit['dial']>[0], use: ExitUse, signal: AbortSignal): Promise<Dialled> {
+  async function admitted(
+    target: Parameters<Egress['dial']>[0],
+    use: EgressUse,
+    signal: AbortSignal,
+  ): Promise<Dialled> {
     const problem = policy.portProblem(target.port, use);
     if (problem !== undefined) return refused('port', problem);
     const mine = load[use];
@@ -118,7 +122,7 @@ export function createExit(options: ExitOptions): CountedExit {
 
   async function dialled(
     { host, port }: { readonly host: string; readonly port: number },
-    use: ExitUse,
+    use: EgressUse,
     signal: AbortSignal,
   ): Promise<Dialled> {
     const checked = use === 'self' ? SELF : await checkedAddresses(host, port, use, signal);
@@ -136,7 +140,7 @@ export function createExit(options: ExitOptions): CountedExit {
   async function checkedAddresses(
     written: string,
     port: number,
-    use: Exclude<ExitUse, 'self'>,
+    use: Exclude<EgressUse, 'self'>,
     signal: AbortSignal,
   ): Promise<readonly CheckedAddress[] | Dialled> {
     const host = bareHost(written);
@@ -160,7 +164,7 @@ export function createExit(options: ExitOptions): CountedExit {
    * Users of SSH may go through the proxies of the machine on which they are logged in: each such step is one that they
    * asked for.
    */
-  function leadsBack(addresses: readonly string[], port: number, use: ExitUse): boolean {
+  function leadsBack(addresses: readonly string[], port: number, use: EgressUse): boolean {
     const servers = use === 'ssh' ? [] : proxies().filter((server) => server.port === port);
     return servers.length > 0 && addresses.some((address) => isLoop({ address, port }, servers, ownAddresses()));
   }

@@ -1,4 +1,4 @@
-/** Bounds of the ways out. */
+/** Bounds of egress. */
 
 /** Longest wait for an open stream, look-up included, in ms: four SYNs of Linux (at 0, 1, 3 and 7 s) fit. */
 export const DIAL_MS_MAX = 10_000;

@@ -5,14 +5,14 @@
  */
 import ipaddr from 'ipaddr.js';
 import { addressKind, type AddressPolicy, type Ruling } from '../../../transport/net/guard/policy.ts';
-import type { ExitUse } from './exit.ts';
+import type { EgressUse } from './egress.ts';
 import { hostRule, ruleFor, type HostRule } from './host-rules.ts';
 import { isInRanges, portRange } from './port-ranges.ts';
 
 /**
  * What the operator said, as in the settings; entries that cannot be read are ignored, as settings were checked before.
  */
-export interface ExitRules {
+export interface EgressRules {
   /** Ports and ranges of ports that nobody dials: PROXY_BLOCKED_PORTS. */
   readonly blockedPorts: readonly string[];
   /** PROXY_CUSTOM_BLOCKED_HOSTS. It comes before what is allowed. */
@@ -30,15 +30,15 @@ export interface Listening {
 }
 
 /** Decides. */
-export interface ExitPolicy {
+export interface EgressPolicy {
   /** Why this use must not dial a port, in one sentence, or undefined. */
-  portProblem(port: number, use: ExitUse): string | undefined;
+  portProblem(port: number, use: EgressUse): string | undefined;
   /** What the guard is told of hosts. For `self` there is no host to judge. */
-  addressPolicy(use: Exclude<ExitUse, 'self'>): AddressPolicy;
+  addressPolicy(use: Exclude<EgressUse, 'self'>): AddressPolicy;
 }
 
 /** Makes the policy of an agent. */
-export function createExitPolicy(rules: ExitRules): ExitPolicy {
+export function createEgressPolicy(rules: EgressRules): EgressPolicy {
   const blockedPorts = rules.blockedPorts.flatMap((text) => portRange(text) ?? []);
   const blocked = rules.blockedHosts.flatMap((text): HostRule[] => present(hostRule(text)));
   const allowed = rules.allowedHosts.flatMap((text): HostRule[] => present(hostRule(text)));

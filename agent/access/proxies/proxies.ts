@@ -4,7 +4,7 @@ import { monotonicMs } from '../../../transport/net/clock.ts';
 import { createAdmission, PLAIN_USERNAME } from '../../../transport/proxies/admission.ts';
 import { startProxies, type Proxies } from '../../../transport/proxies/proxies.ts';
 import type { AgentConfig } from '../../config.ts';
-import type { Exit } from '../egress/exit.ts';
+import type { Egress } from '../egress/egress.ts';
 import type { Listening } from '../egress/policy.ts';
 import { createAddressLimiter } from '../../../transport/net/window-limiter.ts';
 import type { PickedPorts } from '../free-ports.ts';
@@ -25,7 +25,7 @@ export interface AgentProxiesOptions {
   readonly picked?: PickedPorts;
   /** The `proxy_password` of this node, as the admin gave it at enrolment. */
   readonly password: string;
-  readonly exit: Exit;
+  readonly egress: Egress;
   readonly log: Log;
 }
 
@@ -35,7 +35,7 @@ export interface AgentProxies {
   readonly ports: Partial<AgentPorts>;
   /** For the health report. None when the proxies are off. */
   readonly services: readonly Service[];
-  /** Where they listen, for the exit: it sends nobody back here. */
+  /** Where they listen, for egress: it sends nobody back here. */
   readonly listening: readonly Listening[];
   /** Tunnels, bytes and counters, for metrics. */
   readonly servers: Pick<Proxies, 'http' | 'socks5' | 'tunnels' | 'bytes'>;
@@ -51,7 +51,7 @@ export async function startAgentProxies({
   config,
   picked,
   password,
-  exit,
+  egress,
   log,
 }: AgentProxiesOptions): Promise<AgentProxies> {
   const hosts = config.AGENT_PROXY_ENABLED ? config.AGENT_PROXY_HOST : [];
@@ -68,7 +68,7 @@ export async function startAgentProxies({
           { nowMs: monotonicMs },
         ),
       }),
-      dial: ({ host, port }, signal) => exit.dial({ host, port }, 'proxy', signal),
+      dial: ({ host, port }, signal) => egress.dial({ host, port }, 'proxy', signal),
     },
     log,
     http: {

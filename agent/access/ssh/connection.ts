@@ -1,7 +1,7 @@
 /** One logged-in connection: its sessions and streams, until either side ends it. */
 import type { Connection } from 'ssh2';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
-import type { Exit } from '../egress/exit.ts';
+import type { Egress } from '../egress/egress.ts';
 import { carryForwards } from './forwards.ts';
 import { DISCONNECT, OPEN_FAILURE, channelsOf, disconnect, guardWindows, refuseChannel, socketOf } from './library.ts';
 import { GOODBYE_MS_MAX } from './limits.ts';
@@ -11,7 +11,7 @@ import type { SessionHost } from './session.ts';
 
 /** What a connection is made of. */
 export interface LiveOptions extends SessionHost {
-  readonly exit: Exit;
+  readonly egress: Egress;
   /** The connection is over; processes may still be ending. */
   readonly closed: () => void;
 }
@@ -47,7 +47,7 @@ export class LiveConnection {
       const session: ShellSession = new ShellSession(accept(), options, () => this.#left(session));
       this.#sessions.add(session);
     });
-    carryForwards(client, options.exit, limits);
+    carryForwards(client, options.egress, limits);
     openRemoteForwards(client, options.account, limits);
     client.on('end', () => this.#over()).on('close', () => this.#over());
   }

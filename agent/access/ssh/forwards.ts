@@ -2,10 +2,10 @@
 import type { Duplex } from 'node:stream';
 import type { Connection, ServerChannel } from 'ssh2';
 import type { DialFailure } from '../../../transport/net/streams/dialled.ts';
-import type { Exit } from '../egress/exit.ts';
+import type { Egress } from '../egress/egress.ts';
 import { OPEN_FAILURE, channelsOf, isOpen, refuseChannel, sendEnd, silence } from './library.ts';
 import type { SshLimits } from './limits.ts';
-import { Outlet } from './outlet.ts';
+import { ChannelWriter } from './channel-writer.ts';
 
 /** What each failure is in the words of SSH. Exhaustive. */
 const REASONS: Readonly<Record<DialFailure, number>> = {
@@ -22,7 +22,7 @@ const REASONS: Readonly<Record<DialFailure, number>> = {
 };
 
 /** Answers every wish of this client for a stream. Dials under way and open streams end with the connection. */
-export function carryForwards(client: Connection, exit: Exit, limits: SshLimits): void {
+export function carryForwards(client: Connection, egress: Egress, limits: SshLimits): void {
   const over = new AbortController();
   client.on('end', () => over.abort()).on('close', () => over.abort());
   client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {
@@ -37,7 +37,7 @@ export function carryForwards(client: Connection, exit: Exit, limits: SshLimits)
   });
 
   async function open(host: string, port: number, accept: () => ServerChannel, reject: () => void): Promise<void> {
-    const dialled = await exit.dial({ host, port }, 'ssh', over.signal);
+    const dialled = await egress.dial({ host, port }, 'ssh', over.signal);
     if (!dialled.ok) refuseChannel(client, reject, REASONS[dialled.failure], dialled.message);
     else if (isOpen(client)) joinChannel(client, accept(), dialled.stream);
     else dialled.stream.destroy();
@@ -46,15 +46,15 @@ export function carryForwards(client: Connection, exit: Exit, limits: SshLimits)
 
 /** Carries bytes both ways until both sides are done; a failure of one ends the other. */
 export function joinChannel(client: Connection, channel: ServerChannel, far: Duplex): void {
-  const outlet = new Outlet(client, channel);
+  const writer = new ChannelWriter(client, channel);
   let open = 2;
   const done = () => {
     if (--open === 0 && isOpen(client)) channel.end();
   };
   for (const stream of [channel, channel.stderr]) stream.on('error', () => far.destroy());
-  outlet.from(far, 'out');
+  writer.from(far, 'out');
   far.on('end', () =>
-    outlet.whenEmpty(() => {
+    writer.whenEmpty(() => {
       sendEnd(client, channel);
       done();
     }),
@@ -64,18 +64,18 @@ export function joinChannel(client: Connection, channel: ServerChannel, far: Dup
   far.on('error', () => {}); // its close follows
   far.on('close', () => {
     if (far.readableEnded && far.writableFinished) return;
-    outlet.close();
+    writer.close();
     if (isOpen(client)) channel.close();
     channel.resume();
   });
   channel.on('close', () => {
     // nobody reads any more; what was sent still arrives
-    outlet.close();
+    writer.close();
     if (far.writableFinished) far.destroy();
     else far.once('finish', () => far.destroy()).resume();
   });
   const over = () => {
-    outlet.close();
+    writer.close();
     silence(channel);
     far.destroy();
   };

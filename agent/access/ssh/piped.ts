@@ -22,7 +22,7 @@ export async function startPiped(
   pipes: PipePool,
   start: Start,
 ): Promise<Running> {
-  const { launch, channel, outlet, seen, ended } = start;
+  const { launch, channel, writer, seen, ended } = start;
   const { child, stdin, stdout, stderr } = await spawned(account, pipes, launch);
   const pid = child.pid ?? 0;
   let isOver = false;
@@ -39,7 +39,7 @@ export async function startPiped(
     [stdout, 'out'],
     [stderr, 'error'],
   ] as const) {
-    outlet.from(stream, kind, seen);
+    writer.from(stream, kind, seen);
     stream.on('error', () => {});
     stream.on('close', () => {
       open -= 1;
@@ -52,7 +52,7 @@ export async function startPiped(
    * the exit.
    */
   function endEarly(): void {
-    if (!isOver && !isHungUp && !hasEnded(channel)) outlet.whenEmpty(() => sendEnd(client, channel));
+    if (!isOver && !isHungUp && !hasEnded(channel)) writer.whenEmpty(() => sendEnd(client, channel));
   }
   child.on('exit', (code, signal) => {
     open -= 1;
@@ -63,7 +63,7 @@ export async function startPiped(
   });
   function finish(): void {
     const how = end;
-    if (open === 0 && how !== null && !isHungUp) outlet.whenEmpty(() => ended(how.status, how.signal));
+    if (open === 0 && how !== null && !isHungUp) writer.whenEmpty(() => ended(how.status, how.signal));
   }
 
   return {

@@ -8,7 +8,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { constants, createGzip } from 'node:zlib';
 import type { Gzip } from 'node:zlib';
 import type { SshRecordingSettings } from '../../../transport/protocol/ssh.ts';
-import type { OutputKind } from './outlet.ts';
+import type { OutputKind } from './channel-writer.ts';
 import type { RecordingSidecar, RecordingSpool } from './spool.ts';
 
 /** What is compressed goes to the disk this often, in ms: so much is missing after a crash. */

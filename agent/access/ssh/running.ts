@@ -1,7 +1,7 @@
 /** A program of a session, whether it has a terminal or not. */
 import type { ServerChannel } from 'ssh2';
 import type { Launch } from './launch.ts';
-import type { Outlet, Seen } from './outlet.ts';
+import type { ChannelWriter, Seen } from './channel-writer.ts';
 
 /** A program that runs. After its end nothing of this does anything. */
 export interface Running {
@@ -20,7 +20,7 @@ export interface Running {
 export interface Start {
   readonly launch: Launch;
   readonly channel: ServerChannel;
-  readonly outlet: Outlet;
+  readonly writer: ChannelWriter;
   /** Is shown the output. */
   readonly seen?: Seen;
   /** All output is with the client, and this is how the program ended. Called once, unless it is hung up. */

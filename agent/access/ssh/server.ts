@@ -6,7 +6,7 @@ import type { Connection } from 'ssh2';
 import { SSH_GRANTS_MAX } from '../../../transport/protocol/limits.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import { listenAt } from '../../../transport/net/streams/listen.ts';
-import type { Exit } from '../egress/exit.ts';
+import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { accountsOfMachine } from './accounts.ts';
 import type { Account, AccountOf } from './accounts.ts';
@@ -40,7 +40,7 @@ export interface SshServerOptions {
   readonly hosts: readonly string[];
   readonly hostKeyPath: string;
   readonly verify: VerifySsh;
-  readonly exit: Exit;
+  readonly egress: Egress;
   readonly log: Log;
   /** The agent's own environment. */
   readonly environment: NodeJS.ProcessEnv;
@@ -202,7 +202,7 @@ export function createSshServer(options: SshServerOptions): SshServer {
       pipes,
       limits,
       log,
-      exit: options.exit,
+      egress: options.egress,
       sftpCommand: options.sftpCommand,
       recording: options.recording ?? null,
       account,

@@ -7,7 +7,7 @@ import type { Launcher, Origin, Program, SftpCommand } from './launch.ts';
 import { SSH_SIGNALS, isOpen, sendExit, silence } from './library.ts';
 import { COMMAND_CHARS_MAX, TERMINAL_NAME_CHARS_MAX, TERMINAL_SIDE_MAX } from './limits.ts';
 import type { SshLimits } from './limits.ts';
-import { Outlet } from './outlet.ts';
+import { ChannelWriter } from './channel-writer.ts';
 import { beginRecording } from './recorder.ts';
 import type { Recording, SessionRecorder } from './recorder.ts';
 import { startPiped } from './piped.ts';
@@ -45,7 +45,7 @@ export class ShellSession {
   readonly #variables: Record<string, string> = {};
   #terminal: { readonly term: string; columns: number; rows: number } | null = null;
   #channel: ServerChannel | null = null;
-  #outlet: Outlet | null = null;
+  #writer: ChannelWriter | null = null;
   #running: Running | null = null;
   #recorder: SessionRecorder | null = null;
   #hangUpMs: number | null = null;
@@ -104,7 +104,7 @@ export class ShellSession {
     if (this.#hangUpMs !== null) return;
     this.#hangUpMs = hangUpMs;
     this.#recorder?.end();
-    this.#outlet?.close();
+    this.#writer?.close();
     if (this.#channel !== null && !isOpen(this.#host.client)) silence(this.#channel);
     if (this.#running !== null) this.#running.hangUp(hangUpMs, this.#ended);
     else this.#ended();
@@ -116,22 +116,22 @@ export class ShellSession {
     this.#channel = channel;
     // a channel that was cut; its close says so
     for (const stream of [channel, channel.stderr]) stream.on('error', () => {});
-    const outlet = (this.#outlet = new Outlet(this.#host.client, channel));
-    void this.#start(channel, outlet, program).catch((error: unknown) =>
-      this.#fail(channel, outlet, (error as Error).message),
+    const writer = (this.#writer = new ChannelWriter(this.#host.client, channel));
+    void this.#start(channel, writer, program).catch((error: unknown) =>
+      this.#fail(channel, writer, (error as Error).message),
     );
   }
 
-  async #start(channel: ServerChannel, outlet: Outlet, program: Program): Promise<void> {
+  async #start(channel: ServerChannel, writer: ChannelWriter, program: Program): Promise<void> {
     const { client, launcher, origin, pipes, account } = this.#host;
     const launch = launcher(account, program, origin, this.#variables, this.#terminal !== null);
-    if (typeof launch === 'string') return this.#fail(channel, outlet, launch);
-    if (launch.notice !== null) outlet.say('error', launch.notice);
+    if (typeof launch === 'string') return this.#fail(channel, writer, launch);
+    if (launch.notice !== null) writer.say('error', launch.notice);
     this.#recorder = this.#record(program, account.shell);
     const start: Start = {
       launch,
       channel,
-      outlet,
+      writer,
       ...(this.#recorder !== null && { seen: (kind, data) => this.#recorder?.output(kind, data) }),
       ended: (status, signal) => this.#finish(channel, status, signal),
     };
@@ -165,11 +165,11 @@ export class ShellSession {
     });
   }
 
-  #fail(channel: ServerChannel, outlet: Outlet, problem: string): void {
+  #fail(channel: ServerChannel, writer: ChannelWriter, problem: string): void {
     if (this.#hangUpMs !== null) return;
     this.#host.log.warn({ problem }, 'An SSH session could not be started');
-    outlet.say('error', `edge-agent: ${problem}\r\n`);
-    outlet.whenEmpty(() => this.#finish(channel, NOT_STARTED_STATUS, null));
+    writer.say('error', `edge-agent: ${problem}\r\n`);
+    writer.whenEmpty(() => this.#finish(channel, NOT_STARTED_STATUS, null));
   }
 
   #finish(channel: ServerChannel, status: number, signal: string | null): void {

@@ -31,7 +31,7 @@ export async function startTerminal(
   size: TerminalSize,
   start: Start,
 ): Promise<Running> {
-  const { launch, channel, outlet, seen, ended } = start;
+  const { launch, channel, writer, seen, ended } = start;
   const { spawn } = await import('@lydell/node-pty');
   const pty = spawn(launch.file, [...launch.words], {
     name: term,
@@ -47,7 +47,7 @@ export async function startTerminal(
   let isHungUp = false;
   let isClosed = false;
 
-  outlet.from(output, 'out', seen);
+  writer.from(output, 'out', seen);
   const input = new TerminalInput(fd, () => channel.resume());
   // A program may close its terminal and live on: the descriptor's number is the next file's then, such as the terminal
   // of somebody else.
@@ -63,7 +63,7 @@ export async function startTerminal(
     isOver = true;
     input.close();
     channel.resume();
-    if (!isHungUp) outlet.whenEmpty(() => ended(exitCode, signal ? nameOf(signal) : null));
+    if (!isHungUp) writer.whenEmpty(() => ended(exitCode, signal ? nameOf(signal) : null));
   });
 
   return {

@@ -27,7 +27,7 @@ import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/ver
 import { notDialled } from '../../../transport/net/streams/dialled.ts';
 import type { Dialled } from '../../../transport/net/streams/dialled.ts';
 import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
-import type { Exit } from '../egress/exit.ts';
+import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { networkProblem } from '../../problem.ts';
 
@@ -48,7 +48,7 @@ export interface VpnWay {
 
 /** What tunnels need. */
 export interface TunnelsOptions {
-  readonly exit: Exit;
+  readonly egress: Egress;
   /** Carries the bytes of a stream both ways until it is over. */
   readonly join: (one: Duplex, other: Duplex) => void;
   readonly log: Log;
@@ -220,13 +220,13 @@ function watch(session: ServerHttp2Session): void {
 async function connect(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  { exit, join }: TunnelsOptions,
+  { egress, join }: TunnelsOptions,
 ): Promise<void> {
   stream.on('error', () => {}); // `close` follows, which ends the other side
   const given = new AbortController();
   const gone = (): void => given.abort();
   stream.once('close', gone);
-  const dialled = await dialTarget(headers, exit, given.signal);
+  const dialled = await dialTarget(headers, egress, given.signal);
   stream.off('close', gone);
   if (stream.destroyed || stream.closed) {
     if (dialled.ok) dialled.stream.destroy();
@@ -247,12 +247,12 @@ async function connect(
   }
 }
 
-async function dialTarget(headers: IncomingHttpHeaders, exit: Exit, signal: AbortSignal): Promise<Dialled> {
+async function dialTarget(headers: IncomingHttpHeaders, egress: Egress, signal: AbortSignal): Promise<Dialled> {
   const use = TUNNEL_USES.find((known) => known === headers[USE_HEADER]);
   const target = targetOf(headers[':authority']);
   if (headers[':method'] !== 'CONNECT' || use === undefined || target === null)
     return notDialled('failed', 'The admin asked in a way that this agent does not understand: update one of them.');
-  return exit.dial(target, use, signal);
+  return egress.dial(target, use, signal);
 }
 
 /** `host:port` or `[address]:port`; null when it is neither. */

@@ -1,5 +1,5 @@
 /**
- * The reports of a running agent: made when somebody asks, one at a time, and brought to an admin from time to time.
+ * The reports of a running agent: made when somebody asks, one at a time, and uploaded to an admin from time to time.
  */
 import { rmSync } from 'node:fs';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
@@ -10,7 +10,7 @@ import { trimMemory } from '../../memory.ts';
 import type { SessionClock } from '../../ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import type { Refused } from '../../session/refusals.ts';
-import { createBringing } from './bringing.ts';
+import { createReportUpload } from './report-upload.ts';
 import type { AgentFacts, MachineFacts } from './doctor.ts';
 
 /** What reports are made of. */
@@ -19,7 +19,7 @@ export interface ReportOptions
   readonly config: AgentConfig;
   readonly version: string;
   readonly directory: Pick<DataDirectory, 'path' | 'sshHostKey' | 'apiPort'>;
-  /** The node's API token, for reports that are brought. */
+  /** The node's API token, for reports that are uploaded. */
   readonly token: string;
   readonly isLive: () => boolean;
   readonly refusal: () => Refused | null;
@@ -71,7 +71,7 @@ export function createReports({
     (underWay ??= examined().finally(() => {
       underWay = null;
     }));
-  const bringing = createBringing({ diagnose, brought: trimMemory, token, clock, random: Math.random, log });
+  const upload = createReportUpload({ diagnose, uploaded: trimMemory, token, clock, random: Math.random, log });
 
   /** The checks are loaded with the first report: until then an agent is as small as it was. */
   async function examined(): Promise<Diagnosis> {
@@ -92,10 +92,10 @@ export function createReports({
     connected(url) {
       adminUrl = url;
       sinceMs = Date.now();
-      bringing.connected(url);
+      upload.connected(url);
     },
     close() {
-      bringing.close();
+      upload.close();
       rmSync(directory.apiPort, { force: true });
     },
   };

@@ -4,7 +4,7 @@
  */
 import { readdirSync } from 'node:fs';
 import { Exposition } from '../../../transport/net/exposition/exposition.ts';
-import type { ExitCounts } from '../../access/egress/dialler.ts';
+import type { EgressCounts } from '../../access/egress/dialler.ts';
 import type { Service } from '../health.ts';
 import type { JournalCounts } from '../../execution/execution.ts';
 import type { AgentProxies } from '../../access/proxies/proxies.ts';
@@ -17,12 +17,12 @@ export interface OwnMetricsSources {
   readonly idType: string;
   readonly journal: () => JournalCounts;
   /** Processes that keep running commands. */
-  readonly keepers: () => number;
+  readonly shims: () => number;
   readonly session: () => SessionCounters;
   /** URLs of admins that are known now. */
   readonly adminUrls: () => number;
   readonly tunnelStreams: () => number;
-  readonly exit: () => ExitCounts;
+  readonly egress: () => EgressCounts;
   readonly proxies: (() => Pick<AgentProxies['servers'], 'http' | 'socks5' | 'tunnels' | 'bytes'>) | null;
   readonly ssh: (() => SshServer['counters']) | null;
   /** Those of the health report. */
@@ -43,12 +43,12 @@ export async function ownMetrics(sources: OwnMetricsSources): Promise<string> {
     'edge_agent_processes',
     'gauge',
     'Processes of this agent: itself, and those that keep running commands.',
-    1 + sources.keepers(),
+    1 + sources.shims(),
   );
   addExecutions(exposition, sources.journal(), sources.session());
   addSession(exposition, sources.session(), sources.adminUrls());
   addServices(exposition, sources.services());
-  addExit(exposition, sources.exit(), sources.tunnelStreams());
+  addEgress(exposition, sources.egress(), sources.tunnelStreams());
   if (sources.proxies !== null) addProxies(exposition, sources.proxies());
   if (sources.ssh !== null) addSsh(exposition, sources.ssh());
   return exposition.toString();
@@ -154,7 +154,7 @@ function addServices(exposition: Exposition, services: readonly Service[]): void
   );
 }
 
-function addExit(exposition: Exposition, { failures }: ExitCounts, streams: number): void {
+function addEgress(exposition: Exposition, { failures }: EgressCounts, streams: number): void {
   exposition.single('edge_agent_tunnel_streams', 'gauge', 'Streams that are open in the tunnels from admins.', streams);
   counted(
     exposition,

@@ -6,7 +6,7 @@ import { Executor } from '../../../agent/execution/executor.ts';
 import type { ExecutorOptions } from '../../../agent/execution/executor-options.ts';
 import { Journal } from '../../../agent/execution/journal.ts';
 import { Ledger } from '../../../agent/execution/ledger.ts';
-import { scriptEnvironment } from '../../../agent/execution/keepers.ts';
+import { scriptEnvironment } from '../../../agent/execution/exec-shims.ts';
 import type { Finished } from '../../../agent/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { machineTimeline } from '../../../agent/execution/timeline.ts';

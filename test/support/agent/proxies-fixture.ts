@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect, isIPv4, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { AGENT_SETTINGS, exitRulesOf } from '../../../agent/config.ts';
-import { createExit, type CountedExit } from '../../../agent/access/egress/dialler.ts';
+import { AGENT_SETTINGS, egressRulesOf } from '../../../agent/config.ts';
+import { createEgress, type CountedEgress } from '../../../agent/access/egress/dialler.ts';
 import { createLog } from '../../../agent/log.ts';
 import { startAgentProxies, type AgentProxies } from '../../../agent/access/proxies/proxies.ts';
 import { readSettings } from '../../../settings/environment.ts';
@@ -16,14 +16,14 @@ export const PASSWORD = 'proxy-password-of-the-node';
 /** Proxies that run until the end of the scope. */
 export interface ProxiesRig {
   readonly proxies: AgentProxies;
-  readonly exit: CountedExit;
+  readonly egress: CountedEgress;
   readonly httpPort: number;
   readonly socks5Port: number;
   /** Lines of the log, as they come. */
   readonly log: string[];
 }
 
-/** Starts an exit and the proxies on free ports, as an agent with these settings does. */
+/** Starts egress and the proxies on free ports, as an agent with these settings does. */
 export async function startRig(
   scope: Scope,
   env: Readonly<Record<string, string>> = {},
@@ -33,22 +33,22 @@ export async function startRig(
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const log: string[] = [];
   let proxies: AgentProxies | null = null;
-  const exit = createExit({
-    rules: exitRulesOf(read.settings),
+  const egress = createEgress({
+    rules: egressRulesOf(read.settings),
     proxies: () => proxies?.listening ?? [],
     ...(resolve && { resolve }),
   });
   const started = await startAgentProxies({
     config: read.settings,
     password: PASSWORD,
-    exit,
+    egress,
     log: createLog('debug', false, (line) => log.push(line)),
   });
   proxies = started;
   scope.teardown(() => started.close(0));
   return {
     proxies: started,
-    exit,
+    egress,
     httpPort: started.ports.http_proxy_port ?? 0,
     socks5Port: started.ports.socks5_proxy_port ?? 0,
     log,

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Exit } from '../../../agent/access/egress/exit.ts';
+import type { Egress } from '../../../agent/access/egress/egress.ts';
 import { sftpCommand } from '../../../agent/access/sftp/command.ts';
 import { createSshServer } from '../../../agent/access/ssh/server.ts';
 import type { SshServer, SshServerOptions } from '../../../agent/access/ssh/server.ts';
@@ -65,7 +65,7 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
     port: 0,
     hosts: ['127.0.0.1'],
     hostKeyPath: join(directory, 'ssh_host_key'),
-    exit: directExit(),
+    egress: directEgress(),
     log: { debug: silent, info: silent, warn: silent, error: silent },
     environment: { PATH: process.env['PATH'], LANG: 'C.UTF-8' },
     sftpCommand,
@@ -208,8 +208,8 @@ export function askpass(directory: string, password: string): NodeJS.ProcessEnv 
   return { SSH_ASKPASS: path, SSH_ASKPASS_REQUIRE: 'force', TEST_PASSWORD: password };
 }
 
-/** Dials whatever is asked for: the policy of real exits has tests of its own. */
-function directExit(): Exit {
+/** Dials whatever is asked for: the policy of real egress has tests of its own. */
+function directEgress(): Egress {
   return {
     dial: async ({ host, port }, _use, signal) =>
       new Promise<Dialled>((resolve) => {

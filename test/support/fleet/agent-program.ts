@@ -119,7 +119,7 @@ function environments(): { pid: number; variables: string[] }[] {
 }
 
 /**
- * Ends what runs for a node: keepers and scripts outlive their agent on purpose, and after a test nobody will take them
+ * Ends what runs for a node: exec shims and scripts outlive their agent on purpose, and after a test nobody will take them
  * up.
  */
 export function endScripts(node: string): void {

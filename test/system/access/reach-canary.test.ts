@@ -222,7 +222,7 @@ function middleOf(key: string): string {
   return (lines[Math.floor(lines.length / 2)] ?? '').slice(0, 60);
 }
 
-/** Processes that these began, and those began, without the keepers of commands. */
+/** Processes that these began, and those began, without the exec shims of commands. */
 function childrenOf(pid: number): number[] {
   const parents = readdirSync('/proc')
     .filter((entry) => /^\d+$/u.test(entry))

@@ -179,7 +179,7 @@ for (const [why, delivered, end, wanted] of [
   );
 }
 
-test.serial('a keeper that vanished with its process is reported as interrupted, never run again', async (t) => {
+test.serial('an exec shim that vanished with its process is reported as interrupted, never run again', async (t) => {
   const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
   const execution = admin.deliver(
     session,
@@ -206,9 +206,9 @@ function stateOf(pid: number): string {
   }
 }
 
-/** Everything at once, as when the machine goes down: the keeper leads the group of its child's parent. */
-function killSession(keeperChild: number): void {
-  const stat = readFileSync(`/proc/${keeperChild}/stat`, 'latin1');
+/** Everything at once, as when the machine goes down: the exec shim leads the group of its child's parent. */
+function killSession(shimChild: number): void {
+  const stat = readFileSync(`/proc/${shimChild}/stat`, 'latin1');
   process.kill(-Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]), 'SIGKILL');
 }
 
@@ -302,13 +302,13 @@ test.serial(
 );
 
 test.serial(
-  'with a damaged journal, one that was started and whose keeper and directory are gone is interrupted, never run again',
+  'with a damaged journal, one that was started and whose exec shim and directory are gone is interrupted, never run again',
   async (t) => {
     const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
     const script = `echo ran >>${ledger}; echo $PPID >${directory}/keeper; sleep 100`;
     const execution = admin.deliver(session, script);
     await until(
-      'the keeper',
+      'the exec shim',
       () => existsSync(join(directory, 'keeper')) && readFileSync(join(directory, 'keeper'), 'utf8').endsWith('\n'),
     );
     agent.kill();

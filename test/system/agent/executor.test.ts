@@ -181,8 +181,8 @@ test.serial('a process that writes gigabytes costs a bounded amount of disk', as
   const execution = rig.start('yes 0123456789', { timeout_ms: 1_500 });
   let most = 0;
   const look = setInterval(() => {
-    for (const keeper of readdirSync(join(rig.directory, 'keepers'))) {
-      const directory = join(rig.directory, 'keepers', keeper);
+    for (const shim of readdirSync(join(rig.directory, 'keepers'))) {
+      const directory = join(rig.directory, 'keepers', shim);
       const sizes = readdirSync(directory).map(
         (file) => statSync(join(directory, file), { throwIfNoEntry: false })?.size ?? 0,
       );

@@ -44,13 +44,13 @@ test.serial(
     const execution = rig.start(
       `echo begun; while [ ! -e ${go} ]; do sleep 0.02; done; head -c 600000 /dev/zero | tr '\\0' x; exit 3`,
     );
-    await until('the keepers', () => existsSync(join(disk, 'keepers')));
+    await until('the exec shims', () => existsSync(join(disk, 'keepers')));
     const free = fill(disk, 131_072);
 
     writeFileSync(go, '');
-    // The exit status does not fit either: its keeper tries again until it does.
+    // The exit status does not fit either: its exec shim tries again until it does.
     await until('the cut', () =>
-      readdirSync(join(disk, 'keepers')).some((keeper) => existsSync(join(disk, 'keepers', keeper, 'cut'))),
+      readdirSync(join(disk, 'keepers')).some((shim) => existsSync(join(disk, 'keepers', shim, 'cut'))),
     );
     free();
     const result = await rig.result(execution);

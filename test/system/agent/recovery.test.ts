@@ -6,13 +6,13 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { KEEPER_SCRIPT } from '../../../agent/execution/keeper-script.ts';
+import { SHIM_SCRIPT } from '../../../agent/execution/exec-shim-script.ts';
 import { Rig } from '../../support/agent/executor-fixture.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 
 /**
- * An execution recorded as started with keeper `k`, whose directory has a script that would leave a mark. Its id is its
+ * An execution recorded as started with exec shim `k`, whose directory has a script that would leave a mark. Its id is its
  * own: whoever ends an execution ends all processes that bear its id.
  */
 function startedBefore(t: ExecutionContext) {
@@ -22,13 +22,13 @@ function startedBefore(t: ExecutionContext) {
   writeFileSync(join(directory, 'script'), `touch ${rig.directory}/ran`);
   const execution = ExecutionId.parse(randomUUID());
   rig.journal.receive([{ ...delivery(1), execution }]);
-  rig.journal.start([{ execution, keeper: 'k' }]);
+  rig.journal.start([{ execution, shim: 'k' }]);
   return { rig, directory, execution, hasRun: () => existsSync(join(rig.directory, 'ran')) };
 }
 
-/** A keeper that waits for its job; the answer gives it and resolves when it has ended. */
-function waitingKeeper(directory: string, execution: ExecutionId): () => Promise<unknown> {
-  const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, '1000', '1000'], {
+/** An exec shim that waits for its job; the answer gives it and resolves when it has ended. */
+function waitingShim(directory: string, execution: ExecutionId): () => Promise<unknown> {
+  const child = spawn('/bin/sh', ['-c', SHIM_SCRIPT, 'edge-keeper', directory, '1000', '1000'], {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const ended = once(child, 'exit');
@@ -39,9 +39,9 @@ function waitingKeeper(directory: string, execution: ExecutionId): () => Promise
   };
 }
 
-test('recorded as started and never begun: interrupted, and a keeper that comes late begins nothing', async (t) => {
+test('recorded as started and never begun: interrupted, and an exec shim that comes late begins nothing', async (t) => {
   const { rig, directory, execution, hasRun } = startedBefore(t);
-  const giveJob = waitingKeeper(directory, execution);
+  const giveJob = waitingShim(directory, execution);
 
   rig.executor.recover();
   await giveJob();
@@ -50,9 +50,9 @@ test('recorded as started and never begun: interrupted, and a keeper that comes 
   t.false(hasRun());
 });
 
-test('a keeper that came first has its result taken', async (t) => {
+test('an exec shim that came first has its result taken', async (t) => {
   const { rig, directory, execution, hasRun } = startedBefore(t);
-  await waitingKeeper(directory, execution)();
+  await waitingShim(directory, execution)();
 
   rig.executor.recover();
 
@@ -73,11 +73,11 @@ test('after a reboot the process id in a claim is another process: interrupted, 
   t.is(stranger.exitCode, null, 'it is left alone');
 });
 
-test('two keepers of one directory: one begins', async (t) => {
+test('two exec shims of one directory: one begins', async (t) => {
   const { rig, directory, execution } = startedBefore(t);
   writeFileSync(join(directory, 'script'), `echo ran >>${rig.directory}/ran`);
 
-  await Promise.all([1, 2, 3].map(() => waitingKeeper(directory, execution)()));
+  await Promise.all([1, 2, 3].map(() => waitingShim(directory, execution)()));
 
   t.is(readFileSync(join(rig.directory, 'ran'), 'utf8'), 'ran\n');
 });

@@ -42,25 +42,25 @@ async function world() {
   } = await fleet.request('POST', '/clusters/prod/enrollment_keys', { uses_remaining: null });
   const { data } = await fleet.enroll(String(key), { node_id: randomUUID() });
   const node = String(data['node_id']);
-  const bring = (body: unknown, token = String(data['api_token'])) =>
+  const upload = (body: unknown, token = String(data['api_token'])) =>
     fleet.request('POST', DIAGNOSIS_PATH, body, { authorization: token === '' ? '' : `Bearer ${token}` });
   const diagnosed = async () => {
     const answer = await fleet.request('GET', `/nodes/${node}/diagnostics`);
     return { ...answer, checks: (answer.data['checks'] ?? []) as readonly Told[] };
   };
-  return { ...fleet, node, bring, diagnosed };
+  return { ...fleet, node, upload, diagnosed };
 }
 
 test('a node that never connected fails with what is seen from here, and with its last report once it brought one', async (t) => {
-  const { bring, diagnosed } = await world();
+  const { upload, diagnosed } = await world();
 
   const before = await diagnosed();
-  const brought = await bring(report());
+  const uploaded = await upload(report());
   const after = await diagnosed();
-  await bring(report({ summary: 'There is less room.' }));
+  await upload(report({ summary: 'There is less room.' }));
   const later = await diagnosed();
 
-  t.deepEqual([before.status, brought.status, after.status], [200, 204, 200]);
+  t.deepEqual([before.status, uploaded.status, after.status], [200, 204, 200]);
   t.deepEqual(
     before.checks.map(({ name, status }) => [name, status]),
     [
@@ -84,21 +84,21 @@ test('a node that never connected fails with what is seen from here, and with it
 });
 
 test('only the token of a node brings a report, and what is none is refused and keeps nothing', async (t) => {
-  const { bring, diagnosed, admin } = await world();
+  const { upload, diagnosed, admin } = await world();
 
   const strangers = [
-    await bring(report(), ''),
-    await bring(report(), 'no-such-token'),
-    await bring(report(), ADMIN_KEYS.MASTER_KEY),
-    await bring(report(), ADMIN_KEYS.API_KEY),
+    await upload(report(), ''),
+    await upload(report(), 'no-such-token'),
+    await upload(report(), ADMIN_KEYS.MASTER_KEY),
+    await upload(report(), ADMIN_KEYS.API_KEY),
   ];
   const wrong = [
-    await bring({}),
-    await bring(report({ name: 'node_tunnel' })),
-    await bring([1]),
-    await bring(report({ details: { a: { b: 1 } } })),
+    await upload({}),
+    await upload(report({ name: 'node_tunnel' })),
+    await upload([1]),
+    await upload(report({ details: { a: { b: 1 } } })),
   ];
-  const large = await bring({ ...report(), padding: 'x'.repeat(DIAGNOSIS_BYTES_MAX) });
+  const large = await upload({ ...report(), padding: 'x'.repeat(DIAGNOSIS_BYTES_MAX) });
   const read = await fetch(`${admin.url}${DIAGNOSIS_PATH}`, {
     headers: { authorization: `Bearer ${ADMIN_KEYS.API_KEY}` },
   });
@@ -116,7 +116,7 @@ test('only the token of a node brings a report, and what is none is refused and 
 });
 
 test('the largest report that is one can be kept, and numbers that no database writes shortly are none', async (t) => {
-  const { bring, diagnosed } = await world();
+  const { upload, diagnosed } = await world();
   const checks = (number: number) =>
     Array.from({ length: 40 }, (_, index) => ({
       ...CHECK,
@@ -124,11 +124,11 @@ test('the largest report that is one can be kept, and numbers that no database w
       details: Object.fromEntries(Array.from({ length: 32 }, (__, detail) => [`d${detail}`, number])),
     }));
 
-  const kept = await bring({ ...report(), checks: checks(-0.000_001_234_567_890_12) });
-  const inodes = await bring({ ...report(), checks: checks(2 ** 64) });
+  const kept = await upload({ ...report(), checks: checks(-0.000_001_234_567_890_12) });
+  const inodes = await upload({ ...report(), checks: checks(2 ** 64) });
   const refused = [
-    await bring({ ...report(), checks: checks(1e300) }),
-    await bring({ ...report(), checks: checks(1e-300) }),
+    await upload({ ...report(), checks: checks(1e300) }),
+    await upload({ ...report(), checks: checks(1e-300) }),
   ];
 
   t.deepEqual(
@@ -139,9 +139,9 @@ test('the largest report that is one can be kept, and numbers that no database w
 });
 
 test('addresses of the VPN and control characters of a report are not told', async (t) => {
-  const { bring, diagnosed } = await world();
+  const { upload, diagnosed } = await world();
 
-  await bring(report({ summary: 'Peer 100.64.9.7 \u001B[31mis\u0007 down', details: { peer: '100.64.9.7' } }));
+  await upload(report({ summary: 'Peer 100.64.9.7 \u001B[31mis\u0007 down', details: { peer: '100.64.9.7' } }));
   const { checks } = await diagnosed();
 
   t.notRegex(JSON.stringify(checks), /100\.64\.9\.7/u);
@@ -149,10 +149,10 @@ test('addresses of the VPN and control characters of a report are not told', asy
 });
 
 test('a node that brings too many is told to wait, and no other is', async (t) => {
-  const { bring, diagnosed, enroll, request } = await world();
+  const { upload, diagnosed, enroll, request } = await world();
   const statuses: number[] = [];
-  for (let count = 0; count < 13; count += 1) statuses.push((await bring(report())).status);
-  const { headers } = await bring(report());
+  for (let count = 0; count < 13; count += 1) statuses.push((await upload(report())).status);
+  const { headers } = await upload(report());
   const {
     data: { key },
   } = await request('POST', '/clusters/prod/enrollment_keys', {});
@@ -163,7 +163,7 @@ test('a node that brings too many is told to wait, and no other is', async (t) =
     [...Array.from({ length: 12 }, () => 204), 429],
   );
   t.regex(headers.get('retry-after') ?? '', /^\d+$/u);
-  t.is((await bring(report(), String(data['api_token']))).status, 204);
+  t.is((await upload(report(), String(data['api_token']))).status, 204);
   t.is((await diagnosed()).status, 200);
 });
 

@@ -1,6 +1,12 @@
 /** The settings of the agent that say who gets where through its machine. */
 import test from 'ava';
-import { AGENT_SETTINGS, exitRulesOf, registrationOf, withLoopback, type AgentConfig } from '../../../agent/config.ts';
+import {
+  AGENT_SETTINGS,
+  egressRulesOf,
+  registrationOf,
+  withLoopback,
+  type AgentConfig,
+} from '../../../agent/config.ts';
 import { readSettings } from '../../../settings/environment.ts';
 
 function config(env: Readonly<Record<string, string>>): AgentConfig {
@@ -22,7 +28,7 @@ test('without a word mail is blocked, the proxies listen on loopback, and they w
     AGENT_HTTP_PROXY_PORT: 43_128,
     AGENT_SOCKS5_PROXY_PORT: 41_080,
   });
-  t.deepEqual(exitRulesOf(config({})), {
+  t.deepEqual(egressRulesOf(config({})), {
     blockedPorts: ['25'],
     blockedHosts: [],
     allowedHosts: [],
@@ -31,7 +37,7 @@ test('without a word mail is blocked, the proxies listen on loopback, and they w
 });
 
 test('lists are taken as they are written', (t) => {
-  const rules = exitRulesOf(
+  const rules = egressRulesOf(
     config({
       PROXY_BLOCKED_PORTS: '25, 6000-6063,',
       PROXY_CUSTOM_BLOCKED_HOSTS: '*.ads.example,10.0.0.0/8',
@@ -44,7 +50,7 @@ test('lists are taken as they are written', (t) => {
     blockedHosts: ['*.ads.example', '10.0.0.0/8'],
     allowedHosts: ['127.0.0.1', 'fe80::/10'],
   });
-  t.deepEqual(exitRulesOf(config({ PROXY_BLOCKED_PORTS: 'none' })).blockedPorts, ['none']);
+  t.deepEqual(egressRulesOf(config({ PROXY_BLOCKED_PORTS: 'none' })).blockedPorts, ['none']);
 });
 
 test('what cannot be understood is told in one line each', (t) => {

@@ -72,7 +72,7 @@ const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
     }),
   'an admin that a tunnel is opened to': (t) => async (url) => {
     const tunnels = createAgentTunnels({
-      exit: { dial: () => Promise.reject(new Error('nobody is dialled')) },
+      egress: { dial: () => Promise.reject(new Error('nobody is dialled')) },
       join: () => {},
       log: quiet,
     });

@@ -33,14 +33,14 @@ test.serial('no hostile URL leads through the proxies of an agent to anybody', a
       found,
       dialled: tripwire.dialled().filter((address) => address !== DOOR),
       arrived: tripwire.arrived,
-      opened: rig.exit.counts().opened,
+      opened: rig.egress.counts().opened,
     },
     { found: [], dialled: [], arrived: [], opened: 0 },
   );
-  const { blocked } = rig.exit.counts();
+  const { blocked } = rig.egress.counts();
   t.true(urls.length > 1_000 && blocked.host > 1_000, `${urls.length} URLs, ${blocked.host} refused by the exit`);
   t.log(
-    `${urls.length} hostile URLs, ${rig.exit.counts().blocked.host} dials refused by the exit, the others by the proxies`,
+    `${urls.length} hostile URLs, ${rig.egress.counts().blocked.host} dials refused by egress, the others by the proxies`,
   );
 });
 
@@ -62,7 +62,7 @@ test.serial('the tripwire sees what comes of an operator who opens loopback', as
     urls,
   );
 
-  t.deepEqual([found.length, tripwire.arrived.length, rig.exit.counts().opened], [11, 11, 11]);
+  t.deepEqual([found.length, tripwire.arrived.length, rig.egress.counts().opened], [11, 11, 11]);
 });
 
 test.serial(

@@ -4,8 +4,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { createExit, type CountedExit, type ExitOptions } from '../../../../agent/access/egress/dialler.ts';
-import type { ExitUse } from '../../../../agent/access/egress/exit.ts';
+import { createEgress, type CountedEgress, type EgressOptions } from '../../../../agent/access/egress/dialler.ts';
+import type { EgressUse } from '../../../../agent/access/egress/egress.ts';
 import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import { BUSY_MS } from '../../../support/busy.ts';
 import { until } from '../../../support/until.ts';
@@ -13,25 +13,25 @@ import { startBlackHole } from '../guard/black-hole.ts';
 import { startDnsServer, type Answer, type Question } from '../../../support/dns-server.ts';
 import { startTripwire } from '../guard/tripwire.ts';
 
-type Options = Omit<ExitOptions, 'rules'> & { readonly rules?: Partial<ExitOptions['rules']> };
+type Options = Omit<EgressOptions, 'rules'> & { readonly rules?: Partial<EgressOptions['rules']> };
 
-const USES: readonly ExitUse[] = ['self', 'chain', 'proxy', 'ssh'];
+const USES: readonly EgressUse[] = ['self', 'chain', 'proxy', 'ssh'];
 
-function exitWith(options: Options = {}): CountedExit {
-  return createExit({
+function egressWith(options: Options = {}): CountedEgress {
+  return createEgress({
     ...options,
     rules: { blockedPorts: ['25'], blockedHosts: [], allowedHosts: [], servedPorts: [], ...options.rules },
   });
 }
 
-/** An exit whose names come from a server of the test. */
-async function exitWithNames(
+/** Egress whose names come from a server of the test. */
+async function egressWithNames(
   t: ExecutionContext,
   answer: (question: Question) => Answer | Promise<Answer>,
   options: Options = {},
-): Promise<{ exit: CountedExit; questions: string[] }> {
+): Promise<{ egress: CountedEgress; questions: string[] }> {
   const { server, questions } = await startDnsServer(t, answer);
-  return { exit: exitWith({ ...options, resolve: resolverBy([server]) }), questions };
+  return { egress: egressWith({ ...options, resolve: resolverBy([server]) }), questions };
 }
 
 async function listen(t: ExecutionContext, server: Server, address = '127.0.0.1', port = 0): Promise<number> {
@@ -55,13 +55,13 @@ async function closedPort(): Promise<number> {
 /** Dials; the stream, if there is one, is ended with the test. */
 async function dial(
   t: ExecutionContext,
-  exit: CountedExit,
+  egress: CountedEgress,
   host: string,
   port: number,
-  use: ExitUse,
+  use: EgressUse,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Duplex | { failure: string; message: string }> {
-  const dialled = await exit.dial({ host, port }, use, signal);
+  const dialled = await egress.dial({ host, port }, use, signal);
   if (!dialled.ok) return { failure: dialled.failure, message: dialled.message };
   t.teardown(() => {
     dialled.stream.destroy();
@@ -78,8 +78,8 @@ async function outcome(...dialled: Parameters<typeof dial>): Promise<string> {
 }
 
 /** Dials this machine, and leaves the stream alone. */
-async function outcomeKept(t: ExecutionContext, exit: CountedExit, port: number): Promise<boolean> {
-  return !('failure' in (await dial(t, exit, '', port, 'self')));
+async function outcomeKept(t: ExecutionContext, egress: CountedEgress, port: number): Promise<boolean> {
+  return !('failure' in (await dial(t, egress, '', port, 'self')));
 }
 
 test.serial('forward mode reaches this machine alone, whatever host was asked for, on IPv4 and on IPv6', async (t) => {
@@ -102,7 +102,7 @@ test.serial('forward mode reaches this machine alone, whatever host was asked fo
 
   const said = await Promise.all(
     ports.map(async (port) => {
-      const stream = await dial(t, exitWith(), '198.51.100.7', port, 'self');
+      const stream = await dial(t, egressWith(), '198.51.100.7', port, 'self');
       return 'failure' in stream ? stream.message : String(((await once(stream, 'data')) as [Buffer])[0]);
     }),
   );
@@ -124,7 +124,7 @@ test.serial('a stream can be ended on one side while the other goes on', async (
         .on('end', () => socket.end(Buffer.concat(pieces)));
     }),
   );
-  const stream = await dial(t, exitWith(), '', port, 'self');
+  const stream = await dial(t, egressWith(), '', port, 'self');
   if ('failure' in stream) throw new Error(stream.message);
 
   stream.end('all of it');
@@ -136,12 +136,12 @@ test.serial(
   'only a logged-in user reaches loopback by its address or name, as from a shell; nobody else sends it a packet',
   async (t) => {
     const tripwire = await startTripwire(t);
-    const { exit } = await exitWithNames(t, () => ({ addresses: ['127.0.0.1'] }));
+    const { egress } = await egressWithNames(t, () => ({ addresses: ['127.0.0.1'] }));
     const hosts = ['127.0.0.1', '127.9.9.9', '::1', '[::1]', 'self.example.com'];
 
     const outcomes = await Promise.all(
       (['chain', 'proxy', 'ssh'] as const).map((use) =>
-        Promise.all(hosts.map((host) => outcome(t, exit, host, tripwire.port, use))),
+        Promise.all(hosts.map((host) => outcome(t, egress, host, tripwire.port, use))),
       ),
     );
 
@@ -154,7 +154,7 @@ test.serial(
 test.serial('localhost is refused to proxies, whatever DNS says of it', async (t) => {
   const tripwire = await startTripwire(t);
 
-  const refused = await dial(t, exitWith(), 'LocalHost.', tripwire.port, 'proxy');
+  const refused = await dial(t, egressWith(), 'LocalHost.', tripwire.port, 'proxy');
 
   t.deepEqual(
     [refused, tripwire.dialled()],
@@ -170,11 +170,11 @@ test.serial('localhost is refused to proxies, whatever DNS says of it', async (t
 
 test.serial('a name is asked for once a dial, and what it says later leads nowhere', async (t) => {
   const tripwire = await startTripwire(t);
-  const { exit, questions } = await exitWithNames(t, ({ asked }) => ({
+  const { egress, questions } = await egressWithNames(t, ({ asked }) => ({
     addresses: [asked === 0 ? '127.0.0.2' : '127.0.0.3'],
   }));
 
-  t.is(await outcome(t, exit, 'rebound.example.com', tripwire.port, 'ssh'), 'open');
+  t.is(await outcome(t, egress, 'rebound.example.com', tripwire.port, 'ssh'), 'open');
 
   t.deepEqual(
     [tripwire.dialled(), questions.toSorted()],
@@ -186,13 +186,13 @@ test.serial(
   'a name that turns bad is refused from then on, and one bad address among good ones refuses all',
   async (t) => {
     const tripwire = await startTripwire(t);
-    const { exit } = await exitWithNames(t, ({ name }) => ({
+    const { egress } = await egressWithNames(t, ({ name }) => ({
       addresses: name === 'mixed.example.com' ? ['10.255.0.1', '127.0.0.1'] : ['127.0.0.1'],
     }));
 
     t.deepEqual(
       await Promise.all(
-        ['rebound.example.com', 'mixed.example.com'].map((name) => outcome(t, exit, name, tripwire.port, 'chain')),
+        ['rebound.example.com', 'mixed.example.com'].map((name) => outcome(t, egress, name, tripwire.port, 'chain')),
       ),
       ['blocked', 'blocked'],
     );
@@ -201,23 +201,23 @@ test.serial(
 );
 
 test.serial('what cannot be reached says why in a sentence that repeats what was asked for', async (t) => {
-  const { exit } = await exitWithNames(t, () => 'no-such-name');
+  const { egress } = await egressWithNames(t, () => 'no-such-name');
   const port = await closedPort();
 
   t.deepEqual(
     await Promise.all([
-      dial(t, exit, '', port, 'self'),
-      dial(t, exit, '127.0.0.1', port, 'ssh'),
-      dial(t, exit, '[::1]', port, 'ssh'),
-      dial(t, exit, 'nowhere.example.com', port, 'proxy'),
-      dial(t, exit, '169.254.169.254', port, 'ssh'),
-      dial(t, exit, 'metadata.google.internal', port, 'chain'),
-      dial(t, exit, 'a..b', port, 'proxy'),
-      dial(t, exit, 'a:b\r\nX: y', port, 'proxy'),
-      dial(t, exit, 'fe80::1%lo', port, 'ssh'),
-      dial(t, exit, '0x7f.1', port, 'proxy'),
-      dial(t, exit, '10.0.0.1', 0, 'proxy'),
-      dial(t, exit, '10.0.0.1', 65_536, 'proxy'),
+      dial(t, egress, '', port, 'self'),
+      dial(t, egress, '127.0.0.1', port, 'ssh'),
+      dial(t, egress, '[::1]', port, 'ssh'),
+      dial(t, egress, 'nowhere.example.com', port, 'proxy'),
+      dial(t, egress, '169.254.169.254', port, 'ssh'),
+      dial(t, egress, 'metadata.google.internal', port, 'chain'),
+      dial(t, egress, 'a..b', port, 'proxy'),
+      dial(t, egress, 'a:b\r\nX: y', port, 'proxy'),
+      dial(t, egress, 'fe80::1%lo', port, 'ssh'),
+      dial(t, egress, '0x7f.1', port, 'proxy'),
+      dial(t, egress, '10.0.0.1', 0, 'proxy'),
+      dial(t, egress, '10.0.0.1', 65_536, 'proxy'),
     ]),
     [
       { failure: 'refused', message: `Port ${port} of the machine refuses connections: nothing listens there.` },
@@ -237,7 +237,7 @@ test.serial('what cannot be reached says why in a sentence that repeats what was
       { failure: 'blocked', message: 'The port must be from 1 to 65535.' },
     ],
   );
-  t.like(exit.counts(), {
+  t.like(egress.counts(), {
     opened: 0,
     open: 0,
     failures: { refused: 3, unresolved: 1, blocked: 8 },
@@ -255,10 +255,10 @@ test.serial(
       }),
     );
     await startBlackHole(t, '127.0.0.6', port);
-    const { exit } = await exitWithNames(t, () => ({ addresses: ['127.0.0.6', '127.0.0.1'] }));
+    const { egress } = await egressWithNames(t, () => ({ addresses: ['127.0.0.6', '127.0.0.1'] }));
 
-    t.is(await outcome(t, exit, 'two.example.com', port, 'ssh'), 'open');
-    t.deepEqual(await dial(t, exitWith({ dialMsMax: 200 }), '127.0.0.6', port, 'ssh'), {
+    t.is(await outcome(t, egress, 'two.example.com', port, 'ssh'), 'open');
+    t.deepEqual(await dial(t, egressWith({ dialMsMax: 200 }), '127.0.0.6', port, 'ssh'), {
       failure: 'timed_out',
       message: `127.0.0.6:${port} did not answer in time.`,
     });
@@ -268,24 +268,24 @@ test.serial(
 test.serial('of several addresses that fail, an answer is told rather than silence', async (t) => {
   const port = await closedPort();
   await startBlackHole(t, '127.0.0.6', port);
-  const { exit } = await exitWithNames(t, () => ({ addresses: ['127.0.0.7', '127.0.0.6'] }), { dialMsMax: 200 });
+  const { egress } = await egressWithNames(t, () => ({ addresses: ['127.0.0.7', '127.0.0.6'] }), { dialMsMax: 200 });
 
-  t.is(await outcome(t, exit, 'two.example.com', port, 'ssh'), 'refused');
+  t.is(await outcome(t, egress, 'two.example.com', port, 'ssh'), 'refused');
 });
 
 test.serial('who goes away is not dialled for any longer, neither in DNS nor in TCP', async (t) => {
   const port = await closedPort();
   await startBlackHole(t, '127.0.0.6', port);
   const asked = Promise.withResolvers<void>();
-  const { exit } = await exitWithNames(t, () => {
+  const { egress } = await egressWithNames(t, () => {
     asked.resolve();
     return 'silence';
   });
   const gone = new AbortController();
   const outcomes = Promise.all([
-    outcome(t, exit, 'silent.example.com', port, 'ssh', gone.signal),
-    outcome(t, exit, '127.0.0.6', port, 'ssh', gone.signal),
-    outcome(t, exit, '127.0.0.6', port, 'ssh', AbortSignal.abort()),
+    outcome(t, egress, 'silent.example.com', port, 'ssh', gone.signal),
+    outcome(t, egress, '127.0.0.6', port, 'ssh', gone.signal),
+    outcome(t, egress, '127.0.0.6', port, 'ssh', AbortSignal.abort()),
   ]);
   await asked.promise;
   const startedMs = performance.now();
@@ -303,42 +303,42 @@ test.serial('who waits and who is connected are counted, each use by itself', as
       socket.on('error', () => {}).resume();
     }),
   );
-  const { exit } = await exitWithNames(t, () => 'silence', { dialsMax: 1, streamsMax: 2 });
+  const { egress } = await egressWithNames(t, () => 'silence', { dialsMax: 1, streamsMax: 2 });
   const gone = new AbortController();
-  const waiting = outcome(t, exit, 'silent.example.com', port, 'ssh', gone.signal);
+  const waiting = outcome(t, egress, 'silent.example.com', port, 'ssh', gone.signal);
 
-  t.deepEqual(await dial(t, exit, '127.0.0.1', port, 'ssh'), {
+  t.deepEqual(await dial(t, egress, '127.0.0.1', port, 'ssh'), {
     failure: 'overloaded',
     message: 'The machine has too many connections open: try again later.',
   });
-  t.is(await outcome(t, exit, '', port, 'self'), 'open');
+  t.is(await outcome(t, egress, '', port, 'self'), 'open');
   gone.abort();
   t.is(await waiting, 'unresolved');
 
-  const streams = [await dial(t, exit, '127.0.0.1', port, 'ssh'), await dial(t, exit, '127.0.0.1', port, 'ssh')];
+  const streams = [await dial(t, egress, '127.0.0.1', port, 'ssh'), await dial(t, egress, '127.0.0.1', port, 'ssh')];
   t.deepEqual(
     streams.filter((stream) => 'failure' in stream),
     [],
   );
-  t.is(await outcome(t, exit, '127.0.0.1', port, 'ssh'), 'overloaded');
-  await until('the stream of before to be gone', () => exit.counts().open === 2);
+  t.is(await outcome(t, egress, '127.0.0.1', port, 'ssh'), 'overloaded');
+  await until('the stream of before to be gone', () => egress.counts().open === 2);
   for (const stream of streams) if (!('failure' in stream)) stream.destroy();
-  await until('all streams to be gone', () => exit.counts().open === 0);
-  t.is(await outcome(t, exit, '127.0.0.1', port, 'ssh'), 'open');
+  await until('all streams to be gone', () => egress.counts().open === 0);
+  t.is(await outcome(t, egress, '127.0.0.1', port, 'ssh'), 'open');
 });
 
 test.serial('a connection that breaks while nobody listens to it does not end the program', async (t) => {
   const server = createServer();
   const port = await listen(t, server);
   const connected = once(server, 'connection') as Promise<[Socket]>;
-  const exit = exitWith();
+  const egress = egressWith();
 
-  const opened = await outcomeKept(t, exit, port);
+  const opened = await outcomeKept(t, egress, port);
   const [socket] = await connected;
   socket.resetAndDestroy();
 
   t.true(opened);
-  await until('the stream to be gone', () => exit.counts().open === 0);
+  await until('the stream to be gone', () => egress.counts().open === 0);
 });
 
 test.serial(
@@ -351,19 +351,19 @@ test.serial(
         socket.end();
       }),
     );
-    const exit = exitWith({
+    const egress = egressWith({
       rules: { blockedPorts: ['25', `${tripwire.port}`, `${served}-${served}`], servedPorts: [served] },
     });
 
     t.deepEqual(
-      await Promise.all(USES.map((use) => dial(t, exit, '127.0.0.1', tripwire.port, use))),
+      await Promise.all(USES.map((use) => dial(t, egress, '127.0.0.1', tripwire.port, use))),
       USES.map(() => ({
         failure: 'blocked',
         message: `Port ${tripwire.port} is blocked by the operator of this machine.`,
       })),
     );
     t.deepEqual(tripwire.dialled(), []);
-    t.deepEqual(await Promise.all(USES.map((use) => outcome(t, exit, '127.0.0.1', served, use))), [
+    t.deepEqual(await Promise.all(USES.map((use) => outcome(t, egress, '127.0.0.1', served, use))), [
       'open',
       'blocked',
       'blocked',
@@ -376,7 +376,7 @@ test.serial(
   'hosts that the operator opens are reached, those that he blocks are not, and blocked comes first',
   async (t) => {
     const tripwire = await startTripwire(t);
-    const { exit, questions } = await exitWithNames(t, () => ({ addresses: ['127.0.0.5'] }), {
+    const { egress, questions } = await egressWithNames(t, () => ({ addresses: ['127.0.0.5'] }), {
       rules: {
         allowedHosts: ['127.0.0.0/24', 'box.example.com', '*.open.example.com'],
         blockedHosts: ['127.0.0.9', '*.bad.example.com', 'box.open.example.com'],
@@ -393,7 +393,7 @@ test.serial(
       'a.bad.example.com',
     ];
 
-    const outcomes = await Promise.all(hosts.map((host) => outcome(t, exit, host, tripwire.port, 'proxy')));
+    const outcomes = await Promise.all(hosts.map((host) => outcome(t, egress, host, tripwire.port, 'proxy')));
 
     t.deepEqual(outcomes, ['open', 'blocked', 'blocked', 'open', 'open', 'open', 'blocked', 'blocked']);
     t.deepEqual(
@@ -410,8 +410,8 @@ test.serial('nobody is sent back to the proxies of the agent, by none of its add
     .flatMap((address) =>
       address?.internal === false && !address.address.startsWith('fe80:') ? [address.address] : [],
     );
-  const everywhere = exitWith({ proxies: () => [{ address: '0.0.0.0', port: tripwire.port }] });
-  const { exit: inside } = await exitWithNames(t, () => ({ addresses: ['127.0.0.1'] }), {
+  const everywhere = egressWith({ proxies: () => [{ address: '0.0.0.0', port: tripwire.port }] });
+  const { egress: inside } = await egressWithNames(t, () => ({ addresses: ['127.0.0.1'] }), {
     rules: { allowedHosts: ['127.0.0.0/8'] },
     proxies: () => [{ address: '127.0.0.1', port: tripwire.port }],
   });

@@ -125,7 +125,7 @@ function curl(...words: readonly string[]): Promise<{ code: number; out: string 
 }
 
 async function dialled(host: string): Promise<string> {
-  const opened = await rig.exit.dial({ host, port }, 'chain', AbortSignal.timeout(20_000));
+  const opened = await rig.egress.dial({ host, port }, 'chain', AbortSignal.timeout(20_000));
   if (opened.ok) opened.stream.destroy();
   return opened.ok ? 'open' : opened.failure;
 }

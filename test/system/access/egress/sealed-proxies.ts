@@ -64,12 +64,12 @@ process.stdout.write(JSON.stringify(seen));
 await scope.end();
 
 async function round(urls: readonly HostileUrl[]): Promise<Round> {
-  const before = { opened: rig.exit.counts().opened, connects: connects() };
+  const before = { opened: rig.egress.counts().opened, connects: connects() };
   const found = await letThrough(doors, urls);
   return {
     urls: urls.length,
     found,
-    opened: rig.exit.counts().opened - before.opened,
+    opened: rig.egress.counts().opened - before.opened,
     connects: connects() - before.connects,
   };
 }

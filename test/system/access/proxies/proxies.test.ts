@@ -74,7 +74,7 @@ test('curl gets through by the HTTP proxy, by CONNECT, and by SOCKS5 with a name
     asked,
     asked.map(() => 'GET /x'),
   );
-  t.is(rig.exit.counts().opened, 4);
+  t.is(rig.egress.counts().opened, 4);
 });
 
 test('names are resolved by the agent', async (t) => {
@@ -130,7 +130,7 @@ test('without the password of the node nobody gets in, whatever else is shown', 
     '407',
   );
   t.is((await curl('--socks5', `127.0.0.1:${rig.socks5Port}`, `http://127.0.0.1:${port}/`)).code, 97);
-  t.deepEqual([asked, rig.exit.counts().opened], [[], 0]);
+  t.deepEqual([asked, rig.egress.counts().opened], [[], 0]);
 });
 
 test('who guesses is told to wait after 30 wrong passwords, and the right one still gets in', async (t) => {

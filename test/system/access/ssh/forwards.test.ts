@@ -118,7 +118,7 @@ test('-D is a SOCKS proxy for curl, by name as well', async (t) => {
 
 test('what cannot be reached, or must not be, is refused with the reason', async (t) => {
   const { rig, words } = await withAlice(t, {
-    exit: {
+    egress: {
       dial: async ({ host }) =>
         host === 'blocked'
           ? notDialled('blocked', 'This address must not be reached.')

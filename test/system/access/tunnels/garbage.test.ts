@@ -29,7 +29,7 @@ async function rig(scope: Scope) {
   const silent = () => {};
   const dialled: string[] = [];
   const tunnels = createAgentTunnels({
-    exit: {
+    egress: {
       dial: async ({ host }, use) => {
         dialled.push(`${use} ${host}`);
         return notDialled('refused', 'nobody is there');

@@ -10,7 +10,7 @@ import type { OwnMetricsSources } from '../../../../agent/observability/metrics/
 import { createSessionCounters } from '../../../../agent/session/session-counters.ts';
 import { AGENT_SETTINGS } from '../../../../agent/config.ts';
 import { openDataDirectory } from '../../../../agent/data-directory.ts';
-import { createExit } from '../../../../agent/access/egress/dialler.ts';
+import { createEgress } from '../../../../agent/access/egress/dialler.ts';
 import { readSettings } from '../../../../settings/environment.ts';
 import { agentApiKey, AGENT_METRICS_PATH } from '../../../../transport/protocol/agent-api.ts';
 import { peerTest } from '../../../support/peer-test.ts';
@@ -29,7 +29,7 @@ const test = await peerTest('promtool');
 const QUIET: OwnMetricsSources = {
   version: '1.2.3',
   idType: 'persistent',
-  keepers: () => 0,
+  shims: () => 0,
   adminUrls: () => 1,
   tunnelStreams: () => 0,
   session: createSessionCounters,
@@ -37,7 +37,8 @@ const QUIET: OwnMetricsSources = {
   proxies: null,
   ssh: null,
   journal: () => ({ waiting: 0, started: 0, unconfirmed: 0, received: 0, completed: 0, cancelled: 0, dropped: 0 }),
-  exit: () => createExit({ rules: { blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] } }).counts(),
+  egress: () =>
+    createEgress({ rules: { blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] } }).counts(),
 };
 
 async function series(sources: Partial<OwnMetricsSources>): Promise<Record<string, number>> {
@@ -54,7 +55,7 @@ function queue(all: Record<string, number>): Record<string, number | undefined> 
 }
 
 function ofRig({ journal, executor }: Rig): Partial<OwnMetricsSources> {
-  return { journal: () => journal.counts(), keepers: () => executor.keepers };
+  return { journal: () => journal.counts(), shims: () => executor.shims };
 }
 
 test('executions are counted when they come, run, end, are cancelled, given up and confirmed', async (t) => {
@@ -70,7 +71,7 @@ test('executions are counted when they come, run, end, are cancelled, given up a
     discarded: 0,
     retryable: 0,
   });
-  t.is((await series(ofRig(rig)))['edge_agent_processes'], 2, 'the agent and one keeper');
+  t.is((await series(ofRig(rig)))['edge_agent_processes'], 2, 'the agent and one exec shim');
 
   rig.executor.settle([given]);
   rig.executor.cancel([long]);
@@ -117,7 +118,7 @@ test('the proxies count who came, who was turned away and why, what went through
   await httpStatus({ host: '127.0.0.1', port: rig.httpPort }, `CONNECT ${target} HTTP/1.1`);
   await socks5Reply({ host: '127.0.0.1', port: rig.socks5Port }, { address: '169.254.169.254' }, 80);
 
-  const all = await series({ proxies: () => rig.proxies.servers, exit: () => rig.exit.counts() });
+  const all = await series({ proxies: () => rig.proxies.servers, egress: () => rig.egress.counts() });
   t.is(all['edge_agent_proxy_connections_total{proxy="http"}'], 2);
   t.is(all['edge_agent_proxy_connections_total{proxy="socks5"}'], 1);
   t.is(all['edge_agent_proxy_blocked_total{proxy="http",reason="credentials"}'], 1);

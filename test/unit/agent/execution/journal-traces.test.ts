@@ -122,8 +122,8 @@ test('how long a process ran, and how long ago that was, is known after a restar
   const journal = open(t, path, time);
   journal.receive([1, 2, 3].map((n) => delivery(n, { traceparent: TRACEPARENT })));
   journal.start([
-    { execution: executionId(1), keeper: 'k1' },
-    { execution: executionId(2), keeper: 'k2' },
+    { execution: executionId(1), shim: 'k1' },
+    { execution: executionId(2), shim: 'k2' },
   ]);
   time.monotonicMs = 3_500;
   journal.finish([end(1), end(2, { hasRun: false }), end(3, { outcome: 'cancelled' })]);
@@ -147,8 +147,8 @@ test('over a reboot durations are those of the wall clock, and never below zero'
   const journal = open(t, path, time);
   journal.receive([1, 2].map((n) => delivery(n, { traceparent: TRACEPARENT })));
   journal.start([
-    { execution: executionId(1), keeper: 'k1' },
-    { execution: executionId(2), keeper: 'k2' },
+    { execution: executionId(1), shim: 'k1' },
+    { execution: executionId(2), shim: 'k2' },
   ]);
   journal.close();
 

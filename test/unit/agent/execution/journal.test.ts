@@ -48,8 +48,8 @@ test('what was received, started and finished is there when it is opened again',
   const { journal, path, time } = journalIn(t);
   journal.receive([1, 2, 3, 4].map((n) => delivery(n)));
   journal.start([
-    { execution: executionId(2), keeper: 'k2' },
-    { execution: executionId(3), keeper: 'k3' },
+    { execution: executionId(2), shim: 'k2' },
+    { execution: executionId(3), shim: 'k3' },
   ]);
   journal.finish([{ ...END, execution: executionId(3), exitCode: 7, output: Buffer.from('out') }]);
   journal.close();
@@ -60,7 +60,7 @@ test('what was received, started and finished is there when it is opened again',
   t.deepEqual(again.holding(), [1, 2, 3, 4].map(executionId));
   t.deepEqual(again.waiting(), [executionId(1), executionId(4)]);
   t.deepEqual(
-    again.started().map(({ execution, keeper }) => [execution, keeper]),
+    again.started().map(({ execution, shim }) => [execution, shim]),
     [[executionId(2), 'k2']],
   );
   t.deepEqual(again.finished(), [executionId(3)]);
@@ -89,7 +89,7 @@ test('only finished executions are forgotten on a confirm, any on a settle', (t)
 test('a finished execution stays as it ended, and a started one does not start again', (t) => {
   const { journal } = journalIn(t);
   journal.receive([delivery(1)]);
-  journal.start([{ execution: executionId(1), keeper: 'k' }]);
+  journal.start([{ execution: executionId(1), shim: 'k' }]);
   t.is(journal.load(executionId(1)), null);
   journal.finish([{ ...END, execution: executionId(1), output: Buffer.from('first') }]);
 

@@ -25,7 +25,7 @@ import { silentLog } from '../../../support/agent/executor-fixture.ts';
 import { delivery, executionId } from '../../../support/agent/session-fixture.ts';
 import { fill, smallDisk } from '../../../support/small-disk.ts';
 
-const KEEPER = '0123456789abcdef01234567';
+const SHIM = '0123456789abcdef01234567';
 
 function ledgerAt(t: ExecutionContext, path: string, lines: string[] = []): Ledger {
   const ledger = new Ledger(path, {
@@ -48,7 +48,7 @@ const ended = (n: number, output = 'out\n') => ({
 test('starts, endings and confirmations are there when it is opened again, and nobody else may read them', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
-  t.true(ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), keeper: KEEPER }))));
+  t.true(ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), shim: SHIM }))));
   ledger.end([ended(2), ended(3), { ...ended(4), outcome: 'cancelled', exitCode: 143 }]);
   ledger.confirm([executionId(3)]);
   ledger.close();
@@ -57,7 +57,7 @@ test('starts, endings and confirmations are there when it is opened again, and n
 
   t.deepEqual(
     [next.isNew, next.started(), next.unconfirmed()],
-    [false, [{ execution: executionId(1), keeper: KEEPER }], [executionId(2), executionId(4)]],
+    [false, [{ execution: executionId(1), shim: SHIM }], [executionId(2), executionId(4)]],
   );
   t.deepEqual(
     [1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))),
@@ -76,7 +76,7 @@ test('starts, endings and confirmations are there when it is opened again, and n
 test('a start that is taken back is one that never was', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
-  ledger.start([{ execution: executionId(1), keeper: KEEPER }]);
+  ledger.start([{ execution: executionId(1), shim: SHIM }]);
 
   ledger.withdraw([executionId(1)]);
   ledger.close();
@@ -87,7 +87,7 @@ test('a start that is taken back is one that never was', (t) => {
 test('it is bounded in number: the oldest that ended make room, one that runs is never forgotten', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
-  ledger.start([{ execution: executionId(1), keeper: KEEPER }]);
+  ledger.start([{ execution: executionId(1), shim: SHIM }]);
   for (let first = 2; first <= LEDGER_RECORDS_MAX + 100; first += 1_000)
     ledger.end(Array.from({ length: 1_000 }, (_, index) => ended(first + index)));
 
@@ -145,7 +145,7 @@ for (const [what, harm] of [
     const next = ledgerAt(t, path);
 
     t.deepEqual(
-      [next.isNew, next.stateOf(executionId(1)), next.start([{ execution: executionId(2), keeper: KEEPER }])],
+      [next.isNew, next.stateOf(executionId(1)), next.start([{ execution: executionId(2), shim: SHIM }])],
       [true, null, true],
     );
     t.true(readdirSync(directory).some((name) => name.startsWith('ledger.damaged-')));
@@ -171,7 +171,7 @@ test('one that was cut in a record keeps those before it', (t) => {
 test('what an admin misses is answered from it, with its status; what it does not know is lost, and what the journal holds stays as it is', (t) => {
   const directory = temporaryDirectory(t);
   const ledger = ledgerAt(t, join(directory, 'ledger'));
-  ledger.start([{ execution: executionId(1), keeper: KEEPER }]);
+  ledger.start([{ execution: executionId(1), shim: SHIM }]);
   ledger.end([{ ...ended(1), exitCode: 7 }]);
   ledger.confirm([executionId(1)]);
   const journal = new Journal(join(directory, 'journal'), machineTimeline(), silentLog, ledger);
@@ -213,21 +213,21 @@ test('on a full disk one that is there takes starts and endings; one that is not
   const free = fill(disk);
   const missing = ledgerAt(t, join(disk, 'missing'));
 
-  t.true(there.start([{ execution: executionId(1), keeper: KEEPER }]));
+  t.true(there.start([{ execution: executionId(1), shim: SHIM }]));
   there.end([ended(1)]);
   t.is(there.problem, null);
-  t.false(missing.start([{ execution: executionId(1), keeper: KEEPER }]));
+  t.false(missing.start([{ execution: executionId(1), shim: SHIM }]));
   t.regex(missing.problem ?? '', /the disk is full/u);
   t.false(existsSync(join(disk, 'missing')));
   free();
-  t.true(missing.heal() && missing.start([{ execution: executionId(1), keeper: KEEPER }]));
+  t.true(missing.heal() && missing.start([{ execution: executionId(1), shim: SHIM }]));
   t.is(missing.problem, null);
 });
 
 test('opened again it goes on behind the execution that came last, not behind the one that ended last', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
-  ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), keeper: KEEPER })));
+  ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), shim: SHIM })));
   for (const n of [3, 2, 1]) {
     ledger.end([ended(n)]);
     ledger.confirm([executionId(n)]);
@@ -235,7 +235,7 @@ test('opened again it goes on behind the execution that came last, not behind th
   ledger.close();
 
   const next = ledgerAt(t, path);
-  next.start([4, 5].map((n) => ({ execution: executionId(n), keeper: KEEPER })));
+  next.start([4, 5].map((n) => ({ execution: executionId(n), shim: SHIM })));
 
   t.deepEqual(
     [1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))),
@@ -247,7 +247,7 @@ test('a start that could not be recorded is not remembered as one: sent again it
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
   const starts = (first: number, count: number) =>
-    Array.from({ length: count }, (_, index) => ({ execution: executionId(first + index), keeper: KEEPER }));
+    Array.from({ length: count }, (_, index) => ({ execution: executionId(first + index), shim: SHIM }));
   t.true(ledger.start(starts(1, LEDGER_RECORDS_MAX - 1)));
   const [former, latter] = [executionId(LEDGER_RECORDS_MAX), executionId(LEDGER_RECORDS_MAX + 1)];
 
@@ -267,7 +267,7 @@ test('one that was cut behind its header takes records again', (t) => {
 
   const ledger = ledgerAt(t, path);
 
-  t.true(ledger.start([{ execution: executionId(1), keeper: KEEPER }]), ledger.problem ?? '');
+  t.true(ledger.start([{ execution: executionId(1), shim: SHIM }]), ledger.problem ?? '');
   t.is(ledger.stateOf(executionId(1)), 'started');
 });
 
@@ -279,8 +279,8 @@ test('a machine that goes down after a start was recorded and before the journal
   journal.receive([1, 2, 3].map((n) => delivery(n)));
   const onDisk = ['', '-wal'].map((suffix) => [path + suffix, readFileSync(path + suffix)] as const);
   journal.start([
-    { execution: executionId(1), keeper: KEEPER },
-    { execution: executionId(2), keeper: KEEPER },
+    { execution: executionId(1), shim: SHIM },
+    { execution: executionId(2), shim: SHIM },
   ]);
   journal.finish([{ ...ended(2), outputTruncated: false }]);
   journal.close();
@@ -292,8 +292,8 @@ test('a machine that goes down after a start was recorded and before the journal
 
   t.deepEqual(next.waiting(), [executionId(3)]);
   t.deepEqual(
-    next.started().map(({ execution, keeper }) => [execution, keeper]),
-    [[executionId(1), KEEPER]],
+    next.started().map(({ execution, shim }) => [execution, shim]),
+    [[executionId(1), SHIM]],
   );
   t.like(next.result(executionId(2)), { outcome: 'completed', exitCode: 3 });
 });

@@ -248,7 +248,7 @@ function digest(bytes: Buffer): string {
 test('an admin that names no web address for a tunnel gets none, and the agent goes on', (t) => {
   const problems: unknown[] = [];
   const agent = createAgentTunnels({
-    exit: { dial: () => Promise.reject(new Error('nobody is dialled')) },
+    egress: { dial: () => Promise.reject(new Error('nobody is dialled')) },
     join: () => {},
     log: {
       debug() {},

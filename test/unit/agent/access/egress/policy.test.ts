@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { hostRule, ruleFor, type HostRule } from '../../../../../agent/access/egress/host-rules.ts';
-import { createExitPolicy, isLoop } from '../../../../../agent/access/egress/policy.ts';
+import { createEgressPolicy, isLoop } from '../../../../../agent/access/egress/policy.ts';
 import { isInRanges, portRange } from '../../../../../agent/access/egress/port-ranges.ts';
 
 function rules(...entries: readonly string[]): HostRule[] {
@@ -101,7 +101,7 @@ test('an entry holds what it says, in every form of an address and no matter the
 });
 
 test("ports outside of 1 to 65535 are refused to everybody, and blocked ones are open for the agent's own services only", (t) => {
-  const policy = createExitPolicy({
+  const policy = createEgressPolicy({
     blockedPorts: ['25', '40000-50000'],
     blockedHosts: [],
     allowedHosts: [],
@@ -119,7 +119,7 @@ test("ports outside of 1 to 65535 are refused to everybody, and blocked ones are
 
 test('the word none in the list of ports blocks nothing', (t) => {
   t.is(
-    createExitPolicy({ blockedPorts: ['none'], blockedHosts: [], allowedHosts: [], servedPorts: [] }).portProblem(
+    createEgressPolicy({ blockedPorts: ['none'], blockedHosts: [], allowedHosts: [], servedPorts: [] }).portProblem(
       25,
       'proxy',
     ),
@@ -128,7 +128,7 @@ test('the word none in the list of ports blocks nothing', (t) => {
 });
 
 test('what is blocked comes before what is opened, and only an address opens in any case', (t) => {
-  const { rulingOn } = createExitPolicy({
+  const { rulingOn } = createEgressPolicy({
     blockedPorts: [],
     blockedHosts: ['10.9.0.0/16', '*.bad.example'],
     allowedHosts: ['10.0.0.0/8', '10.0.0.7', '10.9.0.1', '::/0', 'box.lan', 'x.bad.example', '169.254.0.0/16'],
@@ -167,7 +167,7 @@ test('what is blocked comes before what is opened, and only an address opens in 
 });
 
 test('loopback is open to logged-in users alone', (t) => {
-  const policy = createExitPolicy({ blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] });
+  const policy = createEgressPolicy({ blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] });
 
   t.deepEqual(
     (['chain', 'proxy', 'ssh'] as const).map((use) => policy.addressPolicy(use).allowLoopback),

@@ -1,5 +1,5 @@
 /**
- * The keeper: the small shell program around every execution that outlives the agent.
+ * The exec shim: the small shell program around every execution that outlives the agent.
  *
  * Why it is built so:
  * - The script's stdout and stderr are one pipe. Not a file: `echo oops >/dev/stderr` reopens what is behind the
@@ -16,7 +16,7 @@
  * it
  *   tries again until there is room or the directory is gone.
  * - It says who it is in `claim`, made with O_EXCL: an agent that comes back makes the file itself if it can, and then
- *   knows that this keeper never started anything and never will.
+ *   knows that this exec shim never started anything and never will.
  * - It is started ahead of need and waits for its job on stdin, where a vanished agent shows as end of file. Starting a
  *   shell, `dd` and two forks takes 1.3 ms more than a bare shell; done ahead, a command costs what a bare shell costs
  * (measured).
@@ -31,11 +31,11 @@ const READS_MAX = 512;
 /** What a file of the ring may exceed its size by, in bytes. */
 export const OVERSHOOT_BYTES_MAX = READ_BYTES * READS_MAX;
 
-/** Files in a keeper's directory. */
-export const KEEPER_FILES = {
+/** Files in an exec shim's directory. */
+export const SHIM_FILES = {
   script: 'script',
   /** "<pid> <execution>" */
-  claim: 'claim',
+  startLock: 'claim',
   /** The exit status in decimal, with a newline behind it. */
   status: 'status',
   first: 'first',
@@ -48,8 +48,11 @@ export const KEEPER_FILES = {
   ending: 'ending',
 } as const;
 
-/** Name of the variable that marks the keeper's own processes; the script's have EXECUTION_MARK instead. */
-export const KEEPER_MARK = 'EDGE_KEEPER';
+/**
+ * Name of the variable that marks the exec shim's own processes; the script's have EXECUTION_MARK instead. It is not
+ * renamed, nor is a file: shims that an older agent started are taken up after an update.
+ */
+export const SHIM_MARK = 'EDGE_KEEPER';
 export const EXECUTION_MARK = 'EDGE_EXECUTION_ID';
 
 const SIGNALS = 'HUP INT QUIT USR1 USR2 ALRM TERM';
@@ -59,7 +62,7 @@ const SIGNALS = 'HUP INT QUIT USR1 USR2 ALRM TERM';
  * interpreter, its argument (or empty), the traceparent of the process (or empty). The interpreter gets the argument,
  * if any, and the path of the script.
  */
-export const KEEPER_SCRIPT = `
+export const SHIM_SCRIPT = `
 trap '' ${SIGNALS}
 cd "$1" || exit 0
 job() {
@@ -71,7 +74,7 @@ job() {
     trap - ${SIGNALS}
     script=$1/script
     export ${EXECUTION_MARK}="$execution"
-    unset ${KEEPER_MARK}
+    unset ${SHIM_MARK}
     [ -z "$traceparent" ] || export TRACEPARENT="$traceparent"
     cd "$HOME" 2>/dev/null || cd /
     unset OLDPWD

@@ -1,4 +1,4 @@
-/** Starts keepers, and has one waiting ahead of need. */
+/** Starts exec shims, and has one waiting ahead of need. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -6,7 +6,7 @@ import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Interpreter } from './interpreter.ts';
-import { KEEPER_FILES, KEEPER_MARK, KEEPER_SCRIPT } from './keeper-script.ts';
+import { SHIM_FILES, SHIM_MARK, SHIM_SCRIPT } from './exec-shim-script.ts';
 import { halfBytes } from './output-text.ts';
 
 /** Bytes more than half of the output that are captured at either end: a cut may fall into a code point of 4 bytes. */
@@ -15,8 +15,8 @@ const HALF_SLACK_BYTES = 8;
 /** PATH of a script where the agent itself has none. Source: the default of Debian's login. */
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** A keeper that waits for its job. */
-export interface Keeper {
+/** An exec shim that waits for its job. */
+export interface ExecShim {
   /** Random; also the name of its directory. */
   readonly name: string;
   readonly directory: string;
@@ -24,8 +24,8 @@ export interface Keeper {
   readonly pid: number;
 }
 
-/** Where keepers live and what they may see. */
-export interface KeepersOptions {
+/** Where exec shims live and what they may see. */
+export interface ExecShimsOptions {
   /** Exists, and is the agent's own. */
   readonly directory: string;
   readonly outputBytesMax: number;
@@ -47,12 +47,12 @@ export function scriptEnvironment(node: string, inherited: NodeJS.ProcessEnv): R
   };
 }
 
-/** Makes keepers. Each has a directory of its own, which its owner removes. */
-export class Keepers {
-  readonly #options: KeepersOptions;
-  #parked: Keeper | null = null;
+/** Makes exec shims. Each has a directory of its own, which its owner removes. */
+export class ExecShims {
+  readonly #options: ExecShimsOptions;
+  #parked: ExecShim | null = null;
 
-  constructor(options: KeepersOptions) {
+  constructor(options: ExecShimsOptions) {
     this.#options = options;
   }
 
@@ -61,8 +61,8 @@ export class Keepers {
     return this.#parked !== null;
   }
 
-  /** The waiting keeper, or a new one. Throws when the system gives no directory or no process now. */
-  take(): Keeper {
+  /** The waiting exec shim, or a new one. Throws when the system gives no directory or no process now. */
+  take(): ExecShim {
     const parked = this.#parked;
     this.#parked = null;
     if (parked !== null && parked.child.exitCode === null && parked.child.signalCode === null) return parked;
@@ -70,7 +70,7 @@ export class Keepers {
     return this.#start();
   }
 
-  /** Has a keeper wait for the next execution. Without success there is none, and `take` will say why. */
+  /** Has an exec shim wait for the next execution. Without success there is none, and `take` will say why. */
   park(): void {
     if (this.#parked !== null) return;
     try {
@@ -80,34 +80,34 @@ export class Keepers {
     }
   }
 
-  /** Ends a keeper that got no job, and removes its directory. */
-  dismiss(keeper: Keeper): void {
-    keeper.child.stdin?.end();
-    removeDirectory(keeper.directory);
+  /** Ends an exec shim that got no job, and removes its directory. */
+  dismiss(shim: ExecShim): void {
+    shim.child.stdin?.end();
+    removeDirectory(shim.directory);
   }
 
-  /** Ends the waiting keeper. */
+  /** Ends the waiting exec shim. */
   close(): void {
     if (this.#parked !== null) this.dismiss(this.#parked);
     this.#parked = null;
   }
 
-  #start(): Keeper {
+  #start(): ExecShim {
     const name = randomBytes(12).toString('hex');
     const directory = join(this.#options.directory, name);
     mkdirSync(directory, { mode: 0o700 });
     // made ahead as well: filling a file is quicker than making one
-    closeSync(openSync(join(directory, KEEPER_FILES.script), 'w', 0o700));
+    closeSync(openSync(join(directory, SHIM_FILES.script), 'w', 0o700));
     const half = String(halfBytes(this.#options.outputBytesMax) + HALF_SLACK_BYTES);
-    const child = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'edge-keeper', directory, half, half], {
+    const child = spawn('/bin/sh', ['-c', SHIM_SCRIPT, 'edge-keeper', directory, half, half], {
       cwd: '/',
-      env: { ...this.#options.environment, [KEEPER_MARK]: name },
+      env: { ...this.#options.environment, [SHIM_MARK]: name },
       // Its own session: signals to the agent's group do not reach it, and signals to its group do not reach the agent.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     child.on('error', () => {}); // said by the missing pid below; without a listener it would end the agent
-    child.stdin?.on('error', () => {}); // a keeper that was killed: its exit says so
+    child.stdin?.on('error', () => {}); // an exec shim that was killed: its exit says so
     if (child.pid === undefined) {
       removeDirectory(directory);
       throw new Error('the system gives no further process now');
@@ -126,7 +126,7 @@ const REMOVALS_MAX = 5;
 const REMOVAL_MS = 2;
 
 /**
- * Removes the directory of a keeper. Its process may be making files there just then, so that it is not empty when it
+ * Removes the directory of an exec shim. Its process may be making files there just then, so that it is not empty when it
  * should go: what stays after a few tries is removed at the next start of the agent.
  */
 export function removeDirectory(directory: string): void {
@@ -137,7 +137,7 @@ export function removeDirectory(directory: string): void {
   }
 }
 
-/** Gives a keeper its job. From here the process of the execution may exist. */
-export function giveJob(keeper: Keeper, execution: string, interpreter: Interpreter, traceparent: string | null): void {
-  keeper.child.stdin?.end(`${execution}\n${interpreter.program}\n${interpreter.argument}\n${traceparent ?? ''}\n`);
+/** Gives an exec shim its job. From here the process of the execution may exist. */
+export function giveJob(shim: ExecShim, execution: string, interpreter: Interpreter, traceparent: string | null): void {
+  shim.child.stdin?.end(`${execution}\n${interpreter.program}\n${interpreter.argument}\n${traceparent ?? ''}\n`);
 }

@@ -1,5 +1,5 @@
 /**
- * Only agents are exits (R1): the kernel is asked what sockets an admin has while clients are taken everywhere. Linux
+ * Only agents are egress points (R1): the kernel is asked what sockets an admin has while clients are taken everywhere. Linux
  * only.
  */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';

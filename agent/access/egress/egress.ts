@@ -6,10 +6,10 @@ import type { Dialled } from '../../../transport/net/streams/dialled.ts';
  * the admin's chaining mode. `proxy`: a client of this machine's own proxies. `ssh`: a logged-in user's -L or -D, who
  * could dial anything from a shell as well.
  */
-export type ExitUse = 'self' | 'chain' | 'proxy' | 'ssh';
+export type EgressUse = 'self' | 'chain' | 'proxy' | 'ssh';
 
-/** The ways out. */
-export interface Exit {
+/** Egress: how streams leave this machine. */
+export interface Egress {
   /** Opens a TCP stream; it is connected when this resolves. `host` of a `self` dial is ignored. Never rejects. */
-  dial(target: { readonly host: string; readonly port: number }, use: ExitUse, signal: AbortSignal): Promise<Dialled>;
+  dial(target: { readonly host: string; readonly port: number }, use: EgressUse, signal: AbortSignal): Promise<Dialled>;
 }

@@ -1,4 +1,4 @@
-/** The way of bytes to a client: one after another, and no faster than the client takes them. */
+/** Writes bytes to a client: one after another, and no faster than the client takes them. */
 import type { Readable } from 'node:stream';
 import type { Connection, ServerChannel } from 'ssh2';
 import { forgetWritten, isOpen, socketOf } from './library.ts';
@@ -15,7 +15,7 @@ export type Seen = (kind: OutputKind, data: Buffer) => void;
  * a client lets wait is bounded by stopping the sources, also for a client with a window of gigabytes, whose socket
  * ssh2 would fill.
  */
-export class Outlet {
+export class ChannelWriter {
   readonly #channel: ServerChannel;
   readonly #client: Connection;
   readonly #waiting: { readonly data: Buffer; readonly kind: OutputKind }[] = [];

@@ -1,6 +1,6 @@
 /** When an agent brings reports by itself. */
 import test from 'ava';
-import { createBringing } from '../../../../../agent/observability/doctor/bringing.ts';
+import { createReportUpload } from '../../../../../agent/observability/doctor/report-upload.ts';
 import type { Diagnosis } from '../../../../../transport/protocol/diagnosis.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 
@@ -15,7 +15,7 @@ function world({ random = 0.5, answers = [] as readonly (number | Error)[] } = {
   const clock = createFakeClock(0);
   const posts: { readonly url: string; readonly atMs: number; readonly key: string | undefined }[] = [];
   const silent = () => {};
-  const bringing = createBringing({
+  const upload = createReportUpload({
     diagnose: async () => REPORT,
     token: 'the-token',
     clock: { nowMs: () => clock.nowMs(), after: (ms, act) => clock.after(ms, act) },
@@ -33,7 +33,7 @@ function world({ random = 0.5, answers = [] as readonly (number | Error)[] } = {
     clock.pass(minutes * MINUTE_MS);
     for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
   };
-  return { bringing, posts, pass, clock };
+  return { upload, posts, pass, clock };
 }
 
 test('the first report follows a connection after one to five minutes, the next ones after hours', async (t) => {
@@ -41,8 +41,8 @@ test('the first report follows a connection after one to five minutes, the next 
     [0, 1, 180],
     [0.999_999, 5, 360],
   ] as const) {
-    const { bringing, posts, pass } = world({ random });
-    bringing.connected('http://admin.example/base/');
+    const { upload, posts, pass } = world({ random });
+    upload.connected('http://admin.example/base/');
     await pass(first - 0.1);
     t.is(posts.length, 0);
     await pass(0.2);
@@ -58,9 +58,9 @@ test('the first report follows a connection after one to five minutes, the next 
 });
 
 test('connections that come and go bring one report in half an hour, to the last admin', async (t) => {
-  const { bringing, posts, pass, clock } = world();
+  const { upload, posts, pass, clock } = world();
   for (let minute = 0; minute < 120; minute += 1) {
-    bringing.connected(`http://admin-${minute}`);
+    upload.connected(`http://admin-${minute}`);
     await pass(minute < 10 ? 1 : 4);
     if (clock.nowMs() > 120 * MINUTE_MS) break;
   }
@@ -70,8 +70,8 @@ test('connections that come and go bring one report in half an hour, to the last
 });
 
 test('an admin that is busy, away or broken is tried again later; an old one not before hours', async (t) => {
-  const { bringing, posts, pass } = world({ answers: [503, new Error('refused'), 404, 204] });
-  bringing.connected('http://admin');
+  const { upload, posts, pass } = world({ answers: [503, new Error('refused'), 404, 204] });
+  upload.connected('http://admin');
   await pass(3);
   await pass(6);
   await pass(6);
@@ -83,10 +83,10 @@ test('an admin that is busy, away or broken is tried again later; an old one not
 });
 
 test('after the end none is brought', async (t) => {
-  const { bringing, posts, pass } = world();
-  bringing.connected('http://admin');
-  bringing.close();
-  bringing.connected('http://admin');
+  const { upload, posts, pass } = world();
+  upload.connected('http://admin');
+  upload.close();
+  upload.connected('http://admin');
   await pass(1_000);
 
   t.is(posts.length, 0);
