@@ -89,8 +89,8 @@ const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/api': ['transport/tracing/export.ts'],
   '@opentelemetry/resources': ['transport/tracing/export.ts'],
   '@opentelemetry/sdk-trace': ['transport/tracing/export.ts'],
-  '@opentelemetry/exporter-trace-otlp-http': ['transport/tracing/export.ts'],
-  '@opentelemetry/exporter-trace-otlp-proto': ['transport/tracing/export.ts'],
+  '@opentelemetry/otlp-exporter-base': ['transport/tracing/export.ts'],
+  '@opentelemetry/otlp-transformer': ['transport/tracing/export.ts'],
 };
 
 /**

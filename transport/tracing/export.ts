@@ -14,8 +14,13 @@ import {
   type HrTime,
   type MeterProvider,
 } from '@opentelemetry/api';
-import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { OTLPExporterBase } from '@opentelemetry/otlp-exporter-base';
+import { createOtlpHttpExportDelegate } from '@opentelemetry/otlp-exporter-base/node-http';
+import {
+  JsonTraceSerializer,
+  ProtobufTraceSerializer,
+  TraceExporterMetricsHelper,
+} from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
 import {
   BatchSpanProcessor,
@@ -104,17 +109,32 @@ export function createSpanExport(settings: TracingSettings, version: string, ins
   };
 }
 
+/**
+ * The library's exporter, put together from its parts: the ready-made one also reads the environment, and would send
+ * headers that the settings left out.
+ */
 function otlpExporter(otlp: OtlpSettings, agent: HttpAgent): SpanExporter {
-  const Exporter = otlp.protocol === 'http/json' ? JsonExporter : ProtobufExporter;
-  // Everything is given: what is not, the library would read from the environment with its own words for what is wrong.
-  return new Exporter({
-    url: otlp.url,
-    headers: { ...otlp.headers },
-    timeoutMillis: otlp.timeoutMs,
-    concurrencyLimit: EXPORTS_MAX,
-    compression: otlp.compression as never,
-    httpAgentOptions: () => agent,
-  });
+  const [serializer, contentType] =
+    otlp.protocol === 'http/json'
+      ? [JsonTraceSerializer, 'application/json']
+      : [ProtobufTraceSerializer, 'application/x-protobuf'];
+  const headers = { ...otlp.headers, 'Content-Type': contentType };
+  return new OTLPExporterBase(
+    createOtlpHttpExportDelegate(
+      {
+        url: otlp.url,
+        headers: () => Promise.resolve(headers),
+        timeoutMillis: otlp.timeoutMs,
+        concurrencyLimit: EXPORTS_MAX,
+        compression: otlp.compression,
+        agentFactory: () => agent,
+      },
+      serializer,
+      'otlp_http_span_exporter',
+      TraceExporterMetricsHelper,
+      undefined,
+    ),
+  );
 }
 
 /** Connections of our own, so that a stop ends those on which a collector says nothing. */

@@ -1,0 +1,42 @@
+import test from 'ava';
+import { createSpanExport } from '../../../../transport/tracing/export.ts';
+import { readTracingSettings } from '../../../../transport/tracing/settings.ts';
+import { silentLog } from '../../../support/log.ts';
+import { startOtlpCollector } from '../../../support/otlp-collector.ts';
+
+test('a header that is wrong is left out, and the others are sent with the spans', async (t) => {
+  const collector = await startOtlpCollector(t);
+  const variables = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-good=1,x-broken=a%0Ab',
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-wide=%E2%82%AC',
+  };
+  // As where an admin runs: the library reads the environment by itself.
+  const before = { ...process.env };
+  Object.assign(process.env, variables);
+  t.teardown(() => {
+    process.env = before;
+  });
+  const { settings, warnings } = readTracingSettings(variables);
+  t.is(warnings.length, 2);
+  if (settings === null) return t.fail('nothing is exported');
+
+  const spans = createSpanExport(settings, '1', 'an-admin', silentLog);
+  spans.take({
+    context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: true },
+    parentSpanId: null,
+    name: 'list_nodes',
+    kind: 'server',
+    startMs: 1_000,
+    endMs: 2_000,
+    failure: null,
+    attributes: {},
+  });
+  await spans.close();
+
+  t.deepEqual(
+    collector.requests.map(({ headers }) => [headers['x-good'], headers['x-broken'], headers['x-wide']]),
+    [['1', undefined, undefined]],
+  );
+  t.deepEqual(spans.counters, { taken: 1, exported: 1, dropped: 0 });
+});
