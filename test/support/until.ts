@@ -1,6 +1,6 @@
 /** Waiting for what other processes do: looked at again and again, with a deadline. */
-import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { patient } from './busy.ts';
 
 /** Wait between two looks, in ms. */
 const LOOK_MS = 15;
@@ -8,15 +8,11 @@ const LOOK_MS = 15;
 /** Deadline unless another is given, in ms: far above what anything here takes. */
 const DEADLINE_MS = 30_000;
 
-/** A deadline is at most so many times as long on a busy machine. */
-const PATIENCE_MAX = 5;
-
 /**
  * The first answer of `look` that is neither false nor null nor undefined. An error is an answer to look again after,
  * as servers are killed meanwhile; at the deadline it is the cause of the rejection, which says `what` was waited for
  * and why it was not there.
- * A deadline is for a machine that does nothing else: where so many programs want a processor that each gets a third
- * of it, it is three times as long, PATIENCE_MAX at most.
+ * A deadline is for a machine that does nothing else, and is longer on one that is busy.
  */
 export async function until<T>(
   what: string,
@@ -34,7 +30,7 @@ export async function until<T>(
       problem = error;
     }
     const waitedMs = performance.now() - startMs;
-    if (waitedMs > msMax && waitedMs > msMax * patience())
+    if (waitedMs > msMax && waitedMs > patient(msMax))
       throw new Error(
         `${what}: not within ${Math.round(waitedMs)} ms${problem instanceof Error ? `; ${problem.message}` : ''}`,
         {
@@ -43,10 +39,4 @@ export async function until<T>(
       );
     await delay(LOOK_MS);
   }
-}
-
-/** By how much everything takes longer now: programs that want a processor, over those that there are. */
-function patience(): number {
-  const [lastMinute = 0] = loadavg();
-  return Math.min(PATIENCE_MAX, Math.max(1, lastMinute / availableParallelism()));
 }

@@ -11,6 +11,7 @@ import { leaksIn } from '../../support/canary.ts';
 import { CLUSTER, startFleet } from '../../support/fleet.ts';
 import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
 import { until } from '../../support/until.ts';
+import { patient } from '../../support/busy.ts';
 
 /** Networks may take a minute to be looked at without being told, and this machine is slow at times. */
 const DEADLINE_MS = 150_000;
@@ -68,7 +69,7 @@ exec '${process.execPath}' -e 'const [token, name] = process.argv.slice(1); fetc
   netmaker.fault = () => 'cut';
   const beganMs = performance.now();
   const moved = await fleet.rest.post<NodeResource>(`/nodes/${first}/change_cluster`, { cluster_name: 'annex' });
-  t.true(performance.now() - beganMs < 15_000, 'the answer does not wait for Netmaker');
+  t.true(performance.now() - beganMs < patient(15_000), 'the answer does not wait for Netmaker');
   t.is(moved.cluster_name, 'annex');
   await until(
     'the admin to say so',

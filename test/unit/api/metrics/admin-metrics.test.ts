@@ -5,6 +5,7 @@ import type { TotalReadings } from '../../../../api/metrics/sources.ts';
 import { AdminMetricsView } from '../../../../api/views/admin-metrics.ts';
 import { fakeSources, NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
 import { seriesOf } from '../../../support/series.ts';
+import { patient } from '../../../support/busy.ts';
 
 /** A scrape without the database must be over by then, in ms. */
 const SCRAPE_MS_MAX = 2_000;
@@ -20,7 +21,7 @@ test('a database that is away, or does not answer, takes away what only it knows
     const tookMs = performance.now() - beganMs;
     const object = await metrics.resource();
 
-    t.true(tookMs < SCRAPE_MS_MAX, `${tookMs} ms`);
+    t.true(tookMs < patient(SCRAPE_MS_MAX), `${tookMs} ms`);
     t.deepEqual(
       [
         ...new Set(

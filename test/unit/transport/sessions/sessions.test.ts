@@ -9,7 +9,7 @@ import {
 } from '../../../../transport/protocol/limits.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
 import { execution, HEALTHY, NODE, REGISTRATION, result, SETTINGS } from '../../../support/actors.ts';
-import { BUSY_MS } from '../../../support/busy.ts';
+import { BUSY_MS, patient } from '../../../support/busy.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
 import { openGate, welcomed, type Agent } from './fixture.ts';
@@ -213,7 +213,7 @@ test.serial('a flood is cut within 2 s with 4008, and the others are served mean
   }
 
   t.like(await flooder.closed(), { code: 4008, reason: 'more than 500 frames a second' });
-  t.true(performance.now() - began < FLOOD_MS_MAX, `${performance.now() - began} ms`);
+  t.true(performance.now() - began < patient(FLOOD_MS_MAX), `${performance.now() - began} ms`);
   t.true(Math.max(...answers) < FLOOD_MS_MAX / 2, `${Math.max(...answers)} ms`);
 });
 
@@ -334,7 +334,7 @@ test('a peer that does not answer a close is gone a second later', async (t) => 
   agent.socket.resume();
   await agent.closed();
 
-  t.true(performance.now() - began < 1_000 + BUSY_MS);
+  t.true(performance.now() - began < patient(1_000 + BUSY_MS));
 });
 
 test('when the admin stops, every agent is told to come back, also one that comes just then', async (t) => {

@@ -9,6 +9,7 @@ import {
   warned,
   type Check,
 } from '../../../../../agent/observability/doctor/check.ts';
+import { patient } from '../../../../support/busy.ts';
 
 const well = (name: string, ms = 0): Check => ({
   name,
@@ -87,7 +88,7 @@ test('a check that hangs is over in its time, and is told to stop', async (t) =>
     { checkMsMax: 60 },
   );
 
-  t.true(performance.now() - startedMs < CHECK_MS_MAX);
+  t.true(performance.now() - startedMs < patient(CHECK_MS_MAX));
   t.deepEqual([report.checks.map(({ status }) => status), isStopped], [['fail', 'pass'], true]);
   t.regex(report.checks[0]?.summary ?? '', /no answer within/u);
 });
@@ -97,7 +98,7 @@ test('however many hang, the whole is over in its time, and every check has its 
   const startedMs = performance.now();
   const report = await diagnose(names.map(hanging), { checkMsMax: 60, totalMsMax: 150 });
 
-  t.true(performance.now() - startedMs < CHECK_MS_MAX);
+  t.true(performance.now() - startedMs < patient(CHECK_MS_MAX));
   t.deepEqual(
     report.checks.map(({ name }) => name),
     names,
