@@ -1,6 +1,6 @@
 /** Events as they are told: one line each. */
 import type { Outputs } from './client.ts';
-import { recordText, rowsText, type Format } from './output.ts';
+import { recordText, rowsText, type Format } from './table.ts';
 
 /** An event, as feeds and webhooks bring it. */
 export type Envelope = Outputs['publish_test_event'];

@@ -21,7 +21,8 @@ import { addSshUsernameCommands } from './commands/ssh-username.ts';
 import { addSshCommands } from './commands/ssh.ts';
 import { addWebhookCommands } from './commands/webhook.ts';
 import { DEFAULT_URL, shownUrl } from './connection.ts';
-import { FORMATS, tell } from './output.ts';
+import { tell } from './output.ts';
+import { FORMATS } from './table.ts';
 import { EXIT, problemOf } from './problem.ts';
 
 /** Commands that pass their words on to programs of others, and options that may stand before them with a value. */

@@ -2,7 +2,8 @@
 import type { Api, Execution, Inputs, LiveClient } from './client.ts';
 import { groupedText, prefixedText } from './grouping.ts';
 import { executionsOn, labelsFor } from './outputs.ts';
-import { recordText, tell, write, writeOutput, type Format } from './output.ts';
+import { tell, write, writeOutput } from './output.ts';
+import { recordText, type Format } from './table.ts';
 import { EXIT, Problem, type ExitStatus } from './problem.ts';
 import { createProgress } from './progress.ts';
 import { followOutput, TAILS_MAX } from './tails.ts';

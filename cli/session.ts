@@ -2,7 +2,8 @@
 import type { Command as Program } from 'commander';
 import { createClient, createLiveClient, type Api, type LiveClient } from './client.ts';
 import { connectionFrom, type Connection, type ConnectionFlags } from './connection.ts';
-import { formatOf, recordText, rowsText, tell, write, type Columns, type Format } from './output.ts';
+import { tell, write } from './output.ts';
+import { formatOf, recordText, rowsText, type Columns, type Format } from './table.ts';
 import { firstRows } from './pages.ts';
 
 export interface Session {

@@ -3,7 +3,7 @@ import type { Command as Program } from 'commander';
 import { limitOption } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { nodeIdOf } from '../node-names.ts';
-import type { Columns } from '../output.ts';
+import type { Columns } from '../table.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 

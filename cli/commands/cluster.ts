@@ -2,7 +2,7 @@
 import type { Command as Program } from 'commander';
 import { limitOption, limitOrNone, positiveInteger } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
-import type { Columns } from '../output.ts';
+import type { Columns } from '../table.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Outputs['list_clusters']['data'][number]> = [

@@ -4,7 +4,8 @@ import { words } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { eventText } from '../event-text.ts';
 import { eventTypeOf, eventTypesOf } from '../event-types.ts';
-import { tell, write, type Columns } from '../output.ts';
+import { tell, write } from '../output.ts';
+import type { Columns } from '../table.ts';
 import { sessionOf } from '../session.ts';
 
 const TYPE_COLUMNS: Columns<Outputs['list_event_types']['data'][number]> = [

@@ -1,6 +1,7 @@
 /** `edge forward`. */
 import type { Command as Program } from 'commander';
-import { rowsText, tell, write, type Columns } from '../output.ts';
+import { tell, write } from '../output.ts';
+import { rowsText, type Columns } from '../table.ts';
 import { checkProxy } from '../reach/dial.ts';
 import { startForwards, type LocalForward } from '../reach/local-forwards.ts';
 import { nodePlace } from '../reach/places.ts';

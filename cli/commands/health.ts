@@ -1,6 +1,7 @@
 /** `edge health`. */
 import type { Command as Program } from 'commander';
-import { rowsText, write } from '../output.ts';
+import { write } from '../output.ts';
+import { rowsText } from '../table.ts';
 import { EXIT } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 

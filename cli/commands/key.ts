@@ -3,7 +3,8 @@ import type { Command as Program } from 'commander';
 import { limitFlag, limitOption } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { durationMs } from '../duration.ts';
-import { write, type Columns } from '../output.ts';
+import { write } from '../output.ts';
+import type { Columns } from '../table.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Outputs['list_enrollment_keys']['data'][number]> = [

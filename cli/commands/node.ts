@@ -3,7 +3,7 @@ import type { Command as Program } from 'commander';
 import { limitOption, words } from '../arguments.ts';
 import type { Node } from '../client.ts';
 import { nodeIdOf } from '../node-names.ts';
-import type { Columns } from '../output.ts';
+import type { Columns } from '../table.ts';
 import { sessionOf } from '../session.ts';
 
 const COLUMNS: Columns<Node> = [

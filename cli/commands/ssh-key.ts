@@ -2,7 +2,7 @@
 import type { Command as Program } from 'commander';
 import { limitOption } from '../arguments.ts';
 import type { Api, Outputs } from '../client.ts';
-import type { Columns } from '../output.ts';
+import type { Columns } from '../table.ts';
 import { firstRows } from '../pages.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';

@@ -3,7 +3,8 @@ import type { Command as Program } from 'commander';
 import { limitOption, words } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { eventTypesOf } from '../event-types.ts';
-import { recordText, rowsText, write, type Columns } from '../output.ts';
+import { write } from '../output.ts';
+import { recordText, rowsText, type Columns } from '../table.ts';
 import { sessionOf } from '../session.ts';
 
 type Delivery = Outputs['get_webhook_delivery'];

@@ -7,7 +7,7 @@ import { connectionFrom, DEFAULT_URL, storeConnection } from '../../../cli/conne
 import { durationMs } from '../../../cli/duration.ts';
 import { groupedText, prefixedText } from '../../../cli/grouping.ts';
 import { labelsOf } from '../../../cli/node-names.ts';
-import { recordText, rowsText } from '../../../cli/output.ts';
+import { recordText, rowsText } from '../../../cli/table.ts';
 import { EXIT, Problem, problemOf } from '../../../cli/problem.ts';
 import { createProgress, progressText } from '../../../cli/progress.ts';
 
@@ -78,6 +78,35 @@ test('a node is called by its alias, unless another has the same', (t) => {
       ['3', '3'],
       ['4', '4'],
     ],
+  );
+});
+
+test('columns of a table stand below each other whatever is written in them', (t) => {
+  const names = ['plain', 'café', 'cafe\u0301', '日本語', '한국', 'ｱｲｳ', '👍🏽', '👨‍👩‍👧', '🇩🇪', '…'];
+
+  t.is(
+    rowsText(
+      names.map((name) => ({ name, status: 'ok' })),
+      [
+        ['NAME', 'name'],
+        ['STATUS', 'status'],
+      ],
+      'table',
+    ),
+    [
+      'NAME    STATUS',
+      'plain   ok',
+      'café    ok',
+      'cafe\u0301    ok',
+      '日本語  ok',
+      '한국    ok',
+      'ｱｲｳ     ok',
+      '👍🏽      ok',
+      '👨‍👩‍👧      ok',
+      '🇩🇪      ok',
+      '…       ok',
+      '',
+    ].join('\n'),
   );
 });
 
