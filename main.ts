@@ -3,7 +3,7 @@ import { createBus } from './actors/bus.ts';
 import type { Log } from './transport/net/log.ts';
 import { openSurfaces, type Surfaces } from './api/open-surfaces.ts';
 import packageFile from './package.json' with { type: 'json' };
-import { openPeers } from './persistence/open-peers.ts';
+import { openAdminMessages } from './persistence/open-admin-messages.ts';
 import { openStorage } from './persistence/open-storage.ts';
 import { createAdminUrls } from './settings/admin-urls.ts';
 import { gateSettings, ownNames, type AdminConfig } from './settings/admin.ts';
@@ -74,13 +74,13 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   const vpnRows = storage.forVpn();
   const vpn = openVpn(config, { ...wires, ...agents, rows: vpnRows });
   agents.preferVpn((node) => vpn.gateway.urlFor(node));
-  const peers = openPeers(storage, { ...wires, ...agents });
+  const peers = openAdminMessages(storage, { ...wires, ...agents });
   await vpn.observe();
   const openBroker = brokerOpener(config.broker, log);
   const publishing = openPublishing({ ...wires, rows: storage.forPublishing(), openBroker });
   const mayDeliver = publishing.deliversWebhooks;
   const webhooks = openWebhooks(config, { ...base, vault, bodyOf: storage.eventBodies(), mayDeliver });
-  actors.connect({ sessions: agents.sessions, gateway: vpn.gateway, posts: webhooks.posts });
+  actors.connect({ sessions: agents.sessions, gateway: vpn.gateway, webhookSender: webhooks.sender });
   // What the actors decided is stored, and the gateway is out of their VPNs, before others may take them over.
   ends.add('leases', () => ownership.stop());
   ends.add('the gateway', () => vpn.gateway.close());
@@ -126,7 +126,7 @@ async function bringToLife(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   const { directory, ownership, vpnWatcher } = parts.actors.tree;
   await ownership.start();
   keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
-  ends.add('requests to webhooks', () => webhooks.posts.close());
+  ends.add('requests to webhooks', () => webhooks.sender.close());
   ends.add('publishing', () => publishing.stop());
   await publishing.start();
   const changed = storage.changedExecutions.bind(storage);

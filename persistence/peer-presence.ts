@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import { tellPeers } from './peers.ts';
+import { tellAdmins } from './admin-messages.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 /**
@@ -47,7 +47,7 @@ export function announcePresence(
 
   async function say(): Promise<void> {
     try {
-      await tellPeers(pool, { type: 'here', from: adminId });
+      await tellAdmins(pool, { type: 'here', from: adminId });
       listeningMs ??= monotonicMs();
     } catch (error) {
       listeningMs = null;

@@ -11,7 +11,7 @@ import type { IncarnationWatch } from './incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
 import { createLeases, LEASE_MS } from './leases.ts';
 import { createLoader } from './loader/loader.ts';
-import { wantTunnel } from './peers.ts';
+import { wantTunnel } from './admin-messages.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './publishing/channels.ts';
 import { createEventBodies } from './publishing/event-bodies.ts';
@@ -23,7 +23,7 @@ import { executionsOf } from './reads/briefs.ts';
 import { changedExecutions } from './reads/changed-executions.ts';
 import { createDiscovery } from './reads/discovery.ts';
 import { diagnosisRows } from './reads/node-diagnoses.ts';
-import { nodeDoorLookUp } from './reads/node-doors.ts';
+import { agentEndpointLookUp } from './reads/agent-endpoints.ts';
 import { nodeNameLookUp } from './reads/node-names.ts';
 import { createReads } from './reads/reads.ts';
 import { createRecords } from './records.ts';
@@ -143,7 +143,7 @@ export class Storage {
       nodeByToken: (hash: Uint8Array) => this.#reads.nodeByToken(hash),
       deletedByToken: (hash: Uint8Array) => this.#reads.deletedByToken(hash),
       ownerUrl: async (cluster: ClusterId) => (await this.#leases.ownerOf(cluster))?.url ?? null,
-      doorOf: nodeDoorLookUp(pool),
+      endpointOf: agentEndpointLookUp(pool),
       nodeByName: nodeNameLookUp(pool),
       diagnoses: diagnosisRows(pool),
       /** False also while the database is away: nobody can be asked. */

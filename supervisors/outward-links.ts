@@ -2,13 +2,13 @@
  * What actors reach beyond this admin's rows: agents, VPNs, receivers of webhooks. Those need the actors to be there, so
  * they are connected once they are open. Nobody lives here before that, so nobody misses them.
  */
-import type { GatewayLink, SessionLink, WebhookPosts } from './ports.ts';
+import type { GatewayLink, SessionLink, WebhookSender } from './ports.ts';
 
 /** The links. */
 export interface OutwardLinks {
   readonly sessions: SessionLink;
   readonly gateway: GatewayLink;
-  readonly posts: WebhookPosts;
+  readonly webhookSender: WebhookSender;
 }
 
 /** Links that lead nowhere until they are connected: whoever uses them before has found a bug. */
@@ -35,9 +35,9 @@ export function createOutwardLinks(): ConnectableLinks {
       hangUpNode: (node, code, reason) => links().sessions.hangUpNode(node, code, reason),
     },
     gateway: { become: (vpn) => links().gateway.become(vpn) },
-    posts: {
-      post: (webhook, delivery) => links().posts.post(webhook, delivery),
-      cut: (webhook) => links().posts.cut(webhook),
+    webhookSender: {
+      post: (webhook, delivery) => links().webhookSender.post(webhook, delivery),
+      cut: (webhook) => links().webhookSender.cut(webhook),
     },
   };
 }

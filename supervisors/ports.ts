@@ -83,7 +83,7 @@ export interface SessionLink {
 }
 
 /** Requests to webhooks. */
-export interface WebhookPosts {
+export interface WebhookSender {
   /**
    * One try. Resolves with what it came to, within the time limit; null when this admin may not deliver any more, or
    * the request was cut: then nobody should count it. Never rejects.

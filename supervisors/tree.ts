@@ -28,7 +28,7 @@ import type {
   ClusterVpnRows,
   SessionLink,
   SshVerifier,
-  WebhookPosts,
+  WebhookSender,
 } from './ports.ts';
 
 /** All that actors reach, implemented by persistence and transport. */
@@ -41,7 +41,7 @@ export interface TreePorts {
   /** What the database grants, in ms. */
   readonly leaseMs: number;
   readonly sessions: SessionLink;
-  readonly posts: WebhookPosts;
+  readonly webhookSender: WebhookSender;
   readonly ssh: SshVerifier;
   readonly tracer: Pick<Tracer, 'ended'>;
   readonly clusterVpnRows: ClusterVpnRows;
@@ -69,7 +69,7 @@ export interface Tree {
 
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
-  const { clock, log, bus, loader, committer, sessions, posts, ssh, tracer, gateway } = ports;
+  const { clock, log, bus, loader, committer, sessions, webhookSender, ssh, tracer, gateway } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.leaseClockMs);
   const table = kindTable(loader, ports.settings);
   const vpnWatcher = createVpnWatcher({
@@ -87,10 +87,10 @@ export function createTree(ports: TreePorts): Tree {
     clock,
     committer,
     sessions,
-    posts,
+    webhookSender,
     domains: {
       ...executionEffects(loader),
-      ...webhookEffects(loader, posts),
+      ...webhookEffects(loader, webhookSender),
       ...sshEffects(ssh),
       ...vpnEffects(vpnWatcher, gateway),
     },

@@ -40,7 +40,7 @@ export interface AgentLinkSettings {
 export interface AgentRows
   extends
     Pick<GatePorts, 'nodeByToken' | 'deletedByToken' | 'ownerUrl'>,
-    Pick<AgentRequestPorts, 'doorOf'>,
+    Pick<AgentRequestPorts, 'endpointOf'>,
     Pick<ReachPorts, 'nodeByName'> {
   readonly diagnoses: DiagnosisPorts['rows'];
   /**
@@ -150,7 +150,7 @@ function questionsTo(
   { adminId, version, rows, tracer, clock, log }: AgentLinkPorts,
   scrapes: ReturnType<typeof createScrapeCounters>,
 ): Pick<AgentLinks, 'nodeMetrics' | 'nodeDiagnoses'> {
-  const requests = tracedRequests(createAgentRequests({ tunnels, doorOf: rows.doorOf }), tracer);
+  const requests = tracedRequests(createAgentRequests({ tunnels, endpointOf: rows.endpointOf }), tracer);
   return {
     nodeMetrics: createScrapes({
       requests,

@@ -168,7 +168,7 @@ function openExecution(
 }
 
 function createdEvent(execution: OpenExecution): DomainEvent {
-  const moment = {
+  const progress = {
     status: 'pending' as const,
     exitCode: null,
     sentAtMs: null,
@@ -180,7 +180,7 @@ function createdEvent(execution: OpenExecution): DomainEvent {
     type: 'edge.command_execution.created',
     subject: execution.id,
     atMs: execution.insertedAtMs,
-    data: executionSnapshot(execution, moment),
+    data: executionSnapshot(execution, progress),
   };
 }
 

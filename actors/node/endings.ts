@@ -16,7 +16,7 @@ const EVENTS_STORED: Notice = { type: 'events-stored' };
 export function ending(execution: OpenExecution, result: ExecutionResult, nowMs: number): Change {
   const status = result.outcome;
   const sentAtMs = execution.sentAtMs ?? nowMs;
-  const moment = {
+  const progress = {
     status,
     exitCode: result.exit_code,
     sentAtMs,
@@ -28,7 +28,7 @@ export function ending(execution: OpenExecution, result: ExecutionResult, nowMs:
     type: `edge.command_execution.${status}` as const,
     subject: execution.id,
     atMs: nowMs,
-    data: executionSnapshot(execution, moment),
+    data: executionSnapshot(execution, progress),
   };
   return {
     write: {
@@ -68,7 +68,7 @@ export function lost(execution: OpenExecution, nowMs: number): Change {
 
 /** A cancel that never reached an agent: no process ran, the code is that of a cancel. */
 export function cancelledHere(execution: OpenExecution, nowMs: number): Change {
-  const moment = {
+  const progress = {
     status: 'cancelled' as const,
     exitCode: EXIT_CANCELLED,
     sentAtMs: null,
@@ -90,7 +90,7 @@ export function cancelledHere(execution: OpenExecution, nowMs: number): Change {
         type: 'edge.command_execution.cancelled',
         subject: execution.id,
         atMs: nowMs,
-        data: executionSnapshot(execution, moment),
+        data: executionSnapshot(execution, progress),
       },
     ],
     notices: [changed(execution, 'cancelled', EXIT_CANCELLED), EVENTS_STORED],
@@ -108,7 +108,7 @@ export function sent(execution: OpenExecution, nowMs: number): Change {
 }
 
 function sentEvent(execution: OpenExecution, nowMs: number): Change['events'][number] {
-  const moment = {
+  const progress = {
     status: 'sent' as const,
     exitCode: null,
     sentAtMs: nowMs,
@@ -120,7 +120,7 @@ function sentEvent(execution: OpenExecution, nowMs: number): Change['events'][nu
     type: 'edge.command_execution.sent',
     subject: execution.id,
     atMs: nowMs,
-    data: executionSnapshot(execution, moment),
+    data: executionSnapshot(execution, progress),
   };
 }
 

@@ -22,7 +22,7 @@ export function nodeSnapshot(node: NodeRecord): NodeSnapshot {
 }
 
 /** What an execution event says beyond the open execution it is about. */
-export interface ExecutionMoment {
+export interface ExecutionProgress {
   readonly status: ExecutionStatus;
   readonly exitCode: number | null;
   readonly sentAtMs: number | null;
@@ -34,7 +34,7 @@ export interface ExecutionMoment {
 /** `data` of command execution events, without the output. Source: docs/events.md. */
 export function executionSnapshot(
   execution: Pick<OpenExecution, 'id' | 'command' | 'node' | 'clusterName' | 'insertedAtMs'>,
-  moment: ExecutionMoment,
+  progress: ExecutionProgress,
 ): ExecutionSnapshot {
   return {
     command_execution_id: execution.id,
@@ -43,14 +43,14 @@ export function executionSnapshot(
     cluster_name: execution.clusterName,
     command_text: execution.command.text,
     timeout: execution.command.timeoutMs,
-    status: moment.status,
-    exit_code: moment.exitCode,
+    status: progress.status,
+    exit_code: progress.exitCode,
     target_all: execution.command.targeting.type === 'all',
     expired_at: instant(execution.command.expiredAtMs),
-    sent_at: instant(moment.sentAtMs),
-    completed_at: instant(moment.completedAtMs),
-    cancelled_at: instant(moment.cancelledAtMs),
+    sent_at: instant(progress.sentAtMs),
+    completed_at: instant(progress.completedAtMs),
+    cancelled_at: instant(progress.cancelledAtMs),
     inserted_at: instant(execution.insertedAtMs),
-    updated_at: instant(moment.updatedAtMs),
+    updated_at: instant(progress.updatedAtMs),
   };
 }

@@ -99,7 +99,7 @@ export async function startReach({
   const asking = createAsking(askAdmin, unanswered);
   const spool = openSpool(directory.sshRecordings);
   const uploads = createUploads({ spool, token, clock, random: Math.random, log });
-  spool.onFinished = () => uploads.poke();
+  spool.onFinished = () => uploads.wake();
   const ssh = config.AGENT_SSH_ENABLED
     ? createSshServer({
         port: config.AGENT_SSH_PORT,

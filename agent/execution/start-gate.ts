@@ -13,7 +13,7 @@ export const BEAT_MS = 1_000;
  * Between two beats more than this means that the agent stood still, in ms: twice the beat, so that a busy machine is
  * not often taken for one.
  */
-export const STANDSTILL_MS_MIN = 2_000;
+export const STALL_MS_MIN = 2_000;
 
 /** All times are those of `nowMs`, in ms. */
 export class StartGate {
@@ -33,7 +33,7 @@ export class StartGate {
   /** Notes that the agent lives. True: it stood still since the last time. */
   beat(): boolean {
     const nowMs = this.#nowMs();
-    const hasStood = this.#beatMs !== null && nowMs - this.#beatMs > STANDSTILL_MS_MIN;
+    const hasStood = this.#beatMs !== null && nowMs - this.#beatMs > STALL_MS_MIN;
     this.#beatMs = nowMs;
     if (hasStood) this.#wokeMs = nowMs;
     return hasStood;

@@ -55,11 +55,11 @@ export interface DebugKit {
 
 /** The dashboard as a surface of the server. */
 export function mountDebug(kit: DebugKit): Mount {
-  return ({ app, pages }) => offerDebug(app, pages, kit);
+  return ({ app, pages }) => registerDebug(app, pages, kit);
 }
 
 /** The sampling that it starts ends with the server. */
-function offerDebug(
+function registerDebug(
   app: FastifyInstance,
   { isOwnHost }: WebPages,
   { inspection, credentials, failuresPerMinuteMax, admin, clock }: DebugKit,

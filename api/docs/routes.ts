@@ -11,7 +11,7 @@ import { GUIDE_PAGES } from './guide/pages.ts';
 import { renderGuide } from './guide/render.ts';
 import { openApi } from './openapi.ts';
 import { referencePage } from './pages.ts';
-import { isViewerInstalled, offerViewer } from './viewer.ts';
+import { isViewerInstalled, registerViewer } from './viewer.ts';
 
 /** Where the documents and their pages are. Source: docs/api.md, Surfaces. */
 export const OPENAPI_PATH = '/api/openapi';
@@ -40,7 +40,7 @@ export interface Documented {
 const DEFAULT_URL = 'http://127.0.0.1:44000';
 
 /** Offers the documentation routes. */
-export function offerDocumentation(
+export function registerDocumentation(
   app: FastifyInstance,
   operations: readonly AnyOperation[],
   documented: Documented,
@@ -70,7 +70,7 @@ export function offerDocumentation(
     const html = once(make);
     app.get(path, async (_request, reply) => sendPage(reply, await html()));
   }
-  offerViewer(app, version);
+  registerViewer(app, version);
 }
 
 function sendPage(reply: FastifyReply, html: string): FastifyReply {

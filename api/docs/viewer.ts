@@ -45,7 +45,7 @@ export async function isViewerInstalled(): Promise<boolean> {
  * Offers the viewer, its files and its script. What is not installed is not found. `version` tells browsers when to ask
  * again.
  */
-export function offerViewer(app: FastifyInstance, version: string): void {
+export function registerViewer(app: FastifyInstance, version: string): void {
   app.get(VIEWER_PATH, async (_request, reply) => {
     if (!(await isViewerInstalled())) return reply.callNotFound();
     return reply

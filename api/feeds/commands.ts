@@ -87,7 +87,7 @@ export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): Comma
         else one.news.set(notice.execution, notice);
         touched.add(one);
       }
-      for (const one of touched) one.pacer.poke();
+      for (const one of touched) one.pacer.wake();
     });
   }
 
@@ -101,7 +101,7 @@ export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): Comma
       put(one.loaded.log, news);
     }
     if (one.loaded.log.head !== before) one.loaded.publish();
-    if (one.news.size > 0) one.pacer.poke();
+    if (one.news.size > 0) one.pacer.wake();
     else if (one.removed) one.loaded.finish({ type: 'removed' });
   }
 
@@ -159,7 +159,7 @@ export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): Comma
         (result) => {
           if (result.ok) {
             one.loaded = result.value;
-            if (one.news.size > 0 || one.removed) one.pacer.poke();
+            if (one.news.size > 0 || one.removed) one.pacer.wake();
             forgetLater(id);
           } else forget(id);
           return result;

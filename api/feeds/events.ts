@@ -59,7 +59,7 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
     if (cursor !== from) return;
     if (read.cursor === from) {
       // What was stored is told once no older transaction runs any more: soon.
-      if (looks > 0) pacer.poke();
+      if (looks > 0) pacer.wake();
       looks -= 1;
       return;
     }
@@ -73,7 +73,7 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
       recentEvents -= events.length;
     }
     waiters.wake();
-    if (read.events.length === EVENTS_PER_READ) pacer.poke();
+    if (read.events.length === EVENTS_PER_READ) pacer.wake();
   }
 
   // The end of the log is asked for once, by the first subscriber; those who come meanwhile wait for the same answer.
@@ -83,7 +83,7 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
     const asked: Promise<string> = reads.eventsAfter(null, EVENTS_PER_READ).then(
       (read) => {
         if (starting === asked) cursor = read.cursor;
-        pacer.poke();
+        pacer.wake();
         return read.cursor;
       },
       (error: unknown) => {
@@ -100,12 +100,12 @@ export function createEventsFeed({ bus, reads, clock, log, coreName }: FeedPorts
     const unsubscribe = bus.subscribe((notices) => {
       if (!notices.some((notice) => notice.type === 'events-stored')) return;
       looks = LOOKS_MAX;
-      pacer.poke();
+      pacer.wake();
     });
     let cancelPoll = (): void => {};
     const poll = (): void => {
       cancelPoll = clock.after(EVENTS_POLL_MS, () => {
-        pacer.poke();
+        pacer.wake();
         poll();
       });
     };

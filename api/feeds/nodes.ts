@@ -79,7 +79,7 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
       throw error;
     });
     for (const one of watched.values()) apply(one, ids, nodes);
-    if (changed.size > 0) pacer.poke();
+    if (changed.size > 0) pacer.wake();
   }
 
   async function readNodes(ids: readonly string[]): Promise<ReadonlyMap<string, NodeResource>> {
@@ -117,7 +117,7 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
       for (const notice of notices) {
         if (notice.type === 'node-changed' || notice.type === 'node-removed') changed.add(notice.node);
       }
-      if (changed.size > before) pacer.poke();
+      if (changed.size > before) pacer.wake();
     });
   }
 
@@ -156,7 +156,7 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
           if (result.ok) {
             one.loaded = result.value;
             for (const id of one.missed) changed.add(id);
-            if (changed.size > 0) pacer.poke();
+            if (changed.size > 0) pacer.wake();
             forgetLater(key);
           } else forget(key);
           return result;

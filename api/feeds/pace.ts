@@ -4,7 +4,7 @@ import type { Clock } from '../../actors/ports.ts';
 /** A task with its own rhythm. */
 export interface Pacer {
   /** There is something to do: now when the last run is long enough ago, else as soon as it is. */
-  poke(): void;
+  wake(): void;
   /** No run starts any more. */
   stop(): void;
 }
@@ -55,7 +55,7 @@ export function createPacer(
   };
 
   return {
-    poke() {
+    wake() {
       again = true;
       schedule();
     },

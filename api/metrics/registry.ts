@@ -44,7 +44,7 @@ export function createRegistry(): MetricRegistry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of TOO_DEAR) registry.removeSingleMetric(name);
-  offerOpenFiles(registry);
+  registerOpenFiles(registry);
   const names = registry.getMetricsAsArray().map(({ name }) => name);
   const own = FAMILIES.map((family) => register(registry, family));
 
@@ -118,7 +118,7 @@ function withoutHead(text: string): string {
 }
 
 /** Under prom-client's name, without its list of every file. Linux only. */
-function offerOpenFiles(registry: Registry): void {
+function registerOpenFiles(registry: Registry): void {
   if (process.platform !== 'linux') return;
   const gauge: Gauge = new Gauge({
     name: 'process_open_fds',

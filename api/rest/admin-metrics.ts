@@ -17,7 +17,7 @@ import { API_PREFIX } from './routes.ts';
 export const ADMIN_METRICS_PATH = `${API_PREFIX}/admins/me/metrics/raw`;
 
 /** Offers the raw route, to METRICS_KEY and MASTER_KEY. */
-export function offerAdminMetrics(app: FastifyInstance, metrics: Pick<AdminMetrics, 'text'>, gate: Gate): void {
+export function registerAdminMetrics(app: FastifyInstance, metrics: Pick<AdminMetrics, 'text'>, gate: Gate): void {
   app.get(ADMIN_METRICS_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const admitted = gate.admit('metrics', callerOf(request, 'rest'));
     if (!admitted.ok) return sendRefusal(reply, admitted.refusal);

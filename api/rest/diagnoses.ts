@@ -31,7 +31,7 @@ const BUSY: Refusal = {
 const TOO_MANY = refuse('rate_limited', 'This node has brought as many reports as it may within an hour.').refusal;
 
 /** Offers the route. */
-export function offerDiagnoses(
+export function registerDiagnoses(
   app: FastifyInstance,
   ports: Pick<OperationPorts, 'reads' | 'vault' | 'clock' | 'nodeDiagnoses'>,
 ): void {

@@ -22,7 +22,7 @@ export function discoveryPath(source: MetricsSource): string {
 }
 
 /** Offers the discovery routes, to METRICS_KEY and MASTER_KEY. */
-export function offerDiscovery(
+export function registerDiscovery(
   app: FastifyInstance,
   { discovery, settings }: Pick<OperationPorts, 'discovery' | 'settings'>,
   gate: Gate,

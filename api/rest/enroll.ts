@@ -52,7 +52,7 @@ const COUNTED: ReadonlySet<string> = new Set([
 export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'vault' | 'clock' | 'newId'>;
 
 /** Offers the enrolment route. */
-export function offerEnrollment(app: FastifyInstance, ports: EnrollPorts): void {
+export function registerEnrollment(app: FastifyInstance, ports: EnrollPorts): void {
   const failures = createAddressLimiter(
     { perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     ports.clock,

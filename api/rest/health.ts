@@ -20,8 +20,8 @@ const CLUSTER_PATH = '/health/cluster';
 const LIVE_PATH = '/livez';
 
 /** 200 with an array of checks when all pass, else 503 with the same array. */
-export function offerHealth(app: FastifyInstance, routes: HealthRoutes): void {
-  const offer = (path: string, check: () => Promise<readonly SubsystemCheck[]>): void => {
+export function registerHealth(app: FastifyInstance, routes: HealthRoutes): void {
+  const register = (path: string, check: () => Promise<readonly SubsystemCheck[]>): void => {
     app.get(path, async (_request, reply) => {
       const checks = await check();
       const isHealthy = checks.every(({ healthy }) => healthy);
@@ -30,8 +30,8 @@ export function offerHealth(app: FastifyInstance, routes: HealthRoutes): void {
     });
   };
 
-  for (const path of CHECK_PATHS) offer(path, () => routes.checkHealth());
-  offer(CLUSTER_PATH, () => routes.checkClusterHealth());
+  for (const path of CHECK_PATHS) register(path, () => routes.checkHealth());
+  register(CLUSTER_PATH, () => routes.checkClusterHealth());
   app.get(LIVE_PATH, (_request, reply) =>
     sendJson(reply, 200, [{ name: 'process', healthy: true, duration_ms: 0, error: null } satisfies SubsystemCheck]),
   );

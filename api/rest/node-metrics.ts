@@ -34,7 +34,7 @@ const UNTAKEN: Refusal = {
 };
 
 /** Offers the raw routes, to METRICS_KEY and MASTER_KEY. A client that goes away ends its scrape. */
-export function offerNodeMetrics(
+export function registerNodeMetrics(
   app: FastifyInstance,
   { nodeMetrics }: Pick<OperationPorts, 'nodeMetrics'>,
   gate: Gate,

@@ -64,7 +64,7 @@ export interface RecordingLimits {
 }
 
 /** Offers the upload route. */
-export function offerRecordings(
+export function registerRecordings(
   app: FastifyInstance,
   ports: RecordingPorts,
   { bytesMax, nodeBytesPerHourMax = NODE_BYTES_PER_HOUR_MAX }: RecordingLimits,

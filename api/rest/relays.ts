@@ -40,14 +40,14 @@ export interface RelayPorts {
 
 /** Both routes as a surface of the server. */
 export function mountRelays(ports: RelayPorts): Mount {
-  return ({ app }) => offerRelays(app, ports);
+  return ({ app }) => registerRelays(app, ports);
 }
 
 /**
  * Who asks must have a whole key of 256 bits, which only those know who are told of that member: so the answer tells
  * nobody anything new.
  */
-function offerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayPorts): void {
+function registerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayPorts): void {
   const strangers = createAddressLimiter(
     { perWindowMax: STRANGERS_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     clock,

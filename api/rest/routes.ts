@@ -14,7 +14,7 @@ export const API_PREFIX = '/api/v1';
 /**
  * Offers every operation that has a route. Callers are let in before their body is read, so that strangers cost little.
  */
-export function offerOperations(
+export function registerOperations(
   app: FastifyInstance,
   operations: readonly AnyOperation[],
   call: CallOperation,

@@ -8,26 +8,26 @@ import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { ProxyPorts } from '../docs/guide/page.ts';
-import { offerDocumentation } from '../docs/routes.ts';
+import { registerDocumentation } from '../docs/routes.ts';
 import type { OperationPorts } from '../ports.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
 import { createRequestRecords, type RequestRecords } from '../request-record.ts';
 import { createWebPages, type OwnNames, type WebPages } from '../web-pages.ts';
-import { offerAdminMetrics } from './admin-metrics.ts';
+import { registerAdminMetrics } from './admin-metrics.ts';
 import { sendRefusal } from './answers.ts';
-import { offerDiscovery } from './discovery.ts';
-import { offerDiagnoses } from './diagnoses.ts';
-import { offerEnrollment } from './enroll.ts';
+import { registerDiscovery } from './discovery.ts';
+import { registerDiagnoses } from './diagnoses.ts';
+import { registerEnrollment } from './enroll.ts';
 import { answerBrokenHttp, answerFailures, answerStrangers, HEADER_BYTES_MAX, sendFailure } from './failures.ts';
-import { offerHealth } from './health.ts';
+import { registerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
-import { offerNodeMetrics } from './node-metrics.ts';
-import { offerRecordings, type RecordingLimits } from './recordings.ts';
+import { registerNodeMetrics } from './node-metrics.ts';
+import { registerRecordings, type RecordingLimits } from './recordings.ts';
 import { timeRequests } from './request-timing.ts';
 import { beginRecord, tellRequests } from './request-records.ts';
 import { requestIdOf } from './requests.ts';
-import { offerOperations } from './routes.ts';
+import { registerOperations } from './routes.ts';
 import { routeUpgrades, type UpgradeHandler } from './upgrades.ts';
 
 /** A request must be complete within this time, in ms. Fastify's default is none. */
@@ -151,16 +151,16 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   answerFailures(app, log);
   answerStrangers(app.server);
   readJsonBodies(app);
-  offerHealth(app, ports);
-  offerEnrollment(app, ports);
-  offerRecordings(app, ports, settings.recordings);
-  offerDiagnoses(app, ports);
-  offerNodeMetrics(app, ports, gate);
-  offerDiscovery(app, ports, gate, log);
-  offerAdminMetrics(app, ports.adminMetrics, gate);
-  offerOperations(app, Object.values(catalogue), call, gate);
+  registerHealth(app, ports);
+  registerEnrollment(app, ports);
+  registerRecordings(app, ports, settings.recordings);
+  registerDiagnoses(app, ports);
+  registerNodeMetrics(app, ports, gate);
+  registerDiscovery(app, ports, gate, log);
+  registerAdminMetrics(app, ports.adminMetrics, gate);
+  registerOperations(app, Object.values(catalogue), call, gate);
   if (settings.docsEnabled)
-    offerDocumentation(app, Object.values(catalogue), {
+    registerDocumentation(app, Object.values(catalogue), {
       version: settings.version,
       coreName: ports.settings.coreName,
       adminUrls: () => ports.settings.adminUrls,

@@ -20,7 +20,7 @@ const BATCH_CALLS_MAX = 32;
  * Offers the router to HTTP clients. Bodies stay text, which tRPC parses, after the look at depth and keys that all
  * bodies get.
  */
-export function offerHttp(app: FastifyInstance, router: AppRouter, log: Log): void {
+export function registerHttp(app: FastifyInstance, router: AppRouter, log: Log): void {
   const streams = new Set<ServerResponse>();
   // A stream that ended would be over for its client; one that is cut brings it back, and it goes on where it was.
   app.addHook('preClose', (done) => {

@@ -2,7 +2,7 @@
 import type { Clock } from '../../actors/ports.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { Mount } from '../rest/server.ts';
-import { offerHttp, TRPC_PATH } from './http.ts';
+import { registerHttp, TRPC_PATH } from './http.ts';
 import { createRouter } from './router.ts';
 import { createTrpcSockets } from './sockets.ts';
 
@@ -14,7 +14,7 @@ export function mountTrpc(feeds: Feeds, clock: Clock): Mount {
   return (kit) => {
     const { app, call, gate, log, records } = kit;
     const router = createRouter({ call, gate, feeds });
-    offerHttp(app, router, log);
+    registerHttp(app, router, log);
     const sockets = createTrpcSockets({ router, gate, clock, records, log });
     kit.onUpgrade(TRPC_PATH, sockets.onUpgrade);
     app.addHook('preClose', (done) => {

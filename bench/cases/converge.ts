@@ -7,7 +7,7 @@ import { startBenchServer, withClient, type BenchServer } from '../fleet/databas
 import { insertNodes } from '../fleet/nodes.ts';
 import { interleave } from '../method/interleave.ts';
 import { awaitCalm, readCpuTimes, spareBetween } from '../method/machine.ts';
-import { nowMs } from '../method/moment.ts';
+import { nowMs } from '../method/clock.ts';
 import { quantile } from '../method/statistics.ts';
 import { cpuMs, rssBytes } from '../method/usage.ts';
 import { startWorker, type Worker } from '../method/worker.ts';

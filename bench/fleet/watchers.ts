@@ -3,7 +3,7 @@
  * subscriber stands for all (every message is the same text for all of them but for the call's id).
  */
 import { WebSocket } from 'ws';
-import { nowMs } from '../method/moment.ts';
+import { nowMs } from '../method/clock.ts';
 import { serveQuestions } from '../method/worker.ts';
 
 /** Subscriptions that are opened at once. */

@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import { WebSocketServer } from 'ws';
 import type { DatabasePlace } from '../fleet/database.ts';
 import { nodeId } from '../fleet/nodes.ts';
-import { nowMs } from '../method/moment.ts';
+import { nowMs } from '../method/clock.ts';
 import { serveQuestions } from '../method/worker.ts';
 
 const CHANGED = `with events as (insert into event (id, type, subject, time, data) select v.id, 'edge.node.status_changed', v.node, now(), v.data

@@ -1,6 +1,6 @@
 /** Worker: thousands of simulated agents in one process. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import { nowMs } from '../method/moment.ts';
+import { nowMs } from '../method/clock.ts';
 import { sustain, type SustainedLoad } from '../method/sustained.ts';
 import { serveQuestions } from '../method/worker.ts';
 import { nodeId } from '../fleet/nodes.ts';

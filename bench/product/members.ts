@@ -1,5 +1,5 @@
 /** Worker: simulated members of VPNs, thousands in one process. */
-import { nowMs } from '../method/moment.ts';
+import { nowMs } from '../method/clock.ts';
 import { serveQuestions } from '../method/worker.ts';
 import { memberKey, simulatedMember, type VpnTally, type SimulatedMember } from './simulated-member.ts';
 

@@ -14,7 +14,7 @@ import type { Change } from '../../actors/step.ts';
 import { isHot } from '../../actors/writes.ts';
 import { isConflict, isDoubtful, isLost } from '../availability.ts';
 import { ORM_CONNECTIONS_MAX } from '../database.ts';
-import { createTurns } from '../turns.ts';
+import { createSemaphore } from '../semaphore.ts';
 import { inTransaction } from '../transaction.ts';
 import { takesWrites } from '../write-probe.ts';
 import { deleteExecutions, markCancelled } from './chunks.ts';
@@ -101,7 +101,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
   /**
    * Cold changes wait here and not at the pool: there, a wait behind others looks like a database that is away (L4).
    */
-  const coldTurns = createTurns('storing a change', ORM_CONNECTIONS_MAX, COLD_WAITING_MAX);
+  const coldSemaphore = createSemaphore('storing a change', ORM_CONNECTIONS_MAX, COLD_WAITING_MAX);
   const counters: CommitCounters = { batches: 0, changes: 0, refused: 0, failed: 0, durations, sizes };
   let queue: Waiting[] = [];
   let running: Promise<void> | null = null;
@@ -262,7 +262,7 @@ export function createCommitter(ports: CommitterPorts): GroupCommitter {
         if (back !== null) throw new DatabaseUnavailable('The database is not available.');
         if (change.write.kind === 'command-deleted') await deleteExecutions(pool, change.write.command);
         const queuedMs = performance.now();
-        refused.push(...(await coldTurns(() => storeInTime(lease, change, queuedMs))));
+        refused.push(...(await coldSemaphore(() => storeInTime(lease, change, queuedMs))));
       } catch (error) {
         if (await isAway(error)) wentAway(error, back === null ? [change] : []);
         throw error;

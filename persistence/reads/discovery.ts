@@ -14,7 +14,7 @@ import type { Discovery } from '../../api/ports.ts';
 const PAGE_ROWS = 2_000;
 
 /**
- * Nodes a piece: some 30 KB, so that the driver takes it in as it comes, and V8 as young garbage. Ten times as much
+ * Nodes a piece: some 30 KB, so that the driver takes it in as it comes, and V8 as garbage for a minor GC. Ten times as much
  * cost twice the processor time and 100 MB.
  */
 const PIECE_ROWS = 400;
@@ -53,10 +53,10 @@ export function createDiscovery(
   pool: Pool,
   { pageMsMax = PAGE_MS_MAX, listMsMax = LIST_MS_MAX }: DiscoveryLimits = {},
 ): Discovery {
-  const turns = createSlots();
+  const semaphore = createSlots();
   return {
     async *pieces(filters) {
-      const leave = await turns.enter();
+      const leave = await semaphore.enter();
       try {
         const client = await connected(pool);
         let failure: Error | undefined;

@@ -10,7 +10,7 @@ import { inTransaction } from '../transaction.ts';
 /** Both statements of a page see the same rows. The first page is counted from the front, and needs no snapshot. */
 const ONE_SNAPSHOT = 'begin isolation level repeatable read read only';
 
-/** Rows that a page may lie from the nearer end before landmarks are looked for, since they cost a statement more. */
+/** Rows that a page may lie from the nearer end before page anchors are looked for, since they cost a statement more. */
 const NEAR_ROWS = 20_000;
 
 /**
@@ -41,7 +41,7 @@ interface Located {
   readonly totalCount: number;
 }
 
-/** Whether it lies so far from both ends of a whole list that a landmark is nearer. */
+/** Whether it lies so far from both ends of a whole list that a page anchor is nearer. */
 function isFar(query: ListQuery, totalCount: number): boolean {
   const { offset, size, fromEnd } = spanOf(query, totalCount);
   return size > 0 && query.filters.length === 0 && Math.min(offset, fromEnd) > NEAR_ROWS;
@@ -79,20 +79,16 @@ function spanOf(
   return { offset, size, fromEnd: totalCount - offset - size };
 }
 
-/** A page in order of creation, from the nearest landmark; null when there is none. */
+/** A page in order of creation, from the nearest page anchor; null when there is none. */
 async function deepPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Located | null> {
-  const landmarks = reading.landmarks.get(source);
+  const anchors = reading.anchors.get(source);
   const [sort, ...more] = query.sort;
-  if (
-    landmarks === undefined ||
-    more.length > 0 ||
-    (sort !== undefined && fieldOf(source, sort.field).creation !== true)
-  )
+  if (anchors === undefined || more.length > 0 || (sort !== undefined && fieldOf(source, sort.field).creation !== true))
     return null;
   const newestFirst = sort?.descending ?? true;
   const lowest = (totalCount: number): number =>
     Math.max(0, newestFirst ? spanOf(query, totalCount).fromEnd : spanOf(query, totalCount).offset);
-  const located = await landmarks.locate(lowest);
+  const located = await anchors.locate(lowest);
   if (located === null) return null;
   const {
     place: { after, skip },

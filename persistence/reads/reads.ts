@@ -15,7 +15,7 @@ import { ENROLLMENT_KEYS } from './enrollment-keys.ts';
 import { eventsAfter } from './events.ts';
 import { EXECUTIONS } from './executions.ts';
 import { freeRanges, type RangeSettings } from './free-ranges.ts';
-import { createLandmarks, type Landmarks } from './landmarks.ts';
+import { createPageAnchors, type PageAnchors } from './page-anchors.ts';
 import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { page } from './paging.ts';
@@ -24,7 +24,7 @@ import { SSH_RECORDINGS } from './ssh-recordings.ts';
 import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
 import { targeter } from './targets.ts';
-import { createTurns } from '../turns.ts';
+import { createSemaphore } from '../semaphore.ts';
 import { deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -66,20 +66,20 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
 
 /** The Reads port over these connections. */
 export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions): Reads {
-  const landmarks = new Map<Source<unknown>, Landmarks>(
+  const anchors = new Map<Source<unknown>, PageAnchors>(
     ([COMMANDS, EXECUTIONS, SSH_USERNAMES, SSH_PUBLIC_KEYS, WEBHOOK_DELIVERIES] as readonly Source<unknown>[]).map(
-      (source) => [source, createLandmarks(pool, source)],
+      (source) => [source, createPageAnchors(pool, source)],
     ),
   );
   const reading = {
     pool,
     vault,
     domain,
-    landmarks,
+    anchors,
     summaries: createSummaries(pool),
-    recordingTurns: createTurns('reading a recording', RECORDINGS_AT_ONCE_MAX, RECORDINGS_WAITING_MAX),
+    recordingSemaphore: createSemaphore('reading a recording', RECORDINGS_AT_ONCE_MAX, RECORDINGS_WAITING_MAX),
   };
-  const listTurns = createTurns(
+  const listSemaphore = createSemaphore(
     'listing',
     Math.max(1, Math.floor(pool.options.max * LISTS_OF_CONNECTIONS)),
     LISTS_WAITING_MAX,
@@ -88,7 +88,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
   const found = lookUps(orm, pool, vault);
   return {
     ...found,
-    list: (name, query) => listTurns(() => page(SOURCES[name], reading, query)),
+    list: (name, query) => listSemaphore(() => page(SOURCES[name], reading, query)),
     get: async (name, key) => {
       const id = name === 'clusters' ? await found.clusterId(key) : key;
       if (id === null || !isUuid(id)) return null;

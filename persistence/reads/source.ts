@@ -3,10 +3,10 @@ import type { Pool } from 'pg';
 import type { Vault } from '../vault.ts';
 import type { ListSpec } from '../../actors/filters.ts';
 import type { Filterable } from './conditions.ts';
-import type { Landmarks } from './landmarks.ts';
+import type { PageAnchors } from './page-anchors.ts';
 import type { Sql } from './sql.ts';
 import type { Summaries } from './summaries.ts';
-import type { Turns } from '../turns.ts';
+import type { Semaphore } from '../semaphore.ts';
 
 /**
  * A field of a list. `cluster`: its column is of the table joined as `c`. `creation`: sorting by it is sorting by
@@ -23,9 +23,9 @@ export interface Reading {
   /** How far commands are. */
   readonly summaries: Summaries;
   /** Recordings are unpacked in turns: one may be 64 MiB. */
-  readonly recordingTurns: Turns;
-  /** Landmarks of the lists that can be very long. */
-  readonly landmarks: ReadonlyMap<Source<unknown>, Landmarks>;
+  readonly recordingSemaphore: Semaphore;
+  /** Page anchors of the lists that can be very long. */
+  readonly anchors: ReadonlyMap<Source<unknown>, PageAnchors>;
 }
 
 export interface Source<T> {

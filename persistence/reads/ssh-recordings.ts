@@ -34,7 +34,7 @@ interface Row extends RowOf<typeof SshRecordingResource, 'cast'> {
 }
 
 async function resources(reading: Reading, ids: readonly string[], single: boolean): Promise<SshRecordingResource[]> {
-  return single ? reading.recordingTurns(() => recordings(reading, ids, true)) : recordings(reading, ids, false);
+  return single ? reading.recordingSemaphore(() => recordings(reading, ids, true)) : recordings(reading, ids, false);
 }
 
 async function recordings({ pool }: Reading, ids: readonly string[], single: boolean): Promise<SshRecordingResource[]> {

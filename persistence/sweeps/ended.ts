@@ -2,10 +2,10 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
-import { tellEnded } from '../peers.ts';
+import { tellEnded } from '../admin-messages.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
-import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './moments.ts';
+import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './timestamps.ts';
 
 /** An execution that a sweep ended. Its node and its command are to be told. */
 export interface EndedExecution {

@@ -5,7 +5,7 @@
 import type { Pool } from 'pg';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { before, DATABASE_NOW } from './moments.ts';
+import { before, DATABASE_NOW } from './timestamps.ts';
 
 /**
  * How long an execution may stand still before it counts as forgotten, in ms: well above a delivery, well below what an

@@ -8,7 +8,7 @@ import { insertEvents } from '../committer/event-rows.ts';
 import { IDEMPOTENCY_RECORD_HOURS } from '../reads/look-ups.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
-import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './moments.ts';
+import { EXECUTION_COLUMNS, executionEvent, type ExecutionRow } from './timestamps.ts';
 
 /** Deletes at most `limit` executions that ended before this instant, with their events. */
 export async function pruneExecutions(

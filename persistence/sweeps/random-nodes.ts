@@ -2,7 +2,7 @@
 import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
-import { before, DATABASE_NOW } from './moments.ts';
+import { before, DATABASE_NOW } from './timestamps.ts';
 
 /**
  * A node that never connected gets this much longer, in hours: its agent may still be on its way, however busy its

@@ -3,7 +3,7 @@
  */
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import { DATABASE_NOW, before } from './moments.ts';
+import { DATABASE_NOW, before } from './timestamps.ts';
 import { prunePublicKeys } from './public-keys.ts';
 import { dropOf, dropOrphans, expireDue, type EndedExecution } from './ended.ts';
 import {

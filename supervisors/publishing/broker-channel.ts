@@ -97,7 +97,7 @@ export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
     broker = null;
     problem = reason.message;
     log.warn({ error: reason.message }, 'the connection to the broker was lost');
-    channel.poke(); // connects again
+    channel.wake(); // connects again
     await opened.close();
   }
 

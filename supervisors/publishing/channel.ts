@@ -63,7 +63,7 @@ export interface ChannelPorts {
 /** A running channel. */
 export interface Channel {
   /** There may be work. */
-  poke(): void;
+  wake(): void;
   /** Whether this admin serves it, by its own lease clock: one that was paused or suspended must not go on (O1). */
   holds(): boolean;
   /** Tries for the lease once, then goes on by itself. */
@@ -78,10 +78,10 @@ export function createChannel(ports: ChannelPorts): Channel {
   let epoch: number | null = null;
   let heldUntilMs = 0;
   let stopped = false;
-  let isPoked = true;
+  let isWoken = true;
   let failures = 0;
   let isAway = false;
-  let wake: (() => void) | null = null;
+  let endSleep: (() => void) | null = null;
   let cancelRenewal = (): void => {};
   let renewing: Promise<void> = Promise.resolve();
   let running: Promise<void> = Promise.resolve();
@@ -131,7 +131,7 @@ export function createChannel(ports: ChannelPorts): Channel {
     if (claimed === null) return lose();
     epoch = claimed;
     heldUntilMs = claimedAtMs + leaseMs;
-    wake?.();
+    endSleep?.();
   }
 
   function schedule(): void {
@@ -146,7 +146,7 @@ export function createChannel(ports: ChannelPorts): Channel {
         await sleep(SAFETY_POLL_MS, true);
         continue;
       }
-      isPoked = false;
+      isWoken = false;
       const outcome = await attempt(epoch);
       if (outcome === 'failed')
         await sleep(Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (failures - 1)) * (0.5 + ports.random() / 2), false);
@@ -180,20 +180,20 @@ export function createChannel(ports: ChannelPorts): Channel {
 
   async function rest(): Promise<void> {
     await sleep(GATHER_MS, false);
-    if (!isPoked) await sleep(SAFETY_POLL_MS, true);
+    if (!isWoken) await sleep(SAFETY_POLL_MS, true);
   }
 
   /** Ends early when there is news, if `wakeable`, and when the channel stops. */
   function sleep(ms: number, wakeable: boolean): Promise<void> {
-    if (stopped || (wakeable && isPoked && holds())) return Promise.resolve();
+    if (stopped || (wakeable && isWoken && holds())) return Promise.resolve();
     return new Promise((resolve) => {
       const done = (): void => {
         cancel();
-        wake = null;
+        endSleep = null;
         resolve();
       };
       const cancel = clock.after(ms, done);
-      wake = () => {
+      endSleep = () => {
         if (wakeable || stopped) done();
       };
     });
@@ -201,9 +201,9 @@ export function createChannel(ports: ChannelPorts): Channel {
 
   return {
     holds,
-    poke() {
-      isPoked = true;
-      wake?.();
+    wake() {
+      isWoken = true;
+      endSleep?.();
     },
     async start() {
       await renew();
@@ -213,7 +213,7 @@ export function createChannel(ports: ChannelPorts): Channel {
     async stop() {
       stopped = true;
       cancelRenewal();
-      wake?.();
+      endSleep?.();
       await running;
       await renewing;
       const held = epoch;

@@ -86,8 +86,8 @@ function wakingBy(
 ): Parameters<ReturnType<PublishingRows['hear']>['onNotice']>[0] {
   return {
     stored() {
-      webhooks.poke();
-      broker?.poke();
+      webhooks.wake();
+      broker?.wake();
     },
     webhookChanged: (id) => directory.evictWebhooks([id]),
     webhooksMissed: () => webhooks.reread(),

@@ -64,7 +64,7 @@ export function createWebhooksChannel(ports: WebhooksChannelPorts): WebhooksChan
     ...channel,
     reread() {
       workedUnder = null;
-      channel.poke();
+      channel.wake();
     },
   };
 }

@@ -18,7 +18,7 @@ import { ActorCell } from './actor-cell.ts';
 import type { AnyKind, ActorContext } from './actor-cell.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import { decideRestart } from './restart-policy.ts';
-import type { Committer, SessionLink, WebhookPosts } from '../ports.ts';
+import type { Committer, SessionLink, WebhookSender } from '../ports.ts';
 import type { Performers } from './domain-effects.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
@@ -29,7 +29,7 @@ export interface DirectoryPorts {
   readonly clock: Clock;
   readonly committer: Committer;
   readonly sessions: SessionLink;
-  readonly posts: Pick<WebhookPosts, 'cut'>;
+  readonly webhookSender: Pick<WebhookSender, 'cut'>;
   /** Effects that are not the runtime's own. */
   readonly domains: Performers;
   readonly tracer: Pick<Tracer, 'ended'>;
@@ -77,7 +77,7 @@ const isRelief = ({ type }: Message): boolean => type === 'delete' || type === '
 
 /** An empty directory. */
 export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, sessions, posts, domains, tracer, log } = ports;
+  const { kinds, held, asks, clock, committer, sessions, webhookSender, domains, tracer, log } = ports;
   const cells: Readonly<Record<ActorKind, Map<string, ActorCell>>> = {
     node: new Map(),
     cluster: new Map(),
@@ -223,7 +223,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       'an actor crashed',
     );
     if (cell.address.kind === 'node') sessions.hangUpNode(cell.address.id, CLOSE.shuttingDown, 'the node restarts');
-    if (cell.address.kind === 'webhook') posts.cut(cell.address.id);
+    if (cell.address.kind === 'webhook') webhookSender.cut(cell.address.id);
     clock.after(decision.afterMs, () => void revive(cell));
   }
 
@@ -242,7 +242,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
    * told then.
    */
   function vanished({ address }: ActorCell): void {
-    if (address.kind === 'webhook') posts.cut(address.id); // deleted, though nobody could be told (V2)
+    if (address.kind === 'webhook') webhookSender.cut(address.id); // deleted, though nobody could be told (V2)
     stop(address);
     if (address.kind === 'command')
       clock.after(
@@ -299,7 +299,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
       for (const cell of ids === undefined
         ? cells.webhook.values()
         : ids.flatMap((id) => cells.webhook.get(id) ?? [])) {
-        posts.cut(cell.address.id);
+        webhookSender.cut(cell.address.id);
         leave(cell, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
       }
     },

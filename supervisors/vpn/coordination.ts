@@ -19,8 +19,8 @@ export function startCoordination(ports: CoordinationPorts): () => Promise<void>
   const invitations = ports.manager.kind === 'netmaker' ? createInvitations(ports) : null;
   const listener = ports.listen();
   listener.onNotice(() => {
-    reconciler.poke();
-    invitations?.poke();
+    reconciler.wake();
+    invitations?.wake();
   });
   reconciler.start();
   invitations?.start();

@@ -46,7 +46,7 @@ export interface InvitationPorts {
 /** Invitations that go by themselves. */
 export interface Invitations {
   /** There may be somebody new. */
-  poke(): void;
+  wake(): void;
   start(): void;
   stop(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
   let stopped = false;
   let cancel = (): void => {};
   let looking: Promise<void> | null = null;
-  let isPoked = false;
+  let isWoken = false;
   let wokeAtMs = -Infinity;
   let told = '';
 
@@ -121,18 +121,18 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
     cancel();
     if (stopped) return;
     cancel = clock.after(ms, () => {
-      isPoked = false;
+      isWoken = false;
       looking = look().finally(() => {
         looking = null;
-        schedule(isPoked ? GATHER_MS : isExpecting() ? ENTRY_LOOK_MS : LOOK_MS);
+        schedule(isWoken ? GATHER_MS : isExpecting() ? ENTRY_LOOK_MS : LOOK_MS);
       });
     });
   }
 
   return {
-    poke() {
-      if (isPoked) return; // the first of many decides when
-      isPoked = true;
+    wake() {
+      if (isWoken) return; // the first of many decides when
+      isWoken = true;
       if (looking === null) schedule(GATHER_MS);
     },
     start() {

@@ -48,7 +48,7 @@ export interface ReconcilerPorts {
 /** A reconciler that goes by itself. */
 export interface Reconciler {
   /** Something changed, or may have. */
-  poke(): void;
+  wake(): void;
   start(): void;
   /** Gives the right to reconcile back. Resolves when nothing is under way. */
   stop(): Promise<void>;
@@ -73,12 +73,12 @@ export function createReconciler({
   let epoch: number | null = null;
   let heldUntilMs = 0;
   let stopped = false;
-  let isPoked = true;
+  let isWoken = true;
   let comparedAtMs = -Infinity;
   let failures = 0;
   let lastPlan = '';
   let told = '';
-  let wake = (): void => {};
+  let endSleep = (): void => {};
   let running: Promise<void> = Promise.resolve();
 
   async function run(): Promise<void> {
@@ -87,7 +87,7 @@ export function createReconciler({
       const beganMs = monotonicMs();
       const { restMs, idleMs } = await turn();
       await sleep(Math.max(GATHER_MS, restMs, (monotonicMs() - beganMs) * REST_FACTOR), false);
-      if (!isPoked) await sleep(idleMs, true);
+      if (!isWoken) await sleep(idleMs, true);
     }
   }
 
@@ -95,7 +95,7 @@ export function createReconciler({
   async function turn(): Promise<{ readonly restMs: number; readonly idleMs: number }> {
     try {
       if (!(await isHeld())) return { restMs: CLAIM_MS, idleMs: 0 };
-      isPoked = false;
+      isWoken = false;
       const beganMs = monotonicMs();
       const compares = beganMs - comparedAtMs >= COMPARE_MS[manager.kind] || manager.kind === 'netmaker';
       const outcome = await reconcile({ manager, rows, keep }, compares);
@@ -172,27 +172,27 @@ export function createReconciler({
     return new Promise((resolve) => {
       const done = (): void => {
         cancel();
-        wake = () => {};
+        endSleep = () => {};
         resolve();
       };
       const cancel = clock.after(ms, done);
-      wake = () => {
+      endSleep = () => {
         if (isWakeable || stopped) done();
       };
     });
   }
 
   return {
-    poke() {
-      isPoked = true;
-      wake();
+    wake() {
+      isWoken = true;
+      endSleep();
     },
     start() {
       running = run();
     },
     async stop() {
       stopped = true;
-      wake();
+      endSleep();
       await running;
       const held = epoch;
       epoch = null;

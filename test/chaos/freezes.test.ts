@@ -5,7 +5,7 @@
  * Promises: C8.
  */
 import test from 'ava';
-import { FREEZE_ENV, freezes, STANDSTILL_MS_MIN } from './freezes.ts';
+import { FREEZE_ENV, freezes, STALL_MS_MIN } from './freezes.ts';
 import { playRound, wholeStory } from './round.ts';
 import { openWorld, type World } from './world.ts';
 import { createScope } from '../support/scope.ts';
@@ -21,7 +21,7 @@ test.before('a world opens', async () => {
 });
 test.after.always('it closes', () => scope.end());
 
-for (const point of freezes(STANDSTILL_MS_MIN)) {
+for (const point of freezes(STALL_MS_MIN)) {
   test.serial(point.name, async (t) => {
     t.timeout(ROUND_MS_MAX);
     const { breaches, states } = await playRound(world, point);

@@ -13,8 +13,8 @@ const EXPIRES_MS = 1_500;
 /** The same for what the agent has to take first, on a busy machine. */
 const EXPIRES_LATER_MS = 4_000;
 
-/** Shortest standstill after which a start is told from one that was in time, in ms. */
-export const STANDSTILL_MS_MIN = EXPIRES_LATER_MS + LATE_S_MAX * 1_000 + 500;
+/** Shortest stall after which a start is told from one that was in time, in ms. */
+export const STALL_MS_MIN = EXPIRES_LATER_MS + LATE_S_MAX * 1_000 + 500;
 
 /** Beyond the silence after which an admin ends a session, in ms. */
 const SILENCE_MS = SESSION_SILENCE_MS_MAX + 5_000;
@@ -23,29 +23,29 @@ const SILENCE_MS = SESSION_SILENCE_MS_MAX + 5_000;
 export const FREEZE_ENV = { COMMAND_EXECUTION_CONCURRENCY: '1' } as const;
 
 /** Every way in which agents may stand still, for a while and beyond the silence of their sessions. */
-export const FREEZES: readonly KillPoint[] = [...freezes(STANDSTILL_MS_MIN), ...freezes(SILENCE_MS)];
+export const FREEZES: readonly KillPoint[] = [...freezes(STALL_MS_MIN), ...freezes(SILENCE_MS)];
 
 /** Every way in which agents may stand still for so long, in ms. */
-export function freezes(standstillMs: number): readonly KillPoint[] {
-  const span = `${Math.round(standstillMs / 1_000)} s`;
+export function freezes(stallMs: number): readonly KillPoint[] {
+  const span = `${Math.round(stallMs / 1_000)} s`;
   return [
     {
       name: `freeze: agents stand still for ${span} while what comes to them ends`,
-      strike: (world) => whatCameEnds(world, standstillMs),
+      strike: (world) => whatCameEnds(world, stallMs),
     },
     {
       name: `freeze: agents stand still for ${span} while what waits in their journals ends`,
-      strike: (world) => whatWaitsEnds(world, standstillMs, wake),
+      strike: (world) => whatWaitsEnds(world, stallMs, wake),
     },
     {
       name: `freeze: agents stand still for ${span} while what waits in their journals ends, and are killed`,
-      strike: (world) => whatWaitsEnds(world, standstillMs, startAnew),
+      strike: (world) => whatWaitsEnds(world, stallMs, startAnew),
     },
   ];
 }
 
 /** It lies in the buffers of their connections when they wake. One agent is awake, and has no part in it. */
-async function whatCameEnds(world: World, standstillMs: number): Promise<void> {
+async function whatCameEnds(world: World, stallMs: number): Promise<void> {
   const [awake, ...agents] = world.fleet.agents;
   const wakes = freeze(world, agents);
   try {
@@ -64,7 +64,7 @@ async function whatCameEnds(world: World, standstillMs: number): Promise<void> {
         ).length === 0,
     );
     await world.cancel(cancelled);
-    await delay(standstillMs);
+    await delay(stallMs);
   } finally {
     wakes();
   }
@@ -76,7 +76,7 @@ async function whatCameEnds(world: World, standstillMs: number): Promise<void> {
  */
 async function whatWaitsEnds(
   world: World,
-  standstillMs: number,
+  stallMs: number,
   wakeUp: (world: World, wakes: () => void) => Promise<void>,
 ): Promise<void> {
   const { agents } = world.fleet;
@@ -99,7 +99,7 @@ async function whatWaitsEnds(
   try {
     await world.cancel(cancelled);
     world.openGate(gated);
-    await delay(standstillMs);
+    await delay(stallMs);
   } finally {
     await wakeUp(world, wakes);
   }

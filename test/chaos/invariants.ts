@@ -52,7 +52,7 @@ export const COMMANDS = 'select id, command_text from command';
 export const EVENTS = `select subject, array_agg(type order by txid, seq) as types from event where type like 'edge.command_execution.%' group by subject`;
 
 /**
- * How long after its end an execution may start, in s: an agent notices a standstill of 2 s
+ * How long after its end an execution may start, in s: an agent notices a stall of 2 s
  * (agent/execution/start-gate.ts), and takes a second to start a script on a busy machine. Who stands still longer than
  * that beyond an end starts nothing.
  */

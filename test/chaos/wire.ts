@@ -41,11 +41,11 @@ export interface Wire {
 
 interface Trap {
   readonly type: Frame['type'];
-  readonly take: (frame: Frame, lane: Lane) => void;
+  readonly take: (frame: Frame, direction: Direction) => void;
 }
 
 /** One direction of one connection. */
-interface Lane {
+interface Direction {
   readonly to: WebSocket;
   queue: string[] | null;
   /** The other side is gone: when nothing is held any more, this one is ended too. */
@@ -122,47 +122,47 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
   }
 
   function relay(from: WebSocket, to: WebSocket): void {
-    const lane: Lane = { to, queue: null, ended: null };
+    const direction: Direction = { to, queue: null, ended: null };
     from.on('error', () => from.terminate());
     from.on('message', (data) => {
       const text = (data as Buffer).toString('utf8');
-      if (lane.queue === null) trap(lane, text);
-      if (lane.queue === null) pass(lane, text);
-      else lane.queue.push(text);
+      if (direction.queue === null) trap(direction, text);
+      if (direction.queue === null) pass(direction, text);
+      else direction.queue.push(text);
     });
     from.on('close', (code, reason) => {
       const end = () => (code >= 3_000 || code === 1_000 ? to.close(code, reason) : to.terminate());
-      if (lane.queue === null) end();
-      else lane.ended = end;
+      if (direction.queue === null) end();
+      else direction.ended = end;
     });
   }
 
-  function trap(lane: Lane, text: string): void {
+  function trap(direction: Direction, text: string): void {
     if (traps.size === 0) return;
     const frame = JSON.parse(text) as Frame;
     for (const one of traps) {
       if (one.type !== frame.type) continue;
       traps.delete(one);
-      lane.queue = [];
-      one.take(frame, lane);
+      direction.queue = [];
+      one.take(frame, direction);
       return;
     }
   }
 
-  function pass(lane: Lane, text: string): void {
-    if (lane.to.readyState !== WebSocket.OPEN) return;
+  function pass(direction: Direction, text: string): void {
+    if (direction.to.readyState !== WebSocket.OPEN) return;
     const frame = JSON.parse(text) as Frame;
     for (const seen of watchers) seen(frame);
-    lane.to.send(text);
+    direction.to.send(text);
   }
 
   function hold(type: Frame['type']): Held {
     const caught = Promise.withResolvers<Frame>();
-    let held: Lane | null = null;
+    let held: Direction | null = null;
     const mine: Trap = {
       type,
-      take: (frame, lane) => {
-        held = lane;
+      take: (frame, direction) => {
+        held = direction;
         caught.resolve(frame);
       },
     };

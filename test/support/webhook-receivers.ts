@@ -10,10 +10,10 @@ import { createVault } from '../../persistence/vault.ts';
 import { monotonicMs } from '../../transport/net/clock.ts';
 import { createGuard } from '../../transport/net/guard/guard.ts';
 import {
-  createWebhookPosts,
-  type OpenWebhookPosts,
-  type WebhookPostsOptions,
-} from '../../transport/events/webhooks/posts.ts';
+  createWebhookSender,
+  type OpenWebhookSender,
+  type WebhookSenderOptions,
+} from '../../transport/events/webhooks/sender.ts';
 import { silentLog } from './log.ts';
 
 /** A request as its receiver got it. */
@@ -52,9 +52,9 @@ export const vault = createVault(Buffer.alloc(32, 5));
 /** A port whose guard lets loopback through; closed with the test. */
 export function posting(
   t: Pick<ExecutionContext, 'teardown'>,
-  options: Partial<WebhookPostsOptions> = {},
-): OpenWebhookPosts {
-  const posts = createWebhookPosts({
+  options: Partial<WebhookSenderOptions> = {},
+): OpenWebhookSender {
+  const sender = createWebhookSender({
     vault,
     connect: createGuard({ allowPrivate: true }).connector(),
     bodyOf: () => Promise.resolve(Buffer.from(ENVELOPE)),
@@ -67,8 +67,8 @@ export function posting(
     log: silentLog,
     ...options,
   });
-  t.teardown(() => posts.close());
-  return posts;
+  t.teardown(() => sender.close());
+  return sender;
 }
 
 /** A webhook that goes there. */

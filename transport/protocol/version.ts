@@ -12,7 +12,7 @@
  * | 3 | 2026-11-21 | traces: a delivery may carry a traceparent, its result what became of it on the machine |
  * | 4 | 2026-11-21 | the VPN: mesh-advertise, mesh-network, mesh-changed, mesh-refused, mesh-observed, mesh-try,
  * mesh-report, netmaker-join; settings say how to join; a tunnel may be opened through the VPN |
- * | 5 | 2026-11-22 | ask-open, still-open: after a standstill or a restart an agent asks before it starts what can have
+ * | 5 | 2026-11-22 | ask-open, still-open: after a stall or a restart an agent asks before it starts what can have
  * expired or been cancelled; greet: a node that moves says hello again on its connection, which stays; ssh-unanswered,
  * ssh-unanswered-stored: logins that were tried while no admin answered; recall: an agent is asked how what it no
  * longer holds ended |

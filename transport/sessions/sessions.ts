@@ -18,7 +18,7 @@ import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
 import type { SessionCounters, SessionPorts } from './session-ports.ts';
 import { SocketListeners } from './socket-listeners.ts';
 import { asKnownTo, isKnownTo } from './spoken-frames.ts';
-import { createStandstill, type Standstill } from './standstill.ts';
+import { createStallDetector, type StallDetector } from './stall-detector.ts';
 import { createUnstored } from './unstored.ts';
 
 /** The live sessions, for actors (SessionLink), feeds (`tails`) and metrics. None at first. */
@@ -30,7 +30,7 @@ export class Sessions implements SessionLink {
   readonly #ofNode = new Map<NodeId, Connection>();
   readonly #unstored = createUnstored();
   readonly #quotas = createNodeQuotas();
-  readonly #standstill: Standstill;
+  readonly #stallDetector: StallDetector;
   readonly #listeners = new SocketListeners({
     message: (connection, data, isBinary) => this.#message(connection, data, isBinary),
     closed: (connection) => {
@@ -46,7 +46,7 @@ export class Sessions implements SessionLink {
 
   constructor(ports: SessionPorts) {
     this.#ports = ports;
-    this.#standstill = createStandstill(ports.clock);
+    this.#stallDetector = createStallDetector(ports.clock);
     ports.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
@@ -260,16 +260,16 @@ export class Sessions implements SessionLink {
           type: 'agent-disconnected',
           session: connection.id,
           lastHeardMs: connection.heardMs,
-          isOurs: connection.heardMs < this.#standstill.endedMs(),
+          isOurs: connection.heardMs < this.#stallDetector.endedMs(),
         },
       });
   }
 
   #sweep(): void {
     const nowMs = this.#ports.clock.nowMs();
-    this.#standstill.beat();
+    this.#stallDetector.beat();
     this.#quotas.sweep(nowMs);
-    const listeningMs = this.#standstill.endedMs();
+    const listeningMs = this.#stallDetector.endedMs();
     for (const connection of this.#connections.values()) {
       if (connection.isPaused) connection.heardMs = nowMs; // it is this admin that does not listen
       const silentMs = nowMs - Math.max(connection.heardMs, listeningMs);

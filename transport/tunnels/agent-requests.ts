@@ -11,7 +11,7 @@ import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } fro
 import type { Tunnels } from './tunnels.ts';
 
 /** Where a node is asked, and with what. */
-export interface AgentDoor {
+export interface AgentEndpoint {
   readonly ports: AgentPorts;
   /** SHA-256 of its API token. */
   readonly tokenHash: Uint8Array;
@@ -21,7 +21,7 @@ export interface AgentDoor {
 export interface AgentRequestPorts {
   readonly tunnels: Pick<Tunnels, 'reach'>;
   /** Null: there is no such node. Rejects when the database is away. */
-  readonly doorOf: (node: NodeId) => Promise<AgentDoor | null>;
+  readonly endpointOf: (node: NodeId) => Promise<AgentEndpoint | null>;
   /** Monotonic time in ms; performance.now unless a test has another. */
   readonly nowMs?: () => number;
 }
@@ -62,7 +62,7 @@ export interface AgentRequests {
 /** Nobody is asked yet. */
 export function createAgentRequests({
   tunnels,
-  doorOf,
+  endpointOf,
   nowMs = () => performance.now(),
 }: AgentRequestPorts): AgentRequests {
   const openOf = new Map<NodeId, number>();
@@ -81,12 +81,12 @@ export function createAgentRequests({
   }
 
   async function ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
-    const door = await Promise.race([doorOf(node), limit.over]);
-    if (door === 'over') return limit.failure();
-    if (door === null) return failed('unknown_node', 'There is no such node.');
+    const endpoint = await Promise.race([endpointOf(node), limit.over]);
+    if (endpoint === 'over') return limit.failure();
+    if (endpoint === null) return failed('unknown_node', 'There is no such node.');
     const dialled = await tunnels.reach(
       node,
-      { use: 'self', host: 'localhost', port: door.ports[PORT_OF[wanted.server]] },
+      { use: 'self', host: 'localhost', port: endpoint.ports[PORT_OF[wanted.server]] },
       limit.signal,
     );
     if (limit.signal.aborted) {
@@ -95,7 +95,7 @@ export function createAgentRequests({
     }
     if (!dialled.ok) return failed(FAILURES[dialled.failure], SENTENCES[dialled.failure]);
     const key: Readonly<Record<string, string>> =
-      wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(door.tokenHash)}` } : {};
+      wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(endpoint.tokenHash)}` } : {};
     const { path, bytesMax, judge, headers } = wanted;
     const answered = await readAnswer(
       dialled.stream,

@@ -6,7 +6,7 @@ import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../protocol/t
 import { TUNNEL_SUBPROTOCOL } from '../protocol/version.ts';
 import { webSocketStream } from '../net/streams/web-socket-stream.ts';
 import type { Tunnels, TunnelWay } from './tunnels.ts';
-import { createYoungCollector } from './young-garbage.ts';
+import { createMinorGc } from './minor-gc.ts';
 
 /**
  * Handles upgrades of the tunnel path that come by this way. A token that nobody waits for gets 401, whatever else is
@@ -23,7 +23,7 @@ export function createTunnelGate(
     clientTracking: false,
     handleProtocols: (offered) => (offered.has(TUNNEL_SUBPROTOCOL) ? TUNNEL_SUBPROTOCOL : false),
   });
-  const passed = createYoungCollector();
+  const passed = createMinorGc();
   return (request, socket, head) => {
     const token = /^Bearer ([\w-]{22,128})$/iu.exec(request.headers.authorization ?? '')?.[1];
     const node = token === undefined ? null : tunnels.redeem(token);

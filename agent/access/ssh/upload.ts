@@ -36,7 +36,7 @@ export interface Uploads {
   /** A session with the admin at this URL is live: what waits goes there, now. */
   start(adminUrl: string): void;
   /** A recording was finished. */
-  poke(): void;
+  wake(): void;
   /** Cuts what is under way, which stays for the next start. Resolves when nothing runs any more. */
   close(): Promise<void>;
 }
@@ -124,7 +124,7 @@ export function createUploads({ spool, token, clock, random, log }: UploadOption
       stopWaiting?.();
       go();
     },
-    poke: go,
+    wake: go,
     async close() {
       closing.abort();
       stopWaiting?.();

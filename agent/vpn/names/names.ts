@@ -72,7 +72,7 @@ export interface Names {
 /** Removes at once what an earlier agent of this node left behind, then waits for `update`. Never throws. */
 export function createNames(options: NamesOptions): Names {
   const names = new KeptNames(options);
-  names.poke();
+  names.wake();
   return names;
 }
 
@@ -116,7 +116,7 @@ class KeptNames implements Names {
   /** Since when the interface is waited for; monotonic, in ms. */
   #waitingSinceMs: number | null = null;
   #isDomainBad = false;
-  #isPoked = false;
+  #isWoken = false;
   #isClosed = false;
   #settling: Promise<void> | null = null;
   /** What systemd-resolved was told, and when it was seen there last; monotonic, in ms. */
@@ -135,12 +135,12 @@ class KeptNames implements Names {
             loopback: this.#loopback,
             nowMs: () => performance.now(),
             changed: () => {
-              this.poke();
+              this.wake();
             },
           })
         : null;
     this.#check = setInterval(() => {
-      this.poke();
+      this.wake();
     }, CHECK_MS).unref();
   }
 
@@ -153,13 +153,13 @@ class KeptNames implements Names {
     this.#records = vpnRecords(this.#options.node, network, peers);
     this.#isDomainBad = this.#records === null;
     if (this.#records !== null) this.#resolver?.serve(this.#records);
-    this.poke();
+    this.wake();
   }
 
   clear(): void {
     this.#records = null;
     this.#isDomainBad = false;
-    this.poke();
+    this.wake();
   }
 
   problem(): string | null {
@@ -178,14 +178,14 @@ class KeptNames implements Names {
     this.#isClosed = true;
     clearInterval(this.#check);
     this.#records = null;
-    this.poke();
+    this.wake();
     await this.#settling;
     await this.#resolver?.close();
   }
 
   /** Sees to it that things are as they should be, once more if that is going on already. */
-  poke(): void {
-    this.#isPoked = true;
+  wake(): void {
+    this.#isWoken = true;
     this.#settling ??= this.#settle().finally(() => {
       this.#settling = null;
     });
@@ -193,8 +193,8 @@ class KeptNames implements Names {
 
   async #settle(): Promise<void> {
     await Promise.resolve(); // updates of one turn come together
-    while (this.#isPoked) {
-      this.#isPoked = false;
+    while (this.#isWoken) {
+      this.#isWoken = false;
       await this.#arrange(this.#records);
     }
   }

@@ -51,13 +51,13 @@ async function trusting(): Promise<ReturnType<ReturnType<typeof createGuard>['co
 
 test('a receiver that never answers costs the time limit', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const posts = posting(t, { timeoutMs: 1_000 });
+  const sender = posting(t, { timeoutMs: 1_000 });
 
-  const attempt = await posts.post(webhookTo(there.url), DELIVERY);
+  const attempt = await sender.post(webhookTo(there.url), DELIVERY);
 
   t.like(attempt, { type: 'failed', error: 'No answer came within 1000 ms.' });
   t.true((attempt?.durationMs ?? 0) >= 999);
-  t.is(posts.counters.failures['timed-out'], 1);
+  t.is(sender.counters.failures['timed-out'], 1);
 });
 
 test('a connection on which nothing came is not used again', async (t) => {
@@ -68,11 +68,14 @@ test('a connection on which nothing came is not used again', async (t) => {
       if (count === 1 || connection > 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     }),
   );
-  const posts = posting(t, { timeoutMs: 1_000 });
+  const sender = posting(t, { timeoutMs: 1_000 });
 
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed', error: 'No answer came within 1000 ms.' });
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), {
+    type: 'failed',
+    error: 'No answer came within 1000 ms.',
+  });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
 });
@@ -155,28 +158,28 @@ test('nobody at the port', async (t) => {
 test('what the guard refuses is not dialled, and the sentence says so', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
   const guard = createGuard({ allowPrivate: false, resolve: () => Promise.resolve(['10.1.2.3']) });
-  const posts = posting(t, { connect: guard.connector() });
+  const sender = posting(t, { connect: guard.connector() });
 
   for (const [id, url] of [
     ['w1', there.url],
     ['w2', 'http://rebound.example/'],
   ] as const) {
     const verdict = await guard.check(url);
-    t.like(await posts.post(webhookTo(url, { id }), DELIVERY), {
+    t.like(await sender.post(webhookTo(url, { id }), DELIVERY), {
       type: 'failed',
       error: verdict.ok ? '' : verdict.reason,
     });
   }
   t.is(there.connections(), 0);
-  t.is(posts.counters.failures['address-refused'], 2);
+  t.is(sender.counters.failures['address-refused'], 2);
 });
 
 test('a name without an address', async (t) => {
-  const posts = posting(t, {
+  const sender = posting(t, {
     connect: createGuard({ allowPrivate: true, resolve: () => Promise.resolve([]) }).connector(),
   });
 
-  t.like(await posts.post(webhookTo('https://gone.example/'), DELIVERY), {
+  t.like(await sender.post(webhookTo('https://gone.example/'), DELIVERY), {
     type: 'failed',
     error: 'gone.example has no address.',
   });
@@ -185,18 +188,18 @@ test('a name without an address', async (t) => {
 test('TLS is verified', async (t) => {
   const { port } = await tlsReceiver(t);
   const connect = await trusting();
-  const posts = posting(t, { connect });
+  const sender = posting(t, { connect });
 
-  t.like(await posts.post(webhookTo(`https://localhost:${port}/`), DELIVERY), {
+  t.like(await sender.post(webhookTo(`https://localhost:${port}/`), DELIVERY), {
     type: 'answered',
     statusCode: 200,
     answer: 'over TLS',
   });
-  t.like(await posts.post(webhookTo(`https://[::1]:${port}/`, { id: 'w2' }), DELIVERY), {
+  t.like(await sender.post(webhookTo(`https://[::1]:${port}/`, { id: 'w2' }), DELIVERY), {
     type: 'answered',
     statusCode: 200,
   });
-  t.like(await posts.post(webhookTo(`https://other.example:${port}/`, { id: 'w3' }), DELIVERY), {
+  t.like(await sender.post(webhookTo(`https://other.example:${port}/`, { id: 'w3' }), DELIVERY), {
     type: 'failed',
     error: 'The certificate is for another host.',
   });
@@ -243,11 +246,11 @@ for (const [name, days, error] of [
     server.on('request', () => {
       requests += 1;
     });
-    const posts = posting(t, {
+    const sender = posting(t, {
       connect: createGuard({ allowPrivate: true }).connector({ ca: await readFile(ca, 'utf8') }),
     });
 
-    t.like(await posts.post(webhookTo(`https://localhost:${(server.address() as AddressInfo).port}/`), DELIVERY), {
+    t.like(await sender.post(webhookTo(`https://localhost:${(server.address() as AddressInfo).port}/`), DELIVERY), {
       type: 'failed',
       error,
     });
@@ -273,13 +276,13 @@ test('a server that speaks no TLS where it is wanted, and one that speaks only H
   t.teardown(() => {
     h2c.close();
   });
-  const posts = posting(t, { connect: await trusting(), timeoutMs: 5_000 });
+  const sender = posting(t, { connect: await trusting(), timeoutMs: 5_000 });
   const portOf = (server: { address(): unknown }): number => (server.address() as AddressInfo).port;
 
   const attempts = [
-    await posts.post(webhookTo(plain.url.replace('http', 'https'), { id: 'w1' }), DELIVERY),
-    await posts.post(webhookTo(`https://localhost:${portOf(h2)}/`, { id: 'w2' }), DELIVERY),
-    await posts.post(webhookTo(`http://127.0.0.1:${portOf(h2c)}/`, { id: 'w3' }), DELIVERY),
+    await sender.post(webhookTo(plain.url.replace('http', 'https'), { id: 'w1' }), DELIVERY),
+    await sender.post(webhookTo(`https://localhost:${portOf(h2)}/`, { id: 'w2' }), DELIVERY),
+    await sender.post(webhookTo(`http://127.0.0.1:${portOf(h2c)}/`, { id: 'w3' }), DELIVERY),
   ];
 
   t.deepEqual(
@@ -296,7 +299,7 @@ test('an event that is gone is a failed try, and a database that does not answer
   const there = await receiver(t, (_request, response) => response.end());
   let reads = 0;
   const log = recordingLog();
-  const posts = posting(t, {
+  const sender = posting(t, {
     log,
     bodyOf: (cursor) => {
       reads += 1;
@@ -305,11 +308,11 @@ test('an event that is gone is a failed try, and a database that does not answer
     },
   });
 
-  t.like(await posts.post(webhookTo(there.url), { ...DELIVERY, cursor: 'gone' }), {
+  t.like(await sender.post(webhookTo(there.url), { ...DELIVERY, cursor: 'gone' }), {
     type: 'failed',
     error: 'The event is older than events are kept.',
   });
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'answered', statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { type: 'answered', statusCode: 200 });
   t.is(reads, 3);
   t.is(there.got.length, 1);
   t.deepEqual(
@@ -321,9 +324,9 @@ test('an event that is gone is a failed try, and a database that does not answer
 test('a secret that was sealed under another key is a failed try, and the log names the webhook and no secret', async (t) => {
   const there = await receiver(t, (_request, response) => response.end());
   const log = recordingLog();
-  const posts = posting(t, { log });
+  const sender = posting(t, { log });
 
-  t.like(await posts.post({ ...webhookTo(there.url), id: 'another' }, DELIVERY), {
+  t.like(await sender.post({ ...webhookTo(there.url), id: 'another' }, DELIVERY), {
     type: 'failed',
     error: 'The webhook could not be opened: its secret was stored under another key.',
   });
@@ -336,17 +339,17 @@ test('no failure names an address that nobody wrote', async (t) => {
   const nobody = await receiver(t, (_request, response) => response.end());
   nobody.server.close();
   const closing = await rawReceiver(t, (socket) => socket.once('data', () => socket.end()));
-  const posts = posting(t, { connect: guard.connector() });
+  const sender = posting(t, { connect: guard.connector() });
 
   const attempts = await Promise.all(
     [nobody, closing].map(({ port }, at) =>
-      posts.post(webhookTo(`http://user.example:${port}/?token=t0ken`, { id: `w${at}` }), DELIVERY),
+      sender.post(webhookTo(`http://user.example:${port}/?token=t0ken`, { id: `w${at}` }), DELIVERY),
     ),
   );
 
   await until(
     'both counted',
-    () => posts.counters.failures['connection-refused'] === 1 && posts.counters.failures.closed === 1,
+    () => sender.counters.failures['connection-refused'] === 1 && sender.counters.failures.closed === 1,
   );
   t.notRegex(JSON.stringify(attempts), /127\.0\.0\.1|t0ken|user\.example/u);
 });

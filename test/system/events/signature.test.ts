@@ -71,11 +71,11 @@ for (const [name, secret, verifier] of VERIFIERS) {
 test('each try has its own time and signature, and the same id', async (t) => {
   const there = await receiver(t, (_request, response) => response.writeHead(500).end());
   let nowMs = 1_800_000_000_000;
-  const posts = posting(t, { nowMs: () => nowMs });
+  const sender = posting(t, { nowMs: () => nowMs });
 
-  await posts.post(webhookTo(there.url), DELIVERY);
+  await sender.post(webhookTo(there.url), DELIVERY);
   nowMs += 1_999;
-  await posts.post(webhookTo(there.url), { ...DELIVERY, attempts: 1 });
+  await sender.post(webhookTo(there.url), { ...DELIVERY, attempts: 1 });
 
   const [first, second] = there.got.map(({ headers }) => headers);
   t.deepEqual([first?.['webhook-id'], second?.['webhook-id']], [EVENT_ID, EVENT_ID]);

@@ -52,7 +52,7 @@ async function backAgain(agent: AgentProgram, before: number): Promise<void> {
 }
 
 /** Longer than a reminder may be late and a clock may jump, in ms. */
-const STANDSTILL_MS = 8_000;
+const STALL_MS = 8_000;
 
 /** Longer than the silence that is allowed in that test, in ms. */
 const AWAY_MS = 4_000;
@@ -136,7 +136,7 @@ test('agents that went away just before their admin stood still, or meanwhile, a
   await fleet.rest.get('/nodes'); // its end is read before this
   await freeze(admin.program);
   meanwhile?.cut();
-  await delay(STANDSTILL_MS);
+  await delay(STALL_MS);
   admin.program.resume();
   await delay(AWAY_MS);
   await Promise.all(nodes.map((node) => node.connect()));

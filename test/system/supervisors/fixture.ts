@@ -31,7 +31,7 @@ import { recordingLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import type { Committer, Loader, SessionLink, WebhookPosts } from '../../../supervisors/ports.ts';
+import type { Committer, Loader, SessionLink, WebhookSender } from '../../../supervisors/ports.ts';
 
 /** What sessions were told, in order. */
 export interface RecordedSessions extends SessionLink {
@@ -54,7 +54,7 @@ export function recordedSessions(): RecordedSessions {
 }
 
 /** Requests to webhooks, in order. Each waits until a test says what it came to. */
-export interface RecordedPosts extends WebhookPosts {
+export interface RecordedSender extends WebhookSender {
   readonly posted: {
     readonly webhook: string;
     readonly delivery: DeliveryRef;
@@ -64,8 +64,8 @@ export interface RecordedPosts extends WebhookPosts {
 }
 
 /** Posts that remember. */
-export function recordedPosts(): RecordedPosts {
-  const posted: RecordedPosts['posted'] = [];
+export function recordedSender(): RecordedSender {
+  const posted: RecordedSender['posted'] = [];
   const cuts: string[] = [];
   return {
     posted,
@@ -100,7 +100,7 @@ export interface Grove {
   readonly tree: Tree;
   readonly adminId: string;
   readonly sessions: RecordedSessions;
-  readonly posts: RecordedPosts;
+  readonly webhookSender: RecordedSender;
   readonly log: ReturnType<typeof recordingLog>;
   readonly notices: Notice[];
   /** Resolves when a notice fits. */
@@ -166,12 +166,12 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
   const committer = createCommitter({ database, vault, adminId, log, committed: (told) => bus.publish(told) });
   const leases = createLeases(database.writes);
   const sessions = recordedSessions();
-  const posts = recordedPosts();
+  const webhookSender = recordedSender();
   const loader = createLoader(database.pool);
   const tree = createTree({
     adminId,
     sessions,
-    posts,
+    webhookSender,
     ssh: createSshLogins({ pool: database.pool, passwords: createPasswords(), log }),
     tracer: createTracer(null),
     clusterVpnRows: { read: (clusters) => readVpns(database.pool, clusters) },
@@ -210,7 +210,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     tree,
     adminId,
     sessions,
-    posts,
+    webhookSender,
     log,
     notices,
     rows,

@@ -3,23 +3,23 @@ import test from 'ava';
 import { createOutwardLinks } from '../../../supervisors/outward-links.ts';
 import type { ClusterId, NodeId, SessionId } from '../../../transport/protocol/ids.ts';
 import type { GatewayVpn } from '../../../actors/vpn/effects.ts';
-import { recordedPosts, recordedSessions } from './fixture.ts';
+import { recordedSender, recordedSessions } from './fixture.ts';
 
 const SESSION = 1 as SessionId;
 const NODE = 'node' as NodeId;
 
 test('what an actor does goes where the links were connected to', (t) => {
-  const [sessions, posts, vpns] = [recordedSessions(), recordedPosts(), [] as GatewayVpn[]];
+  const [sessions, webhookSender, vpns] = [recordedSessions(), recordedSender(), [] as GatewayVpn[]];
   const links = createOutwardLinks();
   const vpn = {} as GatewayVpn;
 
-  links.connect({ sessions, posts, gateway: { become: (one) => void vpns.push(one) } });
+  links.connect({ sessions, webhookSender, gateway: { become: (one) => void vpns.push(one) } });
   links.sessions.send(SESSION, { type: 'pong' });
   links.sessions.hangUp(SESSION, 4001, '');
   links.sessions.renew(SESSION, 'cluster' as ClusterId);
   links.sessions.hangUpNode(NODE, 4001, '');
   links.gateway.become(vpn);
-  links.posts.cut('webhook');
+  links.webhookSender.cut('webhook');
 
   t.deepEqual(sessions.frames, [{ session: SESSION, frame: { type: 'pong' } }]);
   t.deepEqual(sessions.hungUp, [
@@ -27,9 +27,9 @@ test('what an actor does goes where the links were connected to', (t) => {
     { session: SESSION, node: null, code: 4010 },
     { session: null, node: NODE, code: 4001 },
   ]);
-  t.deepEqual([vpns, posts.cuts], [[vpn], ['webhook']]);
+  t.deepEqual([vpns, webhookSender.cuts], [[vpn], ['webhook']]);
 });
 
 test('whoever reaches out before they are connected has found a bug', (t) => {
-  t.throws(() => createOutwardLinks().posts.cut('webhook'), { message: /before the links were connected/u });
+  t.throws(() => createOutwardLinks().webhookSender.cut('webhook'), { message: /before the links were connected/u });
 });

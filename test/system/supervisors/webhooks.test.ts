@@ -68,7 +68,8 @@ async function stored(grove: Grove): Promise<readonly string[]> {
   return rows.map(({ status, attempt_count, tries }) => `${status} ${attempt_count} ${tries}`);
 }
 
-const posted = (grove: Grove, count: number) => until(`${count} posts`, () => grove.posts.posted.length >= count);
+const posted = (grove: Grove, count: number) =>
+  until(`${count} posts`, () => grove.webhookSender.posted.length >= count);
 
 test('deliveries are posted, each try is stored, and the next of the same subject follows', async (t) => {
   const grove = await plantGrove(t);
@@ -81,17 +82,17 @@ test('deliveries are posted, each try is stored, and the next of the same subjec
 
   tell(grove, webhook);
   await posted(grove, 1);
-  grove.posts.posted[0]?.end(answered(503));
+  grove.webhookSender.posted[0]?.end(answered(503));
   await posted(grove, 2);
   t.deepEqual(await stored(grove), ['pending 1 1', 'pending 0 0']);
-  grove.posts.posted[1]?.end(answered(200));
+  grove.webhookSender.posted[1]?.end(answered(200));
   await posted(grove, 3);
-  grove.posts.posted[2]?.end(answered(410));
+  grove.webhookSender.posted[2]?.end(answered(410));
   await until('both are over', async () => (await stored(grove)).every((one) => !one.startsWith('pending')));
 
   t.deepEqual(await stored(grove), ['delivered 2 2', 'dropped 1 1']);
   t.deepEqual(
-    grove.posts.posted.map(({ delivery }) => delivery.id),
+    grove.webhookSender.posted.map(({ delivery }) => delivery.id),
     [first, first, second],
   );
 });
@@ -106,14 +107,14 @@ for (const armed of ['stored', 'not stored'] as const) {
     await posted(grove, 1);
 
     doubt.armed = armed;
-    grove.posts.posted[0]?.end(FAILED);
+    grove.webhookSender.posted[0]?.end(FAILED);
     await posted(grove, 2);
     t.deepEqual(await stored(grove), ['pending 1 1']);
-    grove.posts.posted[1]?.end(answered(204));
+    grove.webhookSender.posted[1]?.end(answered(204));
     await until('it is over', async () => (await stored(grove))[0]?.startsWith('delivered'));
 
     t.deepEqual(await stored(grove), ['delivered 2 2']);
-    t.is(grove.posts.posted.length, 2);
+    t.is(grove.webhookSender.posted.length, 2);
   });
 
   test(`sending again whose commit is in doubt, and was ${armed}, is refused for now, and happens if it was stored`, async (t) => {
@@ -127,7 +128,7 @@ for (const armed of ['stored', 'not stored'] as const) {
     t.like(asked, { ok: false, refusal: { code: 'service_unavailable' } });
     if (armed === 'not stored') t.deepEqual(await redeliver(grove, webhook, delivery), { ok: true, value: null });
     await posted(grove, 1);
-    grove.posts.posted[0]?.end(FAILED);
+    grove.webhookSender.posted[0]?.end(FAILED);
     await until('it is over', async () => (await stored(grove))[0]?.startsWith('dropped'));
 
     t.deepEqual(await stored(grove), ['dropped 4 1']);
@@ -174,17 +175,17 @@ test('what comes of a post is heard also when the mailbox was full', async (t) =
   await posted(grove, 2);
 
   isHeld = true;
-  grove.posts.posted[0]?.end(answered(200));
+  grove.webhookSender.posted[0]?.end(answered(200));
   await until('it is full', () =>
     Array.from({ length: MAILBOX_MESSAGES_MAX + 1 }, () => tell(grove, webhook)).includes(false),
   );
   const { deadLetters } = grove.tree.directory.counters;
-  grove.posts.posted[1]?.end(answered(200));
+  grove.webhookSender.posted[1]?.end(answered(200));
   await until('the news found no room', () => grove.tree.directory.counters.deadLetters > deadLetters);
   store();
   await until('both are over', async () => (await stored(grove)).every((one) => one === 'delivered 1 1'));
 
-  t.is(grove.posts.posted.length, 2);
+  t.is(grove.webhookSender.posted.length, 2);
 });
 
 test('a try that another admin counted first is not counted again, and the delivery goes on from its row', async (t) => {
@@ -199,10 +200,10 @@ test('a try that another admin counted first is not counted again, and the deliv
     [delivery],
   );
 
-  grove.posts.posted[0]?.end(answered(500));
+  grove.webhookSender.posted[0]?.end(answered(500));
   await posted(grove, 2);
-  t.is(grove.posts.posted[1]?.delivery.attempts, 1);
-  grove.posts.posted[1]?.end(answered(200));
+  t.is(grove.webhookSender.posted[1]?.delivery.attempts, 1);
+  grove.webhookSender.posted[1]?.end(answered(200));
   await until('it is over', async () => (await stored(grove))[0]?.startsWith('delivered'));
 
   t.deepEqual(await stored(grove), ['delivered 2 2']);
@@ -229,8 +230,8 @@ test('after a takeover what was under way is cut, and what comes of it is no new
   await posted(grove, 1);
 
   grove.tree.directory.evictWebhooks();
-  t.deepEqual([grove.posts.cuts, grove.tree.directory.count('webhook')], [[webhook], 0]);
-  grove.posts.posted[0]?.end(answered(200));
+  t.deepEqual([grove.webhookSender.cuts, grove.tree.directory.count('webhook')], [[webhook], 0]);
+  grove.webhookSender.posted[0]?.end(answered(200));
   tell(grove, webhook); // it is ours again
   await posted(grove, 2);
 
@@ -247,15 +248,15 @@ test('deleting it cuts what is under way, takes its deliveries, and leaves nobod
     grove.tree.ask<null>((replyTo) => ({ to: { kind: 'webhook', id: webhook }, message: { type: 'delete', replyTo } }));
 
   const first = await remove();
-  const cuts = [...grove.posts.cuts];
-  grove.posts.posted[0]?.end(answered(200));
+  const cuts = [...grove.webhookSender.cuts];
+  grove.webhookSender.posted[0]?.end(answered(200));
   const second = await remove();
 
   t.deepEqual([first, cuts], [{ ok: true, value: null }, [webhook]]);
   t.like(second, { ok: false, refusal: { code: 'not_found' } });
   t.deepEqual(await stored(grove), []);
   await until('nobody is left', () => grove.tree.directory.count('webhook') === 0);
-  t.is(grove.posts.posted.length, 1);
+  t.is(grove.webhookSender.posted.length, 1);
 });
 
 test('a deletion whose commit is in doubt, and was stored, cuts what is under way', async (t) => {
@@ -274,7 +275,7 @@ test('a deletion whose commit is in doubt, and was stored, cuts what is under wa
   await until('it is gone', () => grove.tree.directory.count('webhook') === 0);
 
   t.like(asked, { ok: false, refusal: { code: 'service_unavailable' } });
-  t.deepEqual(grove.posts.cuts, [webhook]);
+  t.deepEqual(grove.webhookSender.cuts, [webhook]);
 });
 
 test('one that another admin deleted is told by its next write, and ends', async (t) => {
@@ -286,10 +287,10 @@ test('one that another admin deleted is told by its next write, and ends', async
   await grove.rows('delete from webhook_delivery');
   await grove.rows('delete from webhook');
 
-  grove.posts.posted[0]?.end(answered(500));
+  grove.webhookSender.posted[0]?.end(answered(500));
   await until('it is gone', () => grove.tree.directory.count('webhook') === 0);
 
-  t.is(grove.posts.posted.length, 1);
+  t.is(grove.webhookSender.posted.length, 1);
 });
 
 test('far more deliveries than a window holds are all posted, in order of each subject', async (t) => {
@@ -305,16 +306,16 @@ test('far more deliveries than a window holds are all posted, in order of each s
   tell(grove, webhook);
   for (let count = 1; count <= 400; count += 1) {
     await posted(grove, count);
-    grove.posts.posted[count - 1]?.end(answered(200));
+    grove.webhookSender.posted[count - 1]?.end(answered(200));
   }
   await until(
     'all are over',
     async () => (await grove.rows(`select from webhook_delivery where status = 'pending'`)).length === 0,
   );
 
-  t.is(grove.posts.posted.length, 400);
+  t.is(grove.webhookSender.posted.length, 400);
   for (const subject of subjects) {
-    const seqs = grove.posts.posted
+    const seqs = grove.webhookSender.posted
       .filter(({ delivery }) => delivery.subject === subject)
       .map(({ delivery }) => Number(delivery.cursor.split('-')[1]));
     t.deepEqual(

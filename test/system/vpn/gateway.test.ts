@@ -191,7 +191,7 @@ test.serial(
 test.serial('without the interface nodes are reached beside the VPN, and through it once it is back', async (t) => {
   t.timeout(TEST_MS_MAX);
   for (const { program } of [red, blue]) program.resume();
-  await until('a session after the standstill', async () => (await scrape(blue))[0] === 200);
+  await until('a session after the stall', async () => (await scrape(blue))[0] === 200);
   const before = (await metrics()).tunnels.opened_by_path;
   await world.host.run('ip', ['link', 'delete', gateway]);
 

@@ -38,14 +38,14 @@ type Ask = (url: string, index: number) => Promise<unknown>;
 /** Where answers come in, by what makes the one that asks. */
 const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
   'a webhook receiver': (t) => {
-    const posts = posting(t);
+    const sender = posting(t);
     return (url, index) =>
-      posts.post(webhookTo(url, { id: `01890000-0000-7000-8000-${String(index % 20).padStart(12, '0')}` }), DELIVERY);
+      sender.post(webhookTo(url, { id: `01890000-0000-7000-8000-${String(index % 20).padStart(12, '0')}` }), DELIVERY);
   },
   'a server of an agent that is scraped': () => {
     const requests = createAgentRequests({
       tunnels: { reach: async (_node, { port }) => ({ ok: true, stream: connect(port, '127.0.0.1') }) },
-      doorOf: async (node) => ({ ports: portsOf(Number(node.split(' ')[0])), tokenHash: Buffer.from('hash') }),
+      endpointOf: async (node) => ({ ports: portsOf(Number(node.split(' ')[0])), tokenHash: Buffer.from('hash') }),
     });
     return (url, index) =>
       requests.get(`${new URL(url).port} ${index}` as NodeId, {
@@ -123,7 +123,7 @@ test.serial(
     let finished = 0;
     spool.onFinished = () => {
       finished += 1;
-      uploads.poke();
+      uploads.wake();
     };
     uploads.start(`http://127.0.0.1:${port}`);
 

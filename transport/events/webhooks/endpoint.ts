@@ -3,7 +3,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import type { WebhookRecord } from '../../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts';
 import { hideValues } from './hidden-values.ts';
-import { createLanes, type Lanes } from './lanes.ts';
+import { createReceiverConnections, type ReceiverConnections } from './receiver-connections.ts';
 import type { Post } from './post.ts';
 import { createSign, type Sign } from './signature.ts';
 
@@ -15,7 +15,7 @@ const CONTENT_TYPE = 'application/cloudevents+json';
 
 /** One webhook, open. It holds secrets, and goes when its webhook goes. */
 export interface Endpoint {
-  readonly lanes: Lanes;
+  readonly connections: ReceiverConnections;
   /** The request of one try of an event: `timestamp` in Unix seconds. */
   request(eventId: string, body: Uint8Array, timestamp: number): Dispatcher.DispatchOptions;
   /** An answer without the values of the webhook's own headers. */
@@ -52,7 +52,7 @@ export function createEndpoint(
   const sign = createSign(vault.open(webhook.sealedSecret, webhookSecret(webhook.id)));
   const own = JSON.parse(vault.open(webhook.sealedHeaders, webhookHeaders(webhook.id))) as Record<string, string>;
   return {
-    lanes: createLanes(url.origin, connect, connectionsMax),
+    connections: createReceiverConnections(url.origin, connect, connectionsMax),
     request: requestOf(`${url.pathname}${url.search}`, sign, userAgent, Object.entries(own).flat()),
     hide: hideValues(Object.values(own)),
     posts: new Set(),

@@ -42,9 +42,9 @@ export function createEndpoints(options: EndpointOptions & { readonly monotonicM
   function forget(id: string, endpoint: Endpoint): Promise<void> {
     open.delete(id);
     endpoint.isCut = true;
-    endpoint.lanes.shut();
+    endpoint.connections.shut();
     for (const post of endpoint.posts) post.cut();
-    return endpoint.lanes.destroy();
+    return endpoint.connections.destroy();
   }
 
   return {

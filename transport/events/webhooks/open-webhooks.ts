@@ -5,7 +5,7 @@ import type { UrlGuard } from '../../../api/ports.ts';
 import { monotonicMs } from '../../net/clock.ts';
 import { createGuard } from '../../net/guard/guard.ts';
 import { deliveriesOf } from './counters.ts';
-import { createWebhookPosts, type OpenWebhookPosts, type WebhookPostsOptions } from './posts.ts';
+import { createWebhookSender, type OpenWebhookSender, type WebhookSenderOptions } from './sender.ts';
 
 /** The settings for it, under their names. */
 export interface WebhookSettings {
@@ -15,14 +15,14 @@ export interface WebhookSettings {
 }
 
 /** What it needs. */
-export interface WebhookOutPorts extends Pick<WebhookPostsOptions, 'vault' | 'bodyOf' | 'mayDeliver' | 'version'> {
+export interface WebhookOutPorts extends Pick<WebhookSenderOptions, 'vault' | 'bodyOf' | 'mayDeliver' | 'version'> {
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** The way out. */
 export interface WebhooksOut {
-  readonly posts: OpenWebhookPosts;
+  readonly sender: OpenWebhookSender;
   readonly urlGuard: UrlGuard;
   /** For metrics: tries by what they came to. */
   readings(): { readonly webhookDeliveries: Readonly<Record<string, number>> };
@@ -31,7 +31,7 @@ export interface WebhooksOut {
 /** Nothing is sent yet. */
 export function openWebhooks(settings: WebhookSettings, { clock, log, ...ports }: WebhookOutPorts): WebhooksOut {
   const guard = createGuard({ allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE_IPS });
-  const posts = createWebhookPosts({
+  const sender = createWebhookSender({
     ...ports,
     connect: guard.connector(),
     timeoutMs: settings.WEBHOOK_TIMEOUT_MS,
@@ -41,13 +41,13 @@ export function openWebhooks(settings: WebhookSettings, { clock, log, ...ports }
     log,
   });
   return {
-    posts,
+    sender,
     urlGuard: {
       async problem(url) {
         const verdict = await guard.check(url);
         return verdict.ok ? null : verdict.reason;
       },
     },
-    readings: () => ({ webhookDeliveries: deliveriesOf(posts.counters) }),
+    readings: () => ({ webhookDeliveries: deliveriesOf(sender.counters) }),
   };
 }

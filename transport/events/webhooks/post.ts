@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import { ANSWER_BYTES_MAX } from '../../../actors/webhook/delivery.ts';
 import { answerText } from './answer.ts';
 import { failureOf, isClosed, lateFailure, type Failure } from './failures.ts';
-import type { Lane, Lanes, Rider } from './lanes.ts';
+import type { ReceiverConnection, ReceiverConnections, ConnectionUser } from './receiver-connections.ts';
 import { ANSWER_BODY_MS_MAX, DRAINED_BYTES_MAX, STALE_MS_MAX } from './limits.ts';
 
 /**
@@ -23,7 +23,7 @@ export type Outcome =
 
 /** What a request needs besides itself. */
 export interface PostOptions {
-  readonly lanes: Lanes;
+  readonly connections: ReceiverConnections;
   /** Made when it is its turn, so that it is signed with the time at which it goes out. */
   readonly request: (atMs: number) => Dispatcher.DispatchOptions;
   /** Time for all of it, from its turn on: look-up, connection, TLS, sending, status and headers. */
@@ -39,7 +39,7 @@ export interface PostOptions {
 }
 
 /** A class, because there is one for each request: methods are shared. */
-export class Post implements Rider, Dispatcher.DispatchHandler {
+export class Post implements ConnectionUser, Dispatcher.DispatchHandler {
   readonly #options: PostOptions;
   #startedMs = 0;
   #request: Dispatcher.DispatchOptions | null = null;
@@ -47,7 +47,7 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   atMs: number;
   readonly #chunks: Buffer[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #lane: Lane | null = null;
+  #connection: ReceiverConnection | null = null;
   #isSettled = false;
   /** When the request went out on its connection; null before. */
   #sentMs: number | null = null;
@@ -65,10 +65,10 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
   }
 
   /**
-   * Takes a lane, or stands in line, where its time does not run yet: whoever is before it has a limit. Called once.
+   * Takes a connection, or stands in line, where its time does not run yet: whoever is before it has a limit. Called once.
    */
   start(): void {
-    this.#options.lanes.take(this);
+    this.#options.connections.take(this);
   }
 
   /** Ends it, whatever it is at. */
@@ -76,10 +76,10 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
     if (!this.#isSettled) this.#settle(null, false);
   }
 
-  ride(lane: Lane): void {
-    this.#lane = lane;
+  useConnection(connection: ReceiverConnection): void {
+    this.#connection = connection;
     this.#sentMs = null;
-    lane.client.dispatch((this.#request ??= this.#begun()), this);
+    connection.client.dispatch((this.#request ??= this.#begun()), this);
   }
 
   #begun(): Dispatcher.DispatchOptions {
@@ -143,9 +143,9 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     if (this.#statusCode !== 0) return this.#answered(false);
     const failure = failureOf(error);
-    if (this.#lane === null || !this.#isStale(failure, this.#lane)) return this.#fail(failure);
+    if (this.#connection === null || !this.#isStale(failure, this.#connection)) return this.#fail(failure);
     this.#options.onResent();
-    this.#options.lanes.replace(this.#lane, this);
+    this.#options.connections.replace(this.#connection, this);
   }
 
   /**
@@ -153,11 +153,11 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
    * the same time. The receiver may then see it twice, with one id; else each restart of a receiver would cost tries.
    * Go's HTTP client does the same for requests with an Idempotency-Key.
    */
-  #isStale(failure: Failure, lane: Lane): boolean {
+  #isStale(failure: Failure, connection: ReceiverConnection): boolean {
     return (
       isClosed(failure) &&
       !this.#hasBytes &&
-      lane.carried > 0 &&
+      connection.carried > 0 &&
       this.#sentMs !== null &&
       this.#options.monotonicMs() - this.#sentMs <= STALE_MS_MAX
     );
@@ -180,13 +180,13 @@ export class Post implements Rider, Dispatcher.DispatchHandler {
     this.#settle({ type: 'failed', ms: this.#options.monotonicMs() - this.#startedMs, failure }, false);
   }
 
-  #settle(outcome: Outcome, isLaneGood: boolean): void {
+  #settle(outcome: Outcome, isConnectionGood: boolean): void {
     this.#isSettled = true;
     clearTimeout(this.#timer);
-    const { lanes, onOutcome } = this.#options;
-    if (this.#lane === null) lanes.leave(this);
-    else if (isLaneGood) lanes.release(this.#lane);
-    else lanes.drop(this.#lane);
+    const { connections, onOutcome } = this.#options;
+    if (this.#connection === null) connections.leave(this);
+    else if (isConnectionGood) connections.release(this.#connection);
+    else connections.drop(this.#connection);
     onOutcome(this, outcome);
   }
 }

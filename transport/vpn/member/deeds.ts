@@ -47,20 +47,20 @@ function speak({ publicKey, effect }: Wish, { say, wantsTry, shims }: DeedPorts)
 }
 
 async function useWays(wishes: readonly Wish[], { device, shims, strange }: DeedPorts): Promise<void> {
-  const used = new Map<string, { readonly way: Way; readonly isKicked: boolean }>();
+  const used = new Map<string, { readonly way: Way; readonly isSentNow: boolean }>();
   for (const { publicKey, effect } of wishes) {
     if (effect.type === 'use')
-      used.set(publicKey, { way: effect.way, isKicked: effect.isKicked || used.get(publicKey)?.isKicked === true });
+      used.set(publicKey, { way: effect.way, isSentNow: effect.isSentNow || used.get(publicKey)?.isSentNow === true });
   }
   const changes = await Promise.all(
-    [...used].map(async ([publicKey, { way, isKicked }]) => ({
+    [...used].map(async ([publicKey, { way, isSentNow }]) => ({
       publicKey,
-      isKicked,
+      isSentNow,
       endpoint: way.kind === 'relay' ? await shims.open(publicKey) : way.endpoint,
     })),
   );
-  const first = changes.flatMap(({ publicKey, endpoint, isKicked }) => {
-    const peer = isKicked ? strange(publicKey) : null;
+  const first = changes.flatMap(({ publicKey, endpoint, isSentNow }) => {
+    const peer = isSentNow ? strange(publicKey) : null;
     return peer === null
       ? []
       : [{ publicKey, endpoint, allowedIps: peer.allowedIps, keepaliveSeconds: KEEPALIVE_SECONDS }];
@@ -79,7 +79,7 @@ interface Knock {
 }
 
 /**
- * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a kick where it was
+ * One packet to each endpoint, while all else goes on over the relay: WireGuard sends the packet of a packet sent at once where it was
  * told to speak at that moment, and is told at once to speak over the relay again. What comes by the relay is held back
  * while it listens, since it would hide from where else the peer was heard.
  */
@@ -113,7 +113,7 @@ async function knockAt(knocks: readonly Knock[], device: WireguardDevice, shims:
     await device.setEndpoints(
       knocks.flatMap(({ publicKey, endpoints }) => {
         const endpoint = endpoints[turn];
-        return endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: true }];
+        return endpoint === undefined ? [] : [{ publicKey, endpoint, isSentNow: true }];
       }),
     );
   }
@@ -121,7 +121,7 @@ async function knockAt(knocks: readonly Knock[], device: WireguardDevice, shims:
   await device.setEndpoints(
     knocks.flatMap(({ publicKey }) => {
       const endpoint = shims.endpointOf(publicKey);
-      return endpoint === null ? [] : [{ publicKey, endpoint, isKicked: false }];
+      return endpoint === null ? [] : [{ publicKey, endpoint, isSentNow: false }];
     }),
   );
 }

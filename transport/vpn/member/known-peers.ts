@@ -238,10 +238,10 @@ export class KnownPeers {
   }
 
   /** The likeliest endpoints of those that are not direct. */
-  likeliest(): readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[] {
+  likeliest(): readonly { readonly publicKey: string; readonly endpoint: string; readonly isSentNow: boolean }[] {
     return [...this.#peers.values()].flatMap(({ publicKey, state }) => {
       const [endpoint] = state.candidates;
-      return state.path === 'direct' || endpoint === undefined ? [] : [{ publicKey, endpoint, isKicked: false }];
+      return state.path === 'direct' || endpoint === undefined ? [] : [{ publicKey, endpoint, isSentNow: false }];
     });
   }
 

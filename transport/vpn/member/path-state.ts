@@ -95,7 +95,7 @@ export type PathMessage =
 /** What a path asks for. */
 export type PathEffect =
   /** Speak to the peer there; `isKicked`: and at once. */
-  | { readonly type: 'use'; readonly way: Way; readonly isKicked: boolean }
+  | { readonly type: 'use'; readonly way: Way; readonly isSentNow: boolean }
   /**
    * Listen for so long, then one packet to each of these, the last one last, all else over the relay; then listen
    * again.

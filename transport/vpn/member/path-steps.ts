@@ -31,7 +31,7 @@ export function unreachable(message: never): never {
 }
 
 /** Speak to the peer there; `isKicked`: and at once. */
-export const use = (way: Way, isKicked: boolean): PathEffect => ({ type: 'use', way, isKicked });
+export const use = (way: Way, isSentNow: boolean): PathEffect => ({ type: 'use', way, isSentNow });
 
 /** The way to an endpoint. */
 export const direct = (endpoint: string): Way => ({ kind: 'direct', endpoint });
@@ -71,17 +71,17 @@ export function mayTryAtMs(state: PathState): number {
 }
 
 /** Nothing is heard (any more): the first way. The second side waits, as two handshakes that cross lead nowhere. */
-export function begin(known: Known, isKicked: boolean, nowMs: number): PathStep {
+export function begin(known: Known, isSentNow: boolean, nowMs: number): PathStep {
   const [first] = waysOf(known);
   const state: None = {
     ...known,
     path: 'none',
     attempt: 0,
     sinceMs: nowMs,
-    dueMs: first === undefined ? Infinity : nowMs + (isKicked ? ATTEMPT_MS : SECOND_HANDSHAKE_MS),
+    dueMs: first === undefined ? Infinity : nowMs + (isSentNow ? ATTEMPT_MS : SECOND_HANDSHAKE_MS),
   };
   if (first === undefined) return step(state);
-  return step(isKicked ? state : { ...state, attempt: -1 }, use(first, isKicked));
+  return step(isSentNow ? state : { ...state, attempt: -1 }, use(first, isSentNow));
 }
 
 /** Over the relay; after `afterMs` it tries to get direct. */

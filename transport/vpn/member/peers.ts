@@ -84,7 +84,7 @@ export class Peers {
         const endpoint = this.#peers.directEndpointOf(publicKey);
         if (endpoint !== null)
           // the next reading repairs it
-          this.#device?.setEndpoints([{ publicKey, endpoint, isKicked: false }]).catch(() => {});
+          this.#device?.setEndpoints([{ publicKey, endpoint, isSentNow: false }]).catch(() => {});
       },
       changed: () => this.#turns.wake(),
     });

@@ -84,7 +84,7 @@ export interface WireguardDevice {
    * peer that is not there is left out, as is one that is refused.
    */
   setEndpoints(
-    endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[],
+    endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isSentNow: boolean }[],
   ): Promise<void>;
   read(): Promise<readonly PeerReading[]>;
   /** What is left out now. Peers that were removed or set since, and addresses of an earlier call, are not in it. */

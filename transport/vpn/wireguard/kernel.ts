@@ -109,7 +109,7 @@ function configurationOf({ publicKey, allowedIps, endpoint, keepaliveSeconds }: 
  * A keepalive is sent at once when they are switched on: so they are switched off before, and named again as what they
  * were.
  */
-function wordsOf({ publicKey, endpoint, isKicked, keepaliveSeconds }: EndpointChange): string[] {
+function wordsOf({ publicKey, endpoint, isSentNow, keepaliveSeconds }: EndpointChange): string[] {
   const keepalive = (seconds: number): string[] => ['peer', publicKey, 'persistent-keepalive', String(seconds)];
   const endings = keepaliveSeconds > 0 ? [keepaliveSeconds] : [1, 0];
   return [
@@ -117,7 +117,7 @@ function wordsOf({ publicKey, endpoint, isKicked, keepaliveSeconds }: EndpointCh
     publicKey,
     'endpoint',
     endpoint,
-    ...(isKicked ? ['persistent-keepalive', '0', ...endings.flatMap(keepalive)] : []),
+    ...(isSentNow ? ['persistent-keepalive', '0', ...endings.flatMap(keepalive)] : []),
   ];
 }
 

@@ -36,7 +36,7 @@ export interface InterfaceState {
 export interface EndpointChange {
   readonly publicKey: string;
   readonly endpoint: string;
-  readonly isKicked: boolean;
+  readonly isSentNow: boolean;
   /** What it keeps. */
   readonly keepaliveSeconds: number;
 }
@@ -64,7 +64,7 @@ export class ProgrammedDevice implements WireguardDevice {
   readonly isAdopted: boolean;
   readonly #controls: Controls;
   readonly #reach: Reach;
-  /** By public key, of the peers that are there: a kick must leave a peer as it was. */
+  /** By public key, of the peers that are there: a packet sent at once must leave a peer as it was. */
   #keepalives: Map<string, number>;
   readonly #refused = new Map<string, string>();
   #refusedAddresses: ReadonlyMap<string, string> = new Map();
@@ -118,7 +118,7 @@ export class ProgrammedDevice implements WireguardDevice {
   }
 
   setEndpoints(
-    endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isKicked: boolean }[],
+    endpoints: readonly { readonly publicKey: string; readonly endpoint: string; readonly isSentNow: boolean }[],
   ): Promise<void> {
     return this.#call(async () => {
       const changes = endpoints.flatMap((change) => {

@@ -58,9 +58,9 @@ export class UserSpaceControls implements Controls {
 
   async setEndpoints(changes: readonly EndpointChange[]): Promise<void> {
     await this.#set(
-      changes.flatMap(({ publicKey, endpoint, isKicked, keepaliveSeconds }) => {
+      changes.flatMap(({ publicKey, endpoint, isSentNow, keepaliveSeconds }) => {
         const peer = [`public_key=${hexOfKey(publicKey)}`, 'update_only=true'];
-        return [...peer, `endpoint=${endpoint}`, ...(isKicked ? kick(peer, keepaliveSeconds) : [])];
+        return [...peer, `endpoint=${endpoint}`, ...(isSentNow ? sendNow(peer, keepaliveSeconds) : [])];
       }),
     );
   }
@@ -203,7 +203,7 @@ function socketPath(name: string, { machine }: Reach): string {
  * A keepalive is sent at once when they are switched on: so they are switched off before. One who has none is asked
  * twice, as the last word counts.
  */
-function kick(peer: readonly string[], keepaliveSeconds: number): string[] {
+function sendNow(peer: readonly string[], keepaliveSeconds: number): string[] {
   const off = 'persistent_keepalive_interval=0';
   return keepaliveSeconds > 0
     ? [off, `persistent_keepalive_interval=${keepaliveSeconds}`]

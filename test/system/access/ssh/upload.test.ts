@@ -99,7 +99,7 @@ test.serial(
     uploads.start(adminUrl());
     await until('the first to be gone', () => spool.list().length === 0);
     const [second, third] = [await record(spool, ['two']), await record(spool, ['three'])];
-    uploads.poke();
+    uploads.wake();
     await until('all to be gone', () => spool.list().length === 0);
 
     const [one, two, three] = [await stored(before), await stored(second), await stored(third)];
@@ -282,11 +282,11 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
   };
   const uploads = startUploads(t, counted, 'token', { clock, random: () => 0.999_999 });
 
-  uploads.poke();
+  uploads.wake();
   t.is(clock.waiting() + seen.length, 0, 'nothing goes anywhere before a session is live');
   uploads.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/`);
   await until('the first try to be over', () => clock.waiting() === 1);
-  uploads.poke();
+  uploads.wake();
   clock.pass(749);
   t.is(begun, 1);
   clock.pass(1);
@@ -298,7 +298,7 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
   clock.pass(750);
   await until('the fourth, which gets no answer', () => seen.length === 4);
   await uploads.close();
-  uploads.poke();
+  uploads.wake();
 
   t.is(clock.waiting(), 0);
   t.deepEqual(spool.list().length, 2);

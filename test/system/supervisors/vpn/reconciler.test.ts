@@ -89,7 +89,7 @@ test('what differs is repaired at once, looked at again, and then left until som
   t.deepEqual(calls, ['survey', 'made', 'survey']);
 
   drop();
-  reconciler.poke();
+  reconciler.wake();
   await until('the repair', () => calls.filter((call) => call === 'made').length === 2);
   await rest(1_000);
   await rest(1_000);
@@ -119,7 +119,7 @@ test('a manager that is away is asked later each time, and told of once when it 
     [3, BACK_OFF_MS * 4],
   ] as const) {
     await until('a try', () => asked === tries);
-    reconciler.poke(); // no news makes it come back earlier
+    reconciler.wake(); // no news makes it come back earlier
     await rest(waitMs - 1);
     t.is(asked, tries);
     await rest(1);
@@ -193,7 +193,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
   second.start();
   await world.move(node, one, other);
   await until('the move to be finished', async () => {
-    first.poke();
+    first.wake();
     clock.pass(500);
     return (await movesLeft()) === 0;
   });

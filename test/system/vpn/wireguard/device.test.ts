@@ -183,11 +183,11 @@ for (const keepaliveSeconds of [0, 25]) {
       const sent = async (): Promise<number> => (await one.device.read())[0]?.sentBytes ?? 0;
       const before = await sent();
 
-      await one.device.setEndpoints([{ ...change, isKicked: false }]);
+      await one.device.setEndpoints([{ ...change, isSentNow: false }]);
       t.is(await sent(), before, 'an endpoint alone sends nothing');
       await one.device.setEndpoints([
-        { ...change, isKicked: true },
-        { publicKey: makeKeyPair().publicKey, endpoint: '192.0.2.1:1', isKicked: true },
+        { ...change, isSentNow: true },
+        { publicKey: makeKeyPair().publicKey, endpoint: '192.0.2.1:1', isSentNow: true },
       ]);
 
       await until('the keepalive', () => program.output.includes('4 32\n')); // a packet of data with nothing in it
@@ -234,7 +234,7 @@ test.serial(
       Array.from({ length: pings }, (_, index) => index + 1),
     );
     const { endpoint, program: listener } = await listen(t, other);
-    await device.setEndpoints([{ publicKey: other.pair.publicKey, endpoint, isKicked: true }]);
+    await device.setEndpoints([{ publicKey: other.pair.publicKey, endpoint, isSentNow: true }]);
     await until('a kick by the new owner', () => listener.output.includes('4 32\n'));
   },
 );
@@ -391,7 +391,7 @@ test.serial('calls are carried out in their order, without waiting for each othe
   const [, , , reading] = await Promise.all([
     device.apply({ set: [], removed: [other.pair.publicKey] }),
     device.apply({ set: [peerOf(other)], removed: [] }),
-    device.setEndpoints([{ publicKey: other.pair.publicKey, endpoint: '192.0.2.1:1', isKicked: false }]),
+    device.setEndpoints([{ publicKey: other.pair.publicKey, endpoint: '192.0.2.1:1', isSentNow: false }]),
     device.read(),
     device.apply({ set: [], removed: [other.pair.publicKey] }),
   ]);
@@ -415,7 +415,7 @@ test.serial('a hundred peers are one call, and so are a hundred endpoints', asyn
   await one.device.apply({ set, removed: [] });
   t.log(`apply of 100 peers: ${one.host.tookMs.toFixed(0)} ms`);
   await one.device.setEndpoints(
-    set.map(({ publicKey }, index) => ({ publicKey, endpoint: `192.0.2.2:${2_000 + index}`, isKicked: false })),
+    set.map(({ publicKey }, index) => ({ publicKey, endpoint: `192.0.2.2:${2_000 + index}`, isSentNow: false })),
   );
   t.log(`100 endpoints: ${one.host.tookMs.toFixed(0)} ms`);
 

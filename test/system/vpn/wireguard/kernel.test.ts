@@ -111,11 +111,11 @@ for (const keepaliveSeconds of [0, 25]) {
       const before = (await kernel.read())[0]?.sentBytes ?? 0;
 
       await kernel.setEndpoints([
-        { publicKey: other.pair.publicKey, endpoint: '192.0.2.1:1', isKicked: false },
-        { publicKey: makeKeyPair().publicKey, endpoint: '192.0.2.1:1', isKicked: true },
+        { publicKey: other.pair.publicKey, endpoint: '192.0.2.1:1', isSentNow: false },
+        { publicKey: makeKeyPair().publicKey, endpoint: '192.0.2.1:1', isSentNow: true },
       ]);
       t.is((await kernel.read())[0]?.sentBytes, before, 'an endpoint alone sends nothing');
-      await kernel.setEndpoints([{ publicKey: other.pair.publicKey, endpoint: other.endpoint, isKicked: true }]);
+      await kernel.setEndpoints([{ publicKey: other.pair.publicKey, endpoint: other.endpoint, isSentNow: true }]);
 
       t.deepEqual(
         (await kernel.read()).map(({ publicKey, endpoint, sentBytes }) => [publicKey, endpoint, sentBytes]),
@@ -152,7 +152,7 @@ test.serial('a thousand peers and more go in and out', async (t) => {
 
   await kernel.apply({ set, removed: [] });
   t.is((await kernel.read()).length, 1_100);
-  await kernel.setEndpoints(set.map(({ publicKey }) => ({ publicKey, endpoint: '192.0.2.2:2', isKicked: false })));
+  await kernel.setEndpoints(set.map(({ publicKey }) => ({ publicKey, endpoint: '192.0.2.2:2', isSentNow: false })));
   t.true((await kernel.read()).every(({ endpoint }) => endpoint === '192.0.2.2:2'));
   await kernel.apply({ set: [], removed: set.map(({ publicKey }) => publicKey) });
   t.deepEqual(await kernel.read(), []);

@@ -96,7 +96,7 @@ for (const way of ['wireguard-go', 'wg'] as const) {
       fc.asyncProperty(peers, async (set) => {
         await device.apply({ set, removed: (await device.read()).map(({ publicKey }) => publicKey) });
         await device.setEndpoints(
-          set.map(({ publicKey, endpoint: to }) => ({ publicKey, endpoint: to ?? '198.51.100.1:7', isKicked: false })),
+          set.map(({ publicKey, endpoint: to }) => ({ publicKey, endpoint: to ?? '198.51.100.1:7', isSentNow: false })),
         );
         const there = await device.read();
         t.deepEqual(await device.refusals(), { peers: [], addresses: [] });
@@ -122,8 +122,8 @@ for (const way of ['wireguard-go', 'wg'] as const) {
         removed: [gone.publicKey, BAD.publicKey],
       });
       await device.setEndpoints([
-        { publicKey: one.publicKey, endpoint: 'nowhere', isKicked: true },
-        { publicKey: other.publicKey, endpoint: '198.51.100.7:7', isKicked: false },
+        { publicKey: one.publicKey, endpoint: 'nowhere', isSentNow: true },
+        { publicKey: other.publicKey, endpoint: '198.51.100.7:7', isSentNow: false },
       ]);
 
       // in whatever order

@@ -106,7 +106,7 @@ function scene() {
   /** Stores so many events, and tells the channel. */
   const store = (count: number): void => {
     stored.count += count;
-    channel.poke();
+    channel.wake();
   };
   return { ...world, channel, stored, received, connections, trouble, store };
 }

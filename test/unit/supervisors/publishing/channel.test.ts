@@ -65,17 +65,17 @@ test('news wakes it; what comes while it works, or gathers, is looked for right 
   await channel.start();
   await pass(1_000);
 
-  channel.poke();
+  channel.wake();
   t.is(await worksIn(1_000), 1);
   next.work = () => {
-    channel.poke();
+    channel.wake();
     next.work = () => 'none';
     return 'none';
   };
-  channel.poke();
+  channel.wake();
   t.is(await worksIn(1_000), 2);
   t.is(gaps(works).at(-1), GATHER_MS);
-  for (let news = 0; news < 50; news += 1) channel.poke();
+  for (let news = 0; news < 50; news += 1) channel.wake();
   t.is(await worksIn(1_000), 1);
 });
 
@@ -86,7 +86,7 @@ test('more is worked off without a pause, and what is not settled after a short 
   const outcomes: Outcome[] = ['more', 'more', 'soon', 'soon', 'none'];
   next.work = () => outcomes.shift() ?? 'none';
 
-  channel.poke();
+  channel.wake();
   t.is(await worksIn(1_000), 5);
 
   t.deepEqual(gaps(works.slice(-5)), [0, 0, SETTLE_MS, SETTLE_MS]);
@@ -98,13 +98,13 @@ test('after a failure it waits longer each time, up to the longest, no news shor
   await channel.start();
 
   await pass(200_000);
-  channel.poke();
+  channel.wake();
   t.deepEqual(gaps(works), [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000, 30_000, 30_000]);
   t.deepEqual([BACK_OFF_MS, BACK_OFF_MS_MAX], [500, 30_000]);
   next.work = () => 'none';
   await pass(BACK_OFF_MS_MAX);
   next.work = () => Promise.reject(new Error('no broker'));
-  channel.poke();
+  channel.wake();
   await pass(1_000);
 
   t.is(gaps(works).at(-1), BACK_OFF_MS);
@@ -132,7 +132,7 @@ test('while the database is away it looks again soon, however long that takes, a
   await pass(1_000);
   row.isAway = true;
   next.work = () => Promise.reject(new DatabaseUnavailable('away'));
-  channel.poke();
+  channel.wake();
 
   await pass(5_000);
   t.deepEqual(new Set(gaps(works.slice(1))), new Set([BACK_OFF_MS]));
@@ -154,7 +154,7 @@ test('an admin without the lease does not work; it takes over when the other let
   row.holder = 'another';
 
   await channel.start();
-  channel.poke();
+  channel.wake();
   t.is(await worksIn(60_000), 0);
   t.false(channel.holds());
   row.holder = null;
@@ -172,7 +172,7 @@ test('one that loses its lease says so once, and stops', async (t) => {
   row.holder = 'another';
   row.epoch += 1;
   await pass(RENEW_MS);
-  channel.poke();
+  channel.wake();
 
   t.is(await worksIn(60_000), 0);
   t.is(losses.length, 1);
@@ -189,7 +189,7 @@ test('one that was paused beyond its lease does nothing when it wakes, and goes 
   await pass(1_000);
 
   pause(LEASE_MS);
-  channel.poke();
+  channel.wake();
   t.false(channel.holds());
   await settled();
   t.deepEqual(epochs, [1]);
@@ -230,12 +230,12 @@ test('work that finds the channel taken asks the lease: lost, or held anew', asy
   await pass(1_000);
   next.work = (epoch) => (epoch === 1 ? 'lost' : 'none');
 
-  channel.poke();
+  channel.wake();
   t.is(await worksIn(100), 2);
   t.deepEqual([row.epoch, losses.length], [2, 0]);
   next.work = () => 'lost';
   row.holder = 'another';
-  channel.poke();
+  channel.wake();
   t.is(await worksIn(60_000), 1);
 
   t.is(losses.length, 1);
@@ -276,7 +276,7 @@ test('stopped, it ends what is under way, gives the lease back, and no timer sta
     new Promise((resolve) => {
       finish = () => resolve('more');
     });
-  channel.poke();
+  channel.wake();
   await pass(100);
 
   const stopping = channel.stop();

@@ -39,7 +39,7 @@ function scene(waiting: readonly string[] = []) {
   });
   const route = (...rounds: readonly Routed[]): void => {
     routed.push(...rounds);
-    channel.poke();
+    channel.wake();
   };
   return { ...world, channel, happened, busy, route };
 }

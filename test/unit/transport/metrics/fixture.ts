@@ -34,7 +34,7 @@ export async function scrapeRig(scope: Scope, serve: (socket: Socket) => void, m
   const outcomes: ScrapeOutcome[] = [];
   const requests = createAgentRequests({
     tunnels,
-    doorOf: async () => ({ ports: portsOf(port), tokenHash: Buffer.from('hash') }),
+    endpointOf: async () => ({ ports: portsOf(port), tokenHash: Buffer.from('hash') }),
   });
   return {
     requests,

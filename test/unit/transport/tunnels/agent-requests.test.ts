@@ -37,7 +37,7 @@ test('nodes that hang do not keep others from being asked: the request that take
   let nowMs = 0;
   const requests = createAgentRequests({
     tunnels,
-    doorOf: async (node) => ({ ports: portsOf(node === last ? honest : silent), tokenHash: Buffer.from('hash') }),
+    endpointOf: async (node) => ({ ports: portsOf(node === last ? honest : silent), tokenHash: Buffer.from('hash') }),
     nowMs: () => nowMs,
   });
   const stuck = Array.from({ length: AGENT_REQUESTS_MAX }, (_none, number) =>

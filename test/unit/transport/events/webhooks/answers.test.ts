@@ -56,11 +56,11 @@ test('a wish to be asked later is taken in seconds and as a date, and nonsense i
   const there = await receiver(t, (_request, response, count) =>
     response.writeHead(503, { 'Retry-After': wishes[count - 1] }).end(),
   );
-  const posts = posting(t);
+  const sender = posting(t);
 
   const taken: unknown[] = [];
   while (taken.length < wishes.length) {
-    const attempt = await posts.post(webhookTo(there.url), DELIVERY);
+    const attempt = await sender.post(webhookTo(there.url), DELIVERY);
     taken.push(attempt?.type === 'answered' ? attempt.retryAfterMs : attempt);
   }
 
@@ -157,14 +157,14 @@ test('of a body of 100 MB the first 4 KiB are kept, and the rest is not read', a
     };
     more();
   });
-  const posts = posting(t);
+  const sender = posting(t);
 
-  const attempt = await posts.post(webhookTo(there.url), DELIVERY);
+  const attempt = await sender.post(webhookTo(there.url), DELIVERY);
 
   t.is(attempt?.type === 'answered' ? attempt.answer : null, 'ab'.repeat(2_048));
   t.true(written < 50, `${written} MB went out`);
   t.like(
-    await posts.post(webhookTo(there.url), DELIVERY),
+    await sender.post(webhookTo(there.url), DELIVERY),
     { type: 'answered', statusCode: 200 },
     'and the next request finds a connection',
   );
@@ -178,11 +178,11 @@ test('the kept text is at most 4 KiB of UTF-8, without NUL, half characters and 
     Buffer.from([0xef, 0xbb, 0xbf, 0x61, 0xc3]),
   ];
   const there = await receiver(t, (_request, response, count) => response.end(bodies[count - 1]));
-  const posts = posting(t);
+  const sender = posting(t);
 
   const kept: unknown[] = [];
   while (kept.length < bodies.length) {
-    const attempt = await posts.post(webhookTo(there.url), DELIVERY);
+    const attempt = await sender.post(webhookTo(there.url), DELIVERY);
     kept.push(attempt?.type === 'answered' ? attempt.answer : attempt);
   }
 

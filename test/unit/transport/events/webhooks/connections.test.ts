@@ -30,10 +30,10 @@ function atEachRequest(socket: Socket, say: () => void): void {
 
 test('requests one after another share a connection', async (t) => {
   const there = await receiver(t, (_request, response) => response.end('ok'));
-  const posts = posting(t);
+  const sender = posting(t);
 
   for (let count = 0; count < 20; count += 1)
-    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.got.length, 20);
   t.is(there.connections(), 1);
@@ -45,9 +45,9 @@ test('there are no more connections than allowed, and requests beyond wait for t
     open.push(() => response.end());
     if (open.length === 3) for (const answer of open.splice(0)) answer();
   });
-  const posts = posting(t, { connectionsMax: 3 });
+  const sender = posting(t, { connectionsMax: 3 });
 
-  const attempts = await Promise.all(Array.from({ length: 12 }, () => posts.post(webhookTo(there.url), DELIVERY)));
+  const attempts = await Promise.all(Array.from({ length: 12 }, () => sender.post(webhookTo(there.url), DELIVERY)));
 
   t.true(attempts.every((attempt) => attempt?.type === 'answered' && attempt.statusCode === 200));
   t.is(there.connections(), 3);
@@ -55,31 +55,31 @@ test('there are no more connections than allowed, and requests beyond wait for t
 
 test('the time of those that wait in line runs too', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const posts = posting(t, { connectionsMax: 1, timeoutMs: 500 });
+  const sender = posting(t, { connectionsMax: 1, timeoutMs: 500 });
 
   const attempts = await Promise.all([
-    posts.post(webhookTo(there.url), DELIVERY),
-    posts.post(webhookTo(there.url), DELIVERY),
+    sender.post(webhookTo(there.url), DELIVERY),
+    sender.post(webhookTo(there.url), DELIVERY),
   ]);
 
   t.deepEqual(
     attempts.map((attempt) => attempt?.type),
     ['failed', 'failed'],
   );
-  t.is(posts.counters.failures['timed-out'], 2);
+  t.is(sender.counters.failures['timed-out'], 2);
 });
 
 test('a receiver that hangs holds up no other', async (t) => {
   const hanging = await rawReceiver(t, (socket) => socket.resume());
   const there = await receiver(t, (_request, response) => response.end('ok'));
-  const posts = posting(t, { timeoutMs: 30_000 });
+  const sender = posting(t, { timeoutMs: 30_000 });
 
-  const hung = Array.from({ length: 8 }, () => posts.post(webhookTo(hanging.url, { id: 'hangs' }), DELIVERY));
+  const hung = Array.from({ length: 8 }, () => sender.post(webhookTo(hanging.url, { id: 'hangs' }), DELIVERY));
   for (let count = 0; count < 20; count += 1)
-    t.like(await posts.post(webhookTo(there.url, { id: 'well' }), DELIVERY), { statusCode: 200 });
+    t.like(await sender.post(webhookTo(there.url, { id: 'well' }), DELIVERY), { statusCode: 200 });
 
-  t.is(posts.counters.failures['timed-out'], 0);
-  posts.cut('hangs');
+  t.is(sender.counters.failures['timed-out'], 0);
+  sender.cut('hangs');
   t.deepEqual(
     await Promise.all(hung),
     Array.from({ length: 8 }, () => null),
@@ -88,15 +88,15 @@ test('a receiver that hangs holds up no other', async (t) => {
 
 test('of several requests to one webhook one that hangs holds up no other', async (t) => {
   const there = await receiver(t, (_request, response, count) => count > 1 && response.end('ok'));
-  const posts = posting(t, { connectionsMax: 2, timeoutMs: 30_000 });
+  const sender = posting(t, { connectionsMax: 2, timeoutMs: 30_000 });
 
-  const hung = posts.post(webhookTo(there.url), DELIVERY);
+  const hung = sender.post(webhookTo(there.url), DELIVERY);
   await until('it has come in', () => there.got.length === 1);
   for (let count = 0; count < 10; count += 1)
-    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
-  posts.cut(webhookTo(there.url).id);
+  sender.cut(webhookTo(there.url).id);
   t.is(await hung, null);
 });
 
@@ -106,11 +106,11 @@ test('a connection that its server closed while it was idle is replaced without 
     sockets.push(socket);
     atEachRequest(socket, () => socket.write(OK));
   });
-  const posts = posting(t);
+  const sender = posting(t);
 
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   sockets[0]?.end();
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(there.connections(), 2);
 });
@@ -126,14 +126,14 @@ for (const how of ['ends', 'resets'] as const) {
         else socket.resetAndDestroy();
       });
     });
-    const posts = posting(t, { monotonicMs: () => 0 });
+    const sender = posting(t, { monotonicMs: () => 0 });
 
-    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
     t.is(requests, 3);
-    t.like(posts.counters, { posts: 2, resent: 1 });
-    t.is(posts.counters.failures.closed, 0);
+    t.like(sender.counters, { sender: 2, resent: 1 });
+    t.is(sender.counters.failures.closed, 0);
   });
 }
 
@@ -147,10 +147,10 @@ test('requests at the very time at which their server closes idle connections al
       closing = setTimeout(() => socket.end(), idleMs);
     });
   });
-  const posts = posting(t, { monotonicMs: () => 0 });
+  const sender = posting(t, { monotonicMs: () => 0 });
 
   for (let count = 0; count < 100; count += 1) {
-    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
     await delay(idleMs - 1 + (count % 3));
   }
 
@@ -165,16 +165,16 @@ test('each of several requests that meet closing connections goes out on a new o
       else setTimeout(() => socket.write(OK), 10);
     });
   });
-  const posts = posting(t, { connectionsMax: 3, monotonicMs: () => 0 });
+  const sender = posting(t, { connectionsMax: 3, monotonicMs: () => 0 });
   const several = (): Promise<unknown[]> =>
-    Promise.all(Array.from({ length: 3 }, () => posts.post(webhookTo(there.url), DELIVERY)));
+    Promise.all(Array.from({ length: 3 }, () => sender.post(webhookTo(there.url), DELIVERY)));
 
   t.like(await several(), [{ statusCode: 200 }, { statusCode: 200 }, { statusCode: 200 }]);
   isClosing = true;
   t.like(await several(), [{ statusCode: 200 }, { statusCode: 200 }, { statusCode: 200 }]);
 
   t.is(there.connections(), 6);
-  t.is(posts.counters.resent, 3);
+  t.is(sender.counters.resent, 3);
 });
 
 test('it goes out on a new connection, not on another kept one, which may be closing too', async (t) => {
@@ -189,10 +189,10 @@ test('it goes out on a new connection, not on another kept one, which may be clo
     sockets.push(socket);
   });
   const sockets: Socket[] = [];
-  const posts = posting(t, { monotonicMs: () => 0 });
-  await Promise.all(Array.from({ length: 3 }, () => posts.post(webhookTo(there.url), DELIVERY)));
+  const sender = posting(t, { monotonicMs: () => 0 });
+  await Promise.all(Array.from({ length: 3 }, () => sender.post(webhookTo(there.url), DELIVERY)));
 
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
   t.is(requests, 5);
   t.is(there.connections(), 4);
@@ -207,10 +207,10 @@ test('it goes out once more only: a receiver that closes each connection has not
       else socket.end();
     });
   });
-  const posts = posting(t, { monotonicMs: () => 0 });
+  const sender = posting(t, { monotonicMs: () => 0 });
 
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), {
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), {
     type: 'failed',
     error: 'The connection was closed before an answer came.',
   });
@@ -231,11 +231,11 @@ test('a new connection that closes at once has not met an old one closing: the r
       else socket.end();
     });
   });
-  const posts = posting(t, { monotonicMs: () => 0 });
+  const sender = posting(t, { monotonicMs: () => 0 });
 
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
   await until('the first is closed', () => closed === 1);
-  t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed' });
+  t.like(await sender.post(webhookTo(there.url), DELIVERY), { type: 'failed' });
 
   t.is(requests, 2);
 });
@@ -255,10 +255,10 @@ for (const [name, say] of [
         return void socket.end(say);
       });
     });
-    const posts = posting(t, { monotonicMs: () => nowMs });
+    const sender = posting(t, { monotonicMs: () => nowMs });
 
-    t.like(await posts.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
-    t.like(await posts.post(webhookTo(there.url), DELIVERY), { type: 'failed' });
+    t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
+    t.like(await sender.post(webhookTo(there.url), DELIVERY), { type: 'failed' });
 
     t.is(requests, 2);
   });
@@ -272,7 +272,7 @@ test('a webhook that is cut ends its requests at once, those on their way, those
     });
   });
   let read = (_body: Uint8Array): void => {};
-  const posts = posting(t, {
+  const sender = posting(t, {
     connectionsMax: 2,
     bodyOf: (cursor) =>
       cursor === 'slow'
@@ -283,18 +283,18 @@ test('a webhook that is cut ends its requests at once, those on their way, those
   });
   const webhook = webhookTo(there.url);
   const attempts = [
-    ...Array.from({ length: 4 }, () => posts.post(webhook, DELIVERY)),
-    posts.post(webhook, { ...DELIVERY, cursor: 'slow' }),
+    ...Array.from({ length: 4 }, () => sender.post(webhook, DELIVERY)),
+    sender.post(webhook, { ...DELIVERY, cursor: 'slow' }),
   ];
   await until('two are there', () => there.connections() === 2);
 
-  posts.cut(webhook.id);
+  sender.cut(webhook.id);
   read(Buffer.from(ENVELOPE));
 
   t.deepEqual(await Promise.all(attempts), [null, null, null, null, null]);
   await until('both connections are closed', () => closed === 2);
   t.is(there.connections(), 2);
-  t.is(posts.counters.cut, 5);
+  t.is(sender.counters.cut, 5);
 });
 
 test('a webhook that is cut while its connection is dialled sends nothing', async (t) => {
@@ -311,7 +311,7 @@ test('a webhook that is cut while its connection is dialled sends nothing', asyn
   );
   const connector = createGuard({ allowPrivate: true }).connector();
   let dial = (): void => {};
-  const posts = posting(t, {
+  const sender = posting(t, {
     connect: (options, callback) => {
       dial = () => {
         connector(options, callback);
@@ -319,9 +319,9 @@ test('a webhook that is cut while its connection is dialled sends nothing', asyn
     },
   });
 
-  const attempt = posts.post(webhookTo(there.url), DELIVERY);
-  await until('it is about to be dialled', () => posts.counters.posts === 1);
-  posts.cut(webhookTo(there.url).id);
+  const attempt = sender.post(webhookTo(there.url), DELIVERY);
+  await until('it is about to be dialled', () => sender.counters.posts === 1);
+  sender.cut(webhookTo(there.url).id);
   dial();
 
   t.is(await attempt, null);
@@ -333,7 +333,7 @@ test('an admin that may not deliver any more sends nothing: not at first, nor af
   const there = await receiver(t, (_request, response) => response.end());
   let asked = 0;
   let lastYes = 0;
-  const posts = posting(t, {
+  const sender = posting(t, {
     mayDeliver: () => {
       asked += 1;
       return asked <= lastYes;
@@ -343,25 +343,25 @@ test('an admin that may not deliver any more sends nothing: not at first, nor af
   const attempts: unknown[] = [];
   for (lastYes of [0, 1, 2, 3]) {
     asked = 0;
-    attempts.push(await posts.post(webhookTo(there.url), DELIVERY));
+    attempts.push(await sender.post(webhookTo(there.url), DELIVERY));
   }
 
   t.deepEqual(attempts, [null, null, null, null]);
   t.is(asked, 4);
   t.is(there.got.length, 0);
-  t.is(posts.counters.cut, 4);
+  t.is(sender.counters.cut, 4);
 });
 
 test('after the end all that is under way comes to null, and nothing is begun', async (t) => {
   const there = await rawReceiver(t, (socket) => socket.resume());
-  const posts = posting(t);
-  const attempt = posts.post(webhookTo(there.url), DELIVERY);
+  const sender = posting(t);
+  const attempt = sender.post(webhookTo(there.url), DELIVERY);
   await until('it is there', () => there.connections() === 1);
 
-  await posts.close();
+  await sender.close();
 
   t.is(await attempt, null);
-  t.is(await posts.post(webhookTo(there.url), DELIVERY), null);
+  t.is(await sender.post(webhookTo(there.url), DELIVERY), null);
   t.is(there.connections(), 1);
 });
 

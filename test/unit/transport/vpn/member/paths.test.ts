@@ -23,7 +23,7 @@ import {
 import { RELAY, type PathEffect, type PathReading, type Way } from '../../../../../transport/vpn/member/path-state.ts';
 import { direct, LAN, OUTSIDE, Path, relayed } from './path.ts';
 
-const use = (way: Way, isKicked = true): PathEffect => ({ type: 'use', way, isKicked });
+const use = (way: Way, isSentNow = true): PathEffect => ({ type: 'use', way, isSentNow });
 
 function directNow(): Path {
   const path = relayed().tell({ type: 'asked' }).tell({ type: 'heard' }).read(direct(LAN), { received: 32 });

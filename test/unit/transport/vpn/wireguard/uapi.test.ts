@@ -133,8 +133,8 @@ test('what a call changes is one question, and removals are one before it, an en
     removed: [BASE64],
   });
   await device.setEndpoints([
-    { publicKey: BASE64, endpoint: '192.0.2.1:7', isKicked: true },
-    { publicKey: makeKeyPair().publicKey, endpoint: '192.0.2.1:7', isKicked: true },
+    { publicKey: BASE64, endpoint: '192.0.2.1:7', isSentNow: true },
+    { publicKey: makeKeyPair().publicKey, endpoint: '192.0.2.1:7', isSentNow: true },
   ]);
   await device.apply({ set: [], removed: [] });
   await device.setEndpoints([]);

@@ -1,5 +1,5 @@
 /**
- * What admins say to each other through the database: a few words that are worth nothing later, and are lost when
+ * What admins say to each other through the database: short messages that are worth nothing later, and are lost when
  * nobody listens.
  */
 import type { Pool, PoolClient } from 'pg';
@@ -8,10 +8,10 @@ import { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 
 /** Where they are notified. */
-export const PEER_WORDS = 'edge_peers';
+export const ADMIN_CHANNEL = 'edge_peers';
 
 /** One of them. `to` and `from` are ids of admins. */
-const PeerWord = z.discriminatedUnion('type', [
+const AdminMessage = z.discriminatedUnion('type', [
   /** Ask the node's agent for a tunnel to `url`; the token is good once, for a few seconds. */
   z.object({
     type: z.literal('tunnel-wanted'),
@@ -30,13 +30,13 @@ const PeerWord = z.discriminatedUnion('type', [
   /** Whatever is open to this node ends now (E5). */
   z.object({ type: z.literal('node-revoked'), from: z.string(), node: NodeId }),
 ]);
-/** A word to the other admins. */
-export type PeerWord = z.infer<typeof PeerWord>;
+/** A message to the other admins. */
+export type AdminMessage = z.infer<typeof AdminMessage>;
 
-/** Reads a notification; null when it is none of these words: another version's. */
-export function readPeerWord(payload: string): PeerWord | null {
+/** Reads a notification; null when it is none of these messages: another version's. */
+export function readAdminMessage(payload: string): AdminMessage | null {
   try {
-    return PeerWord.safeParse(JSON.parse(payload)).data ?? null;
+    return AdminMessage.safeParse(JSON.parse(payload)).data ?? null;
   } catch {
     return null; // not JSON
   }
@@ -45,12 +45,12 @@ export function readPeerWord(payload: string): PeerWord | null {
 /**
  * Tells all admins, in a transaction once it is committed. Rejects with DatabaseUnavailable when the database is away.
  */
-export async function tellPeers(client: Pool | PoolClient, word: PeerWord): Promise<void> {
-  await rowsOf(client, 'telling the other admins', sql`select pg_notify(${PEER_WORDS}, ${JSON.stringify(word)})`);
+export async function tellAdmins(client: Pool | PoolClient, message: AdminMessage): Promise<void> {
+  await rowsOf(client, 'telling the other admins', sql`select pg_notify(${ADMIN_CHANNEL}, ${JSON.stringify(message)})`);
 }
 
 /**
- * Pairs of ids in one word: PostgreSQL notifies of less than 8,000 bytes, and a pair takes 80. Source: PostgreSQL,
+ * Pairs of ids in one message: PostgreSQL notifies of less than 8,000 bytes, and a pair takes 80. Source: PostgreSQL,
  * NOTIFY.
  */
 const ENDED_PAIRS_MAX = 90;
@@ -65,7 +65,7 @@ export async function tellEnded(
   ended: readonly (readonly [NodeId, ExecutionId])[],
 ): Promise<void> {
   for (let at = 0; at < ended.length; at += ENDED_PAIRS_MAX)
-    await tellPeers(client, {
+    await tellAdmins(client, {
       type: 'executions-ended',
       from,
       ended: ended.slice(at, at + ENDED_PAIRS_MAX).map(([node, execution]): [NodeId, ExecutionId] => [node, execution]),
@@ -105,7 +105,7 @@ export async function wantTunnel(pool: Pool, from: string, node: NodeId, token: 
   );
   const [owner] = rows;
   if (owner === undefined) return false;
-  await tellPeers(pool, { type: 'tunnel-wanted', to: owner.to, from, node, token, url });
+  await tellAdmins(pool, { type: 'tunnel-wanted', to: owner.to, from, node, token, url });
   return true;
 }
 

@@ -5,15 +5,15 @@ import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
 import type { NodeId } from '../transport/protocol/ids.ts';
-import { hearPeers, type PeerListenerPorts } from './peer-listener.ts';
+import { hearAdmins, type AdminListenerPorts } from './admin-listener.ts';
 import { announcePresence, type PeerPresence } from './peer-presence.ts';
-import { tellPeers } from './peers.ts';
+import { tellAdmins } from './admin-messages.ts';
 import type { Storage } from './storage.ts';
 
 /** What is done with what the others say, and what they are told of. */
-export interface OpenPeersPorts extends Pick<PeerListenerPorts, 'tunnels'> {
+export interface OpenAdminMessagesPorts extends Pick<AdminListenerPorts, 'tunnels'> {
   /** Nodes that are connected here. */
-  readonly sessions: Pick<PeerListenerPorts, 'sendToNode'>;
+  readonly sessions: Pick<AdminListenerPorts, 'sendToNode'>;
   readonly directory: { tellLocal(addressed: Addressed): void };
   readonly bus: Bus;
   readonly log: Log;
@@ -22,9 +22,9 @@ export interface OpenPeersPorts extends Pick<PeerListenerPorts, 'tunnels'> {
 }
 
 /** Says from now on that this admin is here, hears the others, and tells them of nodes that are revoked here (E5). */
-export function openPeers(
+export function openAdminMessages(
   { adminId, database }: Pick<Storage, 'adminId' | 'database'>,
-  { sessions, tunnels, directory, bus, log, ends }: OpenPeersPorts,
+  { sessions, tunnels, directory, bus, log, ends }: OpenAdminMessagesPorts,
 ): Pick<PeerPresence, 'unheard'> {
   bus.subscribe((notices) => {
     for (const notice of notices)
@@ -32,7 +32,7 @@ export function openPeers(
   });
   const presence = announcePresence(database.pool, adminId, { clock: systemClock, monotonicMs, log });
   ends.add('words to other admins', () => presence.stop());
-  const listener = hearPeers(database, adminId, {
+  const listener = hearAdmins(database, adminId, {
     sendToNode: (node, frame) => sessions.sendToNode(node, frame),
     tunnels,
     ended: (id, executions) =>
@@ -45,7 +45,7 @@ export function openPeers(
   return presence;
 
   function tellRevoked(node: NodeId): void {
-    tellPeers(database.pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) =>
+    tellAdmins(database.pool, { type: 'node-revoked', from: adminId, node }).catch((error: unknown) =>
       log.warn({ error, node }, 'the other admins were not told that a node was revoked'),
     );
   }

@@ -12,10 +12,10 @@ import { createEndpoints } from './endpoints.ts';
 import type { Failure } from './failures.ts';
 import { BODY_RETRY_MS } from './limits.ts';
 import { Post, type Outcome } from './post.ts';
-import type { WebhookPosts } from '../../../supervisors/ports.ts';
+import type { WebhookSender } from '../../../supervisors/ports.ts';
 
 /** What the requests take. */
-export interface WebhookPostsOptions {
+export interface WebhookSenderOptions {
   readonly vault: Vault;
   /** The guard's connector: it decides at each dial where a request may go (R2). */
   readonly connect: buildConnector.connector;
@@ -38,7 +38,7 @@ export interface WebhookPostsOptions {
 }
 
 /** The port, what it counts, and its end. */
-export interface OpenWebhookPosts extends WebhookPosts {
+export interface OpenWebhookSender extends WebhookSender {
   readonly counters: WebhookCounters;
   /**
    * Cuts all requests: they come to null, as does every later one. Resolves when the sockets are closed. Waiting for
@@ -58,7 +58,7 @@ const UNSENDABLE: Failure = {
  * followed.
  * Connections are kept a few seconds; a try whose kept connection was just being closed is sent once more, see post.ts.
  */
-export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPosts {
+export function createWebhookSender(options: WebhookSenderOptions): OpenWebhookSender {
   const { bodyOf, mayDeliver, monotonicMs, nowMs, log, timeoutMs } = options;
   const counters = createCounters();
   const endpoints = createEndpoints({ ...options, userAgent: `edge-fleet-control/${options.version}` });
@@ -109,7 +109,7 @@ export function createWebhookPosts(options: WebhookPostsOptions): OpenWebhookPos
     counters.posts += 1;
     return new Promise((resolve) => {
       const begun = new Post({
-        lanes: endpoint.lanes,
+        connections: endpoint.connections,
         request: (atMs) => endpoint.request(eventId, body, Math.floor(atMs / 1_000)),
         timeoutMs,
         mayDeliver,

@@ -6,12 +6,12 @@ import { openGate } from './fixture.ts';
 
 test('an admin that stood still ends no session for what it could not hear, and says of those that ended meanwhile that it was its own doing', async (t) => {
   const clock = createFakeClock();
-  let standstillMs = 0;
-  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + standstillMs } });
+  let stallMs = 0;
+  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + stallMs } });
   const staying = await rig.live();
   clock.pass(SWEEP_MS);
 
-  standstillMs = 60_000;
+  stallMs = 60_000;
   clock.pass(SWEEP_MS);
   t.is(rig.sessions.count(), 1);
   t.is(rig.messages('report-late').length, 0);
@@ -29,11 +29,11 @@ test('an admin that stood still ends no session for what it could not hear, and 
 
 test('an admin that stands still and hears of an end before it looks at its clock knows it too', async (t) => {
   const clock = createFakeClock();
-  let standstillMs = 0;
-  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + standstillMs } });
+  let stallMs = 0;
+  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + stallMs } });
   const gone = await rig.live();
 
-  standstillMs = 60_000;
+  stallMs = 60_000;
   gone.socket.terminate();
   await until('its node is told', () => rig.messages('agent-disconnected').length === 1);
 

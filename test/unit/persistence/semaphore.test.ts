@@ -1,13 +1,13 @@
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { createTurns } from '../../../persistence/turns.ts';
+import { createSemaphore } from '../../../persistence/semaphore.ts';
 
 test('no more are at work than may be, those that wait follow in their order, also after a failure, and others are refused at once', async (t) => {
-  const turns = createTurns('reading', 2, 2);
+  const semaphore = createSemaphore('reading', 2, 2);
   const begun: number[] = [];
   const ends = new Map<number, PromiseWithResolvers<number>>();
   const start = (index: number) =>
-    turns(async () => {
+    semaphore(async () => {
       begun.push(index);
       const end = Promise.withResolvers<number>();
       ends.set(index, end);
@@ -34,17 +34,17 @@ test('no more are at work than may be, those that wait follow in their order, al
 });
 
 test('one whose turn does not come in time is refused, and takes no place later', async (t) => {
-  const turns = createTurns('reading', 1, 2, 1);
+  const semaphore = createSemaphore('reading', 1, 2, 1);
   const end = Promise.withResolvers<number>();
-  const one = turns(() => end.promise);
+  const one = semaphore(() => end.promise);
 
   const error = await t.throwsAsync(
-    turns(() => Promise.reject(new Error('it must not begin'))),
+    semaphore(() => Promise.reject(new Error('it must not begin'))),
     { instanceOf: DatabaseUnavailable },
   );
 
   t.regex(error?.message ?? '', /turn did not come/u);
   end.resolve(1);
   t.is(await one, 1);
-  t.is(await turns(() => Promise.resolve(2)), 2);
+  t.is(await semaphore(() => Promise.resolve(2)), 2);
 });

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Notification } from 'pg';
 import { v7 } from 'uuid';
 import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/peer-presence.ts';
-import { deletedNodes, expiredLately, PEER_WORDS, readPeerWord } from '../../../persistence/peers.ts';
+import { deletedNodes, expiredLately, ADMIN_CHANNEL, readAdminMessage } from '../../../persistence/admin-messages.ts';
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';
@@ -41,7 +41,7 @@ test('what a sweep expires is told to the other admins with its commit, and an o
   );
   const listener = await opened.pool.connect();
   t.teardown(() => listener.release(true));
-  await listener.query(`listen ${PEER_WORDS}`);
+  await listener.query(`listen ${ADMIN_CHANNEL}`);
   const heard = once(listener, 'notification') as Promise<[Notification]>;
 
   const [ended, ...others] = await createSweeps(opened.pool, {
@@ -53,7 +53,7 @@ test('what a sweep expires is told to the other admins with its commit, and an o
   }).expireDue();
 
   t.deepEqual(others, []);
-  t.deepEqual(readPeerWord((await heard)[0].payload ?? ''), {
+  t.deepEqual(readAdminMessage((await heard)[0].payload ?? ''), {
     type: 'executions-ended',
     from: sweeping,
     ended: [[ended?.node, ended?.execution]],
@@ -64,7 +64,7 @@ test('what a sweep expires is told to the other admins with its commit, and an o
 
 test('what is no word of admins is left aside', (t) => {
   for (const payload of ['', 'null', '{', '{"type":"tunnel-wanted"}', '{"type":"of another version"}'])
-    t.is(readPeerWord(payload), null, payload);
+    t.is(readAdminMessage(payload), null, payload);
 });
 
 test('an admin that checks in and says nothing is not heard; one of another version, one that just came and one that is gone need not be', async (t) => {
@@ -122,7 +122,7 @@ test('the word that an admin is here comes to all who listen', async (t) => {
   const { pool } = await openedDatabase(t);
   const listener = await pool.connect();
   t.teardown(() => listener.release(true));
-  await listener.query(`listen ${PEER_WORDS}`);
+  await listener.query(`listen ${ADMIN_CHANNEL}`);
   const heard = once(listener, 'notification') as Promise<[Notification]>;
 
   const presence = announcePresence(pool, 'me', {
@@ -132,5 +132,5 @@ test('the word that an admin is here comes to all who listen', async (t) => {
   });
   t.teardown(() => presence.stop());
 
-  t.deepEqual(readPeerWord((await heard)[0].payload ?? ''), { type: 'here', from: 'me' });
+  t.deepEqual(readAdminMessage((await heard)[0].payload ?? ''), { type: 'here', from: 'me' });
 });

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { STANDSTILL_MS_MIN } from '../../../agent/execution/start-gate.ts';
+import { STALL_MS_MIN } from '../../../agent/execution/start-gate.ts';
 import { until } from '../../support/until.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import type { DoubleHabits } from '../../support/agent/admin-double.ts';
 import { AgentProcess, temporaryDirectory } from '../../support/agent/agent-process.ts';
 
 /** Longer than an agent takes for being busy, in ms. */
-const STANDSTILL_MS = STANDSTILL_MS_MIN + 1_500;
+const STALL_MS = STALL_MS_MIN + 1_500;
 
 async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}) {
   const admin = await AdminDouble.start({ opens: false, ...habits });
@@ -41,11 +41,11 @@ async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}) {
   };
 }
 
-/** The time is what is tested here: nothing else tells a standstill from a pause between two deliveries. */
-async function standStill(agent: AgentProcess, meanwhile: () => void = () => {}): Promise<void> {
+/** The time is what is tested here: nothing else tells a stall from a pause between two deliveries. */
+async function stall(agent: AgentProcess, meanwhile: () => void = () => {}): Promise<void> {
   agent.child.kill('SIGSTOP');
   meanwhile();
-  await sleep(STANDSTILL_MS);
+  await sleep(STALL_MS);
   agent.child.kill('SIGCONT');
 }
 
@@ -54,7 +54,7 @@ test.serial(
   async (t) => {
     const { admin, agent, session, ledger, runs } = await fleetOfOne(t);
     const sent: ReturnType<typeof admin.deliver>[] = [];
-    await standStill(agent, () =>
+    await stall(agent, () =>
       sent.push(
         admin.deliver(session, `echo expired >>${ledger}`, { expires_in_ms: 500 }),
         admin.deliver(session, `echo cancelled >>${ledger}`),
@@ -81,15 +81,15 @@ test.serial(
 );
 
 test.serial(
-  'what waited behind others while it stood still is asked about, and an answer from before the standstill does not count',
+  'what waited behind others while it stood still is asked about, and an answer from before the stall does not count',
   async (t) => {
     const { admin, agent, directory, session, ledger, runs } = await fleetOfOne(t);
     const first = admin.deliver(session, `while [ ! -e ${directory}/go ]; do sleep 0.02; done; echo first >>${ledger}`);
     const second = admin.deliver(session, `echo second >>${ledger}`);
     await admin.until('two acknowledgements', () => session.of('acknowledge').length === 2);
-    await standStill(agent);
+    await stall(agent);
     const ask = await admin.until('a question', () => session.of('ask-open').at(-1));
-    await standStill(agent, () =>
+    await stall(agent, () =>
       session.send({ type: 'still-open', ask: ask.ask, executions: [{ execution: second, expires_in_ms: null }] }),
     );
     const later = await admin.until('another question', () =>

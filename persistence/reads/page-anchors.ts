@@ -5,56 +5,56 @@
 import type { Pool } from 'pg';
 import { rowsOf, sql, type Sql } from './sql.ts';
 
-/** Rows between two landmarks. A page scans at most this many ids of the index, some 0.5 ms. */
+/** Rows between two page anchors. A page scans at most this many ids of the index, some 0.5 ms. */
 const STEP = 5_000;
 
 /**
- * The newest rows get no landmark: transactions that are under way may still add to them. A second of the fastest
+ * The newest rows get no page anchor: transactions that are under way may still add to them. A second of the fastest
  * fleet.
  */
 const UNMARKED_ROWS = 2 * STEP;
 
 /** A place to read on from, in order of id. */
-export interface Place {
+export interface AnchoredStart {
   /** The rows wanted come after this id; null: from the first row. */
   readonly after: string | null;
   /** Rows between it and the one wanted. */
   readonly skip: number;
 }
 
-export interface Landmarks {
+export interface PageAnchors {
   /**
    * Where the row at this position is, counted from the lowest id; `null` when that is not known yet: a walk over the
-   * index has begun, and the next one will find it. Never wrong: landmarks are held against the kept counts at each
+   * index has begun, and the next one will find it. Never wrong: page anchors are held against the kept counts at each
    * use, and given up when those disagree.
    */
   locate(
     position: (totalCount: number) => number,
-  ): Promise<{ readonly place: Place; readonly totalCount: number } | null>;
+  ): Promise<{ readonly place: AnchoredStart; readonly totalCount: number } | null>;
 }
 
-/** Landmarks of a list with counted rows, whose ids are in order of creation. */
-export function createLandmarks(
+/** Page anchors of a list with counted rows, whose ids are in order of creation. */
+export function createPageAnchors(
   pool: Pool,
   { table, id, counted: name }: { readonly table: Sql; readonly id: Sql; readonly counted: string | null },
-): Landmarks {
-  if (name === null) throw new Error('Landmarks are held against kept counts: this list has none.');
-  let marks: string[] = [];
+): PageAnchors {
+  if (name === null) throw new Error('Page anchors are held against kept counts: this list has none.');
+  let anchors: string[] = [];
   let deletedThen: string | null = null;
   let walking: Promise<void> | null = null;
 
   const walk = async (): Promise<void> => {
     const { totalCount, deleted } = await counts(pool, name);
-    if (deleted !== deletedThen) marks = [];
+    if (deleted !== deletedThen) anchors = [];
     deletedThen = deleted;
-    while ((marks.length + 1) * STEP <= totalCount - UNMARKED_ROWS) {
+    while ((anchors.length + 1) * STEP <= totalCount - UNMARKED_ROWS) {
       const [row] = await rowsOf<{ id: string }>(
         pool,
         'walking a long list',
-        sql`select ${id} as id from ${table} where ${after(id, marks.at(-1))} order by ${id} offset ${STEP - 1}::bigint limit 1`,
+        sql`select ${id} as id from ${table} where ${after(id, anchors.at(-1))} order by ${id} offset ${STEP - 1}::bigint limit 1`,
       );
       if (row === undefined) return;
-      marks.push(row.id);
+      anchors.push(row.id);
     }
   };
   const beginWalk = (): void => {
@@ -67,18 +67,18 @@ export function createLandmarks(
 
   return {
     locate: async (position) => {
-      const known = [...marks];
+      const known = [...anchors];
       const { totalCount, deleted, newer } = await counts(
         pool,
         name,
         sql`(select count(*) from ${table} where ${after(id, known.at(-1))})`,
       );
-      // All rows are either up to the last landmark, as many as when it was set, or behind it; and none was deleted
+      // All rows are either up to the last page anchor, as many as when it was set, or behind it; and none was deleted
       // since.
       const holds =
         walking === null && known.length > 0 && deleted === deletedThen && known.length * STEP + newer === totalCount;
       if (!holds || newer > STEP + 2 * UNMARKED_ROWS) {
-        if (!holds && walking === null) marks = [];
+        if (!holds && walking === null) anchors = [];
         beginWalk();
       }
       if (!holds) return null;

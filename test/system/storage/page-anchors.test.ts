@@ -1,7 +1,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { COMMANDS } from '../../../persistence/reads/commands.ts';
-import { createLandmarks, type Landmarks } from '../../../persistence/reads/landmarks.ts';
+import { createPageAnchors, type PageAnchors } from '../../../persistence/reads/page-anchors.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
 
 const ROWS = 46_000;
@@ -17,14 +17,14 @@ async function insert({ pool }: Opened, ids: readonly string[]): Promise<void> {
   );
 }
 
-/** The row that the landmarks find at a position, asked again until they know. */
+/** The row that the page anchors find at a position, asked again until they know. */
 async function found(
   { pool }: Opened,
-  landmarks: Landmarks,
+  anchors: PageAnchors,
   position: number,
 ): Promise<{ readonly id: string | undefined; readonly totalCount: number; readonly skip: number }> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const located = await landmarks.locate(() => position);
+    const located = await anchors.locate(() => position);
     if (located === null) continue;
     const {
       place: { after, skip },
@@ -36,17 +36,17 @@ async function found(
     );
     return { id: rows[0]?.id, totalCount, skip };
   }
-  throw new Error('The landmarks never know.');
+  throw new Error('The page anchors never know.');
 }
 
-test.serial('landmarks find the row at any place, near them, whatever comes and goes', async (t) => {
+test.serial('page anchors find the row at any place, near them, whatever comes and goes', async (t) => {
   const opened = await openedDatabase(t);
-  const landmarks = createLandmarks(opened.pool, COMMANDS);
+  const anchors = createPageAnchors(opened.pool, COMMANDS);
   let ids = Array.from({ length: ROWS }, (_, index) => idAt(index * 2)).toSorted();
   await insert(opened, ids);
   const holds = async (what: string) => {
     for (const position of [0, 1, 4_999, 5_000, 5_001, 29_999, 34_444, ids.length - 1]) {
-      const { id, totalCount, skip } = await found(opened, landmarks, position);
+      const { id, totalCount, skip } = await found(opened, anchors, position);
       t.deepEqual([id, totalCount], [ids[position], ids.length], `${what}, at ${position}`);
       if (position < 35_000) t.true(skip < 5_000, what);
     }
@@ -72,10 +72,10 @@ test.serial('landmarks find the row at any place, near them, whatever comes and 
   const instead = idAt(60_003);
   await insert(opened, [instead]);
   ids = [...ids.filter((_, index) => index !== 7), instead].toSorted();
-  await holds('after one went and another came elsewhere, both among landmarks');
+  await holds('after one went and another came elsewhere, both among page anchors');
 });
 
-test.serial('a page deep in a long list is the same from a landmark as from an end', async (t) => {
+test.serial('a page deep in a long list is the same from a page anchor as from an end', async (t) => {
   const opened = await openedDatabase(t);
   const ids = Array.from({ length: ROWS }, (_, index) => idAt(index)).toSorted();
   await insert(opened, ids);
@@ -92,7 +92,7 @@ test.serial('a page deep in a long list is the same from a landmark as from an e
     (descending ? ids.toReversed() : ids).slice((number - 1) * 100, number * 100);
 
   for (let round = 0; round < 20; round += 1) {
-    // the first ones before there are landmarks
+    // the first ones before there are page anchors
     for (const [number, descending] of [
       [230, true],
       [231 + round, true],

@@ -5,23 +5,23 @@ import { DatabaseUnavailable } from '../actors/ports.ts';
  * Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its
  * turn did not come in time.
  */
-export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
  * So many at once; so many more may wait, and for so long, in ms: null, until it is their turn. `doing` says what for,
  * in the error.
  */
-export function createTurns(
+export function createSemaphore(
   doing: string,
   atOnceMax: number,
   waitingMax: number,
   waitMsMax: number | null = null,
-): Turns {
+): Semaphore {
   const waiting = new Set<() => void>(); // oldest first
   let atWork = 0;
 
   /** Whoever ends leaves its place to this one. */
-  async function turn(): Promise<void> {
+  async function slot(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     waiting.add(resolve);
     const timer =
@@ -38,7 +38,7 @@ export function createTurns(
   return async (work) => {
     if (atWork >= atOnceMax) {
       if (waiting.size >= waitingMax) throw new DatabaseUnavailable(`${doing}: too many wait already`);
-      await turn();
+      await slot();
     } else {
       atWork += 1;
     }

@@ -1,5 +1,5 @@
 /**
- * Moments by the database's clock (O2), and rows of executions as events tell of them. The snapshot itself is built
+ * Timestamps by the database's clock (O2), and rows of executions as events tell of them. The snapshot itself is built
  * where actors build theirs.
  */
 import type { DomainEvent, EventType } from '../../actors/events.ts';

@@ -6,17 +6,17 @@ import { batched } from './batch.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** Ports of a node's agent, and the SHA-256 of its API token. */
-export interface NodeDoor {
+export interface AgentEndpoint {
   readonly ports: AgentPorts;
   readonly tokenHash: Uint8Array;
 }
 
-/** The door of a node; null when there is no such node. */
-export function nodeDoorLookUp(pool: Pool): (node: NodeId) => Promise<NodeDoor | null> {
-  return batched((nodes: readonly NodeId[]) => doorsOf(pool, nodes));
+/** The endpoint of a node; null when there is no such node. */
+export function agentEndpointLookUp(pool: Pool): (node: NodeId) => Promise<AgentEndpoint | null> {
+  return batched((nodes: readonly NodeId[]) => endpointsOf(pool, nodes));
 }
 
-async function doorsOf(pool: Pool, nodes: readonly NodeId[]): Promise<readonly (NodeDoor | null)[]> {
+async function endpointsOf(pool: Pool, nodes: readonly NodeId[]): Promise<readonly (AgentEndpoint | null)[]> {
   const rows = await rowsOf<AgentPorts & { id: NodeId; token_hash: Uint8Array }>(
     pool,
     'finding where nodes are asked',
@@ -24,6 +24,6 @@ async function doorsOf(pool: Pool, nodes: readonly NodeId[]): Promise<readonly (
     select id, token_hash, http_port, ssh_port, host_metrics_port, wireguard_metrics_port, http_proxy_port, socks5_proxy_port
     from node where id = any(${nodes}::uuid[])`,
   );
-  const doors = new Map(rows.map(({ id, token_hash: tokenHash, ...ports }) => [id, { ports, tokenHash }]));
-  return nodes.map((node) => doors.get(node) ?? null);
+  const endpoints = new Map(rows.map(({ id, token_hash: tokenHash, ...ports }) => [id, { ports, tokenHash }]));
+  return nodes.map((node) => endpoints.get(node) ?? null);
 }

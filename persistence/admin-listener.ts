@@ -7,11 +7,11 @@ import type { Log } from '../transport/net/log.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';
-import { deletedNodes, expiredLately, PEER_WORDS, readPeerWord, tellPeers } from './peers.ts';
+import { deletedNodes, expiredLately, ADMIN_CHANNEL, readAdminMessage, tellAdmins } from './admin-messages.ts';
 import type { Listener } from './publishing/listener.ts';
 
 /** What it is done with. */
-export interface PeerListenerPorts {
+export interface AdminListenerPorts {
   /** False: the node has no session here. */
   readonly sendToNode: (node: NodeId, frame: AdminFrameBody) => boolean;
   readonly tunnels: { end(node: NodeId): void; refuse(node: NodeId): void; nodes(): readonly NodeId[] };
@@ -24,28 +24,28 @@ export interface PeerListenerPorts {
 }
 
 /** Listens until it is stopped. */
-export function hearPeers(
+export function hearAdmins(
   database: Database,
   adminId: string,
-  { sendToNode, tunnels, heard, ended, clock, log }: PeerListenerPorts,
+  { sendToNode, tunnels, heard, ended, clock, log }: AdminListenerPorts,
 ): Listener {
-  const listener = database.listen([PEER_WORDS], clock);
+  const listener = database.listen([ADMIN_CHANNEL], clock);
   listener.onNotice((_channel, payload) => {
     if (payload === null) void catchUp();
-    const word = payload === null ? null : readPeerWord(payload);
-    if (word === null) return;
-    if (word.type === 'here') heard(word.from);
-    if (word.type === 'executions-ended' && word.from !== adminId) endExecutions(word.ended);
-    if (word.type === 'node-revoked' && word.from !== adminId) tunnels.end(word.node);
-    if (word.type === 'tunnel-refused' && word.to === adminId) tunnels.refuse(word.node);
+    const message = payload === null ? null : readAdminMessage(payload);
+    if (message === null) return;
+    if (message.type === 'here') heard(message.from);
+    if (message.type === 'executions-ended' && message.from !== adminId) endExecutions(message.ended);
+    if (message.type === 'node-revoked' && message.from !== adminId) tunnels.end(message.node);
+    if (message.type === 'tunnel-refused' && message.to === adminId) tunnels.refuse(message.node);
     if (
-      word.type !== 'tunnel-wanted' ||
-      word.to !== adminId ||
-      sendToNode(word.node, { type: 'open-tunnel', token: word.token, admin_url: word.url })
+      message.type !== 'tunnel-wanted' ||
+      message.to !== adminId ||
+      sendToNode(message.node, { type: 'open-tunnel', token: message.token, admin_url: message.url })
     )
       return;
-    tellPeers(database.pool, { type: 'tunnel-refused', to: word.from, node: word.node }).catch((error: unknown) =>
-      log.debug({ error }, 'another admin waits for a tunnel that will not come'),
+    tellAdmins(database.pool, { type: 'tunnel-refused', to: message.from, node: message.node }).catch(
+      (error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'),
     );
   });
   return listener;

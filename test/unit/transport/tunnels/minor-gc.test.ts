@@ -1,12 +1,12 @@
 /** Garbage of bytes that pass is collected young. */
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import test from 'ava';
-import { COLLECTED_BYTES, createYoungCollector } from '../../../../transport/tunnels/young-garbage.ts';
+import { COLLECTED_BYTES, createMinorGc } from '../../../../transport/tunnels/minor-gc.ts';
 
 test('the young generation is collected once for each so many bytes, and the collector made when it is first needed', (t) => {
   let made = 0;
   const kinds: string[] = [];
-  const passed = createYoungCollector(() => {
+  const passed = createMinorGc(() => {
     made += 1;
     return ({ type }) => void kinds.push(type);
   });
@@ -29,7 +29,7 @@ test('the collection is one of the young generation alone', async (t) => {
     }
   });
   observer.observe({ entryTypes: ['gc'] });
-  createYoungCollector()(COLLECTED_BYTES);
+  createMinorGc()(COLLECTED_BYTES);
   t.is(await promise, constants.NODE_PERFORMANCE_GC_MINOR);
   observer.disconnect();
 });

@@ -5,13 +5,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { STANDSTILL_MS_MIN } from '../../../agent/execution/start-gate.ts';
+import { STALL_MS_MIN } from '../../../agent/execution/start-gate.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 
 const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });
 
 /** Longer than an agent takes for being busy, in ms. */
-const STANDSTILL_MS = STANDSTILL_MS_MIN + 1_500;
+const STALL_MS = STALL_MS_MIN + 1_500;
 
 test('a script whose cancel was answered, or whose machine was deleted, while its agent stood still never starts; one that is still wanted does', async (t) => {
   const [gate, ledger] = [join(fleet().directory, 'gate'), join(fleet().directory, 'started')];
@@ -31,8 +31,8 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
 
   for (const { program } of fleet().agents) program.pause();
   writeFileSync(gate, ''); // what runs ends beside its agent, which has room for the next one when it wakes
-  // the time is what is tested here: nothing else tells a standstill from a pause between two deliveries
-  await sleep(STANDSTILL_MS);
+  // the time is what is tested here: nothing else tells a stall from a pause between two deliveries
+  await sleep(STALL_MS);
   const answers = [
     await fleet().rest.call('POST', `/command_executions/${(await executionOn(cancelled))?.id}/cancel`),
     await fleet().rest.call('DELETE', `/nodes/${deleted}`),

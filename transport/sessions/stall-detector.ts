@@ -8,10 +8,10 @@ import type { Clock } from '../../actors/ports.ts';
  * An admin that looks at its clock each second and finds so much gone stood still, in ms: one that is only busy is
  * sooner.
  */
-const STANDSTILL_MS_MIN = 4_000;
+const STALL_MS_MIN = 4_000;
 
 /** Watches the clock. */
-export interface Standstill {
+export interface StallDetector {
   /** When the last one ended, in Unix ms; long ago when there was none. */
   endedMs(): number;
   /** To be called each second. */
@@ -19,14 +19,14 @@ export interface Standstill {
 }
 
 /** None so far. */
-export function createStandstill(clock: Pick<Clock, 'nowMs'>): Standstill {
+export function createStallDetector(clock: Pick<Clock, 'nowMs'>): StallDetector {
   let beatMs = clock.nowMs();
   let endedMs = Number.NEGATIVE_INFINITY;
 
   /** Asked also between two beats: what came in meanwhile is read before any timer runs. */
   function look(): number {
     const nowMs = clock.nowMs();
-    if (nowMs - beatMs > STANDSTILL_MS_MIN) {
+    if (nowMs - beatMs > STALL_MS_MIN) {
       endedMs = nowMs;
       beatMs = nowMs;
     }
