@@ -5,13 +5,8 @@ import { enableCompileCache, flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import packageFile from '../package.json' with { type: 'json' };
-import {
-  ADMIN_SETTINGS,
-  ADMIN_SETTING_THEMES,
-  readAdminConfig,
-  readStorageConfig,
-  type AdminConfig,
-} from '../settings/admin.ts';
+import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, type AdminConfig } from '../settings/admin.ts';
+import { readStorageConfig } from '../settings/storage.ts';
 import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';
 import { openSurfaces } from '../settings/authentication.ts';

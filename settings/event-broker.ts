@@ -1,18 +1,18 @@
-/** Settings of the event broker: which adapter, and how it reaches its servers. */
-import type {
-  BrokerSettings,
-  Login,
-  MqttSettings,
-  NatsSettings,
-  RedisSettings,
-  SnsSettings,
-} from '../transport/events/brokers/settings.ts';
-import type { Settings } from './environment.ts';
+/** Settings of the event broker: which adapter, and how it reaches its servers. What they come to: broker-choice.ts. */
 import { choice, flag, list, secret, text, urls } from './fields.ts';
 import { isUserSeed } from './nkey.ts';
-import { certificatesProblem, clientCertificateProblem } from './pem-files.ts';
 
-const ADAPTERS = ['nats', 'kafka', 'amqp091', 'rabbitmq', 'redis', 'mqtt', 'cloud_a_sns', 'cloud_b_pubsub'] as const;
+/** Kinds of broker. */
+export const ADAPTERS = [
+  'nats',
+  'kafka',
+  'amqp091',
+  'rabbitmq',
+  'redis',
+  'mqtt',
+  'cloud_a_sns',
+  'cloud_b_pubsub',
+] as const;
 
 const HOST_PORT = /^(?:[^\s:/@,]+|\[[\da-f:]+\]):\d{1,5}$/iu;
 
@@ -154,189 +154,4 @@ function isAmqpUrl(value: string): boolean {
   } catch {
     return false;
   }
-}
-
-type Read = Settings<typeof EVENT_BROKER_SETTINGS>;
-type Name = keyof Read;
-
-/** The broker to publish to, or null where none is enabled; or every problem, one line each. */
-export type BrokerChoice =
-  | { readonly ok: true; readonly broker: BrokerSettings | null }
-  | { readonly ok: false; readonly problems: readonly string[] };
-
-/** Puts the settings of the chosen adapter together. Those of others are ignored. */
-export function chooseBroker(read: Read): BrokerChoice {
-  if (!read.EVENT_BROKER_ENABLED) return { ok: true, broker: null };
-  const problems: string[] = [];
-
-  /** A setting that the adapter cannot do without. */
-  function needed<N extends Name>(name: N, why: string): NonNullable<Read[N]> {
-    const value = read[name];
-    if (value === undefined || value === null) problems.push(`${name} is not set: ${why}`);
-    return value as NonNullable<Read[N]>;
-  }
-
-  /**
-   * Servers that the adapter cannot do without. Credentials in them would be printed with them, and a query would be
-   * lost.
-   */
-  function servers(
-    name: 'EVENT_BROKER_NATS_URLS' | 'EVENT_BROKER_REDIS_URLS' | 'EVENT_BROKER_MQTT_URLS',
-    why: string,
-  ): readonly string[] {
-    const given = needed(name, why);
-    if (given?.some((url) => /\/\/[^/]*@/u.test(url)))
-      problems.push(
-        `${name} holds credentials: they should be in ${name.replace('_URLS', '_USERNAME')} and ${name.replace('_URLS', '_PASSWORD')}`,
-      );
-    else if (given?.some((url) => /[?#]/u.test(url)))
-      problems.push(`${name} has a ? or # in it, which no server would see: it should be hosts and ports`);
-    return given;
-  }
-
-  /** Both or none. */
-  function login(username: Name, secretName: Name): Login | null {
-    const [name, word] = [read[username], read[secretName]];
-    if (name !== undefined && word !== undefined) return { username: String(name), password: String(word) };
-    if (name !== undefined) problems.push(`${secretName} is not set: with ${username} it should be the password`);
-    if (word !== undefined) problems.push(`${username} is not set: with ${secretName} it should be the user name`);
-    return null;
-  }
-
-  function natsAuth(): NatsSettings['auth'] {
-    const { EVENT_BROKER_NATS_TOKEN: token, EVENT_BROKER_NATS_NKEY_SEED: nkeySeed, EVENT_BROKER_NATS_JWT: jwt } = read;
-    if (token !== undefined) return { token };
-    const named = login('EVENT_BROKER_NATS_USERNAME', 'EVENT_BROKER_NATS_PASSWORD');
-    if (named !== null) return named;
-    if (nkeySeed !== undefined) return { nkeySeed, jwt: jwt ?? null };
-    if (jwt !== undefined)
-      problems.push(
-        'EVENT_BROKER_NATS_NKEY_SEED is not set: with EVENT_BROKER_NATS_JWT it should be the seed of that user',
-      );
-    return null;
-  }
-
-  function redisMode(): RedisSettings['mode'] {
-    if (read.EVENT_BROKER_REDIS_MODE !== 'sentinel') return { type: read.EVENT_BROKER_REDIS_MODE };
-    const group = needed('EVENT_BROKER_REDIS_SENTINEL_GROUP', 'in sentinel mode it should be the name of the master');
-    return { type: 'sentinel', group, sentinelPassword: read.EVENT_BROKER_REDIS_SENTINEL_PASSWORD ?? null };
-  }
-
-  function snsTopics(): SnsSettings {
-    const region = needed('EVENT_BROKER_CLOUD_A_SNS_REGION', 'for cloud_a_sns it should be the region of the topics');
-    const topicArnPrefix = needed(
-      'EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX',
-      'for cloud_a_sns it should be the beginning of each topic ARN',
-    );
-    const named = topicArnPrefix?.split(':')[3];
-    if (named !== undefined && region !== undefined && named !== region)
-      problems.push(
-        `EVENT_BROKER_CLOUD_A_SNS_REGION is "${region}": it should be ${named}, the region in EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX`,
-      );
-    return { adapter: 'cloud_a_sns', region, topicArnPrefix };
-  }
-
-  function mqttAuth(): MqttSettings['auth'] {
-    if (read.EVENT_BROKER_MQTT_JWT === undefined)
-      return login('EVENT_BROKER_MQTT_USERNAME', 'EVENT_BROKER_MQTT_PASSWORD');
-    return { jwt: read.EVENT_BROKER_MQTT_JWT, username: read.EVENT_BROKER_MQTT_USERNAME ?? 'jwt' };
-  }
-
-  function mqttTls(): MqttSettings['tls'] {
-    const {
-      EVENT_BROKER_MQTT_CACERT_FILE: caFile,
-      EVENT_BROKER_MQTT_CLIENT_CERT_FILE: certFile,
-      EVENT_BROKER_MQTT_CLIENT_KEY_FILE: keyFile,
-    } = read;
-    if ((certFile === undefined) !== (keyFile === undefined))
-      problems.push(
-        'EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither',
-      );
-    if (!read.EVENT_BROKER_MQTT_SSL) {
-      if (certFile !== undefined || caFile !== undefined)
-        problems.push('EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true');
-      return null;
-    }
-    const client = certFile === undefined || keyFile === undefined ? null : { certFile, keyFile };
-    const wrong = [
-      caFile === undefined ? null : certificatesProblem('EVENT_BROKER_MQTT_CACERT_FILE', caFile),
-      client &&
-        clientCertificateProblem(
-          { setting: 'EVENT_BROKER_MQTT_CLIENT_CERT_FILE', path: client.certFile },
-          { setting: 'EVENT_BROKER_MQTT_CLIENT_KEY_FILE', path: client.keyFile },
-        ),
-    ];
-    problems.push(...wrong.filter((problem) => problem !== null));
-    return { caFile: caFile ?? null, client };
-  }
-
-  function chosen(): BrokerSettings | null {
-    switch (read.EVENT_BROKER_ADAPTER) {
-      case undefined:
-        problems.push(
-          `EVENT_BROKER_ADAPTER is not set: with EVENT_BROKER_ENABLED it should be one of ${ADAPTERS.join(', ')}`,
-        );
-        return null;
-      case 'nats':
-        return {
-          adapter: 'nats',
-          urls: servers('EVENT_BROKER_NATS_URLS', 'for nats it should be a list like nats://host:4222'),
-          jetStream: read.EVENT_BROKER_NATS_JETSTREAM,
-          auth: natsAuth(),
-        };
-      case 'kafka': {
-        const named = login('EVENT_BROKER_KAFKA_USERNAME', 'EVENT_BROKER_KAFKA_PASSWORD');
-        return {
-          adapter: 'kafka',
-          brokers: needed('EVENT_BROKER_KAFKA_URLS', 'for kafka it should be a list like host:9092'),
-          sasl: named && { ...named, mechanism: read.EVENT_BROKER_KAFKA_SASL_MECHANISM },
-          ssl: read.EVENT_BROKER_KAFKA_SSL,
-        };
-      }
-      case 'amqp091':
-      case 'rabbitmq':
-        return {
-          adapter: 'amqp091',
-          url: needed(
-            'EVENT_BROKER_RABBITMQ_URL',
-            'for amqp091 it should be a URL like amqp://user:password@host:5672/vhost',
-          ),
-          ssl: read.EVENT_BROKER_RABBITMQ_SSL,
-        };
-      case 'redis':
-        return {
-          adapter: 'redis',
-          urls: servers('EVENT_BROKER_REDIS_URLS', 'for redis it should be a list like redis://host:6379'),
-          mode: redisMode(),
-          username: read.EVENT_BROKER_REDIS_USERNAME ?? null,
-          password: read.EVENT_BROKER_REDIS_PASSWORD ?? null,
-          ssl: read.EVENT_BROKER_REDIS_SSL,
-        };
-      case 'mqtt':
-        return {
-          adapter: 'mqtt',
-          urls: servers('EVENT_BROKER_MQTT_URLS', 'for mqtt it should be a list like mqtt://host:1883'),
-          webSocketPath: read.EVENT_BROKER_MQTT_WEBSOCKET ? read.EVENT_BROKER_MQTT_WEBSOCKET_PATH : null,
-          qos: Number(read.EVENT_BROKER_MQTT_QOS) as 0 | 1 | 2,
-          auth: mqttAuth(),
-          tls: mqttTls(),
-        };
-      case 'cloud_a_sns':
-        return snsTopics();
-      case 'cloud_b_pubsub':
-        return {
-          adapter: 'cloud_b_pubsub',
-          project: needed(
-            'EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT',
-            'for cloud_b_pubsub it should be the project of the topics',
-          ),
-          topicIdPrefix: read.EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX ?? '',
-        };
-      default:
-        return read.EVENT_BROKER_ADAPTER satisfies never;
-    }
-  }
-
-  const broker = chosen();
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, broker };
 }

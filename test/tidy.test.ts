@@ -42,8 +42,7 @@ const PORTS = ['api/ports.ts', 'api/feeds/ports.ts', 'supervisors/ports.ts', 'tr
  * main.ts joins them.
  */
 const PARTS: Readonly<Record<string, Rule>> = {
-  'settings/': { values: [], types: ['transport/events/brokers/settings.ts'] },
-  'settings/admin.ts': { values: ['settings/', WIRE], types: ['transport/events/brokers/settings.ts'] },
+  'settings/': { values: [WIRE], types: ['transport/events/brokers/settings.ts'] },
   [WIRE]: { values: [] },
   // A leaf that both sides use: streams, who may be dialled, metrics as text, clocks, the log.
   [NET]: { values: [] },

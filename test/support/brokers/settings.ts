@@ -1,5 +1,6 @@
 /** Settings of a broker as an operator would give them. */
-import { chooseBroker, EVENT_BROKER_SETTINGS } from '../../../settings/event-broker.ts';
+import { chooseBroker } from '../../../settings/broker-choice.ts';
+import { EVENT_BROKER_SETTINGS } from '../../../settings/event-broker.ts';
 import { readSettings } from '../../../settings/environment.ts';
 import type { BrokerSettings } from '../../../transport/events/brokers/settings.ts';
 

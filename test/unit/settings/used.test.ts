@@ -13,11 +13,14 @@ const SHIPPED =
   /^(?:actors|agent|api|cli|persistence|settings|supervisors|transport)\/.*\.ts$|^(?:main|config|log)\.ts$/u;
 
 /** Here settings are also asked for by a function that is given their names. */
-const BY_NAME = 'settings/event-broker.ts';
+const BY_NAME = 'settings/broker-choice.ts';
+
+/** Here settings are held against each other, and fall back to each other. */
+const CHECKED = /^settings\/(?:admin|clusters|debug-dashboard|storage|vpn)\.ts$/u;
 
 /**
  * Uses of names that look like settings: as a property of something, or taken out of something by its name. Fallbacks
- * and contradictions of the admin (`read.NAME`) use nothing.
+ * and contradictions (`read.NAME`) use nothing.
  */
 function usedNames(files: readonly SourceFile[]): ReadonlySet<string> {
   return new Set(
@@ -26,7 +29,7 @@ function usedNames(files: readonly SourceFile[]): ReadonlySet<string> {
       .flatMap(({ path, text }) => {
         const code = withoutLiterals(text);
         const properties = [...code.matchAll(/(\bread)?\??\.([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)\b/gu)]
-          .filter(([, read]) => read === undefined || path !== 'settings/admin.ts')
+          .filter(([, read]) => read === undefined || !CHECKED.test(path))
           .map(([, , name]) => name ?? '');
         const taken = [...code.matchAll(/\{([^{}()]*)\}\s*(?:=(?!=)|:)/gu)].flatMap(([, names = '']) => [
           ...names.matchAll(/\b([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)\b/gu),
@@ -59,7 +62,7 @@ test('a setting that is declared, written into an environment or only checked is
   t.deepEqual(
     [
       ...usedNames([
-        file('export const X = { A_B: flag() };\nif (read.C_D === 1) refuse();', 'settings/admin.ts'),
+        file('export const X = { A_B: flag() };\nif (read.C_D === 1) refuse();', 'settings/storage.ts'),
         file("const env = { E_F: '1' };", 'cli/demo/fleet.ts'),
         file('x(config.G_H); const { I_J, K_L: alias } = config; function f({ M_N }: P) {}'),
       ]),

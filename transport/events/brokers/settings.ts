@@ -1,4 +1,4 @@
-/** How each broker is reached, as the operator configured it. Read from the environment by settings/event-broker.ts. */
+/** How each broker is reached, as the operator configured it. Read from the environment by settings/broker-choice.ts. */
 
 /** Name and password. */
 export interface Login {

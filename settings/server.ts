@@ -1,0 +1,48 @@
+/** Settings of the admin's HTTP server. */
+import { choice, durationMs, flag, integer, list, port, text, url, urls } from './fields.ts';
+import { DOMAIN } from './names.ts';
+
+/** Default port of the admin's API. Source: docs/settings.md. */
+const ADMIN_API_PORT = 44_000;
+
+/** Most further names of an admin. */
+const HOSTS_MAX = 32;
+
+/** Where it listens, under which names, and what it serves. */
+export const SERVER_SETTINGS = {
+  ADMIN_API_HOST: text({ max: 253 }).default('0.0.0.0').describe('Address to listen on.'),
+  ADMIN_API_PORT: port().default(ADMIN_API_PORT).describe('Port to listen on; 0 takes a free one.'),
+  ADMIN_URLS: urls().optional().meta({
+    defaultText: 'http://HOST_NAME:PORT',
+    description:
+      'URLs of this admin and its peers, in order, that agents may use. They must be reachable from the machines.',
+  }),
+  ADMIN_OWN_URL: url().optional().meta({
+    defaultText: 'the first of ADMIN_URLS',
+    description:
+      'URL of this admin itself, to which agents are sent whose cluster it owns. To be set at each of several admins that have the same ADMIN_URLS.',
+  }),
+  ADMIN_ALLOWED_HOSTS: list()
+    .transform((names) => names.map((name) => name.toLowerCase()))
+    .refine((names) => names.length <= HOSTS_MAX && names.every((name) => name.length <= 253 && DOMAIN.test(name)))
+    .meta({ expected: `a comma-separated list of at most ${HOSTS_MAX} host names` })
+    .optional()
+    .meta({
+      defaultText: 'none',
+      description:
+        'Host names of this admin besides those of its URLs, such as that of a service in front of it: where no key is asked for it answers to no others, and web pages of these may call it.',
+    }),
+  API_DOCS_ENABLED: flag().default(true).describe('Whether the documentation routes are served.'),
+  MAX_BODY_BYTES: integer({ min: 1_024, max: 16_777_216 })
+    .default(1_048_576)
+    .describe('Largest request body, in bytes; above it 413.'),
+  METRICS_SCRAPE_TIMEOUT_MS: durationMs({ min: 100, max: 60_000 })
+    .default(5_000)
+    .describe('How long a node may take to answer with its metrics, in ms.'),
+  METRICS_BASE_URL: url()
+    .optional()
+    .meta({ defaultText: 'the first of ADMIN_URLS', description: 'URL under which Prometheus reaches this admin.' }),
+  LOG_LEVEL: choice(['debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least severity that is logged.'),
+};
