@@ -70,7 +70,7 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   }
 
   const { createLog } = await import('../agent/log.ts');
-  const { leave, runAgent } = await import('../agent/agent.ts');
+  const { runAgent } = await import('../agent/agent.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
   await warmStart.last(() =>
     Promise.all([
@@ -91,7 +91,7 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
       return void process.stdout.write(
         `${await (await import('../agent/vpn/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`,
       );
-    process.exit(await (name === 'up' ? runAgent(options) : leave(options)));
+    process.exit(await (name === 'up' ? runAgent(options) : (await import('../agent/leave.ts')).leave(options)));
   } catch (error) {
     if (!(error instanceof AgentProblem)) {
       log.error({}, `The agent failed: ${(error as Error).message}`);

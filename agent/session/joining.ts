@@ -13,8 +13,8 @@ import { removeJournal } from '../execution/open-journal.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
 
-/** What joining needs of the program. */
-export interface JoiningOptions {
+/** What the program gives its agent. */
+export interface AgentOptions {
   readonly config: AgentConfig;
   readonly version: string;
   readonly log: Log;
@@ -29,7 +29,7 @@ export type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
  * The stored identity, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that will not
  * change.
  */
-export async function enrolledIdentity(options: JoiningOptions, directory: DataDirectory): Promise<Enrolled> {
+export async function enrolledIdentity(options: AgentOptions, directory: DataDirectory): Promise<Enrolled> {
   const { config, log, signal } = options;
   const stored = config.AGENT_ID_TYPE === 'random' ? null : readIdentity(directory.identity);
   const recovered = config.RECOVERY_KEY === undefined ? null : recoveryKeyNode(config.RECOVERY_KEY);
@@ -70,7 +70,7 @@ export async function enrolledIdentity(options: JoiningOptions, directory: DataD
  * was deleted on purpose is left alone.
  */
 export async function rejoined(
-  options: JoiningOptions,
+  options: AgentOptions,
   directory: DataDirectory,
   identity: Enrolled,
 ): Promise<Enrolled | null> {
@@ -98,18 +98,6 @@ export async function rejoined(
     'No admin knew this node any more; it has joined again with its ENROLLMENT_KEY and goes on under its id',
   );
   return enrolled;
-}
-
-/** Notes that an admin said whether somebody deleted this node: only what is said is ever undone. */
-export function noteDeletion(directory: DataDirectory, identity: Enrolled, wasDeleted: boolean, log: Log): Enrolled {
-  if ((identity.was_deleted ?? false) === wasDeleted) return identity;
-  const next = { ...identity, was_deleted: wasDeleted };
-  try {
-    storeIdentity(directory.identity, next);
-  } catch (error) {
-    log.warn({}, (error as Error).message);
-  }
-  return next;
 }
 
 /** Before anything goes there: what is sent first is a key or a token. */
@@ -143,7 +131,7 @@ function withSecret<I extends Identity>(identity: I): I {
     : identity;
 }
 
-function requestOf({ config, version }: JoiningOptions, identity: Identity, key: string): EnrollRequest {
+function requestOf({ config, version }: AgentOptions, identity: Identity, key: string): EnrollRequest {
   const recoveryKey = config.RECOVERY_KEY;
   return {
     enrollment_key: key,

@@ -15,6 +15,7 @@ import { Heartbeat } from './heartbeat.ts';
 import { LiveSession } from './live-session.ts';
 import type { Refused } from './refusals.ts';
 import { createSessionCounters, type SessionCounters } from './session-counters.ts';
+import { OneTimer } from './one-timer.ts';
 import { helloOf, type Phase, type SessionOptions } from './session-options.ts';
 
 /**
@@ -28,11 +29,12 @@ export class Session implements LinkOwner {
   readonly #aliveMs: () => number;
   readonly #admins: AdminChoice;
   readonly #heartbeat = new Heartbeat();
+  /** The wait before a dial, or the next ping or end of silence. */
+  readonly #timer: OneTimer;
   #phase: Phase = 'resting';
   #link: Link | null = null;
   /** While the link is open. */
   #channel: FrameChannel | null = null;
-  #cancelTimer: (() => void) | null = null;
   #helloMs = 0;
   /** While the phase is `live`. */
   #live: LiveSession | null = null;
@@ -43,6 +45,7 @@ export class Session implements LinkOwner {
     this.#counters = ports.counters ?? createSessionCounters();
     this.#aliveMs = ports.aliveMs ?? (() => ports.clock.nowMs());
     this.#admins = new AdminChoice(options, ports);
+    this.#timer = new OneTimer(ports.clock);
   }
 
   /** Dials now. */
@@ -136,9 +139,7 @@ export class Session implements LinkOwner {
         return;
       case CLOSE.replaced:
         log.warn(
-          {
-            admin,
-          },
+          { admin },
           'A newer session of this node took over: does another agent run with a copy of this data directory?',
         );
         this.#rest(RECONNECT_MS_MAX);
@@ -155,11 +156,7 @@ export class Session implements LinkOwner {
         return this.#restBeforeNext(false);
       default:
         log[wasLive ? 'info' : 'warn'](
-          {
-            admin,
-            code,
-            reason,
-          },
+          { admin, code, reason },
           wasLive ? 'The session ended' : 'The admin cannot be reached',
         );
         this.#restBeforeNext(wasLive);
@@ -185,7 +182,7 @@ export class Session implements LinkOwner {
 
   #rest(ms: number): void {
     this.#phase = 'resting';
-    this.#arm(ms, () => this.#dial());
+    this.#timer.set(ms, () => this.#dial());
   }
 
   #handle(frame: AdminFrame): void {
@@ -201,11 +198,7 @@ export class Session implements LinkOwner {
   #welcomed(frame: AdminFrame & { type: 'welcome' }): void {
     if (frame.protocol < PROTOCOL_VERSION_MIN || frame.protocol > PROTOCOL_VERSION) {
       this.#ports.log.error(
-        {
-          admin: this.#admins.url,
-          theirs: frame.protocol,
-          ours: PROTOCOL_VERSION,
-        },
+        { admin: this.#admins.url, theirs: frame.protocol, ours: PROTOCOL_VERSION },
         'The admin speaks another protocol version: update the agent or the admin',
       );
       return this.#drop(CLOSE.policy, 'protocol version');
@@ -261,7 +254,7 @@ export class Session implements LinkOwner {
   }
 
   #armBeat(): void {
-    this.#arm(this.#heartbeat.nextMs(this.#ports.clock.nowMs(), this.#live !== null), () => this.#beat());
+    this.#timer.set(this.#heartbeat.nextMs(this.#ports.clock.nowMs(), this.#live !== null), () => this.#beat());
   }
 
   #send(body: AgentFrameBody): void {
@@ -282,21 +275,11 @@ export class Session implements LinkOwner {
     this.#phase = 'resting';
     this.#live?.end();
     this.#live = null;
-    this.#disarm();
+    this.#timer.clear();
   }
 
   #end(): void {
     this.#forgetLink();
     this.#phase = 'over';
-  }
-
-  #arm(ms: number, act: () => void): void {
-    this.#disarm();
-    this.#cancelTimer = this.#ports.clock.after(ms, act);
-  }
-
-  #disarm(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
   }
 }

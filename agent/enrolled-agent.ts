@@ -1,0 +1,279 @@
+/** The agent of one enrolment, put together: commands, ways in, VPN, metrics, reports, and the session with admins. */
+import { DELETED_REASON } from '../transport/protocol/close-codes.ts';
+import type { AgentPorts, AgentSettings } from '../transport/protocol/frames.ts';
+import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
+import { startTimer } from '../transport/net/streams/timer.ts';
+import type { PickedPorts } from './access/free-ports.ts';
+import { startReach, type Reach } from './access/reach.ts';
+import { registrationOf } from './config.ts';
+import type { DataDirectory } from './data-directory.ts';
+import type { Executor } from './execution/executor.ts';
+import type { Journal } from './execution/journal.ts';
+import { openExecutor } from './execution/open-executor.ts';
+import { BEAT_MS } from './execution/start-gate.ts';
+import { aliveMs } from './execution/timeline.ts';
+import { sayGoodbye, type AgentEnd } from './goodbye.ts';
+import { trimMemory } from './memory.ts';
+import { createReports, type Reports } from './observability/doctor/reports.ts';
+import { diskService, healthReport, type Service } from './observability/health.ts';
+import { startVisibility, type Visibility } from './observability/visibility.ts';
+import type { SessionClock } from './ports.ts';
+import { EXIT_STATUS } from './problem.ts';
+import { webSocketDial } from './session/dial.ts';
+import { rejoined, type AgentOptions, type Enrolled } from './session/joining.ts';
+import { createSessionCounters } from './session/session-counters.ts';
+import type { SessionOptions } from './session/session-options.ts';
+import { Session } from './session/session.ts';
+import { StoredEnrollment } from './session/stored-enrollment.ts';
+import { startVpn, type AgentVpn } from './vpn/vpn.ts';
+
+/** The first session is followed by whatever waited for this node; memory is trimmed after that, in ms. */
+const TRIM_AFTER_MS = 2_000;
+
+/** An admin that says nothing of it has nothing recorded. */
+const NOTHING_RECORDED: SshRecordingSettings = { mode: 'off', bytes_max: 1_024, ms_max: 1_000 };
+
+/** Time as the parts see it. */
+const CLOCK: SessionClock = {
+  nowMs: () => performance.now(),
+  after: (ms, act) => startTimer(ms, act, { isHolding: true }),
+};
+
+/** What it takes of the program. The journal is open, and stays its owner's to close. */
+export interface EnrolledAgentOptions extends AgentOptions {
+  readonly picked: PickedPorts;
+  readonly directory: DataDirectory;
+  readonly journal: Journal;
+  readonly identity: Enrolled;
+}
+
+/**
+ * Parts that need each other are connected as they come: whoever says something to the session before there is one is
+ * not heard, as while no admin is reached.
+ */
+export class EnrolledAgent {
+  readonly #options: EnrolledAgentOptions;
+  readonly #enrollment: StoredEnrollment;
+  readonly #executor: Executor;
+  readonly #counters = createSessionCounters();
+  /** Complete once all parts are there: metrics may be asked for as soon as their server listens. */
+  readonly #services: Service[] = [];
+  readonly #over = Promise.withResolvers<AgentEnd>();
+  #vpn: AgentVpn | null = null;
+  #session: Session | null = null;
+  /** The ports that were got. */
+  #ports: Partial<AgentPorts> = {};
+  /** Of the admin that welcomed this node last. */
+  #adminUrl = '';
+  #isTrimmed = false;
+  #isRejoining = false;
+  /** Called when the journal holds no result any more that an admin has not confirmed. */
+  #allConfirmed: (() => void) | null = null;
+
+  constructor(options: EnrolledAgentOptions) {
+    const { config, directory, identity, journal, log } = options;
+    this.#options = options;
+    this.#enrollment = new StoredEnrollment(directory.identity, identity, log);
+    this.#executor = openExecutor({
+      config,
+      directory,
+      journal,
+      node: identity.node_id,
+      log,
+      onFinished: (executions) => this.#session?.finished(executions),
+      onHeld: () => this.#session?.askOpen(),
+    });
+  }
+
+  /** Runs until the program is told to stop, the admin revokes the node, or the machine has joined anew. Call once. */
+  async run(): Promise<AgentEnd> {
+    const { directory, journal, log, signal } = this.#options;
+    const executor = this.#executor;
+    const reach = await this.#startReach();
+    const vpn = this.#startVpn();
+    this.#vpn = vpn;
+    const reports = this.#createReports();
+    const visibility = await this.#startVisibility(reach, reports);
+    this.#ports = { ...reach.ports, ...visibility.ports };
+    this.#services.push(
+      { name: 'journal', problem: () => journal.problem },
+      { name: 'runner', problem: () => executor.problem },
+      diskService(directory.path),
+      ...reach.services,
+      ...visibility.services,
+      ...(vpn?.services ?? []),
+    );
+    const session = this.#createSession(reach, reports);
+    this.#session = session;
+
+    executor.recover();
+    executor.beat();
+    const beats = setInterval(() => executor.beat(), BEAT_MS).unref();
+    reports.listening(visibility.ports.http_port);
+    session.start();
+    const end = await Promise.race([this.#over.promise, aborted(signal)]);
+    clearInterval(beats);
+    const whenConfirmed = (act: () => void) => {
+      this.#allConfirmed = act;
+    };
+    await sayGoodbye({ journal, executor, reach, visibility, reports, vpn, session, whenConfirmed, log }, end);
+    return end;
+  }
+
+  #startReach(): Promise<Reach> {
+    const { config, picked, directory, log } = this.#options;
+    return startReach({
+      config,
+      picked,
+      directory,
+      log,
+      token: this.#enrollment.token,
+      proxyPassword: this.#enrollment.proxyPassword,
+      clock: CLOCK,
+      recording: () => this.#enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
+      askAdmin: (attempt, username, credential) => this.#session?.verifySsh(attempt, username, credential) ?? false,
+      vpnWay: () => this.#vpn?.wayToGateway() ?? null,
+    });
+  }
+
+  #startVpn(): AgentVpn | null {
+    const { config, directory, log } = this.#options;
+    return startVpn({
+      config,
+      directory,
+      node: this.#enrollment.node,
+      clusterName: () => this.#enrollment.clusterName,
+      adminUrls: () => this.#adminUrls(),
+      clock: CLOCK,
+      log,
+      say: (word) => this.#session?.sayOfVpn(word) ?? false,
+    });
+  }
+
+  #createReports(): Reports {
+    const { config, version, directory, journal, log } = this.#options;
+    return createReports({
+      config,
+      version,
+      directory,
+      token: this.#enrollment.token,
+      clock: CLOCK,
+      log,
+      adminUrls: () => this.#adminUrls(),
+      relayMapUrls: () => this.#enrollment.settings.derp_map_urls,
+      services: () => this.#services,
+      journal: () => journal.counts(),
+      ports: () => this.#ports,
+      isLive: () => this.#session?.isLive ?? false,
+      refusal: () => this.#session?.refusal ?? null,
+    });
+  }
+
+  #startVisibility(reach: Reach, reports: Reports): Promise<Visibility> {
+    const { config, picked, version, journal, log } = this.#options;
+    return startVisibility({
+      config,
+      picked,
+      token: this.#enrollment.token,
+      log,
+      vpn: this.#vpn,
+      diagnose: () => reports.diagnose(),
+      sources: {
+        version,
+        idType: config.AGENT_ID_TYPE,
+        journal: () => journal.counts(),
+        shims: () => this.#executor.shims,
+        session: () => this.#counters,
+        adminUrls: () => this.#adminUrls().length,
+        services: () => this.#services,
+        ...reach.counts,
+      },
+    });
+  }
+
+  #createSession(reach: Reach, reports: Reports): Session {
+    const { journal, log } = this.#options;
+    return new Session(this.#sessionOptions(reach, reports), {
+      journal,
+      runner: this.#executor,
+      reach: reach.session,
+      ...(this.#vpn !== null && { vpn: this.#vpn.session }),
+      report: () => healthReport(this.#services),
+      counters: this.#counters,
+      dial: webSocketDial(),
+      clock: CLOCK,
+      aliveMs,
+      random: Math.random,
+      log,
+    });
+  }
+
+  #sessionOptions(reach: Reach, reports: Reports): SessionOptions {
+    const { config, version } = this.#options;
+    return {
+      node: this.#enrollment.node,
+      token: this.#enrollment.token,
+      registration: registrationOf(config, version, this.#ports),
+      adminUrls: () => this.#adminUrls(),
+      onSettings: (settings, clusterName) => this.#configured(settings, clusterName),
+      onConfirmed: () => this.#confirmed(),
+      onLive: (url) => {
+        this.#live(url);
+        reach.connected(url);
+        reports.connected(url);
+      },
+      onRevoked: (reason) => this.#revoked(reason),
+      onUnknown: (wasDeleted) => this.#unknown(wasDeleted),
+    };
+  }
+
+  #adminUrls(): readonly string[] {
+    return this.#options.config.ADMIN_URLS ?? this.#enrollment.adminUrls;
+  }
+
+  #configured(settings: AgentSettings, clusterName: string | null): void {
+    this.#enrollment.keep(settings, clusterName);
+    if (clusterName === null) this.#vpn?.configured(settings, this.#adminUrl, false); // else the welcome tells it
+  }
+
+  #live(url: string): void {
+    this.#enrollment.noteDeletion(false);
+    this.#adminUrl = url;
+    this.#vpn?.configured(this.#enrollment.settings, url, true);
+    if (!this.#isTrimmed) setTimeout(trimMemory, TRIM_AFTER_MS).unref();
+    this.#isTrimmed = true;
+  }
+
+  #confirmed(): void {
+    if (this.#allConfirmed !== null && this.#options.journal.finished().length === 0) this.#allConfirmed();
+  }
+
+  #revoked(reason: string): void {
+    this.#enrollment.noteDeletion(reason === DELETED_REASON);
+    this.#over.resolve(EXIT_STATUS.revoked);
+  }
+
+  #unknown(wasDeleted: boolean): void {
+    if (wasDeleted) return this.#enrollment.noteDeletion(true);
+    if (this.#isRejoining) return;
+    this.#isRejoining = true;
+    void this.#joinAgain()
+      .catch((error: unknown) => this.#options.log.error({}, (error as Error).message))
+      .finally(() => {
+        this.#isRejoining = false;
+      });
+  }
+
+  async #joinAgain(): Promise<void> {
+    const found = await rejoined(this.#options, this.#options.directory, this.#enrollment.identity);
+    if (found !== null) this.#over.resolve({ rejoined: found });
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<AgentEnd> {
+  if (!signal.aborted)
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  return EXIT_STATUS.ok;
+}

@@ -1,0 +1,65 @@
+/** How the agent of one enrolment stops: what runs is ended and reported, and every part lets go in its turn. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../transport/net/log.ts';
+import type { Reach } from './access/reach.ts';
+import type { Executor } from './execution/executor.ts';
+import type { Journal } from './execution/journal.ts';
+import type { Reports } from './observability/doctor/reports.ts';
+import type { Visibility } from './observability/visibility.ts';
+import { EXIT_STATUS, type ExitStatus } from './problem.ts';
+import type { Enrolled } from './session/joining.ts';
+import type { Session } from './session/session.ts';
+import type { AgentVpn } from './vpn/vpn.ts';
+
+/**
+ * After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps
+ * the rest.
+ */
+const GOODBYE_MS_MAX = 10_000;
+
+/**
+ * Commands that do not end, or whose ends the disk does not take, are left to the next start after this, in ms: TERM,
+ * KILL and what follows take 10 s at most.
+ */
+const CLOSE_MS_MAX = 12_000;
+
+/** An admin let this machine in again: everything that holds the old credentials starts anew. */
+export interface Rejoined {
+  readonly rejoined: Enrolled;
+}
+
+/** How it ended: the exit status of the program, or the next enrolment. */
+export type AgentEnd = ExitStatus | Rejoined;
+
+/** What runs until then. */
+export interface RunningParts {
+  readonly journal: Journal;
+  readonly executor: Pick<Executor, 'close' | 'detach'>;
+  readonly reach: Pick<Reach, 'close'>;
+  readonly visibility: Pick<Visibility, 'close'>;
+  readonly reports: Pick<Reports, 'close'>;
+  readonly vpn: Pick<AgentVpn, 'close'> | null;
+  readonly session: Pick<Session, 'isLive' | 'stop'>;
+  /** Calls it once admins have confirmed every result in the journal; asked for when there is one. */
+  readonly whenConfirmed: (act: () => void) => void;
+  readonly log: Log;
+}
+
+/** Resolves when nothing of it is left that holds the process. */
+export async function sayGoodbye(parts: RunningParts, end: AgentEnd): Promise<void> {
+  const { journal, executor, session, log } = parts;
+  if (end === EXIT_STATUS.ok) log.info({}, 'Stopping: running commands are ended and reported');
+  const deadline = sleep(GOODBYE_MS_MAX);
+  parts.visibility.close();
+  parts.reports.close();
+  // Joined again: the next round takes up what runs, as after a restart.
+  const ended =
+    typeof end === 'number' ? executor.close({ keepsWaiting: end === EXIT_STATUS.revoked }) : executor.detach();
+  await Promise.race([Promise.all([ended, parts.reach.close()]), sleep(CLOSE_MS_MAX)]);
+  if (session.isLive && journal.finished().length > 0)
+    await Promise.race([deadline, new Promise<void>(parts.whenConfirmed)]);
+  await parts.vpn?.close({ isKept: end !== EXIT_STATUS.revoked });
+  session.stop();
+  const kept = journal.holding().length;
+  if (kept > 0) log.info({ executions: kept }, 'The next start goes on with what is left');
+}
