@@ -8,6 +8,7 @@ import { startNats, type NatsServer } from '../support/brokers/nats.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { until } from '../support/until.ts';
+import { hangAfter } from '../support/busy.ts';
 
 const test = await peerTest('nats-server');
 
@@ -81,7 +82,7 @@ async function health(fleet: Fleet): Promise<Health> {
 const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id).toSorted();
 
 test('broker and admin are killed, one after the other and together, while commands run: all events are there, in the order of each subject', async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const server = await startNats(t, 'token');
   const fleet = await startPublishingFleet(t, server, { agents: 2 });
   const [admin] = fleet.admins;

@@ -5,6 +5,7 @@ import { playRound, wholeStory } from './round.ts';
 import { openWorld } from './world.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { createScope } from '../support/scope.ts';
+import { hangAfter } from '../support/busy.ts';
 
 const test = await peerTest('faketime');
 
@@ -15,7 +16,7 @@ const scope = createScope();
 ava.after.always('the world closes', () => scope.end());
 
 test('clocks of admin and agents that are wrong by hours, and jump, expire nothing early, start nothing late and are stored nowhere', async (t) => {
-  t.timeout(ROUNDS_MS_MAX);
+  t.timeout(hangAfter(ROUNDS_MS_MAX));
   const world = await openWorld(scope, { agents: 2, hasClocks: true });
 
   for (const point of CLOCK_JUMPS) {

@@ -8,6 +8,7 @@ import { DELIVERY_KILL_NAMES, deliveryPoints } from './delivery-points.ts';
 import { playRound } from './round.ts';
 import { openWorld } from './world.ts';
 import { createScope } from '../support/scope.ts';
+import { hangAfter } from '../support/busy.ts';
 
 /** Time for one round, in ms. */
 const ROUND_MS_MAX = 90_000;
@@ -22,7 +23,7 @@ test.after.always('it closes', () => scope.end());
 
 for (const name of DELIVERY_KILL_NAMES) {
   test.serial(`kill -9: ${name}`, async (t) => {
-    t.timeout(ROUND_MS_MAX);
+    t.timeout(hangAfter(ROUND_MS_MAX));
     const point = deliveryPoints(deliveries).find((one) => one.name === name);
     if (point === undefined) throw new Error('there is no such point');
 

@@ -9,6 +9,7 @@ import { FREEZE_ENV, freezes, STALL_MS_MIN } from './freezes.ts';
 import { playRound, wholeStory } from './round.ts';
 import { openWorld, type World } from './world.ts';
 import { createScope } from '../support/scope.ts';
+import { hangAfter } from '../support/busy.ts';
 
 /** Time for one round, in ms. */
 const ROUND_MS_MAX = 120_000;
@@ -23,7 +24,7 @@ test.after.always('it closes', () => scope.end());
 
 for (const point of freezes(STALL_MS_MIN)) {
   test.serial(point.name, async (t) => {
-    t.timeout(ROUND_MS_MAX);
+    t.timeout(hangAfter(ROUND_MS_MAX));
     const { breaches, states } = await playRound(world, point);
 
     t.deepEqual(breaches, []);

@@ -9,6 +9,7 @@ import { frozenPostgres } from './pauses.ts';
 import { playRound, wholeStory } from './round.ts';
 import { openWorld, type World } from './world.ts';
 import { createScope } from '../support/scope.ts';
+import { hangAfter } from '../support/busy.ts';
 
 /**
  * The database stands still for this long, in ms: longer than a lease and than any call may take. The minute of the
@@ -33,7 +34,7 @@ const points = [
 ];
 for (const point of points) {
   test.serial(`kill -9: ${point.name}`, async (t) => {
-    t.timeout(ROUND_MS_MAX);
+    t.timeout(hangAfter(ROUND_MS_MAX));
 
     t.deepEqual((await playRound(world, point)).breaches, []);
   });

@@ -4,6 +4,7 @@ import { RESTORE_ENV, RESTORES, watchEvents } from './restores.ts';
 import { playRound, wholeStory } from './round.ts';
 import { openWorld, type World } from './world.ts';
 import { createScope } from '../support/scope.ts';
+import { hangAfter } from '../support/busy.ts';
 
 /** Time for one round, in ms. */
 const ROUND_MS_MAX = 180_000;
@@ -20,7 +21,7 @@ test.after.always('it closes', () => scope.end());
 
 for (const point of RESTORES) {
   test.serial(point.name, async (t) => {
-    t.timeout(ROUND_MS_MAX);
+    t.timeout(hangAfter(ROUND_MS_MAX));
 
     t.deepEqual((await playRound(world, point, eventsMissing)).breaches, []);
   });

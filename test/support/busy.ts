@@ -18,3 +18,11 @@ export function patient(ms: number): number {
   const [lastMinute = 0] = loadavg();
   return ms * Math.min(STRETCH_MAX, Math.max(1, lastMinute / availableParallelism()));
 }
+
+/** A test that has not ended counts as hung after so many times what it takes on a machine that does nothing else. */
+const HANG_FACTOR = 4;
+
+/** The time for `t.timeout` of a test that takes less than this, in ms, on a machine that does nothing else. */
+export function hangAfter(ms: number): number {
+  return ms * HANG_FACTOR;
+}

@@ -29,6 +29,7 @@ import {
   startClient,
   streamThrough,
 } from '../../support/reach-fixture.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
 const RECOVERY = 'recovery-key-in-the-environment';
@@ -44,7 +45,7 @@ const OWN_VARIABLES =
   /^(?:ENROLLMENT_KEY|RECOVERY_KEY|ADMIN_URLS|AGENT_\w+|PROXY_\w+|LOG_LEVEL|DATABASE_URL|ENCRYPTION_KEY|\w*_KEY)=/mu;
 
 test.serial('nothing that opens a machine comes out anywhere', async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const directory = directoryOf(t);
   const agent = agentOf(fleet());
   const node: NodeResource = await fleet().node(agent);

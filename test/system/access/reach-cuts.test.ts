@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX } from '../../../transport/protocol/tunnel.ts';
 
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { target } from '../../support/tunnels-fixture.ts';
@@ -92,7 +92,7 @@ test('an agent that is killed takes nobody with it: both ends are closed, and it
 });
 
 test('an agent that is frozen is given up, and lets go of its targets when it wakes', async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const { near, far, node, port } = await stream(t, 1);
 
   const frozenMs = performance.now();

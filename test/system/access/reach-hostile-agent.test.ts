@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { MESSAGE_HEADER } from '../../../transport/protocol/tunnel.ts';
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { target } from '../../support/tunnels-fixture.ts';
@@ -102,7 +102,7 @@ const FLOODS: readonly (readonly [string, (tunnel: HostileTunnel) => Promise<voi
 test.serial(
   'whatever floods a tunnel, it is cut within 2 s, who waits for that machine is told, and others are served as before',
   async (t) => {
-    t.timeout(180_000);
+    t.timeout(hangAfter(180_000));
     const { vpn_hostname: name } = await fleet().node(agentOf(fleet()));
     const port = await target(t, (socket) => {
       socket.resume();

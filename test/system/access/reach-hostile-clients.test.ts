@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import test from 'ava';
 import { HANDSHAKE_MS_MAX } from '../../../transport/proxies/limits.ts';
-import { BUSY_MS, patient } from '../../support/busy.ts';
+import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
 import type { Program } from '../../support/fleet/program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
@@ -72,7 +72,7 @@ async function requestWorks(port: number): Promise<boolean> {
 test.serial(
   `${IDLE_COUNT} connections that say nothing are cut in time, and meanwhile requests and commands go on as before`,
   async (t) => {
-    t.timeout(120_000);
+    t.timeout(hangAfter(120_000));
     const port = await target(t, (socket) => {
       socket.pipe(socket);
     });
@@ -127,7 +127,7 @@ test.serial(
 test.serial(
   `${STREAMS_COUNT} streams at once through one agent carry each its own bytes, in bounded memory`,
   async (t) => {
-    t.timeout(120_000);
+    t.timeout(hangAfter(120_000));
     const port = await target(t, (socket) => {
       const hash = createHash('sha256');
       socket
@@ -170,7 +170,7 @@ test.serial(
 );
 
 test.serial('what targets pour into clients that do not read stays with the targets', async (t) => {
-  t.timeout(60_000);
+  t.timeout(hangAfter(60_000));
   let poured = 0;
   const port = await target(t, (socket) => {
     const chunk = Buffer.alloc(262_144);

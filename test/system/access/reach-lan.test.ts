@@ -8,6 +8,7 @@ import ava from 'ava';
 import { createDatabase } from '../../support/database.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import type { ReachWorld } from './reach-lan-program.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('curl', 'ssh', 'ssh-keygen', 'ncat');
 
@@ -23,7 +24,7 @@ let seen: ReachWorld | null = null;
 let problem: string | null = null;
 
 ava.before(async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   problem = await inside('ip link add a0 type veth peer name b0').then(
     () => null,
     (error: Error) => error.message,

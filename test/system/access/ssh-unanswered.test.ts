@@ -9,6 +9,7 @@ import ssh2 from 'ssh2';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { adminOf, agentOf } from '../../support/reach-fixture.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
@@ -32,7 +33,7 @@ const events = () =>
   from event where type = 'edge.ssh_username.verified' order by time`);
 
 test.serial('a login that was tried while the admin was away is refused, and told when it is back, once', async (t) => {
-  t.timeout(90_000);
+  t.timeout(hangAfter(90_000));
   const agent = agentOf(fleet());
   const { ssh_port: port } = await fleet().node(agent);
   await adminOf(fleet()).kill();

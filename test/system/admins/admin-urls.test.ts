@@ -17,6 +17,7 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { createDatabase } from '../../support/database.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 /** Agents refresh their settings at least this often, in ms. Source: docs/architecture.md, Sessions. */
 const REFRESH_MS_MAX = 600_000;
@@ -107,7 +108,7 @@ async function kept(agent: AgentProgram): Promise<EnrollAnswer> {
 test.serial(
   'an agent takes the next admin of the list while the first is down, begins with the first again once that is back, and takes up what changed',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const { env, first, second, agent: prepare } = await startAdmins(t);
     const agent = prepare();
     agent.start();
@@ -154,7 +155,7 @@ test.serial(
 test.serial(
   'agents that start while the first admin is down enrol and connect at the second, in the order of the key or in their own',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const { first, second, owns, agent: prepare } = await startAdmins(t);
     await first.kill();
     await until('a new owner', () => owns(second), WAIT_MS_MAX);

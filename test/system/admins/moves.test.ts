@@ -11,6 +11,7 @@ import { MODERN, startFakeNetmaker, type FakeNetmaker, type Fault } from '../../
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { until } from '../../support/until.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 /** Patience with everything that a restarted admin finishes, in ms. */
 const DEADLINE_MS = 90_000;
@@ -126,7 +127,7 @@ async function settle(t: ExecutionContext, { fleet, netmaker }: World, alias: st
 }
 
 test('a move whose admin is killed at any step of it is done in the end, or not begun: one cluster, one event, no recovery key, and Netmaker agrees', async (t) => {
-  t.timeout(600_000);
+  t.timeout(hangAfter(600_000));
   const connection = await createDatabase(t);
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: 'edge.internal' });
   const fleet = await startFleet(t, {

@@ -12,6 +12,7 @@ import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { adminOf, agentOf } from '../../support/reach-fixture.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } });
 
@@ -38,7 +39,7 @@ function login(port: number): Promise<boolean> {
 test.serial(
   'moves there and back cut no session and refuse no right password, and the node is in its cluster',
   async (t) => {
-    t.timeout(90_000);
+    t.timeout(hangAfter(90_000));
     const agent = agentOf(fleet());
     await fleet().rest.post<ClusterResource>('/clusters', { name: ANNEX });
     await fleet().rest.post(`/nodes/${agent.node}/ssh_usernames`, { username: 'ada', password: PASSWORD });

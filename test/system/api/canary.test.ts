@@ -17,6 +17,7 @@ import { exportingTo } from '../../support/traces.ts';
 import { until } from '../../support/until.ts';
 import { currentClient } from '../../support/api/mcp-clients.ts';
 import { httpClient } from '../../support/api/trpc-clients.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 /** Something that came out, and the secrets that it may hold because it was made to tell them. */
 interface Emission {
@@ -45,7 +46,7 @@ test('the canary is found in every form, and nothing else is', (t) => {
 });
 
 test('no secret is in any answer, log, event, row, process list or environment of a child', async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const databasePassword = `database-password-${randomBytes(12).toString('hex')}`;
   const encryptionKey = randomBytes(32);
   // Its own: clients of other tests show that of all fleets on their command lines.

@@ -5,11 +5,12 @@ import { catalogue } from '../../../api/catalogue.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
 import { requests } from '../../support/api/hostile.ts';
 import { startFleet } from './fleet.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
 
 test('no request makes a whole admin answer 5xx, or log a fault', async (t) => {
-  t.timeout(60_000);
+  t.timeout(hangAfter(60_000));
   const { admin, request, cluster } = await startFleet(t);
   const nodes = await cluster('one', 4);
   const command = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } });

@@ -11,6 +11,7 @@ import { ADMIN_KEYS } from '../../support/admin.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { peerPath } from '../../support/peers.ts';
 import { startFleet } from './fleet.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('schemathesis');
 
@@ -46,7 +47,7 @@ expected-statuses = ["2xx", "3xx", "4xx", "503"]
 ${BEYOND_SCHEMA.map((name) => `[[operations]]\ninclude-name = "${name}"\nchecks.positive_data_acceptance.enabled = false\n`).join('')}`;
 
 test('no request that follows the document, or nearly does, gets an answer that it does not declare', async (t) => {
-  t.timeout(SECONDS * 1_000 + SLACK_MS);
+  t.timeout(hangAfter(SECONDS * 1_000 + SLACK_MS));
   const { admin, cluster, request } = await startFleet(t, {
     AUTH_FAILURES_PER_MINUTE_MAX: '100000',
     DEFAULT_CLUSTER_NAME: 'one',

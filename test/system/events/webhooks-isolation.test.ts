@@ -14,6 +14,7 @@ import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { answers, isSilent, openReceiver, type Receiver } from '../../support/receiver.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 /** Receivers that are well. Source: issue, proof. */
 const HEALTHY = 200;
@@ -91,7 +92,7 @@ async function compared(
 }
 
 test.serial('a dead receiver, a refusing and a slow one delay none of 200 others', async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const healthy = Array.from({ length: HEALTHY }, () => receiver.endpoint());
   const ids: string[] = [];
   // all at once they would wait for each other's transactions, some for longer than a caller waits
@@ -148,7 +149,7 @@ test.serial('a dead receiver, a refusing and a slow one delay none of 200 others
 test.serial(
   'fifty dead webhooks that want every event delay no command, and the admin does not grow with what waits for them',
   async (t) => {
-    t.timeout(120_000);
+    t.timeout(hangAfter(120_000));
     for (let index = 0; index < NODES; index += 1) await enrollRaw(scope, fleet);
     let dead: string[] = [];
     let isWarm = false;

@@ -10,6 +10,7 @@ import { createDatabase } from '../../support/database.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { isPromised } from './guide-blocks.ts';
 import type { TriedBlock } from './guide-program.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('curl', 'ssh', 'scp', 'ssh-keygen', 'prometheus', 'promtool', 'ps');
 
@@ -44,7 +45,7 @@ async function inside(
 }
 
 ava.before(async (t) => {
-  t.timeout(WORLD_MS_MAX);
+  t.timeout(hangAfter(WORLD_MS_MAX));
   const network = await inside('ip link add a0 type veth peer name b0');
   if (network.status !== 0) {
     problem = network.stderr.trim();

@@ -16,6 +16,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { peerPath } from '../../support/peers.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { until } from '../../support/until.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('postgres');
 
@@ -67,7 +68,7 @@ async function stopped(admin: AdminProgram): Promise<void> {
 }
 
 test("the page's commands back up an embedded PostgreSQL that is in use, and restore it into a new directory, where an admin goes on", async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const dir = await directory(t);
   const places = { DATA_DIR: join(dir, 'data'), NEW_DATA_DIR: join(dir, 'new') };
   const [backUp = '', restore = '', ...others] = await blocksOf('embedded');
@@ -98,7 +99,7 @@ test("the page's commands back up an embedded PostgreSQL that is in use, and res
 });
 
 test("the page's commands do the same with a PostgreSQL of another version and its own tools, and with a backup that moves from there", async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const dir = await directory(t);
   const server = await ownServer(t, dir);
   const ENCRYPTION_KEY = Buffer.alloc(32, 5).toString('base64');

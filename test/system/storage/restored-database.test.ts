@@ -14,6 +14,7 @@ import { startMovableServer } from '../../support/movable-server.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { openReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('nats-server');
 
@@ -102,7 +103,7 @@ async function completed(
 }
 
 test('a database that is dumped under load and restored into an empty server goes on: with its agents, webhook, feed and broker, nothing is lost or run twice, and new events flow', async (t) => {
-  t.timeout(180_000);
+  t.timeout(hangAfter(180_000));
   const place = await startMovableServer(t);
   const backup = join(place.directory, 'edge.backup');
   const nats = await startNats(t, 'token');
@@ -196,7 +197,7 @@ test('a database that is dumped under load and restored into an empty server goe
 });
 
 test('an admin whose database is restored beneath it starts anew by itself, and its events go on', async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const place = await startMovableServer(t);
   const backup = join(place.directory, 'edge.backup');
   const fleet = await startFleet(t, {

@@ -17,6 +17,7 @@ import { startVpnMember, type VpnMember } from '../../support/fleet/vpn-member.t
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { until } from '../../support/until.ts';
 import { rowMembers } from './rows.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const OPERATIONS = 1_000;
 
@@ -86,7 +87,7 @@ const DEEDS: readonly (readonly [number, (world: World) => Promise<unknown>])[] 
 ];
 
 test('after a thousand joins, leaves and moves each member holds exactly the VPN of the rows, and all who held one state held the same', async (t) => {
-  t.timeout(CHAOS_MS_MAX);
+  t.timeout(hangAfter(CHAOS_MS_MAX));
   t.log(`VPN_SEED=${SEED}`);
   const world = await startWorld(t);
   let done = 0;

@@ -12,6 +12,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { connected, startWorld, type Member, type World } from '../../support/vpn/fixture.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'wg', 'wireguard-go');
 
@@ -24,7 +25,7 @@ let one: Member;
 let other: Member;
 
 test.before(async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   world = await startWorld(scope);
   await world.rest.post('/clusters', { name: 'red' });
   const [here, there] = await Promise.all([world.internet.host('one'), world.internet.host('other')]);
@@ -37,7 +38,7 @@ ava.after.always(() => scope.end());
 test.serial(
   'a node whose row holds no key is left out and named, and a node that is deleted beside it goes from all interfaces',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const [admin] = await world.sql<{ id: string }>('select id from admin');
     const gateway = async (): Promise<string> =>
       (await world.host.run('wg', ['show', gatewayInterface(admin?.id ?? ''), 'peers'])).stdout;

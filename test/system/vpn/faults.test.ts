@@ -17,6 +17,7 @@ import {
   type SeenPeer,
   type World,
 } from '../../support/vpn/fixture.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'iperf3', 'wg', 'wireguard-go');
 
@@ -55,7 +56,7 @@ const member = (name: MemberName): Member => members[name];
 const own = (name: MemberName): string => nodeName(member(name), 'red');
 
 test.before(async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   world = await startWorld(scope, (host) => ({ EMBEDDED_RELAY: 'false', CORE_DERP_MAP_URLS: relayMapUrl(host) }));
   await world.rest.post('/clusters', { name: 'red' });
   const { internet } = world;
@@ -113,7 +114,7 @@ async function goes(one: MemberName, another: MemberName, wanted: SeenPeer['path
 test.serial(
   'traffic goes through the interface of an agent that is killed, and on when it is started again',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const victim = member('easy');
     const echoes = Promise.all([lostEchoes(member('public'), own('easy'), 60), lostEchoes(victim, own('public'), 60)]);
     victim.program.kill();
@@ -131,7 +132,7 @@ test.serial(
 test.serial(
   'an admin that is killed and started again is not missed by traffic, and knows its members when it is back',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const echoes = Promise.all([
       lostEchoes(member('public'), own('easy'), 80),
       lostEchoes(member('far'), own('hard'), 80),
@@ -157,7 +158,7 @@ test.serial(
 test.serial(
   'when a relay ends, its members go to the next of the map, and direct traffic does not notice',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const regionOf = async (name: MemberName): Promise<number | null> =>
       (
         await world.sql<{ relay_region: number | null }>('select relay_region from mesh_member where node_id = $1', [
@@ -179,7 +180,7 @@ test.serial(
 );
 
 test.serial('a key is changed under a transfer, which goes on', async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   const victim = member('easy');
   const [before] = await world.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
     victim.node,
@@ -219,7 +220,7 @@ test.serial('a key is changed under a transfer, which goes on', async (t) => {
 });
 
 test.serial('a machine that gets another address is found again, and so is one whose router does', async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   const address = await member('public').machine.changeAddress();
   t.log('a change of address:', await answer('public', 'easy'));
   t.log('a NAT that forgot everything:', await home.rebind().then(() => answer('easy', 'far')));
@@ -239,7 +240,7 @@ test.serial('a machine that gets another address is found again, and so is one w
 });
 
 test.serial('two that cannot reach each other any more, or only one way, go by a relay', async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   const [partition, oneWay] = await Promise.all([
     world.internet.partition(home, other),
     world.internet.partition(hotel, member('public').machine, { isOneWay: true }),

@@ -11,6 +11,7 @@ import { peerPath } from '../../support/peers.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { connected, startWorld, type Member, type World } from '../../support/vpn/fixture.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'wg', 'wireguard-go');
 
@@ -27,7 +28,7 @@ let blue: Member;
 let gateway: string;
 
 test.before(async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   world = await startWorld(scope);
   await world.rest.post('/clusters', { name: 'red', ipv4_range: '10.71.0.0/24' });
   await world.rest.post('/clusters', { name: 'blue', ipv4_range: '10.72.0.0/24' });
@@ -122,7 +123,7 @@ async function answers({ machine }: Member, url: string): Promise<boolean> {
 }
 
 test.serial('a node is reached through the VPN, by packets of WireGuard', async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   const key = await keyOf(red);
   const received = async (): Promise<number> => (await gatewayPeers()).get(key)?.received ?? 0;
   await until(
@@ -147,7 +148,7 @@ test.serial('a node is reached through the VPN, by packets of WireGuard', async 
 test.serial(
   'members reach no service of the admin through the VPN, whichever of its addresses they take',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const door = `http://${world.host.address}:44000/livez`;
     t.true(await answers(red, door));
 
@@ -170,7 +171,7 @@ test.serial(
 test.serial(
   'members of two VPNs do not reach each other through the gateway of both, on a machine that forwards',
   async (t) => {
-    t.timeout(TEST_MS_MAX);
+    t.timeout(hangAfter(TEST_MS_MAX));
     const [v6Red, v6Blue] = await Promise.all(
       ['red', 'blue'].map(
         async (name) => (await world.rest.get<{ ipv6_range: string }>(`/clusters/${name}`)).ipv6_range,
@@ -189,7 +190,7 @@ test.serial(
 );
 
 test.serial('without the interface nodes are reached beside the VPN, and through it once it is back', async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   for (const { program } of [red, blue]) program.resume();
   await until('a session after the stall', async () => (await scrape(blue))[0] === 200);
   const before = (await metrics()).tunnels.opened_by_path;
@@ -206,7 +207,7 @@ test.serial('without the interface nodes are reached beside the VPN, and through
 });
 
 test.serial('an admin that ends leaves neither interface nor rules', async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   const nft = await peerPath('nft'); // the path leads to another program of this name
   t.regex((await world.host.run(nft, ['list', 'tables'])).stdout, new RegExp(gateway, 'u'));
 

@@ -11,13 +11,13 @@ import { leaksIn } from '../../support/canary.ts';
 import { CLUSTER, startFleet } from '../../support/fleet.ts';
 import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
+import { hangAfter, patient } from '../../support/busy.ts';
 
 /** Networks may take a minute to be looked at without being told, and this machine is slow at times. */
 const DEADLINE_MS = 150_000;
 
 test('machines enter the networks of their clusters, move, get names and leave, also while Netmaker is away for a time; nothing tells a key, a token or an address', async (t) => {
-  t.timeout(900_000);
+  t.timeout(hangAfter(900_000));
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: 'edge.internal' });
   const bin = await mkdtemp(join(tmpdir(), 'edge-netclient-'));
   t.teardown(() => rm(bin, { recursive: true, force: true }));

@@ -2,12 +2,13 @@
 import test from 'ava';
 import { createDatabase } from '../../support/database.ts';
 import { runSealed } from '../../support/sealed-network.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 /** In the private range of IPv6, and easily told from all else. */
 const V6 = 'fd5e:ed1e:77aa::4d4d';
 
 test('a machine with an address of the VPN names it in no metric, target, record, diagnosis, event or line of the log', async (t) => {
-  t.timeout(120_000);
+  t.timeout(hangAfter(120_000));
   const connection = await createDatabase(t);
   const sealed = runSealed(
     new URL('vpn-address-program.ts', import.meta.url).pathname,

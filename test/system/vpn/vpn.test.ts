@@ -23,6 +23,7 @@ import {
   type Member,
   type World,
 } from '../../support/vpn/fixture.ts';
+import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'iperf3', 'wg', 'wireguard-go');
 
@@ -85,7 +86,7 @@ const member = (name: MemberName): Member => members[name];
 const own = (name: MemberName): string => nodeName(member(name), 'red');
 
 test.before(async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   world = await startWorld(scope);
   for (const name of ['red', 'blue']) await world.rest.post('/clusters', { name });
   const { internet } = world;
@@ -125,7 +126,7 @@ test.before(async (t) => {
 ava.after.always(() => scope.end());
 
 test.serial('everybody reaches everybody by name, directly where a way can be found, else by a relay', async (t) => {
-  t.timeout(TEST_MS_MAX);
+  t.timeout(hangAfter(TEST_MS_MAX));
   for (const round of ROUNDS) {
     await Promise.all(
       round.map(async ([one, other]) => {

@@ -11,6 +11,7 @@ import {
   type VpnWorld,
   type WorldCluster,
 } from '../../../support/vpn/database-fixture.ts';
+import { hangAfter } from '../../../support/busy.ts';
 
 const OPERATIONS = 1_000;
 
@@ -241,7 +242,7 @@ test.serial('a move that was read before the node was moved again is not taken f
 test.serial(
   `${OPERATIONS} random joins, leaves, moves, names and deletions with crashes in between end in exactly the right networks`,
   async (t) => {
-    t.timeout(300_000);
+    t.timeout(hangAfter(300_000));
     const { netmaker, world } = await open(t, { ...MODERN, domain: '', lateDeletes: true });
     const random = seeded(20_261_121);
     const pick = <One>(from: readonly One[]): One | undefined => from[Math.floor(random() * from.length)];
