@@ -53,28 +53,7 @@ export function addCommandCommands(program: Program): void {
     .command('output <id>')
     .description('show the outputs of a command, or of one execution as it is')
     .option('-b, --group', 'show identical outputs once')
-    .action(async (id: string, flags: { readonly group?: boolean }, command: Program) => {
-      const { api, format } = sessionOf(command);
-      const executions = await executionsOf(api, id);
-      if (executions === null) {
-        const execution = await api.get_command_execution.query({ id });
-        return format === 'table' ? writeOutput(execution.output ?? '') : write(recordText(execution, format));
-      }
-      if (format !== 'table')
-        return write(
-          format === 'json'
-            ? recordText(executions, format)
-            : executions.map((one) => recordText(one, 'ndjson')).join(''),
-        );
-      const label = await labelsFor(
-        api,
-        executions.map(({ node_id: node }) => node),
-      );
-      const outputs = executions
-        .filter(({ output }) => output !== null)
-        .map(({ node_id: node, output }) => ({ label: label(node), output: output ?? '' }));
-      return writeOutput(flags.group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));
-    });
+    .action(showOutputs);
 
   group
     .command('cancel <id>')
@@ -91,6 +70,27 @@ export function addCommandCommands(program: Program): void {
       const { api } = sessionOf(command);
       for (const id of ids) await api.delete_command.mutate({ id });
     });
+}
+
+async function showOutputs(id: string, flags: { readonly group?: boolean }, command: Program): Promise<void> {
+  const { api, format } = sessionOf(command);
+  const executions = await executionsOf(api, id);
+  if (executions === null) {
+    const execution = await api.get_command_execution.query({ id });
+    return format === 'table' ? writeOutput(execution.output ?? '') : write(recordText(execution, format));
+  }
+  if (format !== 'table')
+    return write(
+      format === 'json' ? recordText(executions, format) : executions.map((one) => recordText(one, 'ndjson')).join(''),
+    );
+  const label = await labelsFor(
+    api,
+    executions.map(({ node_id: node }) => node),
+  );
+  const outputs = executions
+    .filter(({ output }) => output !== null)
+    .map(({ node_id: node, output }) => ({ label: label(node), output: output ?? '' }));
+  return writeOutput(flags.group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));
 }
 
 /** All executions of a command with their outputs; null when there is no command of this id. */

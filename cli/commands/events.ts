@@ -48,36 +48,39 @@ export function addEventsCommands(program: Program): void {
     .command('tail')
     .description('show events as they happen, until Ctrl-C')
     .option('-t, --type <types>', 'only of these types', words)
-    .action(async (flags: { readonly type?: readonly string[] }, command: Program) => {
-      const session = sessionOf(command);
-      const types = flags.type === undefined ? null : await eventTypesOf(session.api, flags.type);
-      let isLost = false;
-      const live = session.live(() => {
-        if (!isLost) tell(`lost ${session.connection.url}; trying again`);
-        isLost = true;
-      });
-      let writing = Promise.resolve();
-      try {
-        await new Promise<void>((resolve, reject) => {
-          process.once('SIGINT', () => resolve());
-          process.once('SIGTERM', () => resolve());
-          live.api.events.watch.subscribe(
-            { ...(types && { types: [...types] }) },
-            {
-              onData({ data }) {
-                isLost = false;
-                if (data.type === 'started') return;
-                const text = data.events.map((event) => eventText(event, session.format)).join('');
-                writing = writing.then(() => write(text));
-              },
-              onError: reject,
-              onComplete: resolve,
-            },
-          );
-        });
-        await writing;
-      } finally {
-        live.close();
-      }
+    .action(tail);
+}
+
+/** Writes events in the order in which they come, until a signal. A connection that is lost is told of once. */
+async function tail(flags: { readonly type?: readonly string[] }, command: Program): Promise<void> {
+  const session = sessionOf(command);
+  const types = flags.type === undefined ? null : await eventTypesOf(session.api, flags.type);
+  let isLost = false;
+  const live = session.live(() => {
+    if (!isLost) tell(`lost ${session.connection.url}; trying again`);
+    isLost = true;
+  });
+  let writing = Promise.resolve();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      process.once('SIGINT', () => resolve());
+      process.once('SIGTERM', () => resolve());
+      live.api.events.watch.subscribe(
+        { ...(types && { types: [...types] }) },
+        {
+          onData({ data }) {
+            isLost = false;
+            if (data.type === 'started') return;
+            const text = data.events.map((event) => eventText(event, session.format)).join('');
+            writing = writing.then(() => write(text));
+          },
+          onError: reject,
+          onComplete: resolve,
+        },
+      );
     });
+    await writing;
+  } finally {
+    live.close();
+  }
 }

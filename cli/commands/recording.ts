@@ -63,14 +63,7 @@ export function addRecordingCommands(program: Program): void {
     .option('-n, --node <node>', 'only of this node')
     .option('-u, --user <name>', 'only of this SSH username')
     .addOption(limitOption())
-    .action(async ({ node, user, limit }: ListFlags, command: Program) => {
-      const { api, list } = sessionOf(command);
-      const filters = {
-        ...(node !== undefined && { node_id__in: [await nodeIdOf(api, node)] }),
-        ...(user !== undefined && { username: user }),
-      };
-      await list(COLUMNS, limit, (page) => api.list_ssh_recordings.query({ ...filters, ...page }));
-    });
+    .action(listRecordings);
 
   recording
     .command('get <id>')
@@ -91,25 +84,13 @@ export function addRecordingCommands(program: Program): void {
     .option('--max-idle <duration>', 'make longer waits of the recording so long, like 2s')
     .option('--instant', 'show all of it at once')
     .option('--resize', 'ask the terminal to take the sizes that the recorded one had')
-    .action(async (id: string, flags: PlayFlags, command: Program) => {
-      const maxIdleMs =
-        flags.maxIdle === undefined ? Number.POSITIVE_INFINITY : durationMs(flags.maxIdle, '--max-idle');
-      const cast = readCast(await castOf(sessionOf(command).api, id));
-      if (process.stdout.isTTY) await playHere(cast, { ...flags, maxIdleMs });
-      else await playCast(cast, { speed: null, maxIdleMs, stop: new AbortController().signal }, PLAIN_STAGE);
-    });
+    .action(play);
 
   recording
     .command('save <id> <file>')
     .description('save a recording as asciicast, version 2; a file that is there is not replaced')
     .option('-f, --force', 'replace it')
-    .action(async (id: string, file: string, { force }: { readonly force?: boolean }, command: Program) => {
-      const cast = await castOf(sessionOf(command).api, id);
-      if (file === '-') return write(cast);
-      await writeFile(file, cast, { mode: 0o600, flag: force === true ? 'w' : 'wx' }).catch((error: unknown) => {
-        throw fileProblem(error, file);
-      });
-    });
+    .action(save);
 
   recording
     .command('rm <ids...>')
@@ -119,6 +100,35 @@ export function addRecordingCommands(program: Program): void {
       const { api } = sessionOf(command);
       for (const id of ids) await api.delete_ssh_recording.mutate({ id });
     });
+}
+
+async function listRecordings({ node, user, limit }: ListFlags, command: Program): Promise<void> {
+  const { api, list } = sessionOf(command);
+  const filters = {
+    ...(node !== undefined && { node_id__in: [await nodeIdOf(api, node)] }),
+    ...(user !== undefined && { username: user }),
+  };
+  await list(COLUMNS, limit, (page) => api.list_ssh_recordings.query({ ...filters, ...page }));
+}
+
+async function play(id: string, flags: PlayFlags, command: Program): Promise<void> {
+  const maxIdleMs = flags.maxIdle === undefined ? Number.POSITIVE_INFINITY : durationMs(flags.maxIdle, '--max-idle');
+  const cast = readCast(await castOf(sessionOf(command).api, id));
+  if (process.stdout.isTTY) await playHere(cast, { ...flags, maxIdleMs });
+  else await playCast(cast, { speed: null, maxIdleMs, stop: new AbortController().signal }, PLAIN_STAGE);
+}
+
+async function save(
+  id: string,
+  file: string,
+  { force }: { readonly force?: boolean },
+  command: Program,
+): Promise<void> {
+  const cast = await castOf(sessionOf(command).api, id);
+  if (file === '-') return write(cast);
+  await writeFile(file, cast, { mode: 0o600, flag: force === true ? 'w' : 'wx' }).catch((error: unknown) => {
+    throw fileProblem(error, file);
+  });
 }
 
 async function castOf(api: Api, id: string): Promise<string> {

@@ -51,50 +51,52 @@ export function addListenCommand(webhook: Program): void {
     .option('--status <status>', 'what a delivery is answered with', status, 204)
     .option('--json', 'events as JSON, one a line; as -o ndjson')
     .addHelpText('after', HELP)
-    .action(async (flags: ListenFlags, command: Program) => {
-      const { api, connection, format } = sessionOf(command);
-      const secret = givenSecret(flags) ?? (flags.on === undefined ? missingSecret() : newSecret());
-      if (flags.publicUrl === undefined && flags.on !== undefined && WILDCARDS.includes(flags.host))
-        throw new Problem(
-          `nobody can send to ${flags.host}: say with --public-url where this receiver is reached, or give --host an address`,
-          EXIT.usage,
-        );
-      const types = flags.on === undefined ? null : await eventTypesOf(api, flags.on);
+    .action(listen);
+}
 
-      const ended = ending();
-      const receiver = await startReceiver({
-        host: flags.host,
-        port: flags.port,
-        status: flags.status,
-        verify: createVerify(secret),
-        received: (event) => show(eventText(event, flags.json === true ? 'ndjson' : format)),
-        refused: tell,
-      });
-      try {
-        const webhook =
-          types === null
-            ? null
-            : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, serviceUrl: connection.url });
-        tell(
-          webhook === null
-            ? `listening on ${receiver.url}; Ctrl-C ends`
-            : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`,
-        );
-        if (
-          webhook !== null &&
-          flags.publicUrl === undefined &&
-          isLoopback(flags.host) &&
-          !isLoopback(new URL(connection.url).hostname)
-        )
-          tell(
-            `${connection.url} is another machine as it seems, which sends to itself at ${flags.host}: give --host or --public-url`,
-          );
-        await ended;
-        await webhook?.end();
-      } finally {
-        await receiver.close();
-      }
-    });
+async function listen(flags: ListenFlags, command: Program): Promise<void> {
+  const { api, connection, format } = sessionOf(command);
+  const secret = givenSecret(flags) ?? (flags.on === undefined ? missingSecret() : newSecret());
+  if (flags.publicUrl === undefined && flags.on !== undefined && WILDCARDS.includes(flags.host))
+    throw new Problem(
+      `nobody can send to ${flags.host}: say with --public-url where this receiver is reached, or give --host an address`,
+      EXIT.usage,
+    );
+  const types = flags.on === undefined ? null : await eventTypesOf(api, flags.on);
+
+  const ended = ending();
+  const receiver = await startReceiver({
+    host: flags.host,
+    port: flags.port,
+    status: flags.status,
+    verify: createVerify(secret),
+    received: (event) => show(eventText(event, flags.json === true ? 'ndjson' : format)),
+    refused: tell,
+  });
+  try {
+    const webhook =
+      types === null
+        ? null
+        : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, serviceUrl: connection.url });
+    tell(
+      webhook === null
+        ? `listening on ${receiver.url}; Ctrl-C ends`
+        : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`,
+    );
+    if (
+      webhook !== null &&
+      flags.publicUrl === undefined &&
+      isLoopback(flags.host) &&
+      !isLoopback(new URL(connection.url).hostname)
+    )
+      tell(
+        `${connection.url} is another machine as it seems, which sends to itself at ${flags.host}: give --host or --public-url`,
+      );
+    await ended;
+    await webhook?.end();
+  } finally {
+    await receiver.close();
+  }
 }
 
 function missingSecret(): never {
