@@ -131,6 +131,10 @@ async function bringToLife(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   await publishing.start();
   const changed = storage.changedExecutions.bind(storage);
   ends.add('executions of other admins', watchElsewhere({ ...base, changed, watched: () => feeds.open(), directory }));
-  const sweeps = storage.forSweeps({ ...ownership, heard: () => agents.sessions.heard() });
+  const sweeps = storage.forSweeps({
+    heldFor: (ms) => ownership.heldFor(ms),
+    watchedMs: () => ownership.watchedMs(),
+    heard: () => agents.sessions.heard(),
+  });
   ends.add('sweeps', startSweeper({ ...base, sweeps, directory, isClockRight: () => !clock.isSkewed() }));
 }

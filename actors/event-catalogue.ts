@@ -1,6 +1,6 @@
 /**
  * The catalogue of events: every type with what it means, the fields of its `data` and a full example. Clients read it,
- * and the AsyncAPI document and its page are made from it.
+ * the AsyncAPI document and its page are made from it, and what a change emits is typed by it.
  */
 import { z } from 'zod';
 import { COMMAND_EXECUTION_EVENTS, type ExecutionSnapshot } from './event-types/command-execution.ts';
@@ -38,6 +38,19 @@ export type EventData = {
     ? ExecutionSnapshot
     : Readonly<z.output<(typeof EVENT_DEFINITIONS)[T]['data']>>;
 };
+
+/**
+ * One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its
+ * full snapshot, `atMs` when the change happened.
+ */
+export type DomainEvent<T extends EventType = EventType> = {
+  readonly [Type in T]: {
+    readonly type: Type;
+    readonly subject: string;
+    readonly atMs: number;
+    readonly data: EventData[Type];
+  };
+}[T];
 
 /** Id of every example envelope: a UUID v4, as real ones are. */
 const EXAMPLE_ID = '7f3d2c1a-9b8e-4f6d-8a5b-1c2d3e4f5a6b';

@@ -1,6 +1,5 @@
-/** The event catalogue: every type of docs/events.md, and what a change says when it emits one. */
+/** Events as they are stored and sent: every type of docs/events.md, and the envelope that all of them have. */
 import { z } from 'zod';
-import type { EventData } from './event-catalogue.ts';
 import type { Given } from './resources/resource.ts';
 
 /** All types, in the order of docs/events.md. */
@@ -24,19 +23,6 @@ export const EVENT_TYPES = [
 ] as const;
 /** One of them. */
 export type EventType = (typeof EVENT_TYPES)[number];
-
-/**
- * One event, before it has an id: written in the transaction of its change (V1). `subject` is the entity, `data` its
- * full snapshot, `atMs` when the change happened.
- */
-export type DomainEvent<T extends EventType = EventType> = {
-  readonly [Type in T]: {
-    readonly type: Type;
-    readonly subject: string;
-    readonly atMs: number;
-    readonly data: EventData[Type];
-  };
-}[T];
 
 /** An event as stored: what feeds, webhooks and brokers publish. `cursor` orders events by commit. */
 export interface StoredEvent {

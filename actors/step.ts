@@ -4,7 +4,7 @@
 import type { CloseCode } from '../transport/protocol/close-codes.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { ClusterId, SessionId } from '../transport/protocol/ids.ts';
-import type { DomainEvent } from './events.ts';
+import type { DomainEvent } from './event-catalogue.ts';
 import type { Address, Addressed, Message } from './messages.ts';
 import type { Refusal, Result } from './refusal.ts';
 import type { ExecutionEffect } from './node/effects.ts';

@@ -10,30 +10,13 @@ import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/re
 import { answerOnce } from './idempotency.ts';
 import { createAddressLimits } from './address-limits.ts';
 import { codeOf } from './metrics/request-times.ts';
+import { listing, type Listing, type PageOf } from './listing.ts';
 import { parse } from './parse.ts';
 import { HTTP_STATUS } from './rest/answers.ts';
 import type { AnyOperation, Operation } from './operation.ts';
 import type { Caller, Gate } from './principals.ts';
 import type { RequestRecords } from './request-record.ts';
 import type { OperationPorts } from './ports.ts';
-
-/** Where a page stands in its list. Source: docs/api.md. */
-export interface Pagination {
-  readonly page: number;
-  readonly page_size: number;
-  readonly total_count: number;
-  readonly total_pages: number;
-  readonly has_next: boolean;
-  readonly has_prev: boolean;
-  readonly next_page: number | null;
-  readonly prev_page: number | null;
-}
-
-/** The answer of a list. */
-export interface Listing<Row> {
-  readonly data: readonly Row[];
-  readonly pagination: Pagination;
-}
 
 /** What clients get: a listing for lists, else the resource (null where REST answers 204). */
 export type Answer<O extends AnyOperation> = O['list'] extends true
@@ -118,25 +101,6 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
       limits.takeBack(operation, caller);
       return { ok: false, refusal: failure(error, operation, caller, log) };
     }
-  };
-}
-
-type PageOf = { readonly rows: readonly unknown[]; readonly totalCount: number };
-
-function listing({ rows, totalCount }: PageOf, { page, pageSize }: ListQuery): Listing<unknown> {
-  const totalPages = Math.ceil(totalCount / pageSize);
-  return {
-    data: rows,
-    pagination: {
-      page,
-      page_size: pageSize,
-      total_count: totalCount,
-      total_pages: totalPages,
-      has_next: page < totalPages,
-      has_prev: page > 1,
-      next_page: page < totalPages ? page + 1 : null,
-      prev_page: page > 1 ? page - 1 : null,
-    },
   };
 }
 

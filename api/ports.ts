@@ -3,7 +3,8 @@
  * What only live feeds or only health checks need stands with them.
  */
 import type { Ask } from '../actors/messages.ts';
-import type { DomainEvent, StoredEvent } from '../actors/events.ts';
+import type { DomainEvent } from '../actors/event-catalogue.ts';
+import type { StoredEvent } from '../actors/events.ts';
 import type { Filter, ListName, ListQuery } from '../actors/filters.ts';
 import type {
   AdminClusterResource,

@@ -5,7 +5,7 @@ import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
 import { createAdminRegistry } from './admin-directory.ts';
 import { awaitDatabase } from './arrival.ts';
-import { createCommitter } from './committer/committer.ts';
+import { GroupCommitter } from './committer/committer.ts';
 import { startDatabaseClock } from './database-clock.ts';
 import { openDatabase, type Database } from './database.ts';
 import { encryptionKeyIn } from './embedded/encryption-key.ts';
@@ -64,7 +64,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   await registry.checkGroup();
   const adminId = await registry.checkIn();
   ends.add('registration', () => registry.checkOut());
-  const committer = createCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
+  const committer = new GroupCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
   return new Storage({ settings, adminId, database, vault, incarnation, clock, registry, committer, log });
 }
 

@@ -1,7 +1,8 @@
 /** Changes of rows that no actor holds. */
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { DomainEvent, StoredEvent } from '../actors/events.ts';
+import type { DomainEvent } from '../actors/event-catalogue.ts';
+import type { StoredEvent } from '../actors/events.ts';
 import type { Records } from '../api/ports.ts';
 import { isTerminal, type ExecutionStatus } from '../actors/resources/command.ts';
 import { ok, refuse } from '../actors/refusal.ts';

@@ -10,16 +10,15 @@ import { sshEffects } from './effects/ssh.ts';
 import { vpnEffects } from './effects/vpn.ts';
 import { webhookEffects } from './effects/webhooks.ts';
 import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
-import { createDirectory } from './runtime/directory.ts';
-import type { Directory } from './runtime/directory.ts';
+import { Directory } from './runtime/directory.ts';
 import { kindTable } from './runtime/kinds.ts';
 import type { BehaviourSettings, KindTable } from './runtime/kinds.ts';
 import { createVpnWatcher } from './vpn/watcher.ts';
 import type { VpnWatcher } from './vpn/watcher.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
-import { createOwnership } from './ownership/loop.ts';
-import type { LeasePort, Ownership } from './ownership/loop.ts';
+import type { LeasePort } from './ownership/lease-port.ts';
+import { Ownership } from './ownership/loop.ts';
 import type { Ask } from '../actors/messages.ts';
 import type {
   Committer,
@@ -80,7 +79,7 @@ export function createTree(ports: TreePorts): Tree {
     tell: (id, message) => void directory.tell({ to: { kind: 'cluster', id }, message }),
   });
   const asks = createAsks(clock, (addressed) => void directory.tell(addressed));
-  const directory: Directory = createDirectory({
+  const directory: Directory = new Directory({
     kinds: ports.kinds?.(table) ?? table,
     held,
     asks,
@@ -98,7 +97,7 @@ export function createTree(ports: TreePorts): Tree {
     log,
     borrow: (cluster) => ownership.borrow(cluster),
   });
-  const ownership: Ownership = createOwnership({
+  const ownership: Ownership = new Ownership({
     adminId: ports.adminId,
     leases: ports.leases,
     held,

@@ -5,8 +5,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
-import type { EventData } from '../event-catalogue.ts';
-import type { DomainEvent } from '../events.ts';
+import type { DomainEvent, EventData } from '../event-catalogue.ts';
 import type { Change, Effect, Step } from '../step.ts';
 import { answer, refuse, step } from '../step.ts';
 import { nodeSnapshot } from '../node/snapshots.ts';

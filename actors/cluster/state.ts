@@ -1,6 +1,6 @@
 /** What a cluster's actor holds. `record` is null only before its creation is stored. */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { ClusterVpn } from './vpn.ts';
+import type { ClusterVpn } from './vpn-state.ts';
 import type { ClusterRecord } from '../records.ts';
 
 /** The state of one cluster. Its nodes are actors of their own; only their number is known here. */

@@ -1,13 +1,15 @@
-/** The VPN of a cluster as its owner holds it: who is in it, what changed lately, and who is told. Pure. */
+/** What the owner of a cluster tells of its VPN: what changed, to whom, and the whole to whom misses it. Pure. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
-import { leftOutNote, VPN_ALIASES_MAX, VPN_PEERS_MAX, soundPeers } from '../../transport/protocol/vpn.ts';
+import { leftOutNote } from '../../transport/protocol/vpn.ts';
 import type { LeftOutPeer, VpnMembership, VpnPeer, VpnRevision } from '../../transport/protocol/vpn.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import type { VpnBody } from '../node/messages.ts';
-import type { ClusterRecord, VpnGatewayRecord, VpnMemberRecord } from '../records.ts';
+import type { ClusterRecord } from '../records.ts';
 import type { MessageOf } from './messages.ts';
 import type { ClusterState } from './state.ts';
+import { isSame, peersOf } from './vpn-peers.ts';
+import type { ClusterVpn, VpnChange } from './vpn-state.ts';
 
 /**
  * Changes that are remembered for members that were away for a moment; who was away for longer is told the whole
@@ -27,42 +29,6 @@ export const VPN_MTU = 1_280;
 /** How often the log is told of members that ask for strangers, in ms. */
 const WARN_MS = 10_000;
 
-/** One change, as members are told of it. */
-interface VpnChange {
-  readonly from: VpnRevision;
-  readonly to: VpnRevision;
-  readonly set: readonly VpnPeer[];
-  readonly removed: readonly string[];
-}
-
-/** What a cluster's actor knows of its VPN. Nothing was read at first. */
-export interface ClusterVpn {
-  /** Null: the rows were not read yet. */
-  readonly revision: VpnRevision | null;
-  /** Members and the gateway by public key. */
-  readonly peers: ReadonlyMap<string, VpnPeer>;
-  readonly ofNode: ReadonlyMap<NodeId, VpnPeer>;
-  /** As in GatewayVpn. */
-  readonly leftOut: readonly LeftOutPeer[];
-  /** Oldest first. */
-  readonly changes: readonly VpnChange[];
-  /** Members that were connected when they asked: they are told of changes. */
-  readonly listeners: ReadonlySet<NodeId>;
-  /** When a member that asks for strangers was told of in the log last, in Unix ms. */
-  readonly warnedAtMs: number;
-}
-
-/** Nothing read, nobody listening. One object for all. */
-export const NO_VPN: ClusterVpn = {
-  revision: null,
-  peers: new Map(),
-  ofNode: new Map(),
-  leftOut: [],
-  changes: [],
-  listeners: new Set(),
-  warnedAtMs: 0,
-};
-
 /** The rows were read: what differs from what is known becomes one change, told in one frame a member. */
 export function vpnRead(
   state: ClusterState,
@@ -73,66 +39,80 @@ export function vpnRead(
   const { vpn } = state;
   const { peers, leftOut } = peersOf(reading.members, reading.gateway);
   const note = leftOutNote(leftOut);
-  const warning: readonly Effect[] =
-    note === null || note === leftOutNote(vpn.leftOut)
-      ? []
-      : [
-          {
-            type: 'warn',
-            message: 'a VPN is told without those of its members whose rows are damaged',
-            fields: { cluster: record.name, problem: note },
-          },
-        ];
-  // A machine that is left out hears why: saying another key of itself puts its row right.
-  const refused = leftOut.flatMap(({ node, reason }): Effect[] =>
-    node === null || !vpn.listeners.has(node)
-      ? []
-      : [
-          tellNode(node, {
-            type: 'mesh-refused',
-            reason: `This machine is left out of the VPN of its cluster: ${reason}`,
-          }),
-        ],
-  );
+  const isNewNote = note !== leftOutNote(vpn.leftOut);
+  const refused = leftOut.flatMap((peer) => refusalOf(vpn, peer));
   const set = [...peers.values()].filter((peer) => !isSame(vpn.peers.get(peer.public_key), peer));
   const removed = [...vpn.peers.keys()].filter((key) => !peers.has(key));
-  if (vpn.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && note === leftOutNote(vpn.leftOut))
+  if (vpn.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && !isNewNote)
     return refused.length === 0 ? unchanged(state) : step(state, [], refused);
+  const next = advanced(vpn, { epoch, number }, { peers, leftOut, set, removed });
+  return step(
+    { ...state, vpn: next },
+    [],
+    [
+      ...(note !== null && isNewNote ? [damaged(record, note)] : []),
+      ...refused,
+      ...toldOf(next, set, record, domain),
+      gatewayOf(next, record),
+    ],
+  );
+}
 
-  // No other cluster of this admin has this number: a node that was just moved may ask with a state of the one that it
-  // left, and is told all.
-  const revision = { epoch, number };
+/** A machine that is left out hears why: saying another key of itself puts its row right. */
+function refusalOf(vpn: ClusterVpn, { node, reason }: LeftOutPeer): readonly Effect[] {
+  if (node === null || !vpn.listeners.has(node)) return [];
+  return [
+    tellNode(node, {
+      type: 'mesh-refused',
+      reason: `This machine is left out of the VPN of its cluster: ${reason}`,
+    }),
+  ];
+}
+
+/**
+ * No other cluster of this admin has the number of this revision: a node that was just moved may ask with a state of
+ * the one that it left, and is told all.
+ */
+function advanced(
+  vpn: ClusterVpn,
+  revision: VpnRevision,
+  { peers, leftOut, set, removed }: Pick<ClusterVpn, 'peers' | 'leftOut'> & Pick<VpnChange, 'set' | 'removed'>,
+): ClusterVpn {
   const changes =
-    vpn.revision?.epoch === epoch
+    vpn.revision?.epoch === revision.epoch
       ? [...vpn.changes, { from: vpn.revision, to: revision, set, removed }].slice(-VPN_CHANGES_MAX)
       : [];
   const ofNode = new Map(
     [...peers.values()].flatMap((peer): [NodeId, VpnPeer][] => (peer.node === null ? [] : [[peer.node, peer]])),
   );
   const listeners = new Set([...vpn.listeners].filter((node) => ofNode.has(node) || !vpn.ofNode.has(node)));
-  const next: ClusterVpn = { ...vpn, revision, peers, ofNode, leftOut, changes, listeners };
+  return { ...vpn, revision, peers, ofNode, leftOut, changes, listeners };
+}
 
+/** The newest change, to each member that listens. Where its own place changed, or nothing can be told apart: all. */
+function toldOf(vpn: ClusterVpn, set: readonly VpnPeer[], record: ClusterRecord, domain: string): readonly Effect[] {
   const changed = new Set(set.map((peer) => peer.node));
-  const [change] = changes.slice(-1);
-  const told = [...listeners].flatMap((node): Effect[] => {
-    if (!ofNode.has(node)) return [];
-    // Its own place changed, or nothing can be told apart: the whole VPN.
-    return [
+  const [change] = vpn.changes.slice(-1);
+  return [...vpn.listeners]
+    .filter((node) => vpn.ofNode.has(node))
+    .map((node) =>
       tellNode(
         node,
-        change === undefined || changed.has(node)
-          ? whole(next, record, node, domain)
-          : {
-              type: 'mesh-changed',
-              from: change.from,
-              to: change.to,
-              set: [...change.set],
-              removed: [...change.removed],
-            },
+        change === undefined || changed.has(node) ? whole(vpn, record, node, domain) : changedBody(change),
       ),
-    ];
-  });
-  const gateway: Effect = {
+    );
+}
+
+function damaged(record: ClusterRecord, problem: string): Effect {
+  return {
+    type: 'warn',
+    message: 'a VPN is told without those of its members whose rows are damaged',
+    fields: { cluster: record.name, problem },
+  };
+}
+
+function gatewayOf({ peers, leftOut }: ClusterVpn, record: ClusterRecord): Effect {
+  return {
     type: 'gateway',
     vpn: {
       cluster: record.id,
@@ -143,7 +123,6 @@ export function vpnRead(
       leftOut,
     },
   };
-  return step({ ...state, vpn: next }, [], [...warning, ...refused, ...told, gateway]);
 }
 
 /** A member is connected: it is told what it misses, now or as soon as its row was read. */
@@ -166,15 +145,7 @@ export function vpnWanted(
     [],
     changes === null || isOwn
       ? [tellNode(node, whole(vpn, record, node, domain))]
-      : changes.map((change) =>
-          tellNode(node, {
-            type: 'mesh-changed',
-            from: change.from,
-            to: change.to,
-            set: [...change.set],
-            removed: [...change.removed],
-          }),
-        ),
+      : changes.map((change) => tellNode(node, changedBody(change))),
   );
 }
 
@@ -242,51 +213,10 @@ function whole(vpn: ClusterVpn, record: ClusterRecord, node: NodeId, domain: str
   };
 }
 
+function changedBody({ from, to, set, removed }: VpnChange): VpnBody {
+  return { type: 'mesh-changed', from, to, set: [...set], removed: [...removed] };
+}
+
 function tellNode(node: NodeId, body: VpnBody): Effect {
   return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'mesh-told', body } } };
-}
-
-/**
- * The gateway first: of more members than a frame holds, it is never the one that is left out, nor is it a member that
- * says it has the gateway's key.
- */
-function peersOf(
-  members: readonly VpnMemberRecord[],
-  gateway: VpnGatewayRecord | null,
-): { readonly peers: ReadonlyMap<string, VpnPeer>; readonly leftOut: readonly LeftOutPeer[] } {
-  const others = members.filter(({ publicKey }) => publicKey !== gateway?.publicKey);
-  const { sound, leftOut } = soundPeers([
-    ...(gateway === null ? [] : [gatewayPeer(gateway)]),
-    ...others.map(memberPeer),
-  ]);
-  return { peers: new Map(sound.slice(0, VPN_PEERS_MAX).map((peer) => [peer.public_key, peer])), leftOut };
-}
-
-function memberPeer(member: VpnMemberRecord): VpnPeer {
-  const observed = member.observed === null || member.endpoints.includes(member.observed) ? [] : [member.observed];
-  return {
-    node: member.node,
-    public_key: member.publicKey,
-    ipv4: member.ipv4,
-    ipv6: member.ipv6,
-    endpoints: [...member.endpoints, ...observed],
-    relay_region: member.relayRegion,
-    aliases: member.aliases.slice(0, VPN_ALIASES_MAX),
-  };
-}
-
-function gatewayPeer(gateway: VpnGatewayRecord): VpnPeer {
-  return {
-    node: null,
-    public_key: gateway.publicKey,
-    ipv4: gateway.ipv4,
-    ipv6: gateway.ipv6,
-    endpoints: [...gateway.endpoints],
-    relay_region: gateway.relayRegion,
-    aliases: [],
-  };
-}
-
-function isSame(known: VpnPeer | undefined, peer: VpnPeer): boolean {
-  return known !== undefined && JSON.stringify(known) === JSON.stringify(peer);
 }

@@ -3,7 +3,7 @@
  * end.
  */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import type { DomainEvent } from '../events.ts';
+import type { DomainEvent } from '../event-catalogue.ts';
 import type { Behaviour } from '../behaviour.ts';
 import type { Notice } from '../notice.ts';
 import type { Effect, Step } from '../step.ts';

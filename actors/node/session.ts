@@ -7,14 +7,14 @@ import type { AgentSettings, Registration } from '../../transport/protocol/frame
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
-import type { DomainEvent } from '../events.ts';
+import type { DomainEvent } from '../event-catalogue.ts';
 import type { Change, Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import type { NodeRecord } from '../records.ts';
 import { NO_SSH } from '../ssh/login.ts';
 import { deliver } from './delivery.ts';
 import { cancelRecoveryEffects, markSent, missing } from './executions.ts';
-import { NEW_VPN_SESSION } from './vpn.ts';
+import { NEW_VPN_SESSION } from './vpn-state.ts';
 import type { MessageOf } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';

@@ -1,7 +1,7 @@
 /** SSH at a node: its usernames and keys, and whether a login is let in. */
 import type { SessionId } from '../../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict } from '../../transport/protocol/ssh.ts';
-import type { DomainEvent } from '../events.ts';
+import type { DomainEvent } from '../event-catalogue.ts';
 import type { Change, Effect, Step } from '../step.ts';
 import { answer, step, unchanged } from '../step.ts';
 import { ok } from '../refusal.ts';

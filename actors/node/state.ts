@@ -3,7 +3,7 @@ import type { TokenBucket } from '../../transport/net/token-bucket.ts';
 import type { HealthReport } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, VpnPlace, NodeRecord, OpenExecution } from '../records.ts';
-import type { VpnAllowances, VpnSession } from './vpn.ts';
+import type { VpnAllowances, VpnSession } from './vpn-state.ts';
 import type { SshAllowance, SshSession } from '../ssh/login.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** How healthy a node is, when that is told, and what a change of it writes. Source: docs/health.md. */
 import { REPORT_INTERVAL_MS } from '../../transport/protocol/limits.ts';
-import type { DomainEvent } from '../events.ts';
+import type { DomainEvent } from '../event-catalogue.ts';
 import type { Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import type { NodeRecord, Standing } from '../records.ts';

@@ -27,7 +27,8 @@ import {
   outputPart,
   run,
 } from './executions.ts';
-import { advertised, directWanted, vpnRefused, vpnReported, vpnTold, observed } from './vpn.ts';
+import { advertised } from './vpn-advertisement.ts';
+import { directWanted, vpnRefused, vpnReported, vpnTold, observed } from './vpn.ts';
 import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
 import { connected, disconnected, late, reported, silenceRecoveryEffects, silent } from './session.ts';

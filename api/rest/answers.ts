@@ -1,7 +1,7 @@
 /** Results as HTTP: envelopes, statuses and error bodies. Source: docs/api.md. */
 import type { FastifyReply } from 'fastify';
 import { retryAfterSecondsOf, type Refusal, type RefusalCode } from '../../actors/refusal.ts';
-import type { Pagination } from '../call.ts';
+import type { Pagination } from '../listing.ts';
 
 /** Refusal codes as HTTP statuses. Exhaustive: a new code does not compile until it has a row here. */
 export const HTTP_STATUS = {

@@ -1,7 +1,8 @@
 /** The REST routes, made from the catalogue. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse } from '../../actors/refusal.ts';
-import type { CallOperation, Listing } from '../call.ts';
+import type { CallOperation } from '../call.ts';
+import type { Listing } from '../listing.ts';
 import { pathParameters, type AnyOperation, type RestRoute } from '../operation.ts';
 import { Malformed } from '../parse.ts';
 import type { Caller, Gate } from '../principals.ts';

@@ -1,6 +1,6 @@
 /** Cold writes: one transaction each, through MikroORM. A guard or a constraint that refuses becomes a Refusal. */
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { DomainEvent } from '../../actors/events.ts';
+import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { Notice } from '../../actors/notice.ts';
 import type { Vault } from '../vault.ts';

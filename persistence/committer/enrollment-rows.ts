@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { KEY_REFUSALS } from '../../actors/cluster/enrollment.ts';
-import type { DomainEvent } from '../../actors/events.ts';
+import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';

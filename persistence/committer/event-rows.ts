@@ -1,7 +1,7 @@
 /** Events as rows of the outbox, written in the transaction of their change (V1). */
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import type { DomainEvent } from '../../actors/events.ts';
+import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import { joinedTexts, jsonTextsOf, plainArray } from './arrays.ts';
 
 /** Events with their data as JSON text. */

@@ -69,18 +69,6 @@ export interface IsolationPorts {
   monotonicMs(): number;
 }
 
-/** Stores what could not be stored with others. */
-export interface Isolation {
-  /** Stores as many of these together as will go. Each is resolved or rejected. Returns at once. */
-  takeApart(waiting: readonly Waiting[], error: unknown): void;
-  /** Stores one by itself. Returns at once. */
-  alone(waiting: Waiting): void;
-  /** Whether one of its changes failed alone lately. */
-  isSuspect(unit: Unit): boolean;
-  /** Resolves when everything that was begun before is stored or rejected. */
-  settled(): Promise<void>;
-}
-
 interface Piece {
   readonly waiting: readonly Waiting[];
   readonly patience: Patience;
@@ -88,30 +76,64 @@ interface Piece {
   readonly untilMs: number;
 }
 
-/** Nothing taken apart yet. */
-export function createIsolation(ports: IsolationPorts): Isolation {
-  const pieces: Piece[] = [];
-  const suspects = new Map<string, number>();
+/** Stores what could not be stored with others. Nothing is taken apart at first. */
+export class Isolation {
+  readonly #ports: IsolationPorts;
+  readonly #pieces: Piece[] = [];
+  /** Until when each counts as one, by the monotonic clock. */
+  readonly #suspects = new Map<string, number>();
   /** Of each unit that is here, until it is stored or rejected. */
-  const underWay = new Set<Promise<void>>();
-  let workers = 0;
+  readonly #underWay = new Set<Promise<void>>();
+  #workers = 0;
 
-  function add(more: readonly Piece[]): void {
-    pieces.push(...more);
-    while (workers < AT_ONCE_MAX && pieces.length > 0) {
-      workers += 1;
-      void work().finally(() => {
-        workers -= 1;
+  constructor(ports: IsolationPorts) {
+    this.#ports = ports;
+  }
+
+  /** Stores as many of these together as will go. Each is resolved or rejected. Returns at once. */
+  takeApart(together: readonly Waiting[], error: unknown): void {
+    const waiting = together.map((one) => this.#tracked(one));
+    const smaller = smallerPieces({ waiting, patience: BATCH_PATIENCE, untilMs: this.#untilMs() }, error);
+    if (smaller.length > 0) this.#add(smaller);
+    else void this.#failed(waiting, error);
+  }
+
+  /** Stores one by itself. Returns at once. */
+  alone(waiting: Waiting): void {
+    this.#add([{ waiting: [this.#tracked(waiting)], patience: PIECE_PATIENCE, untilMs: this.#untilMs() }]);
+  }
+
+  /** Whether one of its changes failed alone lately. */
+  isSuspect(unit: Unit): boolean {
+    if (this.#suspects.size === 0) return false;
+    return unit.changes.some(({ write }) => (this.#suspects.get(suspectKey(write)) ?? 0) > this.#ports.monotonicMs());
+  }
+
+  /** Resolves when everything that was begun before is stored or rejected. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay); // not what comes meanwhile: something that is locked out comes again and again
+  }
+
+  #untilMs(): number {
+    return this.#ports.monotonicMs() + APART_MS_MAX;
+  }
+
+  #add(more: readonly Piece[]): void {
+    this.#pieces.push(...more);
+    while (this.#workers < AT_ONCE_MAX && this.#pieces.length > 0) {
+      this.#workers += 1;
+      void this.#work().finally(() => {
+        this.#workers -= 1;
       });
     }
   }
 
   /** The same, known as under way. */
-  function tracked({ resolve, reject, ...waiting }: Waiting): Waiting {
+  #tracked({ resolve, reject, ...waiting }: Waiting): Waiting {
     const { promise, resolve: over } = Promise.withResolvers<void>();
-    underWay.add(promise);
+    this.#underWay.add(promise);
     const end = (): void => {
-      underWay.delete(promise);
+      this.#underWay.delete(promise);
       over();
     };
     return {
@@ -131,11 +153,12 @@ export function createIsolation(ports: IsolationPorts): Isolation {
    * The healthy pieces of one round come before the smaller pieces of those that failed: nobody waits for what is at
    * fault.
    */
-  async function work(): Promise<void> {
-    for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) await store(piece);
+  async #work(): Promise<void> {
+    for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) await this.#store(piece);
   }
 
-  async function store(piece: Piece): Promise<void> {
+  async #store(piece: Piece): Promise<void> {
+    const ports = this.#ports;
     const away =
       ports.awayError() ??
       (ports.monotonicMs() > piece.untilMs ? new DatabaseUnavailable('The database takes too long.') : null);
@@ -144,60 +167,42 @@ export function createIsolation(ports: IsolationPorts): Isolation {
       await ports.store(piece.waiting, piece.patience);
     } catch (error) {
       if (await ports.isAway(error)) return ports.wentAway(error, piece.waiting);
-      const smaller = next(piece, error);
-      if (smaller.length > 0) pieces.push(...smaller);
-      else await failed(piece.waiting, error);
+      const smaller = smallerPieces(piece, error);
+      if (smaller.length > 0) this.#pieces.push(...smaller);
+      else await this.#failed(piece.waiting, error);
     }
   }
 
-  /** Empty: it has failed alone, with all the time that a statement has. */
-  function next({ waiting, patience, untilMs }: Piece, error: unknown): readonly Piece[] {
-    if (waiting.length > 1) {
-      const size = Math.ceil(waiting.length / PIECES);
-      return Array.from({ length: Math.ceil(waiting.length / size) }, (_, index) => ({
-        waiting: waiting.slice(index * size, (index + 1) * size),
-        patience: PIECE_PATIENCE,
-        untilMs,
-      }));
-    }
-    return patience !== LAST_PATIENCE && isUnavailable(error) ? [{ waiting, patience: LAST_PATIENCE, untilMs }] : [];
-  }
-
-  async function failed(waiting: readonly Waiting[], error: unknown): Promise<void> {
-    for (const { unit } of waiting) suspect(unit);
+  async #failed(waiting: readonly Waiting[], error: unknown): Promise<void> {
+    for (const { unit } of waiting) this.#suspect(unit);
     if (isUnavailable(error)) await delay(FAILED_PAUSE_MS);
-    else ports.unstorable(error);
+    else this.#ports.unstorable(error);
     for (const one of waiting) one.reject(error);
   }
 
-  function suspect(unit: Unit): void {
+  #suspect(unit: Unit): void {
     for (const { write } of unit.changes) {
-      suspects.delete(suspectKey(write));
-      suspects.set(suspectKey(write), ports.monotonicMs() + SUSPECT_MS);
+      this.#suspects.delete(suspectKey(write));
+      this.#suspects.set(suspectKey(write), this.#ports.monotonicMs() + SUSPECT_MS);
     }
-    for (const key of suspects.keys()) {
-      if (suspects.size <= SUSPECTS_MAX) return;
-      suspects.delete(key);
+    for (const key of this.#suspects.keys()) {
+      if (this.#suspects.size <= SUSPECTS_MAX) return;
+      this.#suspects.delete(key);
     }
   }
+}
 
-  return {
-    takeApart(together, error) {
-      const waiting = together.map(tracked);
-      const smaller = next({ waiting, patience: BATCH_PATIENCE, untilMs: ports.monotonicMs() + APART_MS_MAX }, error);
-      if (smaller.length > 0) add(smaller);
-      else void failed(waiting, error);
-    },
-    alone: (waiting) =>
-      add([{ waiting: [tracked(waiting)], patience: PIECE_PATIENCE, untilMs: ports.monotonicMs() + APART_MS_MAX }]),
-    isSuspect(unit) {
-      if (suspects.size === 0) return false;
-      return unit.changes.some(({ write }) => (suspects.get(suspectKey(write)) ?? 0) > ports.monotonicMs());
-    },
-    async settled() {
-      await Promise.all(underWay); // not what comes meanwhile: something that is locked out comes again and again
-    },
-  };
+/** Empty: it has failed alone, with all the time that a statement has. */
+function smallerPieces({ waiting, patience, untilMs }: Piece, error: unknown): readonly Piece[] {
+  if (waiting.length > 1) {
+    const size = Math.ceil(waiting.length / PIECES);
+    return Array.from({ length: Math.ceil(waiting.length / size) }, (_, index) => ({
+      waiting: waiting.slice(index * size, (index + 1) * size),
+      patience: PIECE_PATIENCE,
+      untilMs,
+    }));
+  }
+  return patience !== LAST_PATIENCE && isUnavailable(error) ? [{ waiting, patience: LAST_PATIENCE, untilMs }] : [];
 }
 
 function suspectKey(write: Unit['changes'][number]['write']): string {

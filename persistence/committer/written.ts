@@ -1,5 +1,5 @@
 /** What cold writes come back with. */
-import type { DomainEvent } from '../../actors/events.ts';
+import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Notice } from '../../actors/notice.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 

@@ -2,7 +2,8 @@
  * Timestamps by the database's clock (O2), and rows of executions as events tell of them. The snapshot itself is built
  * where actors build theirs.
  */
-import type { DomainEvent, EventType } from '../../actors/events.ts';
+import type { DomainEvent } from '../../actors/event-catalogue.ts';
+import type { EventType } from '../../actors/events.ts';
 import { executionSnapshot } from '../../actors/node/snapshots.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { Targeting } from '../../actors/targeting.ts';

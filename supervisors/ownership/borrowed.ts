@@ -3,7 +3,20 @@
  * of room, so the want of room must not refuse it.
  */
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { OwnershipPorts } from './loop.ts';
+import type { Log } from '../../transport/net/log.ts';
+import type { Directory } from '../runtime/directory.ts';
+import type { HeldLeases } from './held.ts';
+import type { LeasePort } from './lease-port.ts';
+
+/** Where leases are taken, and whose actors end with them. */
+export interface BorrowPorts {
+  readonly adminId: string;
+  readonly leases: Pick<LeasePort, 'claim' | 'release'>;
+  readonly held: HeldLeases;
+  readonly directory: Pick<Directory, 'evict'>;
+  readonly log: Log;
+  leaseClockMs(): number;
+}
 
 /**
  * So long after the last request one that was borrowed is given back, in ms: the next round gives it to an admin that
@@ -28,7 +41,7 @@ export interface Borrowed {
  * Nothing is borrowed at first. Claimed as any other (O1): free by the database's clock, under the next epoch, which
  * every write carries.
  */
-export function createBorrowed(ports: OwnershipPorts, isOpen: () => boolean): Borrowed {
+export function createBorrowed(ports: BorrowPorts, isOpen: () => boolean): Borrowed {
   const { adminId, leases, held, directory, log } = ports;
   /** When each was last asked for, on the lease clock. */
   const askedMs = new Map<ClusterId, number>();

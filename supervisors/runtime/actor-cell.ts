@@ -2,10 +2,8 @@
  * The cell of one actor: its mailbox and its past outlive every actor that it starts. It is there from the first message
  * on, while the rows are still read.
  */
-import type { Lease } from '../../actors/behaviour.ts';
-import type { Behaviour } from '../../actors/behaviour.ts';
-import { createMailbox } from './mailbox.ts';
-import type { Mailbox } from './mailbox.ts';
+import type { Behaviour, Lease } from '../../actors/behaviour.ts';
+import { Mailbox } from './mailbox.ts';
 import { Performer } from './perform.ts';
 import type { EffectPorts } from './perform.ts';
 import type { Clock } from '../../actors/ports.ts';
@@ -38,8 +36,8 @@ const NO_CRASHES: readonly number[] = [];
 /** A class, because there is one for each of 10,000 nodes. */
 export class ActorCell implements ActorPlan<unknown, Message> {
   readonly address: Address;
-  readonly mailbox: Mailbox<Message> = createMailbox();
-  readonly #kind: AnyKind;
+  readonly mailbox = new Mailbox<Message>();
+  readonly kind: AnyKind;
   readonly #context: ActorContext;
   #actor: RunningActor | null = null;
   #performer: Performer | null = null;
@@ -56,12 +54,12 @@ export class ActorCell implements ActorPlan<unknown, Message> {
 
   constructor(address: Address, kind: AnyKind, context: ActorContext) {
     this.address = address;
-    this.#kind = kind;
+    this.kind = kind;
     this.#context = context;
   }
 
   get behaviour(): Behaviour<unknown, Message> {
-    return this.#kind.behaviour;
+    return this.kind.behaviour;
   }
 
   get committer(): Committer {
@@ -84,7 +82,7 @@ export class ActorCell implements ActorPlan<unknown, Message> {
   /** Starts its actor. */
   start(slot: Slot, state: unknown): void {
     this.#slot = slot;
-    this.cluster = this.#kind.cluster(state);
+    this.cluster = this.kind.cluster(state);
     this.#performer = new Performer(this.address, this.#context.effects);
     this.#actor = spawnActor<unknown, Message>(this, slot, state);
   }
@@ -103,12 +101,12 @@ export class ActorCell implements ActorPlan<unknown, Message> {
   }
 
   lease(state: unknown): Lease | null {
-    const cluster = this.#kind.cluster(state);
+    const cluster = this.kind.cluster(state);
     return cluster === null ? null : this.#context.held.leaseOf(cluster);
   }
 
   reload(): Promise<unknown> {
-    return this.#kind.load(this.address.id);
+    return this.kind.load(this.address.id);
   }
 
   refused({ change, refusal }: RefusedChange): Message {

@@ -1,25 +1,23 @@
 /** Which actors are here: finds, starts, restarts and ends actors, and answers for those that are not here. */
 import { start as startSystem } from 'nact';
-import { replyToOf } from './asks.ts';
-import type { Asks } from './asks.ts';
-import type { Clock } from '../../actors/ports.ts';
-import type { Log } from '../../transport/net/log.ts';
-import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Crash } from './spawn.ts';
-import type { Tracer } from '../../actors/tracer.ts';
 import { actorFields, type ActorKind, type Address, type Addressed, type Message } from '../../actors/messages.ts';
+import type { Clock } from '../../actors/ports.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import { UNAVAILABLE } from '../../actors/refusal.ts';
-import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { Tracer } from '../../actors/tracer.ts';
+import type { Log } from '../../transport/net/log.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import { createFamily } from './family.ts';
-import type { KindTable } from './kinds.ts';
-import { ActorCell } from './actor-cell.ts';
-import type { AnyKind, ActorContext } from './actor-cell.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
-import { decideRestart } from './restart-policy.ts';
 import type { Committer, SessionLink, WebhookSender } from '../ports.ts';
+import { ActorCell, type ActorContext } from './actor-cell.ts';
+import { replyToOf, type Asks } from './asks.ts';
 import type { Performers } from './domain-effects.ts';
+import { createFamily, type Family } from './family.ts';
+import type { KindTable } from './kinds.ts';
+import { decideRestart } from './restart-policy.ts';
+import { ELSEWHERE, NOT_FOUND, Revival } from './revival.ts';
+import type { Crash } from './spawn.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
 export interface DirectoryPorts {
@@ -45,162 +43,174 @@ export interface DirectoryCounters {
   escalations: number;
 }
 
-export interface Directory {
-  readonly counters: Readonly<DirectoryCounters>;
-  /** Gives a message to an actor, starting it from rows when it is not here. False: refused, who waits is answered. */
-  tell(addressed: Addressed): boolean;
-  /** As `tell`, but only to an actor that is here. */
-  tellLocal(addressed: Addressed): void;
-  /** Starts one whose rows are known already. */
-  settle(address: Address, state: unknown): void;
-  /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
-  evict(cluster: ClusterId): void;
-  /**
-   * Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows
-   * changed elsewhere. Messages that wait are answered.
-   */
-  evictWebhooks(ids?: readonly string[]): void;
-  /** Whether it is here now, or starting. */
-  isLocal(address: Address): boolean;
-  count(kind: ActorKind): number;
-  /** Those of a kind that are here now, for inspection. */
-  cells(kind: ActorKind): Iterable<ActorCell>;
-  /** Parents over the actors of a kind. */
-  shards(kind: ActorKind): number;
-}
+/**
+ * When a create that was in doubt is looked for again, in ms: the server has ended by then what it had begun (its
+ * timeouts end at 3 s).
+ */
+const SECOND_LOOK_MS = 5_000;
 
-const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
-const ELSEWHERE: Refusal = { ...UNAVAILABLE, message: 'Another admin owns this cluster now. Try again shortly.' };
-
-/** What makes room where there are more nodes than the admins have room for: it is not refused for the want of it. */
-const isRelief = ({ type }: Message): boolean => type === 'delete' || type === 'change-cluster';
-
-/** An empty directory. */
-export function createDirectory(ports: DirectoryPorts): Directory {
-  const { kinds, held, asks, clock, committer, sessions, webhookSender, domains, tracer, log } = ports;
-  const cells: Readonly<Record<ActorKind, Map<string, ActorCell>>> = {
+/** Empty at first. */
+export class Directory {
+  readonly #counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
+  readonly #cells: Readonly<Record<ActorKind, Map<string, ActorCell>>> = {
     node: new Map(),
     cluster: new Map(),
     command: new Map(),
     webhook: new Map(),
   };
-  const system = startSystem();
-  const families = {
-    node: createFamily(system, 'node'),
-    cluster: createFamily(system, 'cluster'),
-    command: createFamily(system, 'command'),
-    webhook: createFamily(system, 'webhook'),
-  };
-  const counters: DirectoryCounters = { deadLetters: 0, crashes: 0, escalations: 0 };
-  const context: ActorContext = {
-    committer,
-    clock,
-    held,
-    crashed,
-    vanished,
-    effects: {
-      asks,
-      clock,
-      committer,
-      sessions,
-      domains,
-      tracer,
-      log,
-      tell,
-      revive: (address) => void ensure(address),
-      stop,
-      whenOwned,
-    },
-  };
+  readonly #families: Readonly<Record<ActorKind, Family>>;
+  readonly #ports: DirectoryPorts;
+  readonly #revival: Revival;
+  readonly #context: ActorContext;
 
-  function tell({ to, message }: Addressed): boolean {
-    const cell = cells[to.kind].get(to.id) ?? arrive(to, message);
+  constructor(ports: DirectoryPorts) {
+    this.#ports = ports;
+    const system = startSystem();
+    this.#families = {
+      node: createFamily(system, 'node'),
+      cluster: createFamily(system, 'cluster'),
+      command: createFamily(system, 'command'),
+      webhook: createFamily(system, 'webhook'),
+    };
+    this.#revival = new Revival({
+      held: ports.held,
+      clock: ports.clock,
+      committer: ports.committer,
+      log: ports.log,
+      borrow: (cluster) => ports.borrow(cluster),
+      isVacant: (cell) => this.#find(cell.address) === cell && !cell.isRunning,
+      start: (cell, state) => this.#start(cell, state, true),
+      leave: (cell, refusal) => this.#leave(cell, refusal),
+    });
+    this.#context = this.#contextOfCells();
+  }
+
+  get counters(): Readonly<DirectoryCounters> {
+    return this.#counters;
+  }
+
+  /** Gives a message to an actor, starting it from rows when it is not here. False: refused, who waits is answered. */
+  tell({ to, message }: Addressed): boolean {
+    const cell = this.#cells[to.kind].get(to.id) ?? this.#arrive(to, message);
     if ((cell.resting && replyToOf(message as { replyTo?: never }) !== null) || !cell.mailbox.push(message)) {
-      deadLetter(to, message, UNAVAILABLE);
+      this.#deadLetter(to, message, UNAVAILABLE);
       return false;
     }
     cell.wake();
     return true;
   }
 
-  function tellLocal(addressed: Addressed): void {
-    if (cells[addressed.to.kind].has(addressed.to.id)) tell(addressed);
+  /** As `tell`, but only to an actor that is here. */
+  tellLocal(addressed: Addressed): void {
+    if (this.isLocal(addressed.to)) this.tell(addressed);
   }
 
-  function arrive(address: Address, message: Message): ActorCell {
-    const initialState = message.type === 'create' ? kindOf(address).initialState(address.id) : null;
-    if (initialState === null) return ensure(address);
-    const cell = enter(address);
-    start(cell, initialState, false);
-    return cell;
+  /** Starts one whose rows are known already. */
+  settle(address: Address, state: unknown): void {
+    if (!this.isLocal(address)) this.#start(this.#enter(address), state, true);
   }
 
-  function ensure(address: Address): ActorCell {
-    const known = cells[address.kind].get(address.id);
-    if (known !== undefined) return known;
-    const cell = enter(address);
-    void revive(cell);
-    return cell;
-  }
-
-  function enter(address: Address): ActorCell {
-    const cell = new ActorCell(address, kindOf(address), context);
-    cells[address.kind].set(address.id, cell);
-    return cell;
-  }
-
-  async function revive(cell: ActorCell): Promise<void> {
-    cell.resting = false;
-    const state = await rowsOf(cell);
-    if (cells[cell.address.kind].get(cell.address.id) !== cell || cell.isRunning) return;
-    if (state === UNREADABLE) return leave(cell, UNAVAILABLE);
-    if (state === null) return leave(cell, NOT_FOUND);
-    const cluster = kindOf(cell.address).cluster(state);
-    const isWanted = cluster !== null && cell.mailbox.some(isRelief);
-    if (cluster === null || held.holds(cluster)) {
-      if (isWanted) void isBorrowed(cluster); // one that is borrowed is kept for longer
-      return start(cell, state, true);
-    }
-    if (!isWanted || !(await isBorrowed(cluster))) return leave(cell, ELSEWHERE);
-    if (cells[cell.address.kind].get(cell.address.id) === cell && !cell.isRunning) void revive(cell); // from its rows as they are under the lease
-  }
-
-  async function isBorrowed(cluster: ClusterId): Promise<boolean> {
-    try {
-      return await ports.borrow(cluster);
-    } catch (error) {
-      if (!(error instanceof DatabaseUnavailable))
-        log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');
-      return false;
-    }
-  }
-
-  /** Null when there is no row; UNREADABLE when it cannot be read for a reason that waiting does not cure. */
-  async function rowsOf(cell: ActorCell): Promise<unknown> {
-    for (;;) {
-      try {
-        return await kindOf(cell.address).load(cell.address.id);
-      } catch (error) {
-        if (!(error instanceof DatabaseUnavailable)) {
-          log.error({ error, ...actorFields(cell.address) }, 'an actor could not be read from its rows');
-          return UNREADABLE;
-        }
-        await new Promise<void>((resolve) => {
-          clock.after(READ_AGAIN_MS, resolve);
-        });
-        await committer.ready();
+  /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
+  evict(cluster: ClusterId): void {
+    for (const kind of ['node', 'cluster'] as const) {
+      for (const cell of this.#cells[kind].values()) {
+        if (cell.cluster !== cluster && cell.address.id !== cluster) continue;
+        if (kind === 'node') this.#ports.sessions.hangUpNode(cell.address.id as never, CLOSE.elsewhere, '');
+        this.#leave(cell, ELSEWHERE);
       }
     }
   }
 
-  function start(cell: ActorCell, state: unknown, again: boolean): void {
-    cell.start(families[cell.address.kind].take(cell.address.id), state);
-    if (again) cell.perform(cell.behaviour.recoveryEffects(state, clock.nowMs()));
+  /**
+   * Ends the actors of these webhooks, or of all, and cuts their requests: another admin delivers now, or their rows
+   * changed elsewhere. Messages that wait are answered.
+   */
+  evictWebhooks(ids?: readonly string[]): void {
+    const { webhook: here } = this.#cells;
+    for (const cell of ids === undefined ? here.values() : ids.flatMap((id) => here.get(id) ?? [])) {
+      this.#ports.webhookSender.cut(cell.address.id);
+      this.#leave(cell, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
+    }
   }
 
-  function crashed(cell: ActorCell, crash: Crash): void {
+  /** Whether it is here now, or starting. */
+  isLocal(address: Address): boolean {
+    return this.#cells[address.kind].has(address.id);
+  }
+
+  count(kind: ActorKind): number {
+    return this.#cells[kind].size;
+  }
+
+  /** Those of a kind that are here now, for inspection. */
+  cells(kind: ActorKind): Iterable<ActorCell> {
+    return this.#cells[kind].values();
+  }
+
+  /** Parents over the actors of a kind. */
+  shards(kind: ActorKind): number {
+    return this.#families[kind].shards();
+  }
+
+  #contextOfCells(): ActorContext {
+    const { committer, clock, held, asks, sessions, domains, tracer, log } = this.#ports;
+    return {
+      committer,
+      clock,
+      held,
+      crashed: (cell, crash) => this.#crashed(cell, crash),
+      vanished: (cell) => this.#vanished(cell),
+      effects: {
+        asks,
+        clock,
+        committer,
+        sessions,
+        domains,
+        tracer,
+        log,
+        tell: (addressed) => this.tell(addressed),
+        revive: (address) => void this.#ensure(address),
+        stop: (address) => this.#stop(address),
+        whenOwned: (address, run) => this.#whenOwned(address, run),
+      },
+    };
+  }
+
+  #find(address: Address): ActorCell | undefined {
+    return this.#cells[address.kind].get(address.id);
+  }
+
+  #arrive(address: Address, message: Message): ActorCell {
+    const initialState = message.type === 'create' ? this.#ports.kinds[address.kind].initialState(address.id) : null;
+    if (initialState === null) return this.#ensure(address);
+    const cell = this.#enter(address);
+    this.#start(cell, initialState, false);
+    return cell;
+  }
+
+  #ensure(address: Address): ActorCell {
+    const known = this.#find(address);
+    if (known !== undefined) return known;
+    const cell = this.#enter(address);
+    void this.#revival.revive(cell);
+    return cell;
+  }
+
+  #enter(address: Address): ActorCell {
+    const cell = new ActorCell(address, this.#ports.kinds[address.kind], this.#context);
+    this.#cells[address.kind].set(address.id, cell);
+    return cell;
+  }
+
+  #start(cell: ActorCell, state: unknown, again: boolean): void {
+    cell.start(this.#families[cell.address.kind].take(cell.address.id), state);
+    if (again) cell.perform(cell.behaviour.recoveryEffects(state, this.#ports.clock.nowMs()));
+  }
+
+  #crashed(cell: ActorCell, crash: Crash): void {
+    const { clock, log, sessions, webhookSender } = this.#ports;
     cell.vacate();
-    counters.crashes += 1;
+    this.#counters.crashes += 1;
     cell.crashes += 1;
     cell.lastCrash = {
       atMs: clock.nowMs(),
@@ -210,7 +220,7 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     const decision = decideRestart(cell.crashesMs, clock.nowMs());
     cell.crashesMs = decision.crashesMs;
     cell.resting = decision.escalated;
-    if (decision.escalated) counters.escalations += 1;
+    if (decision.escalated) this.#counters.escalations += 1;
     // Only type and id: a message may hold secrets.
     log.error(
       {
@@ -224,41 +234,42 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     );
     if (cell.address.kind === 'node') sessions.hangUpNode(cell.address.id, CLOSE.shuttingDown, 'the node restarts');
     if (cell.address.kind === 'webhook') webhookSender.cut(cell.address.id);
-    clock.after(decision.afterMs, () => void revive(cell));
+    clock.after(decision.afterMs, () => void this.#revival.revive(cell));
   }
 
-  function stop(address: Address): void {
-    const cell = cells[address.kind].get(address.id);
+  #stop(address: Address): void {
+    const cell = this.#find(address);
     if (cell === undefined) return;
     const left = cell.mailbox.drain();
     cell.vacate();
-    cells[address.kind].delete(address.id);
+    this.#cells[address.kind].delete(address.id);
     // Someone spoke to it while it ended: it starts again from its rows, or they are told that there are none.
-    for (const message of left) tell({ to: address, message } as Addressed);
+    for (const message of left) this.tell({ to: address, message } as Addressed);
   }
 
   /**
    * A create whose commit was in doubt may still come through, when the server works off what it had: its nodes are
    * told then.
    */
-  function vanished({ address }: ActorCell): void {
-    if (address.kind === 'webhook') webhookSender.cut(address.id); // deleted, though nobody could be told (V2)
-    stop(address);
-    if (address.kind === 'command')
-      clock.after(
-        SECOND_LOOK_MS,
-        () => void tell({ to: address, message: { type: 'executions-changed', changes: [] } }),
-      );
+  #vanished({ address }: ActorCell): void {
+    if (address.kind === 'webhook') this.#ports.webhookSender.cut(address.id); // deleted, though nobody could be told (V2)
+    this.#stop(address);
+    if (address.kind !== 'command') return;
+    this.#ports.clock.after(
+      SECOND_LOOK_MS,
+      () => void this.tell({ to: address, message: { type: 'executions-changed', changes: [] } }),
+    );
   }
 
-  function leave(cell: ActorCell, refusal: Refusal): void {
+  #leave(cell: ActorCell, refusal: Refusal): void {
     cell.vacate();
-    cells[cell.address.kind].delete(cell.address.id);
-    for (const message of cell.mailbox.drain()) deadLetter(cell.address, message, refusal);
+    this.#cells[cell.address.kind].delete(cell.address.id);
+    for (const message of cell.mailbox.drain()) this.#deadLetter(cell.address, message, refusal);
   }
 
-  function deadLetter(to: Address, message: Message, refusal: Refusal): void {
-    counters.deadLetters += 1;
+  #deadLetter(to: Address, message: Message, refusal: Refusal): void {
+    const { asks, sessions, log } = this.#ports;
+    this.#counters.deadLetters += 1;
     const replyTo = replyToOf(message as { replyTo?: never });
     if (replyTo !== null) asks.answer(replyTo, { ok: false, refusal });
     // An agent that nobody welcomes: its node was deleted behind the gate (E5), or another admin owns it now.
@@ -267,57 +278,10 @@ export function createDirectory(ports: DirectoryPorts): Directory {
     log.debug({ ...actorFields(to), message_type: message.type, code: refusal.code }, 'a message found no actor');
   }
 
-  function whenOwned(address: Address, run: () => void): void {
-    const cell = cells[address.kind].get(address.id);
+  #whenOwned(address: Address, run: () => void): void {
+    const cell = this.#find(address);
     if (cell === undefined) return;
     if (cell.cluster === null) run();
-    else held.whenFresh(cell.cluster, run);
+    else this.#ports.held.whenFresh(cell.cluster, run);
   }
-
-  function kindOf(address: Address): AnyKind {
-    return kinds[address.kind];
-  }
-
-  return {
-    counters,
-    tell,
-    tellLocal,
-    settle(address, state) {
-      if (cells[address.kind].has(address.id)) return;
-      start(enter(address), state, true);
-    },
-    evict(cluster) {
-      for (const kind of ['node', 'cluster'] as const) {
-        for (const cell of cells[kind].values()) {
-          if (cell.cluster !== cluster && cell.address.id !== cluster) continue;
-          if (kind === 'node') sessions.hangUpNode(cell.address.id as never, CLOSE.elsewhere, '');
-          leave(cell, ELSEWHERE);
-        }
-      }
-    },
-    evictWebhooks(ids) {
-      for (const cell of ids === undefined
-        ? cells.webhook.values()
-        : ids.flatMap((id) => cells.webhook.get(id) ?? [])) {
-        webhookSender.cut(cell.address.id);
-        leave(cell, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
-      }
-    },
-    isLocal: ({ kind, id }) => cells[kind].has(id),
-    count: (kind) => cells[kind].size,
-    cells: (kind) => cells[kind].values(),
-    shards: (kind) => families[kind].shards(),
-  };
 }
-
-/** Wait between two tries to read an actor's rows while the database is away, in ms. */
-const READ_AGAIN_MS = 250;
-
-/**
- * When a create that was in doubt is looked for again, in ms: the server has ended by then what it had begun (its
- * timeouts end at 3 s).
- */
-const SECOND_LOOK_MS = 5_000;
-
-/** Rows that are there, and make no state: a bug. */
-const UNREADABLE = Symbol('unreadable');

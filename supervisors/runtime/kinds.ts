@@ -1,7 +1,7 @@
 /**
  * What the supervisor must know of each kind of actor: its behaviour, how it is born, and how it comes back from rows.
  */
-import { NO_VPN } from '../../actors/cluster/vpn.ts';
+import { NO_VPN } from '../../actors/cluster/vpn-state.ts';
 import { clusterBehaviour } from '../../actors/cluster/transition.ts';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
 import type { ClusterState } from '../../actors/cluster/state.ts';

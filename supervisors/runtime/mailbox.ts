@@ -1,36 +1,19 @@
 /** Messages that wait at one actor: first in, first out, bounded. Outlives a crash of the actor. */
 import { MAILBOX_MESSAGES_MAX } from '../../actors/limits.ts';
 
-export interface Mailbox<M> {
-  /** False when it is full: the message was not taken. */
-  push(message: M): boolean;
-  /** Puts back what could not be handled, in front and in order. Never refused: these were inside before. */
-  putBack(messages: readonly M[]): void;
-  peek(): M | undefined;
-  /** Whether one that waits fits. */
-  some(fits: (message: M) => boolean): boolean;
-  shift(): M | undefined;
-  size(): number;
-  /** Empties it and returns what was inside. */
-  drain(): readonly M[];
-}
-
 const EMPTY: never[] = [];
 
-/** An empty mailbox. Holds no array while it is empty: most of 10,000 actors are idle. */
-export function createMailbox<M>(limit: number = MAILBOX_MESSAGES_MAX): Mailbox<M> {
-  return new Queue<M>(limit);
-}
-
-class Queue<M> implements Mailbox<M> {
+/** Empty at first. Holds no array while it is empty: most of 10,000 actors are idle. */
+export class Mailbox<M> {
   readonly #limit: number;
   #messages: M[] = EMPTY;
   #head = 0;
 
-  constructor(limit: number) {
+  constructor(limit: number = MAILBOX_MESSAGES_MAX) {
     this.#limit = limit;
   }
 
+  /** False when it is full: the message was not taken. */
   push(message: M): boolean {
     if (this.size() >= this.#limit) return false;
     if (this.#messages === EMPTY) this.#messages = [];
@@ -38,6 +21,7 @@ class Queue<M> implements Mailbox<M> {
     return true;
   }
 
+  /** Puts back what could not be handled, in front and in order. Never refused: these were inside before. */
   putBack(back: readonly M[]): void {
     if (back.length === 0) return;
     this.#messages = [...back, ...this.#messages.slice(this.#head)];
@@ -48,6 +32,7 @@ class Queue<M> implements Mailbox<M> {
     return this.#messages[this.#head];
   }
 
+  /** Whether one that waits fits. */
   some(fits: (message: M) => boolean): boolean {
     return this.#messages.some((message, index) => index >= this.#head && fits(message));
   }
@@ -63,6 +48,7 @@ class Queue<M> implements Mailbox<M> {
     return this.#messages.length - this.#head;
   }
 
+  /** Empties it and returns what was inside. */
   drain(): readonly M[] {
     const rest = this.#messages.slice(this.#head);
     this.#empty();

@@ -4,7 +4,30 @@
  */
 import type { ExecutionResult } from '../../transport/protocol/frames.ts';
 import type { Frame, Wire } from './wire.ts';
-import type { Attempt } from './world.ts';
+import type { Sent } from '../support/fleet/rest.ts';
+
+/** A create that was asked for. */
+export interface Attempt {
+  /** In the script of this command and of no other. */
+  readonly mark: string;
+  /** What the admin said: stored with a 2xx, refused, or nothing (it was killed). */
+  answer: 'stored' | 'refused' | 'none';
+  id: string | null;
+  /** How its executions may end, as state and exit code. */
+  readonly endings: readonly string[];
+  readonly outputOf: (execution: string) => string;
+  /** When it was last answered, or asked without an answer, as `performance.now()`. */
+  answeredMs: number;
+  /**
+   * From then on nothing of it may start, as seconds since this machine booted: it expired, or its cancel was answered.
+   * Null: no such time.
+   */
+  overAtS: number | null;
+  /** Stored, and taken back by a restore: nothing of it need be there. */
+  isTakenBack: boolean;
+  /** What is sent; with an Idempotency-Key of its own, so that it can be sent again. */
+  readonly request: Sent;
+}
 
 /** Books over all that went through the wires. */
 export interface Books {

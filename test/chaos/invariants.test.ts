@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { breaches, type Evidence, type Row } from './invariants.ts';
-import type { Attempt } from './world.ts';
+import type { Attempt } from './books.ts';
 
 const NODES = ['node-a', 'node-b'];
 const COMMAND = randomUUID();

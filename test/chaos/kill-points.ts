@@ -8,7 +8,8 @@ import { processesWith } from '../support/fleet/agent-program.ts';
 import { until } from '../support/until.ts';
 import { holdCommit, holdTable, type CommitHold } from './commit-hold.ts';
 import type { Frame, Held } from './wire.ts';
-import { TIMEOUT_MS, type Attempt, type ScriptKind, type World } from './world.ts';
+import type { Attempt } from './books.ts';
+import { TIMEOUT_MS, type ScriptKind, type World } from './world.ts';
 
 /** A moment, in words, and what is done then. */
 export interface KillPoint {

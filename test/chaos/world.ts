@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
-import { restClient, type Rest, type Sent } from '../support/fleet/rest.ts';
+import { restClient, type Rest } from '../support/fleet/rest.ts';
 import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
-import { keepBooks, type Books } from './books.ts';
+import { keepBooks, type Attempt, type Books } from './books.ts';
 import { openClocks, type Clocks } from './clocks.ts';
 import { prepareHolds } from './commit-hold.ts';
 import { openWire, type Wire } from './wire.ts';
@@ -37,29 +37,6 @@ const FILLER_BYTES = 150_000;
 
 /** Timeout of a timed script, in ms: long enough to kill its agent meanwhile. */
 export const TIMEOUT_MS = 800;
-
-/** A create that was asked for. */
-export interface Attempt {
-  /** In the script of this command and of no other. */
-  readonly mark: string;
-  /** What the admin said: stored with a 2xx, refused, or nothing (it was killed). */
-  answer: 'stored' | 'refused' | 'none';
-  id: string | null;
-  /** How its executions may end, as state and exit code. */
-  readonly endings: readonly string[];
-  readonly outputOf: (execution: string) => string;
-  /** When it was last answered, or asked without an answer, as `performance.now()`. */
-  answeredMs: number;
-  /**
-   * From then on nothing of it may start, as seconds since this machine booted: it expired, or its cancel was answered.
-   * Null: no such time.
-   */
-  overAtS: number | null;
-  /** Stored, and taken back by a restore: nothing of it need be there. */
-  isTakenBack: boolean;
-  /** What is sent; with an Idempotency-Key of its own, so that it can be sent again. */
-  readonly request: Sent;
-}
 
 /** A world, with the books of everything that was asked and said. */
 export interface World {

@@ -8,9 +8,9 @@ import type {
   Standing,
 } from '../../actors/records.ts';
 import type { StatusEvidence } from '../../actors/resources/node.ts';
-import type { DomainEvent } from '../../actors/events.ts';
+import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { ReplyTo } from '../../actors/reply-to.ts';
-import { FULL_VPN_ALLOWANCES, NEW_VPN_SESSION } from '../../actors/node/vpn.ts';
+import { FULL_VPN_ALLOWANCES, NEW_VPN_SESSION } from '../../actors/node/vpn-state.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';

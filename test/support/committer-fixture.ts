@@ -1,12 +1,12 @@
 /** The real committer on a real database, with rows to write to. */
 import type { ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
-import type { DomainEvent } from '../../actors/events.ts';
+import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../actors/writes.ts';
-import { createCommitter, type GroupCommitter } from '../../persistence/committer/committer.ts';
+import { GroupCommitter } from '../../persistence/committer/committer.ts';
 import { openDatabase } from '../../persistence/database.ts';
 import { createLeases } from '../../persistence/leases.ts';
 import { createVault } from '../../persistence/vault.ts';
@@ -48,7 +48,7 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
   t.teardown(() => database.close());
   const notices: Notice[] = [];
   const adminId = v7();
-  const committer = createCommitter({
+  const committer = new GroupCommitter({
     database,
     vault: createVault(Buffer.alloc(32, 7)),
     adminId,

@@ -2,27 +2,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { readSpans } from './otlp-wire.ts';
+import { readSpans, type CollectedSpan } from './otlp-wire.ts';
 import type { Scope } from './scope.ts';
 import { until } from './until.ts';
-
-/** A span as it arrived. Times in ms; attributes by name. */
-export interface CollectedSpan {
-  readonly traceId: string;
-  readonly spanId: string;
-  /** Empty: none. */
-  readonly parentSpanId: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly attributes: Readonly<Record<string, unknown>>;
-  readonly events: readonly string[];
-  /** 0 unset, 1 good, 2 an error. */
-  readonly status: number;
-  readonly statusMessage: string;
-  readonly resource: Readonly<Record<string, unknown>>;
-}
 
 /** A running collector. */
 export interface OtlpCollector {

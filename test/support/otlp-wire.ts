@@ -2,7 +2,24 @@
  * Reads ExportTraceServiceRequest of OTLP, from its own reading of the protobuf wire. Source: opentelemetry-proto,
  * trace/v1/trace.proto.
  */
-import type { CollectedSpan } from './otlp-collector.ts';
+
+/** A span as it arrived. Times in ms; attributes by name. */
+export interface CollectedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Empty: none. */
+  readonly parentSpanId: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly events: readonly string[];
+  /** 0 unset, 1 good, 2 an error. */
+  readonly status: number;
+  readonly statusMessage: string;
+  readonly resource: Readonly<Record<string, unknown>>;
+}
 
 /** The spans of one request. */
 export function readSpans(body: Buffer, type: string): CollectedSpan[] {

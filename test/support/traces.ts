@@ -2,7 +2,7 @@
 import { newSpanId, newTraceId, traceparentOf, type TraceContext } from '../../transport/protocol/trace-context.ts';
 import type { CommandResource } from '../../actors/resources/command.ts';
 import type { Rest } from './fleet/rest.ts';
-import type { CollectedSpan } from './otlp-collector.ts';
+import type { CollectedSpan } from './otlp-wire.ts';
 
 /** Settings by which an admin exports at once, so that a test need not wait. */
 export function exportingTo(url: string): Record<string, string> {

@@ -3,7 +3,7 @@ import test from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { createCommitter } from '../../../persistence/committer/committer.ts';
+import { GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { createLeases } from '../../../persistence/leases.ts';
 import { CONNECT_MS_MAX, LOCK_MS_MAX } from '../../../persistence/database.ts';
 import { commandRecord } from '../../support/actors.ts';
@@ -26,7 +26,13 @@ const ENDED_MS_MAX = 5_000;
 test('lists of a table that somebody has locked, however many are asked for, take no connection from writes and end in time', async (t) => {
   const opened = await openedDatabase(t);
   const log = recordingLog();
-  const committer = createCommitter({ database: opened, vault: opened.vault, adminId: v7(), log, committed: () => {} });
+  const committer = new GroupCommitter({
+    database: opened,
+    vault: opened.vault,
+    adminId: v7(),
+    log,
+    committed: () => {},
+  });
   const other = new Client(opened.pool.options);
   await other.connect();
   t.teardown(() => other.end());
@@ -57,7 +63,7 @@ test('lists of a table that somebody has locked, however many are asked for, tak
 test('reads that take every connection of theirs, each for long, keep neither a write nor a renewal waiting', async (t) => {
   const opened = await openedDatabase(t);
   const adminId = v7();
-  const committer = createCommitter({
+  const committer = new GroupCommitter({
     database: opened,
     vault: opened.vault,
     adminId,

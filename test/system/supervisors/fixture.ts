@@ -11,7 +11,7 @@ import type { Result } from '../../../actors/refusal.ts';
 import type { DeliveryStatus } from '../../../actors/resources/webhook.ts';
 import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
-import { createCommitter, type GroupCommitter } from '../../../persistence/committer/committer.ts';
+import { GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { openDatabase, type Database } from '../../../persistence/database.ts';
 import { readVpns } from '../../../persistence/vpn/readings.ts';
 import { createLeases, LEASE_MS } from '../../../persistence/leases.ts';
@@ -163,7 +163,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     notices.push(...told);
     stirred.emit('told');
   });
-  const committer = createCommitter({ database, vault, adminId, log, committed: (told) => bus.publish(told) });
+  const committer = new GroupCommitter({ database, vault, adminId, log, committed: (told) => bus.publish(told) });
   const leases = createLeases(database.writes);
   const sessions = recordedSessions();
   const webhookSender = recordedSender();

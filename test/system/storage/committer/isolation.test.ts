@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { ORM_CONNECTIONS_MAX } from '../../../../persistence/database.ts';
-import { COLD_WAITING_MAX } from '../../../../persistence/committer/committer.ts';
+import { COLD_WAITING_MAX } from '../../../../persistence/committer/cold-commits.ts';
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../../persistence/committer/units.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';

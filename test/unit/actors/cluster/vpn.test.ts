@@ -1,7 +1,8 @@
 /** What a cluster tells its members of each other. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { VPN_CHANGES_MAX, NO_VPN } from '../../../../actors/cluster/vpn.ts';
+import { VPN_CHANGES_MAX } from '../../../../actors/cluster/vpn.ts';
+import { NO_VPN } from '../../../../actors/cluster/vpn-state.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import type { ClusterState } from '../../../../actors/cluster/state.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';

@@ -3,7 +3,7 @@
  * and a network that delays, cuts and forgets. Everything waits until it is told to happen, so that a test may let it
  * happen in any order.
  */
-import { createMailbox } from '../../../../supervisors/runtime/mailbox.ts';
+import { Mailbox } from '../../../../supervisors/runtime/mailbox.ts';
 import { decideBatch } from '../../../../supervisors/runtime/batch.ts';
 import type { Change, Effect } from '../../../../actors/step.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
@@ -12,7 +12,7 @@ import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { OpenExecution } from '../../../../actors/records.ts';
 import { isTerminal, type ExecutionStatus } from '../../../../actors/resources/command.ts';
 import { FULL_LOOK_UPS } from '../../../../actors/node/look-ups.ts';
-import { FULL_VPN_ALLOWANCES } from '../../../../actors/node/vpn.ts';
+import { FULL_VPN_ALLOWANCES } from '../../../../actors/node/vpn-state.ts';
 import { FULL_ALLOWANCE } from '../../../../actors/ssh/login.ts';
 import type { AdminFrameBody, AgentFrameBody, ExecutionResult } from '../../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
@@ -58,7 +58,7 @@ export class World {
   /** Reads under way: what they will say, or null before the database looked. */
   #reads: { read(): NodeMessage; answer: NodeMessage | null }[] = [];
   #state: NodeState;
-  #mailbox = createMailbox<NodeMessage>(100_000);
+  #mailbox = new Mailbox<NodeMessage>(100_000);
   #journal = new Map<ExecutionId, { state: Journalled; result: ExecutionResult | null }>();
   #connection: {
     id: number;
@@ -219,7 +219,7 @@ export class World {
 
   /** The admin is killed and starts again from its rows. */
   killAdmin(): void {
-    this.#mailbox = createMailbox<NodeMessage>(100_000);
+    this.#mailbox = new Mailbox<NodeMessage>(100_000);
     this.#reads = [];
     this.#connection = null;
     this.#state = this.#loaded();

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { evidenceOf } from '../../../../actors/node/status-reason.ts';
 import { statusOf } from '../../../../actors/node/status.ts';
-import { NEW_VPN_SESSION } from '../../../../actors/node/vpn.ts';
+import { NEW_VPN_SESSION } from '../../../../actors/node/vpn-state.ts';
 import type { LiveSession } from '../../../../actors/node/state.ts';
 import type { VpnReport } from '../../../../transport/protocol/vpn.ts';
 import { liveNode, NOW_MS } from '../../../support/actors.ts';

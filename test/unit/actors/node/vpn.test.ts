@@ -8,7 +8,7 @@ import {
   NEWS_PER_SECOND_MAX,
   TRIES_BURST_MAX,
   TRIES_PER_SECOND_MAX,
-} from '../../../../actors/node/vpn.ts';
+} from '../../../../actors/node/vpn-state.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import test from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
-import type { DomainEvent } from '../../../../actors/events.ts';
+import type { DomainEvent } from '../../../../actors/event-catalogue.ts';
 import { encodeEnrollmentBlob } from '../../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../../transport/protocol/version.ts';
 import { REFUSED_EVENTS_PER_MINUTE_MAX } from '../../../../api/rest/enroll.ts';

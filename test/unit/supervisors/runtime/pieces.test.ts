@@ -6,7 +6,7 @@ import type { ReplyTo } from '../../../../actors/reply-to.ts';
 import type { Behaviour } from '../../../../actors/behaviour.ts';
 import { createBus } from '../../../../actors/bus.ts';
 import { ASK_MS_MAX, ASK_SWEEP_MS, MAILBOX_MESSAGES_MAX, BATCH_MESSAGES_MAX } from '../../../../actors/limits.ts';
-import { createMailbox } from '../../../../supervisors/runtime/mailbox.ts';
+import { Mailbox } from '../../../../supervisors/runtime/mailbox.ts';
 import { decideBatch, TransitionFailed } from '../../../../supervisors/runtime/batch.ts';
 import { step, unchanged, type Change } from '../../../../actors/step.ts';
 import type { Addressed } from '../../../../actors/messages.ts';
@@ -22,7 +22,7 @@ test('a mailbox is a queue: first in, first out, bounded, and what is put back c
     fc.property(
       fc.array(fc.oneof({ weight: 5, arbitrary: push }, { weight: 3, arbitrary: others }, back), { maxLength: 60 }),
       (happenings) => {
-        const mailbox = createMailbox<number>(8);
+        const mailbox = new Mailbox<number>(8);
         let model: number[] = [];
         for (const happening of happenings) {
           if (happening.type === 'push') {
@@ -43,7 +43,7 @@ test('a mailbox is a queue: first in, first out, bounded, and what is put back c
 });
 
 test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages unless told otherwise`, (t) => {
-  const mailbox = createMailbox<number>();
+  const mailbox = new Mailbox<number>();
   for (let index = 0; index < MAILBOX_MESSAGES_MAX; index += 1) t.true(mailbox.push(index));
 
   t.false(mailbox.push(0));
@@ -72,7 +72,7 @@ function batches(
   sent: readonly TestMessage[],
   messagesMax?: number,
 ): { readonly sizes: number[]; readonly alone: boolean[]; readonly state: number } {
-  const mailbox = createMailbox<TestMessage>(10_000);
+  const mailbox = new Mailbox<TestMessage>(10_000);
   for (const message of sent) mailbox.push(message);
   const sizes: number[] = [];
   const alone: boolean[] = [];
@@ -113,7 +113,7 @@ test('messages are decided one on the state of the other, together up to a bound
 });
 
 test('a message that throws is out of the mailbox, and the ones before it are given back', (t) => {
-  const mailbox = createMailbox<TestMessage>();
+  const mailbox = new Mailbox<TestMessage>();
   for (const type of ['add', 'hot', 'throw', 'add'] as const) mailbox.push({ type });
 
   const error = t.throws(() => decideBatch(counter, 0, mailbox, NOW_MS), { instanceOf: TransitionFailed });

@@ -1,0 +1,188 @@
+/**
+ * Hot changes: steps that wait together are stored in one transaction, so that hundreds of actors share one fsync.
+ */
+import { setTimeout as setTimer } from 'node:timers';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { Lease } from '../../actors/behaviour.ts';
+import type { RefusedChange } from '../../supervisors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { isConflict } from '../availability.ts';
+import { inTransaction } from '../transaction.ts';
+import type { Vault } from '../vault.ts';
+import type { CommitNews } from './commit-news.ts';
+import { storeBatch, type HotChange } from './hot-batch.ts';
+import { BATCH_PATIENCE, Isolation, type Patience } from './isolation.ts';
+import type { Outage } from './outage.ts';
+import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
+
+/** A batch of so many units says that the system is busy. */
+const BUSY_UNITS_MIN = 8;
+
+/**
+ * So many waiting units are stored at once; for fewer a busy committer waits GATHER_MS, in ms. Source: design, group
+ * commit gathers for at most 5 ms; measured with `bench sustained`.
+ */
+const WORTHWHILE_UNITS = 64;
+const GATHER_MS = 2;
+
+/**
+ * Tries of deliveries wait longer for each other, in ms: nobody waits for one, and a statement for a hundred costs a
+ * third of what ones for twenty do (measured). Anything else ends the wait.
+ */
+const PATIENT_GATHER_MS = 8;
+
+/**
+ * How often changes are stored again that met another transaction: a deadlock or a serialization failure says that
+ * nothing of them was kept.
+ */
+export const CONFLICTS_MAX = 3;
+
+/** Where hot changes are stored, and who hears of it. */
+export interface HotCommitPorts {
+  readonly pool: Pool;
+  readonly vault: Vault;
+  readonly outage: Outage;
+  readonly news: CommitNews;
+  readonly log: Log;
+}
+
+/** Nothing waits at first. */
+export class HotCommits {
+  readonly #ports: HotCommitPorts;
+  readonly #isolation: Isolation;
+  #queue: Waiting[] = [];
+  #running: Promise<void> | null = null;
+  /** Ends the patient wait for more. */
+  #hurry: (() => void) | null = null;
+
+  constructor(ports: HotCommitPorts) {
+    this.#ports = ports;
+    this.#isolation = new Isolation({
+      store: (waiting, patience) => this.#store(waiting, patience),
+      isAway: (error) => ports.outage.isSaidBy(error),
+      wentAway: (error, waiting) => this.#wentAway(error, waiting),
+      awayError: () => ports.outage.error(),
+      unstorable: (error) => ports.log.error({ error }, 'a change could not be stored'),
+      monotonicMs: () => performance.now(),
+    });
+  }
+
+  /** Steps of actors that wait to be stored, without those that are being stored. */
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  /** Resolves when they are durable, with those that were refused. */
+  commit(lease: Lease | null, changes: readonly HotChange[]): Promise<readonly RefusedChange[]> {
+    return new Promise((resolve, reject) => {
+      const waiting = { unit: { lease, changes }, bytes: bytesOf(changes), resolve, reject };
+      if (this.#isolation.isSuspect(waiting.unit)) return this.#isolation.alone(waiting);
+      this.#queue.push(waiting);
+      if (!isPatient(changes)) this.#hurry?.();
+      // What arrives in this turn of the event loop travels together; while a batch is stored, the next one gathers.
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves when nothing waits to be stored. */
+  async drained(): Promise<void> {
+    await this.#running;
+    await this.#isolation.settled();
+  }
+
+  /** Resolves when everything that waits now is stored or refused. Rejects with DatabaseUnavailable. */
+  async caughtUp(): Promise<void> {
+    await this.commit(null, []); // batches are stored one after another
+    await this.#isolation.settled();
+  }
+
+  async #run(): Promise<void> {
+    await setImmediate();
+    while (this.#queue.length > 0) {
+      const away = this.#ports.outage.error();
+      if (away !== null) {
+        // While the database is away nobody waits for a timeout of their own (L3).
+        for (const one of this.#queue.splice(0)) one.reject(away);
+        continue;
+      }
+      const taken = this.#take();
+      await this.#storeOrIsolate(taken);
+      // Under load a small batch is not worth its five round trips: a moment later it is a larger one. Whoever someone
+      // waits for never waits on an idle system.
+      if (this.#queue.length < WORTHWHILE_UNITS) await this.#gather(taken);
+    }
+    this.#running = null;
+  }
+
+  #take(): readonly Waiting[] {
+    const count = countOfBatch(this.#queue);
+    const taken = this.#queue.slice(0, count);
+    this.#queue = this.#queue.slice(count);
+    return taken;
+  }
+
+  async #gather(taken: readonly Waiting[]): Promise<void> {
+    const allPatient = [...taken, ...this.#queue].every(({ unit }) => isPatient(unit.changes));
+    if (!allPatient) return taken.length >= BUSY_UNITS_MIN ? delay(GATHER_MS) : undefined;
+    await new Promise<void>((resolve) => {
+      const timer = setTimer(resolve, PATIENT_GATHER_MS);
+      this.#hurry = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#hurry = null;
+  }
+
+  async #storeOrIsolate(waiting: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#store(waiting, BATCH_PATIENCE);
+    } catch (error) {
+      if (await this.#ports.outage.isSaidBy(error)) this.#wentAway(error, waiting);
+      else this.#isolation.takeApart(waiting, error);
+    }
+  }
+
+  /**
+   * Stores them, tells of them and resolves them; again where another transaction stood in the way. Rejects when
+   * nothing of it was stored.
+   */
+  async #store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
+    const { pool, vault, news } = this.#ports;
+    const beganMs = performance.now();
+    try {
+      const units = waiting.map((one) => one.unit);
+      const outcome = await inTransaction(
+        pool,
+        'storing a batch',
+        (client) => storeBatch(client, vault, units),
+        beginWith(patience),
+      );
+      news.tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
+      for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);
+    } catch (error) {
+      news.counters.failed += 1;
+      if (!isConflict(error) || conflicts >= CONFLICTS_MAX) throw error;
+      await this.#store(waiting, patience, conflicts + 1);
+    }
+  }
+
+  #wentAway(error: unknown, waiting: readonly Waiting[]): void {
+    this.#ports.outage.began(error, changesOf(waiting));
+    for (const one of waiting) one.reject(error);
+  }
+}
+
+/**
+ * A batch that waits for a row that is locked, or takes too long, is taken apart: it must not take the time that all of
+ * its callers have.
+ */
+function beginWith(patience: Patience): string {
+  return `begin; set local lock_timeout = ${patience.lockMsMax}${patience.statementMsMax === null ? '' : `; set local statement_timeout = ${patience.statementMsMax}`}`;
+}
+
+/** Whether nobody waits for any of these. */
+function isPatient(changes: readonly HotChange[]): boolean {
+  return changes.every(({ write }) => write.kind === 'delivery-attempted');
+}

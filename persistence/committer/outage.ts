@@ -1,0 +1,114 @@
+/**
+ * A database that is away: who noticed it, when it is back, and what became of the commits that were under way (L3).
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { Notice } from '../../actors/notice.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
+import type { Change } from '../../actors/step.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { isDoubtful, isLost } from '../availability.ts';
+import { takesWrites } from '../write-probe.ts';
+import { storedNotices } from './in-doubt.ts';
+
+/** How often a lost database is asked whether it is back, in ms. */
+const RETRY_MS = 200;
+
+/** When commits in doubt are asked for again, in ms: the server's timeouts end at 3 s. */
+const SECOND_LOOK_MS = 4_000;
+
+/** Which database, and whom an outage tells. */
+export interface OutagePorts {
+  readonly pool: Pool;
+  readonly log: Log;
+  readonly committed: (notices: readonly Notice[]) => void;
+}
+
+/** None at first. It ends by itself, as soon as the database takes writes again. */
+export class Outage {
+  readonly #ports: OutagePorts;
+  /** Null while the database is there. */
+  #back: Promise<void> | null = null;
+  /**
+   * What was told of changes whose commit is in doubt. At most a batch, and one cold change a connection: nothing is
+   * begun while the database is away.
+   */
+  #inDoubtNotices: Notice[] = [];
+
+  constructor(ports: OutagePorts) {
+    this.#ports = ports;
+  }
+
+  /** Whether the database is away now. */
+  get isOn(): boolean {
+    return this.#back !== null;
+  }
+
+  /** What whoever comes is told while the database is away; null while it is there. */
+  error(): DatabaseUnavailable | null {
+    return this.isOn ? new DatabaseUnavailable('The database is not available.') : null;
+  }
+
+  /** Resolves when the database answers again; at once when it does. */
+  over(): Promise<void> {
+    return this.#back ?? Promise.resolve();
+  }
+
+  /**
+   * Whether this error says that the database is away for everybody. A disk that is full, or a server that became
+   * read-only, says the same of one statement as of all: whether it takes a small write decides.
+   */
+  async isSaidBy(error: unknown): Promise<boolean> {
+    return isLost(error) || (isDoubtful(error) && !(await isWritable(this.#ports.pool)));
+  }
+
+  /** It is away: whether these changes were stored is not known. */
+  began(error: unknown, inDoubt: readonly Change[]): void {
+    this.#inDoubtNotices.push(...inDoubt.flatMap((change) => change.notices));
+    if (this.isOn) return;
+    this.#ports.log.warn({ error }, 'the database is not available: waiting for it');
+    this.#back = this.#end();
+  }
+
+  async #end(): Promise<void> {
+    await waitForDatabase(this.#ports.pool);
+    this.#back = null;
+    this.#ports.log.info({}, 'the database is back');
+    void this.#settleInDoubt();
+  }
+
+  /** Tells what was stored after all: now, and once more when the server has ended whatever it had begun. */
+  async #settleInDoubt(): Promise<void> {
+    const { pool, log, committed } = this.#ports;
+    const notices = this.#inDoubtNotices;
+    this.#inDoubtNotices = [];
+    try {
+      committed(await storedNotices(pool, notices));
+      await delay(SECOND_LOOK_MS, undefined, { ref: false });
+      if (!this.isOn) committed((await storedNotices(pool, notices)).map(toldAgain));
+    } catch (error) {
+      log.warn({ error }, 'what was stored when the database went away could not be read');
+    }
+  }
+}
+
+function toldAgain(notice: Notice): Notice {
+  return notice.type === 'execution-changed' ? { ...notice, again: true } : notice;
+}
+
+async function isWritable(pool: Pool): Promise<boolean> {
+  try {
+    return await takesWrites(pool);
+  } catch {
+    return false; // it does not answer
+  }
+}
+
+async function waitForDatabase(pool: Pool): Promise<void> {
+  for (;;) {
+    if (await isWritable(pool)) return;
+    await new Promise<void>((resolve) => {
+      setTimeout(resolve, RETRY_MS).unref();
+    });
+  }
+}

@@ -1,0 +1,23 @@
+/** Who owns which cluster, as the database has it. */
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { AdminLoad, ClusterSize } from './assignment.ts';
+
+/** A cluster under the epoch that its owner holds. */
+export interface Owned {
+  readonly cluster: ClusterId;
+  readonly epoch: number;
+}
+
+/** What ownership needs of the database. Implemented by persistence. */
+export interface LeasePort {
+  /** Says that this admin is there. */
+  checkIn(): Promise<unknown>;
+  renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]>;
+  retake(adminId: string): Promise<readonly Owned[]>;
+  claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
+  release(adminId: string, owned: readonly Owned[]): Promise<void>;
+  survey(): Promise<{
+    readonly admins: readonly AdminLoad[];
+    readonly free: readonly (ClusterSize & { readonly cluster: ClusterId })[];
+  }>;
+}

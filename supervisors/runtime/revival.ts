@@ -1,0 +1,99 @@
+/** How an actor that is not running comes back: from its rows, under the lease of its cluster, or not at all. */
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
+import { actorFields, type Message } from '../../actors/messages.ts';
+import { UNAVAILABLE, type Refusal } from '../../actors/refusal.ts';
+import type { Log } from '../../transport/net/log.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { HeldLeases } from '../ownership/held.ts';
+import type { Committer } from '../ports.ts';
+import type { ActorCell } from './actor-cell.ts';
+
+/** There is no row of it. */
+export const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not found' };
+/** Its cluster is another admin's. */
+export const ELSEWHERE: Refusal = {
+  ...UNAVAILABLE,
+  message: 'Another admin owns this cluster now. Try again shortly.',
+};
+
+/** What a revival reads, and what it does with the cell. */
+export interface RevivalPorts {
+  readonly held: HeldLeases;
+  readonly clock: Clock;
+  readonly committer: Pick<Committer, 'ready'>;
+  readonly log: Log;
+  /** Takes a cluster that no admin has room for, for the moment. False: it is none, or another admin was faster. */
+  borrow(cluster: ClusterId): Promise<boolean>;
+  /** Whether it is in the directory still, and nothing runs in it. */
+  isVacant(cell: ActorCell): boolean;
+  start(cell: ActorCell, state: unknown): void;
+  /** It cannot run here: whoever waits is told. */
+  leave(cell: ActorCell, refusal: Refusal): void;
+}
+
+/** Wait between two tries to read an actor's rows while the database is away, in ms. */
+const READ_AGAIN_MS = 250;
+
+/** Rows that are there, and make no state: a bug. */
+const UNREADABLE = Symbol('unreadable');
+
+/** Starts cells from their rows. A class, because the directory has one for all of them. */
+export class Revival {
+  readonly #ports: RevivalPorts;
+
+  constructor(ports: RevivalPorts) {
+    this.#ports = ports;
+  }
+
+  /** Starts it, unless something else did meanwhile; leaves it where it has no rows, or no lease here. */
+  async revive(cell: ActorCell): Promise<void> {
+    const ports = this.#ports;
+    cell.resting = false;
+    const state = await this.#rowsOf(cell);
+    if (!ports.isVacant(cell)) return;
+    if (state === UNREADABLE) return ports.leave(cell, UNAVAILABLE);
+    if (state === null) return ports.leave(cell, NOT_FOUND);
+    const cluster = cell.kind.cluster(state);
+    const isWanted = cluster !== null && cell.mailbox.some(isRelief);
+    if (cluster === null || ports.held.holds(cluster)) {
+      if (isWanted) void this.#isBorrowed(cluster); // one that is borrowed is kept for longer
+      return ports.start(cell, state);
+    }
+    if (!isWanted || !(await this.#isBorrowed(cluster))) return ports.leave(cell, ELSEWHERE);
+    if (ports.isVacant(cell)) void this.revive(cell); // from its rows as they are under the lease
+  }
+
+  async #isBorrowed(cluster: ClusterId): Promise<boolean> {
+    try {
+      return await this.#ports.borrow(cluster);
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable))
+        this.#ports.log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');
+      return false;
+    }
+  }
+
+  /** Null when there is no row; UNREADABLE when it cannot be read for a reason that waiting does not cure. */
+  async #rowsOf(cell: ActorCell): Promise<unknown> {
+    const { clock, committer, log } = this.#ports;
+    for (;;) {
+      try {
+        return await cell.reload();
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) {
+          log.error({ error, ...actorFields(cell.address) }, 'an actor could not be read from its rows');
+          return UNREADABLE;
+        }
+        await new Promise<void>((resolve) => {
+          clock.after(READ_AGAIN_MS, resolve);
+        });
+        await committer.ready();
+      }
+    }
+  }
+}
+
+/** What makes room where there are more nodes than the admins have room for: it is not refused for the want of it. */
+function isRelief({ type }: Message): boolean {
+  return type === 'delete' || type === 'change-cluster';
+}
