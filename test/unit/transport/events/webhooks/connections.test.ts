@@ -132,7 +132,7 @@ for (const how of ['ends', 'resets'] as const) {
     t.like(await sender.post(webhookTo(there.url), DELIVERY), { statusCode: 200 });
 
     t.is(requests, 3);
-    t.like(sender.counters, { sender: 2, resent: 1 });
+    t.like(sender.counters, { posts: 2, resent: 1 });
     t.is(sender.counters.failures.closed, 0);
   });
 }
