@@ -133,9 +133,9 @@ export class LiveSession {
   }
 
   /** Says something of the VPN. False: this admin knows of none, or does not hear it now. */
-  sayOfVpn(word: AgentVpnFrameBody): boolean {
+  sayOfVpn(message: AgentVpnFrameBody): boolean {
     if (this.#options.protocol < PROTOCOL_VERSION_VPN || !this.#options.isRoomy()) return false;
-    this.#options.send(word);
+    this.#options.send(message);
     return true;
   }
 

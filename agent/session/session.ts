@@ -87,8 +87,8 @@ export class Session implements LinkOwner {
   }
 
   /** Says something of the VPN. False: no admin that knows of one hears it now. */
-  sayOfVpn(word: AgentVpnFrameBody): boolean {
-    return this.#live?.sayOfVpn(word) ?? false;
+  sayOfVpn(message: AgentVpnFrameBody): boolean {
+    return this.#live?.sayOfVpn(message) ?? false;
   }
 
   /** For `Link` only. */

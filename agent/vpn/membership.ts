@@ -52,7 +52,7 @@ export interface MembershipOptions {
   readonly clock: SessionClock;
   readonly log: Log;
   /** False: no admin hears it now. */
-  readonly say: (word: AgentVpnFrameBody) => boolean;
+  readonly say: (message: AgentVpnFrameBody) => boolean;
   readonly createMember: (options: MemberOptions, ports: MemberPorts) => Promise<CreatedMember>;
   /** Told of every state of the VPN; null: there is none. */
   readonly named: (picture: Picture | null) => void;

@@ -33,7 +33,7 @@ export interface AgentVpnOptions {
   readonly clock: SessionClock;
   readonly log: Log;
   /** Over the session. False: no admin hears it now. */
-  readonly say: (word: AgentVpnFrameBody) => boolean;
+  readonly say: (message: AgentVpnFrameBody) => boolean;
 }
 
 /** What runs of it. */

@@ -13,7 +13,7 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createTunnelGate } from '../../transport/tunnels/gate.ts';
 import { createTunnels } from '../../transport/tunnels/tunnels.ts';
 import type { Tunnels } from '../../transport/tunnels/tunnels.ts';
-import { openDoor } from '../../transport/vpn/gateway/entrance.ts';
+import { openListener } from '../../transport/vpn/gateway/entrance.ts';
 import { notDialled } from '../../transport/net/streams/dialled.ts';
 import type { Dialled } from '../../transport/net/streams/dialled.ts';
 import { createJoins } from '../../transport/net/streams/join.ts';
@@ -86,9 +86,9 @@ export async function tunnelRig(
       return true;
     },
     askOwner,
-    vpnUrl: () => (isVpnUp() ? (claimedVpnUrl ?? door.url) : null),
+    vpnUrl: () => (isVpnUp() ? (claimedVpnUrl ?? listener.url) : null),
   });
-  const door = required(await openDoor('127.0.0.2', createTunnelGate(tunnels, 'mesh')));
+  const listener = required(await openListener('127.0.0.2', createTunnelGate(tunnels, 'mesh')));
   const server = createServer();
   server.on('upgrade', createTunnelGate(tunnels, 'url'));
   server.listen(0, '127.0.0.1');
@@ -97,7 +97,7 @@ export async function tunnelRig(
   scope.teardown(async () => {
     agent.close();
     tunnels.close();
-    door.close();
+    listener.close();
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
@@ -106,7 +106,7 @@ export async function tunnelRig(
     tunnels,
     agent,
     url,
-    vpnUrl: door.url,
+    vpnUrl: listener.url,
     tokens,
     reach: (port, signal = new AbortController().signal) =>
       tunnels.reach(NODE, { use: 'self', host: 'localhost', port }, signal),

@@ -8,7 +8,7 @@ import type { Program } from '../fleet/program.ts';
 import { restClient, type Rest } from '../fleet/rest.ts';
 import { processesWith } from '../fleet/agent-program.ts';
 import { FLEET_KEYS } from '../fleet.ts';
-import { openDoor } from '../networks/door.ts';
+import { openPortInto } from '../networks/port-into.ts';
 import { lostEchoes as lostEchoesOf } from '../networks/echoes.ts';
 import type { TestConnection } from '../server.ts';
 import { startInternet, type Internet, type Machine } from '../networks/internet.ts';
@@ -106,7 +106,7 @@ export async function startWorld(
     await program.logged('edge-admin is ready');
   };
   await startAdmin();
-  const url = `http://127.0.0.1:${await openDoor(scope, host, ADMIN_PORT)}`;
+  const url = `http://127.0.0.1:${await openPortInto(scope, host, ADMIN_PORT)}`;
   const rest = restClient(() => url, FLEET_KEYS.MASTER_KEY);
   const key = (cluster: string) => rest.post<EnrollmentKeyResource>(`/clusters/${cluster}/enrollment_keys`, {});
   return {

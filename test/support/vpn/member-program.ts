@@ -35,24 +35,24 @@ export type MemberQuestion =
   | { readonly type: 'try'; readonly publicKey: string; readonly inMs: number }
   | { readonly type: 'close'; readonly isKept: boolean };
 
-/** What it answers. `wishes` are the peers with which a simultaneous try is wanted since it was asked last. */
+/** What it answers. `triesWanted` are the peers with which a simultaneous try is wanted since it was asked last. */
 export interface MemberLook {
   readonly paths: ReturnType<Member['paths']>;
   readonly place: ReturnType<Member['place']>;
   readonly problem: string | null;
-  readonly wishes: readonly string[];
+  readonly triesWanted: readonly string[];
   readonly cpuMs: number;
   readonly upMs: number;
 }
 
 const options = JSON.parse(process.argv[2] ?? '') as MemberProgramOptions;
-let wishes: string[] = [];
+let triesWanted: string[] = [];
 let map: { readonly text: string; readonly map: RelayMap | null } = { text: '', map: null };
 
 const created = await createMember(
   { interfaceName: options.interfaceName, listenPort: options.listenPort, wanted: wantedOf(options.wanted) },
   {
-    wantsTry: (publicKey) => void wishes.push(publicKey),
+    wantsTry: (publicKey) => void triesWanted.push(publicKey),
     moved: () => {},
     changed: () => {},
   },
@@ -81,11 +81,11 @@ async function answer(question: MemberQuestion): Promise<MemberLook> {
     paths: member.paths(),
     place: member.place(),
     problem: member.problem(),
-    wishes,
+    triesWanted,
     cpuMs: (cpu.user + cpu.system) / 1_000,
     upMs: performance.now(),
   };
-  wishes = [];
+  triesWanted = [];
   return look;
 }
 

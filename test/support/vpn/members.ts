@@ -110,7 +110,7 @@ export function startVpn(scope: Scope, derpMap: () => unknown): TestVpn {
 
   async function round(one: Known): Promise<void> {
     if (one.ask === null) return;
-    const { place, wishes } = await one.ask({ type: 'look' });
+    const { place, triesWanted } = await one.ask({ type: 'look' });
     one.place = place;
     const wanted = wantedOf(one);
     const text = JSON.stringify(wanted);
@@ -118,11 +118,11 @@ export function startVpn(scope: Scope, derpMap: () => unknown): TestVpn {
       await one.ask({ type: 'become', wanted });
       one.told = text;
     }
-    for (const wish of wishes) {
-      const other = all.find(({ member }) => member.publicKey === wish);
+    for (const publicKey of triesWanted) {
+      const other = all.find(({ member }) => member.publicKey === publicKey);
       if (other?.ask == null) continue;
       await Promise.all([
-        one.ask({ type: 'try', publicKey: wish, inMs: TRY_IN_MS }),
+        one.ask({ type: 'try', publicKey, inMs: TRY_IN_MS }),
         other.ask({ type: 'try', publicKey: one.member.publicKey, inMs: TRY_IN_MS }),
       ]);
     }

@@ -59,7 +59,7 @@ interface World {
 }
 
 /** What may happen, and how often. */
-const DEEDS: readonly (readonly [number, (world: World) => Promise<unknown>])[] = [
+const ACTIONS: readonly (readonly [number, (world: World) => Promise<unknown>])[] = [
   [26, join],
   [18, leave],
   [
@@ -96,7 +96,7 @@ test('after a thousand joins, leaves and moves each member holds exactly the VPN
     while (done < OPERATIONS) {
       done += 1;
       if (KILLS.includes(done)) kill = killed(world);
-      await deed(world)(world).catch(() => kill); // what was under way may or may not have happened: the rows say it
+      await actionOf(world)(world).catch(() => kill); // what was under way may or may not have happened: the rows say it
     }
   };
   await Promise.all(Array.from({ length: WORKERS }, work));
@@ -149,10 +149,10 @@ async function startWorld(t: ExecutionContext): Promise<World> {
   return world;
 }
 
-function deed({ members, pick }: World): (world: World) => Promise<unknown> {
+function actionOf({ members, pick }: World): (world: World) => Promise<unknown> {
   if (members.size <= MEMBERS_MIN) return join;
   if (members.size >= MEMBERS_MAX) return leave;
-  return pick(DEEDS.flatMap(([weight, act]) => Array.from({ length: weight }, () => act)));
+  return pick(ACTIONS.flatMap(([weight, act]) => Array.from({ length: weight }, () => act)));
 }
 
 async function join({ fleet, members, everyone, keys, t, directory, pick }: World): Promise<void> {

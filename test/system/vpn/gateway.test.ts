@@ -1,5 +1,5 @@
 /**
- * The admin in the VPNs of its clusters: nodes are reached through them, and members reach its doors and nothing
+ * The admin in the VPNs of its clusters: nodes are reached through them, and members reach its listeners and nothing
  * else, nor each other's VPNs.
  */
 import ava from 'ava';
@@ -162,7 +162,7 @@ test.serial(
       'http://10.72.0.1:44000/livez',
     ])
       t.false(await answers(red, url), url);
-    // Whoever is there without the wall: the very same request inside of the machine.
+    // Whoever is there without the firewall: the very same request inside of the machine.
     await world.host.run('curl', ['-s', '-o', '/dev/null', '-m', '5', `http://${INNER}:44000/livez`]);
     t.true(await answers(red, door));
   },

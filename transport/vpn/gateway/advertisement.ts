@@ -15,7 +15,7 @@ export interface AdvertisementPorts {
   store(cluster: ClusterId, epoch: number, place: GatewayPlace): Promise<boolean>;
 }
 
-/** One admin's word on its gateway. */
+/** What one admin says of its gateway. */
 export interface Advertisement {
   /** Returns at once; what fails is done again with the next call. */
   say(vpn: GatewayVpn, epoch: number, place: GatewayPlace): void;

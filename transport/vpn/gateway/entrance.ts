@@ -1,4 +1,4 @@
-/** The gateway's doors: where agents open tunnels over the VPN. Nothing else is served there. */
+/** The gateway's listeners: where agents open tunnels over the VPN. Nothing else is served there. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
@@ -15,8 +15,8 @@ const REQUEST_MS_MAX = 5_000;
 /** How often late requests are looked for, in ms. */
 const LATE_LOOK_MS = 1_000;
 
-/** A door. */
-export interface OpenDoor {
+/** A listener. */
+export interface OpenListener {
   readonly ipv4: string;
   readonly port: number;
   readonly url: string;
@@ -28,7 +28,7 @@ export interface OpenDoor {
 export type TunnelUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 /** Opens one on this address and a free port. Null: the address is not there yet. */
-export async function openDoor(ipv4: string, upgrade: TunnelUpgrade): Promise<OpenDoor | null> {
+export async function openListener(ipv4: string, upgrade: TunnelUpgrade): Promise<OpenListener | null> {
   const server = createServer(
     {
       headersTimeout: REQUEST_MS_MAX,

@@ -15,12 +15,12 @@ import { VPN_ENDPOINTS_MAX, VPN_PATHS } from '../../protocol/vpn.ts';
 import type { VpnPath } from '../../protocol/vpn.ts';
 import { createAdvertisement } from './advertisement.ts';
 import type { AdvertisementPorts, GatewayPlace } from './advertisement.ts';
-import { createDoors } from './doors.ts';
+import { createListeners } from './listeners.ts';
 import type { TunnelUpgrade } from './entrance.ts';
 import { createLeftOut } from './left-out.ts';
-import { checkedVpn, NO_UNION, union } from './union.ts';
-import type { CheckedVpn, Union, UnionLimits } from './union.ts';
-import type { Wall } from './wall.ts';
+import { checkedVpn, NO_VPNS, mergeVpns } from './merged-vpns.ts';
+import type { CheckedVpn, MergedVpns, MergeLimits } from './merged-vpns.ts';
+import type { Firewall } from './firewall.ts';
 import type { GatewayLink } from '../../../supervisors/ports.ts';
 
 /** What is compared with what should be so often, in ms: a cluster that is not owned any more is left within it. */
@@ -45,7 +45,7 @@ export const HANDSHAKE_MS_MAX = 180_000;
 const PATHS_MS_MAX = 1_000;
 
 /**
- * Both sides of a pair begin to try a direct path after this, in ms: the node's session delivers the word within it.
+ * Both sides of a pair begin to try a direct path after this, in ms: the node's session delivers the message within it.
  */
 const TRY_IN_MS = 250;
 
@@ -57,11 +57,11 @@ export interface GatewayPorts extends AdvertisementPorts {
   readonly keys: { readonly privateKey: string; readonly publicKey: string };
   /** Opens the interface. Null: it is switched off. */
   readonly open: ((wanted: WantedMember, ports: MemberPorts) => Promise<CreatedMember>) | null;
-  readonly wall: Wall;
+  readonly firewall: Firewall;
   /** Address under which members elsewhere reach this machine; null: those of its interfaces. */
   readonly host: string | null;
   /** Of all VPNs together. */
-  readonly limits: UnionLimits;
+  readonly limits: MergeLimits;
   /** The epoch under which this admin owns a cluster now; null: it does not. */
   epochOf(cluster: ClusterId): number | null;
   /** Whether that is still so by the lease clock: one that was paused or suspended asks nobody for anything (O1). */
@@ -99,19 +99,19 @@ export interface Gateway extends GatewayLink {
 
 /** In no VPN at first. Nothing is opened before there is a VPN to join. */
 export function createGateway(ports: GatewayPorts): Gateway {
-  const { clock, log, keys, wall, monotonicMs } = ports;
+  const { clock, log, keys, firewall, monotonicMs } = ports;
   const advertisement = createAdvertisement(ports);
-  const doors = createDoors(ports);
+  const listeners = createListeners(ports);
   const leftOut = createLeftOut(log);
   /** VPNs of owned clusters in the order in which they came. */
   const vpns = new Map<ClusterId, CheckedVpn>();
   let relayMap: RelayMap | null = null;
   let isNews = false;
-  let now: Union = NO_UNION;
+  let now: MergedVpns = NO_VPNS;
   let member: Member | null = null;
   let openAtMs = ports.open === null ? Infinity : -Infinity;
   let refusedWith: string | null = null;
-  let doorProblem: string | null = null;
+  let listenerProblem: string | null = null;
   let paths: { readonly atMs: number; readonly byKey: ReadonlyMap<string, PeerPath> } = {
     atMs: -Infinity,
     byKey: new Map(),
@@ -155,15 +155,15 @@ export function createGateway(ports: GatewayPorts): Gateway {
   async function compare(): Promise<void> {
     for (const cluster of vpns.keys()) if (ports.epochOf(cluster) === null) forget(cluster);
     if (isNews) {
-      now = union(vpns.values(), ports.limits);
+      now = mergeVpns(vpns.values(), ports.limits);
       isNews = false;
       member?.become(wanted());
     }
     if (member === null && now.joined.size > 0 && monotonicMs() >= openAtMs) await open();
     leftOut.say(now, vpns.values(), member?.refused() ?? NOTHING_REFUSED);
     const addresses = new Map([...now.joined].map(([cluster, checked]) => [cluster, checked.addresses.ipv4]));
-    doors.keep(addresses);
-    doorProblem = member === null ? null : await doors.settle(addresses);
+    listeners.keep(addresses);
+    listenerProblem = member === null ? null : await listeners.settle(addresses);
     const place = member === null ? null : placeOf(member.place());
     for (const [cluster, { vpn }] of vpns) {
       const epoch = ports.epochOf(cluster);
@@ -175,7 +175,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
   async function open(): Promise<void> {
     openAtMs = ports.open === null ? Infinity : monotonicMs() + OPEN_AGAIN_MS;
     if (ports.open === null) return;
-    const problem = await wall.raise([]);
+    const problem = await firewall.raise([]);
     if (problem !== null) return refuse(problem);
     const created = await ports.open(wanted(), {
       wantsTry,
@@ -185,7 +185,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
       },
     });
     if (!created.ok) {
-      await wall.remove();
+      await firewall.remove();
       return refuse(created.problem);
     }
     ({ member } = created);
@@ -264,7 +264,7 @@ export function createGateway(ports: GatewayPorts): Gateway {
         path.handshakeAgeMs >= HANDSHAKE_MS_MAX
       )
         return null;
-      return doors.urlOf(known.cluster);
+      return listeners.urlOf(known.cluster);
     },
     mapped(map) {
       relayMap = map;
@@ -281,17 +281,17 @@ export function createGateway(ports: GatewayPorts): Gateway {
     },
     state: () => ({
       isHere: member !== null,
-      problem: member === null ? refusedWith : (doorProblem ?? member.problem()),
+      problem: member === null ? refusedWith : (listenerProblem ?? member.problem()),
       note: leftOut.note(),
     }),
     async close() {
       isClosed = true;
       cancelRound();
       await working;
-      doors.close();
+      listeners.close();
       if (member === null) return;
       await member.close({ isKept: false });
-      await wall.remove();
+      await firewall.remove();
       member = null;
     },
   };

@@ -5,7 +5,7 @@
 import type { Log } from '../../net/log.ts';
 import { leftOutNote } from '../../protocol/vpn.ts';
 import type { MemberRefusals } from '../member/member.ts';
-import type { CheckedVpn, Union } from './union.ts';
+import type { CheckedVpn, MergedVpns } from './merged-vpns.ts';
 
 /** Clusters that are named; the rest is counted. */
 const CLUSTERS_NAMED_MAX = 8;
@@ -13,7 +13,7 @@ const CLUSTERS_NAMED_MAX = 8;
 /** What is left out now. */
 export interface LeftOut {
   /** Compares it with what was said last. */
-  say(union: Union, vpns: Iterable<CheckedVpn>, refused: MemberRefusals): void;
+  say(merged: MergedVpns, vpns: Iterable<CheckedVpn>, refused: MemberRefusals): void;
   /** One sentence without addresses; null: nothing is. */
   note(): string | null;
 }
@@ -25,8 +25,8 @@ export function createLeftOut(log: Log): LeftOut {
   let damaged: string | null = null;
 
   return {
-    say(union, vpns, refused) {
-      const clusters = union.leftOut.map(({ clusterName }) => clusterName).toSorted();
+    say(merged, vpns, refused) {
+      const clusters = merged.leftOut.map(({ clusterName }) => clusterName).toSorted();
       const nextCrowded = clusters.length === 0 ? null : `there is no room for the VPNs of ${named(clusters)}`;
       if (nextCrowded !== crowded && nextCrowded !== null) {
         log.warn(
@@ -40,7 +40,7 @@ export function createLeftOut(log: Log): LeftOut {
       const without =
         addresses.size === 0
           ? []
-          : [...union.joined.values()]
+          : [...merged.joined.values()]
               .filter((checked) => checked.addresses.cidrs.some((cidr) => addresses.has(cidr)))
               .map(({ vpn }) => vpn.clusterName)
               .toSorted();

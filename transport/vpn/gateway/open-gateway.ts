@@ -8,7 +8,7 @@ import { makeKeyPair } from '../wireguard/keys.ts';
 import { DEVICE_LIMITS } from '../wireguard/limits.ts';
 import { createGateway } from './gateway.ts';
 import type { Gateway, GatewayPorts } from './gateway.ts';
-import { createWall } from './wall.ts';
+import { createFirewall } from './firewall.ts';
 
 /** Digits of an interface's name: 15 characters are what Linux takes. */
 const NAME_DIGITS = 9;
@@ -30,7 +30,7 @@ export interface GatewaySettings {
 }
 
 /** What it needs besides them. */
-export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | 'wall' | 'host' | 'limits'> {
+export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | 'firewall' | 'host' | 'limits'> {
   /** As agents are told them. */
   readonly relayMapUrls: () => readonly string[];
   /** Of the admins, which may have a relay map wherever they are. */
@@ -55,7 +55,7 @@ export function openGateway(
     host,
     limits: { peersMax: Math.min(peersMax, DEVICE_LIMITS.peersMax), addressesMax: DEVICE_LIMITS.addressesMax },
     keys: makeKeyPair(),
-    wall: createWall(interfaceName),
+    firewall: createFirewall(interfaceName),
     open: isEnabled
       ? async (wanted, memberPorts) => {
           const created = await createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts);

@@ -2,7 +2,7 @@
 import type { VpnPeer } from '../../protocol/vpn.ts';
 import type { DevicePeer, PeerReading } from '../wireguard/device.ts';
 import { candidatesOf, type OwnPlace } from './candidates.ts';
-import type { Wish } from './deeds.ts';
+import type { PeerEffect } from './path-effects.ts';
 import { createHandshakeAges } from './handshake-ages.ts';
 import {
   ATTEMPT_MS,
@@ -57,7 +57,7 @@ export class KnownPeers {
   readonly #ports: KnownPeersPorts;
   readonly #peers = new Map<string, Peer>();
   readonly #ages = createHandshakeAges();
-  #wishes: Wish[] = [];
+  #effects: PeerEffect[] = [];
   #own: OwnPlace;
 
   constructor(own: OwnPlace, ports: KnownPeersPorts) {
@@ -89,8 +89,8 @@ export class KnownPeers {
     return Math.min(...[...this.#peers.values()].map(({ state }) => state.dueMs));
   }
 
-  /** Whether one of them is to be greeted now. */
-  isGreetingDue(nowMs: number): boolean {
+  /** Whether a handshake with one of them is to begin now. */
+  isHandshakeDue(nowMs: number): boolean {
     return [...this.#peers.values()].some(({ state }) => state.path === 'none' && state.dueMs <= nowMs);
   }
 
@@ -99,9 +99,9 @@ export class KnownPeers {
   }
 
   /** What the paths asked for since the last call. */
-  taken(): readonly Wish[] {
-    const open = this.#wishes;
-    this.#wishes = [];
+  taken(): readonly PeerEffect[] {
+    const open = this.#effects;
+    this.#effects = [];
     return open;
   }
 
@@ -119,7 +119,7 @@ export class KnownPeers {
   #take(peer: Peer, { state, effects }: PathStep): void {
     const hasChanged = peer.state.path !== state.path;
     peer.state = state;
-    for (const effect of effects) this.#wishes.push({ publicKey: peer.publicKey, effect });
+    for (const effect of effects) this.#effects.push({ publicKey: peer.publicKey, effect });
     if (hasChanged) this.#ports.changed();
   }
 
@@ -189,7 +189,7 @@ export class KnownPeers {
   }
 
   /**
-   * `silentMs`: the key of one of both is new, and this side waits for so long with its first word; null: it is not.
+   * `silentMs`: the key of one of both is new, and this side waits for so long with its first message; null: it is not.
    */
   #meet(peer: VpnPeer, reading: PeerReading | null, silentMs: number | null, isFirst: boolean): void {
     const publicKey = peer.public_key;
@@ -209,7 +209,7 @@ export class KnownPeers {
     const dueMs = silentMs !== null ? performance.now() + silentMs : earlyUntilMs;
     const waiting = dueMs !== null && state.path === 'none' ? { ...state, attempt: -1, dueMs } : null;
     this.#peers.set(publicKey, { publicKey, wanted: peer, state: waiting ?? state, reading });
-    if (waiting === null) for (const effect of effects) this.#wishes.push({ publicKey, effect });
+    if (waiting === null) for (const effect of effects) this.#effects.push({ publicKey, effect });
     this.#ports.changed();
   }
 
@@ -262,10 +262,15 @@ export class KnownPeers {
   }
 
   #readingOf({ publicKey, endpoint, handshakeAtMs, receivedBytes, sentBytes }: PeerReading): PathReading {
-    const isShim = endpoint !== null && endpoint.startsWith('127.');
-    const isOurs = isShim && endpoint === this.#ports.relayEndpointOf(publicKey);
+    const isRelaySocket = endpoint !== null && endpoint.startsWith('127.');
+    const isOurs = isRelaySocket && endpoint === this.#ports.relayEndpointOf(publicKey);
     return {
-      way: endpoint === null || (isShim && !isOurs) ? null : isOurs ? { kind: 'relay' } : { kind: 'direct', endpoint },
+      way:
+        endpoint === null || (isRelaySocket && !isOurs)
+          ? null
+          : isOurs
+            ? { kind: 'relay' }
+            : { kind: 'direct', endpoint },
       handshakeAgeMs: this.#ages.read(publicKey, handshakeAtMs, performance.now(), Date.now()),
       receivedBytes,
       sentBytes,

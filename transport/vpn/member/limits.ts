@@ -9,10 +9,10 @@ export const READ_BUSY_MS = 1_000;
 export const READ_IDLE_MS = 5_000;
 
 /**
- * What was read so long ago, in ms, is read again before somebody is greeted. Not each time: a gateway greets
+ * What was read so long ago, in ms, is read again before a handshake begins. Not each time: a gateway begins one with
  * thousands.
  */
-export const READ_GREETING_MS = 250;
+export const READ_HANDSHAKE_MS = 250;
 
 /** How often what is compared with what should be, without an input, in ms. */
 export const REPAIR_MS = 30_000;
@@ -30,12 +30,12 @@ export const KEEPALIVE_SECONDS = 25;
 export const KEEPALIVE_BYTES = 32;
 
 /**
- * When both sides knock at each other's doors, in ms after the agreed start, and how long each listens after it. At
- * first both knock at the same moment, so that neither NAT sees the other's packet before its own. Later one waits
+ * When both sides probe each other's endpoints, in ms after the agreed start, and how long each listens after it. At
+ * first both probe at the same time, so that neither NAT sees the other's packet before its own. Later one waits
  * until it has listened: on a LAN the packets of both arrive before either listens (measured). The last ones are for
  * slow ways.
  */
-export const KNOCKS = [
+export const PROBES = [
   { atMs: 0, listenMs: 60, waitMs: 0 },
   { atMs: 200, listenMs: 80, waitMs: 30 },
   { atMs: 500, listenMs: 120, waitMs: 50 },
@@ -59,8 +59,8 @@ export const TRY_AGAIN_MS = [10_000, 10_000, 60_000, 300_000, 900_000, 3_600_000
 export const TRY_LOST_MS = 5_000;
 export const TRY_MOVED_MS = 500;
 
-/** The side with the larger key leaves the first word to the other for so long, in ms. */
-export const SECOND_WORD_MS = 2_000;
+/** The side with the larger key leaves the first message to the other for so long, in ms. */
+export const SECOND_MESSAGE_MS = 2_000;
 
 /** Patience with a peer that was asked over the relay for a try, in ms, before the admin is asked. */
 export const ANSWER_MS_MAX = 3_000;
@@ -140,14 +140,14 @@ export const STEADY_MS = 60_000;
 /** A step of the clock between two looks that is longer than this, in ms, was sleep or a stop. */
 export const SLEEP_MS_MIN = 10_000;
 
-/** Kernel buffers of a shim, in bytes, each way. Source: notes of measurements, no loss at 400 Mbit/s. */
-export const SHIM_BUFFER_BYTES = 4_194_304;
+/** Kernel buffers of a relay socket, in bytes, each way. Source: notes of measurements, no loss at 400 Mbit/s. */
+export const RELAY_SOCKET_BUFFER_BYTES = 4_194_304;
 
-/** Packets that one shim holds back at most while it listens; what is beyond goes on at once. */
+/** Packets that one relay socket holds back at most while it listens; what is beyond goes on at once. */
 export const HELD_PACKETS_MAX = 2_048;
 
-/** A shim that its peer no longer needs is closed after this, in ms. */
-export const SHIM_IDLE_MS = 30_000;
+/** A relay socket that its peer no longer needs is closed after this, in ms. */
+export const RELAY_SOCKET_IDLE_MS = 30_000;
 
 /** A connection to a relay where nobody of ours is spoken to any more is closed after this, in ms. */
 export const RELAY_IDLE_MS = 60_000;
@@ -171,7 +171,7 @@ export const RELAY_WAITING_MAX = 64;
 /** Patience with the own relay at the start, in ms, before peers are looked for without one. */
 export const RELAY_START_MS_MAX = 2_000;
 
-/** Packets that wait in a shim until it has its port, and words that wait to be handled. */
+/** Packets that wait in a relay socket until it has its port, and messages that wait to be handled. */
 export const INBOX_MAX = 4_096;
 
 /** Patience with the regions of a map that are asked how far they are, in ms, and how often they are asked, in ms. */

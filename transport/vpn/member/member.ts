@@ -66,7 +66,7 @@ export interface Member {
   refused(): MemberRefusals;
   /** Why packets do not flow as they should, in one sentence without addresses; null: they do. */
   problem(): string | null;
-  /** Ends relays and shims. `isKept`: the interface stays, with direct traffic going on, for the next start. */
+  /** Ends relays and relay sockets. `isKept`: the interface stays, with direct traffic going on, for the next start. */
   close(end: { readonly isKept: boolean }): Promise<void>;
 }
 

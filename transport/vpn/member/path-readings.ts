@@ -70,7 +70,7 @@ export function read(state: PathState, reading: PathReading, nowMs: number): Pat
 function found(state: None, reading: PathReading, nowMs: number): PathStep {
   const known = { ...knownOf(state), failures: 0 };
   if (reading.way === null) return step(state);
-  // It greets, and its handshake is not done: a word of this side would cross it. Should it lead nowhere, this side
+  // It began a handshake, which is not done: a message of this side would cross it. Should it lead nowhere, this side
   // goes on.
   if (!hasSession(reading)) return step({ ...state, dueMs: Math.max(state.dueMs, nowMs + ATTEMPT_MS) });
   if (reading.way.kind === 'direct') return becomeDirect(known, reading.way.endpoint, nowMs, use(reading.way, true));
@@ -102,7 +102,7 @@ function readRelayed(
 }
 
 function hearing(state: Trying, endpoint: string, nowMs: number): PathStep {
-  const said: PathEffect = { type: 'say', word: 'heard' };
+  const said: PathEffect = { type: 'say', message: 'heard' };
   if (state.isHeard) return commit(state, endpoint, nowMs, said);
   return step({ ...state, heardAt: endpoint }, said, use(RELAY, false));
 }

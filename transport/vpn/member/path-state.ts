@@ -48,13 +48,13 @@ export interface Relayed extends Known {
 }
 
 /**
- * Relayed, while both sides knock. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this
+ * Relayed, while both sides probe. `heardAt`: where the peer was heard from; `isHeard`: it says that it hears this
  * side.
  */
 export interface Trying extends Known {
   readonly path: 'trying';
   readonly startMs: number;
-  readonly knock: number;
+  readonly probe: number;
   readonly heardAt: string | null;
   readonly isHeard: boolean;
 }
@@ -101,13 +101,13 @@ export type PathEffect =
    * again.
    */
   | {
-      readonly type: 'knock';
+      readonly type: 'probe';
       readonly endpoints: readonly string[];
       readonly waitMs: number;
       readonly listenMs: number;
     }
-  /** Words to the peer over the relay. */
-  | { readonly type: 'say'; readonly word: 'ask' | 'heard' }
+  /** Messages to the peer over the relay. */
+  | { readonly type: 'say'; readonly message: 'ask' | 'heard' }
   | { readonly type: 'say-agreed'; readonly inMs: number }
   /** Whoever coordinates is asked to tell both sides. */
   | { readonly type: 'want-try' }

@@ -2,7 +2,7 @@
 import {
   ATTEMPT_MS,
   SECOND_HANDSHAKE_MS,
-  SECOND_WORD_MS,
+  SECOND_MESSAGE_MS,
   SESSION_MS_MAX,
   SETTLE_MS,
   TRY_AGAIN_MS,
@@ -86,7 +86,7 @@ export function begin(known: Known, isSentNow: boolean, nowMs: number): PathStep
 
 /** Over the relay; after `afterMs` it tries to get direct. */
 export function relayed(known: Known, afterMs: number, nowMs: number, ...effects: readonly PathEffect[]): PathStep {
-  const dueMs = nowMs + afterMs + (known.isFirst ? 0 : SECOND_WORD_MS);
+  const dueMs = nowMs + afterMs + (known.isFirst ? 0 : SECOND_MESSAGE_MS);
   return step({ ...known, path: 'relayed', sinceMs: nowMs, dueMs, askedAtMs: null }, ...effects);
 }
 
@@ -131,7 +131,7 @@ export function tryAt(state: PathState, startMs: number, nowMs: number, ...effec
     ...knownOf(state),
     path: 'trying',
     startMs,
-    knock: 0,
+    probe: 0,
     heardAt: null,
     isHeard: false,
     sinceMs: nowMs,

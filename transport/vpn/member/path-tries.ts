@@ -2,7 +2,7 @@
  * Tries to get direct: pure. Both sides agree on a moment, over the relay, and then send to each other at once, so that
  * a try that fails loses nothing.
  */
-import { AGREED_IN_MS, ANSWER_MS_MAX, KNOCKS, SECOND_HANDSHAKE_MS, TRY_MS_MAX } from './limits.ts';
+import { AGREED_IN_MS, ANSWER_MS_MAX, PROBES, SECOND_HANDSHAKE_MS, TRY_MS_MAX } from './limits.ts';
 import type { Relayed, Trying, PathState, PathStep } from './path-state.ts';
 import { commit, knownOf, mayTryAtMs, relayed, step, tryAt, waitAfter } from './path-steps.ts';
 
@@ -27,7 +27,7 @@ function askedTooSoon(state: PathState, nowMs: number): PathStep {
 /** The peer takes the try that it was asked for. */
 export function answered(state: PathState, inMs: number, nowMs: number): PathStep {
   if (state.path !== 'relayed' || state.askedAtMs === null) return step(state);
-  // The word took half of the way there and back.
+  // The message took half of the way there and back.
   return tryAt(state, nowMs + Math.max(0, inMs - (nowMs - state.askedAtMs) / 2), nowMs);
 }
 
@@ -47,35 +47,35 @@ export function heard(state: PathState, nowMs: number): PathStep {
   if (state.path !== 'trying') return step(state);
   return state.heardAt === null
     ? step({ ...state, isHeard: true })
-    : commit({ ...state, isHeard: true }, state.heardAt, nowMs, { type: 'say', word: 'heard' });
+    : commit({ ...state, isHeard: true }, state.heardAt, nowMs, { type: 'say', message: 'heard' });
 }
 
 /** Asks the peer for a try; where no answer came, whoever coordinates. */
 export function ask(state: Relayed, nowMs: number): PathStep {
   if (state.askedAtMs === null)
-    return step({ ...state, askedAtMs: nowMs, dueMs: nowMs + ANSWER_MS_MAX }, { type: 'say', word: 'ask' });
+    return step({ ...state, askedAtMs: nowMs, dueMs: nowMs + ANSWER_MS_MAX }, { type: 'say', message: 'ask' });
   const failures = state.failures + 1;
   return step({ ...state, askedAtMs: null, failures, dueMs: nowMs + waitAfter(failures) }, { type: 'want-try' });
 }
 
 /** The next packets of a try; after the last it was in vain. */
-export function nextKnock(state: Trying, nowMs: number): PathStep {
-  const knock = KNOCKS[state.knock];
-  if (knock === undefined) {
+export function nextProbe(state: Trying, nowMs: number): PathStep {
+  const probe = PROBES[state.probe];
+  if (probe === undefined) {
     const failures = state.failures + 1;
     return relayed({ ...knownOf(state), failures }, waitAfter(failures), nowMs);
   }
-  const after = KNOCKS[state.knock + 1];
+  const after = PROBES[state.probe + 1];
   const endpoints = state.heardAt === null ? state.candidates : [state.heardAt];
-  const dueMs = Math.max(nowMs + knock.waitMs + knock.listenMs, state.startMs + (after?.atMs ?? TRY_MS_MAX));
+  const dueMs = Math.max(nowMs + probe.waitMs + probe.listenMs, state.startMs + (after?.atMs ?? TRY_MS_MAX));
   // The best candidate last: what is heard last is what is seen.
   return step(
-    { ...state, knock: state.knock + 1, dueMs },
+    { ...state, probe: state.probe + 1, dueMs },
     {
-      type: 'knock',
+      type: 'probe',
       endpoints: endpoints.toReversed(),
-      waitMs: state.isFirst ? 0 : knock.waitMs,
-      listenMs: knock.listenMs,
+      waitMs: state.isFirst ? 0 : probe.waitMs,
+      listenMs: probe.listenMs,
     },
   );
 }

@@ -2,7 +2,7 @@
  * How it goes to one peer: pure. Packets are relayed first; a direct path is proven in both directions before it is
  * used, and left as soon as it is silent.
  */
-import { ATTEMPT_MS, ATTEMPT_MS_MAX, SECOND_WORD_MS, TRY_MOVED_MS } from './limits.ts';
+import { ATTEMPT_MS, ATTEMPT_MS_MAX, SECOND_MESSAGE_MS, TRY_MOVED_MS } from './limits.ts';
 import { read } from './path-readings.ts';
 import {
   RELAY,
@@ -25,7 +25,7 @@ import {
   relayed,
   direct,
 } from './path-steps.ts';
-import { asked, answered, agreed, heard, ask, nextKnock } from './path-tries.ts';
+import { asked, answered, agreed, heard, ask, nextProbe } from './path-tries.ts';
 
 /** A path to a peer that was just met. One that an earlier run left direct and alive stays as it is. */
 export function meet({ candidates, hasRelay, isFirst, reading }: Met, nowMs: number): PathStep {
@@ -110,7 +110,7 @@ function candidatesChanged(state: PathState, candidates: readonly string[], nowM
 /** Tries again before long, whatever was in vain before. */
 function soon(state: PathState, nowMs: number): PathStep {
   if (state.path === 'trying' || state.path === 'direct') return step(state);
-  const dueMs = Math.min(state.dueMs, nowMs + TRY_MOVED_MS + (state.isFirst ? 0 : SECOND_WORD_MS));
+  const dueMs = Math.min(state.dueMs, nowMs + TRY_MOVED_MS + (state.isFirst ? 0 : SECOND_MESSAGE_MS));
   return step({ ...state, failures: 0, dueMs });
 }
 
@@ -127,7 +127,7 @@ function due(state: PathState, nowMs: number): PathStep {
     case 'relayed':
       return ask(state, nowMs);
     case 'trying':
-      return nextKnock(state, nowMs);
+      return nextProbe(state, nowMs);
     case 'direct':
       return step({ ...state, dueMs: Infinity });
     default:

@@ -5,14 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayReach } from '../derp/socket.ts';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import type { OwnPlace } from './candidates.ts';
-import { perform, type DeedPorts } from './deeds.ts';
+import { perform, type PathEffectPorts } from './path-effects.ts';
 import { InterfaceRepair } from './interface-repair.ts';
 import { KnownPeers } from './known-peers.ts';
 import {
   ADDRESSES_MS,
   INBOX_MAX,
   READ_EAGER_MS,
-  READ_GREETING_MS,
+  READ_HANDSHAKE_MS,
   READ_IDLE_MS,
   RELAY_START_MS_MAX,
   REPAIR_MS,
@@ -90,7 +90,7 @@ export class Peers {
     });
     this.#peers = new KnownPeers(this.#own, {
       carries: (region) => this.#traffic.relays.carries(region),
-      relayEndpointOf: (publicKey) => this.#traffic.shims.endpointOf(publicKey),
+      relayEndpointOf: (publicKey) => this.#traffic.relaySockets.endpointOf(publicKey),
       earlyUntilMs: () => this.#earlyUntilMs(),
       changed: () => ports.changed(),
     });
@@ -153,7 +153,7 @@ export class Peers {
     await this.#running;
     this.#traffic.relays.close();
     if (isKept) await this.#leaveDirect().catch(() => {}); // the next start repairs it
-    this.#traffic.shims.close();
+    this.#traffic.relaySockets.close();
     await (isKept ? this.#device?.release() : this.#device?.remove());
   }
 
@@ -209,18 +209,18 @@ export class Peers {
       return;
     }
     if (this.#isWantedNew || nowMs >= this.#repairAtMs) await this.#repair(device, nowMs);
-    // Whoever is greeted next may have greeted meanwhile: handshakes that cross lead nowhere, and a peer that is added
+    // A peer whose handshake is next may have begun one meanwhile: handshakes that cross lead nowhere, and a peer that is added
     // anew forgets the one under way.
     else if (
       nowMs >= this.#readAtMs ||
-      (nowMs >= this.#heededAtMs + READ_GREETING_MS && this.#peers.isGreetingDue(nowMs))
+      (nowMs >= this.#heededAtMs + READ_HANDSHAKE_MS && this.#peers.isHandshakeDue(nowMs))
     )
       await this.#readAll(device);
     for (const { publicKey, message } of this.#inbox.splice(0)) this.#peers.tell(publicKey, message);
     this.#peers.tellRelays();
     this.#peers.tellTime(nowMs);
-    await perform(this.#peers.taken(), this.#deedPorts(device));
-    this.#traffic.shims.sweep(
+    await perform(this.#peers.taken(), this.#effectPorts(device));
+    this.#traffic.relaySockets.sweep(
       (publicKey) => this.#peers.has(publicKey),
       (publicKey) => this.#peers.directEndpointOf(publicKey) === null,
     );
@@ -228,13 +228,13 @@ export class Peers {
     this.#tellPlace();
   }
 
-  #deedPorts(device: WireguardDevice): DeedPorts {
+  #effectPorts(device: WireguardDevice): PathEffectPorts {
     return {
       device,
-      shims: this.#traffic.shims,
+      relaySockets: this.#traffic.relaySockets,
       taken: () => this.#peers.taken(),
       wantsTry: (publicKey) => this.#ports.wantsTry(publicKey),
-      say: (publicKey, word) => this.#traffic.say(publicKey, word),
+      say: (publicKey, message) => this.#traffic.say(publicKey, message),
       strange: (publicKey) => this.#peers.strange(publicKey),
       read: () => this.#readAll(device),
     };
@@ -292,7 +292,7 @@ export class Peers {
     this.#ports.moved(place);
   }
 
-  /** Before its shims end: who was relayed is left at the likeliest endpoint. */
+  /** Before its relay sockets end: who was relayed is left at the likeliest endpoint. */
   async #leaveDirect(): Promise<void> {
     const changes = this.#peers.likeliest();
     if (changes.length > 0) await this.#device?.setEndpoints(changes);

@@ -1,9 +1,9 @@
-/** What goes over relays: packets between a relay and the interface, and words between members. */
+/** What goes over relays: packets between a relay and the interface, and messages between members. */
 import type { RelayReach } from '../derp/socket.ts';
 import type { PathMessage } from './path-state.ts';
 import { createRelays, type Relays } from './relays.ts';
-import { createShims, type Shims } from './shims.ts';
-import { decodeWord, encodeWord, isWord, type Word } from './words.ts';
+import { createRelaySockets, type RelaySockets } from './relay-sockets.ts';
+import { decodePeerMessage, encodePeerMessage, isPeerMessage, type PeerMessage } from './peer-messages.ts';
 
 /** What it needs of the member. */
 export interface TrafficPorts {
@@ -23,12 +23,12 @@ export interface TrafficPorts {
 /** The relays of one member, and the sockets between them and its interface. */
 export class RelayedTraffic {
   readonly relays: Relays;
-  readonly shims: Shims;
+  readonly relaySockets: RelaySockets;
   readonly #ports: TrafficPorts;
 
   constructor(ports: TrafficPorts) {
     this.#ports = ports;
-    this.shims = createShims({
+    this.relaySockets = createRelaySockets({
       wireguardPort: ports.wireguardPort,
       send: (publicKey, packet) => this.#send(publicKey, packet),
       straggled: ports.straggled,
@@ -40,9 +40,9 @@ export class RelayedTraffic {
     });
   }
 
-  /** A word to a peer, which may be lost. */
-  say(publicKey: string, word: Word): void {
-    this.#send(publicKey, encodeWord(word));
+  /** A message to a peer, which may be lost. */
+  say(publicKey: string, message: PeerMessage): void {
+    this.#send(publicKey, encodePeerMessage(message));
   }
 
   #send(publicKey: string, packet: Uint8Array): void {
@@ -52,21 +52,21 @@ export class RelayedTraffic {
 
   #received(publicKey: string, packet: Uint8Array): void {
     if (!this.#ports.isPeer(publicKey)) return;
-    if (!isWord(packet)) return this.shims.deliver(publicKey, packet);
-    const word = decodeWord(packet);
-    if (word !== null) this.#ports.said(publicKey, messageOf(word));
+    if (!isPeerMessage(packet)) return this.relaySockets.deliver(publicKey, packet);
+    const message = decodePeerMessage(packet);
+    if (message !== null) this.#ports.said(publicKey, messageOf(message));
   }
 }
 
-function messageOf(word: Word): PathMessage {
-  switch (word.type) {
+function messageOf(message: PeerMessage): PathMessage {
+  switch (message.type) {
     case 'ask':
       return { type: 'asked' };
     case 'agreed':
-      return { type: 'answered', inMs: word.inMs };
+      return { type: 'answered', inMs: message.inMs };
     case 'heard':
       return { type: 'heard' };
     default:
-      throw new Error(`no such word: ${(word satisfies never as Word).type}`);
+      throw new Error(`no such message: ${(message satisfies never as PeerMessage).type}`);
   }
 }

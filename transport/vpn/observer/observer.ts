@@ -15,8 +15,8 @@ import { createResponder } from './noise.ts';
 import { createObserverPort } from './port.ts';
 import type { ObserverPort } from './port.ts';
 import { createHandshakeQuota } from './quota.ts';
-import { lastHeardMs, neverSeen, sighted, toTell } from './sightings.ts';
-import type { Place, Sightings } from './sightings.ts';
+import { lastHeardMs, neverSeen, observe, toTell } from './observed-endpoints.ts';
+import type { Place, ObservedEndpoints } from './observed-endpoints.ts';
 import { openObserverSocket } from './socket.ts';
 import type { ObserverSocket } from './socket.ts';
 
@@ -51,7 +51,7 @@ export interface ObserverPlace {
 }
 
 /** A running observer. */
-export interface Observer {
+export interface EndpointObserver {
   /**
    * Ports that could be had; without any, nobody is seen, and members reach each other on their LAN, by their own
    * addresses, or by relays.
@@ -66,11 +66,11 @@ export interface Observer {
 }
 
 /** Starts one. A port that is taken is done without, and said once. */
-export async function startObserver<Member>(options: ObserverOptions<Member>): Promise<Observer> {
+export async function startEndpointObserver<Member>(options: ObserverOptions<Member>): Promise<EndpointObserver> {
   const { host, port: firstPort, memberOf, clock, monotonicMs, log } = options;
   const counters = noneObserved();
   const quota = createHandshakeQuota();
-  const known = new Map<string, { member: Member; sightings: Sightings }>();
+  const known = new Map<string, { member: Member; observed: ObservedEndpoints }>();
   const due = new Set<string>();
   const opened: { readonly place: ObserverPlace; readonly port: ObserverPort; readonly socket: ObserverSocket }[] = [];
   const failures: string[] = [];
@@ -120,16 +120,16 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
     const endpoint = endpointOfPeer(from);
     if (endpoint === null) return;
     const nowMs = monotonicMs();
-    const sightings = known.get(publicKey)?.sightings ?? neverSeen(opened.length);
-    known.set(publicKey, { member, sightings: sighted(sightings, at, endpoint, nowMs) });
+    const observed = known.get(publicKey)?.observed ?? neverSeen(opened.length);
+    known.set(publicKey, { member, observed: observe(observed, at, endpoint, nowMs) });
     tell(publicKey, nowMs);
   }
 
   function tell(publicKey: string, nowMs: number): void {
     const entry = known.get(publicKey);
     if (entry === undefined) return void due.delete(publicKey);
-    const { sightings, place, isDueLater } = toTell(entry.sightings, nowMs);
-    entry.sightings = sightings;
+    const { observed, place, isDueLater } = toTell(entry.observed, nowMs);
+    entry.observed = observed;
     if (isDueLater) due.add(publicKey);
     else due.delete(publicKey);
     if (place === null) return;
@@ -142,8 +142,8 @@ export async function startObserver<Member>(options: ObserverOptions<Member>): P
     const nowMs = monotonicMs();
     for (const publicKey of due) tell(publicKey, nowMs);
     for (const { port } of opened) port.sweep();
-    for (const [publicKey, { sightings }] of known)
-      if (nowMs - (lastHeardMs(sightings) ?? 0) > SESSION_MS_MAX) known.delete(publicKey);
+    for (const [publicKey, { observed }] of known)
+      if (nowMs - (lastHeardMs(observed) ?? 0) > SESSION_MS_MAX) known.delete(publicKey);
     cancel = clock.after(SWEEP_MS, sweep);
   }
 

@@ -13,7 +13,7 @@ const OWN_FILE = 'relay.pem';
 /** One that ends sooner is made anew, in ms: 30 days. */
 const LEFT_MS_MIN = 2_592_000_000;
 
-/** What the relay's door needs. */
+/** What the relay's listener needs. */
 export interface RelayCertificate {
   readonly certificate: string;
   readonly key: string;

@@ -1,5 +1,5 @@
 /**
- * A relay put together: its certificate, its door, and the map by which members find it. The same inside an admin and
+ * A relay put together: its certificate, its listener, and the map by which members find it. The same inside an admin and
  * alone.
  */
 import type { Log } from '../../net/log.ts';

@@ -35,7 +35,7 @@ export interface RelayOptions {
   readonly handshakeMsMax?: number;
 }
 
-/** A relay without its door. */
+/** A relay without its listener. */
 export interface Relay {
   /** Its public key, hex. */
   readonly publicKey: string;

@@ -1,5 +1,5 @@
 /**
- * The door of a relay: HTTP over TLS on a port of its own, with the upgrade to DERP, its WebSocket form, and the probes
+ * The listener of a relay: HTTP over TLS on a port of its own, with the upgrade to DERP, its WebSocket form, and the probes
  * that clients of the protocol make.
  */
 import { once } from 'node:events';

@@ -13,7 +13,7 @@ import { startDnsServer } from '../../../support/dns-server.ts';
 import { startTripwire } from './tripwire.ts';
 
 /** What one attack came to. Packets of IPv4 and IPv6 are without the questions and answers of the DNS server. */
-export interface Sighting extends Attack {
+export interface GuardOutcome extends Attack {
   readonly urls: number;
   readonly connects: number;
   readonly packets: number;
@@ -21,7 +21,7 @@ export interface Sighting extends Attack {
 }
 
 /** What this program prints. */
-export type SealedWorld = Readonly<Record<'closed' | 'open' | 'good' | 'unguarded', Sighting>>;
+export type SealedWorld = Readonly<Record<'closed' | 'open' | 'good' | 'unguarded', GuardOutcome>>;
 
 const scope = createScope();
 const dns = await startDnsServer(scope, zoneAnswer);
@@ -50,7 +50,7 @@ const seen: SealedWorld = {
 process.stdout.write(JSON.stringify(seen));
 await scope.end();
 
-async function sight(guarding: Guarding, urls: readonly HostileUrl[]): Promise<Sighting> {
+async function sight(guarding: Guarding, urls: readonly HostileUrl[]): Promise<GuardOutcome> {
   const before = counters();
   const found = await attack(guarding, urls);
   const after = counters();

@@ -1,5 +1,5 @@
 /**
- * The gateway of an admin with a real interface and a real wall, in so many clusters of so many members. Says each
+ * The gateway of an admin with a real interface and a real firewall, in so many clusters of so many members. Says each
  * second how it is, and how long the process stood still.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -24,10 +24,10 @@ const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'w
 const CUT_MS_MAX = 20_000;
 
 /**
- * Echoes that a relayed pair may lose while a direct path is tried: one that is said in the moment of a knock leaves by
+ * Echoes that a relayed pair may lose while a direct path is tried: one that is said in the moment of a probe leaves by
  * it. Source: docs/decisions/vpn-paths.md, measured.
  */
-const KNOCK_LOST_MAX = 1;
+const PROBE_LOST_MAX = 1;
 
 /** Everybody, on every kind of network. `near` and `neighbour` stand on one LAN. */
 interface World {
@@ -131,7 +131,7 @@ test.serial('packets go directly wherever one of two can be reached, and over th
     [hard, blocked],
     [open, blocked],
   ] as const)
-    t.true(await answered(one, other, 5, KNOCK_LOST_MAX), `${one.machine.name} ${other.machine.name}`);
+    t.true(await answered(one, other, 5, PROBE_LOST_MAX), `${one.machine.name} ${other.machine.name}`);
   // On one LAN by its own addresses.
   t.true(
     (await near.machine.run('wg', ['show', near.interfaceName, 'endpoints'])).stdout.includes(

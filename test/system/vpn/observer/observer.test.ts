@@ -5,7 +5,7 @@ import ava from 'ava';
 import { generateKeyPairSync } from 'node:crypto';
 import type { ObserverCounters } from '../../../../transport/vpn/observer/counters.ts';
 import type { ObserverPlace } from '../../../../transport/vpn/observer/observer.ts';
-import type { Place } from '../../../../transport/vpn/observer/sightings.ts';
+import type { Place } from '../../../../transport/vpn/observer/observed-endpoints.ts';
 import type { Program } from '../../../support/fleet/program.ts';
 import { startInternet, type Internet, type Machine, type Nat } from '../../../support/networks/internet.ts';
 import { peerTest } from '../../../support/peer-test.ts';

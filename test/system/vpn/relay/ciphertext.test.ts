@@ -15,7 +15,7 @@ const MARKER = '706c61696e746578742d6d61726b6572';
  * of this test's.
  */
 const ECHOES = 20;
-const KNOCKS_LOST_MAX = 4;
+const PROBES_LOST_MAX = 4;
 
 test('a relay sees what two machines say only as ciphertext', async (t) => {
   const internet = await startInternet(t);
@@ -38,7 +38,7 @@ test('a relay sees what two machines say only as ciphertext', async (t) => {
     program.lines().some(({ msg, bytes }) => msg === 'seen' && Number(bytes) > 40_000),
   ); // there and back
 
-  t.true(lost <= KNOCKS_LOST_MAX, `${lost} lost`);
+  t.true(lost <= PROBES_LOST_MAX, `${lost} lost`);
   t.deepEqual(
     [
       ...new Set(

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import test from 'ava';
-import { openDoor } from '../../../../../transport/vpn/gateway/entrance.ts';
-import type { OpenDoor } from '../../../../../transport/vpn/gateway/entrance.ts';
+import { openListener } from '../../../../../transport/vpn/gateway/entrance.ts';
+import type { OpenListener } from '../../../../../transport/vpn/gateway/entrance.ts';
 import { TUNNEL_PATH } from '../../../../../transport/protocol/version.ts';
 import type { Scope } from '../../../../support/scope.ts';
 
-async function door(t: Scope, taken: string[] = []): Promise<OpenDoor> {
-  const open = await openDoor('127.0.0.5', (asked, socket) => {
+async function listener(t: Scope, taken: string[] = []): Promise<OpenListener> {
+  const open = await openListener('127.0.0.5', (asked, socket) => {
     taken.push(asked.url ?? '');
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
   });
-  if (open === null) throw new Error('no door');
+  if (open === null) throw new Error('no listener');
   t.teardown(() => {
     open.close();
   });
@@ -21,7 +21,7 @@ async function door(t: Scope, taken: string[] = []): Promise<OpenDoor> {
 
 /** The status of an answer; 0: there was none. */
 async function ask(
-  { ipv4, port }: OpenDoor,
+  { ipv4, port }: OpenListener,
   path: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<number> {
@@ -44,7 +44,7 @@ const UPGRADE = { connection: 'Upgrade', upgrade: 'websocket' };
 
 test('only tunnels are served in the VPN', async (t) => {
   const taken: string[] = [];
-  const open = await door(t, taken);
+  const open = await listener(t, taken);
 
   t.is(await ask(open, TUNNEL_PATH, UPGRADE), 101);
   t.is(await ask(open, '/api/v1/agents/session', UPGRADE), 0);
@@ -53,8 +53,8 @@ test('only tunnels are served in the VPN', async (t) => {
   t.deepEqual(taken, [TUNNEL_PATH]);
 });
 
-test('a door that is closed cuts what came in by it', async (t) => {
-  const open = await door(t);
+test('a listener that is closed cuts what came in by it', async (t) => {
+  const open = await listener(t);
   const socket = connect(open.port, open.ipv4);
   socket.on('error', () => {});
   await once(socket, 'connect');
@@ -67,6 +67,6 @@ test('a door that is closed cuts what came in by it', async (t) => {
   t.is(await ask(open, '/'), 0);
 });
 
-test('there is no door at an address that this machine does not have', async (t) => {
-  t.is(await openDoor('203.0.113.77', () => {}), null);
+test('there is no listener at an address that this machine does not have', async (t) => {
+  t.is(await openListener('203.0.113.77', () => {}), null);
 });

@@ -5,7 +5,7 @@ import type { CreatedMember } from '../../../../../transport/vpn/member/create-m
 import type { GatewayPlace } from '../../../../../transport/vpn/gateway/advertisement.ts';
 import { createGateway, GATEWAY_ROUND_MS, HANDSHAKE_MS_MAX } from '../../../../../transport/vpn/gateway/gateway.ts';
 import type { Gateway } from '../../../../../transport/vpn/gateway/gateway.ts';
-import type { Door, Wall } from '../../../../../transport/vpn/gateway/wall.ts';
+import type { ListenerAddress, Firewall } from '../../../../../transport/vpn/gateway/firewall.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { recordingLog } from '../../../../support/log.ts';
 import type { Scope } from '../../../../support/scope.ts';
@@ -15,7 +15,7 @@ import type { RecordingMember } from './fixture.ts';
 
 const OWN = key(65_535);
 
-/** Addresses that this machine has: a door opens at once. */
+/** Addresses that this machine has: a listener opens at once. */
 const LOOPBACK = { ipv4Range: '127.77.1.0/24' };
 
 interface Given {
@@ -24,30 +24,30 @@ interface Given {
   readonly addressesMax?: number;
   readonly host?: string;
   readonly refused?: string;
-  readonly wallProblem?: string;
+  readonly firewallProblem?: string;
 }
 
 function rig(
   t: Scope,
-  { isEnabled = true, peersMax = 100, addressesMax = 200, host, refused, wallProblem }: Given = {},
+  { isEnabled = true, peersMax = 100, addressesMax = 200, host, refused, firewallProblem }: Given = {},
 ) {
   const clock = createFakeClock();
   const log = recordingLog();
   const owned = new Map<ClusterId, number>();
   const stored: { cluster: ClusterId; epoch: number; place: GatewayPlace }[] = [];
   const sent: AdminFrameBody[] = [];
-  const walls: (readonly Door[])[] = [];
+  const firewalls: (readonly ListenerAddress[])[] = [];
   const order: string[] = [];
   const members: RecordingMember[] = [];
-  const wall: Wall = {
-    async raise(doors) {
-      walls.push(doors);
-      order.push('wall');
-      return wallProblem ?? null;
+  const firewall: Firewall = {
+    async raise(listeners) {
+      firewalls.push(listeners);
+      order.push('firewall');
+      return firewallProblem ?? null;
     },
     holdApart: async () => made.isThere,
     async remove() {
-      order.push('no wall');
+      order.push('no firewall');
     },
   };
   const made: { refused: string | undefined; database: boolean; isThere: boolean; isFresh: boolean } = {
@@ -61,7 +61,7 @@ function rig(
     log,
     monotonicMs: () => clock.nowMs(),
     keys: { privateKey: 'private', publicKey: OWN },
-    wall,
+    firewall,
     host: host ?? null,
     limits: { peersMax, addressesMax },
     open: isEnabled
@@ -94,10 +94,10 @@ function rig(
   };
   const lines = (): readonly string[] =>
     log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
-  return { gateway, clock, log, owned, stored, sent, walls, order, members, made, pass, lines };
+  return { gateway, clock, log, owned, stored, sent, firewalls, order, members, made, pass, lines };
 }
 
-test('an admin joins the VPNs of its clusters by one interface, behind a wall that stands before it', async (t) => {
+test('an admin joins the VPNs of its clusters by one interface, behind a firewall that stands before it', async (t) => {
   const { gateway, owned, members, order, pass } = rig(t);
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
 
@@ -113,7 +113,7 @@ test('an admin joins the VPNs of its clusters by one interface, behind a wall th
     'fd00:0:0:2::1/64',
   ]);
   t.deepEqual([...(members[0]?.wanted[0]?.peers.keys() ?? [])], [key(258), key(514)]);
-  t.deepEqual(order.slice(0, 2), ['wall', 'interface']);
+  t.deepEqual(order.slice(0, 2), ['firewall', 'interface']);
 });
 
 test('nothing is opened before there is a VPN, nor for one of another admin', async (t) => {
@@ -205,8 +205,8 @@ test('an admin without rights says so once, tries again without a word, and take
   t.deepEqual(gateway.state(), { isHere: true, problem: null, note: null });
 });
 
-test('without a wall there is no interface', async (t) => {
-  const { gateway, owned, members, pass, lines } = rig(t, { wallProblem: 'there is no nft' });
+test('without a firewall there is no interface', async (t) => {
+  const { gateway, owned, members, pass, lines } = rig(t, { firewallProblem: 'there is no nft' });
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
@@ -273,7 +273,7 @@ test('what an interface or the rows leave out is named in the note, by cluster a
 });
 
 test('a node is reached through the VPN while its handshake is young and its cluster is owned', async (t) => {
-  const { gateway, owned, members, made, walls, pass } = rig(t);
+  const { gateway, owned, members, made, firewalls, pass } = rig(t);
   owned.set(clusterId(1), 1);
   gateway.become({
     ...vpn(1, [member(1, 2, { ipv4: '127.77.1.2' }), member(1, 3, { ipv4: '127.77.1.3' })]),
@@ -287,7 +287,7 @@ test('a node is reached through the VPN while its handshake is young and its clu
     await pass(1_000);
     return gateway.urlFor(nodeId(1, 2));
   };
-  await until('the door', () => walls.at(-1)?.length === 1);
+  await until('the listener', () => firewalls.at(-1)?.length === 1);
 
   t.regex((await urlAfter(1_000)) ?? '', /^http:\/\/127\.77\.1\.1:\d+$/u);
   t.regex((await urlAfter(1_000, 'relayed')) ?? '', /^http:/u);
@@ -329,7 +329,7 @@ test('a gateway that is closed leaves no interface and no rules', async (t) => {
   await gateway.close();
 
   t.true(members[0]?.isClosed);
-  t.is(order.at(-1), 'no wall');
+  t.is(order.at(-1), 'no firewall');
 });
 
 test('readings count peers by path', async (t) => {

@@ -4,7 +4,12 @@ import * as fc from 'fast-check';
 import type { NetworkInterfaceInfo } from 'node:os';
 import { candidatesOf, type OwnPlace } from '../../../../../transport/vpn/member/candidates.ts';
 import { localAddresses, localEndpoints } from '../../../../../transport/vpn/member/local-endpoints.ts';
-import { decodeWord, encodeWord, isWord, type Word } from '../../../../../transport/vpn/member/words.ts';
+import {
+  decodePeerMessage,
+  encodePeerMessage,
+  isPeerMessage,
+  type PeerMessage,
+} from '../../../../../transport/vpn/member/peer-messages.ts';
 import { VPN_ENDPOINTS_MAX } from '../../../../../transport/protocol/vpn.ts';
 
 const own: OwnPlace = {
@@ -98,23 +103,23 @@ test('a machine tells of its addresses, those of containers last, those of the V
   );
 });
 
-test('words arrive as they were said, and nothing else is one', (t) => {
-  const word = fc.oneof(
-    fc.constantFrom<Word>({ type: 'ask' }, { type: 'heard' }),
+test('messages of peers arrive as they were said, and nothing else is one', (t) => {
+  const message = fc.oneof(
+    fc.constantFrom<PeerMessage>({ type: 'ask' }, { type: 'heard' }),
     fc.record({ type: fc.constant('agreed' as const), inMs: fc.integer({ min: 0, max: 5_000 }) }),
   );
   fc.assert(
-    fc.property(word, (said) => {
-      t.deepEqual(decodeWord(encodeWord(said)), said);
+    fc.property(message, (said) => {
+      t.deepEqual(decodePeerMessage(encodePeerMessage(said)), said);
     }),
   );
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ maxLength: 6 }), (bytes, tail) => {
-      decodeWord(bytes);
-      decodeWord(Buffer.concat([encodeWord({ type: 'ask' }).subarray(0, 8), tail]));
+      decodePeerMessage(bytes);
+      decodePeerMessage(Buffer.concat([encodePeerMessage({ type: 'ask' }).subarray(0, 8), tail]));
     }),
   );
-  t.is(decodeWord(encodeWord({ type: 'agreed', inMs: 60_000 })), null);
+  t.is(decodePeerMessage(encodePeerMessage({ type: 'agreed', inMs: 60_000 })), null);
   // Every packet of WireGuard begins so.
-  for (const type of [1, 2, 3, 4]) t.false(isWord(Uint8Array.from([type, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8])));
+  for (const type of [1, 2, 3, 4]) t.false(isPeerMessage(Uint8Array.from([type, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8])));
 });

@@ -149,8 +149,8 @@ test('whatever it was told, a peer that is heard directly and hears is direct in
       for (let count = 0; count < 10_000 && !isDirect(); count += 1) {
         passLooking(path, 1_000, () => {});
         for (const effect of path.taken()) {
-          if (effect.type === 'say' && effect.word === 'ask') path.tell({ type: 'answered', inMs: AGREED_IN_MS });
-          if (effect.type === 'knock') path.read(direct(LAN), { received: 32, sent: 32 }).tell({ type: 'heard' });
+          if (effect.type === 'say' && effect.message === 'ask') path.tell({ type: 'answered', inMs: AGREED_IN_MS });
+          if (effect.type === 'probe') path.read(direct(LAN), { received: 32, sent: 32 }).tell({ type: 'heard' });
         }
         if (!isDirect()) path.read(RELAY, { received: 32, sent: 32 });
       }

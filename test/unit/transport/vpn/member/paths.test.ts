@@ -4,10 +4,10 @@ import {
   AGREED_IN_MS,
   ANSWER_MS_MAX,
   ATTEMPT_MS,
-  KNOCKS,
+  PROBES,
   READ_BUSY_MS,
   SECOND_HANDSHAKE_MS,
-  SECOND_WORD_MS,
+  SECOND_MESSAGE_MS,
   SESSION_MS_MAX,
   SETTLE_MS,
   SILENCE_MS_MAX,
@@ -49,28 +49,28 @@ test('the second of two leaves the first handshake to the other', (t) => {
   t.deepEqual(path.pass(SECOND_HANDSHAKE_MS).taken(), [use(RELAY)]);
 });
 
-test('a peer that greets is let finish, and spoken to only when its handshake leads nowhere', (t) => {
-  const greeting: PathReading = { way: RELAY, handshakeAgeMs: null, receivedBytes: 148, sentBytes: 92 };
-  const greeted = (): Path => {
+test('a peer that began a handshake is let finish it, and spoken to only when its handshake leads nowhere', (t) => {
+  const begunHandshake: PathReading = { way: RELAY, handshakeAgeMs: null, receivedBytes: 148, sentBytes: 92 };
+  const withBegunHandshake = (): Path => {
     const path = new Path({ isFirst: false }).pass(SECOND_HANDSHAKE_MS - 1);
     path.taken();
-    return path.tell({ type: 'read', reading: greeting });
+    return path.tell({ type: 'read', reading: begunHandshake });
   };
 
-  t.is(greeted().state.path, 'none');
+  t.is(withBegunHandshake().state.path, 'none');
   t.deepEqual(
-    greeted()
+    withBegunHandshake()
       .pass(ATTEMPT_MS - 1)
       .taken(),
     [],
   );
-  t.deepEqual(greeted().pass(ATTEMPT_MS).taken(), [use(RELAY)]);
+  t.deepEqual(withBegunHandshake().pass(ATTEMPT_MS).taken(), [use(RELAY)]);
   // The last packet of the handshake may have been counted before it was done.
   for (const receivedBytes of [148, 180])
     t.is(
-      greeted()
+      withBegunHandshake()
         .pass(100)
-        .tell({ type: 'read', reading: { ...greeting, handshakeAgeMs: 3, receivedBytes } }).state.path,
+        .tell({ type: 'read', reading: { ...begunHandshake, handshakeAgeMs: 3, receivedBytes } }).state.path,
       'relayed',
     );
 });
@@ -92,17 +92,17 @@ test('a peer without any way is waited for, and found where it speaks from', (t)
   t.is(path.read(direct(OUTSIDE), { received: 180 }).state.path, 'direct');
 });
 
-test('whoever was heard over the relay is asked for a try, and both knock at the agreed moments, best last', (t) => {
+test('whoever was heard over the relay is asked for a try, and both probe at the agreed times, best last', (t) => {
   const path = relayed();
 
-  t.deepEqual(path.pass(0).taken(), [{ type: 'say', word: 'ask' }]);
+  t.deepEqual(path.pass(0).taken(), [{ type: 'say', message: 'ask' }]);
   path.nowMs += 40; // there and back
   path.tell({ type: 'answered', inMs: AGREED_IN_MS });
   t.deepEqual(path.pass(AGREED_IN_MS - 20 - 1).taken(), []);
   t.deepEqual(path.pass(1).taken(), [
-    { type: 'knock', endpoints: [OUTSIDE, LAN], waitMs: 0, listenMs: KNOCKS[0].listenMs },
+    { type: 'probe', endpoints: [OUTSIDE, LAN], waitMs: 0, listenMs: PROBES[0].listenMs },
   ]);
-  t.is(path.pass(TRY_MS_MAX - 1).taken().length, KNOCKS.length - 1);
+  t.is(path.pass(TRY_MS_MAX - 1).taken().length, PROBES.length - 1);
   t.is(path.state.path, 'trying');
   t.is(path.pass(1).state.path, 'relayed');
   t.is(path.state.dueMs, path.nowMs + TRY_AGAIN_MS[0]);
@@ -126,7 +126,7 @@ test('waits between tries grow', (t) => {
 test('a peer that does not answer over the relay is asked for by way of the admin', (t) => {
   const path = relayed({ isFirst: false });
 
-  t.deepEqual(path.pass(SECOND_WORD_MS).taken(), [{ type: 'say', word: 'ask' }]);
+  t.deepEqual(path.pass(SECOND_MESSAGE_MS).taken(), [{ type: 'say', message: 'ask' }]);
   t.deepEqual(path.pass(ANSWER_MS_MAX).taken(), [{ type: 'want-try' }]);
   t.deepEqual(
     path
@@ -134,7 +134,7 @@ test('a peer that does not answer over the relay is asked for by way of the admi
       .pass(300)
       .taken()
       .map(({ type }) => type),
-    ['knock'],
+    ['probe'],
   );
 });
 
@@ -142,12 +142,12 @@ test('a path is direct once both hear each other, in whichever order they learn 
   const heardFirst = relayed().tell({ type: 'asked' });
   heardFirst.taken();
   t.deepEqual(heardFirst.read(direct(LAN), { received: 32 }).taken(), [
-    { type: 'say', word: 'heard' },
+    { type: 'say', message: 'heard' },
     use(RELAY, false),
   ]);
   t.is(heardFirst.state.path, 'trying');
   t.deepEqual(heardFirst.tell({ type: 'heard' }).taken(), [
-    { type: 'say', word: 'heard' },
+    { type: 'say', message: 'heard' },
     use(direct(LAN)),
     { type: 'settle', endpoint: LAN, forMs: SETTLE_MS },
   ]);
@@ -157,18 +157,18 @@ test('a path is direct once both hear each other, in whichever order they learn 
   toldFirst.taken();
   t.is(toldFirst.state.path, 'trying');
   t.deepEqual(toldFirst.read(direct(OUTSIDE), { received: 32 }).taken(), [
-    { type: 'say', word: 'heard' },
+    { type: 'say', message: 'heard' },
     use(direct(OUTSIDE)),
     { type: 'settle', endpoint: OUTSIDE, forMs: SETTLE_MS },
   ]);
 });
 
-test('once a peer was heard, the knocks go where it was heard from', (t) => {
+test('once a peer was heard, the probes go where it was heard from', (t) => {
   const path = relayed().tell({ type: 'asked' }).read(direct('203.0.113.9:4711'), { received: 32 });
   path.taken();
 
   t.deepEqual(path.pass(AGREED_IN_MS).taken(), [
-    { type: 'knock', endpoints: ['203.0.113.9:4711'], waitMs: 0, listenMs: KNOCKS[0].listenMs },
+    { type: 'probe', endpoints: ['203.0.113.9:4711'], waitMs: 0, listenMs: PROBES[0].listenMs },
   ]);
 });
 
@@ -177,7 +177,7 @@ test('packets that arrive directly without an agreement do not make a path: whet
 
   t.deepEqual(path.read(direct(LAN), { received: 32 }).taken(), [use(RELAY, false)]);
   t.is(path.state.path, 'relayed');
-  t.deepEqual(path.pass(0).taken(), [{ type: 'say', word: 'ask' }]);
+  t.deepEqual(path.pass(0).taken(), [{ type: 'say', message: 'ask' }]);
 });
 
 test('stragglers that come by the relay just after do not move a direct path', (t) => {
@@ -311,7 +311,7 @@ test('a peer that asks too soon is asked as soon as it may, also where this side
       .taken(),
     [],
   );
-  t.deepEqual(tried.pass(1).taken(), [{ type: 'say', word: 'ask' }]);
+  t.deepEqual(tried.pass(1).taken(), [{ type: 'say', message: 'ask' }]);
 
   const lost = directNow().pass(SETTLE_MS).tell({ type: 'asked' }).read(RELAY, { received: 128 });
   t.like(lost.state, { path: 'relayed', dueMs: lost.nowMs + TRY_MS_MIN - SETTLE_MS });
@@ -341,7 +341,7 @@ test('a relayed peer whose session is over is looked for on all ways', (t) => {
   t.deepEqual(path.read(RELAY).taken(), [use(RELAY)]);
   t.is(path.state.path, 'none');
 
-  // Both see it at about the same time: the second one leaves the first word to the other, and so does the first where
+  // Both see it at about the same time: the second one leaves the first message to the other, and so does the first where
   // the other spoke already.
   for (const [isFirst, received] of [
     [false, 0],

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { PACKETS_PER_SECOND_MAX, SHUT_MS } from '../../../../../transport/vpn/observer/limits.ts';
 import { openObserverSocket } from '../../../../../transport/vpn/observer/socket.ts';
-import { startObserver } from '../../../../../transport/vpn/observer/observer.ts';
+import { startEndpointObserver } from '../../../../../transport/vpn/observer/observer.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { recordingLog, silentLog } from '../../../../support/log.ts';
 import { udpSockets } from '../../../../support/udp-sockets.ts';
@@ -91,7 +91,7 @@ test('a port that somebody has is done without, and said in one line', async (t)
   const { port } = taken.address();
   const log = recordingLog();
 
-  const observer = await startObserver({
+  const observer = await startEndpointObserver({
     host: '127.0.0.1',
     port,
     memberOf: async () => null,
@@ -113,7 +113,7 @@ test('a port that somebody has is done without, and said in one line', async (t)
 
 test('two ports have two keys, and another start has others', async (t) => {
   const start = () =>
-    startObserver({
+    startEndpointObserver({
       host: '127.0.0.1',
       port: 0,
       memberOf: async () => null,

@@ -1,21 +1,21 @@
 /**
- * What keeps members of VPNs from everything of this machine but the gateway's doors, and from each other's
+ * What keeps members of VPNs from everything of this machine but the gateway's listeners, and from each other's
  * VPNs: rules of the interface of the gateway alone, in an nftables table of its own. They stand before the
  * interface does.
  */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 
-/** Where members may knock. */
-export interface Door {
+/** What members may reach. */
+export interface ListenerAddress {
   readonly ipv4: string;
   readonly port: number;
 }
 
 /** The rules of one interface. */
-export interface Wall {
+export interface Firewall {
   /** Members reach these and nothing else. Null: it stands; else why not, in one sentence. Never rejects. */
-  raise(doors: readonly Door[]): Promise<string | null>;
+  raise(listeners: readonly ListenerAddress[]): Promise<string | null>;
   /**
    * The interface forwards nothing, whatever the machine does; asked for again and again, for it may be made anew.
    * False: there is no interface. Never rejects.
@@ -39,16 +39,16 @@ const NFT_MS_MAX = 5_000;
  */
 const PRIORITY = -50;
 
-/** The wall of the interface of this name. `nft` is the program; `sysctls` the directory of the kernel's settings. */
-export function createWall(
+/** The firewall of the interface of this name. `nft` is the program; `sysctls` the directory of the kernel's settings. */
+export function createFirewall(
   interfaceName: string,
   { nft = 'nft', sysctls = '/proc/sys' }: { readonly nft?: string; readonly sysctls?: string } = {},
-): Wall {
+): Firewall {
   const table = `inet ${interfaceName}`;
   return {
-    async raise(doors) {
+    async raise(listeners) {
       try {
-        await run(nft, rules(table, interfaceName, doors));
+        await run(nft, rules(table, interfaceName, listeners));
         const stands = await run(nft, `list table ${table}\n`); // whatever program it was that took them
         return stands.includes(`iifname "${interfaceName}" jump members`) ? null : NOT_RAISED;
       } catch (error) {
@@ -79,11 +79,11 @@ export function createWall(
  * The whole table in one transaction: there is no moment without it. `add` before `delete`, which fails where there is
  * none.
  */
-function rules(table: string, interfaceName: string, doors: readonly Door[]): string {
+function rules(table: string, interfaceName: string, listeners: readonly ListenerAddress[]): string {
   const open =
-    doors.length === 0
+    listeners.length === 0
       ? ''
-      : `ip daddr . tcp dport { ${doors.map(({ ipv4, port }) => `${ipv4} . ${port}`).join(', ')} } accept`;
+      : `ip daddr . tcp dport { ${listeners.map(({ ipv4, port }) => `${ipv4} . ${port}`).join(', ')} } accept`;
   return `add table ${table}
 delete table ${table}
 table ${table} {

@@ -6,7 +6,7 @@ import { SESSION_MS_MAX, SETTLE_MS, TOLD_AGAIN_MS, TOLD_BURST_MAX, TOLD_EVERY_MS
 const TOLD_LIMITS: BucketLimits = { tokensMax: TOLD_BURST_MAX, tokensPerSecond: 1_000 / TOLD_EVERY_MS };
 
 /** Where one port of the observer saw the member: address and port, as WireguardEndpoint. */
-export interface Sight {
+export interface ObservedEndpoint {
   readonly endpoint: string;
   readonly heardMs: number;
   /** Since when it is this endpoint. */
@@ -23,83 +23,85 @@ export interface Place {
 }
 
 /** What is known of one member. */
-export interface Sightings {
+export interface ObservedEndpoints {
   /** By port of the observer; null: that one has not seen it. */
-  readonly sights: readonly (Sight | null)[];
+  readonly observations: readonly (ObservedEndpoint | null)[];
   readonly told: (Place & { readonly atMs: number }) | null;
   /** Changes that may be told. */
   readonly allowance: TokenBucket;
 }
 
 /** Never seen by any of so many ports. */
-export function neverSeen(ports: number): Sightings {
+export function neverSeen(ports: number): ObservedEndpoints {
   return {
-    sights: Array.from({ length: ports }, () => null),
+    observations: Array.from({ length: ports }, () => null),
     told: null,
     allowance: fullBucket(TOLD_LIMITS),
   };
 }
 
 /** One port got a packet of the member from there. */
-export function sighted(sightings: Sightings, port: number, endpoint: string, nowMs: number): Sightings {
+export function observe(observed: ObservedEndpoints, port: number, endpoint: string, nowMs: number): ObservedEndpoints {
   return {
-    ...sightings,
-    sights: sightings.sights.map((sight, at) =>
+    ...observed,
+    observations: observed.observations.map((observation, at) =>
       at === port
-        ? { endpoint, heardMs: nowMs, changedMs: sight?.endpoint === endpoint ? sight.changedMs : nowMs }
-        : sight,
+        ? { endpoint, heardMs: nowMs, changedMs: observation?.endpoint === endpoint ? observation.changedMs : nowMs }
+        : observation,
     ),
   };
 }
 
 /** When the member was last heard; null: never. */
-export function lastHeardMs({ sights }: Sightings): number | null {
-  return sights.reduce<number | null>(
-    (last, sight) => (sight === null ? last : Math.max(last ?? sight.heardMs, sight.heardMs)),
+export function lastHeardMs({ observations }: ObservedEndpoints): number | null {
+  return observations.reduce<number | null>(
+    (last, observation) => (observation === null ? last : Math.max(last ?? observation.heardMs, observation.heardMs)),
     null,
   );
 }
 
 /** What is to be told now, and what is known then. `isDueLater`: there is news that must wait. */
 export function toTell(
-  sightings: Sightings,
+  observed: ObservedEndpoints,
   nowMs: number,
-): { readonly sightings: Sightings; readonly place: Place | null; readonly isDueLater: boolean } {
-  const place = placeOf(sightings, nowMs);
+): { readonly observed: ObservedEndpoints; readonly place: Place | null; readonly isDueLater: boolean } {
+  const place = placeOf(observed, nowMs);
   if (place === null)
-    return { sightings, place: null, isDueLater: sightings.told === null && lastHeardMs(sightings) !== null };
-  const { told } = sightings;
+    return { observed, place: null, isDueLater: observed.told === null && lastHeardMs(observed) !== null };
+  const { told } = observed;
   const isNews = told === null || told.endpoint !== place.endpoint || told.isStable !== place.isStable;
-  if (!isNews && nowMs < told.atMs + TOLD_AGAIN_MS) return { sightings, place: null, isDueLater: false };
+  if (!isNews && nowMs < told.atMs + TOLD_AGAIN_MS) return { observed, place: null, isDueLater: false };
 
-  const { isTaken, bucket: allowance } = take(sightings.allowance, TOLD_LIMITS, 1, nowMs);
-  if (!isTaken) return { sightings: { ...sightings, allowance }, place: null, isDueLater: isNews };
-  return { sightings: { ...sightings, told: { ...place, atMs: nowMs }, allowance }, place, isDueLater: false };
+  const { isTaken, bucket: allowance } = take(observed.allowance, TOLD_LIMITS, 1, nowMs);
+  if (!isTaken) return { observed: { ...observed, allowance }, place: null, isDueLater: isNews };
+  return { observed: { ...observed, told: { ...place, atMs: nowMs }, allowance }, place, isDueLater: false };
 }
 
 /** Where the member is as far as can be said now; null: a moment more will tell. */
-function placeOf({ sights, told }: Sightings, nowMs: number): Place | null {
-  const seen = sights.filter((sight) => sight !== null && nowMs - sight.heardMs <= SESSION_MS_MAX) as readonly Sight[];
-  const latest = seen.reduce<Sight | null>(
-    (one, sight) => (one === null || sight.changedMs > one.changedMs ? sight : one),
+function placeOf({ observations, told }: ObservedEndpoints, nowMs: number): Place | null {
+  const seen = observations.filter(
+    (observation) => observation !== null && nowMs - observation.heardMs <= SESSION_MS_MAX,
+  ) as readonly ObservedEndpoint[];
+  const latest = seen.reduce<ObservedEndpoint | null>(
+    (one, observation) => (one === null || observation.changedMs > one.changedMs ? observation : one),
     null,
   );
   if (latest === null) return null;
-  const isComplete = seen.length === sights.length && seen.length > 1;
+  const isComplete = seen.length === observations.length && seen.length > 1;
   if (
     !isComplete &&
     told === null &&
-    sights.length > 1 &&
-    nowMs - Math.min(...seen.map((sight) => sight.changedMs)) < SETTLE_MS
+    observations.length > 1 &&
+    nowMs - Math.min(...seen.map((observation) => observation.changedMs)) < SETTLE_MS
   )
     return null;
 
   // After a change, ports that have not heard the member since say nothing about its NAT.
-  const isSame = seen.every((sight) => sight.endpoint === latest.endpoint);
+  const isSame = seen.every((observation) => observation.endpoint === latest.endpoint);
   const isJudged =
     isComplete &&
-    (isSame || seen.every((sight) => sight.heardMs >= latest.changedMs)) &&
-    seen.every((sight) => isIpv6(sight.endpoint) === isIpv6(latest.endpoint));
+    (isSame || seen.every((observation) => observation.heardMs >= latest.changedMs)) &&
+    seen.every((observation) => isIpv6(observation.endpoint) === isIpv6(latest.endpoint));
   const isStable = isJudged ? isSame : (told?.isStable ?? null);
   // Behind a hard NAT only the address matters: the port is another for everybody.
   if (isStable === false && told?.isStable === false && addressOf(told.endpoint) === addressOf(latest.endpoint))

@@ -1,17 +1,17 @@
 /**
- * The gateway's doors and the wall around them: one door a VPN, where agents open tunnels over the VPN, and
+ * The gateway's listeners and the firewall around them: one listener a VPN, where agents open tunnels over the VPN, and
  * nothing else is reached.
  */
 import type { ClusterId } from '../../protocol/ids.ts';
-import { openDoor } from './entrance.ts';
-import type { OpenDoor, TunnelUpgrade } from './entrance.ts';
-import type { Wall } from './wall.ts';
+import { openListener } from './entrance.ts';
+import type { OpenListener, TunnelUpgrade } from './entrance.ts';
+import type { Firewall } from './firewall.ts';
 
 /** Rules that somebody else took away, as a firewall that is loaded again does, stand again after this, in ms. */
-const WALL_AGAIN_MS = 5_000;
+const FIREWALL_AGAIN_MS = 5_000;
 
 /** All of them. */
-export interface Doors {
+export interface Listeners {
   /** Closes those of other VPNs. */
   keep(addresses: ReadonlyMap<ClusterId, string>): void;
   /**
@@ -25,56 +25,56 @@ export interface Doors {
   close(): void;
 }
 
-/** None is open at first; the wall stands already. */
-export function createDoors({
-  wall,
+/** None is open at first; the firewall stands already. */
+export function createListeners({
+  firewall,
   upgrade,
   monotonicMs,
 }: {
-  readonly wall: Wall;
+  readonly firewall: Firewall;
   readonly upgrade: TunnelUpgrade;
   readonly monotonicMs: () => number;
-}): Doors {
-  const doors = new Map<ClusterId, OpenDoor>();
+}): Listeners {
+  const listeners = new Map<ClusterId, OpenListener>();
   let raised = { for: '', atMs: -Infinity };
   let problem: string | null = null;
   let isThere = false;
   let isClosed = false;
 
   async function raise(): Promise<void> {
-    const open = [...doors.values()].map(({ ipv4, port }) => ({ ipv4, port }));
+    const open = [...listeners.values()].map(({ ipv4, port }) => ({ ipv4, port }));
     const of = JSON.stringify(open);
-    if (of === raised.for && monotonicMs() - raised.atMs < WALL_AGAIN_MS) return;
-    problem = await wall.raise(open);
+    if (of === raised.for && monotonicMs() - raised.atMs < FIREWALL_AGAIN_MS) return;
+    problem = await firewall.raise(open);
     if (problem === null) raised = { for: of, atMs: monotonicMs() };
   }
 
   return {
     keep(addresses) {
-      for (const [cluster, door] of doors) {
-        if (addresses.get(cluster) === door.ipv4) continue;
-        doors.delete(cluster);
-        door.close();
+      for (const [cluster, listener] of listeners) {
+        if (addresses.get(cluster) === listener.ipv4) continue;
+        listeners.delete(cluster);
+        listener.close();
       }
     },
     async settle(addresses) {
-      isThere = await wall.holdApart();
+      isThere = await firewall.holdApart();
       for (const [cluster, ipv4] of addresses) {
-        if (doors.has(cluster)) continue;
-        const door = await openDoor(ipv4, upgrade);
+        if (listeners.has(cluster)) continue;
+        const listener = await openListener(ipv4, upgrade);
         // its address appears a moment after the interface, or never where the system refuses it: in the next round
-        if (door === null) continue;
-        if (isClosed) door.close();
-        else doors.set(cluster, door);
+        if (listener === null) continue;
+        if (isClosed) listener.close();
+        else listeners.set(cluster, listener);
       }
       await raise();
       return problem;
     },
-    urlOf: (cluster) => (isThere ? (doors.get(cluster)?.url ?? null) : null),
+    urlOf: (cluster) => (isThere ? (listeners.get(cluster)?.url ?? null) : null),
     close() {
       isClosed = true;
-      for (const door of doors.values()) door.close();
-      doors.clear();
+      for (const listener of listeners.values()) listener.close();
+      listeners.clear();
     },
   };
 }

@@ -21,10 +21,10 @@ let count = 0;
  * Opens a port on the loopback of the test that leads to a port on the loopback of the machine. Resolves with its
  * number.
  */
-export async function openDoor(scope: Scope, machine: Machine, port: number): Promise<number> {
-  const path = join(machine.directory, `door-${(count += 1)}`);
+export async function openPortInto(scope: Scope, machine: Machine, port: number): Promise<number> {
+  const path = join(machine.directory, `port-${(count += 1)}`);
   const inside = machine.spawn(process.execPath, ['-e', INSIDE, path, `${port}`]);
-  await until('the door', () => inside.output.includes('open'));
+  await until('the port', () => inside.output.includes('open'));
   const server = createServer({ allowHalfOpen: true }, (outer) =>
     through(outer, createConnection({ path, allowHalfOpen: true })),
   ).listen(0, '127.0.0.1');

@@ -6,25 +6,25 @@ import {
   TOLD_BURST_MAX,
   TOLD_EVERY_MS,
 } from '../../../../../transport/vpn/observer/limits.ts';
-import { neverSeen, sighted, toTell, type Place } from '../../../../../transport/vpn/observer/sightings.ts';
+import { neverSeen, observe, toTell, type Place } from '../../../../../transport/vpn/observer/observed-endpoints.ts';
 
 /** A member under two ports; `see` answers what is told then, null: nothing. */
 function watch(ports = 2) {
   let nowMs = 0;
-  let sightings = neverSeen(ports);
+  let observed = neverSeen(ports);
   const look = (): Place | null => {
-    const result = toTell(sightings, nowMs);
-    sightings = result.sightings;
+    const result = toTell(observed, nowMs);
+    observed = result.observed;
     return result.place;
   };
   return {
     look,
-    isDueLater: () => toTell(sightings, nowMs).isDueLater,
+    isDueLater: () => toTell(observed, nowMs).isDueLater,
     pass(ms: number) {
       nowMs += ms;
     },
     see(port: number, endpoint: string): Place | null {
-      sightings = sighted(sightings, port, endpoint, nowMs);
+      observed = observe(observed, port, endpoint, nowMs);
       return look();
     },
   };

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { gatewayAddresses } from '../../../../../transport/vpn/gateway/addresses.ts';
 import { gatewayInterface } from '../../../../../transport/vpn/gateway/open-gateway.ts';
-import { checkedVpn, union } from '../../../../../transport/vpn/gateway/union.ts';
+import { checkedVpn, mergeVpns } from '../../../../../transport/vpn/gateway/merged-vpns.ts';
 import { clusterId, key, member, vpn, nodeId } from './fixture.ts';
 
 test('the gateway has the first host of each range', (t) => {
@@ -18,7 +18,7 @@ test('the gateway has the first host of each range', (t) => {
 });
 
 test('one interface has the peers and the VPNs of all clusters', (t) => {
-  const both = union(
+  const both = mergeVpns(
     [checkedVpn(vpn(1, [member(1, 2), member(1, 3)]), null), checkedVpn(vpn(2, [member(2, 2)]), null)],
     {
       peersMax: 100,
@@ -47,7 +47,7 @@ test('a member with an address of another cluster is left out', (t) => {
 });
 
 test('a key that is in two VPNs is in the first alone', (t) => {
-  const both = union(
+  const both = mergeVpns(
     [
       checkedVpn(vpn(1, [member(1, 2)]), null),
       checkedVpn(vpn(2, [member(2, 9, { public_key: key(258) }), member(2, 3)]), null),
@@ -64,7 +64,7 @@ test('a VPN that does not fit is left out as a whole, and those after it still h
   const vpns = [vpn(1, [member(1, 2), member(1, 3)]), vpn(2, [member(2, 2), member(2, 3)]), vpn(3, [member(3, 2)])].map(
     (one) => checkedVpn(one, null),
   );
-  const some = union(vpns, { peersMax: 3, addressesMax: 200 });
+  const some = mergeVpns(vpns, { peersMax: 3, addressesMax: 200 });
 
   t.deepEqual([...some.joined.keys()], [clusterId(1), clusterId(3)]);
   t.deepEqual(
@@ -76,7 +76,7 @@ test('a VPN that does not fit is left out as a whole, and those after it still h
 
 test('a VPN for whose addresses an interface has no room is left out, whatever room there is for its members', (t) => {
   const vpns = [1, 2, 3].map((number) => checkedVpn(vpn(number, [member(number, 2)]), null));
-  const some = union(vpns, { peersMax: 100, addressesMax: 5 });
+  const some = mergeVpns(vpns, { peersMax: 100, addressesMax: 5 });
 
   t.deepEqual([...some.joined.keys()], [clusterId(1), clusterId(2)]);
   t.deepEqual(

@@ -5,7 +5,7 @@
 import { VPN_TRY_IN_MS_MAX } from '../../protocol/vpn.ts';
 
 /** Asks for a try, agrees to begin it in so many ms, or tells the peer that its packets come directly. */
-export type Word =
+export type PeerMessage =
   | { readonly type: 'ask' }
   | { readonly type: 'heard' }
   | { readonly type: 'agreed'; readonly inMs: number };
@@ -15,26 +15,26 @@ const BEGINNING = Buffer.from('edgemesh', 'latin1');
 
 const NUMBERS = { ask: 1, heard: 2, agreed: 3 } as const;
 
-/** Number of the word, and two bytes for its time. */
-const WORD_BYTES = BEGINNING.length + 3;
+/** Number of the message, and two bytes for its time. */
+const PEER_MESSAGE_BYTES = BEGINNING.length + 3;
 
 /** As it goes over the relay. */
-export function encodeWord(word: Word): Uint8Array {
-  const bytes = Buffer.alloc(WORD_BYTES);
+export function encodePeerMessage(message: PeerMessage): Uint8Array {
+  const bytes = Buffer.alloc(PEER_MESSAGE_BYTES);
   BEGINNING.copy(bytes);
-  bytes.writeUInt8(NUMBERS[word.type], BEGINNING.length);
-  bytes.writeUInt16BE(word.type === 'agreed' ? word.inMs : 0, BEGINNING.length + 1);
+  bytes.writeUInt8(NUMBERS[message.type], BEGINNING.length);
+  bytes.writeUInt16BE(message.type === 'agreed' ? message.inMs : 0, BEGINNING.length + 1);
   return bytes;
 }
 
 /** Whether this is no packet of WireGuard. */
-export function isWord(packet: Uint8Array): boolean {
+export function isPeerMessage(packet: Uint8Array): boolean {
   return packet.length >= BEGINNING.length && BEGINNING.compare(packet, 0, BEGINNING.length) === 0;
 }
 
 /** Null: none that is known here. */
-export function decodeWord(packet: Uint8Array): Word | null {
-  if (!isWord(packet) || packet.length < WORD_BYTES) return null;
+export function decodePeerMessage(packet: Uint8Array): PeerMessage | null {
+  if (!isPeerMessage(packet) || packet.length < PEER_MESSAGE_BYTES) return null;
   const bytes = Buffer.from(packet.buffer, packet.byteOffset, packet.length);
   const inMs = bytes.readUInt16BE(BEGINNING.length + 1);
   switch (bytes.readUInt8(BEGINNING.length)) {

@@ -1,54 +1,57 @@
-/** Carries out what paths ask for, many peers together: on the interface, its shims and the relays. */
+/** Carries out what paths ask for, many peers together: on the interface, its relay sockets and the relays. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WireguardDevice } from '../wireguard/device.ts';
 import { KEEPALIVE_SECONDS } from './limits.ts';
 import type { PathEffect, Way } from './path-state.ts';
-import type { Shims } from './shims.ts';
-import type { Word } from './words.ts';
+import type { RelaySockets } from './relay-sockets.ts';
+import type { PeerMessage } from './peer-messages.ts';
 
-/** One peer's wish. */
-export interface Wish {
+/** An effect that one peer's path asks for. */
+export interface PeerEffect {
   readonly publicKey: string;
   readonly effect: PathEffect;
 }
 
-/** Where wishes come true. */
-export interface DeedPorts {
+/** What effects act on. */
+export interface PathEffectPorts {
   readonly device: WireguardDevice;
-  readonly shims: Shims;
+  readonly relaySockets: RelaySockets;
   /** Over the relay. */
-  readonly say: (publicKey: string, word: Word) => void;
+  readonly say: (publicKey: string, message: PeerMessage) => void;
   readonly wantsTry: (publicKey: string) => void;
   /**
    * Null: there is a session with this peer. Else WireGuard would keep silent for up to 5 s after its last handshake: a
-   * peer that is added anew is greeted at once.
+   * peer that is added anew has a handshake at once.
    */
   readonly strange: (publicKey: string) => { readonly allowedIps: readonly string[] } | null;
   /** Reads the interface, and tells the paths. */
   readonly read: () => Promise<void>;
-  /** Wishes that came up meanwhile. */
-  readonly taken: () => readonly Wish[];
+  /** Effects that came up meanwhile. */
+  readonly taken: () => readonly PeerEffect[];
 }
 
 /** All of them, and those that come of them. */
-export async function perform(wishes: readonly Wish[], ports: DeedPorts): Promise<void> {
-  for (let open = wishes; open.length > 0; open = ports.taken()) {
-    for (const wish of open) speak(wish, ports);
-    await useWays(open, ports);
-    await knock(open, ports);
+export async function perform(effects: readonly PeerEffect[], ports: PathEffectPorts): Promise<void> {
+  for (let open = effects; open.length > 0; open = ports.taken()) {
+    for (const peerEffect of open) speak(peerEffect, ports);
+    await usePaths(open, ports);
+    await probe(open, ports);
   }
 }
 
-function speak({ publicKey, effect }: Wish, { say, wantsTry, shims }: DeedPorts): void {
-  if (effect.type === 'say') say(publicKey, { type: effect.word });
+function speak({ publicKey, effect }: PeerEffect, { say, wantsTry, relaySockets }: PathEffectPorts): void {
+  if (effect.type === 'say') say(publicKey, { type: effect.message });
   if (effect.type === 'say-agreed') say(publicKey, { type: 'agreed', inMs: effect.inMs });
   if (effect.type === 'want-try') wantsTry(publicKey);
-  if (effect.type === 'settle') shims.settle(publicKey, effect.forMs);
+  if (effect.type === 'settle') relaySockets.settle(publicKey, effect.forMs);
 }
 
-async function useWays(wishes: readonly Wish[], { device, shims, strange }: DeedPorts): Promise<void> {
+async function usePaths(
+  effects: readonly PeerEffect[],
+  { device, relaySockets, strange }: PathEffectPorts,
+): Promise<void> {
   const used = new Map<string, { readonly way: Way; readonly isSentNow: boolean }>();
-  for (const { publicKey, effect } of wishes) {
+  for (const { publicKey, effect } of effects) {
     if (effect.type === 'use')
       used.set(publicKey, { way: effect.way, isSentNow: effect.isSentNow || used.get(publicKey)?.isSentNow === true });
   }
@@ -56,7 +59,7 @@ async function useWays(wishes: readonly Wish[], { device, shims, strange }: Deed
     [...used].map(async ([publicKey, { way, isSentNow }]) => ({
       publicKey,
       isSentNow,
-      endpoint: way.kind === 'relay' ? await shims.open(publicKey) : way.endpoint,
+      endpoint: way.kind === 'relay' ? await relaySockets.open(publicKey) : way.endpoint,
     })),
   );
   const first = changes.flatMap(({ publicKey, endpoint, isSentNow }) => {
@@ -71,7 +74,7 @@ async function useWays(wishes: readonly Wish[], { device, shims, strange }: Deed
 }
 
 /** What a peer is sent, and when. */
-interface Knock {
+interface Probe {
   readonly publicKey: string;
   readonly endpoints: readonly string[];
   readonly waitMs: number;
@@ -83,35 +86,41 @@ interface Knock {
  * told to speak at that moment, and is told at once to speak over the relay again. What comes by the relay is held back
  * while it listens, since it would hide from where else the peer was heard.
  */
-async function knock(wishes: readonly Wish[], { device, shims, read }: DeedPorts): Promise<void> {
-  const knocks = wishes.flatMap(({ publicKey, effect }) => (effect.type === 'knock' ? [{ publicKey, ...effect }] : []));
-  if (knocks.length === 0) return;
-  await Promise.all(knocks.map(({ publicKey }) => shims.open(publicKey)));
-  for (const { publicKey } of knocks) shims.hold(publicKey);
+async function probe(effects: readonly PeerEffect[], { device, relaySockets, read }: PathEffectPorts): Promise<void> {
+  const probes = effects.flatMap(({ publicKey, effect }) =>
+    effect.type === 'probe' ? [{ publicKey, ...effect }] : [],
+  );
+  if (probes.length === 0) return;
+  await Promise.all(probes.map(({ publicKey }) => relaySockets.open(publicKey)));
+  for (const { publicKey } of probes) relaySockets.hold(publicKey);
   try {
     const startedMs = performance.now();
-    for (const waitMs of new Set(knocks.map((one) => one.waitMs).toSorted((a, b) => a - b))) {
+    for (const waitMs of new Set(probes.map((one) => one.waitMs).toSorted((a, b) => a - b))) {
       await delay(Math.max(0, startedMs + waitMs - performance.now()));
-      // Where a peer was heard from until now is seen now or never: knocking sets another endpoint.
+      // Where a peer was heard from until now is seen now or never: probing sets another endpoint.
       await read();
-      await knockAt(
-        knocks.filter((one) => one.waitMs === waitMs),
+      await sendProbes(
+        probes.filter((one) => one.waitMs === waitMs),
         device,
-        shims,
+        relaySockets,
       );
     }
-    await delay(Math.max(...knocks.map(({ listenMs }) => listenMs)));
+    await delay(Math.max(...probes.map(({ listenMs }) => listenMs)));
     await read();
   } finally {
-    for (const { publicKey } of knocks) shims.release(publicKey);
+    for (const { publicKey } of probes) relaySockets.release(publicKey);
   }
 }
 
-async function knockAt(knocks: readonly Knock[], device: WireguardDevice, shims: Shims): Promise<void> {
-  const turns = Math.max(...knocks.map(({ endpoints }) => endpoints.length));
+async function sendProbes(
+  probes: readonly Probe[],
+  device: WireguardDevice,
+  relaySockets: RelaySockets,
+): Promise<void> {
+  const turns = Math.max(...probes.map(({ endpoints }) => endpoints.length));
   for (let turn = 0; turn < turns; turn += 1) {
     await device.setEndpoints(
-      knocks.flatMap(({ publicKey, endpoints }) => {
+      probes.flatMap(({ publicKey, endpoints }) => {
         const endpoint = endpoints[turn];
         return endpoint === undefined ? [] : [{ publicKey, endpoint, isSentNow: true }];
       }),
@@ -119,8 +128,8 @@ async function knockAt(knocks: readonly Knock[], device: WireguardDevice, shims:
   }
   if (turns === 0) return;
   await device.setEndpoints(
-    knocks.flatMap(({ publicKey }) => {
-      const endpoint = shims.endpointOf(publicKey);
+    probes.flatMap(({ publicKey }) => {
+      const endpoint = relaySockets.endpointOf(publicKey);
       return endpoint === null ? [] : [{ publicKey, endpoint, isSentNow: false }];
     }),
   );

@@ -16,7 +16,7 @@ export interface CheckedVpn {
 }
 
 /** What comes of all of them. */
-export interface Union {
+export interface MergedVpns {
   /** In the order in which they were given. */
   readonly joined: ReadonlyMap<ClusterId, CheckedVpn>;
   /** Those for which there is no room, in the order in which they were given. */
@@ -28,7 +28,13 @@ export interface Union {
 }
 
 /** No VPN. */
-export const NO_UNION: Union = { joined: new Map(), leftOut: [], addresses: [], peers: new Map(), ofNode: new Map() };
+export const NO_VPNS: MergedVpns = {
+  joined: new Map(),
+  leftOut: [],
+  addresses: [],
+  peers: new Map(),
+  ofNode: new Map(),
+};
 
 /** The VPN of a cluster, checked: nobody in it can take an address of another cluster's, whatever the rows say. */
 export function checkedVpn(vpn: GatewayVpn, ownKey: string | null): CheckedVpn {
@@ -44,14 +50,14 @@ export function checkedVpn(vpn: GatewayVpn, ownKey: string | null): CheckedVpn {
 }
 
 /** What all VPNs together may have: bounded by what one interface takes, whatever a setting says. */
-export interface UnionLimits {
+export interface MergeLimits {
   readonly peersMax: number;
   /** Addresses of the gateway, two a VPN. */
   readonly addressesMax: number;
 }
 
 /** Joins them, the first first, for as long as there is room. A key that comes twice is the first one's. */
-export function union(vpns: Iterable<CheckedVpn>, { peersMax, addressesMax }: UnionLimits): Union {
+export function mergeVpns(vpns: Iterable<CheckedVpn>, { peersMax, addressesMax }: MergeLimits): MergedVpns {
   const joined = new Map<ClusterId, CheckedVpn>();
   const leftOut: GatewayVpn[] = [];
   const peers = new Map<string, VpnPeer>();
