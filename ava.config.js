@@ -1,12 +1,15 @@
 import { relative } from 'node:path';
 import durations from './test/durations.json' with { type: 'json' };
+import { patternsTogether, TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './test/support/together.ts';
+
+const outside = process.env[TOGETHER_VARIABLE] === 'yes' ? patternsTogether() : [`${TOGETHER_DIRECTORY}/*.test.ts`];
 
 /**
  * Tests run as processes of their own (native addons and signals want that), three at a time, as many of them wait for
- * other programs most of the time. The longest come first.
+ * other programs most of the time. The longest come first. Of the unit tests many share one where all of them run.
  */
 export default {
-  files: ['test/**/*.test.ts'],
+  files: ['test/**/*.test.ts', ...outside.map((pattern) => `!${pattern}`)],
   extensions: ['ts'],
   workerThreads: false,
   concurrency: 3,

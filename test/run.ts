@@ -1,5 +1,6 @@
 /**
- * Runs the tests, all or those that the arguments name (they go to ava), against one PostgreSQL of their own.
+ * Runs the tests, all or those that the arguments name (they go to ava), against one PostgreSQL of their own, which unit
+ * tests do without.
  * The last line is `N passed, N failed` and, where some were left out, `, N skipped`. The exit status is 0 only when
  * something passed and nothing failed. Programs that the tests talk to are installed first, where that can be done (see
  * support/peers.ts); the line before the last names those that are missing, which in CI fails the run.
@@ -27,9 +28,10 @@ import {
 } from './support/durations.ts';
 import { enterOwnNamespaces } from './support/own-namespaces.ts';
 import { peerCache } from './support/peers/peer.ts';
-import { preparePeers, selectedFiles } from './support/peers.ts';
+import { isUnitTest, preparePeers, selectedFiles } from './support/peers.ts';
 import { makePrograms, PROGRAMS_VARIABLE } from './support/programs.ts';
 import { SERVER_VARIABLE, startTestServer } from './support/server.ts';
+import { TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './support/together.ts';
 
 /** The line of a test that passed. Counted one by one, since ava's closing lines leave them out when others failed. */
 const PASSED_LINE = /^\s*✔ /u;
@@ -78,15 +80,16 @@ const missing =
     : (JSON.parse(told) as string[]);
 const outside = enterOwnNamespaces({ [MISSING_VARIABLE]: JSON.stringify(missing) });
 if (outside !== null) process.stdout.write(`What the tests start may stay behind if they are killed: ${outside}.\n`);
-const server = await startTestServer();
+const selected = selectedFiles(process.argv.slice(2)).filter((path) => !isUnitTest(path));
+const server = selected.length > 0 ? await startTestServer() : null;
 let programs: Awaited<ReturnType<typeof makePrograms>> | null = null;
 let status = 1;
 try {
-  if (selectedFiles(process.argv.slice(2)).length >= BUNDLED_FILES_MIN) programs = await makePrograms();
+  if (selected.length >= BUNDLED_FILES_MIN) programs = await makePrograms();
   status = await runTests();
 } finally {
   await programs?.remove();
-  await server.stop();
+  await server?.stop();
 }
 process.exitCode = status;
 
@@ -136,7 +139,8 @@ async function runAva(words: readonly string[], env: Readonly<Record<string, str
       ...env,
       TERM: 'xterm',
       NODE_COMPILE_CACHE: CODE_CACHE,
-      [SERVER_VARIABLE]: JSON.stringify(server.connection),
+      ...(selectedFiles(words).some((path) => path.includes(TOGETHER_DIRECTORY)) && { [TOGETHER_VARIABLE]: 'yes' }),
+      ...(server !== null && { [SERVER_VARIABLE]: JSON.stringify(server.connection) }),
       ...(programs !== null && { [PROGRAMS_VARIABLE]: programs.directory }),
       ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
     }, // on TERM=linux ava would write other signs

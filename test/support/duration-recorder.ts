@@ -4,6 +4,7 @@
  * test has asked for more time.
  */
 import { appendFileSync } from 'node:fs';
+import { setSourceMapsSupport } from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { registerCompletionHandler } from 'ava';
@@ -12,6 +13,9 @@ import { openHandles } from './open-handles.ts';
 
 /** A process that has run its tests closes what it opened within this, in ms. */
 const ENDING_MS_MAX = 30_000;
+
+// Tests run as they are written, and ava has the maps of all packages read.
+setSourceMapsSupport(false);
 
 const file = relative(process.cwd(), fileURLToPath(test.meta.file));
 const path = process.env[DURATIONS_VARIABLE];

@@ -13,7 +13,7 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { globSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import { debianPeers } from './peers/debian.ts';
@@ -113,8 +113,12 @@ function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
 }
 
-/** Test files that ava will run. A directory means all in it, and `file:12` is a line of a file. */
-/** The test files that these arguments of ava select. */
+/** Whether a test file starts no program of ours, no database and no peer: `npm run test:unit` runs these. */
+export function isUnitTest(path: string): boolean {
+  return !relative('test/unit', path).startsWith('..');
+}
+
+/** The test files that these arguments of ava select. A directory means all in it, and `file:12` is a line of a file. */
 export function selectedFiles(avaArguments: readonly string[]): string[] {
   const { positionals } = parseArgs({
     args: [...avaArguments],

@@ -11,7 +11,7 @@ import test from 'ava';
 import { readLines, writeLines } from '../../../persistence/backup/lines.ts';
 
 /** Lines that each fill the buffer of the compressor, and what each may leave behind, in bytes. */
-const LINES = 20_000;
+const LINES = 5_000;
 const LEFT_BYTES_MAX = 50;
 
 test('writing a backup holds no more memory, however long it is', async (t) => {

@@ -14,7 +14,7 @@ import {
   nodeId,
   settle,
   type World,
-} from './fixture.ts';
+} from '../../../support/api/rows.ts';
 
 test('a watcher gets the command with its executions, then each change with the new summary', async (t) => {
   const world = worldWith(2);

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { EventType } from '../../../../actors/events.ts';
 import type { EventsMessage } from '../../../../api/feeds/events.ts';
 import { EVENTS_PER_READ, EVENTS_POLL_MS, FEED_INTERVAL_MS, FEED_RETRY_MS } from '../../../../api/feeds/limits.ts';
-import { AT, createWorld, gather, idOf, settle, type World } from './fixture.ts';
+import { AT, createWorld, gather, idOf, settle, type World } from '../../../support/api/rows.ts';
 
 test('a watcher hears of every event that is stored from now on', async (t) => {
   const world = createWorld();

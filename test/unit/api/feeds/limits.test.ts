@@ -19,7 +19,7 @@ import {
   granted,
   idOf,
   settle,
-} from './fixture.ts';
+} from '../../../support/api/rows.ts';
 
 const here = { signal: new AbortController().signal };
 

@@ -7,7 +7,7 @@ import {
 } from '../../../../api/feeds/limits.ts';
 import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
 import type { NodeResource } from '../../../../actors/resources/node.ts';
-import { createWorld, gather, granted, idOf, nodeId, nodeOf, settle, type World } from './fixture.ts';
+import { createWorld, gather, granted, idOf, nodeId, nodeOf, settle, type World } from '../../../support/api/rows.ts';
 
 test('a watcher gets the nodes that are there, then what changed of them', async (t) => {
   const world = fleetOf(2);

@@ -8,7 +8,7 @@ import {
 import { createTailHub, type TailReader, type TailsWaiting } from '../../../../api/feeds/tail-hub.ts';
 import type { ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
-import { executionId, nodeId } from './fixture.ts';
+import { executionId, nodeId } from '../../../support/api/rows.ts';
 
 /**
  * Hubs that share one bound. The agent has an output of this many pieces and streams it from wherever it is asked to.

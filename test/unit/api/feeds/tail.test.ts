@@ -19,7 +19,7 @@ import {
   nodeId,
   settle,
   type World,
-} from './fixture.ts';
+} from '../../../support/api/rows.ts';
 
 test('the output of a running execution comes as the agent sends it, and ends when its result is stored', async (t) => {
   const world = worldWith({ status: 'sent' });

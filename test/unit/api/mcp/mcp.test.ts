@@ -2,8 +2,8 @@ import test, { type ExecutionContext } from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
 import { mountMcp } from '../../../../api/mcp/mount.ts';
-import { commandOf, idOf, nodeOf } from '../feeds/fixture.ts';
-import { answerWith, KEYS, serve, type Served } from '../served.ts';
+import { commandOf, idOf, nodeOf } from '../../../support/api/rows.ts';
+import { answerWith, KEYS, serve, type Served } from '../../../support/api/served.ts';
 import { currentClient, olderClient, type McpClient } from '../../../support/api/mcp-clients.ts';
 
 const CLIENTS: readonly (readonly [

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
-import { commandOf, idOf, nodeOf } from '../feeds/fixture.ts';
+import { commandOf, idOf, nodeOf } from '../../../support/api/rows.ts';
 import { batchClient, failure, httpClient, socketClient, type Client } from '../../../support/api/trpc-clients.ts';
-import { answerWith, KEYS, serve, type Served } from '../served.ts';
+import { answerWith, KEYS, serve, type Served } from '../../../support/api/served.ts';
 
 const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Client])[] = [
   ['HTTP', (_t, url, key) => httpClient(url, key)],

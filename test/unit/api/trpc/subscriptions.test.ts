@@ -6,9 +6,18 @@ import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
 import { createEncoder } from '../../../../api/trpc/encoder.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { FEED_INTERVAL_MS } from '../../../../api/feeds/limits.ts';
-import { commandId, commandOf, executionId, executionOf, idOf, nodeId, nodeOf, settle } from '../feeds/fixture.ts';
+import {
+  commandId,
+  commandOf,
+  executionId,
+  executionOf,
+  idOf,
+  nodeId,
+  nodeOf,
+  settle,
+} from '../../../support/api/rows.ts';
 import { httpClient, socketClient, type Client } from '../../../support/api/trpc-clients.ts';
-import { KEYS, serve, type Served } from '../served.ts';
+import { KEYS, serve, type Served } from '../../../support/api/served.ts';
 
 const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Client])[] = [
   ['server-sent events', (_t, url, key) => httpClient(url, key)],

@@ -58,9 +58,10 @@ test('thousands of idle connections are cut at the time limit, and others are se
 
 test('a handshake that drips is cut at the limit, and says why where the protocol can', async (t) => {
   const proxy = await openProxies(t, { limits: { handshakeMsMax: 300 } });
-  const drip = async (port: number, bytes: Buffer): Promise<string> => {
+  const drip = async (port: number, greeting: Buffer, bytes: Buffer): Promise<string> => {
     const client = rawClient(t, port);
     const heard = rest(client);
+    client.write(greeting);
     for (const byte of bytes) {
       client.write(Buffer.of(byte));
       await Promise.race([
@@ -76,8 +77,8 @@ test('a handshake that drips is cut at the limit, and says why where the protoco
   };
 
   const [socks, http] = await Promise.all([
-    drip(proxy.socksPort, Buffer.concat([GREETING_PASSWORD, Buffer.from([1, 200]), Buffer.alloc(200, 'x')])),
-    drip(proxy.httpPort, Buffer.from(`CONNECT x:1 HTTP/1.1\r\n${'x: y\r\n'.repeat(100)}`)),
+    drip(proxy.socksPort, GREETING_PASSWORD, Buffer.concat([Buffer.from([1, 200]), Buffer.alloc(200, 'x')])),
+    drip(proxy.httpPort, Buffer.from('CONNECT x:1 HTTP/1.1\r\n'), Buffer.from('x: y\r\n'.repeat(100))),
   ]);
 
   t.is(socks, '\u0005\u0002');

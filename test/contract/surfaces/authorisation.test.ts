@@ -3,9 +3,17 @@ import test from 'ava';
 import { catalogue } from '../../../api/catalogue.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
 import type { Surface } from '../../../api/surface.ts';
-import { KEYS, serveApi, SOME_ID } from '../../support/api/fakes.ts';
+import { KEYS, serveApi, SOME_ID, type ServedApi } from '../../support/api/fakes.ts';
+import { createScope } from '../../support/scope.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
+
+const scope = createScope();
+let served: ServedApi;
+test.before(async () => {
+  served = await serveApi(scope);
+});
+test.after.always(() => scope.end());
 
 /** Whether a key reaches an operation. Source: docs/api.md, Authentication. */
 function reaches(key: keyof typeof KEYS, { scope }: AnyOperation, surface: Surface): boolean {
@@ -16,7 +24,7 @@ function reaches(key: keyof typeof KEYS, { scope }: AnyOperation, surface: Surfa
 
 for (const operation of operations) {
   test(`${operation.name} refuses a missing, a wrong and an out-of-scope key, and takes the right ones, on every surface`, async (t) => {
-    const { api } = await serveApi(t);
+    const { api } = served;
     const codeOf = async (surface: Surface, credential: string | null) => {
       const result = await api.call(
         operation,

@@ -1,14 +1,14 @@
 /** An API server over rows in memory, with the surfaces that a test mounts on it. */
 import { randomUUID } from 'node:crypto';
-import type { ExecutionContext } from 'ava';
 import type { Clock } from '../../../actors/ports.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import type { GateSettings } from '../../../api/principals.ts';
 import { createApi, type Api, type Mount } from '../../../api/rest/server.ts';
-import { recordingLog } from '../../support/log.ts';
-import { fakeAdminMetrics } from '../../support/metric-sources.ts';
-import { AT, createWorld, type World } from './feeds/fixture.ts';
+import { recordingLog } from '../log.ts';
+import { fakeAdminMetrics } from '../metric-sources.ts';
+import type { Scope } from '../scope.ts';
+import { AT, createWorld, type World } from './rows.ts';
 import type { Reads, OperationPorts } from '../../../api/ports.ts';
 
 /** Keys, one a scope, all different. */
@@ -45,7 +45,7 @@ export interface Served {
 
 /** Starts it on a free port; the test ends it. */
 export async function serve(
-  t: ExecutionContext,
+  t: Scope,
   {
     mounts = () => [],
     gate = {},

@@ -6,14 +6,22 @@ import * as fc from 'fast-check';
 import test from 'ava';
 import { catalogue } from '../../../api/catalogue.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
-import { KEYS, serveApi } from '../../support/api/fakes.ts';
+import { KEYS, serveApi, type ServedApi } from '../../support/api/fakes.ts';
 import { inputs, requests } from '../../support/api/hostile.ts';
+import { createScope } from '../../support/scope.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
 
+const scope = createScope();
+let served: ServedApi;
+test.before(async () => {
+  served = await serveApi(scope);
+});
+test.after.always(() => scope.end());
+
 for (const operation of operations) {
   test(`${operation.name} takes any input without a fault`, async (t) => {
-    const { api, log } = await serveApi(t);
+    const { api, log } = served;
 
     await fc.assert(
       fc.asyncProperty(inputs(operation), async (input) => {

@@ -23,7 +23,7 @@ import { createUrlAdmission } from '../../../transport/vpn/relay/url-admission.t
 import { createNetmakerRequests } from '../../../transport/vpn/netmaker/requests.ts';
 import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
 import { until } from '../../support/until.ts';
-import { portsOf } from './metrics/fixture.ts';
+import { portsOf } from '../../unit/transport/metrics/fixture.ts';
 import { DELIVERY, posting, webhookTo } from '../../support/webhook-receivers.ts';
 
 /** Exchanges at a time. */

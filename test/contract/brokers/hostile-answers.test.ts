@@ -1,11 +1,11 @@
 /** Brokers that say anything: opening one ends in a value or a rejection, and no byte of theirs ends the program. */
 import * as fc from 'fast-check';
 import test, { type ExecutionContext } from 'ava';
-import { openBroker } from '../../../../../transport/events/brokers/adapters.ts';
-import { brokerEvent } from '../../../../support/brokers/events.ts';
-import { rawBroker } from '../../../../support/brokers/raw-broker.ts';
-import { brokerSettings } from '../../../../support/brokers/settings.ts';
-import { silentLog } from '../../../../support/log.ts';
+import { openBroker } from '../../../transport/events/brokers/adapters.ts';
+import { brokerEvent } from '../../support/brokers/events.ts';
+import { rawBroker } from '../../support/brokers/raw-broker.ts';
+import { brokerSettings } from '../../support/brokers/settings.ts';
+import { silentLog } from '../../support/log.ts';
 
 /** What each honest broker begins with; what follows is noise. */
 const BROKERS = {

@@ -1,16 +1,16 @@
 /** Feeds over a bus of their own, rows in memory and a clock that the test moves. */
-import { createBus, type Bus } from '../../../../actors/bus.ts';
-import { DatabaseUnavailable, type Clock } from '../../../../actors/ports.ts';
-import type { StoredEvent } from '../../../../actors/events.ts';
-import type { ListQuery } from '../../../../actors/filters.ts';
-import type { CommandResource, ExecutionResource } from '../../../../actors/resources/command.ts';
-import type { NodeResource } from '../../../../actors/resources/node.ts';
-import { createFeeds, type Feeds } from '../../../../api/feeds/feeds.ts';
-import { matchesNode } from '../../../../api/feeds/node-filter.ts';
-import type { ExecutionBrief, FeedReads, Tails } from '../../../../api/feeds/ports.ts';
-import { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
-import { silentLog } from '../../../support/log.ts';
-import type { Page } from '../../../../api/ports.ts';
+import { createBus, type Bus } from '../../../actors/bus.ts';
+import { DatabaseUnavailable, type Clock } from '../../../actors/ports.ts';
+import type { StoredEvent } from '../../../actors/events.ts';
+import type { ListQuery } from '../../../actors/filters.ts';
+import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import { createFeeds, type Feeds } from '../../../api/feeds/feeds.ts';
+import { matchesNode } from '../../../api/feeds/node-filter.ts';
+import type { ExecutionBrief, FeedReads, Tails } from '../../../api/feeds/ports.ts';
+import { CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { silentLog } from '../log.ts';
+import type { Page } from '../../../api/ports.ts';
 
 /** A clock that stands still until it is moved. */
 export interface FakeClock extends Clock {

@@ -1,0 +1,3 @@
+import { loadTogether } from '../../support/together.ts';
+
+await loadTogether('actors');
