@@ -44,85 +44,105 @@ export function createChangeLog<V extends { readonly id: string }>(
   initial: readonly V[],
   rememberedMax: number,
 ): ChangeLog<V> {
-  const entries = new Map<string, Entry<V>>(
-    initial.map((value) => [value.id, { position: 0, since: 0, value, fields: new Set() }]),
-  );
-  let order: { readonly position: number; readonly id: string }[] = [];
-  let head = 0;
-  let floor = 0;
-  let size = initial.length;
+  return new CompactedLog(initial, rememberedMax);
+}
 
-  const mark = (id: string, entry: Entry<V>): void => {
-    entry.position = head;
-    order.push({ position: head, id });
-    if (order.length > rememberedMax) forget();
-  };
+class CompactedLog<V extends { readonly id: string }> implements ChangeLog<V> {
+  readonly #rememberedMax: number;
+  readonly #entries: Map<string, Entry<V>>;
+  #order: { readonly position: number; readonly id: string }[] = [];
+  #head = 0;
+  #floor = 0;
+  #size: number;
+
+  constructor(initial: readonly V[], rememberedMax: number) {
+    this.#rememberedMax = rememberedMax;
+    this.#entries = new Map(
+      initial.map((value) => [value.id, { position: 0, since: 0, value, fields: new Set<keyof V>() }]),
+    );
+    this.#size = initial.length;
+  }
+
+  get head(): number {
+    return this.#head;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  values(): readonly V[] {
+    return [...this.#entries.values()].flatMap((entry) => (entry.value === null ? [] : [entry.value]));
+  }
+
+  get(id: string): V | undefined {
+    return this.#entries.get(id)?.value ?? undefined;
+  }
+
+  put(value: V): boolean {
+    const entry = this.#entries.get(value.id);
+    if (entry === undefined || entry.value === null) {
+      this.#head += 1;
+      const fresh: Entry<V> = { position: this.#head, since: this.#head, value, fields: new Set() };
+      this.#entries.set(value.id, fresh);
+      this.#size += 1;
+      this.#mark(value.id, fresh);
+      return true;
+    }
+    const fields = changedFields(entry.value, value);
+    if (fields.length === 0) return false;
+    for (const field of fields) entry.fields.add(field);
+    entry.value = value;
+    this.#head += 1;
+    this.#mark(value.id, entry);
+    return true;
+  }
+
+  remove(id: string): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.value === null) return false;
+    entry.value = null;
+    this.#size -= 1;
+    this.#head += 1;
+    this.#mark(id, entry);
+    return true;
+  }
+
+  knows(position: number): boolean {
+    return Number.isSafeInteger(position) && position >= this.#floor && position <= this.#head;
+  }
+
+  after(position: number): Changes<V> | null {
+    if (!this.knows(position)) return null;
+    const patches: Patch<V>[] = [];
+    const removed: string[] = [];
+    for (let index = firstAfter(this.#order, position); index < this.#order.length; index += 1) {
+      const change = this.#order[index];
+      const entry = change && this.#entries.get(change.id);
+      if (change === undefined || entry === undefined || entry.position !== change.position) continue;
+      if (entry.value === null) removed.push(change.id);
+      else patches.push(entry.since > position ? entry.value : picked(entry.value, entry.fields));
+    }
+    return { patches, removed };
+  }
+
+  #mark(id: string, entry: Entry<V>): void {
+    entry.position = this.#head;
+    this.#order.push({ position: this.#head, id });
+    if (this.#order.length > this.#rememberedMax) this.#forget();
+  }
 
   // Superseded marks go first; only when that frees too little is history given up, half of it at once so that this
   // stays rare.
-  const forget = (): void => {
-    order = order.filter(({ id, position }) => entries.get(id)?.position === position);
-    if (order.length <= rememberedMax / 2) return;
-    const dropped = order.splice(0, order.length - Math.ceil(rememberedMax / 2));
-    floor = dropped.at(-1)?.position ?? floor;
+  #forget(): void {
+    this.#order = this.#order.filter(({ id, position }) => this.#entries.get(id)?.position === position);
+    if (this.#order.length <= this.#rememberedMax / 2) return;
+    const dropped = this.#order.splice(0, this.#order.length - Math.ceil(this.#rememberedMax / 2));
+    this.#floor = dropped.at(-1)?.position ?? this.#floor;
     for (const { id } of dropped) {
-      if (entries.get(id)?.value === null) entries.delete(id);
+      if (this.#entries.get(id)?.value === null) this.#entries.delete(id);
     }
-  };
-
-  const knows = (position: number): boolean => Number.isSafeInteger(position) && position >= floor && position <= head;
-
-  return {
-    get head() {
-      return head;
-    },
-    get size() {
-      return size;
-    },
-    values: () => [...entries.values()].flatMap((entry) => (entry.value === null ? [] : [entry.value])),
-    get: (id) => entries.get(id)?.value ?? undefined,
-    put(value) {
-      const entry = entries.get(value.id);
-      if (entry === undefined || entry.value === null) {
-        head += 1;
-        const fresh: Entry<V> = { position: head, since: head, value, fields: new Set() };
-        entries.set(value.id, fresh);
-        size += 1;
-        mark(value.id, fresh);
-        return true;
-      }
-      const fields = changedFields(entry.value, value);
-      if (fields.length === 0) return false;
-      for (const field of fields) entry.fields.add(field);
-      entry.value = value;
-      head += 1;
-      mark(value.id, entry);
-      return true;
-    },
-    remove(id) {
-      const entry = entries.get(id);
-      if (entry === undefined || entry.value === null) return false;
-      entry.value = null;
-      size -= 1;
-      head += 1;
-      mark(id, entry);
-      return true;
-    },
-    knows,
-    after(position) {
-      if (!knows(position)) return null;
-      const patches: Patch<V>[] = [];
-      const removed: string[] = [];
-      for (let index = firstAfter(order, position); index < order.length; index += 1) {
-        const change = order[index];
-        const entry = change && entries.get(change.id);
-        if (change === undefined || entry === undefined || entry.position !== change.position) continue;
-        if (entry.value === null) removed.push(change.id);
-        else patches.push(entry.since > position ? entry.value : picked(entry.value, entry.fields));
-      }
-      return { patches, removed };
-    },
-  };
+  }
 }
 
 function changedFields<V extends object>(before: V, after: V): (keyof V)[] {

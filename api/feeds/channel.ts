@@ -34,71 +34,87 @@ export function createChannel<V extends { readonly id: string }, M>(
   wording: Wording<V, M>,
   left: () => void,
 ): Channel<V, M> {
-  const epoch = randomUUID();
-  const waiters = createWaiters();
-  let readers = 0;
-  let last: M | null = null;
-  let snapshot: { readonly head: number; readonly pages: readonly M[] } | null = null;
-  let messages: { readonly head: number; readonly from: Map<number, M> } = { head: -1, from: new Map() };
+  return new LogChannel(log, wording, left);
+}
 
-  const pages = (): readonly M[] => {
-    if (snapshot?.head !== log.head) snapshot = { head: log.head, pages: wording.snapshot(log.values()) };
-    return snapshot.pages;
-  };
+class LogChannel<V extends { readonly id: string }, M> implements Channel<V, M> {
+  readonly log: ChangeLog<V>;
+  readonly #wording: Wording<V, M>;
+  readonly #left: () => void;
+  readonly #epoch = randomUUID();
+  readonly #waiters = createWaiters();
+  #readers = 0;
+  #last: M | null = null;
+  #snapshot: { readonly head: number; readonly pages: readonly M[] } | null = null;
+  #messages: { readonly head: number; readonly from: Map<number, M> } = { head: -1, from: new Map() };
 
-  const messageAfter = (position: number): M | null => {
-    if (messages.head !== log.head) messages = { head: log.head, from: new Map() };
-    const kept = messages.from.get(position);
-    if (kept !== undefined) return kept;
-    const changes = log.after(position);
-    if (changes === null) return null;
-    const message = wording.changed(changes);
-    if (messages.from.size < KEPT_MESSAGES_MAX) messages.from.set(position, message);
-    return message;
-  };
+  constructor(log: ChangeLog<V>, wording: Wording<V, M>, left: () => void) {
+    this.log = log;
+    this.#wording = wording;
+    this.#left = left;
+  }
 
-  const positionOf = (id: string | undefined): number | null => {
-    const [of, position] = id?.split(':') ?? [];
-    return of === epoch && position !== undefined && log.knows(Number(position)) ? Number(position) : null;
-  };
+  get readers(): number {
+    return this.#readers;
+  }
 
-  return {
-    log,
-    get readers() {
-      return readers;
-    },
-    publish: () => waiters.wake(),
-    finish(message) {
-      last = message;
-      waiters.wake();
-    },
-    // One generator, with nothing around it: each layer costs every message of every reader several promises
-    // (measured).
-    async *read({ lastEventId, signal }) {
-      readers += 1;
-      let position = positionOf(lastEventId);
-      try {
-        while (!signal.aborted) {
-          if (position === null) {
-            const told = pages();
-            position = log.head;
-            for (const [index, page] of told.entries()) {
-              // Only a whole snapshot can be gone on from: until its last page the id is one that gets a fresh one.
-              yield { id: index === told.length - 1 ? `${epoch}:${position}` : 'snapshot', data: page };
-            }
-          } else if (position < log.head) {
-            const message = messageAfter(position);
-            position = message === null ? null : log.head;
-            if (message !== null) yield { id: `${epoch}:${position}`, data: message };
-          } else if (last !== null) {
-            yield { id: `${epoch}:${position}`, data: last };
-            return;
-          } else if (!(await waiters.wait(signal))) return;
-        }
-      } finally {
-        readers -= 1;
-        if (readers === 0) left();
+  publish(): void {
+    this.#waiters.wake();
+  }
+
+  finish(last: M): void {
+    this.#last = last;
+    this.#waiters.wake();
+  }
+
+  // One generator, with nothing around it: each layer costs every message of every reader several promises
+  // (measured).
+  async *read({ lastEventId, signal }: Subscriber): AsyncGenerator<Tracked<M>, void, undefined> {
+    this.#readers += 1;
+    let position = this.#positionOf(lastEventId);
+    try {
+      while (!signal.aborted) {
+        if (position === null) {
+          const told = this.#pages();
+          position = this.log.head;
+          for (const [index, page] of told.entries()) {
+            // Only a whole snapshot can be gone on from: until its last page the id is one that gets a fresh one.
+            yield { id: index === told.length - 1 ? `${this.#epoch}:${position}` : 'snapshot', data: page };
+          }
+        } else if (position < this.log.head) {
+          const message = this.#messageAfter(position);
+          position = message === null ? null : this.log.head;
+          if (message !== null) yield { id: `${this.#epoch}:${position}`, data: message };
+        } else if (this.#last !== null) {
+          yield { id: `${this.#epoch}:${position}`, data: this.#last };
+          return;
+        } else if (!(await this.#waiters.wait(signal))) return;
       }
-    },
-  };
+    } finally {
+      this.#readers -= 1;
+      if (this.#readers === 0) this.#left();
+    }
+  }
+
+  #pages(): readonly M[] {
+    if (this.#snapshot?.head !== this.log.head)
+      this.#snapshot = { head: this.log.head, pages: this.#wording.snapshot(this.log.values()) };
+    return this.#snapshot.pages;
+  }
+
+  #messageAfter(position: number): M | null {
+    if (this.#messages.head !== this.log.head) this.#messages = { head: this.log.head, from: new Map() };
+    const kept = this.#messages.from.get(position);
+    if (kept !== undefined) return kept;
+    const changes = this.log.after(position);
+    if (changes === null) return null;
+    const message = this.#wording.changed(changes);
+    if (this.#messages.from.size < KEPT_MESSAGES_MAX) this.#messages.from.set(position, message);
+    return message;
+  }
+
+  #positionOf(id: string | undefined): number | null {
+    const [of, position] = id?.split(':') ?? [];
+    return of === this.#epoch && position !== undefined && this.log.knows(Number(position)) ? Number(position) : null;
+  }
 }

@@ -4,7 +4,7 @@ import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { isTerminal, type CommandResource, type CommandSummary } from '../../actors/resources/command.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { createChangeLog, type ChangeLog, type Patch } from './change-log.ts';
-import { createChannel, type Channel } from './channel.ts';
+import { createChannel, type Channel, type Wording } from './channel.ts';
 import {
   CHANGES_PER_MESSAGE_MAX,
   CHANNELS_MAX,
@@ -70,80 +70,47 @@ const TOO_LARGE = refuse(
 );
 
 /** The feed of all commands. Each watched command is read once; after that the notices say all. */
-export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): CommandsFeed {
-  const watched = new Map<string, Watched>();
+export function createCommandsFeed(ports: FeedPorts): CommandsFeed {
+  return new CommandChannels(ports);
+}
+
+class CommandChannels implements CommandsFeed {
+  readonly #ports: FeedPorts;
+  readonly #watched = new Map<string, Watched>();
   /** Executions of each, counted from before they are read. */
-  const sizes = new Map<string, number>();
-  let unsubscribe: (() => void) | null = null;
+  readonly #sizes = new Map<string, number>();
+  #unsubscribe: (() => void) | null = null;
 
-  function listen(): void {
-    unsubscribe ??= bus.subscribe((notices) => {
-      const touched = new Set<Watched>();
-      for (const notice of notices) {
-        if (notice.type !== 'execution-changed' && notice.type !== 'command-removed') continue;
-        const one = watched.get(notice.command);
-        if (one === undefined) continue;
-        if (notice.type === 'command-removed') one.removed = true;
-        else one.news.set(notice.execution, notice);
-        touched.add(one);
+  constructor(ports: FeedPorts) {
+    this.#ports = ports;
+  }
+
+  async watch(
+    command: CommandId,
+    subscriber: Subscriber,
+  ): Promise<Result<AsyncGenerator<Tracked<CommandMessage>, void, undefined>>> {
+    if (!this.#watched.has(command) && this.#watched.size >= CHANNELS_MAX)
+      return refuse('service_unavailable', 'Too many commands are watched already. Try again later.');
+    const loaded = await (this.#watched.get(command) ?? this.#start(command)).loading;
+    return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
+  }
+
+  *open(): Iterable<OpenExecutionShown> {
+    for (const [command, { loaded }] of this.#watched) {
+      for (const { id, node_id: node, status } of loaded?.log.values() ?? []) {
+        if (status === 'pending' || status === 'sent')
+          yield { execution: id as ExecutionId, command: command as CommandId, node: node as NodeId, status };
       }
-      for (const one of touched) one.pacer.wake();
-    });
-  }
-
-  function flush(one: Watched): void {
-    if (one.loaded === null) return;
-    const before = one.loaded.log.head;
-    let told = 0;
-    for (const [id, news] of one.news) {
-      if ((told += 1) > CHANGES_PER_MESSAGE_MAX) break;
-      one.news.delete(id);
-      put(one.loaded.log, news);
     }
-    if (one.loaded.log.head !== before) one.loaded.publish();
-    if (one.news.size > 0) one.pacer.wake();
-    else if (one.removed) one.loaded.finish({ type: 'removed' });
   }
 
-  async function load(id: CommandId): Promise<Result<CommandChannel>> {
-    const command = await reads.get('commands', id);
-    if (command === null) return refuse('not_found', 'Resource not found');
-    if (command.summary.total > WATCHED_EXECUTIONS_MAX) return TOO_LARGE;
-    const others = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-    if (others + command.summary.total > WATCHED_EXECUTIONS_TOTAL_MAX)
-      return refuse(
-        'service_unavailable',
-        'Too many executions are watched already. Try again later, or list them instead.',
-      );
-    if (watched.has(id)) sizes.set(id, command.summary.total);
-    const executions = await reads.executionsOf(id, WATCHED_EXECUTIONS_MAX + 1);
-    if (executions.length > WATCHED_EXECUTIONS_MAX) return TOO_LARGE;
-    const changes = createChangeLog(executions, REMEMBERED_CHANGES_MAX);
-    return ok(
-      createChannel(
-        changes,
-        {
-          snapshot: (rows) =>
-            paged(rows, SNAPSHOT_PAGE_ROWS).map((page, index, all): CommandMessage => ({
-              type: 'snapshot',
-              page: index + 1,
-              pages: all.length,
-              command: { ...command, summary: summaryOf(rows) },
-              executions: page,
-            })),
-          changed: ({ patches }): CommandMessage => ({
-            type: 'changed',
-            summary: summaryOf(changes.values()),
-            executions: patches,
-          }),
-        },
-        () => forgetLater(id),
-      ),
-    );
+  close(): void {
+    for (const id of this.#watched.keys()) this.#forget(id);
   }
 
-  function start(id: CommandId): Watched {
-    listen();
+  #start(id: CommandId): Watched {
+    const { clock, log } = this.#ports;
+    this.#listen();
     const one: Watched = {
       loaded: null,
       news: new Map(),
@@ -155,59 +122,104 @@ export function createCommandsFeed({ bus, reads, clock, log }: FeedPorts): Comma
         (error) => log.error({ error }, 'a command feed failed'),
         FEED_RETRY_MS,
       ),
-      loading: load(id).then(
+      loading: this.#load(id).then(
         (result) => {
           if (result.ok) {
             one.loaded = result.value;
             if (one.news.size > 0 || one.removed) one.pacer.wake();
-            forgetLater(id);
-          } else forget(id);
+            this.#forgetLater(id);
+          } else this.#forget(id);
           return result;
         },
         (error: unknown) => {
-          forget(id);
+          this.#forget(id);
           throw error;
         },
       ),
     };
-    watched.set(id, one);
+    this.#watched.set(id, one);
     return one;
   }
 
-  function forgetLater(id: string): void {
-    clock.after(CHANNEL_LINGER_MS, () => {
-      if (watched.get(id)?.loaded?.readers === 0) forget(id);
+  #listen(): void {
+    this.#unsubscribe ??= this.#ports.bus.subscribe((notices) => {
+      const touched = new Set<Watched>();
+      for (const notice of notices) {
+        if (notice.type !== 'execution-changed' && notice.type !== 'command-removed') continue;
+        const one = this.#watched.get(notice.command);
+        if (one === undefined) continue;
+        if (notice.type === 'command-removed') one.removed = true;
+        else one.news.set(notice.execution, notice);
+        touched.add(one);
+      }
+      for (const one of touched) one.pacer.wake();
     });
   }
 
-  function forget(id: string): void {
-    watched.get(id)?.pacer.stop();
-    watched.delete(id);
-    sizes.delete(id);
-    if (watched.size > 0) return;
-    unsubscribe?.();
-    unsubscribe = null;
+  async #load(id: CommandId): Promise<Result<CommandChannel>> {
+    const { reads } = this.#ports;
+    const command = await reads.get('commands', id);
+    if (command === null) return refuse('not_found', 'Resource not found');
+    if (command.summary.total > WATCHED_EXECUTIONS_MAX) return TOO_LARGE;
+    const others = [...this.#sizes.values()].reduce((sum, size) => sum + size, 0);
+    if (others + command.summary.total > WATCHED_EXECUTIONS_TOTAL_MAX)
+      return refuse(
+        'service_unavailable',
+        'Too many executions are watched already. Try again later, or list them instead.',
+      );
+    if (this.#watched.has(id)) this.#sizes.set(id, command.summary.total);
+    const executions = await reads.executionsOf(id, WATCHED_EXECUTIONS_MAX + 1);
+    if (executions.length > WATCHED_EXECUTIONS_MAX) return TOO_LARGE;
+    const changes = createChangeLog(executions, REMEMBERED_CHANGES_MAX);
+    return ok(createChannel(changes, wordingOf(command, changes), () => this.#forgetLater(id)));
   }
 
+  #forgetLater(id: string): void {
+    this.#ports.clock.after(CHANNEL_LINGER_MS, () => {
+      if (this.#watched.get(id)?.loaded?.readers === 0) this.#forget(id);
+    });
+  }
+
+  #forget(id: string): void {
+    this.#watched.get(id)?.pacer.stop();
+    this.#watched.delete(id);
+    this.#sizes.delete(id);
+    if (this.#watched.size > 0) return;
+    this.#unsubscribe?.();
+    this.#unsubscribe = null;
+  }
+}
+
+function wordingOf(
+  command: CommandResource,
+  changes: ChangeLog<ExecutionBrief>,
+): Wording<ExecutionBrief, CommandMessage> {
   return {
-    async watch(command, subscriber) {
-      if (!watched.has(command) && watched.size >= CHANNELS_MAX)
-        return refuse('service_unavailable', 'Too many commands are watched already. Try again later.');
-      const loaded = await (watched.get(command) ?? start(command)).loading;
-      return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
-    },
-    *open() {
-      for (const [command, { loaded }] of watched) {
-        for (const { id, node_id: node, status } of loaded?.log.values() ?? []) {
-          if (status === 'pending' || status === 'sent')
-            yield { execution: id as ExecutionId, command: command as CommandId, node: node as NodeId, status };
-        }
-      }
-    },
-    close() {
-      for (const id of watched.keys()) forget(id);
-    },
+    snapshot: (rows) =>
+      paged(rows, SNAPSHOT_PAGE_ROWS).map((page, index, all) => ({
+        type: 'snapshot',
+        page: index + 1,
+        pages: all.length,
+        command: { ...command, summary: summaryOf(rows) },
+        executions: page,
+      })),
+    changed: ({ patches }) => ({ type: 'changed', summary: summaryOf(changes.values()), executions: patches }),
   };
+}
+
+/** Tells some of the news, and the end after the last of them. */
+function flush(one: Watched): void {
+  if (one.loaded === null) return;
+  const before = one.loaded.log.head;
+  let told = 0;
+  for (const [id, news] of one.news) {
+    if ((told += 1) > CHANGES_PER_MESSAGE_MAX) break;
+    one.news.delete(id);
+    put(one.loaded.log, news);
+  }
+  if (one.loaded.log.head !== before) one.loaded.publish();
+  if (one.news.size > 0) one.pacer.wake();
+  else if (one.removed) one.loaded.finish({ type: 'removed' });
 }
 
 // A snapshot may be newer than a notice that comes after it, so an execution never steps back.

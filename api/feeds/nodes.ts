@@ -16,7 +16,7 @@ import {
   WATCHED_NODES_TOTAL_MAX,
 } from './limits.ts';
 import { filtersKey, matchesNode } from './node-filter.ts';
-import { createPacer } from './pace.ts';
+import { createPacer, type Pacer } from './pace.ts';
 import { paged } from './paged.ts';
 import type { FeedPorts } from './ports.ts';
 import type { Subscriber, Tracked } from './subscription.ts';
@@ -59,80 +59,94 @@ interface Watched {
 }
 
 /** The feed of all nodes of this admin. Reads each changed node once, for all filters and subscribers. */
-export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFeed {
-  const watched = new Map<string, Watched>();
-  const changed = new Set<string>();
-  let unsubscribe: (() => void) | null = null;
-  const pacer = createPacer(
-    clock,
-    FEED_INTERVAL_MS,
-    flush,
-    (error) => log.warn({ error }, 'changed nodes could not be read; trying again'),
-    FEED_RETRY_MS,
-  );
+export function createNodesFeed(ports: FeedPorts): NodesFeed {
+  return new NodeChannels(ports);
+}
 
-  async function flush(): Promise<void> {
-    const ids = [...changed].slice(0, CHANGES_PER_MESSAGE_MAX);
-    for (const id of ids) changed.delete(id);
-    const nodes = await readNodes(ids).catch((error: unknown) => {
-      for (const id of ids) changed.add(id);
-      throw error;
-    });
-    for (const one of watched.values()) apply(one, ids, nodes);
-    if (changed.size > 0) pacer.wake();
+class NodeChannels implements NodesFeed {
+  readonly #ports: FeedPorts;
+  readonly #watched = new Map<string, Watched>();
+  readonly #changed = new Set<string>();
+  readonly #pacer: Pacer;
+  #unsubscribe: (() => void) | null = null;
+
+  constructor(ports: FeedPorts) {
+    this.#ports = ports;
+    this.#pacer = createPacer(
+      ports.clock,
+      FEED_INTERVAL_MS,
+      () => this.#flush(),
+      (error) => ports.log.warn({ error }, 'changed nodes could not be read; trying again'),
+      FEED_RETRY_MS,
+    );
   }
 
-  async function readNodes(ids: readonly string[]): Promise<ReadonlyMap<string, NodeResource>> {
-    if (ids.length === 0) return new Map();
-    const { rows } = await reads.list('nodes', {
-      filters: [{ field: 'node_id', op: 'in', value: ids }],
+  async watch(
+    filters: readonly Filter[],
+    subscriber: Subscriber,
+  ): Promise<Result<AsyncGenerator<Tracked<NodesMessage>, void, undefined>>> {
+    const key = filtersKey(filters);
+    if (!this.#watched.has(key) && this.#watched.size >= CHANNELS_MAX)
+      return refuse('service_unavailable', 'Too many different filters are watched already. Try again later.');
+    const loaded = await (this.#watched.get(key) ?? this.#start(key, filters)).loading;
+    return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
+  }
+
+  close(): void {
+    this.#pacer.stop();
+    this.#unsubscribe?.();
+    this.#watched.clear();
+  }
+
+  #start(key: string, filters: readonly Filter[]): Watched {
+    this.#listen();
+    const one: Watched = {
+      filters,
+      loaded: null,
+      missed: new Set(),
+      loading: this.#load(key, filters).then(
+        (result) => {
+          if (result.ok) {
+            one.loaded = result.value;
+            for (const id of one.missed) this.#changed.add(id);
+            if (this.#changed.size > 0) this.#pacer.wake();
+            this.#forgetLater(key);
+          } else this.#forget(key);
+          return result;
+        },
+        (error: unknown) => {
+          this.#forget(key);
+          throw error;
+        },
+      ),
+    };
+    this.#watched.set(key, one);
+    return one;
+  }
+
+  #listen(): void {
+    this.#unsubscribe ??= this.#ports.bus.subscribe((notices) => {
+      const before = this.#changed.size;
+      for (const notice of notices) {
+        if (notice.type === 'node-changed' || notice.type === 'node-removed') this.#changed.add(notice.node);
+      }
+      if (this.#changed.size > before) this.#pacer.wake();
+    });
+  }
+
+  async #load(key: string, filters: readonly Filter[]): Promise<Result<Channel<NodeResource, NodesMessage>>> {
+    const { rows, totalCount } = await this.#ports.reads.list('nodes', {
+      filters,
       sort: [],
       page: 1,
-      pageSize: ids.length,
+      pageSize: WATCHED_NODES_MAX,
     });
-    return new Map(rows.map((node) => [node.id, node]));
-  }
-
-  function apply(
-    { loaded, filters, missed }: Watched,
-    ids: readonly string[],
-    nodes: ReadonlyMap<string, NodeResource>,
-  ): void {
-    if (loaded === null) {
-      for (const id of ids) missed.add(id);
-      return;
-    }
-    const before = loaded.log.head;
-    for (const id of ids) {
-      const node = nodes.get(id);
-      if (node !== undefined && matchesNode(node, filters)) loaded.log.put(node);
-      else loaded.log.remove(id);
-    }
-    if (loaded.log.head !== before) loaded.publish();
-  }
-
-  function listen(): void {
-    unsubscribe ??= bus.subscribe((notices) => {
-      const before = changed.size;
-      for (const notice of notices) {
-        if (notice.type === 'node-changed' || notice.type === 'node-removed') changed.add(notice.node);
-      }
-      if (changed.size > before) pacer.wake();
-    });
-  }
-
-  function heldNodes(): number {
-    return [...watched.values()].reduce((sum, one) => sum + (one.loaded?.log.size ?? 0), 0);
-  }
-
-  async function load(key: string, filters: readonly Filter[]): Promise<Result<Channel<NodeResource, NodesMessage>>> {
-    const { rows, totalCount } = await reads.list('nodes', { filters, sort: [], page: 1, pageSize: WATCHED_NODES_MAX });
     if (totalCount > WATCHED_NODES_MAX)
       return refuse(
         'bad_request',
         `${totalCount} nodes match, and at most ${WATCHED_NODES_MAX} can be watched. Narrow the filters, for example by cluster_name.`,
       );
-    if (heldNodes() + rows.length > WATCHED_NODES_TOTAL_MAX)
+    if (this.#heldNodes() + rows.length > WATCHED_NODES_TOTAL_MAX)
       return refuse(
         'service_unavailable',
         'Too many nodes are watched already. Narrow the filters or try again later.',
@@ -140,65 +154,68 @@ export function createNodesFeed({ bus, reads, clock, log }: FeedPorts): NodesFee
     const channel = createChannel<NodeResource, NodesMessage>(
       createChangeLog(rows, REMEMBERED_CHANGES_MAX),
       WORDING,
-      () => forgetLater(key),
+      () => this.#forgetLater(key),
     );
     return ok(channel);
   }
 
-  function start(key: string, filters: readonly Filter[]): Watched {
-    listen();
-    const one: Watched = {
-      filters,
-      loaded: null,
-      missed: new Set(),
-      loading: load(key, filters).then(
-        (result) => {
-          if (result.ok) {
-            one.loaded = result.value;
-            for (const id of one.missed) changed.add(id);
-            if (changed.size > 0) pacer.wake();
-            forgetLater(key);
-          } else forget(key);
-          return result;
-        },
-        (error: unknown) => {
-          forget(key);
-          throw error;
-        },
-      ),
-    };
-    watched.set(key, one);
-    return one;
+  #heldNodes(): number {
+    return [...this.#watched.values()].reduce((sum, one) => sum + (one.loaded?.log.size ?? 0), 0);
   }
 
-  function forgetLater(key: string): void {
-    clock.after(CHANNEL_LINGER_MS, () => {
-      if (watched.get(key)?.loaded?.readers === 0) forget(key);
+  #forgetLater(key: string): void {
+    this.#ports.clock.after(CHANNEL_LINGER_MS, () => {
+      if (this.#watched.get(key)?.loaded?.readers === 0) this.#forget(key);
     });
   }
 
-  function forget(key: string): void {
-    watched.delete(key);
-    if (watched.size > 0) return;
-    unsubscribe?.();
-    unsubscribe = null;
-    changed.clear();
+  #forget(key: string): void {
+    this.#watched.delete(key);
+    if (this.#watched.size > 0) return;
+    this.#unsubscribe?.();
+    this.#unsubscribe = null;
+    this.#changed.clear();
   }
 
-  return {
-    async watch(filters, subscriber) {
-      const key = filtersKey(filters);
-      if (!watched.has(key) && watched.size >= CHANNELS_MAX)
-        return refuse('service_unavailable', 'Too many different filters are watched already. Try again later.');
-      const loaded = await (watched.get(key) ?? start(key, filters)).loading;
-      return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
-    },
-    close() {
-      pacer.stop();
-      unsubscribe?.();
-      watched.clear();
-    },
-  };
+  async #flush(): Promise<void> {
+    const ids = [...this.#changed].slice(0, CHANGES_PER_MESSAGE_MAX);
+    for (const id of ids) this.#changed.delete(id);
+    const nodes = await this.#readNodes(ids).catch((error: unknown) => {
+      for (const id of ids) this.#changed.add(id);
+      throw error;
+    });
+    for (const one of this.#watched.values()) apply(one, ids, nodes);
+    if (this.#changed.size > 0) this.#pacer.wake();
+  }
+
+  async #readNodes(ids: readonly string[]): Promise<ReadonlyMap<string, NodeResource>> {
+    if (ids.length === 0) return new Map();
+    const { rows } = await this.#ports.reads.list('nodes', {
+      filters: [{ field: 'node_id', op: 'in', value: ids }],
+      sort: [],
+      page: 1,
+      pageSize: ids.length,
+    });
+    return new Map(rows.map((node) => [node.id, node]));
+  }
+}
+
+function apply(
+  { loaded, filters, missed }: Watched,
+  ids: readonly string[],
+  nodes: ReadonlyMap<string, NodeResource>,
+): void {
+  if (loaded === null) {
+    for (const id of ids) missed.add(id);
+    return;
+  }
+  const before = loaded.log.head;
+  for (const id of ids) {
+    const node = nodes.get(id);
+    if (node !== undefined && matchesNode(node, filters)) loaded.log.put(node);
+    else loaded.log.remove(id);
+  }
+  if (loaded.log.head !== before) loaded.publish();
 }
 
 const WORDING = {

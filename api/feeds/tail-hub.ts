@@ -63,129 +63,153 @@ export function createTailHub(
   execution: ExecutionId,
   left: () => void,
 ): TailHub {
-  const readings = new Set<Reading>();
-  let running = false;
-  let finished = false;
-  let graceOver = false;
-  let endsAt: number | null = null;
-  let stop: (() => void) | null = null;
-  let cancelRetry: (() => void) | null = null;
+  return new OutputHub({ tails, clock, all, node, execution, left });
+}
 
-  const wakeAll = (): void => {
-    for (const reading of readings) reading.wake();
-  };
+interface OutputHubKit {
+  readonly tails: Tails;
+  readonly clock: Clock;
+  readonly all: TailsWaiting;
+  readonly node: NodeId;
+  readonly execution: ExecutionId;
+  readonly left: () => void;
+}
 
-  const open = (): void => {
-    cancelRetry?.();
-    cancelRetry = null;
-    stop?.();
-    stop = null;
-    if (!running || finished || readings.size === 0) return;
-    const from = Math.min(...[...readings].map(({ wanted }) => wanted));
-    for (const reading of readings) reading.behind = false;
-    endsAt = null;
+class OutputHub implements TailHub {
+  readonly #kit: OutputHubKit;
+  readonly #readings = new Set<Reading>();
+  #isRunning = false;
+  #isFinished = false;
+  #isGraceOver = false;
+  #endsAt: number | null = null;
+  #stop: (() => void) | null = null;
+  #cancelRetry: (() => void) | null = null;
+
+  constructor(kit: OutputHubKit) {
+    this.#kit = kit;
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  get readers(): number {
+    return this.#readings.size;
+  }
+
+  join(offset: number, signal: AbortSignal): TailReader {
+    let pending = Promise.withResolvers<void>();
+    const reading: Reading = {
+      wanted: offset,
+      waiting: [],
+      waitingBytes: 0,
+      behind: true,
+      wake: () => {
+        pending.resolve();
+        pending = Promise.withResolvers();
+      },
+    };
+    this.#readings.add(reading);
+    const aborted = (): void => reading.wake();
+    signal.addEventListener('abort', aborted, { once: true });
+    this.#open();
+    return {
+      get offset() {
+        return reading.wanted - reading.waitingBytes;
+      },
+      take: () => this.#take(reading),
+      news: () => (signal.aborted ? Promise.resolve() : pending.promise),
+      isComplete: () => this.#endsAt !== null && reading.waitingBytes === 0 && reading.wanted === this.#endsAt,
+      leave: () => {
+        signal.removeEventListener('abort', aborted);
+        this.#leave(reading);
+      },
+    };
+  }
+
+  started(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#open();
+  }
+
+  finished(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    if (this.#stop !== null && this.#endsAt === null)
+      this.#kit.clock.after(TAIL_REST_MS_MAX, () => {
+        this.#isGraceOver = true;
+        this.#wakeAll();
+      });
+    else this.#isGraceOver = true;
+    this.#wakeAll();
+  }
+
+  nodeChanged(): void {
+    if (this.#stop === null || this.#endsAt === null) this.#open();
+  }
+
+  isOver(): boolean {
+    return this.#isFinished && (this.#isGraceOver || this.#endsAt !== null);
+  }
+
+  #take(reading: Reading): { readonly offset: number; readonly text: string } | null {
+    const offset = reading.wanted - reading.waitingBytes;
+    const text = takeFrom(reading, this.#kit.all);
+    if (reading.behind && reading.waiting.length === 0 && this.#stop !== null) this.#open();
+    return text === null ? null : { offset, text };
+  }
+
+  #leave(reading: Reading): void {
+    if (this.#readings.delete(reading)) this.#kit.all.bytes -= reading.waitingBytes;
+    if (this.#readings.size > 0) return;
+    this.#open();
+    this.#kit.left();
+  }
+
+  /** Asks the agent anew, from the place of whoever is furthest behind; with nobody there it only stops. */
+  #open(): void {
+    const { tails, clock, node, execution } = this.#kit;
+    this.#cancelRetry?.();
+    this.#cancelRetry = null;
+    this.#stop?.();
+    this.#stop = null;
+    if (!this.#isRunning || this.#isFinished || this.#readings.size === 0) return;
+    const from = Math.min(...[...this.#readings].map(({ wanted }) => wanted));
+    for (const reading of this.#readings) reading.behind = false;
+    this.#endsAt = null;
     let current = true;
     const close = tails.open(
       node,
       execution,
       from,
       (piece) => {
-        if (current) arrived(piece);
+        if (current) this.#arrived(piece);
       },
       () => {
-        if (current) open();
+        if (current) this.#open();
       },
     );
-    if (close === null) cancelRetry = clock.after(TAIL_RETRY_MS, open);
+    if (close === null) this.#cancelRetry = clock.after(TAIL_RETRY_MS, () => this.#open());
     else
-      stop = () => {
+      this.#stop = () => {
         current = false;
         close();
       };
-  };
+  }
 
-  const arrived = ({
-    offset,
-    text,
-    end,
-  }: {
-    readonly offset: number;
-    readonly text: string;
-    readonly end: boolean;
-  }): void => {
-    const bytes = Buffer.from(text);
-    if (end) endsAt = offset + bytes.length;
-    for (const reading of readings) {
-      hand(reading, all, offset, bytes);
+  #arrived(piece: { readonly offset: number; readonly text: string; readonly end: boolean }): void {
+    const bytes = Buffer.from(piece.text);
+    if (piece.end) this.#endsAt = piece.offset + bytes.length;
+    for (const reading of this.#readings) {
+      hand(reading, this.#kit.all, piece.offset, bytes);
       reading.wake();
     }
-  };
+  }
 
-  return {
-    join(offset, signal) {
-      let pending = Promise.withResolvers<void>();
-      const reading: Reading = {
-        wanted: offset,
-        waiting: [],
-        waitingBytes: 0,
-        behind: true,
-        wake: () => {
-          pending.resolve();
-          pending = Promise.withResolvers();
-        },
-      };
-      readings.add(reading);
-      const aborted = (): void => reading.wake();
-      signal.addEventListener('abort', aborted, { once: true });
-      open();
-      return {
-        get offset() {
-          return reading.wanted - reading.waitingBytes;
-        },
-        take() {
-          const at = reading.wanted - reading.waitingBytes;
-          const taken = takeFrom(reading, all);
-          if (reading.behind && reading.waiting.length === 0 && stop !== null) open();
-          return taken === null ? null : { offset: at, text: taken };
-        },
-        news: () => (signal.aborted ? Promise.resolve() : pending.promise),
-        isComplete: () => endsAt !== null && reading.waitingBytes === 0 && reading.wanted === endsAt,
-        leave() {
-          signal.removeEventListener('abort', aborted);
-          if (readings.delete(reading)) all.bytes -= reading.waitingBytes;
-          if (readings.size > 0) return;
-          open();
-          left();
-        },
-      };
-    },
-    started() {
-      if (running) return;
-      running = true;
-      open();
-    },
-    finished() {
-      if (finished) return;
-      finished = true;
-      if (stop !== null && endsAt === null)
-        clock.after(TAIL_REST_MS_MAX, () => {
-          graceOver = true;
-          wakeAll();
-        });
-      else graceOver = true;
-      wakeAll();
-    },
-    nodeChanged() {
-      if (stop === null || endsAt === null) open();
-    },
-    isOver: () => finished && (graceOver || endsAt !== null),
-    get isFinished() {
-      return finished;
-    },
-    get readers() {
-      return readings.size;
-    },
-  };
+  #wakeAll(): void {
+    for (const reading of this.#readings) reading.wake();
+  }
 }
 
 /**

@@ -47,59 +47,52 @@ interface Tailed {
 }
 
 /** The feed of all outputs. */
-export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFeed {
-  const tailed = new Map<string, Tailed>();
-  const waiting: TailsWaiting = { bytes: 0 };
-  let unsubscribe: (() => void) | null = null;
+export function createTailFeed(ports: FeedPorts): TailFeed {
+  return new OutputTails(ports);
+}
 
-  function listen(): void {
-    unsubscribe ??= bus.subscribe((notices) => {
-      for (const notice of notices) {
-        if (notice.type === 'execution-changed') tell(tailed.get(notice.execution), notice.status);
-        else if (notice.type === 'node-changed' || notice.type === 'command-removed') {
-          for (const { hub, node, command } of tailed.values()) {
-            if (notice.type === 'node-changed' && notice.node === node) hub.nodeChanged();
-            if (notice.type === 'command-removed' && notice.command === command) hub.finished();
-          }
-        }
-      }
-    });
+class OutputTails implements TailFeed {
+  readonly #ports: FeedPorts;
+  readonly #tailed = new Map<string, Tailed>();
+  readonly #waiting: TailsWaiting = { bytes: 0 };
+  #unsubscribe: (() => void) | null = null;
+
+  constructor(ports: FeedPorts) {
+    this.#ports = ports;
   }
 
-  function tell(one: Tailed | undefined, status: ExecutionStatus): void {
-    if (one === undefined) return;
-    one.status = status;
-    if (status === 'sent') one.hub.started();
-    else if (isTerminal(status)) one.hub.finished();
+  async tail(
+    execution: ExecutionId,
+    subscriber: Subscriber,
+  ): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>> {
+    if (!this.#tailed.has(execution) && this.#tailed.size >= TAILS_MAX)
+      return refuse('service_unavailable', 'Too many executions are tailed already. Try again later.');
+    const found = await this.#ports.reads.get('command_executions', execution);
+    return found === null ? refuse('not_found', 'Resource not found') : ok(this.#read(found, subscriber));
   }
 
-  function hubOf(execution: ExecutionResource): Tailed {
-    listen();
-    const known = tailed.get(execution.id);
-    if (known !== undefined) return known;
-    const node = NodeId.parse(execution.node_id);
-    const hub = createTailHub(tails, clock, waiting, node, ExecutionId.parse(execution.id), () => {
-      tailed.delete(execution.id);
-      if (tailed.size > 0) return;
-      unsubscribe?.();
-      unsubscribe = null;
-    });
-    const fresh: Tailed = { hub, node, command: CommandId.parse(execution.command_id), status: execution.status };
-    tailed.set(execution.id, fresh);
-    return fresh;
+  *open(): Iterable<OpenExecutionShown> {
+    for (const [id, { node, command, status }] of this.#tailed)
+      if (status === 'pending' || status === 'sent') yield { execution: ExecutionId.parse(id), command, node, status };
   }
 
-  async function* read(
+  close(): void {
+    this.#unsubscribe?.();
+    this.#tailed.clear();
+  }
+
+  async *#read(
     first: ExecutionResource,
     { lastEventId, signal }: Subscriber,
   ): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
+    const { reads, clock } = this.#ports;
     const from = offsetOf(lastEventId);
     if (isTerminal(first.status)) {
       yield* stored(first, from, false);
       return;
     }
     yield snapshot(first, from);
-    const one = hubOf(first);
+    const one = this.#hubOf(first);
     const { hub } = one;
     const reader = hub.join(from, signal);
     try {
@@ -116,23 +109,44 @@ export function createTailFeed({ bus, reads, tails, clock }: FeedPorts): TailFee
     }
   }
 
-  return {
-    async tail(execution, subscriber) {
-      if (!tailed.has(execution) && tailed.size >= TAILS_MAX)
-        return refuse('service_unavailable', 'Too many executions are tailed already. Try again later.');
-      const found = await reads.get('command_executions', execution);
-      return found === null ? refuse('not_found', 'Resource not found') : ok(read(found, subscriber));
-    },
-    *open() {
-      for (const [id, { node, command, status }] of tailed)
-        if (status === 'pending' || status === 'sent')
-          yield { execution: ExecutionId.parse(id), command, node, status };
-    },
-    close() {
-      unsubscribe?.();
-      tailed.clear();
-    },
-  };
+  #hubOf(execution: ExecutionResource): Tailed {
+    this.#listen();
+    const known = this.#tailed.get(execution.id);
+    if (known !== undefined) return known;
+    const { tails, clock } = this.#ports;
+    const node = NodeId.parse(execution.node_id);
+    const hub = createTailHub(tails, clock, this.#waiting, node, ExecutionId.parse(execution.id), () => {
+      this.#tailed.delete(execution.id);
+      if (this.#tailed.size > 0) return;
+      this.#unsubscribe?.();
+      this.#unsubscribe = null;
+    });
+    const fresh: Tailed = { hub, node, command: CommandId.parse(execution.command_id), status: execution.status };
+    this.#tailed.set(execution.id, fresh);
+    return fresh;
+  }
+
+  #listen(): void {
+    this.#unsubscribe ??= this.#ports.bus.subscribe((notices) => {
+      for (const notice of notices) {
+        if (notice.type === 'execution-changed') {
+          const one = this.#tailed.get(notice.execution);
+          if (one !== undefined) tell(one, notice.status);
+        } else if (notice.type === 'node-changed' || notice.type === 'command-removed') {
+          for (const { hub, node, command } of this.#tailed.values()) {
+            if (notice.type === 'node-changed' && notice.node === node) hub.nodeChanged();
+            if (notice.type === 'command-removed' && notice.command === command) hub.finished();
+          }
+        }
+      }
+    });
+  }
+}
+
+function tell(one: Tailed, status: ExecutionStatus): void {
+  one.status = status;
+  if (status === 'sent') one.hub.started();
+  else if (isTerminal(status)) one.hub.finished();
 }
 
 async function* live(
