@@ -15,7 +15,7 @@ import { newAdminPlace, startAdmin, type AdminProcess } from '../product/admin.t
 import type { VpnTally } from '../product/simulated-member.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { until } from '../../test/support/until.ts';
-import { connected, nodeName, pings, startWorld, type Member } from '../../test/support/vpn/fixture.ts';
+import { connected, nodeName, pings, startFixture, type Member } from '../../test/support/vpn/fixture.ts';
 import { verdict } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
@@ -208,16 +208,16 @@ async function real(postgres: BenchServer, { report, nodes, names }: CaseOptions
   const members = names.length === 1 ? (nodes[0] ?? REAL) : REAL;
   const scope = createScope();
   try {
-    const world = await startWorld(scope, undefined, await postgres.create('real'));
-    await world.rest.post('/clusters', { name: 'bench' });
+    const fixture = await startFixture(scope, undefined, await postgres.create('real'));
+    await fixture.rest.post('/clusters', { name: 'bench' });
     const there: Member[] = [];
     for (let index = 0; index < members; index += 1)
-      there.push(await world.member(await world.internet.host(`member-${index}`), 'bench'));
+      there.push(await fixture.member(await fixture.internet.host(`member-${index}`), 'bench'));
     await connected(...there);
     const calm = await awaitCalm();
     const series: number[] = [];
     for (let index = 0; index < REAL_JOINS; index += 1) {
-      const fresh = await world.member(await world.internet.host(`new-${index}`), 'bench');
+      const fresh = await fixture.member(await fixture.internet.host(`new-${index}`), 'bench');
       await until('its session', () => fresh.program.output.includes('"Connected"'));
       const began = nowMs();
       await Promise.all(there.map((one) => until('an answer', () => pings(one, nodeName(fresh, 'bench')))));

@@ -32,7 +32,7 @@ const PEER_RATIO_MIN = 0.7;
 const CIPHER = 'aes128-gcm@openssh.com';
 
 type Scope = ReturnType<typeof createScope>;
-interface Rig {
+interface Fixture {
   readonly load: Load;
   readonly origin: Awaited<ReturnType<Load['origin']>>;
   readonly product: ReachProduct | undefined;
@@ -57,9 +57,9 @@ export async function tunnel(options: CaseOptions): Promise<void> {
     scope.teardown(() => postgres.stop());
     const product = options.floorOnly ? undefined : await startReachProduct(postgres);
     scope.teardown(() => product?.end());
-    const rig = { load, origin, product, scope };
-    if (isWanted(options, 'through')) await through(rig, options);
-    if (isWanted(options, 'direct')) await direct(rig, options);
+    const fixture = { load, origin, product, scope };
+    if (isWanted(options, 'through')) await through(fixture, options);
+    if (isWanted(options, 'direct')) await direct(fixture, options);
   } finally {
     await scope.end();
   }
@@ -69,29 +69,32 @@ function isWanted({ names }: CaseOptions, part: string): boolean {
   return names.length === 0 || names.includes(part);
 }
 
-async function through(rig: Rig, options: CaseOptions): Promise<void> {
-  const { origin, product, scope } = rig;
+async function through(fixture: Fixture, options: CaseOptions): Promise<void> {
+  const { origin, product, scope } = fixture;
   const front = await startWorker(new URL('../floor/relay.ts', import.meta.url));
   scope.teardown(() => front.end());
   const back = await startWorker(new URL('../floor/relay.ts', import.meta.url));
   scope.teardown(() => back.end());
   const ports = await front.ask<{ clients: number; bridges: number }>('front');
   await back.ask('back', { bridges: ports.bridges, target: origin.port });
-  const contestants = [contestant(rig, 'floor', () => ['direct', ports.clients], [front.pid, back.pid])];
+  const contestants = [contestant(fixture, 'floor', () => ['direct', ports.clients], [front.pid, back.pid])];
   if (product !== undefined) {
     const { admin, agent, optimizing } = product;
-    contestants.push(contestant(rig, 'product', () => product.through(agent, origin.port), [admin.pid, agent.pid]));
+    contestants.push(contestant(fixture, 'product', () => product.through(agent, origin.port), [admin.pid, agent.pid]));
     contestants.push(
-      contestant(rig, 'optimizing agent', () => product.through(optimizing, origin.port), [admin.pid, optimizing.pid]),
+      contestant(fixture, 'optimizing agent', () => product.through(optimizing, origin.port), [
+        admin.pid,
+        optimizing.pid,
+      ]),
     );
   }
-  const jump = await sshRoute(rig, options);
-  if (jump !== undefined) contestants.push(contestant(rig, 'ssh -W', jump, []));
-  await contest(rig, 'tunnel through', contestants, 'floor', FLOOR_RATIO_MIN, options);
+  const jump = await sshRoute(fixture, options);
+  if (jump !== undefined) contestants.push(contestant(fixture, 'ssh -W', jump, []));
+  await contest(fixture, 'tunnel through', contestants, 'floor', FLOOR_RATIO_MIN, options);
 }
 
 /** One stream has a connection of its own; many share one, as ours do. */
-async function sshRoute({ origin, scope }: Rig, { report }: CaseOptions): Promise<RouteOf | undefined> {
+async function sshRoute({ origin, scope }: Fixture, { report }: CaseOptions): Promise<RouteOf | undefined> {
   const [sshd, ssh] = [await findProgram('sshd'), await findProgram('ssh')];
   if (sshd === undefined || ssh === undefined || process.getuid?.() !== 0) {
     report.note('ssh -W needs root, ssh and sshd: it is left out');
@@ -112,24 +115,24 @@ async function sshRoute({ origin, scope }: Rig, { report }: CaseOptions): Promis
   ];
 }
 
-async function direct(rig: Rig, options: CaseOptions): Promise<void> {
-  const { origin, product, scope } = rig;
+async function direct(fixture: Fixture, options: CaseOptions): Promise<void> {
+  const { origin, product, scope } = fixture;
   const contestants = [];
   const program = await findProgram('microsocks');
   if (program !== undefined) {
     const peer = await startMicrosocks(program);
     scope.teardown(() => peer.end());
-    contestants.push(contestant(rig, 'microsocks', () => peer.route(origin.port), [peer.pid]));
+    contestants.push(contestant(fixture, 'microsocks', () => peer.route(origin.port), [peer.pid]));
   }
   if (product !== undefined) {
     for (const [name, agent] of [
       ['product', product.agent],
       ['optimizing agent', product.optimizing],
     ] as const) {
-      contestants.push(contestant(rig, name, () => product.direct(agent, origin.port), [agent.pid]));
+      contestants.push(contestant(fixture, name, () => product.direct(agent, origin.port), [agent.pid]));
     }
   }
-  await contest(rig, 'tunnel direct', contestants, 'microsocks', PEER_RATIO_MIN, options);
+  await contest(fixture, 'tunnel direct', contestants, 'microsocks', PEER_RATIO_MIN, options);
 }
 
 interface Contestant {
@@ -139,7 +142,7 @@ interface Contestant {
 }
 
 /** `pids`: what carries the bytes, from the client to the target. */
-function contestant({ load, origin }: Rig, name: string, routeOf: RouteOf, pids: readonly number[]): Contestant {
+function contestant({ load, origin }: Fixture, name: string, routeOf: RouteOf, pids: readonly number[]): Contestant {
   return {
     name,
     pids,
@@ -162,7 +165,7 @@ function contestant({ load, origin }: Rig, name: string, routeOf: RouteOf, pids:
 }
 
 async function contest(
-  { product }: Rig,
+  { product }: Fixture,
   name: string,
   contestants: readonly Contestant[],
   base: string,

@@ -12,7 +12,14 @@ import { missingPeers } from '../../test/support/peers.ts';
 import { createScope, type Scope } from '../../test/support/scope.ts';
 import type { Machine } from '../../test/support/networks/internet.ts';
 import { until } from '../../test/support/until.ts';
-import { connected, nodeName, reaches, startWorld, type Member, type World } from '../../test/support/vpn/fixture.ts';
+import {
+  connected,
+  nodeName,
+  reaches,
+  startFixture,
+  type Member,
+  type Fixture,
+} from '../../test/support/vpn/fixture.ts';
 import { compare } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
@@ -41,24 +48,24 @@ export async function vpn({ report, repeats = REPEATS, mib = MIB }: CaseOptions)
   const postgres = await startBenchServer();
   scope.teardown(() => postgres.stop());
   try {
-    const world = await startWorld(scope, undefined, await postgres.create('vpn'));
-    await world.rest.post('/clusters', { name: 'bench' });
+    const fixture = await startFixture(scope, undefined, await postgres.create('vpn'));
+    await fixture.rest.post('/clusters', { name: 'bench' });
     const [direct, relayed, bare, floor] = [
-      await pair(world, 'direct'),
-      await pair(world, 'relayed'),
-      await pair(world, 'bare'),
-      await pair(world, 'floor'),
+      await pair(fixture, 'direct'),
+      await pair(fixture, 'relayed'),
+      await pair(fixture, 'bare'),
+      await pair(fixture, 'floor'),
     ];
-    await world.internet.partition(...relayed);
-    const ends = [await members(world, direct), await members(world, relayed)] as const;
-    await until('a direct path', async () => (await world.pathTo(...ends[0]))?.path === 'direct', 180_000);
-    await until('a relayed path', async () => (await world.pathTo(...ends[1]))?.path === 'relayed', 180_000);
+    await fixture.internet.partition(...relayed);
+    const ends = [await members(fixture, direct), await members(fixture, relayed)] as const;
+    await until('a direct path', async () => (await fixture.pathTo(...ends[0]))?.path === 'direct', 180_000);
+    await until('a relayed path', async () => (await fixture.pathTo(...ends[1]))?.path === 'relayed', 180_000);
     const sides: Side[] = [];
     for (const mtu of MTUS) sides.push(side(`bare ${mtu}`, bare[0], await bareWireguard(bare, `bw${mtu}`, mtu), mib));
     sides.push(
       side('direct', direct[0], nodeName(ends[0][1], 'bench'), mib),
       side('relayed', relayed[0], nodeName(ends[1][1], 'bench'), mib),
-      side('relay floor', floor[0], await tlsRelay(scope, world, floor), mib, false),
+      side('relay floor', floor[0], await tlsRelay(scope, fixture, floor), mib, false),
     );
     const result = await interleave(sides, repeats);
     const only = (...names: readonly string[]) => ({
@@ -91,21 +98,21 @@ export async function vpn({ report, repeats = REPEATS, mib = MIB }: CaseOptions)
 }
 
 /** Two public machines; the second has a server of iperf3. */
-async function pair({ internet }: World, name: string): Promise<[Machine, Machine]> {
+async function pair({ internet }: Fixture, name: string): Promise<[Machine, Machine]> {
   const machines: [Machine, Machine] = [await internet.host(`${name}-1`), await internet.host(`${name}-2`)];
   machines[1].spawn('iperf3', ['--server']);
   return machines;
 }
 
-async function members(world: World, [one, other]: readonly [Machine, Machine]): Promise<[Member, Member]> {
-  const ends: [Member, Member] = [await world.member(one, 'bench'), await world.member(other, 'bench')];
+async function members(fixture: Fixture, [one, other]: readonly [Machine, Machine]): Promise<[Member, Member]> {
+  const ends: [Member, Member] = [await fixture.member(one, 'bench'), await fixture.member(other, 'bench')];
   await connected(...ends);
   await reaches(ends[0], nodeName(ends[1], 'bench'), 60_000);
   return ends;
 }
 
 /** The floor of relays between two machines. Resolves with the address that leads from the first to the second. */
-async function tlsRelay(scope: Scope, { host }: World, [one, other]: readonly [Machine, Machine]): Promise<string> {
+async function tlsRelay(scope: Scope, { host }: Fixture, [one, other]: readonly [Machine, Machine]): Promise<string> {
   const program = new URL('../floor/tls-relay.ts', import.meta.url).pathname;
   const [key, certificate] = [join(host.directory, 'floor-key.pem'), join(host.directory, 'floor-certificate.pem')];
   const made = selfSigned(host.address, Date.now());

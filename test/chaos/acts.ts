@@ -9,15 +9,15 @@ import { KILL_POINTS, type KillPoint } from './kill-points.ts';
 import { PAUSES } from './pauses.ts';
 import { RESTORE_ENV, RESTORES, watchEvents } from './restores.ts';
 import { TAKEOVERS } from './takeovers.ts';
-import type { World, WorldOptions } from './world.ts';
+import type { Fixture, FixtureOptions } from './fixture.ts';
 
 /**
  * For so many kills the points of an act that happen once happen once more, where they are faults that are no kills.
  */
 const KILLS_PER_FAULT = 200;
 
-/** A world with what happens there. */
-export interface Act extends WorldOptions {
+/** A fixture with what happens there. */
+export interface Act extends FixtureOptions {
   /** Part of all kills after which the next act begins. */
   readonly upTo: number;
   /** Names of its points. */
@@ -26,16 +26,16 @@ export interface Act extends WorldOptions {
   readonly times: (kills: number) => number;
   /** Programs that are not ours and without which it is left out. */
   readonly peers: readonly string[];
-  begin(scope: Scope, world: World): Promise<Play>;
+  begin(scope: Scope, fixture: Fixture): Promise<Play>;
 }
 
-/** What happens in a world: some points once, others again and again. */
+/** What happens in a fixture: some points once, others again and again. */
 export interface Play {
   readonly once: readonly KillPoint[];
   readonly again: readonly KillPoint[];
-  /** What was broken besides what every world looks at. */
+  /** What was broken besides what every fixture looks at. */
   readonly alsoBroken: () => Promise<readonly string[]>;
-  /** Figures besides those of every world, in words; null: none. */
+  /** Figures besides those of every fixture, in words; null: none. */
   readonly told: () => Promise<string | null>;
 }
 
@@ -51,7 +51,7 @@ export const ACTS: readonly Act[] = [
     hasClocks: true,
     peers: ['faketime'],
     points: CLOCK_JUMPS,
-    alsoBroken: async (_, world) => Promise.resolve(() => wrongMoments(world)),
+    alsoBroken: async (_, fixture) => Promise.resolve(() => wrongMoments(fixture)),
   }),
   delivering({
     admins: 1,
@@ -94,10 +94,10 @@ function plain({
   };
 }
 
-interface Faulty extends WorldOptions {
+interface Faulty extends FixtureOptions {
   readonly peers?: readonly string[];
   readonly points: readonly KillPoint[];
-  readonly alsoBroken?: (scope: Scope, world: World) => Promise<() => Promise<readonly string[]>>;
+  readonly alsoBroken?: (scope: Scope, fixture: Fixture) => Promise<() => Promise<readonly string[]>>;
 }
 
 /** Faults that are no kills: they take their time, and happen a few times. */
@@ -113,13 +113,13 @@ function faulty({
     upTo: 0,
     names: namesOf(points),
     times: (kills) => Math.ceil(kills / KILLS_PER_FAULT),
-    begin: async (scope, world) => ({
+    begin: async (scope, fixture) => ({
       once: points,
       again: [],
-      alsoBroken: await alsoBroken(scope, world),
+      alsoBroken: await alsoBroken(scope, fixture),
       told: async () =>
         Promise.resolve(
-          `${world.restores} restores, ${world.freezes} programs frozen, ${world.clocksSet} times all clocks set`,
+          `${fixture.restores} restores, ${fixture.freezes} programs frozen, ${fixture.clocksSet} times all clocks set`,
         ),
     }),
   };
@@ -138,8 +138,8 @@ function delivering({ points, ...act }: Delivering): Act {
     env: DELIVERY_ENV,
     times: () => 1,
     peers: [],
-    async begin(scope, world) {
-      const deliveries = await openDeliveries(scope, world);
+    async begin(scope, fixture) {
+      const deliveries = await openDeliveries(scope, fixture);
       return {
         ...points(deliveries),
         alsoBroken: () => deliveries.breaches(),

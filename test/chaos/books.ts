@@ -1,5 +1,5 @@
 /**
- * What agents and admins of a world said to each other: results that were confirmed, and what a restore took back of
+ * What agents and admins of a fixture said to each other: results that were confirmed, and what a restore took back of
  * it.
  */
 import type { ExecutionResult } from '../../transport/protocol/frames.ts';

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 import { LATE_S_MAX } from './invariants.ts';
 import { begun, killAgents, load, type KillPoint } from './kill-points.ts';
 import type { Clocks } from './clocks.ts';
-import type { World } from './world.ts';
+import type { Fixture } from './fixture.ts';
 
 /** Until something expires, in ms: less and more than clocks are off. */
 const SOON_MS = 1_500;
@@ -24,42 +24,42 @@ const OFFSETS = [
 /** Longest until health notices a jump, in ms. */
 const NOTICED_MS_MAX = 30_000;
 
-/** Every way in which clocks may be wrong. Needs a world that has some. */
+/** Every way in which clocks may be wrong. Needs a fixture that has some. */
 export const CLOCK_JUMPS: readonly KillPoint[] = [
   { name: 'clocks: those of admins and agents jump by hours under load', strike: jumpsUnderLoad },
   { name: 'clocks: those of agents jump while something expires for one that stands still', strike: jumpsBeforeExpiry },
   { name: 'clocks: admin and agents start with theirs off by hours', strike: startsOff },
 ];
 
-async function jumpsUnderLoad(world: World): Promise<void> {
-  const created = await load(world);
-  await shift(world);
-  const open = await world.create('slow', { expiresMs: AN_HOUR_MS });
-  await shift(world);
-  const more = [world.create('timed'), world.create('slow', { expiresMs: AN_HOUR_MS }), ...(await load(world))];
+async function jumpsUnderLoad(fixture: Fixture): Promise<void> {
+  const created = await load(fixture);
+  await shift(fixture);
+  const open = await fixture.create('slow', { expiresMs: AN_HOUR_MS });
+  await shift(fixture);
+  const more = [fixture.create('timed'), fixture.create('slow', { expiresMs: AN_HOUR_MS }), ...(await load(fixture))];
   await Promise.all([...created, ...more]);
-  await ran(world, open.id);
-  await noticed(world);
+  await ran(fixture, open.id);
+  await noticed(fixture);
 }
 
 /**
  * The agent that stands still wakes with another time than it had; what is due has expired by the database's clock, and
  * what is not has not.
  */
-async function jumpsBeforeExpiry(world: World): Promise<void> {
-  const still = world.fleet.agents.at(-1);
+async function jumpsBeforeExpiry(fixture: Fixture): Promise<void> {
+  const still = fixture.fleet.agents.at(-1);
   still?.program.pause();
-  world.freezes += 1;
+  fixture.freezes += 1;
   try {
     const [due, open] = await Promise.all([
-      world.create('quick', { expiresMs: SOON_MS }),
-      world.create('quick', { expiresMs: AN_HOUR_MS }),
+      fixture.create('quick', { expiresMs: SOON_MS }),
+      fixture.create('quick', { expiresMs: AN_HOUR_MS }),
     ]);
-    await shift(world);
+    await shift(fixture);
     await delay(SOON_MS + LATE_S_MAX * 1_000 + 500);
     const statuses = async (id: string | null) =>
       (
-        await world.fleet.sql<{ status: string }>(
+        await fixture.fleet.sql<{ status: string }>(
           'select status from command_execution where command_id = $1 and node_id = $2',
           [id, still?.node],
         )
@@ -73,41 +73,44 @@ async function jumpsBeforeExpiry(world: World): Promise<void> {
     );
     if ((await statuses(open.id)) !== 'pending')
       throw new Error(`O2: what expires in an hour is ${await statuses(open.id)}`);
-    await shift(world);
+    await shift(fixture);
   } finally {
     still?.program.resume();
   }
 }
 
-async function startsOff(world: World): Promise<void> {
-  await begun(world, 'slow', 1);
-  const open = await world.create('slow', { expiresMs: AN_HOUR_MS });
-  await Promise.all([world.killAdmin(), killAgents(world)]);
-  await shift(world);
-  await world.fleet.admins[0]?.start();
-  for (const agent of world.fleet.agents) agent.start();
-  await Promise.all([world.create('quick', { expiresMs: AN_HOUR_MS }), world.create('timed')]);
+async function startsOff(fixture: Fixture): Promise<void> {
+  await begun(fixture, 'slow', 1);
+  const open = await fixture.create('slow', { expiresMs: AN_HOUR_MS });
+  await Promise.all([fixture.killAdmin(), killAgents(fixture)]);
+  await shift(fixture);
+  await fixture.fleet.admins[0]?.start();
+  for (const agent of fixture.fleet.agents) agent.start();
+  await Promise.all([fixture.create('quick', { expiresMs: AN_HOUR_MS }), fixture.create('timed')]);
   await until(
     'the end of what expires in an hour',
     async () =>
-      (await world.fleet.sql('select from command_execution where command_id = $1 and finished_at is null', [open.id]))
-        .length === 0,
+      (
+        await fixture.fleet.sql('select from command_execution where command_id = $1 and finished_at is null', [
+          open.id,
+        ])
+      ).length === 0,
   );
-  await noticed(world);
+  await noticed(fixture);
 }
 
 /** Sets all clocks to the next offsets. */
-async function shift(world: World): Promise<void> {
-  const clocks = clocksOf(world);
-  const [admins, agents] = OFFSETS[world.clocksSet % OFFSETS.length] ?? OFFSETS[0];
-  world.clocksSet += 1;
+async function shift(fixture: Fixture): Promise<void> {
+  const clocks = clocksOf(fixture);
+  const [admins, agents] = OFFSETS[fixture.clocksSet % OFFSETS.length] ?? OFFSETS[0];
+  fixture.clocksSet += 1;
   await Promise.all([clocks.admins.set(admins), clocks.agents.set(agents)]);
 }
 
 /** No agent was killed: what is not due is not expired, and nothing else ended it. */
-async function ran(world: World, command: string | null): Promise<void> {
+async function ran(fixture: Fixture, command: string | null): Promise<void> {
   const statuses = await until('the end of what expires in an hour', async () => {
-    const rows = await world.fleet.sql<{ status: string; finished_at: Date | null }>(
+    const rows = await fixture.fleet.sql<{ status: string; finished_at: Date | null }>(
       'select status, finished_at from command_execution where command_id = $1',
       [command],
     );
@@ -118,10 +121,10 @@ async function ran(world: World, command: string | null): Promise<void> {
 }
 
 /** An admin whose clock is off says so, and says that it is right again. */
-async function noticed(world: World): Promise<void> {
+async function noticed(fixture: Fixture): Promise<void> {
   const unhealthy = async (): Promise<string> =>
     (
-      (await (await fetch(`${world.fleet.admins[0]?.url}/healthz`)).json()) as readonly {
+      (await (await fetch(`${fixture.fleet.admins[0]?.url}/healthz`)).json()) as readonly {
         readonly name: string;
         readonly healthy: boolean;
       }[]
@@ -134,13 +137,13 @@ async function noticed(world: World): Promise<void> {
     async () => (await unhealthy()) === 'database_clock',
     NOTICED_MS_MAX,
   );
-  await clocksOf(world).admins.set('+0');
+  await clocksOf(fixture).admins.set('+0');
   await until('health that says that the clock is right (O2)', async () => (await unhealthy()) === '', NOTICED_MS_MAX);
 }
 
-function clocksOf(world: World): Clocks {
-  if (world.clocks === null) throw new Error('a world with clocks is needed');
-  return world.clocks;
+function clocksOf(fixture: Fixture): Clocks {
+  if (fixture.clocks === null) throw new Error('a fixture with clocks is needed');
+  return fixture.clocks;
 }
 
 /** Every moment that programs store of what they did. */
@@ -149,11 +152,11 @@ const MOMENTS = `select 'command' as what, inserted_at as at from command union 
   union all select 'cancelled', cancelled_at from command_execution union all select 'cluster', inserted_at from cluster`;
 
 /**
- * What was stored by another clock than the database's: no clock is set by less than an hour, and no world is so old
+ * What was stored by another clock than the database's: no clock is set by less than an hour, and no fixture is so old
  * (O2).
  */
-export async function wrongMoments(world: World): Promise<readonly string[]> {
-  const wrong = await world.fleet.sql<{ what: string; n: number }>(
+export async function wrongMoments(fixture: Fixture): Promise<readonly string[]> {
+  const wrong = await fixture.fleet.sql<{ what: string; n: number }>(
     `select what, count(*)::int as n from (${MOMENTS}) m where abs(extract(epoch from at - clock_timestamp())) > 3300 group by what`,
   );
   return wrong.map(({ what, n }) => `O2: ${n} moments (${what}) are stored by a clock that is wrong`);

@@ -15,7 +15,7 @@ export interface Clock {
   set(offset: string): Promise<void>;
 }
 
-/** Clocks of a world. */
+/** Clocks of a fixture. */
 export interface Clocks {
   readonly admins: Clock;
   readonly agents: Clock;

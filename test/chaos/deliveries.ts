@@ -1,4 +1,4 @@
-/** Receivers of a world's events, and the books of what was asked of its webhooks. */
+/** Receivers of a fixture's events, and the books of what was asked of its webhooks. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventType } from '../../actors/events.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
@@ -23,7 +23,7 @@ import {
   type ExpectedDelivery,
   type Subscribed,
 } from './delivery-invariants.ts';
-import type { World } from './world.ts';
+import type { Fixture } from './fixture.ts';
 
 /**
  * Settings of admins whose deliveries are watched: retries that fit a round. The moody receiver makes some deliveries
@@ -60,9 +60,9 @@ export interface Subscription {
   readonly redelivered: Map<string, number>;
 }
 
-/** Webhooks of a world. */
+/** Webhooks of a fixture. */
 export interface Deliveries {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly receiver: Receiver;
   /** One that always answers, and is there all the time. */
   readonly steady: Subscription;
@@ -76,7 +76,7 @@ export interface Deliveries {
   event(at?: AdminProgram): Promise<string | null>;
   /** Resolves when nothing is owed any more. */
   settled(): Promise<void>;
-  /** Settles, and looks at everything since the world began. */
+  /** Settles, and looks at everything since the fixture began. */
   breaches(): Promise<readonly string[]>;
   counts(): Promise<{
     readonly events: number;
@@ -86,10 +86,10 @@ export interface Deliveries {
   }>;
 }
 
-/** Receivers for a world, and a webhook to each: a steady, a slow, a flapping and a moody one. */
-export async function openDeliveries(scope: Scope, world: World): Promise<Deliveries> {
+/** Receivers for a fixture, and a webhook to each: a steady, a slow, a flapping and a moody one. */
+export async function openDeliveries(scope: Scope, fixture: Fixture): Promise<Deliveries> {
   const receiver = await openReceiver(scope);
-  const { fleet } = world;
+  const { fleet } = fixture;
   const subscriptions: Subscription[] = [];
   let asked = 0;
 
@@ -130,7 +130,7 @@ export async function openDeliveries(scope: Scope, world: World): Promise<Delive
   }
 
   const deliveries: Omit<Deliveries, 'steady'> = {
-    world,
+    fixture,
     receiver,
     subscribe,
     async remove(subscription) {

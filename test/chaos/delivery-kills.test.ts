@@ -6,7 +6,7 @@ import test from 'ava';
 import { openDeliveries, DELIVERY_ENV, type Deliveries } from './deliveries.ts';
 import { DELIVERY_KILL_NAMES, deliveryPoints } from './delivery-points.ts';
 import { playRound } from './round.ts';
-import { openWorld } from './world.ts';
+import { openWorld } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -16,7 +16,7 @@ const ROUND_MS_MAX = 90_000;
 const scope = createScope();
 let deliveries: Deliveries;
 
-test.before('a world opens, with receivers', async () => {
+test.before('the fixture opens, with receivers', async () => {
   deliveries = await openDeliveries(scope, await openWorld(scope, { agents: 1, env: DELIVERY_ENV }));
 });
 test.after.always('it closes', () => scope.end());
@@ -27,7 +27,7 @@ for (const name of DELIVERY_KILL_NAMES) {
     const point = deliveryPoints(deliveries).find((one) => one.name === name);
     if (point === undefined) throw new Error('there is no such point');
 
-    t.deepEqual((await playRound(deliveries.world, point, () => deliveries.breaches())).breaches, []);
+    t.deepEqual((await playRound(deliveries.fixture, point, () => deliveries.breaches())).breaches, []);
   });
 }
 

@@ -22,11 +22,11 @@ type Strike = (deliveries: Deliveries) => Promise<void>;
 const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   {
     name: 'an event is stored, and its deliveries are not',
-    strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_delivery')),
+    strike: (all) => inTransaction(all, () => holdTable(all.fixture.postgres.connection, 'webhook_delivery')),
   },
   {
     name: 'in the commit of its deliveries',
-    strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-routed')),
+    strike: (all) => inTransaction(all, () => holdCommit(all.fixture.postgres.connection, 'delivery-routed')),
   },
   { name: 'an event is stored whose transaction began after one that is still open', strike: besideOlder },
   { name: 'deliveries are stored, and not loaded', strike: (all) => behindRouting(all, 'webhook_delivery') },
@@ -34,11 +34,11 @@ const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   { name: 'a request is on its way', strike: onItsWay },
   {
     name: 'an answer is given, and the try is not written',
-    strike: (all) => inTransaction(all, () => holdTable(all.world.postgres.connection, 'webhook_attempt')),
+    strike: (all) => inTransaction(all, () => holdTable(all.fixture.postgres.connection, 'webhook_attempt')),
   },
   {
     name: 'in the commit of a try',
-    strike: (all) => inTransaction(all, () => holdCommit(all.world.postgres.connection, 'delivery-attempted')),
+    strike: (all) => inTransaction(all, () => holdCommit(all.fixture.postgres.connection, 'delivery-attempted')),
   },
   { name: 'behind the commit of a try', strike: behindTry },
   { name: 'a further try waits for its time', strike: whileWaiting },
@@ -60,7 +60,7 @@ const PAUSES: typeof POINTS = [
   { name: 'the only admin is frozen for longer than a lease', strike: frozenAdmin },
 ];
 
-/** Every point at which a kill is aimed, as points of these deliveries' world. */
+/** Every point at which a kill is aimed, as points of these deliveries' fixture. */
 export function deliveryPoints(deliveries: Deliveries): readonly KillPoint[] {
   return POINTS.map(({ name, strike }) => ({ name: `webhooks: ${name}`, strike: () => strike(deliveries) }));
 }
@@ -76,37 +76,37 @@ export const DELIVERY_PAUSE_NAMES: readonly string[] = PAUSES.map(({ name }) => 
 
 /** Events of several about one subject, and one of its own. */
 async function events(all: Deliveries): Promise<void> {
-  await Promise.all([all.world.create(), all.event()]);
+  await Promise.all([all.fixture.create(), all.event()]);
 }
 
 async function inTransaction(all: Deliveries, holding: () => Promise<CommitHold>): Promise<void> {
   const hold = await holding();
   const created = events(all);
   await hold.caught;
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await hold.release();
   await created;
 }
 
 async function behindRouting(all: Deliveries, table: 'event' | 'webhook_delivery'): Promise<void> {
-  const { connection } = all.world.postgres;
+  const { connection } = all.fixture.postgres;
   const commit = await holdCommit(connection, 'delivery-routed');
   await all.event();
   await commit.caught;
   const hold = await holdReads(connection, commit, table);
   await hold.caught;
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await hold.release();
 }
 
 /** The younger event waits for the older transaction, or the older one would be passed over (V1). */
 async function besideOlder(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.world.postgres.connection, 'command-created');
-  const created = all.world.create();
+  const hold = await holdCommit(all.fixture.postgres.connection, 'command-created');
+  const created = all.fixture.create();
   await hold.caught;
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await created;
-  await all.world.fleet.admins[0]?.start();
+  await all.fixture.fleet.admins[0]?.start();
   const event = await all.event();
   await until(
     'the younger event, which does not come',
@@ -120,23 +120,23 @@ async function onItsWay(all: Deliveries): Promise<void> {
   const held = all.steady.endpoint.hold();
   await events(all);
   await held.caught;
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   held.release();
 }
 
 async function behindTry(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.world.postgres.connection, 'delivery-attempted');
+  const hold = await holdCommit(all.fixture.postgres.connection, 'delivery-attempted');
   const created = events(all);
   await hold.caught;
   const before = await attempts(all);
   await hold.release();
   await until('a stored try', async () => (await attempts(all)) > before);
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await created;
 }
 
-async function attempts({ world }: Deliveries): Promise<number> {
-  const [row] = await world.fleet.sql<{ n: number }>('select count(*)::int as n from webhook_attempt');
+async function attempts({ fixture }: Deliveries): Promise<number> {
+  const [row] = await fixture.fleet.sql<{ n: number }>('select count(*)::int as n from webhook_attempt');
   return row?.n ?? 0;
 }
 
@@ -149,13 +149,13 @@ async function whileWaiting(all: Deliveries): Promise<void> {
     'a delivery that waits',
     async () =>
       (
-        await all.world.fleet.sql(
+        await all.fixture.fleet.sql(
           `select from webhook_delivery where webhook_id = $1 and status = 'pending' and next_attempt_at is not null`,
           [id],
         )
       ).length > 0,
   );
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   endpoint.manner = answers(204);
 }
 
@@ -165,7 +165,7 @@ async function delivered(all: Deliveries): Promise<string> {
     'a delivered event',
     async () =>
       (
-        await all.world.fleet.sql(
+        await all.fixture.fleet.sql(
           `select from webhook_delivery where webhook_id = $1 and event_id = $2 and status = 'delivered'`,
           [all.steady.id, event],
         )
@@ -176,10 +176,10 @@ async function delivered(all: Deliveries): Promise<string> {
 
 async function inRedelivery(all: Deliveries): Promise<void> {
   const event = await delivered(all);
-  const hold = await holdCommit(all.world.postgres.connection, 'delivery-reopened');
+  const hold = await holdCommit(all.fixture.postgres.connection, 'delivery-reopened');
   const asked = all.redeliver(all.steady, event);
   await hold.caught;
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await hold.release();
   await asked;
 }
@@ -188,24 +188,24 @@ async function behindRedelivery(all: Deliveries): Promise<void> {
   const event = await delivered(all);
   const held = all.steady.endpoint.hold();
   if (!(await all.redeliver(all.steady, event))) throw new Error('a redelivery was not taken');
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   held.release();
 }
 
 async function inCreation(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.world.postgres.connection, 'webhook-created');
+  const hold = await holdCommit(all.fixture.postgres.connection, 'webhook-created');
   const subscribed = all.subscribe('new');
   await hold.caught;
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await hold.release();
-  await all.world.fleet.admins[0]?.start();
+  await all.fixture.fleet.admins[0]?.start();
   await lives(all, await subscribed);
 }
 
 async function behindCreation(all: Deliveries): Promise<void> {
   const subscription = await all.subscribe('new');
-  await all.world.killAdmin();
-  await all.world.fleet.admins[0]?.start();
+  await all.fixture.killAdmin();
+  await all.fixture.fleet.admins[0]?.start();
   await lives(all, subscription);
 }
 
@@ -219,12 +219,12 @@ async function lives(all: Deliveries, subscription: Subscription): Promise<void>
 /** Deleted or not, nobody knows; the client asks again, and then it is. */
 async function inDeletion(all: Deliveries): Promise<void> {
   const subscription = await underWay(all);
-  const hold = await holdCommit(all.world.postgres.connection, 'webhook-deleted');
+  const hold = await holdCommit(all.fixture.postgres.connection, 'webhook-deleted');
   const removed = all.remove(subscription);
   await hold.caught;
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await hold.release();
-  await all.world.fleet.admins[0]?.start();
+  await all.fixture.fleet.admins[0]?.start();
   await removed;
 }
 
@@ -232,7 +232,7 @@ async function behindDeletion(all: Deliveries): Promise<void> {
   const subscription = await underWay(all);
   await all.remove(subscription);
   await delay(2 * CUT_MS_MAX); // what it had to deliver would have taken longer
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
 }
 
 /** A webhook whose receiver is slow and often wrong, with more on its way and waiting than it can take at once. */
@@ -250,35 +250,35 @@ async function underWay(all: Deliveries): Promise<Subscription> {
 
 async function atAnyMoment(all: Deliveries): Promise<void> {
   const created = await burden(all);
-  await all.world.killAdmin();
+  await all.fixture.killAdmin();
   await Promise.all(created);
 }
 
 async function postgresUnderLoad(all: Deliveries): Promise<void> {
   const created = await burden(all);
-  await all.world.killPostgres();
+  await all.fixture.killPostgres();
   await Promise.all(created);
 }
 
 async function postgresInTry(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.world.postgres.connection, 'delivery-attempted');
+  const hold = await holdCommit(all.fixture.postgres.connection, 'delivery-attempted');
   const created = events(all);
   await hold.caught;
-  await all.world.killPostgres();
+  await all.fixture.killPostgres();
   await hold.release();
   await created;
 }
 
 async function everything(all: Deliveries): Promise<void> {
   const created = await burden(all);
-  await Promise.all([all.world.killAdmin(), all.world.killPostgres()]);
+  await Promise.all([all.fixture.killAdmin(), all.fixture.killPostgres()]);
   await Promise.all(created);
 }
 
 /** Receivers see a pause, and no more (L3). */
 async function frozenDatabase(all: Deliveries): Promise<void> {
   const created = await burden(all);
-  await frozenPostgres(all.world, FREEZE_MS);
+  await frozenPostgres(all.fixture, FREEZE_MS);
   const event = await all.event();
   await until(
     'an event at its receiver again (L3)',
@@ -291,7 +291,7 @@ async function frozenDatabase(all: Deliveries): Promise<void> {
 /** Its own lease ran out: it goes on under a new epoch, and takes up what it had left. */
 async function frozenAdmin(all: Deliveries): Promise<void> {
   const created = await burden(all);
-  const [admin] = all.world.fleet.admins;
+  const [admin] = all.fixture.fleet.admins;
   admin?.program.pause();
   await delay(FREEZE_MS);
   admin?.program.resume();
@@ -305,8 +305,8 @@ async function frozenAdmin(all: Deliveries): Promise<void> {
 }
 
 /** Commands and events on their way, for a random while. */
-export async function burden(all: Deliveries, at = all.world.fleet.admins[0]): Promise<Promise<unknown>[]> {
-  const created = [...(await load(all.world, at)), ...Array.from({ length: MANY }, () => all.event(at))];
+export async function burden(all: Deliveries, at = all.fixture.fleet.admins[0]): Promise<Promise<unknown>[]> {
+  const created = [...(await load(all.fixture, at)), ...Array.from({ length: MANY }, () => all.event(at))];
   await delay(Math.random() * MOMENT_MS_MAX);
   return created;
 }

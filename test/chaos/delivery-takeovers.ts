@@ -25,7 +25,7 @@ const POINTS: readonly { readonly name: string; readonly strike: (deliveries: De
   { name: 'the admin that delivers dies, and is back before its lease has run out', strike: comesBack },
 ];
 
-/** What may happen to the admin that delivers, as points of these deliveries' world. */
+/** What may happen to the admin that delivers, as points of these deliveries' fixture. */
 export function deliveryTakeovers(deliveries: Deliveries): readonly KillPoint[] {
   return POINTS.map(({ name, strike }) => ({ name: `webhooks: ${name}`, strike: () => strike(deliveries) }));
 }
@@ -52,9 +52,9 @@ export async function deliverers(
 }
 
 async function dies(all: Deliveries): Promise<void> {
-  const { holder, other } = await deliverers(all.world.fleet);
+  const { holder, other } = await deliverers(all.fixture.fleet);
   const created = await burden(all, other);
-  await all.world.killAdmin(holder);
+  await all.fixture.killAdmin(holder);
   await Promise.all(created);
   await takenOver(all, holder);
   await delivers(all, other);
@@ -68,7 +68,7 @@ async function dies(all: Deliveries): Promise<void> {
 const WRITTEN_AT_ONCE = 1;
 
 async function freezes(all: Deliveries, hold?: CommitHold): Promise<void> {
-  const { holder, other } = await deliverers(all.world.fleet);
+  const { holder, other } = await deliverers(all.fixture.fleet);
   const created = await burden(all, other);
   await hold?.caught;
   holder.program.pause();
@@ -95,13 +95,13 @@ async function freezes(all: Deliveries, hold?: CommitHold): Promise<void> {
 }
 
 async function freezesInTry(all: Deliveries): Promise<void> {
-  await freezes(all, await holdCommit(all.world.postgres.connection, 'delivery-attempted'));
+  await freezes(all, await holdCommit(all.fixture.postgres.connection, 'delivery-attempted'));
 }
 
 async function comesBack(all: Deliveries): Promise<void> {
-  const { holder, other } = await deliverers(all.world.fleet);
+  const { holder, other } = await deliverers(all.fixture.fleet);
   const created = await burden(all, other);
-  await all.world.killAdmin(holder);
+  await all.fixture.killAdmin(holder);
   await Promise.all(created);
   await holder.start();
   await delivers(all, other);
@@ -110,7 +110,7 @@ async function comesBack(all: Deliveries): Promise<void> {
 async function takenOver(all: Deliveries, from: AdminProgram): Promise<void> {
   await until(
     'another admin that delivers',
-    async () => (await deliverers(all.world.fleet)).holder !== from,
+    async () => (await deliverers(all.fixture.fleet)).holder !== from,
     TAKEN_OVER_MS_MAX,
   );
 }

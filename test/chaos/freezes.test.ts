@@ -7,7 +7,7 @@
 import test from 'ava';
 import { FREEZE_ENV, freezes, STALL_MS_MIN } from './freezes.ts';
 import { playRound, wholeStory } from './round.ts';
-import { openWorld, type World } from './world.ts';
+import { openWorld, type Fixture } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -15,17 +15,17 @@ import { hangAfter } from '../support/busy.ts';
 const ROUND_MS_MAX = 120_000;
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 
-test.before('a world opens', async () => {
-  world = await openWorld(scope, { agents: 2, agentEnv: FREEZE_ENV });
+test.before('the fixture opens', async () => {
+  fixture = await openWorld(scope, { agents: 2, agentEnv: FREEZE_ENV });
 });
 test.after.always('it closes', () => scope.end());
 
 for (const point of freezes(STALL_MS_MIN)) {
   test.serial(point.name, async (t) => {
     t.timeout(hangAfter(ROUND_MS_MAX));
-    const { breaches, states } = await playRound(world, point);
+    const { breaches, states } = await playRound(fixture, point);
 
     t.deepEqual(breaches, []);
     t.true((states['expired'] ?? 0) >= 1 && (states['cancelled'] ?? 0) >= 1, JSON.stringify(states));
@@ -33,5 +33,5 @@ for (const point of freezes(STALL_MS_MIN)) {
 }
 
 test.serial('after all of it nothing started after its end', async (t) => {
-  t.deepEqual(await wholeStory(world), []);
+  t.deepEqual(await wholeStory(fixture), []);
 });

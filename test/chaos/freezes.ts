@@ -5,7 +5,7 @@ import { until } from '../support/until.ts';
 import { SESSION_SILENCE_MS_MAX } from '../../transport/protocol/limits.ts';
 import { LATE_S_MAX } from './invariants.ts';
 import { begun, type KillPoint } from './kill-points.ts';
-import type { World } from './world.ts';
+import type { Fixture } from './fixture.ts';
 
 /** Until what is created for an agent that stands still expires, in ms. */
 const EXPIRES_MS = 1_500;
@@ -31,39 +31,39 @@ export function freezes(stallMs: number): readonly KillPoint[] {
   return [
     {
       name: `freeze: agents stand still for ${span} while what comes to them ends`,
-      strike: (world) => whatCameEnds(world, stallMs),
+      strike: (fixture) => whatCameEnds(fixture, stallMs),
     },
     {
       name: `freeze: agents stand still for ${span} while what waits in their journals ends`,
-      strike: (world) => whatWaitsEnds(world, stallMs, wake),
+      strike: (fixture) => whatWaitsEnds(fixture, stallMs, wake),
     },
     {
       name: `freeze: agents stand still for ${span} while what waits in their journals ends, and are killed`,
-      strike: (world) => whatWaitsEnds(world, stallMs, startAnew),
+      strike: (fixture) => whatWaitsEnds(fixture, stallMs, startAnew),
     },
   ];
 }
 
 /** It lies in the buffers of their connections when they wake. One agent is awake, and has no part in it. */
-async function whatCameEnds(world: World, stallMs: number): Promise<void> {
-  const [awake, ...agents] = world.fleet.agents;
-  const wakes = freeze(world, agents);
+async function whatCameEnds(fixture: Fixture, stallMs: number): Promise<void> {
+  const [awake, ...agents] = fixture.fleet.agents;
+  const wakes = freeze(fixture, agents);
   try {
     const [, , cancelled] = await Promise.all([
-      world.create('quick'),
-      world.create('quick', { expiresMs: EXPIRES_MS }),
-      world.create('quick', { isForCancel: true }),
+      fixture.create('quick'),
+      fixture.create('quick', { expiresMs: EXPIRES_MS }),
+      fixture.create('quick', { isForCancel: true }),
     ]);
     await until(
       'what the agent that is awake ran',
       async () =>
         (
-          await world.fleet.sql('select from command_execution where node_id = $1 and finished_at is null', [
+          await fixture.fleet.sql('select from command_execution where node_id = $1 and finished_at is null', [
             awake?.node,
           ])
         ).length === 0,
     );
-    await world.cancel(cancelled);
+    await fixture.cancel(cancelled);
     await delay(stallMs);
   } finally {
     wakes();
@@ -75,50 +75,50 @@ async function whatCameEnds(world: World, stallMs: number): Promise<void> {
  * The gate opens while they stand still.
  */
 async function whatWaitsEnds(
-  world: World,
+  fixture: Fixture,
   stallMs: number,
-  wakeUp: (world: World, wakes: () => void) => Promise<void>,
+  wakeUp: (fixture: Fixture, wakes: () => void) => Promise<void>,
 ): Promise<void> {
-  const { agents } = world.fleet;
-  const gated = await begun(world, 'gated', agents.length);
+  const { agents } = fixture.fleet;
+  const gated = await begun(fixture, 'gated', agents.length);
   const [open, expiring, cancelled] = await Promise.all([
-    world.create('quick'),
-    world.create('quick', { expiresMs: EXPIRES_LATER_MS }),
-    world.create('quick', { isForCancel: true }),
+    fixture.create('quick'),
+    fixture.create('quick', { expiresMs: EXPIRES_LATER_MS }),
+    fixture.create('quick', { isForCancel: true }),
   ]);
   await until(
     'sent',
     async () =>
       (
-        await world.fleet.sql(`select from command_execution where command_id = any($1) and status = 'pending'`, [
+        await fixture.fleet.sql(`select from command_execution where command_id = any($1) and status = 'pending'`, [
           [open.id, expiring.id, cancelled.id],
         ])
       ).length === 0,
   );
-  const wakes = freeze(world, agents);
+  const wakes = freeze(fixture, agents);
   try {
-    await world.cancel(cancelled);
-    world.openGate(gated);
+    await fixture.cancel(cancelled);
+    fixture.openGate(gated);
     await delay(stallMs);
   } finally {
-    await wakeUp(world, wakes);
+    await wakeUp(fixture, wakes);
   }
 }
 
-async function wake(_: World, wakes: () => void): Promise<void> {
+async function wake(_: Fixture, wakes: () => void): Promise<void> {
   return Promise.resolve(wakes());
 }
 
 /** As after a reboot, with what was in their journals. */
-async function startAnew(world: World): Promise<void> {
-  await Promise.all(world.fleet.agents.map((agent) => world.killAgent(agent)));
-  for (const agent of world.fleet.agents) agent.start();
+async function startAnew(fixture: Fixture): Promise<void> {
+  await Promise.all(fixture.fleet.agents.map((agent) => fixture.killAgent(agent)));
+  for (const agent of fixture.fleet.agents) agent.start();
 }
 
 /** Freezes agents; the returned function wakes them. */
-function freeze(world: World, agents: readonly AgentProgram[]): () => void {
+function freeze(fixture: Fixture, agents: readonly AgentProgram[]): () => void {
   for (const { program } of agents) program.pause();
-  world.freezes += agents.length;
+  fixture.freezes += agents.length;
   return () => {
     for (const { program } of agents) program.resume();
   };

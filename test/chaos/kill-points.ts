@@ -1,6 +1,6 @@
 /**
- * The moments at which processes are killed, one function each. Each leaves the world as it fell; recovering is the
- * world's.
+ * The moments at which processes are killed, one function each. Each leaves the fixture as it fell; recovering is the
+ * fixture's.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
@@ -9,12 +9,12 @@ import { until } from '../support/until.ts';
 import { holdCommit, holdTable, type CommitHold } from './commit-hold.ts';
 import type { Frame, Held } from './wire.ts';
 import type { Attempt } from './books.ts';
-import { TIMEOUT_MS, type ScriptKind, type World } from './world.ts';
+import { TIMEOUT_MS, type ScriptKind, type Fixture } from './fixture.ts';
 
 /** A moment, in words, and what is done then. */
 export interface KillPoint {
   readonly name: string;
-  readonly strike: (world: World) => Promise<void>;
+  readonly strike: (fixture: Fixture) => Promise<void>;
 }
 
 /** How long a frame or a commit is waited for, in ms; when none comes the point is not reached, which is an error. */
@@ -27,54 +27,54 @@ const MOMENT_MS_MAX = 250;
 export const KILL_POINTS: readonly KillPoint[] = [
   {
     name: 'admin, at a create, before anything of it is written',
-    strike: (world) => adminInTransaction(world, holdTable(world.postgres.connection, 'command')),
+    strike: (fixture) => adminInTransaction(fixture, holdTable(fixture.postgres.connection, 'command')),
   },
   {
     name: 'admin, at a create, in its commit',
-    strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'command-created')),
+    strike: (fixture) => adminInTransaction(fixture, holdCommit(fixture.postgres.connection, 'command-created')),
   },
-  { name: 'admin, at a create, behind its commit', strike: (world) => adminAtFrame(world, 'deliver') },
+  { name: 'admin, at a create, behind its commit', strike: (fixture) => adminAtFrame(fixture, 'deliver') },
   { name: 'admin, at a create that its client asks for again', strike: askedAgain },
   {
     name: 'admin, between the journal of the agent and its acknowledgement',
-    strike: (world) => adminAtFrame(world, 'acknowledge'),
+    strike: (fixture) => adminAtFrame(fixture, 'acknowledge'),
   },
   {
     name: 'admin, in the commit of sent',
-    strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'execution-sent'), 'slow'),
+    strike: (fixture) => adminInTransaction(fixture, holdCommit(fixture.postgres.connection, 'execution-sent'), 'slow'),
   },
-  { name: 'admin, as a result comes', strike: (world) => adminAtFrame(world, 'result') },
+  { name: 'admin, as a result comes', strike: (fixture) => adminAtFrame(fixture, 'result') },
   { name: 'admin, between a result and its events', strike: adminBeforeEvents },
   {
     name: 'admin, in the commit of a result',
-    strike: (world) => adminInTransaction(world, holdCommit(world.postgres.connection, 'execution-finished')),
+    strike: (fixture) => adminInTransaction(fixture, holdCommit(fixture.postgres.connection, 'execution-finished')),
   },
   {
     name: 'admin, between the commit of a result and its confirmation',
-    strike: (world) => adminAtFrame(world, 'confirm'),
+    strike: (fixture) => adminAtFrame(fixture, 'confirm'),
   },
   {
     name: 'admin, in the midst of an output of several parts',
-    strike: (world) => adminAtFrame(world, 'part-stored', 'long'),
+    strike: (fixture) => adminAtFrame(fixture, 'part-stored', 'long'),
   },
   { name: 'admin, at any moment', strike: adminAtAnyMoment },
-  { name: 'agent, as a delivery comes', strike: (world) => agentAtFrame(world, 'deliver', 'drop') },
-  { name: 'agent, with its acknowledgement lost', strike: (world) => agentAtFrame(world, 'acknowledge', 'drop') },
+  { name: 'agent, as a delivery comes', strike: (fixture) => agentAtFrame(fixture, 'deliver', 'drop') },
+  { name: 'agent, with its acknowledgement lost', strike: (fixture) => agentAtFrame(fixture, 'acknowledge', 'drop') },
   {
     name: 'agent, with its acknowledgement still on its way',
-    strike: (world) => agentAtFrame(world, 'acknowledge', 'release'),
+    strike: (fixture) => agentAtFrame(fixture, 'acknowledge', 'release'),
   },
   { name: 'agents, as their scripts begin', strike: agentsAtStart },
-  { name: 'agent, with its result lost', strike: (world) => agentAtFrame(world, 'result', 'drop') },
-  { name: 'agent, with its result still on its way', strike: (world) => agentAtFrame(world, 'result', 'release') },
-  { name: 'agent, before the confirmation reaches it', strike: (world) => agentAtFrame(world, 'confirm', 'drop') },
+  { name: 'agent, with its result lost', strike: (fixture) => agentAtFrame(fixture, 'result', 'drop') },
+  { name: 'agent, with its result still on its way', strike: (fixture) => agentAtFrame(fixture, 'result', 'release') },
+  { name: 'agent, before the confirmation reaches it', strike: (fixture) => agentAtFrame(fixture, 'confirm', 'drop') },
   {
     name: 'agent, in the midst of an output of several parts',
-    strike: (world) => agentAtFrame(world, 'output-part', 'drop', 'long'),
+    strike: (fixture) => agentAtFrame(fixture, 'output-part', 'drop', 'long'),
   },
   { name: 'agents, at any moment', strike: agentsAtAnyMoment },
-  { name: 'admin, as it passes a cancel on', strike: (world) => atCancel(world, () => world.killAdmin()) },
-  { name: 'agents, as a cancel comes', strike: (world) => atCancel(world, () => killAgents(world)) },
+  { name: 'admin, as it passes a cancel on', strike: (fixture) => atCancel(fixture, () => fixture.killAdmin()) },
+  { name: 'agents, as a cancel comes', strike: (fixture) => atCancel(fixture, () => killAgents(fixture)) },
   { name: 'agents, while they end what was cancelled', strike: agentsAtEnding },
   { name: 'agents, while what they run passes its timeout', strike: agentsAtTimeout },
   { name: 'a machine goes down with all that runs on it', strike: machineDown },
@@ -84,23 +84,23 @@ export const KILL_POINTS: readonly KillPoint[] = [
 ];
 
 async function adminInTransaction(
-  world: World,
+  fixture: Fixture,
   holding: Promise<CommitHold>,
   kind: ScriptKind = 'quick',
 ): Promise<void> {
   const hold = await holding;
-  const created = world.create(kind);
+  const created = fixture.create(kind);
   await hold.caught;
-  await world.killAdmin();
+  await fixture.killAdmin();
   await hold.release();
   await created;
 }
 
-async function adminAtFrame(world: World, type: Frame['type'], kind: ScriptKind = 'quick'): Promise<void> {
-  const held = world.wires[0]?.hold(type);
-  const created = world.create(kind);
+async function adminAtFrame(fixture: Fixture, type: Frame['type'], kind: ScriptKind = 'quick'): Promise<void> {
+  const held = fixture.wires[0]?.hold(type);
+  const created = fixture.create(kind);
   await caught(held, type);
-  await world.killAdmin();
+  await fixture.killAdmin();
   held?.drop();
   await created;
 }
@@ -109,83 +109,83 @@ async function adminAtFrame(world: World, type: Frame['type'], kind: ScriptKind 
  * In its commit, which goes through: the client knows of nothing, asks again under its key, and there is one command
  * (C1).
  */
-async function askedAgain(world: World): Promise<void> {
-  const hold = await holdCommit(world.postgres.connection, 'command-created');
-  const created = world.create();
+async function askedAgain(fixture: Fixture): Promise<void> {
+  const hold = await holdCommit(fixture.postgres.connection, 'command-created');
+  const created = fixture.create();
   await hold.caught;
-  await world.killAdmin();
+  await fixture.killAdmin();
   await hold.release();
   const attempt = await created;
-  await world.fleet.admins[0]?.start();
-  await world.again(attempt);
+  await fixture.fleet.admins[0]?.start();
+  await fixture.again(attempt);
   if (attempt.answer !== 'stored') throw new Error(`C1: a create that was asked for again was ${attempt.answer}`);
-  await world.again(attempt);
+  await fixture.again(attempt);
 }
 
 /** The row of the execution is written and its event is not: one transaction, so neither may be seen. */
-async function adminBeforeEvents(world: World): Promise<void> {
-  const held = world.wires[0]?.hold('result');
-  await world.create();
+async function adminBeforeEvents(fixture: Fixture): Promise<void> {
+  const held = fixture.wires[0]?.hold('result');
+  await fixture.create();
   await caught(held, 'result');
-  const hold = await holdTable(world.postgres.connection, 'event');
+  const hold = await holdTable(fixture.postgres.connection, 'event');
   held?.release();
   await hold.caught;
-  await world.killAdmin();
+  await fixture.killAdmin();
   await hold.release();
 }
 
-async function adminAtAnyMoment(world: World): Promise<void> {
-  const created = await load(world);
+async function adminAtAnyMoment(fixture: Fixture): Promise<void> {
+  const created = await load(fixture);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await world.killAdmin();
+  await fixture.killAdmin();
   await Promise.all(created);
 }
 
 async function agentAtFrame(
-  world: World,
+  fixture: Fixture,
   type: Frame['type'],
   then: 'drop' | 'release',
   kind: ScriptKind = 'quick',
 ): Promise<void> {
-  const held = world.wires[0]?.hold(type);
-  await world.create(kind);
+  const held = fixture.wires[0]?.hold(type);
+  await fixture.create(kind);
   const frame = await caught(held, type);
-  const node = await nodeOf(world, frame);
-  await world.killAgent(world.fleet.agents.find((agent) => agent.node === node));
+  const node = await nodeOf(fixture, frame);
+  await fixture.killAgent(fixture.fleet.agents.find((agent) => agent.node === node));
   held?.[then]();
 }
 
-async function agentsAtStart(world: World): Promise<void> {
-  await begun(world, 'slow', 1);
-  await killAgents(world);
+async function agentsAtStart(fixture: Fixture): Promise<void> {
+  await begun(fixture, 'slow', 1);
+  await killAgents(fixture);
 }
 
 /** What was asked of the admin and answered with 2xx reaches the agent in the end, and no process survives it (C9). */
-async function atCancel(world: World, kill: () => Promise<unknown>): Promise<void> {
-  const attempt = await endless(world);
-  const held = world.wires[0]?.hold('cancel');
-  await world.fleet.rest.post(`/commands/${attempt.id}/cancel`);
+async function atCancel(fixture: Fixture, kill: () => Promise<unknown>): Promise<void> {
+  const attempt = await endless(fixture);
+  const held = fixture.wires[0]?.hold('cancel');
+  await fixture.fleet.rest.post(`/commands/${attempt.id}/cancel`);
   await caught(held, 'cancel');
   await kill();
   held?.drop();
 }
 
 /** Between the TERM that ends the script and the KILL that ends its child, which ignores TERM. */
-async function agentsAtEnding(world: World): Promise<void> {
-  const attempt = await endless(world);
-  await world.fleet.rest.post(`/commands/${attempt.id}/cancel`);
+async function agentsAtEnding(fixture: Fixture): Promise<void> {
+  const attempt = await endless(fixture);
+  await fixture.fleet.rest.post(`/commands/${attempt.id}/cancel`);
   await delay(MOMENT_MS_MAX + Math.random() * MOMENT_MS_MAX);
-  await killAgents(world);
+  await killAgents(fixture);
 }
 
 /** A command that runs on every node, and that the admin knows to be there, until somebody ends it. */
-async function endless(world: World): Promise<Attempt> {
-  const attempt = await begun(world, 'endless', world.fleet.agents.length);
+async function endless(fixture: Fixture): Promise<Attempt> {
+  const attempt = await begun(fixture, 'endless', fixture.fleet.agents.length);
   await until(
     'sent',
     async () =>
       (
-        await world.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [
+        await fixture.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [
           attempt.id,
         ])
       ).length === 0,
@@ -194,37 +194,37 @@ async function endless(world: World): Promise<Attempt> {
   return attempt;
 }
 
-async function agentsAtTimeout(world: World): Promise<void> {
-  await begun(world, 'timed', world.fleet.agents.length);
-  await killAgents(world);
+async function agentsAtTimeout(fixture: Fixture): Promise<void> {
+  await begun(fixture, 'timed', fixture.fleet.agents.length);
+  await killAgents(fixture);
   await delay(TIMEOUT_MS);
 }
 
 /** Creates a command; resolves when its script runs on so many nodes. */
-export async function begun(world: World, kind: ScriptKind, nodes: number): Promise<Attempt> {
-  const before = world.runs().length;
-  const attempt = await world.create(kind);
-  await until('scripts that run', () => world.runs().length >= before + nodes, CAUGHT_MS_MAX);
+export async function begun(fixture: Fixture, kind: ScriptKind, nodes: number): Promise<Attempt> {
+  const before = fixture.runs().length;
+  const attempt = await fixture.create(kind);
+  await until('scripts that run', () => fixture.runs().length >= before + nodes, CAUGHT_MS_MAX);
   return attempt;
 }
 
 /** All of them at once. */
-export async function killAgents(world: World): Promise<void> {
-  await Promise.all(world.fleet.agents.map((agent) => world.killAgent(agent)));
+export async function killAgents(fixture: Fixture): Promise<void> {
+  await Promise.all(fixture.fleet.agents.map((agent) => fixture.killAgent(agent)));
 }
 
-async function agentsAtAnyMoment(world: World): Promise<void> {
-  const created = await load(world);
+async function agentsAtAnyMoment(fixture: Fixture): Promise<void> {
+  const created = await load(fixture);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await killAgents(world);
+  await killAgents(fixture);
   await Promise.all(created);
 }
 
 /** The agent, its exec shims and its scripts: what a power failure leaves is the disk. */
-async function machineDown(world: World): Promise<void> {
-  const [agent] = world.fleet.agents;
-  await begun(world, 'slow', 1);
-  await world.killAgent(agent);
+async function machineDown(fixture: Fixture): Promise<void> {
+  const [agent] = fixture.fleet.agents;
+  await begun(fixture, 'slow', 1);
+  await fixture.killAgent(agent);
   for (const pid of processesWith(`EDGE_NODE_ID=${agent?.node ?? ''}`)) {
     try {
       process.kill(pid, 'SIGKILL');
@@ -234,40 +234,40 @@ async function machineDown(world: World): Promise<void> {
   }
 }
 
-async function everything(world: World): Promise<void> {
-  const created = await load(world);
+async function everything(fixture: Fixture): Promise<void> {
+  const created = await load(fixture);
   await delay(Math.random() * MOMENT_MS_MAX);
   await Promise.all([
-    ...world.fleet.agents.map((agent) => world.killAgent(agent)),
-    world.killAdmin(),
-    world.killPostgres(),
+    ...fixture.fleet.agents.map((agent) => fixture.killAgent(agent)),
+    fixture.killAdmin(),
+    fixture.killPostgres(),
   ]);
   await Promise.all(created);
 }
 
-async function postgresUnderLoad(world: World): Promise<void> {
-  const created = await load(world);
+async function postgresUnderLoad(fixture: Fixture): Promise<void> {
+  const created = await load(fixture);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await world.killPostgres();
+  await fixture.killPostgres();
   await Promise.all(created);
 }
 
-async function postgresInCommit(world: World): Promise<void> {
-  const hold = await holdCommit(world.postgres.connection, 'execution-finished');
-  await world.create();
+async function postgresInCommit(fixture: Fixture): Promise<void> {
+  const hold = await holdCommit(fixture.postgres.connection, 'execution-finished');
+  await fixture.create();
   await hold.caught;
-  await world.killPostgres();
+  await fixture.killPostgres();
   await hold.release();
 }
 
 /** One command on its way, and more that are being created when this resolves. */
-export async function load(world: World, at?: AdminProgram): Promise<Promise<unknown>[]> {
-  await world.create('slow', { at });
+export async function load(fixture: Fixture, at?: AdminProgram): Promise<Promise<unknown>[]> {
+  await fixture.create('slow', { at });
   return [
-    world.create('quick', { at }),
-    world.create('long', { at }),
-    world.create('slow', { at }),
-    world.create('quick', { at }),
+    fixture.create('quick', { at }),
+    fixture.create('long', { at }),
+    fixture.create('slow', { at }),
+    fixture.create('quick', { at }),
   ];
 }
 
@@ -279,8 +279,8 @@ async function caught(held: Held | undefined, type: string): Promise<Frame> {
 }
 
 /** The node that an execution named in a frame is for. */
-async function nodeOf(world: World, frame: Frame): Promise<string> {
-  const [row] = await world.fleet.sql<{ node_id: string }>('select node_id from command_execution where id = $1', [
+async function nodeOf(fixture: Fixture, frame: Frame): Promise<string> {
+  const [row] = await fixture.fleet.sql<{ node_id: string }>('select node_id from command_execution where id = $1', [
     executionIn(frame),
   ]);
   if (row === undefined) throw new Error('a frame names an execution that is not stored');

@@ -7,7 +7,7 @@ import test from 'ava';
 import { KILL_POINTS } from './kill-points.ts';
 import { frozenPostgres } from './pauses.ts';
 import { playRound, wholeStory } from './round.ts';
-import { openWorld, type World } from './world.ts';
+import { openWorld, type Fixture } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -21,27 +21,27 @@ const FREEZE_MS = 7_000;
 const ROUND_MS_MAX = 90_000;
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 
-test.before('a world opens', async () => {
-  world = await openWorld(scope);
+test.before('the fixture opens', async () => {
+  fixture = await openWorld(scope);
 });
 test.after.always('it closes', () => scope.end());
 
 const points = [
   ...KILL_POINTS,
-  { name: 'PostgreSQL is frozen for a while', strike: (whole: World) => frozenPostgres(whole, FREEZE_MS) },
+  { name: 'PostgreSQL is frozen for a while', strike: (whole: Fixture) => frozenPostgres(whole, FREEZE_MS) },
 ];
 for (const point of points) {
   test.serial(`kill -9: ${point.name}`, async (t) => {
     t.timeout(hangAfter(ROUND_MS_MAX));
 
-    t.deepEqual((await playRound(world, point)).breaches, []);
+    t.deepEqual((await playRound(fixture, point)).breaches, []);
   });
 }
 
 test.serial('after all of it everything that was ever acknowledged is there, once', async (t) => {
-  t.true(world.kills >= 20, `${world.kills} kills`);
-  t.true(world.books.confirmed.size >= 50, `${world.books.confirmed.size} confirmed results`);
-  t.deepEqual(await wholeStory(world), []);
+  t.true(fixture.kills >= 20, `${fixture.kills} kills`);
+  t.true(fixture.books.confirmed.size >= 50, `${fixture.books.confirmed.size} confirmed results`);
+  t.deepEqual(await wholeStory(fixture), []);
 });

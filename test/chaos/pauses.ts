@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import type { KillPoint } from './kill-points.ts';
-import type { World } from './world.ts';
+import type { Fixture } from './fixture.ts';
 
 /** How long the database is frozen, in ms. Source: the proof that the main job asks for. */
 const FREEZE_MS = 60_000;
@@ -21,20 +21,20 @@ export const BACK_MS_MAX = 5_000;
 
 /** Freezes of a minute. */
 export const PAUSES: readonly KillPoint[] = [
-  { name: 'PostgreSQL is frozen for 60 s', strike: (world) => frozenPostgres(world, FREEZE_MS) },
+  { name: 'PostgreSQL is frozen for 60 s', strike: (fixture) => frozenPostgres(fixture, FREEZE_MS) },
 ];
 
 /**
  * The database stands still, with agents at work and clients that ask: all are answered in time, and nothing of it is
  * lost.
  */
-export async function frozenPostgres(world: World, freezeMs: number): Promise<void> {
-  await world.create('slow');
-  const thaw = await world.pausePostgres();
+export async function frozenPostgres(fixture: Fixture, freezeMs: number): Promise<void> {
+  await fixture.create('slow');
+  const thaw = await fixture.pausePostgres();
   const untilMs = performance.now() + freezeMs;
   try {
     while (performance.now() < untilMs) {
-      const [attempt] = await Promise.all([inTime(world.create()), inTime(readRefused(world))]);
+      const [attempt] = await Promise.all([inTime(fixture.create()), inTime(readRefused(fixture))]);
       if (attempt.answer !== 'refused')
         throw new Error(`L3: a create while the database stood still was ${attempt.answer}`);
       await delay(250);
@@ -44,13 +44,13 @@ export async function frozenPostgres(world: World, freezeMs: number): Promise<vo
   }
   await until(
     'a create that is stored again (L3)',
-    async () => (await world.create()).answer === 'stored',
+    async () => (await fixture.create()).answer === 'stored',
     BACK_MS_MAX,
   );
 }
 
-async function readRefused(world: World): Promise<void> {
-  const answer = await world.fleet.rest.call('GET', '/nodes');
+async function readRefused(fixture: Fixture): Promise<void> {
+  const answer = await fixture.fleet.rest.call('GET', '/nodes');
   if (answer.status !== 503 || answer.headers.get('retry-after') === null)
     throw new Error(
       `L3: a read while the database stood still was answered ${answer.status}, Retry-After ${answer.headers.get('retry-after')}`,

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { RESTORE_ENV, RESTORES, watchEvents } from './restores.ts';
 import { playRound, wholeStory } from './round.ts';
-import { openWorld, type World } from './world.ts';
+import { openWorld, type Fixture } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -10,12 +10,12 @@ import { hangAfter } from '../support/busy.ts';
 const ROUND_MS_MAX = 180_000;
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 let eventsMissing: () => Promise<readonly string[]>;
 
-test.before('a world opens, with a receiver of its events', async () => {
-  world = await openWorld(scope, { agents: 2, env: RESTORE_ENV });
-  eventsMissing = await watchEvents(scope, world);
+test.before('the fixture opens, with a receiver of its events', async () => {
+  fixture = await openWorld(scope, { agents: 2, env: RESTORE_ENV });
+  eventsMissing = await watchEvents(scope, fixture);
 });
 test.after.always('it closes', () => scope.end());
 
@@ -23,12 +23,15 @@ for (const point of RESTORES) {
   test.serial(point.name, async (t) => {
     t.timeout(hangAfter(ROUND_MS_MAX));
 
-    t.deepEqual((await playRound(world, point, eventsMissing)).breaches, []);
+    t.deepEqual((await playRound(fixture, point, eventsMissing)).breaches, []);
   });
 }
 
 test.serial('after all of it nothing ran twice, and what agents had confirmed they said again', async (t) => {
-  t.is(world.restores, RESTORES.length);
-  t.true(world.books.takenBack.size >= 2 * RESTORES.length, `${world.books.takenBack.size} results were taken back`);
-  t.deepEqual(await wholeStory(world), []);
+  t.is(fixture.restores, RESTORES.length);
+  t.true(
+    fixture.books.takenBack.size >= 2 * RESTORES.length,
+    `${fixture.books.takenBack.size} results were taken back`,
+  );
+  t.deepEqual(await wholeStory(fixture), []);
 });

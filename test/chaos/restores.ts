@@ -7,7 +7,7 @@ import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import { prepareHolds } from './commit-hold.ts';
 import { killAgents, load, type KillPoint } from './kill-points.ts';
-import type { World } from './world.ts';
+import type { Fixture } from './fixture.ts';
 
 /** Transactions that are counted before a dump, so that the server after it is below what is stored. */
 const LEAD = 20_000;
@@ -26,39 +26,39 @@ export const RESTORE_ENV = { WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BA
 export const RESTORES: readonly KillPoint[] = [
   {
     name: 'restore: the database is set back beneath an admin that runs',
-    strike: (world) => setBack(world, { beneath: beneathRunning }),
+    strike: (fixture) => setBack(fixture, { beneath: beneathRunning }),
   },
   {
     name: 'restore: the database is set back, and the admin starts anew',
-    strike: (world) => setBack(world, { beneath: beneathKilled }),
+    strike: (fixture) => setBack(fixture, { beneath: beneathKilled }),
   },
   {
     name: 'restore: the database is set back, and agents are killed meanwhile',
-    strike: (world) => setBack(world, { beneath: beneathKilledAgents }),
+    strike: (fixture) => setBack(fixture, { beneath: beneathKilledAgents }),
   },
 ];
 
 /** A restore, with what is done to programs around it. */
-type Beneath = (world: World, restore: () => Promise<void>) => Promise<void>;
+type Beneath = (fixture: Fixture, restore: () => Promise<void>) => Promise<void>;
 
 /**
  * Dumped while an agent stands still: what is pending for it in the dump runs and is confirmed before the restore, and
  * so do commands that the dump does not have.
  */
-async function setBack(world: World, { beneath }: { readonly beneath: Beneath }): Promise<void> {
-  const { fleet, postgres } = world;
+async function setBack(fixture: Fixture, { beneath }: { readonly beneath: Beneath }): Promise<void> {
+  const { fleet, postgres } = fixture;
   const late = fleet.agents.at(-1) as AgentProgram;
   await fleet.sql(postgres.lead(LEAD));
-  const created = await load(world);
+  const created = await load(fixture);
   late.program.pause();
-  world.freezes += 1;
-  const [waiting] = await Promise.all([world.create('slow'), world.create('quick'), ...created]);
+  fixture.freezes += 1;
+  const [waiting] = await Promise.all([fixture.create('slow'), fixture.create('quick'), ...created]);
   if (waiting.answer !== 'stored') throw new Error('nothing waits for the agent that stands still');
-  const backup = join(postgres.directory, `${world.restores}.backup`);
+  const backup = join(postgres.directory, `${fixture.restores}.backup`);
   const dumpedMs = performance.now();
-  await postgres.backup(backup, world.encryptionKey);
+  await postgres.backup(backup, fixture.encryptionKey);
   late.program.resume();
-  const [lost] = await Promise.all([world.create('quick'), world.create('long')]);
+  const [lost] = await Promise.all([fixture.create('quick'), fixture.create('long')]);
   await until(
     'the end of what the dump has as pending',
     async () =>
@@ -68,45 +68,45 @@ async function setBack(world: World, { beneath }: { readonly beneath: Beneath })
         ])
       ).length === 0,
   );
-  await beneath(world, async () => {
-    await postgres.restore(backup, world.encryptionKey, () => world.books.setBack(dumpedMs));
+  await beneath(fixture, async () => {
+    await postgres.restore(backup, fixture.encryptionKey, () => fixture.books.setBack(dumpedMs));
     await prepareHolds(postgres.connection);
-    world.restores += 1;
+    fixture.restores += 1;
   });
   await rm(backup);
-  await until('a create that is stored', async () => (await world.create()).answer === 'stored');
+  await until('a create that is stored', async () => (await fixture.create()).answer === 'stored');
 }
 
-async function beneathRunning(world: World, restore: () => Promise<void>): Promise<void> {
-  const program = world.fleet.admins[0]?.program;
+async function beneathRunning(fixture: Fixture, restore: () => Promise<void>): Promise<void> {
+  const program = fixture.fleet.admins[0]?.program;
   const from = program?.output.length ?? 0;
-  const asked = world.create('slow'); // on its way, and stored or not
+  const asked = fixture.create('slow'); // on its way, and stored or not
   await restore();
   await asked;
   await program?.logged(SET_BACK, from);
   await program?.logged('edge-admin is ready', from);
 }
 
-async function beneathKilled(world: World, restore: () => Promise<void>): Promise<void> {
-  await world.killAdmin();
+async function beneathKilled(fixture: Fixture, restore: () => Promise<void>): Promise<void> {
+  await fixture.killAdmin();
   await restore();
-  await world.fleet.admins[0]?.start();
+  await fixture.fleet.admins[0]?.start();
 }
 
 /** Their ledgers are read anew from their disks. */
-async function beneathKilledAgents(world: World, restore: () => Promise<void>): Promise<void> {
-  await world.create('slow');
-  await killAgents(world);
-  await beneathKilled(world, restore);
-  for (const agent of world.fleet.agents) agent.start();
+async function beneathKilledAgents(fixture: Fixture, restore: () => Promise<void>): Promise<void> {
+  await fixture.create('slow');
+  await killAgents(fixture);
+  await beneathKilled(fixture, restore);
+  for (const agent of fixture.fleet.agents) agent.start();
 }
 
 /**
  * A webhook that wants what ends. The returned function tells what of it never came, and what health says is wrong,
  * once all is over (V4).
  */
-export async function watchEvents(scope: Scope, world: World): Promise<() => Promise<readonly string[]>> {
-  const { fleet } = world;
+export async function watchEvents(scope: Scope, fixture: Fixture): Promise<() => Promise<readonly string[]>> {
+  const { fleet } = fixture;
   const endpoint = (await openReceiver(scope)).endpoint();
   await fleet.rest.post('/webhooks', {
     url: endpoint.url,

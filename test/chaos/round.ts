@@ -2,7 +2,7 @@
 import { valuesInProcesses } from '../support/fleet/agent-program.ts';
 import { breaches, COMMANDS, EVENTS, ROWS, type Evidence, type Row } from './invariants.ts';
 import type { KillPoint } from './kill-points.ts';
-import type { World } from './world.ts';
+import type { Fixture } from './fixture.ts';
 
 /** How a round went. */
 export interface Outcome {
@@ -16,72 +16,77 @@ export interface Outcome {
 }
 
 /**
- * Plays a point in a world that is whole, and leaves it whole. `alsoBroken` is asked once executions are over. Never
+ * Plays a point in a fixture that is whole, and leaves it whole. `alsoBroken` is asked once executions are over. Never
  * rejects: what went wrong is a breach.
  */
 export async function playRound(
-  world: World,
+  fixture: Fixture,
   point: KillPoint,
   alsoBroken: () => Promise<readonly string[]> = async () => Promise.resolve([]),
 ): Promise<Outcome> {
   const startedMs = performance.now();
-  const before = { kills: world.kills, attempts: world.attempts.length, runs: world.runs().length, at: new Date() };
+  const before = {
+    kills: fixture.kills,
+    attempts: fixture.attempts.length,
+    runs: fixture.runs().length,
+    at: new Date(),
+  };
   let evidence: Evidence | null = null;
   const problems: string[] = [];
   try {
-    await point.strike(world);
-    await world.recover();
-    evidence = await gather(world, before);
+    await point.strike(fixture);
+    await fixture.recover();
+    evidence = await gather(fixture, before);
     problems.push(...breaches(evidence), ...(await alsoBroken()));
   } catch (error) {
-    problems.push(`the round broke off: ${reasonOf(error)}`, ...(await stuck(world)));
+    problems.push(`the round broke off: ${reasonOf(error)}`, ...(await stuck(fixture)));
   }
   const states: Record<string, number> = {};
   for (const { status } of evidence?.rows ?? []) states[status] = (states[status] ?? 0) + 1;
   return {
     name: point.name,
-    kills: world.kills - before.kills,
+    kills: fixture.kills - before.kills,
     ms: Math.round(performance.now() - startedMs),
     states,
     breaches: problems,
   };
 }
 
-/** Everything since the world began, for a last look at all of it. */
-export async function wholeStory(world: World): Promise<readonly string[]> {
-  return breaches(await gather(world, { attempts: 0, runs: 0, at: new Date(0) }));
+/** Everything since the fixture began, for a last look at all of it. */
+export async function wholeStory(fixture: Fixture): Promise<readonly string[]> {
+  return breaches(await gather(fixture, { attempts: 0, runs: 0, at: new Date(0) }));
 }
 
 async function gather(
-  world: World,
+  fixture: Fixture,
   since: { readonly attempts: number; readonly runs: number; readonly at: Date },
 ): Promise<Evidence> {
-  const { fleet } = world;
+  const { fleet } = fixture;
   const rows = await fleet.sql<Row>(`${ROWS} where e.inserted_at >= $1`, [since.at]);
   const events = await fleet.sql<{ subject: string; types: string[] }>(EVENTS);
   return {
-    attempts: world.attempts.slice(since.attempts),
+    attempts: fixture.attempts.slice(since.attempts),
     nodes: fleet.agents.map(({ node }) => node),
     rows,
     commands: await fleet.sql<Evidence['commands'][number]>(`${COMMANDS} where inserted_at >= $1`, [since.at]),
-    runs: world.runs().slice(since.runs),
+    runs: fixture.runs().slice(since.runs),
     living: valuesInProcesses('EDGE_EXECUTION_ID'),
-    confirmed: world.books.confirmed,
-    contradictions: world.books.contradictions,
-    takenBack: world.books.takenBack,
-    delivered: world.books.delivered,
-    startedS: world.startedS(),
+    confirmed: fixture.books.confirmed,
+    contradictions: fixture.books.contradictions,
+    takenBack: fixture.books.takenBack,
+    delivered: fixture.books.delivered,
+    startedS: fixture.startedS(),
     events: new Map(events.map(({ subject, types }) => [subject, types])),
   };
 }
 
 /** What did not end, for whoever looks for the reason. */
-async function stuck(world: World): Promise<readonly string[]> {
+async function stuck(fixture: Fixture): Promise<readonly string[]> {
   try {
-    const rows = await world.fleet.sql<{ id: string; status: string; node_id: string; command_text: string }>(
+    const rows = await fixture.fleet.sql<{ id: string; status: string; node_id: string; command_text: string }>(
       'select e.id, e.status, e.node_id, c.command_text from command_execution e join command c on c.id = e.command_id where e.finished_at is null limit 10',
     );
-    const programs = [...world.fleet.admins, ...world.fleet.agents].map(
+    const programs = [...fixture.fleet.admins, ...fixture.fleet.agents].map(
       ({ program }) =>
         `log of process ${program.pid} (${JSON.stringify(program.exit)}):\n${program.output.slice(-2_000)}`,
     );

@@ -9,7 +9,7 @@ import { createScope } from '../support/scope.ts';
 import { ACTS, type Act } from './acts.ts';
 import type { KillPoint } from './kill-points.ts';
 import { playRound, wholeStory, type Outcome } from './round.ts';
-import { openWorld, type World } from './world.ts';
+import { openWorld, type Fixture } from './fixture.ts';
 
 /** Kills unless told otherwise. Source: the proof that the main job asks for. */
 const KILLS = 200;
@@ -54,33 +54,37 @@ process.stdout.write(
 for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
 process.exitCode = breaches.length === 0 ? 0 : 1;
 
-async function play(world: World, act: Act): Promise<void> {
-  const { once, again, alsoBroken, told } = await act.begin(scope, world);
+async function play(fixture: Fixture, act: Act): Promise<void> {
+  const { once, again, alsoBroken, told } = await act.begin(scope, fixture);
   const points = again.filter(({ name }) => isWanted(name));
   const enough = killsWanted * (act === acts.at(-1) ? 1 : act.upTo);
   const already = totals.kills;
   let isWhole = true;
   for (let time = 0; time < act.times(killsWanted); time += 1) {
-    for (const point of once.filter(({ name }) => isWanted(name))) isWhole &&= await round(world, point, alsoBroken);
+    for (const point of once.filter(({ name }) => isWanted(name))) isWhole &&= await round(fixture, point, alsoBroken);
   }
-  for (let index = 0; points.length > 0 && already + world.kills < enough; index += 1) {
-    isWhole &&= await round(world, points[index % points.length] as KillPoint, alsoBroken);
+  for (let index = 0; points.length > 0 && already + fixture.kills < enough; index += 1) {
+    isWhole &&= await round(fixture, points[index % points.length] as KillPoint, alsoBroken);
     if (!isWhole) break;
   }
-  for (const fault of ['kills', 'restores', 'freezes', 'clocksSet'] as const) totals[fault] += world[fault];
-  totals.commands += world.attempts.length;
-  totals.confirmed += world.books.confirmed.size;
+  for (const fault of ['kills', 'restores', 'freezes', 'clocksSet'] as const) totals[fault] += fixture[fault];
+  totals.commands += fixture.attempts.length;
+  totals.confirmed += fixture.books.confirmed.size;
   if (!isWhole) return;
-  breaches.push(...(await wholeStory(world)));
+  breaches.push(...(await wholeStory(fixture)));
   totals.executions +=
-    (await world.fleet.sql<{ n: number }>('select count(*)::int as n from command_execution'))[0]?.n ?? 0;
+    (await fixture.fleet.sql<{ n: number }>('select count(*)::int as n from command_execution'))[0]?.n ?? 0;
   const more = await told();
   if (more !== null) process.stdout.write(`        ${more}\n`);
 }
 
-/** False when the world may not be whole any more. */
-async function round(world: World, point: KillPoint, alsoBroken: () => Promise<readonly string[]>): Promise<boolean> {
-  const outcome = await playRound(world, point, alsoBroken);
+/** False when the fixture may not be whole any more. */
+async function round(
+  fixture: Fixture,
+  point: KillPoint,
+  alsoBroken: () => Promise<readonly string[]>,
+): Promise<boolean> {
+  const outcome = await playRound(fixture, point, alsoBroken);
   print(outcome);
   breaches.push(...outcome.breaches);
   totals.rounds += 1;

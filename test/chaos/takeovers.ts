@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import { holdCommit } from './commit-hold.ts';
 import { load, type KillPoint } from './kill-points.ts';
-import type { World } from './world.ts';
+import type { Fixture } from './fixture.ts';
 
 /**
  * Longest time without an owner after a kill, in ms, with a second for a busy machine. Source: docs/promises.md, O2.
@@ -24,23 +24,23 @@ export const TAKEOVERS: readonly KillPoint[] = [
   { name: 'the owner dies, and is back before its lease has run out', strike: ownerComesBack },
 ];
 
-async function ownerDies(world: World): Promise<void> {
-  const { owner } = await roles(world);
-  const created = await load(world, owner);
+async function ownerDies(fixture: Fixture): Promise<void> {
+  const { owner } = await roles(fixture);
+  const created = await load(fixture, owner);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await world.killAdmin(owner);
+  await fixture.killAdmin(owner);
   await Promise.all(created);
-  await takenOver(world);
+  await takenOver(fixture);
 }
 
-async function ownerFreezes(world: World): Promise<void> {
-  const { owner, other } = await roles(world);
-  const created = await load(world, owner);
+async function ownerFreezes(fixture: Fixture): Promise<void> {
+  const { owner, other } = await roles(fixture);
+  const created = await load(fixture, owner);
   await delay(Math.random() * MOMENT_MS_MAX);
   owner.program.pause();
   try {
-    await takenOver(world, owner.name);
-    await world.create('quick', { at: other });
+    await takenOver(fixture, owner.name);
+    await fixture.create('quick', { at: other });
   } finally {
     owner.program.resume();
   }
@@ -48,44 +48,44 @@ async function ownerFreezes(world: World): Promise<void> {
 }
 
 /** Its transaction is open when it freezes: the takeover waits for that, or the database ends it. */
-async function ownerFreezesInCommit(world: World): Promise<void> {
-  const { owner, other } = await roles(world);
-  const hold = await holdCommit(world.postgres.connection, 'execution-finished');
-  await world.create('quick', { at: owner });
+async function ownerFreezesInCommit(fixture: Fixture): Promise<void> {
+  const { owner, other } = await roles(fixture);
+  const hold = await holdCommit(fixture.postgres.connection, 'execution-finished');
+  await fixture.create('quick', { at: owner });
   await hold.caught;
   owner.program.pause();
   await hold.release();
   try {
-    await takenOver(world, owner.name);
-    await world.create('quick', { at: other });
+    await takenOver(fixture, owner.name);
+    await fixture.create('quick', { at: other });
   } finally {
     owner.program.resume();
   }
 }
 
-async function ownerComesBack(world: World): Promise<void> {
-  const { owner, other } = await roles(world);
-  const created = await load(world, owner);
+async function ownerComesBack(fixture: Fixture): Promise<void> {
+  const { owner, other } = await roles(fixture);
+  const created = await load(fixture, owner);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await world.killAdmin(owner);
+  await fixture.killAdmin(owner);
   await Promise.all(created);
   await owner.start();
-  await world.create('quick', { at: other });
+  await fixture.create('quick', { at: other });
 }
 
-async function roles(world: World) {
-  const owner = (await until('an owner', () => world.owner())).admin;
-  const other = world.fleet.admins.find((admin) => admin !== owner);
-  if (other === undefined) throw new Error('a world of two admins is needed');
+async function roles(fixture: Fixture) {
+  const owner = (await until('an owner', () => fixture.owner())).admin;
+  const other = fixture.fleet.admins.find((admin) => admin !== owner);
+  if (other === undefined) throw new Error('a fixture of two admins is needed');
   return { owner, other };
 }
 
 /** Resolves when somebody else owns the cluster; rejects when that takes too long. */
-async function takenOver(world: World, from?: string): Promise<void> {
+async function takenOver(fixture: Fixture, from?: string): Promise<void> {
   await until(
     'another owner (O2)',
     async () => {
-      const now = await world.owner();
+      const now = await fixture.owner();
       return now !== null && now.admin.name !== from && now.admin.program.exit === null;
     },
     OWNERLESS_MS_MAX,

@@ -17,7 +17,7 @@ import { recordingLog } from './log.ts';
 import type { TestConnection } from './server.ts';
 
 /** A committer over a database of its own, and what it told others. */
-export interface Rig {
+export interface Fixture {
   readonly connection: TestConnection;
   readonly committer: GroupCommitter;
   readonly leases: ReturnType<typeof createLeases>;
@@ -41,7 +41,7 @@ export interface Rig {
 }
 
 /** Opens it on a database of its own, or beside another on the same one. */
-export async function openRig(t: ExecutionContext, beside?: TestConnection): Promise<Rig> {
+export async function openFixture(t: ExecutionContext, beside?: TestConnection): Promise<Fixture> {
   const connection = beside ?? (await createDatabase(t));
   const log = recordingLog();
   const database = await openDatabase({ connection, poolMax: 10, log });
@@ -57,7 +57,7 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
   });
   const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> =>
     (await database.pool.query<R>(text, values)).rows;
-  const rig: Rig = {
+  const fixture: Fixture = {
     connection,
     committer,
     adminId,
@@ -83,7 +83,7 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
         atMs: MADE_MS,
         ...more,
       };
-      const [outcome] = await rig.commit(null, [write]);
+      const [outcome] = await fixture.commit(null, [write]);
       if (outcome !== 'ok') throw new Error(`the cluster was refused: ${outcome}`);
       // nobody renews here
       await rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [id]);
@@ -91,7 +91,7 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
     },
     async key(cluster, usesRemaining, expiredAtMs = null) {
       const id = v7();
-      await rig.commit(null, [
+      await fixture.commit(null, [
         {
           kind: 'key-created',
           id,
@@ -107,15 +107,15 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
       return id;
     },
     async node(lease) {
-      const write = enrolment(lease.cluster, await rig.key(lease.cluster, null));
-      const [outcome] = await rig.commit(lease, [enrolled(write)]);
+      const write = enrolment(lease.cluster, await fixture.key(lease.cluster, null));
+      const [outcome] = await fixture.commit(lease, [enrolled(write)]);
       if (outcome !== 'ok') throw new Error(`the node was refused: ${outcome}`);
       return write.node;
     },
     async executions(nodes) {
       const command = commandRecord({ id: v7() as CommandId });
       const executions = nodes.map((node) => ({ id: v7() as ExecutionId, node, clusterName: 'c' }));
-      await rig.commit(null, [{ kind: 'command-created', command, executions }]);
+      await fixture.commit(null, [{ kind: 'command-created', command, executions }]);
       return { command: command.id, executions: executions.map((execution) => execution.id) };
     },
     row: async (execution) =>
@@ -130,7 +130,7 @@ export async function openRig(t: ExecutionContext, beside?: TestConnection): Pro
         (row) => row.type,
       ),
   };
-  return rig;
+  return fixture;
 }
 
 /** A change with one event about the entity of its write, so that a test sees whether the event was stored. */

@@ -13,7 +13,7 @@ import { listening } from './stream-pairs.ts';
 export const PASSWORD = 'pass:wörd with spaces';
 
 /** Running proxies of a test, and what they asked for. */
-export interface ProxyRig {
+export interface ProxiesFixture {
   readonly proxies: Proxies;
   readonly httpPort: number;
   readonly socksPort: number;
@@ -27,7 +27,7 @@ export interface ProxyRig {
 }
 
 /** What a test may change. */
-export interface RigOptions {
+export interface FixtureOptions {
   readonly limits?: Partial<ProxyLimits>;
   /** Nobody needs a password. */
   readonly isOpen?: boolean;
@@ -41,8 +41,8 @@ export interface RigOptions {
 /** Starts both on free ports. Ends with the scope. */
 export async function openProxies(
   scope: Scope,
-  { limits, isOpen = false, admit, dial = dialTcp, names = ['web-1.edge'] }: RigOptions = {},
-): Promise<ProxyRig> {
+  { limits, isOpen = false, admit, dial = dialTcp, names = ['web-1.edge'] }: FixtureOptions = {},
+): Promise<ProxiesFixture> {
   const log = recordingLog();
   const dialled: DialRequest[] = [];
   const shown: (Credentials | null)[] = [];

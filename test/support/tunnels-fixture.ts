@@ -20,11 +20,11 @@ import { createJoins } from '../../transport/net/streams/join.ts';
 import { recordingLog } from './log.ts';
 import type { Scope } from './scope.ts';
 
-/** The node of the rig. */
+/** The node of the fixture. */
 export const NODE = '0190f5c2-7a11-4c3e-8f00-000000000001' as NodeId;
 
 /** What a test may change. */
-export interface RigOptions {
+export interface FixtureOptions {
   readonly clock?: Clock & { readonly nowMs: () => number };
   /** Whether the agent opens what it is asked for. */
   readonly opens?: boolean;
@@ -42,8 +42,8 @@ export interface RigOptions {
   readonly gateway?: string;
 }
 
-/** A running rig. */
-export interface Rig {
+/** A running fixture. */
+export interface Fixture {
   readonly tunnels: Tunnels;
   readonly agent: AgentTunnels;
   readonly url: string;
@@ -55,7 +55,7 @@ export interface Rig {
 }
 
 /** Starts one that ends with the scope. */
-export async function tunnelRig(
+export async function tunnelsFixture(
   scope: Scope,
   {
     clock = systemClock,
@@ -65,8 +65,8 @@ export async function tunnelRig(
     isVpnUp = () => false,
     claimedVpnUrl,
     gateway = '127.0.0.2',
-  }: RigOptions = {},
-): Promise<Rig> {
+  }: FixtureOptions = {},
+): Promise<Fixture> {
   const tokens: string[] = [];
   const joins = createJoins();
   const agent = createAgentTunnels({

@@ -119,7 +119,7 @@ function headersOf(key: string | null, hasBody: boolean): Record<string, string>
 
 test('every operation is a tRPC procedure of its kind and an MCP tool with its input, and no other is', async (t) => {
   // oxlint-disable-next-line no-underscore-dangle -- tRPC's own name for what a router knows of itself
-  const procedures = createRouter({ call: served.api.call, gate: served.api.gate, feeds: served.world.feeds })._def
+  const procedures = createRouter({ call: served.api.call, gate: served.api.gate, feeds: served.fixture.feeds })._def
     .procedures as unknown as Record<string, { readonly _def: { readonly type: string } }>;
   const answer = await fetch(`${served.url}/mcp`, {
     method: 'POST',

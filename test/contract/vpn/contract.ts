@@ -4,7 +4,7 @@ import { namesFor } from '../../../actors/vpn/drift.ts';
 import { VpnRefused, type VpnManager } from '../../../actors/vpn/vpn.ts';
 import { NodeId } from '../../../transport/protocol/ids.ts';
 import { until } from '../../support/until.ts';
-import type { VpnWorld } from '../../support/vpn/database-fixture.ts';
+import type { VpnFixture } from '../../support/vpn/database-fixture.ts';
 
 /** A test of a title. */
 type Declare = (title: string, run: (t: ExecutionContext) => Promise<void>) => void;
@@ -12,13 +12,13 @@ type Declare = (title: string, run: (t: ExecutionContext) => Promise<void>) => v
 /** Declares the tests. `settle` lets late deletions happen. */
 export function declareContract(
   declare: Declare,
-  open: (t: ExecutionContext) => Promise<{ readonly world: VpnWorld; readonly settle: () => void }>,
+  open: (t: ExecutionContext) => Promise<{ readonly fixture: VpnFixture; readonly settle: () => void }>,
 ): void {
   const one = async (t: ExecutionContext) => {
-    const { world, settle } = await open(t);
-    const network = await world.cluster();
-    await world.manager.ensureNetwork(network);
-    return { world, settle, network, manager: world.manager };
+    const { fixture, settle } = await open(t);
+    const network = await fixture.cluster();
+    await fixture.manager.ensureNetwork(network);
+    return { fixture, settle, network, manager: fixture.manager };
   };
   const hasMembers = async (manager: VpnManager, network: string, nodes: readonly NodeId[]): Promise<boolean> =>
     String((await manager.members(network)).toSorted()) === String(nodes.toSorted());
@@ -47,12 +47,12 @@ export function declareContract(
   });
 
   declare('a network of a cluster that is gone can be removed, and again', async (t) => {
-    const { world, settle, manager, network } = await one(t);
-    const node = await world.node(network);
-    await world.enter(network, node);
+    const { fixture, settle, manager, network } = await one(t);
+    const node = await fixture.node(network);
+    await fixture.enter(network, node);
     await until('the member', () => hasMembers(manager, network.name, [node]));
-    await world.removeNode(node, network);
-    await world.removeCluster(network);
+    await fixture.removeNode(node, network);
+    await fixture.removeCluster(network);
 
     await until('the network to be gone', async () => {
       await manager.removeNetwork(network.name).finally(settle);
@@ -63,8 +63,8 @@ export function declareContract(
   });
 
   declare('nothing is done to a network that is not called as one of a cluster', async (t) => {
-    const { world, manager, network } = await one(t);
-    const node = await world.node(network);
+    const { fixture, manager, network } = await one(t);
+    const node = await fixture.node(network);
 
     for (const call of [
       () => manager.removeNetwork('office'),
@@ -81,12 +81,12 @@ export function declareContract(
   });
 
   declare('a node is a host and a member once it has entered, and entering again changes nothing', async (t) => {
-    const { world, manager, network } = await one(t);
-    const [first, second] = [await world.node(network), await world.node(network)];
+    const { fixture, manager, network } = await one(t);
+    const [first, second] = [await fixture.node(network), await fixture.node(network)];
     t.false(await manager.join(network.name, first));
 
-    await world.enter(network, first);
-    await world.enter(network, second);
+    await fixture.enter(network, first);
+    await fixture.enter(network, second);
     await until('both members', () => hasMembers(manager, network.name, [first, second]));
 
     t.true(await manager.join(network.name, first));
@@ -96,17 +96,17 @@ export function declareContract(
   });
 
   declare('a node that moved leaves one network and joins the other, each as often as one likes', async (t) => {
-    const { world, settle, manager, network } = await one(t);
-    const other = await world.cluster();
+    const { fixture, settle, manager, network } = await one(t);
+    const other = await fixture.cluster();
     await manager.ensureNetwork(other);
-    const [node, neighbour] = [await world.node(network), await world.node(other)];
-    await world.enter(network, node);
-    await world.enter(other, neighbour);
+    const [node, neighbour] = [await fixture.node(network), await fixture.node(other)];
+    await fixture.enter(network, node);
+    await fixture.enter(other, neighbour);
     await until(
       'the members',
       async () => (await hasMembers(manager, network.name, [node])) && hasMembers(manager, other.name, [neighbour]),
     );
-    await world.move(node, network, other);
+    await fixture.move(node, network, other);
 
     for (let times = 0; times < 2; times += 1) {
       await manager.leave(network.name, node);
@@ -120,10 +120,14 @@ export function declareContract(
   });
 
   declare('names are exactly what they were set to, and lead to members', async (t) => {
-    const { world, manager, network } = await one(t);
-    const [first, second, absent] = [await world.node(network), await world.node(network), await world.node(network)];
-    await world.enter(network, first);
-    await world.enter(network, second);
+    const { fixture, manager, network } = await one(t);
+    const [first, second, absent] = [
+      await fixture.node(network),
+      await fixture.node(network),
+      await fixture.node(network),
+    ];
+    await fixture.enter(network, first);
+    await fixture.enter(network, second);
     await until('both members', () => hasMembers(manager, network.name, [first, second]));
     const set = async (aliases: Readonly<Record<NodeId, readonly string[]>>): Promise<void> => {
       const names = namesFor([first, second, absent].map((node) => ({ node, aliases: aliases[node] ?? [] })));
@@ -132,22 +136,22 @@ export function declareContract(
       t.deepEqual((await manager.names(network.name)).toSorted(byName), expected.toSorted(byName));
     };
 
-    const alias = await world.alias(first, network, 'db');
-    await world.alias(second, network, 'web-1');
+    const alias = await fixture.alias(first, network, 'db');
+    await fixture.alias(second, network, 'web-1');
     await set({ [first]: ['db'], [second]: ['web-1'] });
     await set({ [first]: ['db'], [second]: ['web-1'] });
-    await world.removeAlias(alias);
-    await world.alias(second, network, 'db');
+    await fixture.removeAlias(alias);
+    await fixture.alias(second, network, 'db');
     await set({ [second]: ['db', 'web-1'] });
   });
 
   declare('a node that is gone can be removed as a host, and again', async (t) => {
-    const { world, settle, manager, network } = await one(t);
-    const [node, other] = [await world.node(network), await world.node(network)];
-    await world.enter(network, node);
-    await world.enter(network, other);
+    const { fixture, settle, manager, network } = await one(t);
+    const [node, other] = [await fixture.node(network), await fixture.node(network)];
+    await fixture.enter(network, node);
+    await fixture.enter(network, other);
     await until('both members', () => hasMembers(manager, network.name, [node, other]));
-    await world.removeNode(node, network);
+    await fixture.removeNode(node, network);
 
     await manager.removeHost(node);
     settle();
@@ -161,13 +165,13 @@ export function declareContract(
   });
 
   declare('a survey has what the parts have', async (t) => {
-    const { world, manager, network } = await one(t);
-    const second = await world.cluster();
+    const { fixture, manager, network } = await one(t);
+    const second = await fixture.cluster();
     await manager.ensureNetwork(second);
-    const [node, other] = [await world.node(network), await world.node(second)];
-    await world.alias(other, second, 'db');
-    await world.enter(network, node);
-    await world.enter(second, other);
+    const [node, other] = [await fixture.node(network), await fixture.node(second)];
+    await fixture.alias(other, second, 'db');
+    await fixture.enter(network, node);
+    await fixture.enter(second, other);
     await until(
       'the members',
       async () => (await hasMembers(manager, network.name, [node])) && hasMembers(manager, second.name, [other]),

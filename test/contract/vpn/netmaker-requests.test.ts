@@ -9,7 +9,7 @@ import { createNetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
 import { createNetmakerRequests, tellable } from '../../../transport/vpn/netmaker/requests.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
-import { netmakerWorld } from '../../support/vpn/database-fixture.ts';
+import { netmakerFixture } from '../../support/vpn/database-fixture.ts';
 
 async function open(t: ExecutionContext) {
   const netmaker = await startFakeNetmaker(t);
@@ -146,8 +146,8 @@ test('the master key and addresses are in no error, whatever Netmaker says', asy
 
 test('work that was done although its answer was lost counts as done', async (t) => {
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: '' });
-  const world = await netmakerWorld(t, netmaker, (token, name) => netmaker.register(token, name));
-  const network = await world.cluster();
+  const fixture = await netmakerFixture(t, netmaker, (token, name) => netmaker.register(token, name));
+  const network = await fixture.cluster();
   const once = (method: string): void => {
     let isLost = false;
     netmaker.fault = (asked) => {
@@ -157,20 +157,20 @@ test('work that was done although its answer was lost counts as done', async (t)
     };
   };
   once('POST');
-  await world.manager.ensureNetwork(network);
-  const node = await world.node(network);
-  await world.enter(network, node);
-  await world.manager.leave(network.name, node);
+  await fixture.manager.ensureNetwork(network);
+  const node = await fixture.node(network);
+  await fixture.enter(network, node);
+  await fixture.manager.leave(network.name, node);
   once('POST');
-  t.true(await world.manager.join(network.name, node));
+  t.true(await fixture.manager.join(network.name, node));
   once('POST');
-  await world.manager.setNames(network.name, [{ name: 'db', node }]);
+  await fixture.manager.setNames(network.name, [{ name: 'db', node }]);
   once('DELETE');
-  await world.manager.setNames(network.name, []);
+  await fixture.manager.setNames(network.name, []);
   once('DELETE');
-  await world.manager.leave(network.name, node);
+  await fixture.manager.leave(network.name, node);
   once('DELETE');
-  await world.manager.removeNetwork(network.name);
+  await fixture.manager.removeNetwork(network.name);
 
   t.deepEqual(netmaker.state().networks, {});
 });
@@ -178,17 +178,17 @@ test('work that was done although its answer was lost counts as done', async (t)
 test('who is connected is what Netmaker says, or else who checked in lately', async (t) => {
   for (const saysStatus of [true, false]) {
     const netmaker = await startFakeNetmaker(t, { ...MODERN, saysStatus });
-    const world = await netmakerWorld(t, netmaker, (token, name) => netmaker.register(token, name));
-    const network = await world.cluster();
-    await world.manager.ensureNetwork(network);
-    const [here, away] = [await world.node(network), await world.node(network)];
-    await world.enter(network, here);
-    await world.enter(network, away);
-    const host = (await world.manager.hosts()).find((one) => one.node === away)?.id ?? '';
+    const fixture = await netmakerFixture(t, netmaker, (token, name) => netmaker.register(token, name));
+    const network = await fixture.cluster();
+    await fixture.manager.ensureNetwork(network);
+    const [here, away] = [await fixture.node(network), await fixture.node(network)];
+    await fixture.enter(network, here);
+    await fixture.enter(network, away);
+    const host = (await fixture.manager.hosts()).find((one) => one.node === away)?.id ?? '';
     netmaker.byHand.connect(host, false);
 
     t.deepEqual(
-      new Map((await world.manager.peers(network.name)).map((peer) => [peer.node, peer.isConnected])),
+      new Map((await fixture.manager.peers(network.name)).map((peer) => [peer.node, peer.isConnected])),
       new Map([
         [here, true],
         [away, false],

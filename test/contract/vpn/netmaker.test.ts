@@ -6,7 +6,7 @@ import test from 'ava';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { MODERN, startFakeNetmaker, type Quirks } from '../../support/netmaker/netmaker.ts';
 import { declareContract } from './contract.ts';
-import { DOMAIN, netmakerWorld } from '../../support/vpn/database-fixture.ts';
+import { DOMAIN, netmakerFixture } from '../../support/vpn/database-fixture.ts';
 
 /** Servers that differ from each other as versions and editions do. */
 const SERVERS: Readonly<Record<string, Quirks>> = {
@@ -35,7 +35,7 @@ for (const [name, quirks] of Object.entries(SERVERS)) {
     async (t) => {
       const netmaker = await startFakeNetmaker(t, quirks);
       return {
-        world: await netmakerWorld(t, netmaker, (token, host) => netmaker.register(token, host)),
+        fixture: await netmakerFixture(t, netmaker, (token, host) => netmaker.register(token, host)),
         settle: () => netmaker.settle(),
       };
     },
@@ -50,12 +50,12 @@ if (url === undefined || masterKey === undefined) {
   declareContract(
     (title, run) => test.serial(`a real server: ${title}`, run),
     async (t) => {
-      const world = await netmakerWorld(t, { url, masterKey }, (token, name) => registerAtReal(url, token, name));
+      const fixture = await netmakerFixture(t, { url, masterKey }, (token, name) => registerAtReal(url, token, name));
       t.teardown(async () => {
-        for (const { node } of await world.manager.hosts()) await world.manager.removeHost(node);
-        for (const network of await world.manager.networks()) await world.manager.removeNetwork(network.name);
+        for (const { node } of await fixture.manager.hosts()) await fixture.manager.removeHost(node);
+        for (const network of await fixture.manager.networks()) await fixture.manager.removeNetwork(network.name);
       });
-      return { world, settle: () => {} };
+      return { fixture, settle: () => {} };
     },
   );
 }

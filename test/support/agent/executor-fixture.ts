@@ -23,7 +23,7 @@ export interface Result extends Finished {
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** An executor with a real journal and real processes, in a directory of its own. */
-export class Rig {
+export class Fixture {
   readonly directory: string;
   readonly journal: Journal;
   readonly executor: Executor;

@@ -14,7 +14,7 @@ import type { Scope } from '../scope.ts';
 export const PASSWORD = 'proxy-password-of-the-node';
 
 /** Proxies that run until the end of the scope. */
-export interface ProxiesRig {
+export interface AgentProxiesFixture {
   readonly proxies: AgentProxies;
   readonly egress: CountedEgress;
   readonly httpPort: number;
@@ -24,11 +24,11 @@ export interface ProxiesRig {
 }
 
 /** Starts egress and the proxies on free ports, as an agent with these settings does. */
-export async function startRig(
+export async function startFixture(
   scope: Scope,
   env: Readonly<Record<string, string>> = {},
   resolve?: Resolve,
-): Promise<ProxiesRig> {
+): Promise<AgentProxiesFixture> {
   const read = readSettings(AGENT_SETTINGS, { AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', ...env });
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const log: string[] = [];

@@ -248,7 +248,7 @@ export class TextCursor implements OutputCursor {
 }
 
 /** Everything together; `random` is 0 unless said otherwise. */
-export function sessionRig(more: Partial<SessionOptions> = {}, random: () => number = () => 0) {
+export function sessionFixture(more: Partial<SessionOptions> = {}, random: () => number = () => 0) {
   const clock = new FakeClock();
   const journal = new MemoryJournal();
   const runner = new NotingRunner(journal);

@@ -33,10 +33,10 @@ export interface ClientEnd {
 }
 
 /** A server and who may log in. */
-export interface SshRig {
+export interface SshServerFixture {
   readonly server: SshServer;
   readonly port: number;
-  /** A directory of this rig alone. */
+  /** A directory of this fixture alone. */
   readonly directory: string;
   readonly users: Map<string, TestUser>;
   /** Every attempt that the server asked about. */
@@ -56,10 +56,13 @@ export interface SshRig {
 }
 
 /** Starts a server that ends with the scope. */
-export async function startSshRig(scope: Scope, options: Partial<SshServerOptions> = {}): Promise<SshRig> {
+export async function startSshFixture(
+  scope: Scope,
+  options: Partial<SshServerOptions> = {},
+): Promise<SshServerFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
   const users = new Map<string, TestUser>();
-  const asked: SshRig['asked'] = [];
+  const asked: SshServerFixture['asked'] = [];
   const silent = () => {};
   const server = createSshServer({
     port: 0,
@@ -80,7 +83,7 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
     ...options,
     verify: async (username, credential) => {
       asked.push({ username, credential });
-      return await (rig.verdict ?? judge)(username, credential);
+      return await (fixture.verdict ?? judge)(username, credential);
     },
   });
   const port = await server.start();
@@ -99,7 +102,7 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
   }
 
   let made = 0;
-  const rig: SshRig = {
+  const fixture: SshServerFixture = {
     server,
     port: port ?? 0,
     directory,
@@ -159,20 +162,20 @@ export async function startSshRig(scope: Scope, options: Partial<SshServerOption
       client.stdin.on('error', () => {}); // a client that ended before it had read all
       return client;
     },
-    ssh: async (words, input = '', environment) => collect(rig.start(words, environment), input),
+    ssh: async (words, input = '', environment) => collect(fixture.start(words, environment), input),
   };
-  return rig;
+  return fixture;
 }
 
 /** A server with alice, and the arguments that log her in. */
 export async function withAlice(
   scope: Scope,
   options: Partial<SshServerOptions> = {},
-): Promise<{ readonly rig: SshRig; readonly key: string; readonly words: string[] }> {
-  const rig = await startSshRig(scope, options);
-  const key = await rig.key('ed25519');
-  rig.user('alice', [key]);
-  return { rig, key, words: [...rig.options(key), 'alice@127.0.0.1'] };
+): Promise<{ readonly fixture: SshServerFixture; readonly key: string; readonly words: string[] }> {
+  const fixture = await startSshFixture(scope, options);
+  const key = await fixture.key('ed25519');
+  fixture.user('alice', [key]);
+  return { fixture, key, words: [...fixture.options(key), 'alice@127.0.0.1'] };
 }
 
 /** True while a process lives; a dead one that nobody has heard of yet does not. */

@@ -40,7 +40,7 @@ export function createFakeClock(): FakeClock {
 }
 
 /** Everything that feeds see, for the test to change. */
-export interface World {
+export interface Fixture {
   readonly bus: Bus;
   readonly clock: FakeClock;
   readonly feeds: Feeds;
@@ -61,30 +61,30 @@ export interface World {
   failing: boolean;
 }
 
-/** A world without nodes, commands, executions and events. */
-export function createWorld(): World {
+/** A fixture without nodes, commands, executions and events. */
+export function createFixture(): Fixture {
   const clock = createFakeClock();
   const bus = createBus(silentLog);
   const fail = (): void => {
-    if (world.failing) throw new DatabaseUnavailable('the database is away');
+    if (fixture.failing) throw new DatabaseUnavailable('the database is away');
   };
   const reads: FeedReads = {
     list: (async (name: string, { filters, pageSize }: ListQuery): Promise<Page<unknown>> => {
       await Promise.resolve();
       fail();
       if (name !== 'nodes') throw new Error(`unexpected list of ${name}`);
-      world.readCalls.list += 1;
-      const rows = [...world.nodes.values()].filter((node) => matchesNode(node, filters));
+      fixture.readCalls.list += 1;
+      const rows = [...fixture.nodes.values()].filter((node) => matchesNode(node, filters));
       return { rows: rows.slice(0, pageSize), totalCount: rows.length };
     }) as FeedReads['list'],
     get: (async (name: string, key: string): Promise<unknown> => {
       await Promise.resolve();
       fail();
-      return (name === 'commands' ? world.commands : world.executions).get(key) ?? null;
+      return (name === 'commands' ? fixture.commands : fixture.executions).get(key) ?? null;
     }) as FeedReads['get'],
     async executionsOf(command, limit): Promise<readonly ExecutionBrief[]> {
       await Promise.resolve();
-      return [...world.executions.values()]
+      return [...fixture.executions.values()]
         .filter((one) => one.command_id === command)
         .slice(0, limit)
         .map(briefOf);
@@ -92,15 +92,15 @@ export function createWorld(): World {
     async eventsAfter(cursor, limit) {
       await Promise.resolve();
       fail();
-      world.readCalls.events += 1;
-      if (cursor === null) return { events: [], cursor: world.events.at(-1)?.cursor ?? '0' };
-      const events = world.events.filter((event) => Number(event.cursor) > Number(cursor)).slice(0, limit);
+      fixture.readCalls.events += 1;
+      if (cursor === null) return { events: [], cursor: fixture.events.at(-1)?.cursor ?? '0' };
+      const events = fixture.events.filter((event) => Number(event.cursor) > Number(cursor)).slice(0, limit);
       return { events, cursor: events.at(-1)?.cursor ?? cursor };
     },
   };
   const tails: Tails = {
     open(node, execution, from, onOutput) {
-      if (!world.online) return null;
+      if (!fixture.online) return null;
       const stream = {
         node,
         execution,
@@ -108,13 +108,13 @@ export function createWorld(): World {
         closed: false,
         send: (offset: number, text: string, end = false) => onOutput({ offset, text, end }),
       };
-      world.streams.push(stream);
+      fixture.streams.push(stream);
       return () => {
         stream.closed = true;
       };
     },
   };
-  const world: World = {
+  const fixture: Fixture = {
     bus,
     clock,
     nodes: new Map(),
@@ -127,7 +127,7 @@ export function createWorld(): World {
     failing: false,
     feeds: createFeeds({ bus, reads, tails, clock, log: silentLog, coreName: 'default' }),
   };
-  return world;
+  return fixture;
 }
 
 /** When everything here happened. */

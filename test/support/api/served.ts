@@ -8,7 +8,7 @@ import { createApi, type Api, type Mount } from '../../../api/rest/server.ts';
 import { recordingLog } from '../log.ts';
 import { fakeAdminMetrics } from '../metric-sources.ts';
 import type { Scope } from '../scope.ts';
-import { AT, createWorld, type World } from './rows.ts';
+import { AT, createFixture, type Fixture } from './rows.ts';
 import type { Reads, OperationPorts } from '../../../api/ports.ts';
 
 /** Keys, one a scope, all different. */
@@ -35,7 +35,7 @@ const GATE: GateSettings = {
 export interface Served {
   readonly url: string;
   readonly api: Api;
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly log: ReturnType<typeof recordingLog>;
   /** Everything that was asked of actors, oldest first. */
   readonly asked: Addressed[];
@@ -49,21 +49,24 @@ export async function serve(
   {
     mounts = () => [],
     gate = {},
-  }: { readonly mounts?: (world: World, clock: Clock) => readonly Mount[]; readonly gate?: Partial<GateSettings> } = {},
+  }: {
+    readonly mounts?: (fixture: Fixture, clock: Clock) => readonly Mount[];
+    readonly gate?: Partial<GateSettings>;
+  } = {},
 ): Promise<Served> {
-  const world = createWorld();
+  const fixture = createFixture();
   const log = recordingLog();
   const asked: Addressed[] = [];
   const served = {
-    world,
+    fixture,
     log,
     asked,
     answer: (): Result<unknown> => refuse('not_found', 'Resource not found'),
   } as unknown as { -readonly [Key in keyof Served]: Served[Key] };
   const api = createApi({
-    ports: portsOf(world, served),
+    ports: portsOf(fixture, served),
     log,
-    mounts: mounts(world, realClock),
+    mounts: mounts(fixture, realClock),
     settings: {
       gate: { ...GATE, ...gate },
       bodyBytesMax: 1_048_576,
@@ -87,14 +90,14 @@ export const realClock: Clock = {
   },
 };
 
-function portsOf(world: World, served: Served): OperationPorts {
+function portsOf(fixture: Fixture, served: Served): OperationPorts {
   return {
     ask: (async (build) => {
       const addressed = build(1 as never);
       served.asked.push(addressed);
       return Promise.resolve(served.answer(addressed));
     }) as OperationPorts['ask'],
-    reads: readsOf(world),
+    reads: readsOf(fixture),
     records: {
       deleteExecution: () => Promise.resolve(refuse('not_found', 'Resource not found')),
       publish: (event) =>
@@ -174,13 +177,13 @@ function portsOf(world: World, served: Served): OperationPorts {
   };
 }
 
-/** Reads of the rows that the world has; other lists are empty. */
-function readsOf(world: World): Reads {
+/** Reads of the rows that the fixture has; other lists are empty. */
+function readsOf(fixture: Fixture): Reads {
   const rowsOf = (name: string): readonly unknown[] => {
-    if (world.failing) throw new Error('a cause that nobody may see');
-    if (name === 'nodes') return [...world.nodes.values()];
-    if (name === 'commands') return [...world.commands.values()];
-    return name === 'command_executions' ? [...world.executions.values()] : [];
+    if (fixture.failing) throw new Error('a cause that nobody may see');
+    if (name === 'nodes') return [...fixture.nodes.values()];
+    if (name === 'commands') return [...fixture.commands.values()];
+    return name === 'command_executions' ? [...fixture.executions.values()] : [];
   };
   const nothing = (): Promise<null> => Promise.resolve(null);
   return {

@@ -11,66 +11,73 @@ import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
 import { createNetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
 import { NOW_MS } from '../actors.ts';
-import { enrolled, enrolment, openRig } from '../committer-fixture.ts';
+import { enrolled, enrolment, openFixture } from '../committer-fixture.ts';
 
 /** Domain of names in these tests. */
 export const DOMAIN = 'edge.test';
 
 /** A cluster with its network. */
-export interface WorldCluster extends VpnNetwork {
+export interface FixtureCluster extends VpnNetwork {
   readonly lease: Lease & { readonly cluster: ClusterId };
 }
 
 /** Rows and a manager. */
-export interface VpnWorld {
+export interface VpnFixture {
   readonly manager: VpnManager;
   readonly rows: VpnRows;
   readonly adminId: string;
   sql<R extends object>(text: string, values?: unknown[]): Promise<R[]>;
   /** Rows of another admin on the same database. */
   rowsOf(adminId: string): VpnRows;
-  cluster(name?: string): Promise<WorldCluster>;
-  removeCluster(cluster: WorldCluster): Promise<void>;
-  node(cluster: WorldCluster): Promise<NodeId>;
-  removeNode(node: NodeId, cluster: WorldCluster): Promise<void>;
-  move(node: NodeId, from: WorldCluster, to: WorldCluster): Promise<void>;
-  alias(node: NodeId, cluster: WorldCluster, name: string): Promise<string>;
+  cluster(name?: string): Promise<FixtureCluster>;
+  removeCluster(cluster: FixtureCluster): Promise<void>;
+  node(cluster: FixtureCluster): Promise<NodeId>;
+  removeNode(node: NodeId, cluster: FixtureCluster): Promise<void>;
+  move(node: NodeId, from: FixtureCluster, to: FixtureCluster): Promise<void>;
+  alias(node: NodeId, cluster: FixtureCluster, name: string): Promise<string>;
   removeAlias(id: string): Promise<void>;
   /** A node enters its network, as the manager or its machine does it. */
   enter(cluster: VpnNetwork, node: NodeId): Promise<void>;
 }
 
 /** How machines enter a network by themselves. */
-export type Machine = (network: string, node: NodeId, token: string | null, world: VpnWorld) => Promise<void>;
+export type Machine = (network: string, node: NodeId, token: string | null, fixture: VpnFixture) => Promise<void>;
 
 /** Opens rows with a manager over them. */
 export async function openWorld(
   t: ExecutionContext,
   managerOf: (rows: VpnRows, database: Awaited<ReturnType<typeof openDatabase>>) => VpnManager,
   machine: Machine,
-): Promise<VpnWorld> {
-  const rig = await openRig(t);
-  const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: rig.log });
+): Promise<VpnFixture> {
+  const committerFixture = await openFixture(t);
+  const database = await openDatabase({
+    connection: committerFixture.connection,
+    poolMax: 4,
+    log: committerFixture.log,
+  });
   t.teardown(() => database.close());
-  const rows = createVpnRows(database.pool, rig.adminId);
+  const rows = createVpnRows(database.pool, committerFixture.adminId);
   const manager = managerOf(rows, database);
   t.teardown(() => manager.close());
-  const leases = new Map<ClusterId, WorldCluster['lease']>();
-  const commit = async (lease: Lease | null, write: Parameters<typeof rig.commit>[1][number]): Promise<void> => {
-    const outcomes = await rig.commit(lease, [write]);
+  const leases = new Map<ClusterId, FixtureCluster['lease']>();
+  const commit = async (
+    lease: Lease | null,
+    write: Parameters<typeof committerFixture.commit>[1][number],
+  ): Promise<void> => {
+    const outcomes = await committerFixture.commit(lease, [write]);
     if (outcomes.some((outcome) => outcome !== 'ok')) throw new Error(`a row was refused: ${outcomes.join()}`);
   };
 
-  const world: VpnWorld = {
+  const fixture: VpnFixture = {
     manager,
     rows,
-    adminId: rig.adminId,
-    sql: (text, values) => rig.rows(text, values),
+    adminId: committerFixture.adminId,
+    sql: (text, values) => committerFixture.rows(text, values),
     rowsOf: (adminId) => createVpnRows(database.pool, adminId),
     async cluster(name) {
-      const lease = await rig.cluster(name === undefined ? {} : { name });
+      const lease = await committerFixture.cluster(name === undefined ? {} : { name });
       leases.set(lease.cluster, lease);
-      const [row] = await rig.rows<{ name: string; ipv4: string; ipv6: string }>(
+      const [row] = await committerFixture.rows<{ name: string; ipv4: string; ipv6: string }>(
         'select name, ipv4_range::text as ipv4, ipv6_range::text as ipv6 from cluster where id = $1',
         [lease.cluster],
       );
@@ -78,7 +85,7 @@ export async function openWorld(
     },
     removeCluster: ({ lease }) => commit(lease, { kind: 'cluster-deleted', cluster: lease.cluster }),
     async node({ lease }) {
-      const write = enrolment(lease.cluster, await rig.key(lease.cluster, null));
+      const write = enrolment(lease.cluster, await committerFixture.key(lease.cluster, null));
       await commit(lease, enrolled(write));
       return write.node;
     },
@@ -93,19 +100,19 @@ export async function openWorld(
     removeAlias: (id) => commit(null, { kind: 'alias-deleted', id }),
     async enter(network, node) {
       if (!(await manager.join(network.name, node)))
-        await machine(network.name, node, await manager.joinToken(network.name), world);
+        await machine(network.name, node, await manager.joinToken(network.name), fixture);
     },
   };
-  return world;
+  return fixture;
 }
 
-/** A world whose manager is the service itself. */
-export function embeddedWorld(t: ExecutionContext): Promise<VpnWorld> {
+/** A fixture whose manager is the service itself. */
+export function embeddedFixture(t: ExecutionContext): Promise<VpnFixture> {
   return openWorld(
     t,
     (_rows, database) => createEmbeddedVpn(createEmbeddedVpnRows(database)),
-    async (network, node, _token, world) => {
-      await world.sql(
+    async (network, node, _token, fixture) => {
+      await fixture.sql(
         `insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
       select $1, c.id, coalesce((select max(host_index) from mesh_member where cluster_id = c.id), 1) + 1, $3, '[]', now(), now() from cluster c where 'cluster-' || c.name = $2`,
         [node, network, Buffer.from(v7().replaceAll('-', '').repeat(2), 'hex').toString('base64')],
@@ -114,12 +121,12 @@ export function embeddedWorld(t: ExecutionContext): Promise<VpnWorld> {
   );
 }
 
-/** A world whose manager is a Netmaker at this URL. */
-export function netmakerWorld(
+/** A fixture whose manager is a Netmaker at this URL. */
+export function netmakerFixture(
   t: ExecutionContext,
   at: { readonly url: string; readonly masterKey: string },
   register: (token: string, name: string) => Promise<unknown>,
-): Promise<VpnWorld> {
+): Promise<VpnFixture> {
   return openWorld(
     t,
     (rows) => createNetmakerVpn({ ...at, domain: DOMAIN, rows, nowMs: () => Date.now() }),

@@ -51,7 +51,7 @@ export interface Member {
 }
 
 /** All of it. */
-export interface World {
+export interface Fixture {
   readonly internet: Internet;
   readonly host: Machine;
   /** The run of now. */
@@ -77,11 +77,11 @@ type Env = Readonly<Record<string, string>>;
  * Starts the admin; `env` adds settings, or is told where it stands and says them. `given`: a database to use instead
  * of a fresh one on the server of the tests. All ends with the scope.
  */
-export async function startWorld(
+export async function startFixture(
   scope: Scope,
   env: Env | ((host: Machine) => Env) = {},
   given?: TestConnection,
-): Promise<World> {
+): Promise<Fixture> {
   const connection = given ?? (await freshDatabase(scope));
   const pool = new Pool({ ...connection, max: 4 });
   pool.on('error', () => {}); // dropped with its database at the end

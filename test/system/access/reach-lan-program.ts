@@ -21,7 +21,7 @@ import { cable, hasNetwork, inNetworkOf } from '../../support/networks/cable.ts'
 import { adminOf, allow, FORWARD, sshWords, startClient, through } from '../../support/reach-fixture.ts';
 
 /** What this program prints: bodies and statuses as clients got them. */
-export interface ReachWorld {
+export interface ReachOutcome {
   /** Exit status of curl without a proxy. */
   readonly direct: number;
   /** Bodies, by every way and every name of the node. */
@@ -92,7 +92,7 @@ const [http, tunnel, socksName, socksAddress] = ways(`${alias}:${FLEET_KEYS.PROX
 const self = ways(FORWARD);
 const status = ['-o', '/dev/null', '-w', '%{http_code}'];
 
-const seen: ReachWorld = {
+const seen: ReachOutcome = {
   direct: (await curl(`http://192.168.77.2:${port}/`)).code,
   chained: (
     await Promise.all(

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import ava from 'ava';
 import { createDatabase } from '../../support/database.ts';
 import { peerTest } from '../../support/peer-test.ts';
-import type { ReachWorld } from './reach-lan-program.ts';
+import type { ReachOutcome } from './reach-lan-program.ts';
 import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('curl', 'ssh', 'ssh-keygen', 'ncat');
@@ -20,7 +20,7 @@ const inside = (command: string) =>
     { timeout: 120_000 },
   );
 
-let seen: ReachWorld | null = null;
+let seen: ReachOutcome | null = null;
 let problem: string | null = null;
 
 ava.before(async (t) => {
@@ -41,7 +41,7 @@ ava.before(async (t) => {
         `exec '${process.execPath}' '${import.meta.dirname}/reach-lan-program.ts' '${JSON.stringify(connection)}'`,
       )
     ).stdout,
-  ) as ReachWorld;
+  ) as ReachOutcome;
 });
 
 const ended: (() => Promise<void>)[] = [];
@@ -52,7 +52,7 @@ ava.after.always(async () => {
 const HELLO = 'a neighbour greets 192.168.77.1';
 
 /** Declares a test of what was seen there. */
-function sees(title: string, look: (world: ReachWorld) => readonly (readonly [unknown, unknown])[]): void {
+function sees(title: string, look: (fixture: ReachOutcome) => readonly (readonly [unknown, unknown])[]): void {
   test(title, (t) => {
     t.pass();
     if (seen === null) t.log(`left out, for want of networks of its own (unshare, ip, veth): ${problem}`);

@@ -21,7 +21,7 @@ const ANNEX = 'annex';
 /** Key of the lock that holds commits of moves. Any number does that the product does not use. */
 const COMMIT_LOCK = 90_101;
 
-interface World {
+interface Fixture {
   readonly fleet: Fleet;
   readonly netmaker: FakeNetmaker;
   readonly database: Client;
@@ -30,7 +30,7 @@ interface World {
 /** A moment: something holds the admin there, and lets go once it is killed. */
 interface Moment {
   readonly name: string;
-  hold(world: World): Promise<{ caught(): Promise<unknown>; release(): Promise<unknown> }>;
+  hold(fixture: Fixture): Promise<{ caught(): Promise<unknown>; release(): Promise<unknown> }>;
   /** Whether the move is stored then; null: either is right. */
   readonly isStored: boolean | null;
 }
@@ -113,7 +113,7 @@ const MOMENTS: readonly Moment[] = [
 ];
 
 /** A node with an alias and a recovery key, which is a host of Netmaker's in the network of its cluster. */
-async function settle(t: ExecutionContext, { fleet, netmaker }: World, alias: string): Promise<EnrollAnswer> {
+async function settle(t: ExecutionContext, { fleet, netmaker }: Fixture, alias: string): Promise<EnrollAnswer> {
   const answer = await enrollRaw(t, fleet);
   netmaker.byHand.put(netmaker.byHand.host(`node-${answer.node_id}`), `cluster-${CLUSTER}`);
   await fleet.rest.post(`/nodes/${answer.node_id}/aliases`, { name: alias });
@@ -141,13 +141,13 @@ test('a move whose admin is killed at any step of it is done in the end, or not 
   await database.query(`create function hold_move() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(${COMMIT_LOCK}); return null; end $$;
     create constraint trigger hold_move after insert on mesh_move deferrable initially deferred for each row execute function hold_move()`);
   await fleet.rest.post('/clusters', { name: ANNEX });
-  const world = { fleet, netmaker, database };
+  const fixture = { fleet, netmaker, database };
   await until('both networks', () => Object.keys(netmaker.state().networks).length === 2, DEADLINE_MS);
 
   for (const [index, moment] of MOMENTS.entries()) {
     const alias = `alias-${index}`;
-    const { node_id: node } = await settle(t, world, alias);
-    const held = await moment.hold(world);
+    const { node_id: node } = await settle(t, fixture, alias);
+    const held = await moment.hold(fixture);
     const asked = fleet.rest
       .call('POST', `/nodes/${node}/change_cluster`, { body: { cluster_name: ANNEX } })
       .catch(() => null); // its admin is killed

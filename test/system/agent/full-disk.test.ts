@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/agent/agent-process.ts';
-import { Rig } from '../../support/agent/executor-fixture.ts';
+import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
 
 test.serial(
@@ -14,20 +14,20 @@ test.serial(
       t.pass('not tried: this user cannot mount a disk');
       return;
     }
-    const rig = new Rig(t, { concurrency: 1 }, disk);
+    const fixture = new Fixture(t, { concurrency: 1 }, disk);
     const [ran, go] = [join(temporaryDirectory(t), 'ran'), join(temporaryDirectory(t), 'go')];
-    const first = rig.start(`while [ ! -e ${go} ]; do sleep 0.02; done`);
-    const second = rig.start(`touch ${ran}; echo done; # ${'x'.repeat(100_000)}`);
+    const first = fixture.start(`while [ ! -e ${go} ]; do sleep 0.02; done`);
+    const second = fixture.start(`touch ${ran}; echo done; # ${'x'.repeat(100_000)}`);
     const free = fill(disk, 65_536);
 
-    rig.executor.cancel([first]);
-    await until('the problem', () => rig.executor.problem !== null || rig.journal.problem !== null);
+    fixture.executor.cancel([first]);
+    await until('the problem', () => fixture.executor.problem !== null || fixture.journal.problem !== null);
     t.false(existsSync(ran));
     free();
 
-    t.like(await rig.result(second), { outcome: 'completed', exitCode: 0, output: 'done\n' });
-    t.is(rig.executor.problem, null);
-    t.is(rig.journal.problem, null);
+    t.like(await fixture.result(second), { outcome: 'completed', exitCode: 0, output: 'done\n' });
+    t.is(fixture.executor.problem, null);
+    t.is(fixture.journal.problem, null);
   },
 );
 
@@ -39,9 +39,9 @@ test.serial(
       t.pass('not tried: this user cannot mount a disk');
       return;
     }
-    const rig = new Rig(t, {}, disk);
+    const fixture = new Fixture(t, {}, disk);
     const go = join(temporaryDirectory(t), 'go');
-    const execution = rig.start(
+    const execution = fixture.start(
       `echo begun; while [ ! -e ${go} ]; do sleep 0.02; done; head -c 600000 /dev/zero | tr '\\0' x; exit 3`,
     );
     await until('the exec shims', () => existsSync(join(disk, 'keepers')));
@@ -53,7 +53,7 @@ test.serial(
       readdirSync(join(disk, 'keepers')).some((shim) => existsSync(join(disk, 'keepers', shim, 'cut'))),
     );
     free();
-    const result = await rig.result(execution);
+    const result = await fixture.result(execution);
 
     t.like(result, { outcome: 'completed', exitCode: 3, outputTruncated: true });
     t.true(result.output.startsWith('begun\nxxx'));

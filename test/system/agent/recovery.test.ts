@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { SHIM_SCRIPT } from '../../../agent/execution/exec-shim-script.ts';
-import { Rig } from '../../support/agent/executor-fixture.ts';
+import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 
@@ -16,14 +16,14 @@ import { delivery } from '../../support/agent/session-fixture.ts';
  * own: whoever ends an execution ends all processes that bear its id.
  */
 function startedBefore(t: ExecutionContext) {
-  const rig = new Rig(t);
-  const directory = join(rig.directory, 'keepers/k');
+  const fixture = new Fixture(t);
+  const directory = join(fixture.directory, 'keepers/k');
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, 'script'), `touch ${rig.directory}/ran`);
+  writeFileSync(join(directory, 'script'), `touch ${fixture.directory}/ran`);
   const execution = ExecutionId.parse(randomUUID());
-  rig.journal.receive([{ ...delivery(1), execution }]);
-  rig.journal.start([{ execution, shim: 'k' }]);
-  return { rig, directory, execution, hasRun: () => existsSync(join(rig.directory, 'ran')) };
+  fixture.journal.receive([{ ...delivery(1), execution }]);
+  fixture.journal.start([{ execution, shim: 'k' }]);
+  return { fixture, directory, execution, hasRun: () => existsSync(join(fixture.directory, 'ran')) };
 }
 
 /** An exec shim that waits for its job; the answer gives it and resolves when it has ended. */
@@ -40,54 +40,54 @@ function waitingShim(directory: string, execution: ExecutionId): () => Promise<u
 }
 
 test('recorded as started and never begun: interrupted, and an exec shim that comes late begins nothing', async (t) => {
-  const { rig, directory, execution, hasRun } = startedBefore(t);
+  const { fixture, directory, execution, hasRun } = startedBefore(t);
   const giveJob = waitingShim(directory, execution);
 
-  rig.executor.recover();
+  fixture.executor.recover();
   await giveJob();
 
-  t.like(await rig.result(execution), { outcome: 'cancelled', exitCode: 137, output: '' });
+  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137, output: '' });
   t.false(hasRun());
 });
 
 test('an exec shim that came first has its result taken', async (t) => {
-  const { rig, directory, execution, hasRun } = startedBefore(t);
+  const { fixture, directory, execution, hasRun } = startedBefore(t);
   await waitingShim(directory, execution)();
 
-  rig.executor.recover();
+  fixture.executor.recover();
 
-  t.like(await rig.result(execution), { outcome: 'completed', exitCode: 0 });
+  t.like(await fixture.result(execution), { outcome: 'completed', exitCode: 0 });
   t.true(hasRun());
 });
 
 test('after a reboot the process id in a claim is another process: interrupted, with the output so far', async (t) => {
-  const { rig, directory, execution } = startedBefore(t);
+  const { fixture, directory, execution } = startedBefore(t);
   const stranger = spawn('sleep', ['60']);
   t.teardown(() => stranger.kill());
   writeFileSync(join(directory, 'claim'), `${stranger.pid} ${execution}\n`);
   writeFileSync(join(directory, 'first'), 'so far');
 
-  rig.executor.recover();
+  fixture.executor.recover();
 
-  t.like(await rig.result(execution), { outcome: 'cancelled', exitCode: 137, output: 'so far' });
+  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137, output: 'so far' });
   t.is(stranger.exitCode, null, 'it is left alone');
 });
 
 test('two exec shims of one directory: one begins', async (t) => {
-  const { rig, directory, execution } = startedBefore(t);
-  writeFileSync(join(directory, 'script'), `echo ran >>${rig.directory}/ran`);
+  const { fixture, directory, execution } = startedBefore(t);
+  writeFileSync(join(directory, 'script'), `echo ran >>${fixture.directory}/ran`);
 
   await Promise.all([1, 2, 3].map(() => waitingShim(directory, execution)()));
 
-  t.is(readFileSync(join(rig.directory, 'ran'), 'utf8'), 'ran\n');
+  t.is(readFileSync(join(fixture.directory, 'ran'), 'utf8'), 'ran\n');
 });
 
 test('a status that was being written when the machine went down is none', async (t) => {
-  const { rig, directory, execution } = startedBefore(t);
+  const { fixture, directory, execution } = startedBefore(t);
   writeFileSync(join(directory, 'claim'), `2147480000 ${execution}\n`);
   writeFileSync(join(directory, 'status'), '');
 
-  rig.executor.recover();
+  fixture.executor.recover();
 
-  t.like(await rig.result(execution), { outcome: 'cancelled', exitCode: 137 });
+  t.like(await fixture.result(execution), { outcome: 'cancelled', exitCode: 137 });
 });

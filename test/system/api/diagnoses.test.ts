@@ -36,7 +36,7 @@ test.before(async () => {
 test.after.always(() => scope.end());
 
 /** A node that has its token and no agent. */
-async function world() {
+async function fixture() {
   const {
     data: { key },
   } = await fleet.request('POST', '/clusters/prod/enrollment_keys', { uses_remaining: null });
@@ -52,7 +52,7 @@ async function world() {
 }
 
 test('a node that never connected fails with what is seen from here, and with its last report once it brought one', async (t) => {
-  const { upload, diagnosed } = await world();
+  const { upload, diagnosed } = await fixture();
 
   const before = await diagnosed();
   const uploaded = await upload(report());
@@ -84,7 +84,7 @@ test('a node that never connected fails with what is seen from here, and with it
 });
 
 test('only the token of a node brings a report, and what is none is refused and keeps nothing', async (t) => {
-  const { upload, diagnosed, admin } = await world();
+  const { upload, diagnosed, admin } = await fixture();
 
   const strangers = [
     await upload(report(), ''),
@@ -116,7 +116,7 @@ test('only the token of a node brings a report, and what is none is refused and 
 });
 
 test('the largest report that is one can be kept, and numbers that no database writes shortly are none', async (t) => {
-  const { upload, diagnosed } = await world();
+  const { upload, diagnosed } = await fixture();
   const checks = (number: number) =>
     Array.from({ length: 40 }, (_, index) => ({
       ...CHECK,
@@ -139,7 +139,7 @@ test('the largest report that is one can be kept, and numbers that no database w
 });
 
 test('addresses of the VPN and control characters of a report are not told', async (t) => {
-  const { upload, diagnosed } = await world();
+  const { upload, diagnosed } = await fixture();
 
   await upload(report({ summary: 'Peer 100.64.9.7 \u001B[31mis\u0007 down', details: { peer: '100.64.9.7' } }));
   const { checks } = await diagnosed();
@@ -149,7 +149,7 @@ test('addresses of the VPN and control characters of a report are not told', asy
 });
 
 test('a node that brings too many is told to wait, and no other is', async (t) => {
-  const { upload, diagnosed, enroll, request } = await world();
+  const { upload, diagnosed, enroll, request } = await fixture();
   const statuses: number[] = [];
   for (let count = 0; count < 13; count += 1) statuses.push((await upload(report())).status);
   const { headers } = await upload(report());
@@ -168,7 +168,7 @@ test('a node that brings too many is told to wait, and no other is', async (t) =
 });
 
 test('a diagnosis of a node that is not there is a 404, and one with a wrong id a 400', async (t) => {
-  const { request } = await world();
+  const { request } = await fixture();
 
   t.deepEqual(
     [

@@ -22,7 +22,7 @@ interface Node {
 }
 
 /** An admin with two nodes that have their tokens. */
-async function world(t: ExecutionContext, env: Readonly<Record<string, string>> = {}) {
+async function fixture(t: ExecutionContext, env: Readonly<Record<string, string>> = {}) {
   const fleet = await startFleet(t, { SSH_RECORDING_MAX_BYTES: String(BYTES_MAX), ...env });
   await fleet.request('POST', '/clusters', { name: 'prod' });
   const {
@@ -50,7 +50,7 @@ async function rows(t: ExecutionContext, { admin }: Fleet, text: string): Promis
 }
 
 test('a recording is stored once however often it comes, and shown with its text only when it is asked for by itself', async (t) => {
-  const { request, upload: put, one } = await world(t);
+  const { request, upload: put, one } = await fixture(t);
   const cast = castOf([
     [0.1, 'o', '\u001B[31mgrüße\u001B[0m \u{1F600}\r\n'],
     [1.5, 'r', '100x30'],
@@ -90,7 +90,7 @@ test('a recording is stored once however often it comes, and shown with its text
 });
 
 test("only the token of a node brings one in, and nobody else's recording is replaced", async (t) => {
-  const { request, upload: put, one, two } = await world(t);
+  const { request, upload: put, one, two } = await fixture(t);
   const { id } = await put();
 
   const refused = [
@@ -114,7 +114,7 @@ test("only the token of a node brings one in, and nobody else's recording is rep
 });
 
 test('what is no recording is refused, each with its reason, and nothing of it is kept', async (t) => {
-  const { request, upload: put } = await world(t);
+  const { request, upload: put } = await fixture(t);
   const gzipped = gzipSync(castOf());
   const bomb = gzipSync(Buffer.concat([Buffer.from(castOf()), Buffer.alloc(64 * 1_048_576)]));
   const problem = async (told: Upload) => {
@@ -164,7 +164,7 @@ test('what is no recording is refused, each with its reason, and nothing of it i
 });
 
 test('the longest recording that the settings allow comes in', async (t) => {
-  const { upload: put, request } = await world(t);
+  const { upload: put, request } = await fixture(t);
   const noise = randomBytes(BYTES_MAX / 2).toString('hex');
 
   const { status, id } = await put({
@@ -179,7 +179,7 @@ test('the longest recording that the settings allow comes in', async (t) => {
 });
 
 test('a node sends one at a time, and whoever is too slow does not keep another one out', async (t) => {
-  const { admin, upload: put, one, two } = await world(t);
+  const { admin, upload: put, one, two } = await fixture(t);
   const slow = drip(t, admin.url, one.token);
 
   let busy = await put();
@@ -192,7 +192,7 @@ test('a node sends one at a time, and whoever is too slow does not keep another 
 });
 
 test('lists are filtered and sorted', async (t) => {
-  const { request, upload: put, one, two } = await world(t);
+  const { request, upload: put, one, two } = await fixture(t);
   const shell = (await put({ description: descriptionOf({ username: 'ada', duration_ms: 9_000 }) })).id;
   const command = (
     await put(
@@ -231,7 +231,7 @@ test('lists are filtered and sorted', async (t) => {
 });
 
 test('one that is deleted is gone, and what is kept is not compressed a second time', async (t) => {
-  const fleet = await world(t);
+  const fleet = await fixture(t);
   const { request, upload: put } = fleet;
   const [first, second] = [await put(), await put()];
 
@@ -253,7 +253,7 @@ test('one that is deleted is gone, and what is kept is not compressed a second t
 });
 
 test('a large one is read over REST, tRPC and MCP, also by several at once', async (t) => {
-  const { admin, request, upload: put } = await world(t, { SSH_RECORDING_MAX_BYTES: '4194304' });
+  const { admin, request, upload: put } = await fixture(t, { SSH_RECORDING_MAX_BYTES: '4194304' });
   const line = `\u001B[1m${'ü"\\'.repeat(20)}\u001B[0m\r\n`;
   const cast = castOf(
     Array.from({ length: 20_000 }, (_, index): [number, string, string] => [index / 100, 'o', line]),
@@ -292,7 +292,7 @@ test('a large one is read over REST, tRPC and MCP, also by several at once', asy
 });
 
 test('a node stores no recording under the user of another node, and one under its own', async (t) => {
-  const { request, upload: put, one, two } = await world(t);
+  const { request, upload: put, one, two } = await fixture(t);
   const { data: user } = await request('POST', `/nodes/${one.id}/ssh_usernames`, {
     username: 'ada',
     password: 'a password of the tests',

@@ -30,7 +30,7 @@ export interface SshNode {
 }
 
 /** An admin with such nodes. */
-export interface SshWorld extends Fleet {
+export interface SshFixture extends Fleet {
   /** Enrols one more. */
   node(): Promise<SshNode>;
   /** Makes a username; answers its id and those of its keys. */
@@ -56,7 +56,7 @@ export interface LoginEvent {
 }
 
 /** Starts it with a cluster named `one`. */
-export async function startSshWorld(t: Scope, env: Readonly<Record<string, string>> = {}): Promise<SshWorld> {
+export async function startSshAdmin(t: Scope, env: Readonly<Record<string, string>> = {}): Promise<SshFixture> {
   const fleet = await startFleet(t, env);
   const { admin, request, enroll } = fleet;
   await request('POST', '/clusters', { name: 'one' });

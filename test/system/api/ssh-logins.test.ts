@@ -11,18 +11,18 @@ import { until } from '../../support/until.ts';
 import {
   keyShown,
   passwordShown,
-  startSshWorld,
+  startSshAdmin,
   type LoginEvent,
   type SshSession,
-  type SshWorld,
+  type SshFixture,
 } from './ssh-fixture.ts';
 
 /** One admin for all: each test has nodes of its own. */
 const scope = createScope();
-let world: SshWorld;
+let fixture: SshFixture;
 
 test.serial.before('the admin starts', async () => {
-  world = await startSshWorld(scope);
+  fixture = await startSshAdmin(scope);
 });
 test.after.always('the admin ends', () => scope.end());
 
@@ -36,10 +36,10 @@ function plain({ verified_at: at, ...event }: LoginEvent): Omit<LoginEvent, 'ver
 }
 
 test.serial('every outcome has its verdict and its event', async (t) => {
-  const node = await world.node();
+  const node = await fixture.node();
   const [key, other, stray] = [newKey(), newKey(), newKey()];
-  const ada = await world.username(node.id, 'ada', { password: PASSWORD, keys: [key] });
-  const bob = await world.username(node.id, 'bob', { keys: [other] });
+  const ada = await fixture.username(node.id, 'ada', { password: PASSWORD, keys: [key] });
+  const bob = await fixture.username(node.id, 'bob', { keys: [other] });
   const session = await node.connect();
   const yes = (id: string, publicKey: string | null) =>
     ({ accepted: true, grant: { ssh_username_id: id, ssh_public_key_id: publicKey } }) as const;
@@ -81,16 +81,16 @@ test.serial('every outcome has its verdict and its event', async (t) => {
     t.deepEqual<unknown, unknown>(await session.attempt(username, shown), verdict, `case ${index}`);
 
   t.deepEqual<unknown, unknown>(
-    (await world.logins(node.id)).map(plain),
+    (await fixture.logins(node.id)).map(plain),
     cases.flatMap(([, , , event]) => event ?? []),
   );
 });
 
 test.serial('a name opens the node that it was made for, and no other', async (t) => {
-  const [one, two] = [await world.node(), await world.node()];
+  const [one, two] = [await fixture.node(), await fixture.node()];
   const [key, other] = [newKey(), newKey()];
-  const first = await world.username(one.id, 'ada', { password: PASSWORD, keys: [key] });
-  const second = await world.username(two.id, 'ada', { password: `${PASSWORD} 2`, keys: [other] });
+  const first = await fixture.username(one.id, 'ada', { password: PASSWORD, keys: [key] });
+  const second = await fixture.username(two.id, 'ada', { password: `${PASSWORD} 2`, keys: [other] });
   const [atOne, atTwo] = [await one.connect(), await two.connect()];
 
   const accepted = async (session: SshSession, shown: SshCredential): Promise<string | null> => {
@@ -116,20 +116,20 @@ test.serial('a name opens the node that it was made for, and no other', async (t
     ],
     [second.id, null, second.id, null],
   );
-  await world.request('POST', '/clusters', { name: 'two' });
-  t.is((await world.request('POST', `/nodes/${one.id}/change_cluster`, { cluster_name: 'two' })).status, 200);
+  await fixture.request('POST', '/clusters', { name: 'two' });
+  t.is((await fixture.request('POST', `/nodes/${one.id}/change_cluster`, { cluster_name: 'two' })).status, 200);
   const moved = await one.connect();
 
   t.is(await accepted(moved, keyShown(key)), first.id, 'it moves with its node');
-  t.is((await world.logins(one.id)).at(-1)?.cluster_name, 'two');
+  t.is((await fixture.logins(one.id)).at(-1)?.cluster_name, 'two');
 });
 
 test.serial(
   'an attempt that is told twice has one verdict and one event; the same number later is another attempt',
   async (t) => {
-    const node = await world.node();
+    const node = await fixture.node();
     const key = newKey();
-    await world.username(node.id, 'ada', { keys: [key] });
+    await fixture.username(node.id, 'ada', { keys: [key] });
     const session = await node.connect();
     const verdicts = () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length;
 
@@ -139,25 +139,25 @@ test.serial(
     await session.verdictOf(1);
     await session.attempt('ada', keyShown(key, 'wrong'));
     t.deepEqual(
-      (await world.logins(node.id)).map(({ result }) => result),
+      (await fixture.logins(node.id)).map(({ result }) => result),
       ['success', 'failure'],
     );
     session.show('ada', keyShown(key), 1);
     await until('its verdict', () => verdicts() === 3);
 
     t.deepEqual(
-      (await world.logins(node.id)).map(({ result }) => result),
+      (await fixture.logins(node.id)).map(({ result }) => result),
       ['success', 'failure', 'success'],
     );
   },
 );
 
 test.serial('the agent hears of a login when the event is stored, and not before', async (t) => {
-  const node = await world.node();
+  const node = await fixture.node();
   const key = newKey();
-  await world.username(node.id, 'ada', { keys: [key] });
+  await fixture.username(node.id, 'ada', { keys: [key] });
   const session = await node.connect();
-  const hold = await holdTable(world.admin.database, 'event');
+  const hold = await holdTable(fixture.admin.database, 'event');
   t.teardown(() => hold.release());
 
   session.show('ada', keyShown(key));
@@ -167,45 +167,45 @@ test.serial('the agent hears of a login when the event is stored, and not before
 
   t.deepEqual(early, []);
   t.true((await session.verdictOf(1)).accepted);
-  t.is((await world.logins(node.id)).length, 1);
+  t.is((await fixture.logins(node.id)).length, 1);
 });
 
 test.serial('a deleted username, and a deleted key, end what they opened within a second', async (t) => {
-  const node = await world.node();
+  const node = await fixture.node();
   const [key, other] = [newKey(), newKey()];
-  const ada = await world.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
+  const ada = await fixture.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
   const session = await node.connect();
   t.true((await session.attempt('ada', keyShown(key))).accepted);
 
   const began = performance.now();
-  t.is((await world.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`)).status, 204);
+  t.is((await fixture.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`)).status, 204);
   await until('the end of what the key opened', () => session.ended().keys.length === 1);
   t.true(performance.now() - began < patient(1_000 + BUSY_MS));
   t.deepEqual(session.ended(), { usernames: [], keys: [ada.keys[0] ?? ''] });
   t.false((await session.attempt('ada', keyShown(key))).accepted);
   t.true((await session.attempt('ada', keyShown(other))).accepted, 'the other key still opens');
 
-  t.is((await world.request('DELETE', `/ssh_usernames/${ada.id}`)).status, 204);
+  t.is((await fixture.request('DELETE', `/ssh_usernames/${ada.id}`)).status, 204);
   await until('the end of all that the username opened', () => session.ended().usernames.length === 1);
   t.deepEqual(session.ended().usernames, [ada.id]);
   t.false((await session.attempt('ada', passwordShown(PASSWORD))).accepted);
-  t.is((await world.logins(node.id)).at(-1)?.ssh_username_id, null);
+  t.is((await fixture.logins(node.id)).at(-1)?.ssh_username_id, null);
 });
 
 test.serial(
   'an agent that comes back with sessions of usernames and keys that are gone is told to end them, and only those',
   async (t) => {
-    const [node, elsewhere] = [await world.node(), await world.node()];
+    const [node, elsewhere] = [await fixture.node(), await fixture.node()];
     const [key, other] = [newKey(), newKey()];
-    const ada = await world.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
-    const bob = await world.username(node.id, 'bob', { password: PASSWORD });
-    const foreign = await world.username(elsewhere.id, 'ada', { keys: [key] });
+    const ada = await fixture.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
+    const bob = await fixture.username(node.id, 'bob', { password: PASSWORD });
+    const foreign = await fixture.username(elsewhere.id, 'ada', { keys: [key] });
     const grant = (username: string, publicKey: string | null = null) => ({
       ssh_username_id: username,
       ssh_public_key_id: publicKey,
     });
-    await world.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`);
-    await world.request('DELETE', `/ssh_usernames/${bob.id}`);
+    await fixture.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`);
+    await fixture.request('DELETE', `/ssh_usernames/${bob.id}`);
     const session = await node.connect();
 
     session.send({
@@ -228,17 +228,17 @@ test.serial(
 );
 
 test.serial('a login that races the deletion of what opens it is refused, or is ended behind it', async (t) => {
-  const node = await world.node();
+  const node = await fixture.node();
   const session = await node.connect();
   const outcomes = { refused: 0, ended: 0 };
 
   for (let round = 0; round < 40; round += 1) {
     const key = newKey();
-    const ada = await world.username(node.id, 'ada', { keys: [key] });
+    const ada = await fixture.username(node.id, 'ada', { keys: [key] });
     const byKey = round % 2 === 0;
     const attempt = session.show('ada', keyShown(key));
     for (let turn = 0; turn < round; turn += 1) await setImmediate(); // a little later in each round
-    const deletion = world.request(
+    const deletion = fixture.request(
       'DELETE',
       byKey ? `/ssh_public_keys/${ada.keys[0] ?? ''}` : `/ssh_usernames/${ada.id}`,
     );
@@ -246,7 +246,7 @@ test.serial('a login that races the deletion of what opens it is refused, or is 
     t.is(status, 204);
     const gone = byKey ? (ada.keys[0] ?? '') : ada.id;
     await until('its end', () => (byKey ? session.ended().keys : session.ended().usernames).includes(gone));
-    const event = (await world.logins(node.id)).at(-1);
+    const event = (await fixture.logins(node.id)).at(-1);
 
     t.is(event?.result, verdict.accepted ? 'success' : 'failure', `round ${round}`);
     const frames = session.frames.map((frame) =>
@@ -259,7 +259,7 @@ test.serial('a login that races the deletion of what opens it is refused, or is 
     if (verdict.accepted)
       t.true(frames.indexOf('verdict') < frames.indexOf('end'), `round ${round}: a yes is always followed by its end`);
     outcomes[verdict.accepted ? 'ended' : 'refused'] += 1;
-    if (byKey) await world.request('DELETE', `/ssh_usernames/${ada.id}`);
+    if (byKey) await fixture.request('DELETE', `/ssh_usernames/${ada.id}`);
   }
   t.log(outcomes);
 });
@@ -269,24 +269,24 @@ for (const [what, table] of [
   ['key', 'ssh_public_key'],
 ] as const) {
   test.serial(`a ${what} that goes between the look at the rows and the event is no login`, async (t) => {
-    const node = await world.node();
+    const node = await fixture.node();
     const key = newKey();
-    const ada = await world.username(node.id, 'ada', { keys: [key] });
+    const ada = await fixture.username(node.id, 'ada', { keys: [key] });
     const session = await node.connect();
 
     // The first look still sees the row; the second one waits for what becomes of it.
-    await world.rows('begin');
-    await world.rows(`delete from ${table} where id = $1`, [table === 'ssh_username' ? ada.id : ada.keys[0]]);
+    await fixture.rows('begin');
+    await fixture.rows(`delete from ${table} where id = $1`, [table === 'ssh_username' ? ada.id : ada.keys[0]]);
     const attempt = session.show('ada', keyShown(key));
     await until(
       'the second look',
-      async () => (await world.rows('select 1 from pg_locks where not granted')).length > 0,
+      async () => (await fixture.rows('select 1 from pg_locks where not granted')).length > 0,
     );
-    await world.rows('commit');
+    await fixture.rows('commit');
     const verdict = await session.verdictOf(attempt);
 
     t.deepEqual(verdict, NO);
-    t.deepEqual((await world.logins(node.id)).map(plain), [
+    t.deepEqual((await fixture.logins(node.id)).map(plain), [
       {
         ssh_username_id: ada.id,
         node_id: node.id,
@@ -300,15 +300,15 @@ for (const [what, table] of [
 }
 
 test.serial('a deletion waits for a login that is being stored, and ends it', async (t) => {
-  const node = await world.node();
-  const ada = await world.username(node.id, 'ada', { password: PASSWORD });
+  const node = await fixture.node();
+  const ada = await fixture.username(node.id, 'ada', { password: PASSWORD });
   const session = await node.connect();
-  const hold = await holdTable(world.admin.database, 'event');
+  const hold = await holdTable(fixture.admin.database, 'event');
   t.teardown(() => hold.release());
 
   const attempt = session.show('ada', passwordShown(PASSWORD));
   await hold.caught;
-  const deletion = world.request('DELETE', `/ssh_usernames/${ada.id}`);
+  const deletion = fixture.request('DELETE', `/ssh_usernames/${ada.id}`);
   await hold.release();
 
   t.true((await session.verdictOf(attempt)).accepted);
@@ -319,10 +319,10 @@ test.serial('a deletion waits for a login that is being stored, and ends it', as
 test.serial(
   'of too many attempts at one node the rest is refused without a look, and another node does not notice',
   async (t) => {
-    const [node, other] = [await world.node(), await world.node()];
+    const [node, other] = [await fixture.node(), await fixture.node()];
     const key = newKey();
-    await world.username(node.id, 'ada', { keys: [key] });
-    await world.username(other.id, 'ada', { keys: [key] });
+    await fixture.username(node.id, 'ada', { keys: [key] });
+    await fixture.username(other.id, 'ada', { keys: [key] });
     const [session, atOther] = [await node.connect(), await other.connect()];
     const total = SSH_ATTEMPTS_BURST_MAX + 60;
 
@@ -336,7 +336,7 @@ test.serial(
     }
     await until('all verdicts', () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length === total);
     // the others are told as well, without a look
-    const lookedAt = (await world.logins(node.id)).filter((login) => login.ssh_username_id !== null).length;
+    const lookedAt = (await fixture.logins(node.id)).filter((login) => login.ssh_username_id !== null).length;
 
     t.true(lookedAt >= SSH_ATTEMPTS_BURST_MAX && lookedAt < total - 20, `${lookedAt} of ${total} were looked at`);
     t.true((await atOther.attempt('ada', keyShown(key))).accepted);

@@ -31,7 +31,7 @@ async function data(t: ExecutionContext, ...args: string[]): Promise<string> {
 }
 
 /** A node, and how it brings recordings. */
-async function world(t: ExecutionContext) {
+async function fixture(t: ExecutionContext) {
   const { node_id: node, api_token: token } = await enrollRaw(t, fleet());
   const bring = async (cast: string, told: Parameters<typeof descriptionOf>[0] = {}) =>
     (await upload(fleet().admins[0]?.url ?? '', token, { cast, description: descriptionOf(told) })).id;
@@ -64,7 +64,7 @@ function inTerminal(t: ExecutionContext, ...args: string[]) {
 }
 
 test.serial('recordings are listed by node and user, shown, saved and removed', async (t) => {
-  const { node, bring } = await world(t);
+  const { node, bring } = await fixture(t);
   const cast = castOf([[0.1, 'o', 'saved']]);
   const shell = await bring(cast, { duration_ms: 65_432 });
   const command = await bring(castOf(), { username: 'eve', command: 'tail\u001B-f log', truncated: true });
@@ -107,7 +107,7 @@ test.serial('recordings are listed by node and user, shown, saved and removed', 
 });
 
 test.serial('where stdout is no terminal, all that was shown comes at once and as it was', async (t) => {
-  const { bring } = await world(t);
+  const { bring } = await fixture(t);
   const id = await bring(
     castOf([
       [0, 'o', '\u001B[31mgrü'],
@@ -125,7 +125,7 @@ test.serial('where stdout is no terminal, all that was shown comes at once and a
 });
 
 test.serial('in a terminal it plays with its timing, and what it left switched is switched back', async (t) => {
-  const { bring } = await world(t);
+  const { bring } = await fixture(t);
   const id = await bring(
     castOf([
       [0, 'o', 'begin\u001B[?1049h\u001B[?25l'],
@@ -156,7 +156,7 @@ test.serial('in a terminal it plays with its timing, and what it left switched i
 });
 
 test.serial('Ctrl-C and q end it within a wait, and leave the terminal as it was', async (t) => {
-  const { bring } = await world(t);
+  const { bring } = await fixture(t);
   const id = await bring(
     castOf([
       [0, 'o', 'begin\u001B[?2004h'],
@@ -183,7 +183,7 @@ test.serial('Ctrl-C and q end it within a wait, and leave the terminal as it was
 });
 
 test.serial('a smaller terminal is told of, and one may be asked to take the sizes', async (t) => {
-  const { bring } = await world(t);
+  const { bring } = await fixture(t);
   const id = await bring(
     castOf(
       [

@@ -28,7 +28,7 @@ import { until } from '../../support/until.ts';
 const TIMEOUT_MS = 400;
 const ATTEMPTS = 3;
 
-interface Rig {
+interface Fixture {
   readonly rest: Rest;
   readonly receiver: Receiver;
   readonly subscribe: (url: string, types?: readonly EventType[]) => Promise<WebhookResource>;
@@ -36,7 +36,7 @@ interface Rig {
   readonly finished: (webhook: WebhookResource) => Promise<WebhookDeliveryResource>;
 }
 
-async function startRig(t: ExecutionContext): Promise<Rig> {
+async function startFixture(t: ExecutionContext): Promise<Fixture> {
   const admin = await startTestAdmin(t, {
     WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
     WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
@@ -71,7 +71,7 @@ const NO_ANSWER = `No answer came within ${TIMEOUT_MS} ms.`;
 const CLOSED = 'The connection was closed before an answer came.';
 
 test('whatever a receiver does, the log says what came of each try, and the deliveries end as promised', async (t) => {
-  const { rest, receiver, subscribe, finished } = await startRig(t);
+  const { rest, receiver, subscribe, finished } = await startFixture(t);
   const elsewhere = receiver.endpoint();
   const cases: readonly {
     readonly name: string;
@@ -164,7 +164,7 @@ test('whatever a receiver does, the log says what came of each try, and the deli
 });
 
 test('of an answer without end the first 4 KiB are kept', async (t) => {
-  const { rest, receiver, subscribe, finished } = await startRig(t);
+  const { rest, receiver, subscribe, finished } = await startFixture(t);
   const webhook = await subscribe(receiver.endpoint(floods).url);
 
   await rest.post('/events/test', {});
@@ -174,7 +174,7 @@ test('of an answer without end the first 4 KiB are kept', async (t) => {
 });
 
 test('a receiver that flaps gets the events of each entity in order, none before the one before it is through, and all under one id', async (t) => {
-  const { rest, receiver, subscribe } = await startRig(t);
+  const { rest, receiver, subscribe } = await startFixture(t);
   let turn = 0;
   const moods = [answers(503), answers(204), hangsUp, answers(204), answers(204, { afterMs: 30 })];
   const endpoint = receiver.endpoint((response, arrival) => moods[(turn += 1) % moods.length]?.(response, arrival));

@@ -16,14 +16,14 @@ const KEY = 'the-key';
 const OPEN: WebRoute = { isProtected: false, answer: async () => ({ type: TEXT, body: 'open' }) };
 const PROTECTED: WebRoute = { isProtected: true, answer: async () => ({ type: TEXT, body: 'secret' }) };
 
-interface Rig {
+interface Fixture {
   readonly server: WebServer;
   readonly url: string;
   readonly log: unknown[][];
 }
 
 /** A server that ends with the test. */
-async function serve(t: ExecutionContext, options: Partial<WebServerOptions> = {}): Promise<Rig> {
+async function serve(t: ExecutionContext, options: Partial<WebServerOptions> = {}): Promise<Fixture> {
   const log: unknown[][] = [];
   const note = (...words: unknown[]) => {
     log.push(words);
@@ -44,7 +44,7 @@ async function serve(t: ExecutionContext, options: Partial<WebServerOptions> = {
 }
 
 /** A connection on which a test writes what it wants. */
-async function raw(t: ExecutionContext, { server }: Rig): Promise<{ socket: Socket; closed: Promise<string> }> {
+async function raw(t: ExecutionContext, { server }: Fixture): Promise<{ socket: Socket; closed: Promise<string> }> {
   const socket = connect(server.port ?? 0, '127.0.0.1');
   t.teardown(() => {
     socket.destroy();
@@ -103,13 +103,13 @@ test('a wrong path is 404, a wrong method 405, and HEAD is a GET without its bod
 });
 
 test('headers that come drop by drop are cut in time, and nobody else waits for them', async (t) => {
-  const rig = await serve(t, { limits: { headersMsMax: 2_000, lookMs: 50 } });
-  const { socket, closed } = await raw(t, rig);
+  const fixture = await serve(t, { limits: { headersMsMax: 2_000, lookMs: 50 } });
+  const { socket, closed } = await raw(t, fixture);
   socket.write('GET /open HTTP/1.1\r\nhost: a\r\n');
   const drops = setInterval(() => socket.write('x: y\r\n'), 20);
   t.teardown(() => clearInterval(drops));
 
-  const others = await Promise.all(Array.from({ length: 20 }, () => statusOf(`${rig.url}/open`)));
+  const others = await Promise.all(Array.from({ length: 20 }, () => statusOf(`${fixture.url}/open`)));
 
   t.deepEqual(
     others,
@@ -120,18 +120,18 @@ test('headers that come drop by drop are cut in time, and nobody else waits for 
 
 test('a client that does not read its answer is cut, and so is a connection that says nothing', async (t) => {
   const big: WebRoute = { isProtected: false, answer: async () => ({ type: TEXT, body: 'x'.repeat(16_000_000) }) };
-  const rig = await serve(t, {
+  const fixture = await serve(t, {
     routes: { '/big': big, '/open': OPEN },
     limits: { connectionsMax: 1, answerMsMax: 300, headersMsMax: 300, keepAliveMs: 100, lookMs: 50 },
   });
-  const mute = await raw(t, rig);
+  const mute = await raw(t, fixture);
   await mute.closed;
 
-  const deaf = await raw(t, rig);
+  const deaf = await raw(t, fixture);
   deaf.socket.pause();
   deaf.socket.write('GET /big HTTP/1.1\r\nhost: a\r\n\r\n');
 
-  t.deepEqual(await until('the one place to be free', () => statusOf(`${rig.url}/open`).catch(() => null)), [
+  t.deepEqual(await until('the one place to be free', () => statusOf(`${fixture.url}/open`).catch(() => null)), [
     200,
     'open',
   ]);
@@ -140,38 +140,38 @@ test('a client that does not read its answer is cut, and so is a connection that
 });
 
 test('connections over the limit are closed at once, and there is room again when others end', async (t) => {
-  const rig = await serve(t, { limits: { connectionsMax: 3 } });
-  const held = await Promise.all([raw(t, rig), raw(t, rig), raw(t, rig)]);
+  const fixture = await serve(t, { limits: { connectionsMax: 3 } });
+  const held = await Promise.all([raw(t, fixture), raw(t, fixture), raw(t, fixture)]);
 
-  const more = await raw(t, rig);
+  const more = await raw(t, fixture);
   t.is(await more.closed, '');
 
   held[0].socket.destroy();
-  t.deepEqual(await until('room', () => statusOf(`${rig.url}/open`).catch(() => null)), [200, 'open']);
+  t.deepEqual(await until('room', () => statusOf(`${fixture.url}/open`).catch(() => null)), [200, 'open']);
 });
 
 test('headers that are too large, and what is no HTTP at all, end their connection only', async (t) => {
-  const rig = await serve(t);
+  const fixture = await serve(t);
   const answers = await Promise.all(
     [
       `GET /open HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(9_000)}\r\n\r\n`,
       '\0\x01\x02 nonsense\r\n\r\n',
       'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n',
     ].map(async (text) => {
-      const { socket, closed } = await raw(t, rig);
+      const { socket, closed } = await raw(t, fixture);
       socket.write(text);
       return (await closed).slice(0, 12);
     }),
   );
 
   t.deepEqual(answers, ['HTTP/1.1 431', 'HTTP/1.1 400', '']);
-  t.deepEqual(await statusOf(`${rig.url}/open`), [200, 'open']);
+  t.deepEqual(await statusOf(`${fixture.url}/open`), [200, 'open']);
 });
 
 test('a body is not read: the answer comes without waiting for it, and the connection ends', async (t) => {
-  const rig = await serve(t);
+  const fixture = await serve(t);
   for (const head of ['content-length: 1000000000', 'transfer-encoding: chunked']) {
-    const { socket, closed } = await raw(t, rig);
+    const { socket, closed } = await raw(t, fixture);
     socket.write(`GET /open HTTP/1.1\r\nhost: a\r\n${head}\r\n\r\n`);
     const flood = setInterval(() => socket.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`), 5);
     t.teardown(() => clearInterval(flood));
@@ -181,8 +181,8 @@ test('a body is not read: the answer comes without waiting for it, and the conne
 });
 
 test('requests in one piece are answered in their order, up to a number', async (t) => {
-  const rig = await serve(t, { limits: { requestsMax: 5, keepAliveMs: 100 } });
-  const { socket, closed } = await raw(t, rig);
+  const fixture = await serve(t, { limits: { requestsMax: 5, keepAliveMs: 100 } });
+  const { socket, closed } = await raw(t, fixture);
 
   socket.write(
     Array.from(
@@ -246,21 +246,21 @@ test('a crowd that asks at once shares one answer', async (t) => {
       return { type: TEXT, body: `${calls}` };
     },
   };
-  const rig = await serve(t, { routes: { '/shared': shared } });
-  const crowd = await Promise.all(Array.from({ length: 3 }, () => raw(t, rig)));
+  const fixture = await serve(t, { routes: { '/shared': shared } });
+  const crowd = await Promise.all(Array.from({ length: 3 }, () => raw(t, fixture)));
 
   for (const { socket } of crowd)
     socket.write(
       'GET /shared HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(10) +
         'GET /nowhere HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
     );
-  await statusOf(`${rig.url}/nowhere`);
+  await statusOf(`${fixture.url}/nowhere`);
   await until('the first request', () => calls === 1);
   gate.resolve();
 
   for (const { closed } of crowd) t.is((await closed).split('\r\n\r\n1HTTP').length, 11);
   t.is(calls, 1);
-  t.deepEqual(await statusOf(`${rig.url}/shared`), [200, '2']);
+  t.deepEqual(await statusOf(`${fixture.url}/shared`), [200, '2']);
 });
 
 test('a port that is taken is a problem in one sentence, told once', async (t) => {
@@ -328,13 +328,13 @@ test('AGENT_METRICS_AUTH_ENABLED=false opens the metrics of the agent', async (t
 });
 
 test('closing cuts what is open', async (t) => {
-  const rig = await serve(t, { routes: { '/hangs': { isProtected: false, answer: () => new Promise(() => {}) } } });
-  const [idle, asking] = await Promise.all([raw(t, rig), raw(t, rig)]);
+  const fixture = await serve(t, { routes: { '/hangs': { isProtected: false, answer: () => new Promise(() => {}) } } });
+  const [idle, asking] = await Promise.all([raw(t, fixture), raw(t, fixture)]);
   asking.socket.write('GET /hangs HTTP/1.1\r\nhost: a\r\n\r\n');
-  await statusOf(`${rig.url}/none`);
+  await statusOf(`${fixture.url}/none`);
 
-  rig.server.close();
+  fixture.server.close();
 
   t.deepEqual(await Promise.all([idle.closed, asking.closed]), ['', '']);
-  await t.throwsAsync(fetch(rig.url));
+  await t.throwsAsync(fetch(fixture.url));
 });

@@ -15,7 +15,7 @@ import { hangAfter } from '../../support/busy.ts';
 const test = await peerTest('curl', 'ssh', 'scp', 'ssh-keygen', 'prometheus', 'promtool', 'ps');
 
 /** Eight pages of commands, each of which starts programs, on a busy machine, in ms. */
-const WORLD_MS_MAX = 300_000;
+const FIXTURE_MS_MAX = 300_000;
 
 /** Blocks of all pages together, at least. Less means that they were not found. */
 const BLOCKS_MIN = 50;
@@ -45,7 +45,7 @@ async function inside(
 }
 
 ava.before(async (t) => {
-  t.timeout(hangAfter(WORLD_MS_MAX));
+  t.timeout(hangAfter(FIXTURE_MS_MAX));
   const network = await inside('ip link add a0 type veth peer name b0');
   if (network.status !== 0) {
     problem = network.stderr.trim();

@@ -10,11 +10,11 @@ import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
-import { storeWorld } from './fixture.ts';
+import { openStorageFixture } from './fixture.ts';
 
 test('of some nodes, those are named that are there no more', async (t) => {
   const opened = await openedDatabase(t);
-  const { nodes } = await storeWorld(opened);
+  const { nodes } = await openStorageFixture(opened);
   const gone = [v7(), v7()] as NodeId[];
 
   const named = await deletedNodes(opened.pool, [...nodes.map(({ id }) => id as NodeId), ...gone]);
@@ -25,7 +25,7 @@ test('of some nodes, those are named that are there no more', async (t) => {
 
 test('what a sweep expires is told to the other admins with its commit, and an owner that did not listen finds it', async (t) => {
   const opened = await openedDatabase(t);
-  await storeWorld(opened);
+  await openStorageFixture(opened);
   const [sweeping, owner] = [v7(), v7()];
   await opened.pool.query(
     `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, 'owner', 'http://x', 'x', '1', 1, now(), now())`,

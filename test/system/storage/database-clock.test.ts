@@ -6,7 +6,7 @@ import { SKEW_MS_MAX, startDatabaseClock } from '../../../persistence/database-c
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
-import { storeWorld } from './fixture.ts';
+import { openStorageFixture } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -82,13 +82,13 @@ test('without a database there is no time to start with', async (t) => {
 
 test('sweeps take every cutoff from the database: what is due and old by its clock, and nothing else', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
   const { pool } = opened;
   await pool.query(`update command_execution set expired_at = now() + interval '1 hour' where finished_at is null`);
   await pool.query(
     `update command_execution set finished_at = now() - interval '29 days 23 hours' where finished_at is not null`,
   );
-  const [due] = world.command_executions.filter(({ status }) => status === 'pending' || status === 'sent');
+  const [due] = fixture.command_executions.filter(({ status }) => status === 'pending' || status === 'sent');
   await pool.query(`update command_execution set expired_at = now() - interval '1 second' where id = $1`, [due?.id]);
   const sweeps = createSweeps(pool, {
     adminId: v7(),

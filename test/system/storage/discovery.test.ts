@@ -7,7 +7,7 @@ import { insertNodes } from '../../../bench/fleet/nodes.ts';
 import { createDiscovery } from '../../../persistence/reads/discovery.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { until } from '../../support/until.ts';
-import { storeWorld } from './fixture.ts';
+import { openStorageFixture } from './fixture.ts';
 
 interface DiscoveredNode {
   readonly id: string;
@@ -39,7 +39,7 @@ async function fleetOf(t: ExecutionContext, count: number) {
 
 test('every filter of the list of nodes finds the same nodes here', async (t) => {
   const opened = await openedDatabase(t);
-  const { nodes } = await storeWorld(opened);
+  const { nodes } = await openStorageFixture(opened);
   const discovery = createDiscovery(opened.pool);
   const one = nodes[3] ?? nodes[0];
   const filters: readonly Filter[] = [

@@ -18,7 +18,7 @@ import { Webhook, WebhookDelivery } from '../../../persistence/entities/webhook.
 import { DOMAIN, type Opened } from '../../support/opened.ts';
 
 /** All resources of a fleet, as lists show them, in no order. */
-export type World = { readonly [N in ListName]: readonly ListRows[N][] };
+export type Fixture = { readonly [N in ListName]: readonly ListRows[N][] };
 
 /** Names and texts with everything that a wildcard could trip over. */
 const TEXTS = ['prod', 'prod-east', 'staging', 'pro_d', 'pro%d', String.raw`pro\d`, 'PROD', '100% *', 'ünïcode', 'x'];
@@ -40,7 +40,7 @@ function numbers(seed: number): (bound: number) => number {
 }
 
 /** Stores a fleet and returns what lists should show of it. */
-export async function storeWorld({ orm, vault }: Opened, seed = 1): Promise<World> {
+export async function openStorageFixture({ orm, vault }: Opened, seed = 1): Promise<Fixture> {
   const next = numbers(seed);
   const pick = <T>(values: readonly T[]): T => values[next(values.length)] as T;
   const time = () => new Date(EPOCH_MS + next(60) * 60_000);

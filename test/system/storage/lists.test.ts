@@ -4,17 +4,17 @@ import { LISTS, type Filter, type FilterField, type ListName, type ListQuery } f
 import { PAGE_OUTPUT_BYTES_MAX } from '../../../persistence/reads/executions.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { modelList } from './model.ts';
-import { keyBlob, storeWorld, type World } from './fixture.ts';
+import { keyBlob, openStorageFixture, type Fixture } from './fixture.ts';
 
 const NAMES = Object.keys(LISTS) as ListName[];
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 /** Filters with values that occur, nearly occur, or cannot. */
-function filterOf(world: World, name: ListName): fc.Arbitrary<Filter> {
+function filterOf(fixture: Fixture, name: ListName): fc.Arbitrary<Filter> {
   const fields: Readonly<Record<string, FilterField>> = LISTS[name].fields;
   const cases = Object.entries(fields).flatMap(([field, { kind, ops }]) =>
     ops.map((op) => {
-      const one = valueOf(world, name, field, kind);
+      const one = valueOf(fixture, name, field, kind);
       return (op === 'in' ? fc.array(one, { minLength: 1, maxLength: 3 }) : one).map((value): Filter => ({
         field,
         op,
@@ -26,7 +26,7 @@ function filterOf(world: World, name: ListName): fc.Arbitrary<Filter> {
 }
 
 function valueOf(
-  world: World,
+  fixture: Fixture,
   name: ListName,
   field: string,
   kind: FilterField['kind'],
@@ -45,12 +45,12 @@ function valueOf(
     case 'cidr':
       return fc.constantFrom('10.0.1.0/24', '10.0.1.9/24', '10.0.0.0/16', 'fd00:0:0:2::/64');
     case 'uuid':
-      return fc.constantFrom(...ids(world, field), '00000000-0000-0000-0000-000000000000');
+      return fc.constantFrom(...ids(fixture, field), '00000000-0000-0000-0000-000000000000');
     case 'text':
-      return wildcards(texts(world, name, field));
+      return wildcards(texts(fixture, name, field));
     case 'exact':
       return fc.oneof(
-        fc.constantFrom(...world.enrollment_keys.map(({ id }) => keyBlob(id))),
+        fc.constantFrom(...fixture.enrollment_keys.map(({ id }) => keyBlob(id))),
         fc.constantFrom('*', 'nothing', '\0', keyBlob('of nobody, in the world')),
       );
     default:
@@ -58,15 +58,17 @@ function valueOf(
   }
 }
 
-function ids(world: World, field: string): readonly string[] {
-  if (field === 'command_id') return world.commands.map(({ id }) => id);
-  if (field === 'ssh_username_id') return world.ssh_usernames.map(({ id }) => id);
-  if (field === 'webhook_id') return world.webhooks.map(({ id }) => id);
-  if (field === 'event_id') return world.webhook_deliveries.map(({ event_id }) => event_id);
-  return field === 'enrollment_key_id' ? world.enrollment_keys.map(({ id }) => id) : world.nodes.map(({ id }) => id);
+function ids(fixture: Fixture, field: string): readonly string[] {
+  if (field === 'command_id') return fixture.commands.map(({ id }) => id);
+  if (field === 'ssh_username_id') return fixture.ssh_usernames.map(({ id }) => id);
+  if (field === 'webhook_id') return fixture.webhooks.map(({ id }) => id);
+  if (field === 'event_id') return fixture.webhook_deliveries.map(({ event_id }) => event_id);
+  return field === 'enrollment_key_id'
+    ? fixture.enrollment_keys.map(({ id }) => id)
+    : fixture.nodes.map(({ id }) => id);
 }
 
-function texts(world: World, name: ListName, field: string): readonly string[] {
+function texts(fixture: Fixture, name: ListName, field: string): readonly string[] {
   const isOfNode = field === 'cluster_name' && (name === 'ssh_usernames' || name === 'ssh_public_keys');
   const place = isOfNode
     ? 'nodes'
@@ -75,7 +77,7 @@ function texts(world: World, name: ListName, field: string): readonly string[] {
       : name === 'ssh_usernames' && field === 'key_name'
         ? 'ssh_public_keys'
         : name;
-  const rows = world[place] as readonly unknown[] as readonly Readonly<Record<string, unknown>>[];
+  const rows = fixture[place] as readonly unknown[] as readonly Readonly<Record<string, unknown>>[];
   return [...new Set(rows.map((row) => row[field]).filter((value) => typeof value === 'string'))];
 }
 
@@ -91,10 +93,10 @@ function wildcards(given: readonly string[]): fc.Arbitrary<string> {
   );
 }
 
-function queryOf(world: World, name: ListName): fc.Arbitrary<ListQuery> {
+function queryOf(fixture: Fixture, name: ListName): fc.Arbitrary<ListQuery> {
   const sort = fc.record({ field: fc.constantFrom(...LISTS[name].sortable), descending: fc.boolean() });
   return fc.record({
-    filters: fc.array(filterOf(world, name), { maxLength: 2 }),
+    filters: fc.array(filterOf(fixture, name), { maxLength: 2 }),
     sort: fc.array(sort, { maxLength: 2 }),
     page: fc.integer({ min: 1, max: 12 }),
     pageSize: fc.constantFrom(1, 3, 7, 20, 100),
@@ -104,13 +106,13 @@ function queryOf(world: World, name: ListName): fc.Arbitrary<ListQuery> {
 for (const name of NAMES) {
   test(`${name}: any filters, order and page give what plain JavaScript gives`, async (t) => {
     const opened = await openedDatabase(t);
-    const world = await storeWorld(opened);
+    const fixture = await openStorageFixture(opened);
 
     await fc.assert(
-      fc.asyncProperty(queryOf(world, name), async (query) => {
+      fc.asyncProperty(queryOf(fixture, name), async (query) => {
         const { rows, totalCount } = await opened.reads.list(name, query);
 
-        const expected = modelList(world, name, query);
+        const expected = modelList(fixture, name, query);
         t.deepEqual({ rows, totalCount } as unknown, {
           rows: expected.slice((query.page - 1) * query.pageSize, query.page * query.pageSize),
           totalCount: expected.length,
@@ -123,8 +125,8 @@ for (const name of NAMES) {
 
 test('every page of a long list, from both ends, is the slice of the whole', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
-  const expected = modelList(world, 'command_executions', { filters: [], sort: [] }).map(({ id }) => id);
+  const fixture = await openStorageFixture(opened);
+  const expected = modelList(fixture, 'command_executions', { filters: [], sort: [] }).map(({ id }) => id);
 
   for (const pageSize of [1, 7, 48, 100]) {
     const ids: string[] = [];
@@ -138,7 +140,7 @@ test('every page of a long list, from both ends, is the slice of the whole', asy
 
 test('the total follows inserts and deletes, also those rolled back', async (t) => {
   const { pool, reads, ...opened } = await openedDatabase(t);
-  await storeWorld({ pool, reads, ...opened });
+  await openStorageFixture({ pool, reads, ...opened });
   const total = async () =>
     (await reads.list('command_executions', { filters: [], sort: [], page: 1, pageSize: 1 })).totalCount;
   const before = await total();
@@ -157,8 +159,8 @@ test('the total follows inserts and deletes, also those rolled back', async (t) 
 
 test('the counts of a command follow its executions, also when finished ones are deleted', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
-  const id = world.commands[0]!.id;
+  const fixture = await openStorageFixture(opened);
+  const id = fixture.commands[0]!.id;
   const summary = async () => (await opened.reads.get('commands', id))!.summary;
   const { total, pending, sent, completed, failed, expired } = await summary();
 
@@ -177,8 +179,8 @@ test('the counts of a command follow its executions, also when finished ones are
 
 test('a page of large outputs shows those that fit its budget, and says of the others that they are withheld, which is not cut', async (t) => {
   const { pool, reads, ...opened } = await openedDatabase(t);
-  const world = await storeWorld({ pool, reads, ...opened });
-  const ran = world.command_executions.filter(({ status }) => status === 'completed').map(({ id }) => id);
+  const fixture = await openStorageFixture({ pool, reads, ...opened });
+  const ran = fixture.command_executions.filter(({ status }) => status === 'completed').map(({ id }) => id);
   const size = PAGE_OUTPUT_BYTES_MAX / 4;
   await pool.query(
     `update command_execution set output = repeat('é', $1::int), output_truncated = false where id = any($2)`,
@@ -206,12 +208,12 @@ test('a page of large outputs shows those that fit its budget, and says of the o
 
 test('single reads carry what lists leave out, and null for what is not there', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
   const { reads } = opened;
-  const cluster = world.clusters.find(({ node_count }) => node_count > 0)!;
-  const key = world.enrollment_keys[0]!;
+  const cluster = fixture.clusters.find(({ node_count }) => node_count > 0)!;
+  const key = fixture.enrollment_keys[0]!;
 
-  const nodes = modelList(world, 'nodes', {
+  const nodes = modelList(fixture, 'nodes', {
     filters: [{ field: 'cluster_name', op: 'eq', value: cluster.name }],
     sort: [],
   });
@@ -225,10 +227,10 @@ test('single reads carry what lists leave out, and null for what is not there', 
     })),
   });
   t.deepEqual(await reads.get('enrollment_keys', key.id), { ...key, key: keyBlob(key.id) });
-  t.deepEqual(await reads.get('nodes', world.nodes[3]!.id), world.nodes[3]!);
-  t.deepEqual(await reads.get('aliases', world.aliases[3]!.id), world.aliases[3]!);
-  t.deepEqual(await reads.get('commands', world.commands[3]!.id), world.commands[3]!);
-  t.deepEqual(await reads.get('command_executions', world.command_executions[3]!.id), world.command_executions[3]!);
+  t.deepEqual(await reads.get('nodes', fixture.nodes[3]!.id), fixture.nodes[3]!);
+  t.deepEqual(await reads.get('aliases', fixture.aliases[3]!.id), fixture.aliases[3]!);
+  t.deepEqual(await reads.get('commands', fixture.commands[3]!.id), fixture.commands[3]!);
+  t.deepEqual(await reads.get('command_executions', fixture.command_executions[3]!.id), fixture.command_executions[3]!);
   for (const name of NAMES) {
     for (const missing of ['00000000-0000-0000-0000-000000000000', 'no-such', '\0', ''])
       t.is(await reads.get(name, missing), null);

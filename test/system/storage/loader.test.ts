@@ -4,7 +4,7 @@ import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
-import { storeWorld } from './fixture.ts';
+import { openStorageFixture } from './fixture.ts';
 
 const AT_MS = Date.UTC(2026, 0, 1);
 const AT = new Date(AT_MS);
@@ -156,15 +156,15 @@ test('of named executions those are found that are open and of this node', async
 
 test('a command is rebuilt with its counts and open executions, a cluster with its record', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
   const loader = createLoader(opened.pool);
   const isOpen = ({ status }: { readonly status: string }) => status === 'pending' || status === 'sent';
 
-  for (const command of world.commands) {
+  for (const command of fixture.commands) {
     const state = await loader.command(command.id as CommandId);
     t.deepEqual(state?.summary, command.summary);
     t.is(state?.record?.text, command.command_text);
-    const open = world.command_executions.filter(
+    const open = fixture.command_executions.filter(
       (execution) => execution.command_id === command.id && isOpen(execution),
     );
     t.deepEqual(
@@ -172,9 +172,9 @@ test('a command is rebuilt with its counts and open executions, a cluster with i
       open.map(({ id, node_id, status }) => ({ id, node: node_id, status })),
     );
   }
-  const openCommands = new Set(world.command_executions.filter(isOpen).map(({ command_id }) => command_id));
+  const openCommands = new Set(fixture.command_executions.filter(isOpen).map(({ command_id }) => command_id));
   t.deepEqual((await loader.openCommands()).map(String).toSorted(), [...openCommands].toSorted());
-  const [cluster] = world.clusters;
+  const [cluster] = fixture.clusters;
   const [state] = await loader.clusters([cluster!.id as ClusterId]);
   t.deepEqual(state?.record, {
     id: cluster!.id as ClusterId,

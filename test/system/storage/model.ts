@@ -1,18 +1,18 @@
 /** Lists as plain JavaScript would filter and sort them: what the SQL is held against. */
 import { LISTS, type Filter, type ListName, type ListQuery } from '../../../actors/filters.ts';
-import { keyBlob, type World } from './fixture.ts';
+import { keyBlob, type Fixture } from './fixture.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Value = string | number | boolean | null;
 
 /** Rows that match, in order. `page` is not applied. */
 export function modelList<N extends ListName>(
-  world: World,
+  fixture: Fixture,
   name: N,
   query: Pick<ListQuery, 'filters' | 'sort'>,
-): readonly World[N][number][] {
-  const rows = (world[name] as readonly unknown[] as readonly Row[]).filter((row) =>
-    query.filters.every((filter) => matches(world, name, joined(world, name, row), filter)),
+): readonly Fixture[N][number][] {
+  const rows = (fixture[name] as readonly unknown[] as readonly Row[]).filter((row) =>
+    query.filters.every((filter) => matches(fixture, name, joined(fixture, name, row), filter)),
   );
   const ties = query.sort.at(-1)?.descending ?? true;
   const order = [
@@ -23,31 +23,31 @@ export function modelList<N extends ListName>(
   return rows.toSorted((a, b) => {
     for (const { field, descending } of order) {
       const difference = compare(
-        field === 'id' ? (a['id'] as string) : valueOf(name, joined(world, name, a), field),
-        field === 'id' ? (b['id'] as string) : valueOf(name, joined(world, name, b), field),
+        field === 'id' ? (a['id'] as string) : valueOf(name, joined(fixture, name, a), field),
+        field === 'id' ? (b['id'] as string) : valueOf(name, joined(fixture, name, b), field),
       );
       if (difference !== 0) return descending ? -difference : difference;
     }
     return 0;
-  }) as readonly unknown[] as readonly World[N][number][];
+  }) as readonly unknown[] as readonly Fixture[N][number][];
 }
 
 /** A row with what its filters find in other rows. */
-function joined(world: World, name: ListName, row: Row): Row {
+function joined(fixture: Fixture, name: ListName, row: Row): Row {
   if (name === 'ssh_usernames')
-    return { ...row, cluster_name: world.nodes.find((node) => node.id === row['node_id'])?.cluster_name };
+    return { ...row, cluster_name: fixture.nodes.find((node) => node.id === row['node_id'])?.cluster_name };
   if (name === 'enrollment_keys') return { ...row, key: keyBlob(String(row['id'])) };
   if (name === 'command_executions')
-    return { ...row, has_cluster: world.clusters.some((cluster) => cluster.name === row['cluster_name']) };
+    return { ...row, has_cluster: fixture.clusters.some((cluster) => cluster.name === row['cluster_name']) };
   if (name !== 'ssh_public_keys') return row;
-  const username = world.ssh_usernames.find(({ id }) => id === row['ssh_username_id']);
-  const node = world.nodes.find(({ id }) => id === username?.node_id);
+  const username = fixture.ssh_usernames.find(({ id }) => id === row['ssh_username_id']);
+  const node = fixture.nodes.find(({ id }) => id === username?.node_id);
   return { ...row, node_id: node?.id, username: username?.username, cluster_name: node?.cluster_name };
 }
 
-function matches(world: World, name: ListName, row: Row, { field, op, value }: Filter): boolean {
+function matches(fixture: Fixture, name: ListName, row: Row, { field, op, value }: Filter): boolean {
   if (name === 'clusters' && field === 'node_id') {
-    return world.nodes.some(
+    return fixture.nodes.some(
       (node) => node.cluster_name === row['name'] && (value as readonly string[]).includes(node.id),
     );
   }
@@ -55,7 +55,7 @@ function matches(world: World, name: ListName, row: Row, { field, op, value }: F
     return (row['subscribed_events'] as readonly string[]).includes(value as string);
   if (name === 'ssh_usernames' && field === 'key_name') {
     const wanted = [value].flat().map((one) => wildcard(String(one)));
-    return world.ssh_public_keys.some(
+    return fixture.ssh_public_keys.some(
       (key) => key.ssh_username_id === row['id'] && wanted.some((one) => one.test(key.key_name)),
     );
   }

@@ -7,11 +7,11 @@ import { createReads } from '../../../persistence/reads/reads.ts';
 import { createVault } from '../../../persistence/vault.ts';
 import { evidence, NOW_MS } from '../../support/actors.ts';
 import { silentLog } from '../../support/log.ts';
-import { openRig } from '../../support/committer-fixture.ts';
+import { openFixture } from '../../support/committer-fixture.ts';
 
-/** The rows of a rig as another admin reads them. */
-async function anotherAdmin(t: Parameters<typeof openRig>[0], rig: Awaited<ReturnType<typeof openRig>>) {
-  const database = await openDatabase({ connection: rig.connection, poolMax: 3, log: silentLog });
+/** The rows of a fixture as another admin reads them. */
+async function anotherAdmin(t: Parameters<typeof openFixture>[0], fixture: Awaited<ReturnType<typeof openFixture>>) {
+  const database = await openDatabase({ connection: fixture.connection, poolMax: 3, log: silentLog });
   t.teardown(() => database.close());
   return {
     database,
@@ -26,10 +26,10 @@ async function anotherAdmin(t: Parameters<typeof openRig>[0], rig: Awaited<Retur
 }
 
 test('since when a node has its status, why, and when it changed lately are what another admin finds', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const [node, fresh] = [await rig.node(lease), await rig.node(lease)];
-  const { loader, reads } = await anotherAdmin(t, rig);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const [node, fresh] = [await fixture.node(lease), await fixture.node(lease)];
+  const { loader, reads } = await anotherAdmin(t, fixture);
   const reason = 'ssh: it says "no", {really}, with \\ and \u2028 and ü';
   const standing = {
     sinceMs: NOW_MS - 5_000,
@@ -41,9 +41,10 @@ test('since when a node has its status, why, and when it changed lately are what
     changesMs: [NOW_MS - 9_000, NOW_MS - 5_000],
   };
 
-  t.deepEqual(await rig.commit(lease, [{ kind: 'node-status', node, status: 'unhealthy', standing, atMs: NOW_MS }]), [
-    'ok',
-  ]);
+  t.deepEqual(
+    await fixture.commit(lease, [{ kind: 'node-status', node, status: 'unhealthy', standing, atMs: NOW_MS }]),
+    ['ok'],
+  );
 
   const state = await loader.node(node);
   t.deepEqual([state?.record.status, state?.record.standing], ['unhealthy', standing]);
@@ -58,14 +59,14 @@ test('since when a node has its status, why, and when it changed lately are what
 });
 
 test('nodes from before an admin knew of reasons get the one that can be told', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const [well, gone, never] = [await rig.node(lease), await rig.node(lease), await rig.node(lease)];
-  const { database, reads } = await anotherAdmin(t, rig);
-  await rig.rows(`update node set status = 'healthy' where id = $1`, [well]);
-  await rig.rows(`update node set last_seen_at = '2026-01-02T03:04:05.067Z' where id = $1`, [gone]);
-  await rig.rows('alter table node drop column status_since, drop column status_reason, drop column status_detail');
-  await rig.rows(`delete from mikro_orm_migrations where name like '%node_status'`);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const [well, gone, never] = [await fixture.node(lease), await fixture.node(lease), await fixture.node(lease)];
+  const { database, reads } = await anotherAdmin(t, fixture);
+  await fixture.rows(`update node set status = 'healthy' where id = $1`, [well]);
+  await fixture.rows(`update node set last_seen_at = '2026-01-02T03:04:05.067Z' where id = $1`, [gone]);
+  await fixture.rows('alter table node drop column status_since, drop column status_reason, drop column status_detail');
+  await fixture.rows(`delete from mikro_orm_migrations where name like '%node_status'`);
 
   await database.migrate();
 
@@ -78,18 +79,18 @@ test('nodes from before an admin knew of reasons get the one that can be told', 
 });
 
 test('an admin of before that still runs enrols a node as it did', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const { reads } = await anotherAdmin(t, rig);
-  const [columns] = await rig.rows<{ names: string }>(
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const { reads } = await anotherAdmin(t, fixture);
+  const [columns] = await fixture.rows<{ names: string }>(
     `select string_agg(quote_ident(column_name), ', ') as names from information_schema.columns where table_name = 'node' and column_name not in ('id', 'token_hash', 'status_since', 'status_reason', 'status_detail')`,
     [],
   );
   const node = randomUUID();
 
-  await rig.rows(
+  await fixture.rows(
     `insert into node (id, token_hash, ${columns?.names}) select $1, sha256('another'), ${columns?.names} from node where id = $2`,
-    [node, await rig.node(lease)],
+    [node, await fixture.node(lease)],
   );
 
   t.like((await reads.get('nodes', node)) as NodeResource, { status: 'unreachable', status_reason: null });

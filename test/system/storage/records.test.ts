@@ -5,14 +5,14 @@ import { createAdminTopology } from '../../../persistence/reads/admin-topology.t
 import { createRecords } from '../../../persistence/records.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
-import { storeWorld } from './fixture.ts';
+import { openStorageFixture } from './fixture.ts';
 
 test('an execution is deleted when it is terminal, refused while it is not, and not found twice', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
   const records = createRecords(opened.pool);
-  const open = world.command_executions.find(({ status }) => !isTerminal(status))!;
-  const closed = world.command_executions.find(({ status }) => isTerminal(status))!;
+  const open = fixture.command_executions.find(({ status }) => !isTerminal(status))!;
+  const closed = fixture.command_executions.find(({ status }) => isTerminal(status))!;
   const code = async (id: string) => {
     const result = await records.deleteExecution(id as ExecutionId);
     return result.ok ? 'deleted' : result.refusal.code;

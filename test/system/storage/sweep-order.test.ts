@@ -9,7 +9,7 @@ import { sql } from '../../../persistence/reads/sql.ts';
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
 import { until } from '../../support/until.ts';
-import { storeWorld } from './fixture.ts';
+import { openStorageFixture } from './fixture.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 const NOW = sql`${new Date(NOW_MS)}::timestamptz`;
@@ -18,8 +18,8 @@ const ANY_LOCK = 4_712;
 
 /** So many executions that are pending and due, in the order in which a sweep takes them; nothing else is. */
 async function dueIn({ pool, ...opened }: Opened, count: number): Promise<readonly string[]> {
-  const world = await storeWorld({ pool, ...opened });
-  const ids = world.command_executions
+  const fixture = await openStorageFixture({ pool, ...opened });
+  const ids = fixture.command_executions
     .filter(({ status }: ExecutionResource) => status === 'pending')
     .slice(0, count)
     .map(({ id }) => id);

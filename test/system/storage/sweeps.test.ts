@@ -6,29 +6,29 @@ import { sql } from '../../../persistence/reads/sql.ts';
 import { markOwnerless, OWNERLESS_MS_MIN } from '../../../persistence/sweeps/ownerless.ts';
 import { createSweeps, type Sweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
-import { storeWorld, type World } from './fixture.ts';
+import { openStorageFixture, type Fixture } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A webhook that the world does not have. */
+/** A webhook that the fixture does not have. */
 const WEBHOOK = 'aaaaaaaa-0000-7000-8000-00000000000a';
 
-/** In the middle of the expiries that the world has. */
+/** In the middle of the expiries that the fixture has. */
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 
 async function swept(
   t: Parameters<typeof openedDatabase>[0],
   nowMs = NOW_MS,
-): Promise<{ opened: Opened; world: World; sweeps: Sweeps; events: () => Promise<readonly StoredEvent[]> }> {
+): Promise<{ opened: Opened; fixture: Fixture; sweeps: Sweeps; events: () => Promise<readonly StoredEvent[]> }> {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
   const sweeps = createSweeps(
     opened.pool,
     { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 },
     sql`${new Date(nowMs)}::timestamptz`,
   );
   const { cursor } = await opened.reads.eventsAfter(null, 1);
-  return { opened, world, sweeps, events: async () => (await opened.reads.eventsAfter(cursor, 1_000)).events };
+  return { opened, fixture, sweeps, events: async () => (await opened.reads.eventsAfter(cursor, 1_000)).events };
 }
 
 const sorted = (texts: readonly string[]): readonly string[] => texts.toSorted();
@@ -42,8 +42,8 @@ function snapshot(
 }
 
 test('open executions past their expiry expire with their events, in batches, and keep when they were sent', async (t) => {
-  const { opened, world, sweeps, events } = await swept(t);
-  const due = world.command_executions.filter(
+  const { opened, fixture, sweeps, events } = await swept(t);
+  const due = fixture.command_executions.filter(
     (execution) => isOpen(execution) && execution.expired_at !== null && Date.parse(execution.expired_at) <= NOW_MS,
   );
   t.true(due.length > 4);
@@ -110,8 +110,8 @@ test('an execution whose result is being stored is left to it', async (t) => {
 });
 
 test('open executions whose node is gone are dropped, with their output parts, and no event', async (t) => {
-  const { opened, world, sweeps, events } = await swept(t);
-  const open = world.command_executions.filter(isOpen);
+  const { opened, fixture, sweeps, events } = await swept(t);
+  const open = fixture.command_executions.filter(isOpen);
   const [gone] = open.map(({ node_id }) => node_id);
   await opened.pool.query('delete from node where id = $1', [gone]);
   await opened.pool.query(`insert into execution_output_part values ($1, 0, 'text')`, [
@@ -131,10 +131,10 @@ test('open executions whose node is gone are dropped, with their output parts, a
 });
 
 test('what has been kept long enough is pruned, executions with their events, then commands that are empty', async (t) => {
-  const { opened, world, sweeps, events } = await swept(t, NOW_MS + 31 * DAY_MS);
-  const finished = world.command_executions.filter((execution) => !isOpen(execution));
+  const { opened, fixture, sweeps, events } = await swept(t, NOW_MS + 31 * DAY_MS);
+  const finished = fixture.command_executions.filter((execution) => !isOpen(execution));
   await opened.pool.query(`delete from command_execution where command_id = $1 and finished_at is null`, [
-    world.commands[0]!.id,
+    fixture.commands[0]!.id,
   ]);
   await opened.pool.query(`update command_execution set finished_at = $1 where finished_at is not null`, [
     new Date(NOW_MS),
@@ -153,8 +153,8 @@ test('what has been kept long enough is pruned, executions with their events, th
     sorted(batches.flatMap(({ executions }) => executions)),
     sorted(finished.slice(0, -1).map(({ id }) => id)),
   );
-  t.true(batches.some(({ commands }) => commands.some((id) => id === world.commands[0]!.id)));
-  t.is(await opened.reads.get('commands', world.commands[0]!.id), null);
+  t.true(batches.some(({ commands }) => commands.some((id) => id === fixture.commands[0]!.id)));
+  t.is(await opened.reads.get('commands', fixture.commands[0]!.id), null);
   const told = await events();
   t.deepEqual(
     sorted(told.map(({ type, subject }) => `${type} ${subject}`)),
@@ -187,7 +187,7 @@ test('a command that never reached a node is pruned by its age', async (t) => {
 });
 
 test('events, remembered answers and stray output parts go when their time is over, others stay', async (t) => {
-  const { opened, world, sweeps } = await swept(t, Date.now());
+  const { opened, fixture, sweeps } = await swept(t, Date.now());
   const { pool } = opened;
   await pool.query(
     `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - make_interval(days => age), '{}' from unnest(array[9, 8, 6, 1]) as age`,
@@ -195,8 +195,8 @@ test('events, remembered answers and stray output parts go when their time is ov
   await pool.query(
     `insert into idempotency_key select 'scope', age::text, 'hash', 'sealed', now() - make_interval(hours => age) from unnest(array[25, 23]) as age`,
   );
-  const open = world.command_executions.find(isOpen)!;
-  const closed = world.command_executions.find((execution) => !isOpen(execution))!;
+  const open = fixture.command_executions.find(isOpen)!;
+  const closed = fixture.command_executions.find((execution) => !isOpen(execution))!;
   await pool.query(
     `insert into execution_output_part select id, part, 'text' from unnest($1::uuid[]) as id, generate_series(0, 1) as part`,
     [[open.id, closed.id, crypto.randomUUID()]],
@@ -246,9 +246,9 @@ test('deliveries go with their tries when they were finished long ago, unfinishe
 });
 
 test('deliveries whose webhook is gone are deleted, a bounded number at a time, and no others', async (t) => {
-  const { opened, world, sweeps } = await swept(t);
-  const [gone, alsoGone] = world.webhooks.map(({ id }) => id);
-  const left = world.webhook_deliveries.filter(({ webhook_id }) => webhook_id !== gone && webhook_id !== alsoGone);
+  const { opened, fixture, sweeps } = await swept(t);
+  const [gone, alsoGone] = fixture.webhooks.map(({ id }) => id);
+  const left = fixture.webhook_deliveries.filter(({ webhook_id }) => webhook_id !== gone && webhook_id !== alsoGone);
   await opened.pool.query('delete from webhook where id = any($1)', [[gone, alsoGone]]);
   await opened.pool.query(
     `insert into webhook_attempt (delivery_id, number, attempted_at, duration_ms, status_code) select id, 1, now(), 1, 200 from webhook_delivery`,
@@ -261,7 +261,7 @@ test('deliveries whose webhook is gone are deleted, a bounded number at a time, 
   t.true(batches.length > 1 && batches.every((count) => count <= 4));
   t.is(
     batches.reduce((sum, count) => sum + count, 0),
-    world.webhook_deliveries.length - left.length,
+    fixture.webhook_deliveries.length - left.length,
   );
   const { rows } = await opened.pool.query<{ id: string }>(
     'select delivery_id as id from webhook_attempt join webhook_delivery on id = delivery_id',
@@ -296,10 +296,10 @@ test('recordings are kept for their days by the clock of the admin, whatever tha
 test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
   const {
     opened: { pool },
-    world,
+    fixture,
     events,
   } = await swept(t);
-  const clusters = [...new Set(world.nodes.map(({ cluster_name: name }) => name))].toSorted();
+  const clusters = [...new Set(fixture.nodes.map(({ cluster_name: name }) => name))].toSorted();
   await pool.query(
     `insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, null, 1, clock_timestamp() + interval '1 hour' from cluster on conflict (cluster_id) do update set lease_until = excluded.lease_until`,
   );
@@ -334,7 +334,7 @@ test('nodes of a cluster that nobody has owned for a while are unreachable, each
   await claiming.query('rollback');
   claiming.release();
 
-  const ownerless = world.nodes
+  const ownerless = fixture.nodes
     .filter(({ cluster_name: name }) => name === clusters[0])
     .map(({ id }) => id)
     .toSorted();

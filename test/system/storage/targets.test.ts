@@ -4,19 +4,19 @@ import { parameterName, TARGET_FILTERS, type Filter, type FilterField } from '..
 import type { Targeting } from '../../../actors/targeting.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { modelList } from './model.ts';
-import { storeWorld, type World } from './fixture.ts';
+import { openStorageFixture, type Fixture } from './fixture.ts';
 
 /** Nodes that a targeting should reach: lists of the model, which know the same filters. */
 function modelTargets(
-  world: World,
+  fixture: Fixture,
   { type, node_ids, cluster_names, cluster_filters, node_filters }: Targeting,
 ): readonly string[] {
   const clusters = new Set(
-    modelList(world, 'clusters', { filters: filters(TARGET_FILTERS.cluster_filters, cluster_filters), sort: [] }).map(
+    modelList(fixture, 'clusters', { filters: filters(TARGET_FILTERS.cluster_filters, cluster_filters), sort: [] }).map(
       ({ name }) => name,
     ),
   );
-  return modelList(world, 'nodes', { filters: filters(TARGET_FILTERS.node_filters, node_filters), sort: [] })
+  return modelList(fixture, 'nodes', { filters: filters(TARGET_FILTERS.node_filters, node_filters), sort: [] })
     .filter((node) => clusters.has(node.cluster_name))
     .filter(
       (node) =>
@@ -78,12 +78,12 @@ function value(kind: FilterField['kind']): fc.Arbitrary<string | number | boolea
 
 test('a targeting reaches the nodes that its filters match, ANDed, and each once', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
   const some = (values: readonly string[]) => fc.array(fc.constantFrom(...values, 'no-such'), { maxLength: 4 });
   const targetings = fc.record({
     type: fc.constantFrom('all' as const, 'nodes' as const, 'clusters' as const),
-    node_ids: some(world.nodes.map(({ id }) => id)),
-    cluster_names: some(world.clusters.map(({ name }) => name)),
+    node_ids: some(fixture.nodes.map(({ id }) => id)),
+    cluster_names: some(fixture.clusters.map(({ name }) => name)),
     cluster_filters: given(TARGET_FILTERS.cluster_filters),
     node_filters: given(TARGET_FILTERS.node_filters),
   });
@@ -92,7 +92,7 @@ test('a targeting reaches the nodes that its filters match, ANDed, and each once
     fc.asyncProperty(targetings, async (targeting) => {
       const reached = await opened.reads.targets(targeting);
 
-      t.deepEqual(reached.map(({ node }): string => node).toSorted(), modelTargets(world, targeting));
+      t.deepEqual(reached.map(({ node }): string => node).toSorted(), modelTargets(fixture, targeting));
     }),
     { numRuns: 250 },
   );
@@ -100,15 +100,15 @@ test('a targeting reaches the nodes that its filters match, ANDed, and each once
 
 test('a target says which cluster its node was in', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
-  const node = world.nodes[0]!;
+  const fixture = await openStorageFixture(opened);
+  const node = fixture.nodes[0]!;
 
   const [named] = await opened.reads.targets({ type: 'nodes', node_ids: [node.id.toUpperCase()] });
   const filtered = await opened.reads.targets({ type: 'all', node_filters: { cluster_name: node.cluster_name } });
 
   t.deepEqual({ ...named }, {
     node: node.id,
-    cluster: world.clusters.find(({ name }) => name === node.cluster_name)!.id,
+    cluster: fixture.clusters.find(({ name }) => name === node.cluster_name)!.id,
     clusterName: node.cluster_name,
   } as never);
   t.deepEqual(
@@ -119,7 +119,7 @@ test('a target says which cluster its node was in', async (t) => {
 
 test('a date alone takes in its whole day', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
 
   t.is(
     (
@@ -128,34 +128,34 @@ test('a date alone takes in its whole day', async (t) => {
         node_filters: { inserted_at__gte: '2026-01-01', inserted_at__lte: '2026-01-01' },
       })
     ).length,
-    world.nodes.length,
+    fixture.nodes.length,
   );
   t.is((await opened.reads.targets({ type: 'all', node_filters: { inserted_at__gte: '2026-01-02' } })).length, 0);
 });
 
 test('look-ups that wait together are one query, and each gets its own answer', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
+  const fixture = await openStorageFixture(opened);
   let queries = 0;
   opened.pool.on('acquire', () => {
     queries += 1;
   });
 
   const reached = await Promise.all(
-    world.nodes.map(({ id }) => opened.reads.targets({ type: 'nodes', node_ids: [id, 'no-such'] })),
+    fixture.nodes.map(({ id }) => opened.reads.targets({ type: 'nodes', node_ids: [id, 'no-such'] })),
   );
   const tokens = await Promise.all([
-    ...world.nodes.map(({ id }) => opened.reads.nodeByToken(Buffer.from(id))),
+    ...fixture.nodes.map(({ id }) => opened.reads.nodeByToken(Buffer.from(id))),
     opened.reads.nodeByToken(Buffer.from('unknown')),
   ]);
 
   t.deepEqual(
     reached.map((targets) => targets.map(({ node }): string => node)),
-    world.nodes.map(({ id }) => [id]),
+    fixture.nodes.map(({ id }) => [id]),
   );
   t.deepEqual(
     tokens.map((found): string | null => found?.node ?? null),
-    [...world.nodes.map(({ id }) => id), null],
+    [...fixture.nodes.map(({ id }) => id), null],
   );
   t.is(queries, 2);
 });

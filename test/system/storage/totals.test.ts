@@ -8,7 +8,7 @@ import { createDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { until } from '../../support/until.ts';
-import { storeWorld } from './fixture.ts';
+import { openStorageFixture } from './fixture.ts';
 import { patient } from '../../support/busy.ts';
 
 /** The totals, once a busy machine has counted all of them within their limits. */
@@ -21,10 +21,10 @@ function counted(pool: Pool, hasBroker: boolean): Promise<Totals> {
 
 test('nodes and open executions are counted by status, as the rows have them', async (t) => {
   const opened = await openedDatabase(t);
-  const world = await storeWorld(opened);
-  const nodes = (status: string) => world.nodes.filter((node) => node.status === status).length;
+  const fixture = await openStorageFixture(opened);
+  const nodes = (status: string) => fixture.nodes.filter((node) => node.status === status).length;
   const executions = (status: string) =>
-    world.command_executions.filter((execution) => execution.status === status).length;
+    fixture.command_executions.filter((execution) => execution.status === status).length;
 
   const totals = await counted(opened.pool, false);
 

@@ -7,7 +7,7 @@ import type { Kind, KindTable } from '../../../supervisors/runtime/kinds.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../../transport/protocol/ids.ts';
 import { HEALTHY, PORTS, REGISTRATION, result, session } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
-import { plantGrove, type Grove } from './fixture.ts';
+import { startSupervisors, type SupervisorsFixture } from './fixture.ts';
 
 /** What each test speaks of. */
 interface Scene {
@@ -254,8 +254,8 @@ function faulty() {
 }
 
 /** What is stored, as a crash must leave it. */
-async function stored(grove: Grove, { cluster, node, command, webhook }: Scene) {
-  const [rows] = await grove.rows(
+async function stored(fixture: SupervisorsFixture, { cluster, node, command, webhook }: Scene) {
+  const [rows] = await fixture.rows(
     `select (select node_count from cluster where id = $1) as nodes, (select json_agg(a.name) from alias a where node_id = $2) as aliases,
       (select json_agg(json_build_object('id', id, 'status', status)) from command_execution where command_id = $3) as executions,
       (select url from webhook where id = $4) as webhook, (select json_agg(json_build_object('id', id, 'status', status, 'attempts', attempt_count)) from webhook_delivery where webhook_id = $4) as deliveries`,
@@ -264,20 +264,20 @@ async function stored(grove: Grove, { cluster, node, command, webhook }: Scene) 
   return rows;
 }
 
-async function scene(grove: Grove, number: number): Promise<Scene> {
-  const cluster = await grove.createCluster();
-  const key = await grove.createKey(cluster, null);
+async function scene(fixture: SupervisorsFixture, number: number): Promise<Scene> {
+  const cluster = await fixture.createCluster();
+  const key = await fixture.createKey(cluster, null);
   const node = v7() as NodeId;
-  await grove.enroll(cluster, key, node);
-  grove.connect(node, number);
-  const alias = await grove.tree.ask((replyTo) => ({
+  await fixture.enroll(cluster, key, node);
+  fixture.connect(node, number);
+  const alias = await fixture.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node },
     message: { type: 'create-alias', replyTo, id: v7(), name: 'kept', idempotency: null },
   }));
   if (!alias.ok) throw new Error(alias.refusal.message);
-  const { command, executions } = await grove.run([{ node, cluster }]);
-  const webhook = await grove.createWebhook();
-  const delivery = await grove.storeDelivery(webhook, { status: 'delivered', attempts: 1 });
+  const { command, executions } = await fixture.run([{ node, cluster }]);
+  const webhook = await fixture.createWebhook();
+  const delivery = await fixture.storeDelivery(webhook, { status: 'delivered', attempts: 1 });
   return { cluster, key, node, command, execution: executions[0] as ExecutionId, webhook, delivery };
 }
 
@@ -310,13 +310,13 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
 ][]) {
   test(`a ${kind} that crashes at any message is restored: the message is lost once, what waited behind it is not, and nothing stored is`, async (t) => {
     const { fault, kinds } = faulty();
-    const grove = await plantGrove(t, { kinds });
+    const fixture = await startSupervisors(t, { kinds });
     let number = 0;
     for (const [type, message] of Object.entries(cases)) {
       number += 1;
-      const scenery = await scene(grove, number);
+      const scenery = await scene(fixture, number);
       const id = scenery[kind];
-      const before = await stored(grove, scenery);
+      const before = await stored(fixture, scenery);
       const crashesBefore = fault.crashes;
       fault.armed = { kind, type };
       const tell = (replyTo?: unknown) =>
@@ -326,9 +326,9 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
         }) as unknown as Addressed;
 
       const poison = ASKED.has(type)
-        ? grove.tree.ask((replyTo) => tell(replyTo))
-        : (grove.tree.directory.tell(tell()), null);
-      const behind = grove.tree.ask((replyTo) => SIGN_OF_LIFE[kind](scenery, replyTo as never));
+        ? fixture.tree.ask((replyTo) => tell(replyTo))
+        : (fixture.tree.directory.tell(tell()), null);
+      const behind = fixture.tree.ask((replyTo) => SIGN_OF_LIFE[kind](scenery, replyTo as never));
 
       const answered = await behind;
       t.is(answered.ok ? 'ok' : answered.refusal.code, LIVES[kind], `${type}: the next message is answered`);
@@ -337,12 +337,12 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
         t.is(refused.ok ? 'ok' : refused.refusal.code, 'internal_error', `${type}: who asked is told`);
       }
       t.is(fault.crashes - crashesBefore, 1, `${type}: it crashed once`);
-      t.deepEqual(await stored(grove, scenery), before, `${type}: the rows are as before`);
+      t.deepEqual(await stored(fixture, scenery), before, `${type}: the rows are as before`);
     }
-    t.is(grove.tree.directory.counters.crashes, Object.keys(cases).length);
-    t.is(grove.tree.directory.counters.escalations, 0);
-    t.is(grove.tree.waiting(), 0);
-    const crashes = grove.log.lines.filter((line) => line.message === 'an actor crashed');
+    t.is(fixture.tree.directory.counters.crashes, Object.keys(cases).length);
+    t.is(fixture.tree.directory.counters.escalations, 0);
+    t.is(fixture.tree.waiting(), 0);
+    const crashes = fixture.log.lines.filter((line) => line.message === 'an actor crashed');
     t.deepEqual(
       [...new Set(crashes.flatMap((line) => Object.keys(line.fields)))].sort(),
       ['error', 'escalated', 'kind', kind, 'message_type', 'restart_in_ms'].sort(),
@@ -352,24 +352,24 @@ for (const [kind, cases] of Object.entries({ node: NODE, cluster: CLUSTER, comma
 
 test('after a crash of its node, an execution is delivered again to the agent that comes back, and ends', async (t) => {
   const { fault, kinds } = faulty();
-  const grove = await plantGrove(t, { kinds });
-  const { node, execution } = await scene(grove, 1);
-  await until('it is delivered', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
+  const fixture = await startSupervisors(t, { kinds });
+  const { node, execution } = await scene(fixture, 1);
+  await until('it is delivered', () => fixture.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
   fault.armed = { kind: 'node', type: 'agent-reported' };
 
-  grove.tree.directory.tell({
+  fixture.tree.directory.tell({
     to: { kind: 'node', id: node },
     message: { type: 'agent-reported', session: 1 as SessionId, report: HEALTHY },
   });
-  await until('its session is hung up', () => grove.sessions.hungUp.some((one) => one.node === node));
-  grove.connect(node, 2);
+  await until('its session is hung up', () => fixture.sessions.hungUp.some((one) => one.node === node));
+  fixture.connect(node, 2);
   await until('it is delivered again', () =>
-    grove.sessions.frames.some(({ session: to, frame }) => to === session(2) && frame.type === 'deliver'),
+    fixture.sessions.frames.some(({ session: to, frame }) => to === session(2) && frame.type === 'deliver'),
   );
-  tellNode(grove, node, { type: 'results-arrived', session: session(2), results: [result(1, { execution })] });
-  await until('it is confirmed', () => grove.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
+  tellNode(fixture, node, { type: 'results-arrived', session: session(2), results: [result(1, { execution })] });
+  await until('it is confirmed', () => fixture.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
 
-  t.deepEqual(await grove.eventsOf(execution), [
+  t.deepEqual(await fixture.eventsOf(execution), [
     'edge.command_execution.created',
     'edge.command_execution.sent',
     'edge.command_execution.completed',
@@ -378,28 +378,28 @@ test('after a crash of its node, an execution is delivered again to the agent th
 
 test('a crash of one actor leaves its neighbours alone', async (t) => {
   const { fault, kinds } = faulty();
-  const grove = await plantGrove(t, { kinds });
-  const { nodes } = await grove.plant(3);
-  for (const [index, node] of nodes.entries()) grove.connect(node, index + 1);
+  const fixture = await startSupervisors(t, { kinds });
+  const { nodes } = await fixture.plant(3);
+  for (const [index, node] of nodes.entries()) fixture.connect(node, index + 1);
   await until(
     'all are welcome',
-    () => grove.sessions.frames.filter(({ frame }) => frame.type === 'welcome').length === 3,
+    () => fixture.sessions.frames.filter(({ frame }) => frame.type === 'welcome').length === 3,
   );
   fault.armed = { kind: 'node', type: 'rescan' };
 
-  tellNode(grove, nodes[1] as NodeId, { type: 'rescan' });
-  await until('it crashed', () => grove.tree.directory.counters.crashes === 1);
+  tellNode(fixture, nodes[1] as NodeId, { type: 'rescan' });
+  await until('it crashed', () => fixture.tree.directory.counters.crashes === 1);
 
   t.deepEqual(
-    grove.sessions.hungUp.map((one) => one.node),
+    fixture.sessions.hungUp.map((one) => one.node),
     [nodes[1]],
   );
 });
 
 function tellNode(
-  grove: Grove,
+  fixture: SupervisorsFixture,
   id: NodeId,
   message: Extract<Message, { session: SessionId }> | { type: 'rescan' },
 ): void {
-  grove.tree.directory.tell({ to: { kind: 'node', id }, message });
+  fixture.tree.directory.tell({ to: { kind: 'node', id }, message });
 }

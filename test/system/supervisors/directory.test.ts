@@ -15,20 +15,20 @@ import {
 import type { ClusterId, CommandId, NodeId } from '../../../transport/protocol/ids.ts';
 import { HEALTHY, REGISTRATION, result, session, UNHEALTHY } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
-import { plantGrove, type Grove } from './fixture.ts';
+import { startSupervisors, type SupervisorsFixture } from './fixture.ts';
 import type { Committer } from '../../../supervisors/ports.ts';
 import { patient } from '../../support/busy.ts';
 
 test('who is asked and does not exist answers not_found, and is a dead letter', async (t) => {
-  const grove = await plantGrove(t);
+  const fixture = await startSupervisors(t);
 
   const answers = await Promise.all([
-    grove.tree.ask((replyTo) => ({ to: { kind: 'node', id: v7() as NodeId }, message: { type: 'delete', replyTo } })),
-    grove.tree.ask((replyTo) => ({
+    fixture.tree.ask((replyTo) => ({ to: { kind: 'node', id: v7() as NodeId }, message: { type: 'delete', replyTo } })),
+    fixture.tree.ask((replyTo) => ({
       to: { kind: 'cluster', id: v7() as ClusterId },
       message: { type: 'delete', replyTo },
     })),
-    grove.tree.ask((replyTo) => ({
+    fixture.tree.ask((replyTo) => ({
       to: { kind: 'command', id: v7() as CommandId },
       message: { type: 'cancel', replyTo },
     })),
@@ -38,37 +38,37 @@ test('who is asked and does not exist answers not_found, and is a dead letter', 
     answers.map((answer) => (answer.ok ? 'ok' : answer.refusal.code)),
     ['not_found', 'not_found', 'not_found'],
   );
-  t.is(grove.tree.directory.counters.deadLetters, 3);
-  t.deepEqual(counts(grove), [0, 0, 0]);
+  t.is(fixture.tree.directory.counters.deadLetters, 3);
+  t.deepEqual(counts(fixture), [0, 0, 0]);
 });
 
 test('an agent whose node was deleted behind the gate is hung up as revoked (E5)', async (t) => {
-  const grove = await plantGrove(t);
+  const fixture = await startSupervisors(t);
 
-  grove.connect(v7() as NodeId, 5);
-  await until('it is hung up', () => grove.sessions.hungUp.length === 1);
+  fixture.connect(v7() as NodeId, 5);
+  await until('it is hung up', () => fixture.sessions.hungUp.length === 1);
 
-  t.deepEqual(grove.sessions.hungUp, [{ session: session(5), node: null, code: 4003 }]);
+  t.deepEqual(fixture.sessions.hungUp, [{ session: session(5), node: null, code: 4003 }]);
 });
 
 test('what was refused at its birth leaves nobody behind', async (t) => {
-  const grove = await plantGrove(t);
-  await grove.createCluster('taken');
+  const fixture = await startSupervisors(t);
+  await fixture.createCluster('taken');
 
-  await t.throwsAsync(grove.createCluster('taken'), { message: /conflict/u });
-  await until('it is gone', () => grove.tree.directory.count('cluster') === 1);
+  await t.throwsAsync(fixture.createCluster('taken'), { message: /conflict/u });
+  await until('it is gone', () => fixture.tree.directory.count('cluster') === 1);
   t.pass();
 });
 
 test('a command lives until its last execution is over', async (t) => {
-  const grove = await plantGrove(t);
-  const { cluster, nodes } = await grove.plant(2);
-  for (const [index, node] of nodes.entries()) grove.connect(node, index + 1);
-  const { command, executions } = await grove.run(nodes.map((node) => ({ node, cluster })));
-  t.is(grove.tree.directory.count('command'), 1);
+  const fixture = await startSupervisors(t);
+  const { cluster, nodes } = await fixture.plant(2);
+  for (const [index, node] of nodes.entries()) fixture.connect(node, index + 1);
+  const { command, executions } = await fixture.run(nodes.map((node) => ({ node, cluster })));
+  t.is(fixture.tree.directory.count('command'), 1);
 
   for (const [index, node] of nodes.entries())
-    grove.tree.directory.tell({
+    fixture.tree.directory.tell({
       to: { kind: 'node', id: node },
       message: {
         type: 'results-arrived',
@@ -76,33 +76,33 @@ test('a command lives until its last execution is over', async (t) => {
         results: [result(1, { execution: executions[index]! })],
       },
     });
-  await until('it is gone', () => grove.tree.directory.count('command') === 0);
-  const deleted = await grove.tree.ask((replyTo) => ({
+  await until('it is gone', () => fixture.tree.directory.count('command') === 0);
+  const deleted = await fixture.tree.ask((replyTo) => ({
     to: { kind: 'command', id: command },
     message: { type: 'delete', replyTo },
   }));
 
   t.deepEqual(deleted, { ok: true, value: null });
-  await until('it is gone again', () => grove.tree.directory.count('command') === 0);
+  await until('it is gone again', () => fixture.tree.directory.count('command') === 0);
 });
 
 test('a create that is not answered by the database is answered with unavailable, and leaves all or nothing', async (t) => {
   for (const isStored of [true, false]) {
     const fault = failing(isStored);
-    const grove = await plantGrove(t, { committer: (real) => fault.wrap(real) });
+    const fixture = await startSupervisors(t, { committer: (real) => fault.wrap(real) });
     const {
       cluster,
       nodes: [node],
-    } = await grove.plant(1);
+    } = await fixture.plant(1);
     fault.fail();
 
-    await t.throwsAsync(grove.run([{ node: node!, cluster }]), { message: /service_unavailable/u });
+    await t.throwsAsync(fixture.run([{ node: node!, cluster }]), { message: /service_unavailable/u });
 
-    t.is((await grove.rows('select 1 from command_execution')).length, isStored ? 1 : 0);
+    t.is((await fixture.rows('select 1 from command_execution')).length, isStored ? 1 : 0);
     if (isStored) {
-      grove.connect(node!, 1);
+      fixture.connect(node!, 1);
       await until('its node is told after all', () =>
-        grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'),
+        fixture.sessions.frames.some(({ frame }) => frame.type === 'deliver'),
       );
     }
   }
@@ -111,7 +111,7 @@ test('a create that is not answered by the database is answered with unavailable
 test('a create that comes through after everyone gave it up reaches its node all the same', async (t) => {
   const released = Promise.withResolvers<void>();
   let isFailing = false;
-  const grove = await plantGrove(t, {
+  const fixture = await startSupervisors(t, {
     committer: (real) => ({
       ready: () => real.ready(),
       async commit(lease, changes) {
@@ -125,58 +125,60 @@ test('a create that comes through after everyone gave it up reaches its node all
   const {
     cluster,
     nodes: [node],
-  } = await grove.plant(1);
-  grove.connect(node!, 1);
+  } = await fixture.plant(1);
+  fixture.connect(node!, 1);
   isFailing = true;
-  await t.throwsAsync(grove.run([{ node: node!, cluster }]), { message: /service_unavailable/u });
-  await until('the command is given up', () => grove.tree.directory.count('command') === 0);
+  await t.throwsAsync(fixture.run([{ node: node!, cluster }]), { message: /service_unavailable/u });
+  await until('the command is given up', () => fixture.tree.directory.count('command') === 0);
 
   released.resolve();
 
-  await until('its node is told after all', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
-  t.is((await grove.rows('select 1 from command_execution')).length, 1);
+  await until('its node is told after all', () =>
+    fixture.sessions.frames.some(({ frame }) => frame.type === 'deliver'),
+  );
+  t.is((await fixture.rows('select 1 from command_execution')).length, 1);
 });
 
 test('a result whose commit is in doubt is stored once and confirmed', async (t) => {
   for (const isStored of [true, false]) {
     const fault = failing(isStored);
-    const grove = await plantGrove(t, { committer: (real) => fault.wrap(real) });
+    const fixture = await startSupervisors(t, { committer: (real) => fault.wrap(real) });
     const {
       cluster,
       nodes: [node],
-    } = await grove.plant(1);
-    grove.connect(node!, 1);
+    } = await fixture.plant(1);
+    fixture.connect(node!, 1);
     const {
       executions: [execution],
-    } = await grove.run([{ node: node!, cluster }]);
+    } = await fixture.run([{ node: node!, cluster }]);
     fault.fail();
 
-    grove.tree.directory.tell({
+    fixture.tree.directory.tell({
       to: { kind: 'node', id: node! },
       message: { type: 'results-arrived', session: session(1), results: [result(1, { execution: execution! })] },
     });
-    await until('it is confirmed', () => grove.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
+    await until('it is confirmed', () => fixture.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
 
-    t.deepEqual(await grove.eventsOf(execution!), [
+    t.deepEqual(await fixture.eventsOf(execution!), [
       'edge.command_execution.created',
       'edge.command_execution.sent',
       'edge.command_execution.completed',
     ]);
-    t.is(grove.tree.directory.counters.crashes, 0);
-    t.deepEqual(grove.sessions.hungUp, [], 'its session stays');
+    t.is(fixture.tree.directory.counters.crashes, 0);
+    t.deepEqual(fixture.sessions.hungUp, [], 'its session stays');
   }
 });
 
 test('of messages that are stored together, the one that cannot be stored crashes its actor once; the ones before it are stored', async (t) => {
-  const grove = await plantGrove(t);
+  const fixture = await startSupervisors(t);
   const {
     cluster,
     nodes: [node],
-  } = await grove.plant(1);
-  grove.connect(node!, 1);
+  } = await fixture.plant(1);
+  fixture.connect(node!, 1);
   const executions = [];
   for (let index = 0; index < 3; index += 1)
-    executions.push(...(await grove.run([{ node: node!, cluster }])).executions);
+    executions.push(...(await fixture.run([{ node: node!, cluster }])).executions);
   const [before, poison, after] = executions;
   const results = (number: number, execution: typeof before, exit_code: number) => ({
     type: 'results-arrived' as const,
@@ -185,21 +187,21 @@ test('of messages that are stored together, the one that cannot be stored crashe
   });
 
   for (const message of [results(1, before, 0), results(1, poison, 2 ** 40), results(1, after, 0)])
-    grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message });
-  await until('it crashed', () => grove.tree.directory.counters.crashes === 1);
-  t.is(await grove.statusOf(before!), 'completed');
+    fixture.tree.directory.tell({ to: { kind: 'node', id: node! }, message });
+  await until('it crashed', () => fixture.tree.directory.counters.crashes === 1);
+  t.is(await fixture.statusOf(before!), 'completed');
 
-  grove.connect(node!, 2, [poison!, after!]);
-  grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message: results(2, after, 0) });
-  await until('the rest is stored', async () => (await grove.statusOf(after!)) === 'completed');
-  t.is(grove.tree.directory.counters.crashes, 1);
-  t.is(await grove.statusOf(poison!), 'sent');
+  fixture.connect(node!, 2, [poison!, after!]);
+  fixture.tree.directory.tell({ to: { kind: 'node', id: node! }, message: results(2, after, 0) });
+  await until('the rest is stored', async () => (await fixture.statusOf(after!)) === 'completed');
+  t.is(fixture.tree.directory.counters.crashes, 1);
+  t.is(await fixture.statusOf(poison!), 'sent');
 });
 
 test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refused at once, and the others are not hindered`, async (t) => {
   const gate = Promise.withResolvers<void>();
   let isHeld = false;
-  const grove = await plantGrove(t, {
+  const fixture = await startSupervisors(t, {
     committer: (real) => ({
       ready: () => real.ready(),
       commit: async (lease, changes) => {
@@ -210,25 +212,25 @@ test(`a mailbox takes ${MAILBOX_MESSAGES_MAX} messages; who comes then is refuse
   });
   const {
     nodes: [node, other],
-  } = await grove.plant(2);
-  grove.connect(node!, 1);
-  await until('it is welcome', () => grove.sessions.frames.length === 1);
+  } = await fixture.plant(2);
+  fixture.connect(node!, 1);
+  await until('it is welcome', () => fixture.sessions.frames.length === 1);
   isHeld = true;
   const down = { type: 'agent-reported', session: session(1), report: UNHEALTHY } as const;
-  grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message: down });
+  fixture.tree.directory.tell({ to: { kind: 'node', id: node! }, message: down });
   await new Promise((resolve) => {
     setImmediate(resolve);
   }); // it is storing now
 
   const taken = Array.from({ length: MAILBOX_MESSAGES_MAX + 10 }, () =>
-    grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message: down }),
+    fixture.tree.directory.tell({ to: { kind: 'node', id: node! }, message: down }),
   );
   const began = performance.now();
-  const refused = await grove.tree.ask((replyTo) => ({
+  const refused = await fixture.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node! },
     message: { type: 'delete-alias', replyTo, id: v7() },
   }));
-  const served = await grove.tree.ask((replyTo) => ({
+  const served = await fixture.tree.ask((replyTo) => ({
     to: { kind: 'node', id: other! },
     message: { type: 'delete-alias', replyTo, id: v7() },
   }));
@@ -248,7 +250,7 @@ test('a node whose mailbox was full when its rows came goes on: its next command
     Promise.withResolvers<void>(),
   ];
   let isHeld = false;
-  const grove = await plantGrove(t, {
+  const fixture = await startSupervisors(t, {
     committer: (real) => ({
       ready: () => real.ready(),
       commit: async (lease, changes) => {
@@ -268,11 +270,11 @@ test('a node whose mailbox was full when its rows came goes on: its next command
   const {
     cluster,
     nodes: [node],
-  } = await grove.plant(1);
+  } = await fixture.plant(1);
   const tell = (message: NodeMessage): boolean =>
-    grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message });
-  grove.connect(node!, 1);
-  await until('it is welcome', () => grove.sessions.frames.length === 1);
+    fixture.tree.directory.tell({ to: { kind: 'node', id: node! }, message });
+  fixture.connect(node!, 1);
+  await until('it is welcome', () => fixture.sessions.frames.length === 1);
 
   tell({ type: 'rescan' });
   await asked.promise;
@@ -283,16 +285,16 @@ test('a node whose mailbox was full when its rows came goes on: its next command
     await delay(50);
     return !tell(down);
   });
-  const { deadLetters } = grove.tree.directory.counters;
+  const { deadLetters } = fixture.tree.directory.counters;
   loaded.resolve();
-  await until('the rows found no room', () => grove.tree.directory.counters.deadLetters > deadLetters);
+  await until('the rows found no room', () => fixture.tree.directory.counters.deadLetters > deadLetters);
   isHeld = false;
   stored.resolve();
-  await until('it is empty', () => [...grove.tree.directory.cells('node')].every((one) => one.mailbox.size() === 0));
-  await grove.run([{ node: node!, cluster }]);
-  await until('it is delivered', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
+  await until('it is empty', () => [...fixture.tree.directory.cells('node')].every((one) => one.mailbox.size() === 0));
+  await fixture.run([{ node: node!, cluster }]);
+  await until('it is delivered', () => fixture.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
 
-  t.is(grove.tree.directory.counters.crashes, 0);
+  t.is(fixture.tree.directory.counters.crashes, 0);
 });
 
 test(`an actor that crashes ${CRASHES_MAX} times in a minute rests for one, and who asks it meanwhile is refused at once`, async (t) => {
@@ -308,16 +310,16 @@ test(`an actor that crashes ${CRASHES_MAX} times in a minute rests for one, and 
       },
     },
   });
-  const grove = await plantGrove(t, { kinds });
+  const fixture = await startSupervisors(t, { kinds });
   const {
     nodes: [node],
-  } = await grove.plant(1);
+  } = await fixture.plant(1);
   for (let crash = 0; crash < CRASHES_MAX; crash += 1)
-    grove.tree.directory.tell({ to: { kind: 'node', id: node! }, message: { type: 'rescan' } });
-  await until('it rests', () => grove.tree.directory.counters.escalations === 1);
+    fixture.tree.directory.tell({ to: { kind: 'node', id: node! }, message: { type: 'rescan' } });
+  await until('it rests', () => fixture.tree.directory.counters.escalations === 1);
   const began = performance.now();
 
-  const refused = await grove.tree.ask((replyTo) => ({
+  const refused = await fixture.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node! },
     message: { type: 'delete-alias', replyTo, id: v7() },
   }));
@@ -357,12 +359,12 @@ test('messages, their secrets above all, are never logged', async (t) => {
       },
     },
   });
-  const grove = await plantGrove(t, { kinds });
+  const fixture = await startSupervisors(t, { kinds });
   const {
     nodes: [node],
-  } = await grove.plant(1);
+  } = await fixture.plant(1);
 
-  await grove.tree.ask((replyTo) => ({
+  await fixture.tree.ask((replyTo) => ({
     to: { kind: 'node', id: node! },
     message: {
       type: 'set-recovery-key',
@@ -372,7 +374,7 @@ test('messages, their secrets above all, are never logged', async (t) => {
       idempotency: null,
     },
   }));
-  await grove.tree.ask((replyTo) => ({
+  await fixture.tree.ask((replyTo) => ({
     to: { kind: 'node', id: v7() as NodeId },
     message: {
       type: 'set-recovery-key',
@@ -383,21 +385,21 @@ test('messages, their secrets above all, are never logged', async (t) => {
     },
   }));
 
-  t.true(grove.log.lines.some((line) => line.message === 'an actor crashed'));
+  t.true(fixture.log.lines.some((line) => line.message === 'an actor crashed'));
   t.false(
-    JSON.stringify(grove.log.lines, (_key, value: unknown) =>
+    JSON.stringify(fixture.log.lines, (_key, value: unknown) =>
       value instanceof Error ? `${value.stack}` : value,
     ).includes('canary'),
   );
 });
 
 test('an enrolled node lives at once, and takes its agent', async (t) => {
-  const grove = await plantGrove(t);
+  const fixture = await startSupervisors(t);
   const {
     nodes: [node],
-  } = await grove.plant(1);
+  } = await fixture.plant(1);
 
-  grove.tree.directory.tell({
+  fixture.tree.directory.tell({
     to: { kind: 'node', id: node! },
     message: {
       type: 'agent-connected',
@@ -405,16 +407,16 @@ test('an enrolled node lives at once, and takes its agent', async (t) => {
       hello: { registration: REGISTRATION, report: HEALTHY, holding: [] },
     },
   });
-  await until('it is welcome', () => grove.sessions.frames.some(({ frame }) => frame.type === 'welcome'));
+  await until('it is welcome', () => fixture.sessions.frames.some(({ frame }) => frame.type === 'welcome'));
 
-  t.deepEqual(await grove.rows('select status from node'), [{ status: 'healthy' }]);
+  t.deepEqual(await fixture.rows('select status from node'), [{ status: 'healthy' }]);
 });
 
-function counts(grove: Grove): number[] {
+function counts(fixture: SupervisorsFixture): number[] {
   return [
-    grove.tree.directory.count('node'),
-    grove.tree.directory.count('cluster'),
-    grove.tree.directory.count('command'),
+    fixture.tree.directory.count('node'),
+    fixture.tree.directory.count('cluster'),
+    fixture.tree.directory.count('command'),
   ];
 }
 

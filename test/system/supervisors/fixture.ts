@@ -79,7 +79,7 @@ export function recordedSender(): RecordedSender {
 }
 
 /** What a test puts in place of the real parts. */
-export interface GroveOptions {
+export interface SupervisorsFixtureOptions {
   readonly connection?: TestConnection;
   readonly name?: string;
   readonly kinds?: (table: KindTable) => KindTable;
@@ -92,7 +92,7 @@ export interface GroveOptions {
 }
 
 /** The actors of one admin, over a database of their own. */
-export interface Grove {
+export interface SupervisorsFixture {
   readonly connection: TestConnection;
   readonly database: Database;
   readonly committer: GroupCommitter;
@@ -129,10 +129,13 @@ export interface Grove {
   stop(): Promise<void>;
 }
 
-let groves = 0;
+let supervisorsFixtures = 0;
 
 /** Starts a tree that ends with the scope. Waits until it owns what there is to own. */
-export async function plantGrove(scope: Scope, options: GroveOptions = {}): Promise<Grove> {
+export async function startSupervisors(
+  scope: Scope,
+  options: SupervisorsFixtureOptions = {},
+): Promise<SupervisorsFixture> {
   const connection = options.connection ?? (await createDatabase(scope));
   const log = recordingLog();
   const database = await openDatabase({ connection, poolMax: 10, log });
@@ -143,12 +146,12 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
     domain: 'edge.test',
     ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 },
   });
-  groves += 1;
+  supervisorsFixtures += 1;
   const registry = createAdminRegistry(
     database.orm,
     {
-      name: options.name ?? `grove-${groves}`,
-      url: `http://grove-${groves}.test`,
+      name: options.name ?? `admin-${supervisorsFixtures}`,
+      url: `http://admin-${supervisorsFixtures}.test`,
       adminClusterName: 'test',
       version: '0',
       maxWireguardPeers: options.maxWireguardPeers ?? 10_000,
@@ -202,7 +205,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
 
   const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> =>
     (await database.pool.query<R>(text, values)).rows;
-  const grove: Grove = {
+  const fixture: SupervisorsFixture = {
     connection,
     database,
     committer,
@@ -286,10 +289,10 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
       }));
     },
     async plant(count, name) {
-      const cluster = await grove.createCluster(name);
-      const key = await grove.createKey(cluster, null);
+      const cluster = await fixture.createCluster(name);
+      const key = await fixture.createKey(cluster, null);
       const nodes = Array.from({ length: count }, () => v7() as NodeId);
-      for (const node of nodes) must(await grove.enroll(cluster, key, node));
+      for (const node of nodes) must(await fixture.enroll(cluster, key, node));
       return { cluster, nodes };
     },
     async createWebhook() {
@@ -358,7 +361,7 @@ export async function plantGrove(scope: Scope, options: GroveOptions = {}): Prom
       return { command, executions };
     },
   };
-  return grove;
+  return fixture;
 }
 
 /** The value, or an error that says why there is none. */

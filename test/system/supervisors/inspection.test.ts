@@ -2,13 +2,13 @@ import test from 'ava';
 import type { KindTable } from '../../../supervisors/runtime/kinds.ts';
 import { createInspection, type Inspection } from '../../../supervisors/runtime/inspection.ts';
 import { until } from '../../support/until.ts';
-import { plantGrove, type Grove } from './fixture.ts';
+import { startSupervisors, type SupervisorsFixture } from './fixture.ts';
 
 const ALL = { kind: null, text: '', order: 'id', offset: 0, limit: 100 } as const;
 
 /** Looks into a tree in which nobody starts any more. */
-async function inspectionOf(grove: Grove): Promise<Inspection> {
-  const inspection = createInspection(grove.tree.directory);
+async function inspectionOf(fixture: SupervisorsFixture): Promise<Inspection> {
+  const inspection = createInspection(fixture.tree.directory);
   await until('everybody to run', () =>
     inspection.search(ALL).actors.every(({ condition }) => condition === 'running'),
   );
@@ -34,10 +34,10 @@ function fragile(table: KindTable): KindTable {
 }
 
 test('who looks in sees every actor with its cluster, what waits at it and how large it is', async (t) => {
-  const grove = await plantGrove(t);
-  const { cluster, nodes } = await grove.plant(3);
+  const fixture = await startSupervisors(t);
+  const { cluster, nodes } = await fixture.plant(3);
 
-  const inspection = await inspectionOf(grove);
+  const inspection = await inspectionOf(fixture);
 
   t.deepEqual(
     inspection.families().map(({ kind, actors }) => [kind, actors]),
@@ -67,14 +67,17 @@ test('who looks in sees every actor with its cluster, what waits at it and how l
 });
 
 test('a crash is told with its time, the type of its message and the kind of error, and nothing of what the message held', async (t) => {
-  const grove = await plantGrove(t, { kinds: fragile });
+  const fixture = await startSupervisors(t, { kinds: fragile });
   const {
     nodes: [node],
-  } = await grove.plant(1);
+  } = await fixture.plant(1);
   if (node === undefined) throw new Error('no node');
-  const inspection = await inspectionOf(grove);
+  const inspection = await inspectionOf(fixture);
 
-  grove.tree.directory.tell({ to: { kind: 'node', id: node }, message: { type: 'report-late', session: 1 as never } });
+  fixture.tree.directory.tell({
+    to: { kind: 'node', id: node },
+    message: { type: 'report-late', session: 1 as never },
+  });
   await until(
     'the restart',
     () =>
@@ -94,9 +97,9 @@ test('a crash is told with its time, the type of its message and the kind of err
 });
 
 test('actors are found by any part of their id or of their cluster, a page at a time', async (t) => {
-  const grove = await plantGrove(t);
-  const { cluster, nodes } = await grove.plant(5);
-  const inspection = await inspectionOf(grove);
+  const fixture = await startSupervisors(t);
+  const { cluster, nodes } = await fixture.plant(5);
+  const inspection = await inspectionOf(fixture);
   const sorted = [...nodes].sort();
 
   t.deepEqual(

@@ -11,7 +11,7 @@ import type { SessionId } from '../../../transport/protocol/ids.ts';
 import { CLUSTER, OTHER_CLUSTER, result, session } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';
 import { createFreezableClock } from './frozen.ts';
-import { must, plantGrove } from './fixture.ts';
+import { must, startSupervisors } from './fixture.ts';
 import { patient } from '../../support/busy.ts';
 
 /** With capacity, every cluster has an owner within this of a kill, in ms. Source: docs/promises.md, O2. */
@@ -93,7 +93,7 @@ test('a lease is fresh from when its grant was asked for, and what waits for it 
 
 test('an owner that stops renewing is replaced within 5 s; when it wakes it writes no row, delivers nothing, and lets go (O1, O2)', async (t) => {
   const clock = createFreezableClock();
-  const paused = await plantGrove(t, { clock });
+  const paused = await startSupervisors(t, { clock });
   const {
     cluster,
     nodes: [node],
@@ -106,7 +106,7 @@ test('an owner that stops renewing is replaced within 5 s; when it wakes it writ
   } = await paused.run([{ node, cluster }]);
   if (execution === undefined) throw new Error('no execution');
   await until('it is delivered', () => paused.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
-  const other = await plantGrove(t, { connection: paused.connection });
+  const other = await startSupervisors(t, { connection: paused.connection });
   t.false(other.tree.held.holds(cluster));
 
   clock.freeze();
@@ -157,7 +157,7 @@ test('an owner whose machine was suspended beyond its lease delivers nothing whe
     bootMs: () => performance.now(),
     wallMs: () => Date.now(),
   });
-  const suspended = await plantGrove(t, { clock, leaseClockMs });
+  const suspended = await startSupervisors(t, { clock, leaseClockMs });
   const {
     cluster,
     nodes: [node],
@@ -165,7 +165,7 @@ test('an owner whose machine was suspended beyond its lease delivers nothing whe
   if (node === undefined) throw new Error('no node');
   suspended.connect(node, 1);
   await until('the agent is welcome', () => suspended.sessions.frames.length === 1);
-  const other = await plantGrove(t, { connection: suspended.connection });
+  const other = await startSupervisors(t, { connection: suspended.connection });
 
   clock.freeze();
   const frozenMs = performance.now();
@@ -191,12 +191,12 @@ test('an owner whose machine was suspended beyond its lease delivers nothing whe
 });
 
 test('a cluster that no admin has room for is an orphan at all of them, also where their capacity together would do; one that is only being taken over is none', async (t) => {
-  const leaving = await plantGrove(t);
+  const leaving = await startSupervisors(t);
   const { cluster } = await leaving.plant(3);
   const small = await leaving.plant(1);
   const staying = [
-    await plantGrove(t, { connection: leaving.connection, maxWireguardPeers: 3 }),
-    await plantGrove(t, { connection: leaving.connection, maxWireguardPeers: 3 }),
+    await startSupervisors(t, { connection: leaving.connection, maxWireguardPeers: 3 }),
+    await startSupervisors(t, { connection: leaving.connection, maxWireguardPeers: 3 }),
   ];
   t.deepEqual(
     staying.map(({ tree }) => tree.ownership.orphans()),
@@ -217,20 +217,23 @@ test('a cluster that no admin has room for is an orphan at all of them, also whe
 });
 
 test('a cluster that is deleted is let go without a word, one that another took over is told of', async (t) => {
-  const grove = await plantGrove(t);
-  const [deleted, taken] = [await grove.createCluster(), await grove.createCluster()];
+  const fixture = await startSupervisors(t);
+  const [deleted, taken] = [await fixture.createCluster(), await fixture.createCluster()];
 
   must(
-    await grove.tree.ask((replyTo) => ({ to: { kind: 'cluster', id: deleted }, message: { type: 'delete', replyTo } })),
+    await fixture.tree.ask((replyTo) => ({
+      to: { kind: 'cluster', id: deleted },
+      message: { type: 'delete', replyTo },
+    })),
   );
-  await grove.rows(
+  await fixture.rows(
     `update cluster_ownership set admin_id = gen_random_uuid(), epoch = epoch + 1, lease_until = clock_timestamp() + interval '1 hour' where cluster_id = $1`,
     [taken],
   );
-  await until('both are let go', () => !grove.tree.held.holds(deleted) && !grove.tree.held.holds(taken));
+  await until('both are let go', () => !fixture.tree.held.holds(deleted) && !fixture.tree.held.holds(taken));
 
   t.deepEqual(
-    grove.log.lines
+    fixture.log.lines
       .filter(({ level }) => level === 'warn')
       .map(({ message, fields }) => [message, (fields as { cluster?: string }).cluster]),
     [['a cluster is not owned by this admin any more', taken]],
@@ -242,7 +245,7 @@ test('an admin that stood still, however its clock saw it, has watched nothing, 
   let leasesMs = 0;
   const {
     tree: { ownership },
-  } = await plantGrove(t, { clock, leaseClockMs: () => leasesMs });
+  } = await startSupervisors(t, { clock, leaseClockMs: () => leasesMs });
   leasesMs = 2_000;
   await until('a round', () => ownership.quietMs() === 0);
   const awake = ownership.watchedMs();
@@ -261,13 +264,13 @@ test('an admin that stood still, however its clock saw it, has watched nothing, 
 test('a cluster counts as held from when this admin got it, and anew after it stood still', async (t) => {
   const clock = createFreezableClock();
   let leasesMs = 0;
-  const grove = await plantGrove(t, { clock, leaseClockMs: () => leasesMs });
-  const { ownership } = grove.tree;
+  const fixture = await startSupervisors(t, { clock, leaseClockMs: () => leasesMs });
+  const { ownership } = fixture.tree;
   const round = () => until('a round', () => ownership.quietMs() === 0);
-  const first = await grove.createCluster();
+  const first = await fixture.createCluster();
   leasesMs = 2_000;
   await round();
-  const second = await grove.createCluster();
+  const second = await fixture.createCluster();
   leasesMs = 4_000;
   await round();
   const held = [ownership.heldFor(4_001), ownership.heldFor(4_000), ownership.heldFor(2_000)];
@@ -283,7 +286,7 @@ test('a cluster counts as held from when this admin got it, and anew after it st
 
 test('an owner that was away until its nodes were made unreachable reads them anew when it is back: one whose agent is there is healthy again, told once', async (t) => {
   const clock = createFreezableClock();
-  const owner = await plantGrove(t, { clock });
+  const owner = await startSupervisors(t, { clock });
   const {
     cluster,
     nodes: [node],
@@ -314,9 +317,9 @@ test('an owner that was away until its nodes were made unreachable reads them an
 });
 
 test('a drain gives the clusters back at once', async (t) => {
-  const leaving = await plantGrove(t);
+  const leaving = await startSupervisors(t);
   const { cluster } = await leaving.plant(2);
-  const staying = await plantGrove(t, { connection: leaving.connection });
+  const staying = await startSupervisors(t, { connection: leaving.connection });
 
   const began = performance.now();
   await leaving.stop();
@@ -329,9 +332,9 @@ test('a drain gives the clusters back at once', async (t) => {
 });
 
 test('a second process of the same name takes over, and the first lets go', async (t) => {
-  const first = await plantGrove(t, { name: 'twin' });
+  const first = await startSupervisors(t, { name: 'twin' });
   const { cluster } = await first.plant(1);
-  const second = await plantGrove(t, { name: 'twin', connection: first.connection });
+  const second = await startSupervisors(t, { name: 'twin', connection: first.connection });
 
   t.is(second.adminId, first.adminId);
   await until('the first lets go', () => !first.tree.held.holds(cluster) && first.tree.directory.count('node') === 0);
@@ -340,41 +343,41 @@ test('a second process of the same name takes over, and the first lets go', asyn
 });
 
 test('a lease that ran out with the database away, and was taken by nobody, loses no result', async (t) => {
-  const grove = await plantGrove(t);
+  const fixture = await startSupervisors(t);
   const {
     cluster,
     nodes: [node],
-  } = await grove.plant(1);
+  } = await fixture.plant(1);
   if (node === undefined) throw new Error('no node');
-  grove.connect(node, 1);
+  fixture.connect(node, 1);
   const {
     executions: [execution],
-  } = await grove.run([{ node, cluster }]);
+  } = await fixture.run([{ node, cluster }]);
   if (execution === undefined) throw new Error('no execution');
-  await until('it is delivered', () => grove.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
-  await grove.rows("update cluster_ownership set lease_until = clock_timestamp() - interval '1 ms'");
+  await until('it is delivered', () => fixture.sessions.frames.some(({ frame }) => frame.type === 'deliver'));
+  await fixture.rows("update cluster_ownership set lease_until = clock_timestamp() - interval '1 ms'");
 
-  grove.tree.directory.tell({
+  fixture.tree.directory.tell({
     to: { kind: 'node', id: node },
     message: { type: 'results-arrived', session: session(1), results: [result(1, { execution })] },
   });
-  await until('it is confirmed', () => grove.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
+  await until('it is confirmed', () => fixture.sessions.frames.some(({ frame }) => frame.type === 'confirm'));
 
-  t.is(await grove.statusOf(execution), 'completed');
-  t.is(grove.tree.directory.counters.crashes, 0);
+  t.is(await fixture.statusOf(execution), 'completed');
+  t.is(fixture.tree.directory.counters.crashes, 0);
 });
 
 test('a cluster is owned by its creator from the first instant', async (t) => {
-  const grove = await plantGrove(t);
-  const cluster = await grove.createCluster();
+  const fixture = await startSupervisors(t);
+  const cluster = await fixture.createCluster();
 
   must(
-    await grove.tree.ask((replyTo) => ({
+    await fixture.tree.ask((replyTo) => ({
       to: { kind: 'cluster', id: cluster },
       message: { type: 'limit', replyTo, nodeLimit: 3 },
     })),
   );
-  t.true(grove.tree.held.isFresh(cluster));
+  t.true(fixture.tree.held.isFresh(cluster));
 });
 
 function shuffled<T>(all: readonly T[], seed: number): T[] {

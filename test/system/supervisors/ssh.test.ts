@@ -7,7 +7,7 @@ import type { Write } from '../../../actors/writes.ts';
 import type { NodeId, SessionId } from '../../../transport/protocol/ids.ts';
 import { newKey } from '../../support/ssh-keys.ts';
 import { until } from '../../support/until.ts';
-import { must, plantGrove, type Grove } from './fixture.ts';
+import { must, startSupervisors, type SupervisorsFixture } from './fixture.ts';
 
 /** Commits whose answer is lost: the first of a kind is stored, or not, and nobody is told which. */
 function losing(real: Committer, kind: Write['kind'], isStored: boolean): Committer {
@@ -24,15 +24,15 @@ function losing(real: Committer, kind: Write['kind'], isStored: boolean): Commit
 }
 
 async function ada(
-  grove: Grove,
+  fixture: SupervisorsFixture,
 ): Promise<{ readonly node: NodeId; readonly id: string; readonly show: (attempt: number) => void }> {
   const {
     nodes: [node = '' as NodeId],
-  } = await grove.plant(1);
+  } = await fixture.plant(1);
   const key = newKey();
   const id = v7();
   must(
-    await grove.tree.ask((replyTo) => ({
+    await fixture.tree.ask((replyTo) => ({
       to: { kind: 'node', id: node },
       message: {
         type: 'create-ssh-username',
@@ -47,12 +47,12 @@ async function ada(
       },
     })),
   );
-  grove.connect(node, 1);
+  fixture.connect(node, 1);
   return {
     node,
     id,
     show: (attempt) =>
-      void grove.tree.directory.tell({
+      void fixture.tree.directory.tell({
         to: { kind: 'node', id: node },
         message: {
           type: 'ssh-attempted',
@@ -65,46 +65,46 @@ async function ada(
   };
 }
 
-const verdictsOf = (grove: Grove) =>
-  grove.sessions.frames.flatMap(({ frame }) =>
+const verdictsOf = (fixture: SupervisorsFixture) =>
+  fixture.sessions.frames.flatMap(({ frame }) =>
     frame.type === 'ssh-verdict' ? [[frame.attempt, frame.verdict.accepted]] : [],
   );
-const endedAt = (grove: Grove) =>
-  grove.sessions.frames.flatMap(({ frame }) => (frame.type === 'end-ssh' ? frame.ssh_username_ids : []));
+const endedAt = (fixture: SupervisorsFixture) =>
+  fixture.sessions.frames.flatMap(({ frame }) => (frame.type === 'end-ssh' ? frame.ssh_username_ids : []));
 
 for (const isStored of [true, false]) {
   test(`a deletion that was ${isStored ? '' : 'not '}stored, of which nobody was told, ${isStored ? 'ends what it opened' : 'ends nothing'} (E5)`, async (t) => {
-    const grove = await plantGrove(t, { committer: (real) => losing(real, 'ssh-username-deleted', isStored) });
-    const { node, id, show } = await ada(grove);
+    const fixture = await startSupervisors(t, { committer: (real) => losing(real, 'ssh-username-deleted', isStored) });
+    const { node, id, show } = await ada(fixture);
     show(1);
-    await until('the login', () => verdictsOf(grove).length === 1);
+    await until('the login', () => verdictsOf(fixture).length === 1);
 
-    const asked = await grove.tree.ask((replyTo) => ({
+    const asked = await fixture.tree.ask((replyTo) => ({
       to: { kind: 'node', id: node },
       message: { type: 'delete-ssh-username', replyTo, id },
     }));
     show(2);
-    await until('the next verdict', () => verdictsOf(grove).length === 2);
-    if (isStored) await until('its end', () => endedAt(grove).length > 0);
+    await until('the next verdict', () => verdictsOf(fixture).length === 2);
+    if (isStored) await until('its end', () => endedAt(fixture).length > 0);
 
     t.is(asked.ok ? 'ok' : asked.refusal.code, 'service_unavailable');
-    t.deepEqual(endedAt(grove), isStored ? [id] : []);
-    t.deepEqual(verdictsOf(grove), [
+    t.deepEqual(endedAt(fixture), isStored ? [id] : []);
+    t.deepEqual(verdictsOf(fixture), [
       [1, true],
       [2, !isStored],
     ]);
   });
 
   test(`a login of which nobody knows whether it was stored, and that was ${isStored ? '' : 'not '}stored, is decided again on the rows`, async (t) => {
-    const grove = await plantGrove(t, { committer: (real) => losing(real, 'ssh-verified', isStored) });
-    const { node, show } = await ada(grove);
+    const fixture = await startSupervisors(t, { committer: (real) => losing(real, 'ssh-verified', isStored) });
+    const { node, show } = await ada(fixture);
 
     show(1);
-    await until('its verdict', () => verdictsOf(grove).length === 1);
+    await until('its verdict', () => verdictsOf(fixture).length === 1);
 
-    t.deepEqual(verdictsOf(grove), [[1, true]]);
+    t.deepEqual(verdictsOf(fixture), [[1, true]]);
     t.deepEqual(
-      (await grove.eventsOf(node)).filter((type) => type === 'edge.ssh_username.verified').length,
+      (await fixture.eventsOf(node)).filter((type) => type === 'edge.ssh_username.verified').length,
       isStored ? 2 : 1,
       'told at least once',
     );

@@ -47,7 +47,7 @@ const KEY_SHOWN = 6;
 
 const SEED = Number(process.env['VPN_SEED'] ?? randomInt(2 ** 31));
 
-interface World {
+interface Fixture {
   readonly fleet: Fleet;
   readonly members: Map<string, VpnMember>;
   /** All that ever were, for what they were told. */
@@ -59,7 +59,7 @@ interface World {
 }
 
 /** What may happen, and how often. */
-const ACTIONS: readonly (readonly [number, (world: World) => Promise<unknown>])[] = [
+const ACTIONS: readonly (readonly [number, (fixture: Fixture) => Promise<unknown>])[] = [
   [26, join],
   [18, leave],
   [
@@ -89,14 +89,14 @@ const ACTIONS: readonly (readonly [number, (world: World) => Promise<unknown>])[
 test('after a thousand joins, leaves and moves each member holds exactly the VPN of the rows, and all who held one state held the same', async (t) => {
   t.timeout(hangAfter(CHAOS_MS_MAX));
   t.log(`VPN_SEED=${SEED}`);
-  const world = await startWorld(t);
+  const fixture = await startFixture(t);
   let done = 0;
   let kill = Promise.resolve();
   const work = async (): Promise<void> => {
     while (done < OPERATIONS) {
       done += 1;
-      if (KILLS.includes(done)) kill = killed(world);
-      await actionOf(world)(world).catch(() => kill); // what was under way may or may not have happened: the rows say it
+      if (KILLS.includes(done)) kill = killed(fixture);
+      await actionOf(fixture)(fixture).catch(() => kill); // what was under way may or may not have happened: the rows say it
     }
   };
   await Promise.all(Array.from({ length: WORKERS }, work));
@@ -105,24 +105,24 @@ test('after a thousand joins, leaves and moves each member holds exactly the VPN
   await until(
     'everybody to have the VPN of the rows',
     async () => {
-      const wrong = await differences(world);
+      const wrong = await differences(fixture);
       if (wrong.length > 0) throw new Error(`${wrong.length} do not: ${wrong.slice(0, 3).join('; ')}`);
       return true;
     },
     60_000,
   );
-  t.deepEqual(contradictions(world.everyone), []);
-  t.deepEqual(addressesOfTwo(world.everyone), []);
-  const counted = await world.fleet.sql(
+  t.deepEqual(contradictions(fixture.everyone), []);
+  t.deepEqual(addressesOfTwo(fixture.everyone), []);
+  const counted = await fixture.fleet.sql(
     'select count(*)::int as members, count(*) filter (where m.cluster_id <> n.cluster_id)::int as strays from mesh_member m join node n on n.id = m.node_id',
   );
-  t.deepEqual(counted, [{ members: world.members.size, strays: 0 }]);
+  t.deepEqual(counted, [{ members: fixture.members.size, strays: 0 }]);
   t.log(
-    `${world.everyone.length} members came, ${world.members.size} are there, who were told of ${world.everyone.reduce((sum, { pictures }) => sum + pictures.length, 0)} states`,
+    `${fixture.everyone.length} members came, ${fixture.members.size} are there, who were told of ${fixture.everyone.reduce((sum, { pictures }) => sum + pictures.length, 0)} states`,
   );
 });
 
-async function startWorld(t: ExecutionContext): Promise<World> {
+async function startFixture(t: ExecutionContext): Promise<Fixture> {
   const fleet = await startFleet(t);
   const keys = new Map<string, string>();
   for (const name of CLUSTERS) {
@@ -136,7 +136,7 @@ async function startWorld(t: ExecutionContext): Promise<World> {
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   let state = SEED;
   const random = (): number => (state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0) / 2 ** 32;
-  const world: World = {
+  const fixture: Fixture = {
     fleet,
     keys,
     t,
@@ -145,17 +145,17 @@ async function startWorld(t: ExecutionContext): Promise<World> {
     everyone: [],
     pick: <T>(things: readonly T[]) => things[Math.floor(random() * things.length)] as T,
   };
-  for (let count = 0; count < MEMBERS_MIN; count += 1) await join(world);
-  return world;
+  for (let count = 0; count < MEMBERS_MIN; count += 1) await join(fixture);
+  return fixture;
 }
 
-function actionOf({ members, pick }: World): (world: World) => Promise<unknown> {
+function actionOf({ members, pick }: Fixture): (fixture: Fixture) => Promise<unknown> {
   if (members.size <= MEMBERS_MIN) return join;
   if (members.size >= MEMBERS_MAX) return leave;
   return pick(ACTIONS.flatMap(([weight, act]) => Array.from({ length: weight }, () => act)));
 }
 
-async function join({ fleet, members, everyone, keys, t, directory, pick }: World): Promise<void> {
+async function join({ fleet, members, everyone, keys, t, directory, pick }: Fixture): Promise<void> {
   const answer = await fleet.rest.post<EnrollAnswer>(
     '/agents/enroll',
     enrollment(keys.get(pick(CLUSTERS)) ?? '', randomUUID()),
@@ -165,25 +165,25 @@ async function join({ fleet, members, everyone, keys, t, directory, pick }: Worl
   members.set(member.node, member);
 }
 
-async function leave({ fleet, members, pick }: World): Promise<void> {
+async function leave({ fleet, members, pick }: Fixture): Promise<void> {
   const node = pick([...members.keys()]);
   const { status } = await fleet.rest.call('DELETE', `/nodes/${node}`);
   if (status === 204 || status === 404) members.delete(node); // 404: an answer got lost
 }
 
-async function dropAlias({ fleet, pick }: World): Promise<void> {
+async function dropAlias({ fleet, pick }: Fixture): Promise<void> {
   const aliases = await fleet.rest.get<readonly AliasResource[]>('/aliases?page_size=100');
   if (aliases.length > 0) await fleet.rest.call('DELETE', `/aliases/${pick(aliases).id}`);
 }
 
-async function killed({ fleet }: World): Promise<void> {
+async function killed({ fleet }: Fixture): Promise<void> {
   const [admin] = fleet.admins;
   await admin?.kill();
   await admin?.start();
 }
 
 /** What members hold that the rows do not say, or the other way round. */
-async function differences({ fleet, members }: World): Promise<string[]> {
+async function differences({ fleet, members }: Fixture): Promise<string[]> {
   const rows = await rowMembers(fleet);
   return [...members.values()].flatMap((member): string[] => {
     const row = rows.find(({ peer }) => peer.node === member.node);

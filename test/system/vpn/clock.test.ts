@@ -7,7 +7,7 @@ import ava from 'ava';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { nodeName, pings, reaches, startWorld } from '../../support/vpn/fixture.ts';
+import { nodeName, pings, reaches, startFixture } from '../../support/vpn/fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'wg', 'wireguard-go', 'faketime');
@@ -22,19 +22,19 @@ ava.after.always(() => scope.end());
 
 test('a member whose clock is set by hours, there and back, is still reached, and reaches others', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  const world = await startWorld(scope, () => ({ ADMIN_GATEWAY_ENABLED: 'false' }));
-  await world.rest.post('/clusters', { name: 'red' });
-  const [one, other] = await Promise.all([world.internet.host('one'), world.internet.host('other')]);
+  const fixture = await startFixture(scope, () => ({ ADMIN_GATEWAY_ENABLED: 'false' }));
+  await fixture.rest.post('/clusters', { name: 'red' });
+  const [one, other] = await Promise.all([fixture.internet.host('one'), fixture.internet.host('other')]);
   const clock = join(one.directory, 'clock');
   await writeFile(clock, '+0\n');
   const { stdout: library } = await promisify(execFile)('faketime', ['-f', '+0', 'sh', '-c', 'echo "$LD_PRELOAD"']);
-  const set = await world.member(one, 'red', {
+  const set = await fixture.member(one, 'red', {
     LD_PRELOAD: library.trim(),
     FAKETIME_TIMESTAMP_FILE: clock,
     FAKETIME_NO_CACHE: '1',
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
   });
-  const peer = await world.member(other, 'red');
+  const peer = await fixture.member(other, 'red');
   await reaches(peer, await until('its name', () => (set.node === '' ? null : nodeName(set, 'red'))));
 
   for (const offset of ['+5h', '-7h', '+0']) {
@@ -49,7 +49,7 @@ test('a member whose clock is set by hours, there and back, is still reached, an
       offset,
     );
     t.true(await pings(peer, nodeName(set, 'red')), `${offset}, at the end`);
-    t.not((await world.pathTo(set, peer))?.path, 'none', offset);
+    t.not((await fixture.pathTo(set, peer))?.path, 'none', offset);
   }
   t.is(set.program.exit, null);
 });

@@ -11,7 +11,7 @@ import { enrollment } from '../../support/fleet/raw-agent.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { connected, startWorld, type Member, type World } from '../../support/vpn/fixture.ts';
+import { connected, startFixture, type Member, type Fixture } from '../../support/vpn/fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'wg', 'wireguard-go');
@@ -20,16 +20,16 @@ const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'wg
 const TEST_MS_MAX = 180_000;
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 let one: Member;
 let other: Member;
 
 test.before(async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  world = await startWorld(scope);
-  await world.rest.post('/clusters', { name: 'red' });
-  const [here, there] = await Promise.all([world.internet.host('one'), world.internet.host('other')]);
-  [one, other] = [await world.member(here, 'red'), await world.member(there, 'red')];
+  fixture = await startFixture(scope);
+  await fixture.rest.post('/clusters', { name: 'red' });
+  const [here, there] = await Promise.all([fixture.internet.host('one'), fixture.internet.host('other')]);
+  [one, other] = [await fixture.member(here, 'red'), await fixture.member(there, 'red')];
   await connected(one, other);
 });
 
@@ -39,38 +39,40 @@ test.serial(
   'a node whose row holds no key is left out and named, and a node that is deleted beside it goes from all interfaces',
   async (t) => {
     t.timeout(hangAfter(TEST_MS_MAX));
-    const [admin] = await world.sql<{ id: string }>('select id from admin');
+    const [admin] = await fixture.sql<{ id: string }>('select id from admin');
     const gateway = async (): Promise<string> =>
-      (await world.host.run('wg', ['show', gatewayInterface(admin?.id ?? ''), 'peers'])).stdout;
+      (await fixture.host.run('wg', ['show', gatewayInterface(admin?.id ?? ''), 'peers'])).stdout;
     const { public_key: key } = await until(
       'its row',
       async () =>
         (
-          await world.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [other.node])
+          await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
+            other.node,
+          ])
         )[0],
     );
     await until(
       'both to know the other node',
       async () => (await one.peers()).some(({ publicKey }) => publicKey === key) && (await gateway()).includes(key),
     );
-    const { node_id: third } = await world.rest.post<EnrollAnswer>(
+    const { node_id: third } = await fixture.rest.post<EnrollAnswer>(
       '/agents/enroll',
-      enrollment((await world.key('red')).key),
+      enrollment((await fixture.key('red')).key),
     );
 
-    await world.sql(
+    await fixture.sql(
       `insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
     select $1, cluster_id, 99, $2, '[]', now(), now() from mesh_member where node_id = $3`,
       [third, `_${makeKeyPair().publicKey.slice(1)}`, one.node],
     );
-    t.is((await world.rest.call('DELETE', `/nodes/${other.node}`)).status, 204);
+    t.is((await fixture.rest.call('DELETE', `/nodes/${other.node}`)).status, 204);
 
     await until(
       'the member to forget the deleted node',
       async () => !(await one.peers()).some(({ publicKey }) => publicKey === key),
     );
     await until('the gateway to forget it', async () => !(await gateway()).includes(key));
-    const checks = (await (await fetch(`${world.url}/healthz`)).json()) as readonly SubsystemCheck[];
+    const checks = (await (await fetch(`${fixture.url}/healthz`)).json()) as readonly SubsystemCheck[];
     t.like(
       checks.find(({ name }) => name === 'vpn_client'),
       { healthy: true, error: `left out of the VPN: node ${third} (its WireGuard key is none)` },

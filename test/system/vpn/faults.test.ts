@@ -12,10 +12,10 @@ import {
   lostEchoes,
   nodeName,
   reaches,
-  startWorld,
+  startFixture,
   type Member,
   type SeenPeer,
-  type World,
+  type Fixture,
 } from '../../support/vpn/fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
 
@@ -26,7 +26,7 @@ type MemberName = (typeof MEMBERS)[number];
 
 const REGIONS = [901, 902] as const;
 
-/** All tests of one world, on a busy machine, in ms. */
+/** All tests of one fixture, on a busy machine, in ms. */
 const TEST_MS_MAX = 420_000;
 
 /**
@@ -45,7 +45,7 @@ const RESTART_LOST_MAX = 10;
 const STRAY_LOST_MAX = 2;
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 let members: Record<MemberName, Member>;
 let relays: ReadonlyMap<number, Program>;
 let home: Nat;
@@ -57,10 +57,10 @@ const own = (name: MemberName): string => nodeName(member(name), 'red');
 
 test.before(async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  world = await startWorld(scope, (host) => ({ EMBEDDED_RELAY: 'false', CORE_DERP_MAP_URLS: relayMapUrl(host) }));
-  await world.rest.post('/clusters', { name: 'red' });
-  const { internet } = world;
-  relays = await serveRelays(internet, world.host, REGIONS);
+  fixture = await startFixture(scope, (host) => ({ EMBEDDED_RELAY: 'false', CORE_DERP_MAP_URLS: relayMapUrl(host) }));
+  await fixture.rest.post('/clusters', { name: 'red' });
+  const { internet } = fixture;
+  relays = await serveRelays(internet, fixture.host, REGIONS);
   [home, other, hotel] = await Promise.all([internet.nat('easy'), internet.nat('easy'), internet.nat('hard')]);
   const [open, easy, far, hard] = await Promise.all([
     internet.host('public'),
@@ -70,7 +70,7 @@ test.before(async (t) => {
   ]);
   const machines = { public: open, easy, far, hard };
   members = Object.fromEntries(
-    await Promise.all(MEMBERS.map(async (name) => [name, await world.member(machines[name], 'red')])),
+    await Promise.all(MEMBERS.map(async (name) => [name, await fixture.member(machines[name], 'red')])),
   ) as Record<MemberName, Member>;
   easy.spawn('iperf3', ['--server']);
   await connected(...Object.values(members));
@@ -89,7 +89,7 @@ ava.after.always(() => scope.end());
 async function answer(one: MemberName, another: MemberName): Promise<string> {
   const began = performance.now();
   await Promise.all([reaches(member(one), own(another), HEAL_MS_MAX), reaches(member(another), own(one), HEAL_MS_MAX)]);
-  return `${one} and ${another} answer after ${Math.round(performance.now() - began)} ms, ${(await world.pathTo(member(one), member(another)))?.path}`;
+  return `${one} and ${another} answer after ${Math.round(performance.now() - began)} ms, ${(await fixture.pathTo(member(one), member(another)))?.path}`;
 }
 
 /** Until packets go this way between two, seen from both, and they answer. Says how long that took. */
@@ -100,8 +100,8 @@ async function goes(one: MemberName, another: MemberName, wanted: SeenPeer['path
     `${one} and ${another} ${wanted}`,
     async () => {
       const paths = await Promise.all([
-        world.pathTo(member(one), member(another)),
-        world.pathTo(member(another), member(one)),
+        fixture.pathTo(member(one), member(another)),
+        fixture.pathTo(member(another), member(one)),
       ]);
       if (paths.some((path) => path?.path !== wanted)) throw new Error(`they are ${JSON.stringify(paths)}`);
       return true;
@@ -137,9 +137,9 @@ test.serial(
       lostEchoes(member('public'), own('easy'), 80),
       lostEchoes(member('far'), own('hard'), 80),
     ]);
-    world.admin.kill();
-    await world.admin.exited;
-    await world.startAdmin();
+    fixture.admin.kill();
+    await fixture.admin.exited;
+    await fixture.startAdmin();
 
     const lost = await echoes;
     t.log(`lost, of 80: ${lost.join(' and ')}`);
@@ -147,8 +147,8 @@ test.serial(
     await until(
       'the admin to take an alias',
       async () =>
-        (await world.rest.call('POST', `/nodes/${member('far').node}/aliases`, { body: { name: 'after' } })).status ===
-        201,
+        (await fixture.rest.call('POST', `/nodes/${member('far').node}/aliases`, { body: { name: 'after' } }))
+          .status === 201,
     );
     await Promise.all(Object.values(members).map((one) => reaches(one, `after.red.${DOMAIN}`, HEAL_MS_MAX)));
     t.pass();
@@ -161,7 +161,7 @@ test.serial(
     t.timeout(hangAfter(TEST_MS_MAX));
     const regionOf = async (name: MemberName): Promise<number | null> =>
       (
-        await world.sql<{ relay_region: number | null }>('select relay_region from mesh_member where node_id = $1', [
+        await fixture.sql<{ relay_region: number | null }>('select relay_region from mesh_member where node_id = $1', [
           member(name).node,
         ])
       )[0]?.relay_region ?? null;
@@ -182,7 +182,7 @@ test.serial(
 test.serial('a key is changed under a transfer, which goes on', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const victim = member('easy');
-  const [before] = await world.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
+  const [before] = await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
     victim.node,
   ]);
   const transfer = member('far').machine.run('iperf3', [
@@ -204,7 +204,7 @@ test.serial('a key is changed under a transfer, which goes on', async (t) => {
   };
 
   t.true(end.sum_received.bytes > 0 && (intervals.at(-1)?.sum.bytes ?? 0) > 0, 'bytes flow at the end');
-  const [after] = await world.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
+  const [after] = await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
     victim.node,
   ]);
   t.not(after?.public_key, before?.public_key);
@@ -228,7 +228,7 @@ test.serial('a machine that gets another address is found again, and so is one w
   // Where they are now is stored, so that direct ways can be tried there.
   const placesOf = async (name: MemberName): Promise<string> =>
     JSON.stringify(
-      await world.sql('select endpoints, observed from mesh_member where node_id = $1', [member(name).node]),
+      await fixture.sql('select endpoints, observed from mesh_member where node_id = $1', [member(name).node]),
     );
   await until('the new address', async () => (await placesOf('public')).includes(`"${address}:`), HEAL_MS_MAX);
   await until(
@@ -242,8 +242,8 @@ test.serial('a machine that gets another address is found again, and so is one w
 test.serial('two that cannot reach each other any more, or only one way, go by a relay', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const [partition, oneWay] = await Promise.all([
-    world.internet.partition(home, other),
-    world.internet.partition(hotel, member('public').machine, { isOneWay: true }),
+    fixture.internet.partition(home, other),
+    fixture.internet.partition(hotel, member('public').machine, { isOneWay: true }),
   ]);
 
   const healed = await Promise.all([goes('easy', 'far', 'relayed'), goes('hard', 'public', 'relayed')]);

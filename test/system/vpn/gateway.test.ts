@@ -10,35 +10,35 @@ import { peerTest } from '../../support/peer-test.ts';
 import { peerPath } from '../../support/peers.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { connected, startWorld, type Member, type World } from '../../support/vpn/fixture.ts';
+import { connected, startFixture, type Member, type Fixture } from '../../support/vpn/fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'wg', 'wireguard-go');
 
-/** All tests of one world, on a busy machine, in ms. */
+/** All tests of one fixture, on a busy machine, in ms. */
 const TEST_MS_MAX = 300_000;
 
 /** An address of the admin's machine that is in no VPN of a cluster. */
 const INNER = '10.99.0.1';
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 let red: Member;
 let blue: Member;
 let gateway: string;
 
 test.before(async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  world = await startWorld(scope);
-  await world.rest.post('/clusters', { name: 'red', ipv4_range: '10.71.0.0/24' });
-  await world.rest.post('/clusters', { name: 'blue', ipv4_range: '10.72.0.0/24' });
-  const { internet, host } = world;
+  fixture = await startFixture(scope);
+  await fixture.rest.post('/clusters', { name: 'red', ipv4_range: '10.71.0.0/24' });
+  await fixture.rest.post('/clusters', { name: 'blue', ipv4_range: '10.72.0.0/24' });
+  const { internet, host } = fixture;
   [red, blue] = await Promise.all([
-    world.member(await internet.host('one'), 'red'),
-    world.member(await internet.host('two'), 'blue'),
+    fixture.member(await internet.host('one'), 'red'),
+    fixture.member(await internet.host('two'), 'blue'),
   ]);
   await connected(red, blue);
-  const [admin] = await world.sql<{ id: string }>('select id from admin');
+  const [admin] = await fixture.sql<{ id: string }>('select id from admin');
   gateway = gatewayInterface(admin?.id ?? '');
   // A machine that forwards for others, and that has more addresses than one.
   await host.run('sh', [
@@ -60,12 +60,12 @@ ava.after.always(() => scope.end());
 
 /** What the admin says of itself. */
 async function metrics(): Promise<AdminMetricsResource> {
-  return world.rest.get<AdminMetricsResource>('/admins/me/metrics');
+  return fixture.rest.get<AdminMetricsResource>('/admins/me/metrics');
 }
 
 /** The status of an answer for which the admin must reach into the node, and how long the answer is. */
 async function scrape({ node }: Member): Promise<readonly [number, number]> {
-  const answer = await fetch(`${world.url}/api/v1/nodes/${node}/metrics/host/raw`, {
+  const answer = await fetch(`${fixture.url}/api/v1/nodes/${node}/metrics/host/raw`, {
     headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` },
   });
   return [answer.status, (await answer.text()).length];
@@ -75,7 +75,7 @@ async function scrape({ node }: Member): Promise<readonly [number, number]> {
 async function gatewayPeers(): Promise<
   ReadonlyMap<string, { readonly received: number; readonly handshakeSeconds: number }>
 > {
-  const { stdout } = await world.host.run('wg', ['show', gateway, 'dump']);
+  const { stdout } = await fixture.host.run('wg', ['show', gateway, 'dump']);
   return new Map(
     stdout
       .trim()
@@ -89,14 +89,14 @@ async function gatewayPeers(): Promise<
 }
 
 async function keyOf({ node }: Member): Promise<string> {
-  const [row] = await world.sql<{ key: string }>('select public_key as key from mesh_member where node_id = $1', [
+  const [row] = await fixture.sql<{ key: string }>('select public_key as key from mesh_member where node_id = $1', [
     node,
   ]);
   return row?.key ?? '';
 }
 
 async function gatewayKey(): Promise<string> {
-  const [row] = await world.sql<{ key: string }>('select distinct public_key as key from mesh_gateway');
+  const [row] = await fixture.sql<{ key: string }>('select distinct public_key as key from mesh_gateway');
   return row?.key ?? '';
 }
 
@@ -142,14 +142,14 @@ test.serial('a node is reached through the VPN, by packets of WireGuard', async 
   t.is(tunnels.opened_by_path['mesh'], 1);
   t.true(length > 5_000);
   t.like(mesh, { networks_joined: 2, networks_left_out: 0 });
-  t.deepEqual((await world.sql<{ n: number }>('select count(*)::int as n from mesh_gateway'))[0]?.n, 2);
+  t.deepEqual((await fixture.sql<{ n: number }>('select count(*)::int as n from mesh_gateway'))[0]?.n, 2);
 });
 
 test.serial(
   'members reach no service of the admin through the VPN, whichever of its addresses they take',
   async (t) => {
     t.timeout(hangAfter(TEST_MS_MAX));
-    const door = `http://${world.host.address}:44000/livez`;
+    const door = `http://${fixture.host.address}:44000/livez`;
     t.true(await answers(red, door));
 
     await hostile(red, ['10.71.0.0/24', `${INNER}/32`]);
@@ -163,7 +163,7 @@ test.serial(
     ])
       t.false(await answers(red, url), url);
     // Whoever is there without the firewall: the very same request inside of the machine.
-    await world.host.run('curl', ['-s', '-o', '/dev/null', '-m', '5', `http://${INNER}:44000/livez`]);
+    await fixture.host.run('curl', ['-s', '-o', '/dev/null', '-m', '5', `http://${INNER}:44000/livez`]);
     t.true(await answers(red, door));
   },
 );
@@ -174,7 +174,7 @@ test.serial(
     t.timeout(hangAfter(TEST_MS_MAX));
     const [v6Red, v6Blue] = await Promise.all(
       ['red', 'blue'].map(
-        async (name) => (await world.rest.get<{ ipv6_range: string }>(`/clusters/${name}`)).ipv6_range,
+        async (name) => (await fixture.rest.get<{ ipv6_range: string }>(`/clusters/${name}`)).ipv6_range,
       ),
     );
     await hostile(red, ['10.71.0.0/24', '10.72.0.0/24', v6Red ?? '', v6Blue ?? '']);
@@ -194,7 +194,7 @@ test.serial('without the interface nodes are reached beside the VPN, and through
   for (const { program } of [red, blue]) program.resume();
   await until('a session after the stall', async () => (await scrape(blue))[0] === 200);
   const before = (await metrics()).tunnels.opened_by_path;
-  await world.host.run('ip', ['link', 'delete', gateway]);
+  await fixture.host.run('ip', ['link', 'delete', gateway]);
 
   await until(
     'an answer beside the VPN',
@@ -209,14 +209,14 @@ test.serial('without the interface nodes are reached beside the VPN, and through
 test.serial('an admin that ends leaves neither interface nor rules', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const nft = await peerPath('nft'); // the path leads to another program of this name
-  t.regex((await world.host.run(nft, ['list', 'tables'])).stdout, new RegExp(gateway, 'u'));
+  t.regex((await fixture.host.run(nft, ['list', 'tables'])).stdout, new RegExp(gateway, 'u'));
 
-  world.admin.terminate();
-  await world.admin.exited;
+  fixture.admin.terminate();
+  await fixture.admin.exited;
 
-  t.is((await world.host.run(nft, ['list', 'tables'])).stdout.trim(), '');
-  t.false((await world.host.run('ip', ['-brief', 'link'])).stdout.includes(gateway));
-  t.notRegex(world.adminRuns.map(({ output }) => output).join('\n'), /10\.7[12]\.0\.\d/u);
+  t.is((await fixture.host.run(nft, ['list', 'tables'])).stdout.trim(), '');
+  t.false((await fixture.host.run('ip', ['-brief', 'link'])).stdout.includes(gateway));
+  t.notRegex(fixture.adminRuns.map(({ output }) => output).join('\n'), /10\.7[12]\.0\.\d/u);
 });
 
 /**

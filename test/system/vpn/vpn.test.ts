@@ -19,9 +19,9 @@ import {
   nodeName,
   pings,
   reaches,
-  startWorld,
+  startFixture,
   type Member,
-  type World,
+  type Fixture,
 } from '../../support/vpn/fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
 
@@ -70,14 +70,14 @@ const isRelayed = (one: MemberName, other: MemberName): boolean =>
 /** Says the name of its machine to whoever asks. */
 const SERVER = `require('node:http').createServer((_, answer) => answer.end(process.argv[1])).listen(8080, '::', () => console.log('serves'));`;
 
-/** All tests of one world, on a busy machine, in ms. */
+/** All tests of one fixture, on a busy machine, in ms. */
 const TEST_MS_MAX = 300_000;
 
 /** Patience with a direct path, in ms: a first try that a busy machine spoils is followed by another after a minute. */
 const DIRECT_MS_MAX = 150_000;
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 let members: Record<MemberName, Member>;
 /** In the other cluster. */
 let stranger: Member;
@@ -87,9 +87,9 @@ const own = (name: MemberName): string => nodeName(member(name), 'red');
 
 test.before(async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  world = await startWorld(scope);
-  for (const name of ['red', 'blue']) await world.rest.post('/clusters', { name });
-  const { internet } = world;
+  fixture = await startFixture(scope);
+  for (const name of ['red', 'blue']) await fixture.rest.post('/clusters', { name });
+  const { internet } = fixture;
   const [home, other, hotel, office] = await Promise.all([
     internet.nat('easy'),
     internet.nat('easy'),
@@ -106,8 +106,8 @@ test.before(async (t) => {
     office.machine('blocked'),
   ]);
   // Here a resolver can be used: there is somebody to ask for all other names.
-  await open.run('sh', ['-c', `echo 'nameserver ${world.host.address}' > /etc/resolv.conf`]);
-  stranger = await world.member(outside, 'blue');
+  await open.run('sh', ['-c', `echo 'nameserver ${fixture.host.address}' > /etc/resolv.conf`]);
+  stranger = await fixture.member(outside, 'blue');
   const machines = { public: open, easy, lan, far, hard, blocked };
   members = Object.fromEntries(
     await Promise.all(
@@ -116,7 +116,7 @@ test.before(async (t) => {
         machine.spawn('iperf3', ['--server']);
         const server = machine.spawn(process.execPath, ['-e', SERVER, name]);
         await until('its server', () => server.output.includes('serves'));
-        return [name, await world.member(machine, 'red')];
+        return [name, await fixture.member(machine, 'red')];
       }),
     ),
   ) as Record<MemberName, Member>;
@@ -165,8 +165,8 @@ test.serial('everybody reaches everybody by name, directly where a way can be fo
       `${one} and ${other} ${wanted}`,
       async () => {
         const paths = await Promise.all([
-          world.pathTo(member(one), member(other)),
-          world.pathTo(member(other), member(one)),
+          fixture.pathTo(member(one), member(other)),
+          fixture.pathTo(member(other), member(one)),
         ]);
         if (paths.some((path) => path?.path !== wanted)) throw new Error(`they are ${JSON.stringify(paths)}`);
         return true;
@@ -175,7 +175,7 @@ test.serial('everybody reaches everybody by name, directly where a way can be fo
     );
     t.pass();
   }
-  t.regex((await world.pathTo(member('easy'), member('lan')))?.endpoint ?? '', /^192\.168\.1\./u);
+  t.regex((await fixture.pathTo(member('easy'), member('lan')))?.endpoint ?? '', /^192\.168\.1\./u);
 });
 
 test.serial(
@@ -197,7 +197,7 @@ test.serial(
         () => false,
       );
     const began = performance.now();
-    const alias = await world.rest.post<AliasResource>(`/nodes/${member('hard').node}/aliases`, { name: 'printer' });
+    const alias = await fixture.rest.post<AliasResource>(`/nodes/${member('hard').node}/aliases`, { name: 'printer' });
 
     await Promise.all(
       Object.values(members).map((one) => until(`${name} at ${one.machine.name}`, () => resolvesAt(one))),
@@ -209,14 +209,14 @@ test.serial(
     t.deepEqual(
       await Promise.all([
         resolvesAt(stranger),
-        world.host.run('getent', ['hosts', name]).then(
+        fixture.host.run('getent', ['hosts', name]).then(
           () => true,
           () => false,
         ),
       ]),
       [false, false],
     );
-    t.is((await world.rest.call('DELETE', `/aliases/${alias.id}`)).status, 204);
+    t.is((await fixture.rest.call('DELETE', `/aliases/${alias.id}`)).status, 204);
     t.log(`deleted after ${Math.round(performance.now() - began)} ms`);
     await Promise.all(
       Object.values(members).map((one) =>
@@ -253,9 +253,10 @@ test.serial(
       peers.map(({ node }) => node),
       [null, stranger.node],
     );
-    const [row] = await world.sql<{ endpoints: string[] }>('select endpoints from mesh_member where public_key = $1', [
-      one,
-    ]);
+    const [row] = await fixture.sql<{ endpoints: string[] }>(
+      'select endpoints from mesh_member where public_key = $1',
+      [one],
+    );
     t.deepEqual(
       row?.endpoints.filter((endpoint) => !/^(?:192\.168|100)\./u.test(endpoint)),
       [],
@@ -265,7 +266,7 @@ test.serial(
       'a node names addresses that are not its own as places where it is reached: they are left out',
       'a node wants a path to what is no peer of its own',
     ]) {
-      t.truthy(await world.admin.logged(message));
+      t.truthy(await fixture.admin.logged(message));
     }
     t.is(
       session.frames.some(({ type }) => type === 'mesh-try'),
@@ -281,7 +282,7 @@ test.serial(
   async (t) => {
     const moved = member('lan');
     const before = await addressOf(moved);
-    const { status } = await world.rest.call('POST', `/nodes/${moved.node}/change_cluster`, {
+    const { status } = await fixture.rest.call('POST', `/nodes/${moved.node}/change_cluster`, {
       body: { cluster_name: 'blue' },
     });
     t.is(status, 200);
@@ -314,7 +315,7 @@ test.serial('packets of a node that was deleted are dropped by all', async (t) =
   );
   const key = await keyOf(deleted);
   const began = performance.now();
-  t.is((await world.rest.call('DELETE', `/nodes/${deleted.node}`)).status, 204);
+  t.is((await fixture.rest.call('DELETE', `/nodes/${deleted.node}`)).status, 204);
 
   const left = [member('public'), member('easy'), member('hard'), member('blocked')];
   await Promise.all(
@@ -332,7 +333,7 @@ test.serial('packets of a node that was deleted are dropped by all', async (t) =
 });
 
 test.serial('no address of the VPN is in an answer, an event, a metric, or a line of the log at info', async (t) => {
-  const addresses = [...new Set((await rowMembers(world)).flatMap(({ peer }) => [peer.ipv4, peer.ipv6]))];
+  const addresses = [...new Set((await rowMembers(fixture)).flatMap(({ peer }) => [peer.ipv4, peer.ipv6]))];
   t.true(addresses.length >= 12);
   const nodes = [member('public'), member('easy'), member('hard'), stranger];
   const paths = [
@@ -356,12 +357,12 @@ test.serial('no address of the VPN is in an answer, an event, a metric, or a lin
   const said = await Promise.all(
     paths.map(async (path) => ({
       place: path,
-      text: (await world.rest.call('GET', path, { headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` } }))
+      text: (await fixture.rest.call('GET', path, { headers: { authorization: `Bearer ${FLEET_KEYS.MASTER_KEY}` } }))
         .text,
     })),
   );
-  const events = { place: 'events', text: JSON.stringify(await world.sql('select data::text from event')) };
-  const logs = [world.admin, ...[...Object.values(members), stranger].flatMap(({ runs }) => runs)].map((program) => ({
+  const events = { place: 'events', text: JSON.stringify(await fixture.sql('select data::text from event')) };
+  const logs = [fixture.admin, ...[...Object.values(members), stranger].flatMap(({ runs }) => runs)].map((program) => ({
     place: `the log of ${program.pid}`,
     text: program
       .lines()
@@ -392,18 +393,18 @@ test.serial('no address of the VPN is in an answer, an event, a metric, or a lin
 
 async function keyOf({ node }: Member): Promise<string> {
   return (
-    (await world.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [node]))[0]
+    (await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [node]))[0]
       ?.public_key ?? ''
   );
 }
 
 async function addressOf({ node }: Member): Promise<string> {
-  return (await rowMembers(world)).find(({ peer }) => peer.node === node)?.peer.ipv4 ?? '';
+  return (await rowMembers(fixture)).find(({ peer }) => peer.node === node)?.peer.ipv4 ?? '';
 }
 
 /** A node without an agent, by whose session the test says what it wants. */
 async function enter(cluster: string): Promise<RawSession> {
-  const answer = await world.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await world.key(cluster)).key));
-  const session = await rawAgent(scope, () => world.url, answer).connect({ protocol: 4 });
+  const answer = await fixture.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await fixture.key(cluster)).key));
+  const session = await rawAgent(scope, () => fixture.url, answer).connect({ protocol: 4 });
   return session;
 }

@@ -5,24 +5,24 @@ import { createWriteProbe, WRITE_EVERY_MS_MIN } from '../../../persistence/write
 
 function probed() {
   const asked: string[] = [];
-  const world = { nowMs: 0, isAway: false };
+  const fixture = { nowMs: 0, isAway: false };
   const pool = {
     query: (text: string) => {
       asked.push(text.split(' ')[0] ?? '');
-      return world.isAway
+      return fixture.isAway
         ? Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNRESET' }))
         : Promise.resolve({ rows: [] });
     },
   };
-  return { asked, world, probe: createWriteProbe(pool as unknown as Pool, () => world.nowMs) };
+  return { asked, fixture, probe: createWriteProbe(pool as unknown as Pool, () => fixture.nowMs) };
 }
 
 test('a write is made once a second; between two the database is asked a question all the same', async (t) => {
-  const { asked, world, probe } = probed();
+  const { asked, fixture, probe } = probed();
 
   const first = await Promise.all([probe.write(), probe.write()]);
   const second = await probe.write();
-  world.nowMs = WRITE_EVERY_MS_MIN;
+  fixture.nowMs = WRITE_EVERY_MS_MIN;
   const third = await probe.write();
 
   t.deepEqual([first, second, third], [[true, true], true, true]);
@@ -30,14 +30,14 @@ test('a write is made once a second; between two the database is asked a questio
 });
 
 test('a database that went away since its last write is away, and what it did not answer is not remembered', async (t) => {
-  const { asked, world, probe } = probed();
+  const { asked, fixture, probe } = probed();
   await probe.write();
 
-  world.isAway = true;
+  fixture.isAway = true;
   await t.throwsAsync(() => probe.write(), { name: 'DatabaseUnavailable' });
-  world.nowMs = WRITE_EVERY_MS_MIN;
+  fixture.nowMs = WRITE_EVERY_MS_MIN;
   await t.throwsAsync(() => probe.write(), { name: 'DatabaseUnavailable' });
-  world.isAway = false;
+  fixture.isAway = false;
 
   t.true(await probe.write());
   t.deepEqual(asked, ['create', 'select', 'create', 'create']);

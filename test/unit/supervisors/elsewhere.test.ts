@@ -29,7 +29,7 @@ const awaited = (index: number, node = 'there'): AwaitedExecution => ({
 function scene(scope: Scope, open: readonly AwaitedExecution[]) {
   const clock = createFakeClock();
   const log = recordingLog();
-  const world = {
+  const fixture = {
     here: new Set(['here']),
     open: [...open],
     watched: [] as AwaitedExecution[],
@@ -44,19 +44,19 @@ function scene(scope: Scope, open: readonly AwaitedExecution[]) {
       return { kind: 'command', id: COMMAND };
     },
     get state() {
-      return { open: new Map(world.open.map(({ execution, node, status }) => [execution, { node, status }])) };
+      return { open: new Map(fixture.open.map(({ execution, node, status }) => [execution, { node, status }])) };
     },
   };
   const stop = watchElsewhere({
     async changed(all) {
       asked.push(all.map(({ execution }) => execution));
-      if (world.isAway) throw new DatabaseUnavailable('away');
-      return world.read;
+      if (fixture.isAway) throw new DatabaseUnavailable('away');
+      return fixture.read;
     },
-    watched: () => world.watched,
+    watched: () => fixture.watched,
     directory: {
       cells: () => [command] as never,
-      isLocal: ({ id }) => world.here.has(id),
+      isLocal: ({ id }) => fixture.here.has(id),
       tellLocal: (one) => void told.push(one),
     },
     bus: { publish: (all) => void notices.push(...all), subscribe: () => () => {} },
@@ -69,12 +69,12 @@ function scene(scope: Scope, open: readonly AwaitedExecution[]) {
     clock.pass(ELSEWHERE_EVERY_MS);
     for (let turns = 0; turns < 8; turns += 1) await turn();
   };
-  return { world, asked, told, notices, log, round };
+  return { fixture, asked, told, notices, log, round };
 }
 
 test('only executions on nodes that do not live here are read, each once a round, also those that only a feed shows', async (t) => {
-  const { world, asked, round } = scene(t, [awaited(1), awaited(2, 'here'), awaited(3)]);
-  world.watched = [awaited(3), awaited(4)];
+  const { fixture, asked, round } = scene(t, [awaited(1), awaited(2, 'here'), awaited(3)]);
+  fixture.watched = [awaited(3), awaited(4)];
 
   await round();
   await round();
@@ -95,7 +95,7 @@ test('where nothing is open nothing is asked', async (t) => {
 });
 
 test('what changed is told as one that may have been told before; a row that is gone ends its command', async (t) => {
-  const { world, told, notices, round } = scene(t, [awaited(1), awaited(2)]);
+  const { fixture, told, notices, round } = scene(t, [awaited(1), awaited(2)]);
   const [one, two] = [awaited(1), awaited(2)].map(({ execution, command, node }) => ({
     execution,
     command,
@@ -103,7 +103,7 @@ test('what changed is told as one that may have been told before; a row that is 
     clusterName: 'c',
   }));
   if (one === undefined || two === undefined) throw new Error('no executions');
-  world.read = [
+  fixture.read = [
     { ...one, status: 'completed', exitCode: 3 },
     { ...two, status: null, exitCode: null },
   ];
@@ -126,10 +126,10 @@ test('what changed is told as one that may have been told before; a row that is 
 });
 
 test('an execution whose node comes here is read once more, for what its owner stored before', async (t) => {
-  const { world, asked, round } = scene(t, [awaited(1)]);
+  const { fixture, asked, round } = scene(t, [awaited(1)]);
   await round();
 
-  world.here.add('there');
+  fixture.here.add('there');
   await round();
   await round();
 
@@ -155,8 +155,8 @@ test('very many are read by statements of a bounded size, and a bounded number a
 });
 
 test('a database that is away is asked again in the next round, without a word', async (t) => {
-  const { world, asked, log, round } = scene(t, [awaited(1)]);
-  world.isAway = true;
+  const { fixture, asked, log, round } = scene(t, [awaited(1)]);
+  fixture.isAway = true;
 
   await round();
   await round();

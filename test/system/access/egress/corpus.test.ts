@@ -8,7 +8,7 @@ import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import { hostileUrls, zoneAnswer } from '../guard/corpus.ts';
 import { startDnsServer } from '../../../support/dns-server.ts';
 import { startTripwire } from '../guard/tripwire.ts';
-import { startRig } from '../../../support/agent/proxies-fixture.ts';
+import { startFixture } from '../../../support/agent/proxies-fixture.ts';
 import { isHostileToAgents, letThrough } from './hostile-targets.ts';
 import type { SealedProxies } from './sealed-proxies.ts';
 
@@ -20,11 +20,11 @@ const DOOR = '127.0.0.99';
 
 test.serial('no hostile URL leads through the proxies of an agent to anybody', async (t) => {
   const [dns, tripwire] = await Promise.all([startDnsServer(t, zoneAnswer), startTripwire(t)]);
-  const rig = await startRig(t, { AGENT_PROXY_HOST: DOOR }, resolverBy([dns.server]));
+  const fixture = await startFixture(t, { AGENT_PROXY_HOST: DOOR }, resolverBy([dns.server]));
   const urls = hostileUrls(tripwire.port).filter((entry) => entry.isDialled && isHostileToAgents(entry));
 
   const found = await letThrough(
-    { http: { host: DOOR, port: rig.httpPort }, socks5: { host: DOOR, port: rig.socks5Port } },
+    { http: { host: DOOR, port: fixture.httpPort }, socks5: { host: DOOR, port: fixture.socks5Port } },
     urls,
   );
 
@@ -33,20 +33,20 @@ test.serial('no hostile URL leads through the proxies of an agent to anybody', a
       found,
       dialled: tripwire.dialled().filter((address) => address !== DOOR),
       arrived: tripwire.arrived,
-      opened: rig.egress.counts().opened,
+      opened: fixture.egress.counts().opened,
     },
     { found: [], dialled: [], arrived: [], opened: 0 },
   );
-  const { blocked } = rig.egress.counts();
+  const { blocked } = fixture.egress.counts();
   t.true(urls.length > 1_000 && blocked.host > 1_000, `${urls.length} URLs, ${blocked.host} refused by the exit`);
   t.log(
-    `${urls.length} hostile URLs, ${rig.egress.counts().blocked.host} dials refused by egress, the others by the proxies`,
+    `${urls.length} hostile URLs, ${fixture.egress.counts().blocked.host} dials refused by egress, the others by the proxies`,
   );
 });
 
 test.serial('the tripwire sees what comes of an operator who opens loopback', async (t) => {
   const [dns, tripwire] = await Promise.all([startDnsServer(t, zoneAnswer), startTripwire(t)]);
-  const rig = await startRig(
+  const fixture = await startFixture(
     t,
     { AGENT_PROXY_HOST: DOOR, PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.0/8,::1' },
     resolverBy([dns.server]),
@@ -58,11 +58,11 @@ test.serial('the tripwire sees what comes of an operator who opens loopback', as
   }));
 
   const found = await letThrough(
-    { http: { host: DOOR, port: rig.httpPort }, socks5: { host: DOOR, port: rig.socks5Port } },
+    { http: { host: DOOR, port: fixture.httpPort }, socks5: { host: DOOR, port: fixture.socks5Port } },
     urls,
   );
 
-  t.deepEqual([found.length, tripwire.arrived.length, rig.egress.counts().opened], [11, 11, 11]);
+  t.deepEqual([found.length, tripwire.arrived.length, fixture.egress.counts().opened], [11, 11, 11]);
 });
 
 test.serial(

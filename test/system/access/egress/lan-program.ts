@@ -10,10 +10,10 @@ import type { Resolve } from '../../../../transport/net/guard/resolution.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { startTripwire } from '../guard/tripwire.ts';
-import { PASSWORD, startRig } from '../../../support/agent/proxies-fixture.ts';
+import { PASSWORD, startFixture } from '../../../support/agent/proxies-fixture.ts';
 
 /** What this program prints: bodies and statuses as curl got them. */
-export interface LanWorld {
+export interface LanOutcome {
   /** Exit status of curl without a proxy. */
   readonly direct: number;
   readonly v4: readonly string[];
@@ -62,12 +62,12 @@ const trap = await startTripwire(scope);
 let asked = 0;
 const names: Resolve = (name) =>
   Promise.resolve(name === 'rebound.lan' && (asked += 1) > 1 ? ['127.0.0.1'] : ['192.168.77.2']);
-const rig = await startRig(scope, { AGENT_PROXY_HOST: '10.77.0.1' }, names);
-const open = await startRig(scope, { AGENT_PROXY_HOST: '10.77.0.1', PROXY_CUSTOM_ALLOWED_HOSTS: '169.254.7.0/24' });
-const [http, tunnel, socksName, socksAddress] = ways(rig.httpPort, rig.socks5Port);
+const fixture = await startFixture(scope, { AGENT_PROXY_HOST: '10.77.0.1' }, names);
+const open = await startFixture(scope, { AGENT_PROXY_HOST: '10.77.0.1', PROXY_CUSTOM_ALLOWED_HOSTS: '169.254.7.0/24' });
+const [http, tunnel, socksName, socksAddress] = ways(fixture.httpPort, fixture.socks5Port);
 const status = ['-o', '/dev/null', '-w', '%{http_code}'];
 
-const seen: LanWorld = {
+const seen: LanOutcome = {
   direct: (await curl(`http://192.168.77.2:${port}/`)).code,
   v4: await bodies(`http://192.168.77.2:${port}/`, http, tunnel, socksName, socksAddress),
   v6: await bodies(`http://[fd77::2]:${port}/`, http, tunnel, socksName, socksAddress),
@@ -82,7 +82,7 @@ const seen: LanWorld = {
   ],
   own: [
     ...(await bodies(`http://192.168.77.1:${trap.port}/`, [...http, ...status])),
-    ...(await bodies(`http://10.77.0.1:${rig.httpPort}/`, [...http, ...status])),
+    ...(await bodies(`http://10.77.0.1:${fixture.httpPort}/`, [...http, ...status])),
   ],
   linkLocal: await bodies(
     `http://169.254.7.7:${port}/`,
@@ -125,7 +125,7 @@ function curl(...words: readonly string[]): Promise<{ code: number; out: string 
 }
 
 async function dialled(host: string): Promise<string> {
-  const opened = await rig.egress.dial({ host, port }, 'chain', AbortSignal.timeout(20_000));
+  const opened = await fixture.egress.dial({ host, port }, 'chain', AbortSignal.timeout(20_000));
   if (opened.ok) opened.stream.destroy();
   return opened.ok ? 'open' : opened.failure;
 }

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { peerTest } from '../../../support/peer-test.ts';
-import type { LanWorld } from './lan-program.ts';
+import type { LanOutcome } from './lan-program.ts';
 
 const test = await peerTest('curl');
 
@@ -31,7 +31,7 @@ test('what only the agent can reach is reached through it, and the agent itself 
 
   const seen = JSON.parse(
     (await inside(`exec '${process.execPath}' '${import.meta.dirname}/lan-program.ts'`)).stdout,
-  ) as LanWorld;
+  ) as LanOutcome;
 
   t.deepEqual(seen, {
     direct: 7,

@@ -9,7 +9,7 @@ import { createScope } from '../../../support/scope.ts';
 import { GOOD, hostileUrls, zoneAnswer, type HostileUrl } from '../guard/corpus.ts';
 import { startDnsServer } from '../../../support/dns-server.ts';
 import { startTripwire } from '../guard/tripwire.ts';
-import { startRig } from '../../../support/agent/proxies-fixture.ts';
+import { startFixture } from '../../../support/agent/proxies-fixture.ts';
 import { isHostileToAgents, letThrough } from './hostile-targets.ts';
 
 /**
@@ -36,8 +36,12 @@ const DOOR = '127.0.0.99';
 const scope = createScope();
 const dns = await startDnsServer(scope, zoneAnswer);
 const tripwire = await startTripwire(scope);
-const rig = await startRig(scope, { AGENT_PROXY_HOST: DOOR, PROXY_BLOCKED_PORTS: 'none' }, resolverBy([dns.server]));
-const doors = { http: { host: DOOR, port: rig.httpPort }, socks5: { host: DOOR, port: rig.socks5Port } };
+const fixture = await startFixture(
+  scope,
+  { AGENT_PROXY_HOST: DOOR, PROXY_BLOCKED_PORTS: 'none' },
+  resolverBy([dns.server]),
+);
+const doors = { http: { host: DOOR, port: fixture.httpPort }, socks5: { host: DOOR, port: fixture.socks5Port } };
 
 const good = [
   GOOD.address,
@@ -64,12 +68,12 @@ process.stdout.write(JSON.stringify(seen));
 await scope.end();
 
 async function round(urls: readonly HostileUrl[]): Promise<Round> {
-  const before = { opened: rig.egress.counts().opened, connects: connects() };
+  const before = { opened: fixture.egress.counts().opened, connects: connects() };
   const found = await letThrough(doors, urls);
   return {
     urls: urls.length,
     found,
-    opened: rig.egress.counts().opened - before.opened,
+    opened: fixture.egress.counts().opened - before.opened,
     connects: connects() - before.connects,
   };
 }

@@ -22,7 +22,7 @@ import { startDnsServer, type Answer, type Question } from '../../../support/dns
 import { startTripwire } from './tripwire.ts';
 import { patient } from '../../../support/busy.ts';
 
-async function rig(
+async function fixture(
   t: ExecutionContext,
   answer: (question: Question) => Answer | Promise<Answer>,
   { allowPrivate = true, ...connecting }: ConnectorOptions & { allowPrivate?: boolean } = {},
@@ -44,9 +44,13 @@ async function listen(t: ExecutionContext, server: Server, address = '127.0.0.1'
 
 test.serial('a name that turns bad between check and dial is not dialled', async (t) => {
   const tripwire = await startTripwire(t);
-  const { guard, agent } = await rig(t, ({ asked }) => ({ addresses: [asked === 0 ? '93.184.215.14' : '127.0.0.1'] }), {
-    allowPrivate: false,
-  });
+  const { guard, agent } = await fixture(
+    t,
+    ({ asked }) => ({ addresses: [asked === 0 ? '93.184.215.14' : '127.0.0.1'] }),
+    {
+      allowPrivate: false,
+    },
+  );
   const url = `http://rebound.example.com:${tripwire.port}/`;
 
   t.true((await guard.check(url)).ok);
@@ -63,7 +67,7 @@ test.serial(
   'a name is asked for once a connection, and the address that was checked is the one that is dialled',
   async (t) => {
     const tripwire = await startTripwire(t);
-    const { agent, questions } = await rig(t, ({ asked }) => ({
+    const { agent, questions } = await fixture(t, ({ asked }) => ({
       addresses: [asked === 0 ? '127.0.0.2' : '127.0.0.3'],
     }));
 
@@ -81,7 +85,7 @@ test.serial(
   'a literal address is checked although no name is looked up, also where it was never given to the check',
   async (t) => {
     const tripwire = await startTripwire(t);
-    const { agent, questions } = await rig(t, () => ({ addresses: ['127.0.0.1'] }), { allowPrivate: false });
+    const { agent, questions } = await fixture(t, () => ({ addresses: ['127.0.0.1'] }), { allowPrivate: false });
 
     for (const host of ['127.0.0.1', '[::1]', '169.254.169.254', '[::ffff:127.0.0.1]', '2130706433']) {
       for (const scheme of ['http', 'https'])
@@ -96,7 +100,7 @@ test.serial(
 
 test.serial('a Host header leads nowhere else', async (t) => {
   const tripwire = await startTripwire(t);
-  const { agent } = await rig(t, ({ name }) => ({
+  const { agent } = await fixture(t, ({ name }) => ({
     addresses: [name === 'hooks.example.com' ? '127.0.0.2' : '127.0.0.3'],
   }));
 
@@ -118,7 +122,7 @@ test.serial('a redirect is handed back, not followed', async (t) => {
       );
     }),
   );
-  const { agent } = await rig(t, () => ({ addresses: ['127.0.0.1'] }));
+  const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.1'] }));
 
   const answer = await request(`http://hooks.example.com:${port}/`, { method: 'POST', body: 'x', dispatcher: agent });
 
@@ -140,7 +144,7 @@ test.serial('TLS is for the name of the URL, at the address that was checked', a
       socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
     }),
   );
-  const { agent } = await rig(t, () => ({ addresses: ['127.0.0.1'] }), { ...(ca !== undefined && { ca }) });
+  const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.1'] }), { ...(ca !== undefined && { ca }) });
 
   const answer = await request(`https://localhost:${port}/`, { dispatcher: agent });
   await t.throwsAsync(request(`https://other.example.com:${port}/`, { dispatcher: agent }), {
@@ -156,7 +160,7 @@ test.serial('a dead address does not keep from the next one that was checked', a
   });
   const port = await listen(t, server, '::1');
   const tripwire = await startTripwire(t);
-  const { agent } = await rig(t, () => ({ addresses: ['127.0.0.4', '127.0.0.5', '::1'] }));
+  const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.4', '127.0.0.5', '::1'] }));
 
   t.is((await request(`http://hooks.example.com:${port}/`, { dispatcher: agent })).statusCode, 204);
   t.deepEqual(new Set(tripwire.dialled()).has('::1'), true);
@@ -174,7 +178,7 @@ test.serial('an address that swallows what is sent to it is left for the next on
     }),
   );
   await startBlackHole(t, '127.0.0.6', port);
-  const { agent } = await rig(t, () => ({ addresses: ['127.0.0.6', '127.0.0.1'] }), { connectMsMax: 30_000 });
+  const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.6', '127.0.0.1'] }), { connectMsMax: 30_000 });
   const startedMs = performance.now();
 
   t.is((await request(`http://hooks.example.com:${port}/`, { dispatcher: agent })).statusCode, 204);
@@ -185,7 +189,7 @@ test.serial('an address that swallows what is sent to it is left for the next on
 });
 
 test.serial('a name that has no address now fails with an error of its own, before anything is sent', async (t) => {
-  const { agent } = await rig(t, () => 'no-such-name');
+  const { agent } = await fixture(t, () => 'no-such-name');
 
   await t.throwsAsync(request('http://nowhere.example.com/', { dispatcher: agent }), {
     instanceOf: NameUnresolved,
@@ -196,7 +200,7 @@ test.serial('a name that has no address now fails with an error of its own, befo
 
 test.serial('ports of other protocols are not dialled', async (t) => {
   const tripwire = await startTripwire(t);
-  const { agent } = await rig(t, () => ({ addresses: ['127.0.0.1'] }));
+  const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.1'] }));
 
   await t.throwsAsync(request('http://hooks.example.com:25/', { dispatcher: agent }), {
     instanceOf: AddressRefused,
@@ -212,7 +216,7 @@ test.serial('a handshake that never ends is given up at the limit', async (t) =>
       socket.on('error', () => {});
     }),
   );
-  const { agent } = await rig(t, () => ({ addresses: ['127.0.0.1'] }), { connectMsMax: 1_000 });
+  const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.1'] }), { connectMsMax: 1_000 });
 
   await t.throwsAsync(request(`https://hooks.example.com:${port}/`, { dispatcher: agent }), {
     code: 'UND_ERR_CONNECT_TIMEOUT',
@@ -220,7 +224,7 @@ test.serial('a handshake that never ends is given up at the limit', async (t) =>
 });
 
 test.serial('a look-up that outlasts the limit for connections ends there', async (t) => {
-  const { agent } = await rig(t, () => 'silence', { connectMsMax: 1_000 });
+  const { agent } = await fixture(t, () => 'silence', { connectMsMax: 1_000 });
 
   await t.throwsAsync(request('http://silent.example.com/', { dispatcher: agent }), {
     code: 'UND_ERR_CONNECT_TIMEOUT',

@@ -6,7 +6,7 @@ import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import { attack, unguarded } from './attack.ts';
 import { hostileUrls, zoneAnswer } from './corpus.ts';
 import { startDnsServer } from '../../../support/dns-server.ts';
-import type { SealedWorld } from './sealed-guard.ts';
+import type { SealedOutcome } from './sealed-guard.ts';
 import { startTripwire } from './tripwire.ts';
 
 /** How many hostile URLs there are at least. */
@@ -77,7 +77,7 @@ test.serial('in a network where every address answers, the kernel counts no pack
     return;
   }
   t.is(ran.status, 0, ran.stderr);
-  const seen = JSON.parse(ran.stdout) as SealedWorld;
+  const seen = JSON.parse(ran.stdout) as SealedOutcome;
   const nothing = { taken: [], dialled: [], connects: 0, packets: 0, arrived: 0 };
 
   t.deepEqual(

@@ -21,7 +21,7 @@ export interface GuardOutcome extends Attack {
 }
 
 /** What this program prints. */
-export type SealedWorld = Readonly<Record<'closed' | 'open' | 'good' | 'unguarded', GuardOutcome>>;
+export type SealedOutcome = Readonly<Record<'closed' | 'open' | 'good' | 'unguarded', GuardOutcome>>;
 
 const scope = createScope();
 const dns = await startDnsServer(scope, zoneAnswer);
@@ -35,7 +35,7 @@ const good: HostileUrl[] = [GOOD.address, `[${GOOD.address6}]`, GOOD.name].map((
 }));
 const guard = createGuard({ allowPrivate: false, resolve });
 
-const seen: SealedWorld = {
+const seen: SealedOutcome = {
   closed: await sight(guard, hostile),
   open: await sight(
     createGuard({ allowPrivate: true, resolve }),

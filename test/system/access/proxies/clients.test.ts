@@ -13,7 +13,14 @@ import { ProxyAgent, request } from 'undici';
 import { peerTest } from '../../../support/peer-test.ts';
 import { peerPath } from '../../../support/peers.ts';
 import { listening } from '../../../support/stream-pairs.ts';
-import { basic, echoes, openProxies, openTarget, PASSWORD, type RigOptions } from '../../../support/proxies-fixture.ts';
+import {
+  basic,
+  echoes,
+  openProxies,
+  openTarget,
+  PASSWORD,
+  type FixtureOptions,
+} from '../../../support/proxies-fixture.ts';
 
 /**
  * What is used of the package, which has no types. Its own `connect` calls a function that Node has no more; `Client`
@@ -45,7 +52,7 @@ async function curl(...options: string[]): Promise<Buffer> {
 }
 
 /** Both proxies, and a web server that gives BODY, or what it is posted. */
-async function world(t: ExecutionContext, options: RigOptions = {}) {
+async function fixture(t: ExecutionContext, options: FixtureOptions = {}) {
   const server = createServer(
     (incoming, response) =>
       void buffer(incoming).then((bytes) => response.end(incoming.method === 'POST' ? bytes : BODY)),
@@ -74,7 +81,7 @@ const ways = {
 
 for (const [way, options] of Object.entries(ways)) {
   test(`curl gets and posts through ${way}`, async (t) => {
-    const there = await world(t);
+    const there = await fixture(t);
     const asked = [...options(there), '--proxy-user', `_:${PASSWORD}`];
 
     t.true((await curl(...asked, there.named)).equals(BODY));
@@ -87,7 +94,7 @@ for (const [way, options] of Object.entries(ways)) {
   });
 
   test(`curl with a wrong password is refused by ${way} and says so`, async (t) => {
-    const there = await world(t);
+    const there = await fixture(t);
 
     const failure = await t.throwsAsync<Error & { stderr: Buffer }>(
       curl(...options(there), '--proxy-user', '_:guess', '--fail', there.named),
@@ -99,7 +106,7 @@ for (const [way, options] of Object.entries(ways)) {
 }
 
 test('curl resolves names itself with --socks5', async (t) => {
-  const there = await world(t);
+  const there = await fixture(t);
 
   t.true(
     (
@@ -117,7 +124,9 @@ test('curl resolves names itself with --socks5', async (t) => {
 });
 
 test('curl goes to an IPv6 address through both', async (t) => {
-  const there = await world(t, { dial: () => Promise.resolve({ ok: false, failure: 'unreachable', message: 'No.' }) });
+  const there = await fixture(t, {
+    dial: () => Promise.resolve({ ok: false, failure: 'unreachable', message: 'No.' }),
+  });
 
   await t.throwsAsync(
     curl('--socks5-hostname', there.socks, '--proxy-user', `_:${PASSWORD}`, 'http://[2001:db8::a01]/'),
@@ -134,7 +143,7 @@ test('curl goes to an IPv6 address through both', async (t) => {
 });
 
 test('curl names what went wrong', async (t) => {
-  const there = await world(t, {
+  const there = await fixture(t, {
     dial: () => Promise.resolve({ ok: false, failure: 'refused', message: 'Nothing listens there.' }),
   });
   const credentials = ['--proxy-user', `_:${PASSWORD}`];
@@ -150,7 +159,7 @@ test('curl names what went wrong', async (t) => {
 });
 
 test('curl keeps its connection for several requests, and waits for 100 Continue', async (t) => {
-  const there = await world(t);
+  const there = await fixture(t);
 
   const answers = await curl(
     '--proxy',
@@ -176,7 +185,7 @@ for (const [type, way] of [
 ] as const) {
   test(`ncat as a ProxyCommand gets through ${type}, with half-close`, async (t) => {
     const target = await openTarget(t, echoes);
-    const there = await world(t);
+    const there = await fixture(t);
     const child = execFile(await peerPath('ncat'), [
       '--proxy',
       there[way].replace('http://', ''),
@@ -197,7 +206,7 @@ for (const [type, way] of [
 }
 
 test('undici goes through CONNECT', async (t) => {
-  const there = await world(t);
+  const there = await fixture(t);
   const agent = new ProxyAgent({ uri: there.http, token: basic('node-1.edge'), proxyTunnel: true });
   t.teardown(() => agent.close());
 
@@ -209,7 +218,7 @@ test('undici goes through CONNECT', async (t) => {
 
 test('the client of socksv5 gets through with a password, and its bytes are the same', async (t) => {
   const target = await openTarget(t, echoes);
-  const there = await world(t);
+  const there = await fixture(t);
   const client = new socks.Client({
     proxyHost: '127.0.0.1',
     proxyPort: there.proxy.socksPort,
@@ -225,7 +234,7 @@ test('the client of socksv5 gets through with a password, and its bytes are the 
 });
 
 test('the client of socksv5 without a password is turned away', async (t) => {
-  const there = await world(t);
+  const there = await fixture(t);
   const client = new socks.Client({
     proxyHost: '127.0.0.1',
     proxyPort: there.proxy.socksPort,

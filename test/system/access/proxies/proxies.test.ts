@@ -15,8 +15,8 @@ import {
   httpStatus,
   PASSWORD,
   socks5Reply,
-  startRig,
-  type ProxiesRig,
+  startFixture,
+  type AgentProxiesFixture,
 } from '../../../support/agent/proxies-fixture.ts';
 
 const test = await peerTest('curl');
@@ -52,7 +52,7 @@ async function startServer(t: ExecutionContext): Promise<{ port: number; asked: 
 }
 
 /** The ways in which curl can ask a proxy. */
-function ways({ httpPort, socks5Port }: ProxiesRig, user = USER): string[][] {
+function ways({ httpPort, socks5Port }: AgentProxiesFixture, user = USER): string[][] {
   return [
     ['--proxy', `http://127.0.0.1:${httpPort}`, '--proxy-user', user],
     ['--proxy', `http://127.0.0.1:${httpPort}`, '--proxy-user', user, '--proxytunnel'],
@@ -62,27 +62,27 @@ function ways({ httpPort, socks5Port }: ProxiesRig, user = USER): string[][] {
 }
 
 test('curl gets through by the HTTP proxy, by CONNECT, and by SOCKS5 with a name and with an address', async (t) => {
-  const [rig, { port, asked }] = await Promise.all([startRig(t, OPEN), startServer(t)]);
+  const [fixture, { port, asked }] = await Promise.all([startFixture(t, OPEN), startServer(t)]);
 
-  const got = await Promise.all(ways(rig).map((way) => curl(...way, `http://127.0.0.1:${port}/x`)));
+  const got = await Promise.all(ways(fixture).map((way) => curl(...way, `http://127.0.0.1:${port}/x`)));
 
   t.deepEqual(
     got,
-    ways(rig).map(() => ({ code: 0, out: `hello to 127.0.0.1:${port}` })),
+    ways(fixture).map(() => ({ code: 0, out: `hello to 127.0.0.1:${port}` })),
   );
   t.deepEqual(
     asked,
     asked.map(() => 'GET /x'),
   );
-  t.is(rig.egress.counts().opened, 4);
+  t.is(fixture.egress.counts().opened, 4);
 });
 
 test('names are resolved by the agent', async (t) => {
   const { server, questions } = await startDnsServer(t, () => ({ addresses: ['127.0.0.1'] }));
-  const [rig, { port }] = await Promise.all([startRig(t, OPEN, resolverBy([server])), startServer(t)]);
+  const [fixture, { port }] = await Promise.all([startFixture(t, OPEN, resolverBy([server])), startServer(t)]);
 
   const got = await Promise.all(
-    ways(rig)
+    ways(fixture)
       .slice(0, 3)
       .map((way) => curl(...way, `http://box.test:${port}/`)),
   );
@@ -95,12 +95,12 @@ test('names are resolved by the agent', async (t) => {
 });
 
 test('without the password of the node nobody gets in, whatever else is shown', async (t) => {
-  const [rig, { port, asked }] = await Promise.all([startRig(t, OPEN), startServer(t)]);
+  const [fixture, { port, asked }] = await Promise.all([startFixture(t, OPEN), startServer(t)]);
   const users = ['_:wrong', '_:', `admin:${PASSWORD}`, `:${PASSWORD}`, `_:${PASSWORD} `, `_:${PASSWORD.toUpperCase()}`];
 
   const got = await Promise.all(
     users.flatMap((user) =>
-      ways(rig, user).map((way) =>
+      ways(fixture, user).map((way) =>
         curl(...way, '-o', '/dev/null', '-w', '%{http_code} %{http_connect}', `http://127.0.0.1:${port}/`),
       ),
     ),
@@ -119,7 +119,7 @@ test('without the password of the node nobody gets in, whatever else is shown', 
     (
       await curl(
         '--proxy',
-        `http://127.0.0.1:${rig.httpPort}`,
+        `http://127.0.0.1:${fixture.httpPort}`,
         '-o',
         '/dev/null',
         '-w',
@@ -129,13 +129,13 @@ test('without the password of the node nobody gets in, whatever else is shown', 
     ).out,
     '407',
   );
-  t.is((await curl('--socks5', `127.0.0.1:${rig.socks5Port}`, `http://127.0.0.1:${port}/`)).code, 97);
-  t.deepEqual([asked, rig.egress.counts().opened], [[], 0]);
+  t.is((await curl('--socks5', `127.0.0.1:${fixture.socks5Port}`, `http://127.0.0.1:${port}/`)).code, 97);
+  t.deepEqual([asked, fixture.egress.counts().opened], [[], 0]);
 });
 
 test('who guesses is told to wait after 30 wrong passwords, and the right one still gets in', async (t) => {
-  const [rig, { port }] = await Promise.all([startRig(t, OPEN), startServer(t)]);
-  const door = { host: '127.0.0.1', port: rig.httpPort };
+  const [fixture, { port }] = await Promise.all([startFixture(t, OPEN), startServer(t)]);
+  const door = { host: '127.0.0.1', port: fixture.httpPort };
   const line = `GET http://127.0.0.1:${port}/ HTTP/1.1`;
   const statuses: number[] = [];
 
@@ -144,20 +144,20 @@ test('who guesses is told to wait after 30 wrong passwords, and the right one st
 
   t.deepEqual(statuses, [...Array.from({ length: 30 }, () => 407), 429, 429]);
   t.is(await httpStatus(door, line), 200);
-  t.is(await socks5Reply({ host: '127.0.0.1', port: rig.socks5Port }, { name: '127.0.0.1' }, port), 0);
+  t.is(await socks5Reply({ host: '127.0.0.1', port: fixture.socks5Port }, { name: '127.0.0.1' }, port), 0);
 });
 
 test('where no password is wanted any will do, and none', async (t) => {
-  const [rig, { port }] = await Promise.all([
-    startRig(t, { ...OPEN, AGENT_PROXY_AUTH_ENABLED: 'false' }),
+  const [fixture, { port }] = await Promise.all([
+    startFixture(t, { ...OPEN, AGENT_PROXY_AUTH_ENABLED: 'false' }),
     startServer(t),
   ]);
   const url = `http://127.0.0.1:${port}/`;
 
   const got = await Promise.all([
-    ...ways(rig, 'anybody:anything').map((way) => curl(...way, url)),
-    curl('--proxy', `http://127.0.0.1:${rig.httpPort}`, url),
-    curl('--socks5-hostname', `127.0.0.1:${rig.socks5Port}`, url),
+    ...ways(fixture, 'anybody:anything').map((way) => curl(...way, url)),
+    curl('--proxy', `http://127.0.0.1:${fixture.httpPort}`, url),
+    curl('--socks5-hostname', `127.0.0.1:${fixture.socks5Port}`, url),
   ]);
 
   t.deepEqual(
@@ -168,14 +168,14 @@ test('where no password is wanted any will do, and none', async (t) => {
 
 test('a refusal says why, in the words of the protocol', async (t) => {
   const { server } = await startDnsServer(t, () => 'no-such-name');
-  const rig = await startRig(t, { PROXY_BLOCKED_PORTS: '25,6000-6063' }, resolverBy([server]));
-  const [http = []] = ways(rig);
+  const fixture = await startFixture(t, { PROXY_BLOCKED_PORTS: '25,6000-6063' }, resolverBy([server]));
+  const [http = []] = ways(fixture);
   const said = async (url: string) => {
     const { out } = await curl(...http, '-w', '%{http_code}', url);
     return [Number(out.slice(-3)), out.slice(0, -3).trim()];
   };
   const socks = (name: string, port: number) =>
-    socks5Reply({ host: '127.0.0.1', port: rig.socks5Port }, { name }, port);
+    socks5Reply({ host: '127.0.0.1', port: fixture.socks5Port }, { name }, port);
 
   t.deepEqual(
     await Promise.all(
@@ -184,7 +184,7 @@ test('a refusal says why, in the words of the protocol', async (t) => {
         'http://169.254.169.254/latest/meta-data/',
         'http://10.0.0.1:6001/',
         'http://nowhere.test/',
-        `http://127.0.0.1:${rig.httpPort}/`,
+        `http://127.0.0.1:${fixture.httpPort}/`,
       ].map(said),
     ),
     [
@@ -192,7 +192,7 @@ test('a refusal says why, in the words of the protocol', async (t) => {
       [403, '169.254.169.254 is a metadata, reserved or translated address, which is never reached.'],
       [403, 'Port 6001 is blocked by the operator of this machine.'],
       [502, 'nowhere.test does not resolve.'],
-      [508, `127.0.0.1:${rig.httpPort} is a proxy of this very machine.`],
+      [508, `127.0.0.1:${fixture.httpPort} is a proxy of this very machine.`],
     ],
   );
   t.deepEqual(
@@ -201,7 +201,7 @@ test('a refusal says why, in the words of the protocol', async (t) => {
       socks('169.254.169.254', 80),
       socks('10.0.0.1', 6_001),
       socks('nowhere.test', 80),
-      socks('127.0.0.1', rig.socks5Port),
+      socks('127.0.0.1', fixture.socks5Port),
     ]),
     [2, 2, 2, 4, 2],
   );
@@ -214,66 +214,69 @@ test('a port that is taken is said once and stays in the health report, and the 
     taken.close();
   });
   const { port } = taken.address() as AddressInfo;
-  const [rig, server] = await Promise.all([
-    startRig(t, { ...OPEN, AGENT_SOCKS5_PROXY_PORT: `${port}` }),
+  const [fixture, server] = await Promise.all([
+    startFixture(t, { ...OPEN, AGENT_SOCKS5_PROXY_PORT: `${port}` }),
     startServer(t),
   ]);
   const problem = `The SOCKS5 proxy does not listen on port ${port}: another program has it. Its port is set by AGENT_SOCKS5_PROXY_PORT.`;
 
   t.deepEqual(
-    rig.proxies.services.map(({ name, problem: said }) => [name, said()]),
+    fixture.proxies.services.map(({ name, problem: said }) => [name, said()]),
     [
       ['http_proxy', null],
       ['socks5_proxy', problem],
     ],
   );
   t.deepEqual(
-    rig.log
+    fixture.log
       .map((line) => JSON.parse(line) as { level: string; msg: string })
       .filter(({ level }) => level === 'warn')
       .map(({ msg }) => msg),
     [problem],
   );
   t.deepEqual(
-    [Object.keys(rig.proxies.ports), rig.proxies.listening],
-    [['http_proxy_port'], [{ address: '127.0.0.1', port: rig.httpPort }]],
+    [Object.keys(fixture.proxies.ports), fixture.proxies.listening],
+    [['http_proxy_port'], [{ address: '127.0.0.1', port: fixture.httpPort }]],
   );
-  t.is((await curl(...(ways(rig)[0] ?? []), `http://127.0.0.1:${server.port}/`)).code, 0);
+  t.is((await curl(...(ways(fixture)[0] ?? []), `http://127.0.0.1:${server.port}/`)).code, 0);
 });
 
 test('proxies that are off listen nowhere and have no part in the health', async (t) => {
-  const rig = await startRig(t, { AGENT_PROXY_ENABLED: 'false' });
+  const fixture = await startFixture(t, { AGENT_PROXY_ENABLED: 'false' });
 
-  t.deepEqual([rig.proxies.ports, rig.proxies.services, rig.proxies.listening, rig.log], [{}, [], [], []]);
+  t.deepEqual(
+    [fixture.proxies.ports, fixture.proxies.services, fixture.proxies.listening, fixture.log],
+    [{}, [], [], []],
+  );
 });
 
 test('several addresses are listened on under the same port', async (t) => {
-  const [rig, { port }] = await Promise.all([
-    startRig(t, { ...OPEN, AGENT_PROXY_HOST: '127.0.0.1,127.0.0.2,::1' }),
+  const [fixture, { port }] = await Promise.all([
+    startFixture(t, { ...OPEN, AGENT_PROXY_HOST: '127.0.0.1,127.0.0.2,::1' }),
     startServer(t),
   ]);
 
   const statuses = await Promise.all(
     ['127.0.0.1', '127.0.0.2', '::1'].map((host) =>
-      httpStatus({ host, port: rig.httpPort }, `GET http://127.0.0.1:${port}/ HTTP/1.1`),
+      httpStatus({ host, port: fixture.httpPort }, `GET http://127.0.0.1:${port}/ HTTP/1.1`),
     ),
   );
 
-  t.deepEqual([statuses, rig.proxies.listening.length], [[200, 200, 200], 6]);
+  t.deepEqual([statuses, fixture.proxies.listening.length], [[200, 200, 200], 6]);
 });
 
 test('neither the password nor what was shown in its place is in the log', async (t) => {
-  const rig = await startRig(t, OPEN);
+  const fixture = await startFixture(t, OPEN);
 
   await httpStatus(
-    { host: '127.0.0.1', port: rig.httpPort, password: 'guessed-secret' },
+    { host: '127.0.0.1', port: fixture.httpPort, password: 'guessed-secret' },
     'GET http://10.0.0.1:25/ HTTP/1.1',
   );
-  await httpStatus({ host: '127.0.0.1', port: rig.httpPort }, 'GET http://169.254.169.254/ HTTP/1.1');
-  await socks5Reply({ host: '127.0.0.1', port: rig.socks5Port, password: 'guessed-secret' }, { name: 'x' }, 80);
+  await httpStatus({ host: '127.0.0.1', port: fixture.httpPort }, 'GET http://169.254.169.254/ HTTP/1.1');
+  await socks5Reply({ host: '127.0.0.1', port: fixture.socks5Port, password: 'guessed-secret' }, { name: 'x' }, 80);
 
-  const lines = rig.log.join('');
-  t.true(rig.log.length >= 3);
+  const lines = fixture.log.join('');
+  t.true(fixture.log.length >= 3);
   for (const secret of [PASSWORD, 'guessed-secret'])
     for (const form of [secret, Buffer.from(`_:${secret}`).toString('base64'), Buffer.from(secret).toString('base64')])
       t.false(lines.includes(form));

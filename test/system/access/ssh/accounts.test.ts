@@ -9,10 +9,10 @@ import type { ExecutionContext } from 'ava';
 import { accountsOfMachine, type NameServices } from '../../../../agent/access/ssh/accounts.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
-import { collect, startSshRig } from '../../../support/agent/ssh-fixture.ts';
+import { collect, startSshFixture } from '../../../support/agent/ssh-fixture.ts';
 
 const accountsFile = join(import.meta.dirname, '../../../../agent/access/ssh/accounts.ts');
-const rigFile = join(import.meta.dirname, '../../../support/agent/ssh-fixture.ts');
+const fixtureFile = join(import.meta.dirname, '../../../support/agent/ssh-fixture.ts');
 
 const peers = await peerTest('ssh', 'ssh-keygen', 'setpriv', 'useradd', 'sftp');
 const isRoot = process.getuid?.() === 0;
@@ -42,16 +42,16 @@ async function account(t: ExecutionContext, shell: string) {
 /** A server that knows the machine's accounts, and the arguments that log one in. */
 async function withAccount(t: ExecutionContext, shell: string) {
   const who = await account(t, shell);
-  const rig = await startSshRig(t, { accounts: accountsOfMachine() });
-  const key = await rig.key('ed25519');
-  rig.user(who.name, [key]);
-  return { who, rig, key, words: [...rig.options(key), `${who.name}@127.0.0.1`] };
+  const fixture = await startSshFixture(t, { accounts: accountsOfMachine() });
+  const key = await fixture.key('ed25519');
+  fixture.user(who.name, [key]);
+  return { who, fixture, key, words: [...fixture.options(key), `${who.name}@127.0.0.1`] };
 }
 
 test('a user who is an account becomes it: user, group, all groups, home, shell and variables', async (t) => {
-  const { who, rig, words } = await withAccount(t, '/bin/sh');
+  const { who, fixture, words } = await withAccount(t, '/bin/sh');
 
-  const { stdout, stderr } = await rig.ssh([
+  const { stdout, stderr } = await fixture.ssh([
     ...words,
     'id -u; id -g; id -G; pwd; echo "$HOME $USER $LOGNAME $SHELL $MAIL"; echo "$PATH"; grep CapEff /proc/self/status; echo trouble > /dev/stderr',
   ]);
@@ -70,13 +70,13 @@ test('a user who is an account becomes it: user, group, all groups, home, shell 
 });
 
 test('its terminal is its own', async (t) => {
-  const { who, rig, words } = await withAccount(t, '/bin/bash');
+  const { who, fixture, words } = await withAccount(t, '/bin/bash');
   const terminal = spawnTerminal('ssh', ['-tt', ...words], {
     name: 'xterm',
     cols: 200,
     rows: 24,
-    env: { PATH: process.env['PATH'], HOME: rig.directory },
-    cwd: rig.directory,
+    env: { PATH: process.env['PATH'], HOME: fixture.directory },
+    cwd: fixture.directory,
   });
   t.teardown(() => {
     terminal.kill();
@@ -94,10 +94,10 @@ test('its terminal is its own', async (t) => {
 });
 
 test('files that it sends are its own, and it reads no others', async (t) => {
-  const { who, rig, key } = await withAccount(t, '/bin/sh');
-  const secret = join(rig.directory, 'secret');
+  const { who, fixture, key } = await withAccount(t, '/bin/sh');
+  const secret = join(fixture.directory, 'secret');
   writeFileSync(secret, 'secret', { mode: 0o600 });
-  const options = rig.options(key).map((word) => (word === '-p' ? '-P' : word));
+  const options = fixture.options(key).map((word) => (word === '-p' ? '-P' : word));
 
   const end = await collect(
     spawn('sftp', [...options, '-b', '-', `${who.name}@127.0.0.1`], { env: { PATH: process.env['PATH'] } }),
@@ -110,11 +110,11 @@ test('files that it sends are its own, and it reads no others', async (t) => {
 });
 
 test('an account that lets nobody in says so itself, also to those who want files', async (t) => {
-  const { who, rig, key, words } = await withAccount(t, '/usr/sbin/nologin');
-  const options = rig.options(key).map((word) => (word === '-p' ? '-P' : word));
+  const { who, fixture, key, words } = await withAccount(t, '/usr/sbin/nologin');
+  const options = fixture.options(key).map((word) => (word === '-p' ? '-P' : word));
 
-  const command = await rig.ssh([...words, 'id']);
-  const shell = await rig.ssh(['-tt', ...words]);
+  const command = await fixture.ssh([...words, 'id']);
+  const shell = await fixture.ssh(['-tt', ...words]);
   const files = await collect(
     spawn('sftp', [...options, '-b', '-', `${who.name}@127.0.0.1`], { env: { PATH: process.env['PATH'] } }),
     'ls\n',
@@ -129,30 +129,30 @@ test('an account that lets nobody in says so itself, also to those who want file
 const none: NameServices = { ask: () => Promise.resolve(null), absentable: () => Promise.resolve([]) };
 
 test('a user who is no account of the machine is refused, with all that a login gives', async (t) => {
-  const rig = await startSshRig(t, { accounts: accountsOfMachine() });
-  const key = await rig.key('ed25519');
-  rig.user('no_such_account', [key]);
-  const target = [...rig.options(key), 'no_such_account@127.0.0.1'];
+  const fixture = await startSshFixture(t, { accounts: accountsOfMachine() });
+  const key = await fixture.key('ed25519');
+  fixture.user('no_such_account', [key]);
+  const target = [...fixture.options(key), 'no_such_account@127.0.0.1'];
 
-  const command = await rig.ssh([...target, 'id -u']);
-  const forward = await rig.ssh(['-W', `127.0.0.1:${rig.port}`, ...target]);
+  const command = await fixture.ssh([...target, 'id -u']);
+  const forward = await fixture.ssh(['-W', `127.0.0.1:${fixture.port}`, ...target]);
 
   for (const { status, stdout, stderr } of [command, forward]) {
     t.deepEqual([status, stdout], [255, '']);
     t.regex(stderr, /this machine has no account no_such_account/u);
   }
   t.true(
-    rig.asked.some(({ credential }) => credential.method === 'public_key' && credential.signature === 'verified'),
+    fixture.asked.some(({ credential }) => credential.method === 'public_key' && credential.signature === 'verified'),
     'the admin is asked all the same, and tells of it',
   );
 });
 
 test('a user who is no account becomes root where the operator wants it so', async (t) => {
-  const rig = await startSshRig(t, { accounts: accountsOfMachine('agent', none) });
-  const key = await rig.key('ed25519');
-  rig.user('no_such_account', [key]);
+  const fixture = await startSshFixture(t, { accounts: accountsOfMachine('agent', none) });
+  const key = await fixture.key('ed25519');
+  fixture.user('no_such_account', [key]);
 
-  const { stdout } = await rig.ssh([...rig.options(key), 'no_such_account@127.0.0.1', 'id -u']);
+  const { stdout } = await fixture.ssh([...fixture.options(key), 'no_such_account@127.0.0.1', 'id -u']);
 
   t.is(stdout, '0\n');
 });
@@ -171,11 +171,15 @@ for (const [what, services, reason] of [
 ] as const satisfies readonly (readonly [string, NameServices, RegExp])[]) {
   for (const rule of ['refuse', 'agent'] as const) {
     test(`a name service that ${what} makes nobody root, with ${rule} for unknown users`, async (t) => {
-      const rig = await startSshRig(t, { accounts: accountsOfMachine(rule, services) });
-      const key = await rig.key('ed25519');
-      rig.user('known_to_ldap', [key]);
+      const fixture = await startSshFixture(t, { accounts: accountsOfMachine(rule, services) });
+      const key = await fixture.key('ed25519');
+      fixture.user('known_to_ldap', [key]);
 
-      const { status, stdout, stderr } = await rig.ssh([...rig.options(key), 'known_to_ldap@127.0.0.1', 'id -u']);
+      const { status, stdout, stderr } = await fixture.ssh([
+        ...fixture.options(key),
+        'known_to_ldap@127.0.0.1',
+        'id -u',
+      ]);
 
       t.deepEqual([status, stdout], [255, '']);
       t.regex(stderr, rule === 'refuse' && services.ask === none.ask ? /this machine has no account/u : reason);
@@ -193,14 +197,14 @@ test('an agent that is not root stays who it is, whoever logs in', async (t) => 
   const program = `
     import { createServer } from 'node:net';
     import { accountsOfMachine } from ${JSON.stringify(accountsFile)};
-    import { startSshRig } from ${JSON.stringify(rigFile)};
-    const rig = await startSshRig({ teardown() {} }, { accounts: accountsOfMachine() });
-    const key = await rig.key('ed25519');
-    rig.user('root', [key]);
-    const options = [...rig.options(key), 'root@127.0.0.1'];
-    const one = await rig.ssh([...options, 'id -u; id -G; echo "$USER $HOME"']);
-    const two = await rig.ssh(['-tt', ...options, 'id -u']);
-    await rig.server.close();
+    import { startSshFixture } from ${JSON.stringify(fixtureFile)};
+    const fixture = await startSshFixture({ teardown() {} }, { accounts: accountsOfMachine() });
+    const key = await fixture.key('ed25519');
+    fixture.user('root', [key]);
+    const options = [...fixture.options(key), 'root@127.0.0.1'];
+    const one = await fixture.ssh([...options, 'id -u; id -G; echo "$USER $HOME"']);
+    const two = await fixture.ssh(['-tt', ...options, 'id -u']);
+    await fixture.server.close();
     console.log(JSON.stringify([one, two]));
   `;
   writeFileSync(join(directory, 'agent.ts'), program);

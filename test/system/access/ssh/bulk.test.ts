@@ -26,8 +26,8 @@ function holdWindow(client: RawClient): { adjust: () => void } {
 const MUCH_BYTES = 200_000_000;
 
 test.serial('200 MB of output arrive exactly, and do not wait in memory', async (t) => {
-  const { rig, words } = await withAlice(t);
-  const child = rig.start([...words, `head -c ${MUCH_BYTES} /dev/zero | tee /dev/stderr`]);
+  const { fixture, words } = await withAlice(t);
+  const child = fixture.start([...words, `head -c ${MUCH_BYTES} /dev/zero | tee /dev/stderr`]);
   child.stdin.end();
   const hashes = [child.stdout, child.stderr].map(() => createHash('sha256'));
   let bytes = 0;
@@ -51,8 +51,8 @@ test.serial('200 MB of output arrive exactly, and do not wait in memory', async 
 });
 
 test.serial('200 MB of input arrive exactly', async (t) => {
-  const { rig, words } = await withAlice(t);
-  const child = rig.start([...words, 'sha256sum']);
+  const { fixture, words } = await withAlice(t);
+  const child = fixture.start([...words, 'sha256sum']);
   const block = randomBytes(1_000_000);
   const hash = createHash('sha256');
   const end = (async () => {
@@ -74,11 +74,11 @@ test.serial('200 MB of input arrive exactly', async (t) => {
 });
 
 test.serial('a client that reads nothing stops the program, and its memory at the agent stays small', async (t) => {
-  const { rig, key } = await withAlice(t);
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
-  const channel = await execRaw(client, `(yes & echo $! > ${join(rig.directory, 'pid')}; wait)`);
+  const { fixture, key } = await withAlice(t);
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const channel = await execRaw(client, `(yes & echo $! > ${join(fixture.directory, 'pid')}; wait)`);
   channel.stderr.resume();
-  const pid = await until('yes runs', () => Number(readFileSync(join(rig.directory, 'pid'), 'utf8')));
+  const pid = await until('yes runs', () => Number(readFileSync(join(fixture.directory, 'pid'), 'utf8')));
   const ticks = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).join(' ');
 
   let before = '';
@@ -97,12 +97,12 @@ test.serial('a client that reads nothing stops the program, and its memory at th
 test.serial(
   'the last output of a program with a terminal waits for a slow client, long after the program is over',
   async (t) => {
-    const { rig, key } = await withAlice(t);
-    const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+    const { fixture, key } = await withAlice(t);
+    const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
     const { adjust } = holdWindow(client);
     // As much as fits into the client's window and what the server holds, and a little of it into the terminal itself.
     const bytes = 2_097_152 + OUTPUT_WAITING_BYTES_MAX + 6_000;
-    const pidFile = join(rig.directory, 'pid');
+    const pidFile = join(fixture.directory, 'pid');
     const channel = await new Promise<Awaited<ReturnType<typeof execRaw>>>((resolve, reject) => {
       client.exec(`echo $$ > ${pidFile}; head -c ${bytes} /dev/zero | tr '\\0' x`, { pty: true }, (error, opened) => {
         if (error) reject(error);

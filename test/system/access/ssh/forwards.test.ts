@@ -16,7 +16,7 @@ import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { connectRaw } from './raw-client.ts';
 import { collect, withAlice } from '../../../support/agent/ssh-fixture.ts';
-import type { SshRig } from '../../../support/agent/ssh-fixture.ts';
+import type { SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'curl');
 
@@ -42,8 +42,13 @@ async function hashing(t: ExecutionContext): Promise<number> {
 }
 
 /** Starts ssh that only forwards, and waits until this port is open. */
-async function forwarding(t: ExecutionContext, rig: SshRig, words: readonly string[], port: number): Promise<void> {
-  const child = rig.start(['-N', '-o', 'ExitOnForwardFailure=yes', ...words]);
+async function forwarding(
+  t: ExecutionContext,
+  fixture: SshServerFixture,
+  words: readonly string[],
+  port: number,
+): Promise<void> {
+  const child = fixture.start(['-N', '-o', 'ExitOnForwardFailure=yes', ...words]);
   t.teardown(() => {
     child.kill();
   });
@@ -66,15 +71,15 @@ const BYTES = randomBytes(8_000_000);
 const HASH = createHash('sha256').update(BYTES).digest('hex');
 
 test('-L carries bytes both ways, exactly and with half-close', async (t) => {
-  const { rig, words } = await withAlice(t);
+  const { fixture, words } = await withAlice(t);
   const [there, here] = [await hashing(t), await freePort()];
-  await forwarding(t, rig, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
+  await forwarding(t, fixture, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
 
   t.deepEqual(await Promise.all([1, 2, 3].map(async () => converse(here, BYTES))), [HASH, HASH, HASH]);
 });
 
 test('a target that ends first is still sent what the client has', async (t) => {
-  const { rig, words } = await withAlice(t);
+  const { fixture, words } = await withAlice(t);
   const got = Promise.withResolvers<Buffer>();
   const there = await target(t, (socket) => {
     socket.end('only this');
@@ -85,7 +90,7 @@ test('a target that ends first is still sent what the client has', async (t) => 
   });
 
   const here = await freePort();
-  await forwarding(t, rig, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
+  await forwarding(t, fixture, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
   const socket = connect({ port: here, host: '127.0.0.1', allowHalfOpen: true });
   const said = await text(socket);
   socket.end(BYTES);
@@ -100,12 +105,12 @@ test('a target that ends first is still sent what the client has', async (t) => 
 });
 
 test('-D is a SOCKS proxy for curl, by name as well', async (t) => {
-  const { rig, words } = await withAlice(t);
+  const { fixture, words } = await withAlice(t);
   const there = await target(t, (socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nreached'));
   });
   const here = await freePort();
-  await forwarding(t, rig, ['-D', `127.0.0.1:${here}`, ...words], here);
+  await forwarding(t, fixture, ['-D', `127.0.0.1:${here}`, ...words], here);
 
   const end = await collect(
     spawn('curl', ['-sS', '--max-time', '20', '--socks5-hostname', `127.0.0.1:${here}`, `http://localhost:${there}/`], {
@@ -117,7 +122,7 @@ test('-D is a SOCKS proxy for curl, by name as well', async (t) => {
 });
 
 test('what cannot be reached, or must not be, is refused with the reason', async (t) => {
-  const { rig, words } = await withAlice(t, {
+  const { fixture, words } = await withAlice(t, {
     egress: {
       dial: async ({ host }) =>
         host === 'blocked'
@@ -126,17 +131,17 @@ test('what cannot be reached, or must not be, is refused with the reason', async
     },
   });
 
-  const blocked = await rig.ssh(['-o', 'LogLevel=INFO', '-W', 'blocked:80', ...words]);
-  const refused = await rig.ssh(['-o', 'LogLevel=INFO', '-W', 'closed:80', ...words]);
+  const blocked = await fixture.ssh(['-o', 'LogLevel=INFO', '-W', 'blocked:80', ...words]);
+  const refused = await fixture.ssh(['-o', 'LogLevel=INFO', '-W', 'closed:80', ...words]);
 
   t.regex(blocked.stderr, /open failed: administratively prohibited: This address must not be reached\./u);
   t.regex(refused.stderr, /open failed: connect failed: The connection was refused\./u);
 });
 
 test('-R leads from a port on loopback of the machine to the client, and closes with it', async (t) => {
-  const { rig, words } = await withAlice(t);
+  const { fixture, words } = await withAlice(t);
   const there = await hashing(t);
-  const client = rig.start(['-N', '-o', 'LogLevel=INFO', '-R', `*:0:127.0.0.1:${there}`, ...words]);
+  const client = fixture.start(['-N', '-o', 'LogLevel=INFO', '-R', `*:0:127.0.0.1:${there}`, ...words]);
   const exit = once(client, 'close');
   t.teardown(() => {
     client.kill();
@@ -161,13 +166,13 @@ test('-R leads from a port on loopback of the machine to the client, and closes 
 });
 
 test('a low port is for root, a port is not taken twice, and there are so many of a client', async (t) => {
-  const { rig, words } = await withAlice(t, {
+  const { fixture, words } = await withAlice(t, {
     accounts: async () => ({ ...(await accountsOfMachine()(userInfo().username)), uid: 65_534 }),
     limits: { remoteForwardsMax: 2 },
   });
   const ports = [await freePort(), await freePort(), await freePort()];
   const tryPorts = async (...wanted: readonly (number | undefined)[]) =>
-    rig.ssh([
+    fixture.ssh([
       '-N',
       '-o',
       'ExitOnForwardFailure=yes',
@@ -182,18 +187,22 @@ test('a low port is for root, a port is not taken twice, and there are so many o
 });
 
 test('an agent, X11 and sockets of the file system are not forwarded, and the session lives on', async (t) => {
-  const { rig, key, words } = await withAlice(t);
-  const socket = join(rig.directory, 'agent');
+  const { fixture, key, words } = await withAlice(t);
+  const socket = join(fixture.directory, 'agent');
   const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
   t.teardown(() => {
     agent.kill();
   });
   await until('the agent listens', () => existsSync(socket));
 
-  const end = await rig.ssh(['-A', '-o', `ForwardAgent=${socket}`, ...words, 'echo "<$SSH_AUTH_SOCK$DISPLAY>"'], '', {
-    SSH_AUTH_SOCK: socket,
-  });
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const end = await fixture.ssh(
+    ['-A', '-o', `ForwardAgent=${socket}`, ...words, 'echo "<$SSH_AUTH_SOCK$DISPLAY>"'],
+    '',
+    {
+      SSH_AUTH_SOCK: socket,
+    },
+  );
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   const local = await new Promise<unknown>((resolve) => {
     client.openssh_forwardOutStreamLocal('/run/nowhere', resolve);
   });
@@ -203,11 +212,11 @@ test('an agent, X11 and sockets of the file system are not forwarded, and the se
 });
 
 test('a connection has so many channels at once', async (t) => {
-  const { rig, key } = await withAlice(t, { limits: { channelsMax: 3 } });
+  const { fixture, key } = await withAlice(t, { limits: { channelsMax: 3 } });
   const there = await target(t, (socket) => {
     socket.pipe(socket);
   });
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   const open = async () =>
     new Promise<ClientChannel>((resolve, reject) => {
       client.forwardOut('127.0.0.1', 1, '127.0.0.1', there, (error, channel) => {

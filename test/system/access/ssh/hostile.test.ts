@@ -13,7 +13,7 @@ import { FAILURE_DELAY_MS, FAILURE_WINDOW_MS, SSH_LIMITS } from '../../../../age
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { connectRaw, execRaw } from './raw-client.ts';
-import { lives, startSshRig, withAlice } from '../../../support/agent/ssh-fixture.ts';
+import { lives, startSshFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { patient } from '../../../support/busy.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
@@ -46,43 +46,43 @@ test('the native crypto of ssh2 is there, and so are the insides that this serve
   const { bindingAvailable } = createRequire(import.meta.url)('ssh2/lib/protocol/crypto.js') as {
     bindingAvailable: boolean;
   };
-  const { rig, key } = await withAlice(t);
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, key } = await withAlice(t);
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
 
   t.true(bindingAvailable);
   t.not((client as unknown as RawInsides)._protocol._cipher, undefined);
 });
 
 test('garbage, silence and half a handshake hold up nobody, and end', async (t) => {
-  const { rig, words } = await withAlice(t, { limits: { loginMsMax: 1_500 } });
-  const garbage = knock(t, rig.port);
+  const { fixture, words } = await withAlice(t, { limits: { loginMsMax: 1_500 } });
+  const garbage = knock(t, fixture.port);
   garbage.write(randomBytes(100_000));
-  const http = knock(t, rig.port);
+  const http = knock(t, fixture.port);
   http.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  const silent = knock(t, rig.port);
-  const half = knock(t, rig.port);
+  const silent = knock(t, fixture.port);
+  const half = knock(t, fixture.port);
   half.write('SSH-2.0-half\r\n');
-  const broken = knock(t, rig.port);
+  const broken = knock(t, fixture.port);
   broken.write(
     Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.from([0xff, 0xff, 0xff, 0xff]), randomBytes(1_000)]),
   );
 
-  const end = await rig.ssh([...words, 'echo in']);
+  const end = await fixture.ssh([...words, 'echo in']);
 
   t.is(end.stdout, 'in\n');
   await Promise.all([garbage, http, silent, half, broken].map(closed));
 });
 
 test('only so many connections log in at once: one more makes the oldest go, so that nobody is kept out by those who only wait', async (t) => {
-  const rig = await startSshRig(t, { limits: { strangersMax: 3 } });
+  const fixture = await startSshFixture(t, { limits: { strangersMax: 3 } });
   const held: Socket[] = [];
   for (let count = 0; count < 3; count += 1) {
-    const socket = knock(t, rig.port);
+    const socket = knock(t, fixture.port);
     held.push(socket);
     await once(socket, 'data');
   }
 
-  const [greeting] = (await once(knock(t, rig.port), 'data')) as [Buffer];
+  const [greeting] = (await once(knock(t, fixture.port), 'data')) as [Buffer];
 
   t.true(String(greeting).startsWith('SSH-2.0-'));
   await closed(held[0] as Socket);
@@ -124,11 +124,11 @@ test('addresses elsewhere have limits of their own, also those of one network of
 });
 
 test('who was wrong too often from loopback waits, and who is right does not', async (t) => {
-  const rig = await startSshRig(t, { limits: { failuresMax: 0 } });
-  rig.user('alice', [], 'right and long enough');
+  const fixture = await startSshFixture(t, { limits: { failuresMax: 0 } });
+  fixture.user('alice', [], 'right and long enough');
   const login = async (password: string) => {
     const beganMs = performance.now();
-    const said = await connectRaw(t, rig.port, { username: 'alice', password }).then(
+    const said = await connectRaw(t, fixture.port, { username: 'alice', password }).then(
       () => 'in',
       (error: unknown) => (error as Error).message,
     );
@@ -142,8 +142,8 @@ test('who was wrong too often from loopback waits, and who is right does not', a
 });
 
 test('who sends more than the window is cut, and memory does not grow', async (t) => {
-  const { rig, key } = await withAlice(t, { limits: { hangUpMs: 200 } });
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, key } = await withAlice(t, { limits: { hangUpMs: 200 } });
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   await execRaw(client, 'sleep 1000');
   const { _protocol: protocol } = client as unknown as RawInsides;
   const over = once(client, 'close');
@@ -151,7 +151,7 @@ test('who sends more than the window is cut, and memory does not grow', async (t
   for (let sent = 0; sent < 5_000_000; sent += 32_768) protocol.channelData(0, Buffer.alloc(32_768));
   await over;
 
-  await until('it is gone', () => rig.server.grants().length === 0);
+  await until('it is gone', () => fixture.server.grants().length === 0);
   t.pass();
 });
 
@@ -167,7 +167,7 @@ test('the host key is made once and kept, for its owner only, and a damaged one 
   chmodSync(path, 0o600);
   writeFileSync(path, readFileSync(path, 'utf8').slice(0, 150));
   const damaged = openHostKey(path);
-  const rig = await startSshRig(t, { hostKeyPath: path });
+  const fixture = await startSshFixture(t, { hostKeyPath: path });
 
   t.true(
     first.ok && second.ok && first.fingerprint === second.fingerprint && /^SHA256:[\w+/]{43}$/u.test(first.fingerprint),
@@ -177,8 +177,8 @@ test('the host key is made once and kept, for its owner only, and a damaged one 
     ok: false,
     problem: `the SSH host key ${path} is damaged: restore it, or remove it so that a new one is made, of which every client will warn`,
   });
-  t.is(rig.server.problem, damaged.ok ? null : damaged.problem);
-  t.is(rig.port, 0);
+  t.is(fixture.server.problem, damaged.ok ? null : damaged.problem);
+  t.is(fixture.port, 0);
   t.is(readFileSync(path, 'utf8').length, 150);
 });
 
@@ -190,24 +190,24 @@ test('a port that is taken is told in one sentence, and other addresses are serv
   });
   const { port } = other.address() as AddressInfo;
 
-  const rig = await startSshRig(t, { port, hosts: ['127.0.0.1', '127.0.0.2'] });
+  const fixture = await startSshFixture(t, { port, hosts: ['127.0.0.1', '127.0.0.2'] });
   const [greeting] = (await once(
     connect(port, '127.0.0.2').on('error', () => {}),
     'data',
   )) as [Buffer];
 
-  t.is(rig.server.problem, `SSH does not listen on port ${port}: another program has it`);
+  t.is(fixture.server.problem, `SSH does not listen on port ${port}: another program has it`);
   t.is(String(greeting), 'SSH-2.0-edge-agent\r\n');
 });
 
 test('the end of the server ends connections and processes within seconds', async (t) => {
-  const { rig, words } = await withAlice(t);
-  const client = rig.start([...words, 'trap "" HUP TERM; echo $$; sleep 1000']);
+  const { fixture, words } = await withAlice(t);
+  const client = fixture.start([...words, 'trap "" HUP TERM; echo $$; sleep 1000']);
   const [pid] = (await once(client.stdout, 'data')) as [Buffer];
   const end = once(client, 'close');
 
   const beganMs = performance.now();
-  await rig.server.close();
+  await fixture.server.close();
   await end;
 
   t.true(performance.now() - beganMs < patient(4_000));
@@ -215,16 +215,16 @@ test('the end of the server ends connections and processes within seconds', asyn
 });
 
 test('whoever was told goodbye and stays on the line is not heard any more (E5)', async (t) => {
-  const { rig, key } = await withAlice(t);
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, key } = await withAlice(t);
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   const { _protocol: protocol } = client as unknown as RawInsides;
-  const [grant] = rig.server.grants();
-  const path = join(rig.directory, 'started');
+  const [grant] = fixture.server.grants();
+  const path = join(fixture.directory, 'started');
 
-  rig.server.end([grant?.ssh_username_id ?? ''], []);
+  fixture.server.end([grant?.ssh_username_id ?? ''], []);
   protocol.session(0, 2_097_152, 32_768); // without waiting for an answer, as none will come
   protocol.exec(0, `touch ${path}`, false);
-  const left = rig.server.grants();
+  const left = fixture.server.grants();
 
   t.deepEqual(left, []);
   await t.throwsAsync(until('the program ran', () => existsSync(path), 500));

@@ -8,10 +8,10 @@ import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 const test = await peerTest('ssh-keygen'); // alone in its file: it counts the open files of its process
 
 test('a program that the system does not start leaves no files open', async (t) => {
-  const { rig, key } = await withAlice(t, {
+  const { fixture, key } = await withAlice(t, {
     accounts: async () => ({ name: 'x', uid: 0, gid: 0, home: '/', shell: '/etc/passwd/sh', isOther: false }),
   });
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   const attempt = async () => {
     const channel = await execRaw(client, 'true');
     channel.stderr.resume();

@@ -54,10 +54,10 @@ async function finished(spool: RecordingSpool) {
 test('a session with a terminal is recorded as asciicast 2: what was shown and its sizes, not what was typed', async (t) => {
   const path = directory(t);
   const spool = openSpool(path);
-  const { rig, words } = await withAlice(t, { recording: { spool, settings: () => ({ ...ALL, mode: 'pty' }) } });
+  const { fixture, words } = await withAlice(t, { recording: { spool, settings: () => ({ ...ALL, mode: 'pty' }) } });
 
-  await rig.ssh([...words, 'echo not this']);
-  await rig.ssh(['-tt', ...words, 'stty -echo; echo shown; read secret; echo "got ${#secret}"'], 'hunter2\n', {
+  await fixture.ssh([...words, 'echo not this']);
+  await fixture.ssh(['-tt', ...words, 'stty -echo; echo shown; read secret; echo "got ${#secret}"'], 'hunter2\n', {
     TERM: 'xterm',
   });
   const [entry, ...others] = [await finished(spool), ...spool.list().slice(1)];
@@ -66,7 +66,7 @@ test('a session with a terminal is recorded as asciicast 2: what was shown and i
   t.deepEqual(others, []);
   t.like(entry, {
     username: 'alice',
-    ssh_username_id: rig.users.get('alice')?.id ?? '',
+    ssh_username_id: fixture.users.get('alice')?.id ?? '',
     width: 80,
     height: 24,
     truncated: false,

@@ -10,18 +10,23 @@ import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { connectRaw, execRaw } from './raw-client.ts';
 import { collect, lives, withAlice } from '../../../support/agent/ssh-fixture.ts';
-import type { SshRig } from '../../../support/agent/ssh-fixture.ts';
+import type { SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 import { patient } from '../../../support/busy.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'scp', 'rsync');
 
 /** OpenSSH in a terminal of its own, as a person has it. */
-function person(t: ExecutionContext, rig: SshRig, words: readonly string[], size = { cols: 91, rows: 33 }) {
+function person(
+  t: ExecutionContext,
+  fixture: SshServerFixture,
+  words: readonly string[],
+  size = { cols: 91, rows: 33 },
+) {
   const terminal = spawnTerminal('ssh', [...words], {
     name: 'xterm-256color',
     ...size,
-    env: { PATH: process.env['PATH'], HOME: rig.directory, LC_ALL: 'C.UTF-8' },
-    cwd: rig.directory,
+    env: { PATH: process.env['PATH'], HOME: fixture.directory, LC_ALL: 'C.UTF-8' },
+    cwd: fixture.directory,
   });
   let seen = '';
   terminal.onData((text) => {
@@ -45,9 +50,9 @@ function person(t: ExecutionContext, rig: SshRig, words: readonly string[], size
 }
 
 test('a command has its two outputs, its exit status and its input to the end', async (t) => {
-  const { rig, words } = await withAlice(t);
+  const { fixture, words } = await withAlice(t);
 
-  t.deepEqual(await rig.ssh([...words, 'cat; echo trouble > /dev/stderr; exit 7'], 'in\n'), {
+  t.deepEqual(await fixture.ssh([...words, 'cat; echo trouble > /dev/stderr; exit 7'], 'in\n'), {
     status: 7,
     signal: null,
     stdout: 'in\n',
@@ -56,8 +61,8 @@ test('a command has its two outputs, its exit status and its input to the end', 
 });
 
 test('exit statuses and signals are told exactly', async (t) => {
-  const { rig, key } = await withAlice(t);
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, key } = await withAlice(t);
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   const endOf = async (command: string) => {
     const channel = await execRaw(client, command);
     channel.resume().stderr.resume();
@@ -72,16 +77,16 @@ test('exit statuses and signals are told exactly', async (t) => {
 });
 
 test('a program that closes its outputs before it ends has its exit status told, also on a shared connection, whose client closes a channel at the end of both halves', async (t) => {
-  const { rig, words } = await withAlice(t);
-  const shared = ['-o', `ControlPath=${join(rig.directory, 'control')}`, ...words];
-  const master = rig.start(['-o', 'ControlMaster=yes', '-N', ...shared]);
+  const { fixture, words } = await withAlice(t);
+  const shared = ['-o', `ControlPath=${join(fixture.directory, 'control')}`, ...words];
+  const master = fixture.start(['-o', 'ControlMaster=yes', '-N', ...shared]);
   t.teardown(() => {
     master.kill('SIGKILL');
   });
-  await until('the shared connection', async () => (await rig.ssh(['-O', 'check', ...shared])).status === 0);
+  await until('the shared connection', async () => (await fixture.ssh(['-O', 'check', ...shared])).status === 0);
 
   for (const way of [words, shared])
-    t.deepEqual(await rig.ssh([...way, 'echo out; exec >&- 2>&-; sleep 0.6; exit 7']), {
+    t.deepEqual(await fixture.ssh([...way, 'echo out; exec >&- 2>&-; sleep 0.6; exit 7']), {
       status: 7,
       signal: null,
       stdout: 'out\n',
@@ -90,8 +95,8 @@ test('a program that closes its outputs before it ends has its exit status told,
 });
 
 test('a signal that the client sends reaches the process group', async (t) => {
-  const { rig, key } = await withAlice(t);
-  const client = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, key } = await withAlice(t);
+  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   const channel = await execRaw(client, 'trap "echo heard; exit 5" USR1; echo ready; while :; do sleep 0.05; done');
   channel.stderr.resume();
   await once(channel, 'data');
@@ -103,11 +108,11 @@ test('a signal that the client sends reaches the process group', async (t) => {
 });
 
 test('what a vanished client leaves running gets HUP, and KILL when it does not listen', async (t) => {
-  const { rig, words } = await withAlice(t, { limits: { hangUpMs: 300 } });
+  const { fixture, words } = await withAlice(t, { limits: { hangUpMs: 300 } });
   const pids: number[] = [];
   for (const terminal of [['-T'], ['-tt']]) {
     for (const trap of ['trap "" HUP TERM', 'true']) {
-      const child = rig.start([...terminal, ...words, `${trap}; sleep 1000 & echo $$ $!; wait; sleep 1000`]);
+      const child = fixture.start([...terminal, ...words, `${trap}; sleep 1000 & echo $$ $!; wait; sleep 1000`]);
       t.teardown(() => {
         child.kill('SIGKILL');
       });
@@ -122,8 +127,8 @@ test('what a vanished client leaves running gets HUP, and KILL when it does not 
 });
 
 test('a person has a terminal: its size, its name, its variables, a login shell and job control', async (t) => {
-  const { rig, words } = await withAlice(t);
-  const { terminal, ended, sees } = person(t, rig, ['-o', 'SendEnv=LC_ALL', ...words]);
+  const { fixture, words } = await withAlice(t);
+  const { terminal, ended, sees } = person(t, fixture, ['-o', 'SendEnv=LC_ALL', ...words]);
   await sees(/\$ $|# $/u);
 
   terminal.write('echo "<$0 $TERM $LC_ALL $(stty size) $(tty) $SSH_TTY>"\r');
@@ -149,8 +154,8 @@ test('a person has a terminal: its size, its name, its variables, a login shell 
 });
 
 test('a terminal that reads no input holds up nobody', async (t) => {
-  const { rig, words } = await withAlice(t);
-  const child = rig.start(['-tt', ...words, 'stty raw -echo; echo ready; sleep 1.5; head -c 100000 | md5sum']);
+  const { fixture, words } = await withAlice(t);
+  const child = fixture.start(['-tt', ...words, 'stty raw -echo; echo ready; sleep 1.5; head -c 100000 | md5sum']);
   t.teardown(() => {
     child.kill();
   });
@@ -162,7 +167,7 @@ test('a terminal that reads no input holds up nobody', async (t) => {
 
   child.stdin.write(Buffer.alloc(3_000_000, 'a'));
   const beganMs = performance.now();
-  const other = await rig.ssh([...words, 'echo quick']);
+  const other = await fixture.ssh([...words, 'echo quick']);
   const otherMs = performance.now() - beganMs;
   await until('its input was read', () => text.includes(createHash('md5').update('a'.repeat(100_000)).digest('hex')));
 
@@ -171,7 +176,7 @@ test('a terminal that reads no input holds up nobody', async (t) => {
 });
 
 test('only variables of language and terminal pass', async (t) => {
-  const { rig, words } = await withAlice(t);
+  const { fixture, words } = await withAlice(t);
   const variables = {
     LANG: 'de_DE.UTF-8',
     LC_TIME: 'C',
@@ -180,7 +185,7 @@ test('only variables of language and terminal pass', async (t) => {
     PATH_EXTRA: 'x',
   };
 
-  const { stdout } = await rig.ssh(
+  const { stdout } = await fixture.ssh(
     [...Object.keys(variables).flatMap((name) => ['-o', `SendEnv=${name}`]), ...words, 'env'],
     '',
     variables,
@@ -194,44 +199,52 @@ test('only variables of language and terminal pass', async (t) => {
 });
 
 test('a shell reads a script from its input, as editors start their server (-T -D)', async (t) => {
-  const { rig, words } = await withAlice(t);
+  const { fixture, words } = await withAlice(t);
 
-  const end = await rig.ssh(
+  const end = await fixture.ssh(
     ['-T', '-D', String(await freePort()), ...words, 'bash', '-s'],
     'read line <<< here; echo "$line $0"\nexit 3\n',
   );
-  const sh = await rig.ssh(['-T', ...words], 'echo $0; exit 2\n');
+  const sh = await fixture.ssh(['-T', ...words], 'echo $0; exit 2\n');
 
   t.deepEqual([end.status, end.stdout], [3, 'here bash\n']);
   t.deepEqual([sh.status, sh.stdout], [2, '-bash\n']);
 });
 
 test('files are copied by scp, old and new, and by rsync', async (t) => {
-  const { rig, key } = await withAlice(t);
+  const { fixture, key } = await withAlice(t);
   const content = randomBytes(3_000_000);
-  writeFileSync(join(rig.directory, 'from'), content);
-  mkdirSync(join(rig.directory, 'tree'));
-  writeFileSync(join(rig.directory, 'tree', 'leaf'), content);
-  const options = rig.options(key);
+  writeFileSync(join(fixture.directory, 'from'), content);
+  mkdirSync(join(fixture.directory, 'tree'));
+  writeFileSync(join(fixture.directory, 'tree', 'leaf'), content);
+  const options = fixture.options(key);
   const scpOptions = options.map((word) => (word === '-p' ? '-P' : word));
   const run = async (program: string, words: readonly string[]) =>
-    (await collect(spawn(program, words, { env: { PATH: process.env['PATH'], HOME: rig.directory } }))).stderr;
+    (await collect(spawn(program, words, { env: { PATH: process.env['PATH'], HOME: fixture.directory } }))).stderr;
 
   t.is(
     await run('scp', [
       '-O',
       ...scpOptions,
-      join(rig.directory, 'from'),
-      `alice@127.0.0.1:${join(rig.directory, 'old')}`,
+      join(fixture.directory, 'from'),
+      `alice@127.0.0.1:${join(fixture.directory, 'old')}`,
     ]),
     '',
   );
   t.is(
-    await run('scp', [...scpOptions, join(rig.directory, 'from'), `alice@127.0.0.1:${join(rig.directory, 'new')}`]),
+    await run('scp', [
+      ...scpOptions,
+      join(fixture.directory, 'from'),
+      `alice@127.0.0.1:${join(fixture.directory, 'new')}`,
+    ]),
     '',
   );
   t.is(
-    await run('scp', [...scpOptions, `alice@127.0.0.1:${join(rig.directory, 'new')}`, join(rig.directory, 'back')]),
+    await run('scp', [
+      ...scpOptions,
+      `alice@127.0.0.1:${join(fixture.directory, 'new')}`,
+      join(fixture.directory, 'back'),
+    ]),
     '',
   );
   t.is(
@@ -239,23 +252,23 @@ test('files are copied by scp, old and new, and by rsync', async (t) => {
       '-a',
       '-e',
       `ssh ${options.join(' ')}`,
-      `${join(rig.directory, 'tree')}/`,
-      `alice@127.0.0.1:${join(rig.directory, 'copy')}/`,
+      `${join(fixture.directory, 'tree')}/`,
+      `alice@127.0.0.1:${join(fixture.directory, 'copy')}/`,
     ]),
     '',
   );
 
   for (const name of ['old', 'new', 'back', 'copy/leaf'])
-    t.true(readFileSync(join(rig.directory, name)).equals(content), name);
+    t.true(readFileSync(join(fixture.directory, name)).equals(content), name);
 });
 
 test('a program that cannot be started says why, and an unknown subsystem is refused', async (t) => {
-  const { rig, words } = await withAlice(t, {
+  const { fixture, words } = await withAlice(t, {
     accounts: async () => ({ name: 'x', uid: 0, gid: 0, home: '/nowhere', shell: '/nowhere/sh', isOther: false }),
   });
 
-  const missing = await rig.ssh([...words, 'true']);
-  const subsystem = await rig.ssh(['-s', ...words, 'netconf']);
+  const missing = await fixture.ssh([...words, 'true']);
+  const subsystem = await fixture.ssh(['-s', ...words, 'netconf']);
 
   t.is(missing.status, 126);
   t.regex(missing.stderr, /home directory \/nowhere: it does not exist\n(?:.|\n)*edge-agent: .*\/nowhere\/sh/u);
@@ -263,9 +276,9 @@ test('a program that cannot be started says why, and an unknown subsystem is ref
 });
 
 test('a client is asked whether it is there, and one that is silent is cut', async (t) => {
-  const { rig, words } = await withAlice(t, { limits: { keepAliveMs: 500, keepAlivesMissedMax: 3 } });
-  const alive = rig.start(['-o', 'ServerAliveInterval=1', ...words, 'echo in; sleep 2; echo out']);
-  const silent = rig.start([...words, 'echo in; cat']);
+  const { fixture, words } = await withAlice(t, { limits: { keepAliveMs: 500, keepAlivesMissedMax: 3 } });
+  const alive = fixture.start(['-o', 'ServerAliveInterval=1', ...words, 'echo in; sleep 2; echo out']);
+  const silent = fixture.start([...words, 'echo in; cat']);
   t.teardown(() => {
     silent.kill('SIGKILL');
   });
@@ -273,7 +286,7 @@ test('a client is asked whether it is there, and one that is silent is cut', asy
   silent.kill('SIGSTOP');
 
   const end = await collect(alive);
-  await until('the silent one is cut', () => rig.server.grants().length === 0);
+  await until('the silent one is cut', () => fixture.server.grants().length === 0);
 
   t.deepEqual([end.status, end.stdout], [0, 'in\nout\n']);
 });

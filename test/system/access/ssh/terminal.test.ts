@@ -8,10 +8,10 @@ import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 const test = await peerTest('ssh-keygen'); // alone in its file: it looks at all terminals of its process
 
 test('what is typed to a program that closed its terminal reaches no other terminal that has its descriptor now', async (t) => {
-  const { rig, key } = await withAlice(t);
-  rig.user('bob', [key]);
-  const alice = await connectRaw(t, rig.port, { username: 'alice', privateKey: readFileSync(key) });
-  const bob = await connectRaw(t, rig.port, { username: 'bob', privateKey: readFileSync(key) });
+  const { fixture, key } = await withAlice(t);
+  fixture.user('bob', [key]);
+  const alice = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const bob = await connectRaw(t, fixture.port, { username: 'bob', privateKey: readFileSync(key) });
   const ofAlice = await shellRaw(alice);
   await until('alice has a terminal', () => terminals().length === 1);
   const [wasHers] = terminals();

@@ -21,7 +21,7 @@ const TOKEN = 'x'.repeat(43);
 const NOT_HTTP2 = 'reset';
 
 /** An agent, and somebody who takes its tunnels. */
-async function rig(scope: Scope) {
+async function fixture(scope: Scope) {
   const server = createServer();
   const sockets = new WebSocketServer({ server });
   server.listen(0, '127.0.0.1');
@@ -75,7 +75,7 @@ for (const [what, bytes] of [
   ],
 ] as const) {
   test(`${what} ends a tunnel and nothing else`, async (t) => {
-    const { tunnels, open, dialled } = await rig(t);
+    const { tunnels, open, dialled } = await fixture(t);
     const socket = await open();
 
     socket.send(bytes);
@@ -89,7 +89,7 @@ for (const [what, bytes] of [
 }
 
 test('a request that is no CONNECT, of no known use, or to no target is refused in words, and dials nothing', async (t) => {
-  const { open, dialled } = await rig(t);
+  const { open, dialled } = await fixture(t);
   const bytes = webSocketStream(await open(), TUNNEL_UNREAD_BYTES_MAX);
   const session = connect('http://tunnel', { createConnection: () => bytes });
   t.teardown(() => {
@@ -123,7 +123,7 @@ test('a request that is no CONNECT, of no known use, or to no target is refused 
 });
 
 test('an agent has so many tunnels at once; for one more the oldest ends', async (t) => {
-  const { tunnels, open } = await rig(t);
+  const { tunnels, open } = await fixture(t);
   const first = await open();
   const ended = once(first, 'close');
   for (let count = 1; count < TUNNELS_MAX + 3; count += 1) await open();

@@ -18,7 +18,7 @@ export const ALIAS = 'web-1';
 export const USERNAME = 'deploy';
 
 /** What a test says to the fleet as its user. */
-export interface ReachRig {
+export interface ReachFixture {
   readonly node: NodeResource;
   /** Host name of the alias. */
   readonly host: string;
@@ -36,8 +36,8 @@ export interface ReachRig {
   ): Promise<Ended>;
 }
 
-/** The rig of a fleet with one agent that has the alias. */
-export async function createReachRig(scope: Scope, fleet: Fleet): Promise<ReachRig> {
+/** The fixture of a fleet with one agent that has the alias. */
+export async function createReachFixture(scope: Scope, fleet: Fleet): Promise<ReachFixture> {
   const directory = mkdtempSync(join(tmpdir(), 'edge-reach-'));
   scope.teardown(() => rmSync(directory, { recursive: true, force: true }));
   mkdirSync(join(directory, 'home'));
@@ -84,12 +84,12 @@ export async function createReachRig(scope: Scope, fleet: Fleet): Promise<ReachR
 /**
  * Makes a key pair, lets it in as USERNAME, and answers options of ssh that use it and nothing of this machine's own.
  */
-export async function allowLogin(fleet: Fleet, { node, directory }: ReachRig): Promise<readonly string[]> {
+export async function allowLogin(fleet: Fleet, { node, directory }: ReachFixture): Promise<readonly string[]> {
   const file = join(directory, 'id ed25519');
-  await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'rig', '-f', file]);
+  await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'fixture', '-f', file]);
   await fleet.rest.post(`/nodes/${node.id}/ssh_usernames`, {
     username: USERNAME,
-    public_keys: [{ key_name: 'rig', public_key: readFileSync(`${file}.pub`, 'utf8').trim() }],
+    public_keys: [{ key_name: 'fixture', public_key: readFileSync(`${file}.pub`, 'utf8').trim() }],
   });
   return [
     '-o',

@@ -24,21 +24,21 @@ import { createScope } from '../../../support/scope.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
 import { until } from '../../../support/until.ts';
 import { startEdge } from '../../../support/edge-program.ts';
-import { allowLogin, ALIAS, createReachRig, USERNAME, type ReachRig } from './fixture.ts';
+import { allowLogin, ALIAS, createReachFixture, USERNAME, type ReachFixture } from './fixture.ts';
 
 const test = await peerTest('ssh', 'scp', 'sftp', 'rsync', 'ssh-keygen');
 
 const scope = createScope();
 const fleet = sharedFleet(ava, { agents: 1, agentEnv: { AGENT_ALIASES: ALIAS } });
-let rig: ReachRig;
+let fixture: ReachFixture;
 let login: readonly string[];
 let config: string;
 
 test.before(async () => {
-  rig = await createReachRig(scope, fleet());
-  login = await allowLogin(fleet(), rig);
-  const { stdout } = await rig.edge('ssh-config');
-  config = join(rig.directory, 'ssh_config');
+  fixture = await createReachFixture(scope, fleet());
+  login = await allowLogin(fleet(), fixture);
+  const { stdout } = await fixture.edge('ssh-config');
+  config = join(fixture.directory, 'ssh_config');
   writeFileSync(config, stdout);
 });
 
@@ -46,8 +46,8 @@ ava.after.always('its files go', () => scope.end());
 
 /** Options of `edge ssh` and `edge cp`, for which no configuration of this machine counts. */
 const own = (): readonly string[] => ['-F', 'none', ...login];
-const ssh = (...words: string[]) => rig.run('ssh', ['-F', config, ...login, ...words]);
-const person = (): string => `${USERNAME}@${rig.host}`;
+const ssh = (...words: string[]) => fixture.run('ssh', ['-F', config, ...login, ...words]);
+const person = (): string => `${USERNAME}@${fixture.host}`;
 
 test.serial(
   'a command runs on a machine by its alias, alone or with its cluster, its id and its host names, and its exit status comes through',
@@ -55,13 +55,13 @@ test.serial(
     for (const name of [
       ALIAS,
       `${ALIAS}.fleet`,
-      rig.host,
-      rig.node.id,
-      rig.node.id.slice(0, 8),
-      `node-${rig.node.id}`,
-      rig.node.vpn_hostname,
+      fixture.host,
+      fixture.node.id,
+      fixture.node.id.slice(0, 8),
+      `node-${fixture.node.id}`,
+      fixture.node.vpn_hostname,
     ]) {
-      const { status, stdout, stderr } = await rig.edge(
+      const { status, stdout, stderr } = await fixture.edge(
         'ssh',
         ...own(),
         `${USERNAME}@${name}`,
@@ -72,8 +72,8 @@ test.serial(
       t.regex(stderr, /(?:^|\n)err\n$/u);
     }
     t.regex(
-      readFileSync(join(rig.env['XDG_CONFIG_HOME'] ?? '', 'edge', 'known_hosts'), 'utf8'),
-      new RegExp(`^${rig.node.vpn_hostname} ssh-ed25519 [^\n]+\n$`, 'u'),
+      readFileSync(join(fixture.env['XDG_CONFIG_HOME'] ?? '', 'edge', 'known_hosts'), 'utf8'),
+      new RegExp(`^${fixture.node.vpn_hostname} ssh-ed25519 [^\n]+\n$`, 'u'),
     );
   },
 );
@@ -81,8 +81,9 @@ test.serial(
 test.serial(
   'options of ssh go through before and after the machine, and words of the command as they are',
   async (t) => {
-    const after = await rig.start(['ssh', ALIAS, '-l', USERNAME, ...own(), '-v', 'printf %s', '"$0 x  y"', '-o']).ended;
-    const quiet = await rig.start(['ssh', ...own(), '-qT', `-l${USERNAME}`, ALIAS, '--', 'cat']).ended;
+    const after = await fixture.start(['ssh', ALIAS, '-l', USERNAME, ...own(), '-v', 'printf %s', '"$0 x  y"', '-o'])
+      .ended;
+    const quiet = await fixture.start(['ssh', ...own(), '-qT', `-l${USERNAME}`, ALIAS, '--', 'cat']).ended;
 
     t.deepEqual([after.status, /^\S+ x {2}y-o$/u.test(after.stdout), /debug1: /u.test(after.stderr)], [0, true, true]);
     t.deepEqual(quiet, { status: 0, stdout: '', stderr: '' });
@@ -90,7 +91,7 @@ test.serial(
 );
 
 test.serial('a terminal is one on the machine too', async (t) => {
-  const { status, stdout } = await rig.run(
+  const { status, stdout } = await fixture.run(
     'script',
     [
       '-qec',
@@ -106,14 +107,21 @@ test.serial('a terminal is one on the machine too', async (t) => {
 });
 
 test.serial('files go to a machine and come back, directories too, and names with spaces', async (t) => {
-  const [there, back] = [join(rig.directory, 'there'), join(rig.directory, 'back')];
-  mkdirSync(join(rig.directory, 'tree', 'in ner'), { recursive: true });
+  const [there, back] = [join(fixture.directory, 'there'), join(fixture.directory, 'back')];
+  mkdirSync(join(fixture.directory, 'tree', 'in ner'), { recursive: true });
   const content = randomBytes(3_000_000);
-  writeFileSync(join(rig.directory, 'tree', 'in ner', 'a b'), content);
+  writeFileSync(join(fixture.directory, 'tree', 'in ner', 'a b'), content);
 
-  const to = await rig.edge('cp', '-q', ...own(), '-r', join(rig.directory, 'tree'), `${USERNAME}@${ALIAS}:${there}`);
-  const from = await rig.edge('cp', '-qr', ...own(), `${USERNAME}@${rig.node.vpn_hostname}:${there}`, back);
-  const missing = await rig.edge('cp', ...own(), `${USERNAME}@${ALIAS}:${there}/none`, back);
+  const to = await fixture.edge(
+    'cp',
+    '-q',
+    ...own(),
+    '-r',
+    join(fixture.directory, 'tree'),
+    `${USERNAME}@${ALIAS}:${there}`,
+  );
+  const from = await fixture.edge('cp', '-qr', ...own(), `${USERNAME}@${fixture.node.vpn_hostname}:${there}`, back);
+  const missing = await fixture.edge('cp', ...own(), `${USERNAME}@${ALIAS}:${there}/none`, back);
 
   t.deepEqual(
     [to, from].map(({ status, stdout }) => [status, stdout]),
@@ -132,7 +140,7 @@ test.serial(
   'plain ssh, scp and sftp work by the configuration, whatever stands in the path of its files',
   async (t) => {
     const content = randomBytes(1_000_000);
-    const [source, there, back] = ['source', 'plain', 'plain-back'].map((name) => join(rig.directory, name)) as [
+    const [source, there, back] = ['source', 'plain', 'plain-back'].map((name) => join(fixture.directory, name)) as [
       string,
       string,
       string,
@@ -140,8 +148,8 @@ test.serial(
     writeFileSync(source, content);
 
     const run = await ssh(person(), 'echo $SSH_CONNECTION | wc -w; exit 3');
-    const copied = await rig.run('scp', ['-q', '-F', config, ...login, source, `${person()}:${there}`]);
-    const fetched = await rig.run(
+    const copied = await fixture.run('scp', ['-q', '-F', config, ...login, source, `${person()}:${there}`]);
+    const fetched = await fixture.run(
       'sftp',
       ['-q', '-F', config, ...login, '-b', '-', person()],
       `get ${there} ${back}\n`,
@@ -155,23 +163,35 @@ test.serial(
 );
 
 test.serial('rsync and git work by the configuration', async (t) => {
-  const tree = join(rig.directory, 'synced');
+  const tree = join(fixture.directory, 'synced');
   mkdirSync(tree);
   for (let index = 0; index < 50; index += 1) writeFileSync(join(tree, `file-${index}`), randomBytes(2_000));
   const shell = ['ssh', '-F', config, ...login].map((word) => `'${word}'`).join(' ');
-  const git = (...words: string[]) => rig.run('git', words, '', { GIT_SSH_COMMAND: shell, GIT_CONFIG_NOSYSTEM: '1' });
+  const git = (...words: string[]) =>
+    fixture.run('git', words, '', { GIT_SSH_COMMAND: shell, GIT_CONFIG_NOSYSTEM: '1' });
 
-  const synced = await rig.run('rsync', ['-a', '-e', shell, `${tree}/`, `${person()}:${rig.directory}/synced-there/`]);
-  await git('init', '-q', '--bare', '-b', 'main', join(rig.directory, 'project.git'));
-  const cloned = await git('clone', '-q', `${person()}:${rig.directory}/project.git`, join(rig.directory, 'clone'));
-  const at = ['-C', join(rig.directory, 'clone'), '-c', 'user.name=a', '-c', 'user.email=a@b'];
+  const synced = await fixture.run('rsync', [
+    '-a',
+    '-e',
+    shell,
+    `${tree}/`,
+    `${person()}:${fixture.directory}/synced-there/`,
+  ]);
+  await git('init', '-q', '--bare', '-b', 'main', join(fixture.directory, 'project.git'));
+  const cloned = await git(
+    'clone',
+    '-q',
+    `${person()}:${fixture.directory}/project.git`,
+    join(fixture.directory, 'clone'),
+  );
+  const at = ['-C', join(fixture.directory, 'clone'), '-c', 'user.name=a', '-c', 'user.email=a@b'];
   await git(...at, 'commit', '-q', '--allow-empty', '-m', 'first');
   const pushed = await git(...at, 'push', '-q', 'origin', 'HEAD:main');
 
   t.is(synced.status, 0, synced.stderr);
-  t.is(readdirSync(join(rig.directory, 'synced-there')).length, 50);
+  t.is(readdirSync(join(fixture.directory, 'synced-there')).length, 50);
   t.deepEqual([cloned.status, pushed.status], [0, 0], cloned.stderr + pushed.stderr);
-  t.is((await git('-C', join(rig.directory, 'project.git'), 'log', '--format=%s', 'main')).stdout, 'first\n');
+  t.is((await git('-C', join(fixture.directory, 'project.git'), 'log', '--format=%s', 'main')).stdout, 'first\n');
 });
 
 test.serial('ports of the machine are forwarded by ssh itself', async (t) => {
@@ -181,7 +201,7 @@ test.serial('ports of the machine are forwarded by ssh itself', async (t) => {
     server.close();
   });
   const local = await freePort();
-  const running = rig.start([
+  const running = fixture.start([
     'ssh',
     ...own(),
     '-N',
@@ -209,7 +229,7 @@ test.serial('ssh -p 22 leads to that port of the machine, and not to its agent',
 });
 
 test.serial('who may not log in is told by ssh, with its own exit status', async (t) => {
-  const { status, stderr } = await rig.edge('ssh', ...own(), 'stranger@web-1', '--', 'true');
+  const { status, stderr } = await fixture.edge('ssh', ...own(), 'stranger@web-1', '--', 'true');
 
   t.is(status, 255);
   t.regex(stderr, /Permission denied/u);
@@ -218,15 +238,15 @@ test.serial('who may not log in is told by ssh, with its own exit status', async
 test.serial(
   'the configuration is written for its owner only, and read by ssh from the top of its own, once',
   async (t) => {
-    const home = rig.env['HOME'] ?? '';
+    const home = fixture.env['HOME'] ?? '';
     mkdirSync(join(home, '.ssh'), { recursive: true });
     writeFileSync(join(home, 'dotfile'), 'Host other\n  Port 2222\n');
     symlinkSync(join(home, 'dotfile'), join(home, '.ssh', 'config'));
 
-    const written = await rig.edge('ssh-config', '--cluster', 'fleet', '--write');
-    const included = await rig.edge('ssh-config', '--include');
-    const again = await rig.edge('ssh-config', '--include');
-    const elsewhere = await rig.edge('ssh-config', '--write', join(home, 'else where', 'c'));
+    const written = await fixture.edge('ssh-config', '--cluster', 'fleet', '--write');
+    const included = await fixture.edge('ssh-config', '--include');
+    const again = await fixture.edge('ssh-config', '--include');
+    const elsewhere = await fixture.edge('ssh-config', '--write', join(home, 'else where', 'c'));
 
     const file = join(home, '.ssh', 'edge_config');
     t.deepEqual(
@@ -253,20 +273,20 @@ test.serial(
 );
 
 test.serial('no key is in the configuration, nor in the words of any program that is started', async (t) => {
-  const running = startEdge(['ssh', ...own(), `${USERNAME}@${ALIAS}`, '--', 'echo begun; cat'], rig.env, null);
+  const running = startEdge(['ssh', ...own(), `${USERNAME}@${ALIAS}`, '--', 'echo begun; cat'], fixture.env, null);
   t.teardown(() => {
     running.process.kill('SIGKILL');
   });
   await once(running.process.stdout ?? process.stdin, 'data');
   const ours = readdirSync('/proc').filter(
-    (entry) => /^\d+$/u.test(entry) && ofProcess(entry, 'environ').includes(rig.directory),
+    (entry) => /^\d+$/u.test(entry) && ofProcess(entry, 'environ').includes(fixture.directory),
   ); // those of other tests have the same keys
   const words = ours.map((pid) => ofProcess(pid, 'cmdline')).join('\n');
   running.process.kill('SIGTERM');
   await running.ended;
 
-  t.true(words.includes('ProxyCommand=') && words.includes(`connect\0${rig.host}`), words);
-  for (const key of [rig.env['EDGE_API_KEY'] ?? '', rig.env['EDGE_PROXY_KEY'] ?? ''])
+  t.true(words.includes('ProxyCommand=') && words.includes(`connect\0${fixture.host}`), words);
+  for (const key of [fixture.env['EDGE_API_KEY'] ?? '', fixture.env['EDGE_PROXY_KEY'] ?? ''])
     t.false(words.includes(key) || readFileSync(config, 'utf8').includes(key));
 });
 
@@ -280,7 +300,7 @@ function ofProcess(pid: string, file: 'cmdline' | 'environ'): string {
 
 /** A directory in which `edge` is this one. */
 function edgeOnPath(): string {
-  const directory = join(rig.directory, 'bin');
+  const directory = join(fixture.directory, 'bin');
   mkdirSync(directory, { recursive: true });
   writeFileSync(
     join(directory, 'edge'),

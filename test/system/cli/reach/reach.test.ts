@@ -20,18 +20,18 @@ import { createScope } from '../../../support/scope.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
 import { until } from '../../../support/until.ts';
 import { startEdge, type Ended, type RunningEdge } from '../../../support/edge-program.ts';
-import { ALIAS, createReachRig, type ReachRig } from './fixture.ts';
+import { ALIAS, createReachFixture, type ReachFixture } from './fixture.ts';
 
 const scope = createScope();
 const fleet = sharedFleet(test, {
   agents: 1,
   agentEnv: { AGENT_ALIASES: ALIAS, PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.2' },
 });
-let rig: ReachRig;
+let fixture: ReachFixture;
 let gone: AgentProgram;
 
 test.serial.before(async () => {
-  rig = await createReachRig(scope, fleet());
+  fixture = await createReachFixture(scope, fleet());
   gone = await fleet().addAgent({ AGENT_ALIASES: 'gone' });
   await gone.live();
   await fleet().reaches(gone, 'healthy');
@@ -70,7 +70,7 @@ async function forwarding(
   words: readonly string[],
   more: Readonly<Record<string, string>> = {},
 ): Promise<Forwarding> {
-  const running = rig.start(['forward', ALIAS, ...words, '-o', 'ndjson'], more);
+  const running = fixture.start(['forward', ALIAS, ...words, '-o', 'ndjson'], more);
   t.teardown(() => {
     running.process.kill('SIGKILL');
   });
@@ -101,11 +101,11 @@ test.serial('stdin and stdout are joined to a port of a machine, each way until 
   const content = randomBytes(5_000_000);
 
   for (const words of [
-    ['connect', rig.host, String(port)],
+    ['connect', fixture.host, String(port)],
     ['connect', ALIAS, String(port)],
-    ['connect', rig.node.id, `localhost:${port}`],
+    ['connect', fixture.node.id, `localhost:${port}`],
   ]) {
-    const { status, stdout, stderr } = await rig.run(process.execPath, ['cli/edge.ts', ...words], content);
+    const { status, stdout, stderr } = await fixture.run(process.execPath, ['cli/edge.ts', ...words], content);
     t.deepEqual([status, stdout, stderr], [0, createHash('sha256').update(content).digest('hex'), ''], words.join(' '));
   }
 });
@@ -118,7 +118,7 @@ test.serial('a machine that says all and ends first is heard to its end, while s
       socket.on('error', () => {}).end(all);
     }),
   );
-  const { process: child } = startOpen(['connect', rig.host, String(port)]);
+  const { process: child } = startOpen(['connect', fixture.host, String(port)]);
   t.teardown(() => {
     child.kill('SIGKILL');
   });
@@ -141,7 +141,7 @@ test.serial('a stream that is cut says so, with status 1', async (t) => {
       socket.on('error', () => {}).write('begun');
     }),
   );
-  const running = startOpen(['connect', rig.host, String(port)]);
+  const running = startOpen(['connect', fixture.host, String(port)]);
   t.teardown(() => {
     running.process.kill('SIGKILL');
   });
@@ -150,12 +150,12 @@ test.serial('a stream that is cut says so, with status 1', async (t) => {
   sockets[0]?.resetAndDestroy();
   const { status, stderr } = await running.ended;
 
-  t.deepEqual([status, stderr], [1, `edge: the connection to ${rig.host} was cut\n`]);
+  t.deepEqual([status, stderr], [1, `edge: the connection to ${fixture.host} was cut\n`]);
 });
 
 /** An `edge` whose stdin stays open. */
 function startOpen(words: readonly string[]): RunningEdge {
-  return startEdge(words, rig.env, null);
+  return startEdge(words, fixture.env, null);
 }
 
 test.serial('local ports lead to the machine and to what it reaches, many connections at once', async (t) => {
@@ -197,7 +197,7 @@ test.serial('local ports lead to the machine and to what it reaches, many connec
   t.deepEqual(JSON.parse(stdout.split('\n')[0] ?? '') as object, {
     local: `127.0.0.1:${running.ports[0] ?? 0}`,
     remote: `localhost:${port}`,
-    node: rig.host,
+    node: fixture.host,
   });
 });
 
@@ -221,7 +221,7 @@ test.serial('a connection that fails is one line, and the forward goes on', asyn
 
 test.serial('a port that is taken is told, and the others are let go', async (t) => {
   const taken = await listening(t, createServer());
-  const { status, stdout, stderr } = await rig.edge('forward', ALIAS, '0:localhost:80', `${taken}:localhost:80`);
+  const { status, stdout, stderr } = await fixture.edge('forward', ALIAS, '0:localhost:80', `${taken}:localhost:80`);
 
   t.deepEqual(
     [status, stdout, stderr],
@@ -245,33 +245,33 @@ test.serial('curl goes through a machine, and to it, by the URL that is printed 
   });
   const { port } = server.address() as AddressInfo;
   const urls = await Promise.all(
-    [[], ['--socks5']].map(async (flags) => (await rig.edge('proxy-url', ...flags)).stdout.trim()),
+    [[], ['--socks5']].map(async (flags) => (await fixture.edge('proxy-url', ...flags)).stdout.trim()),
   );
-  const through = (await rig.edge('proxy-url', ALIAS)).stdout.trim();
-  const exported = await rig.edge('proxy-url', ALIAS, '--export');
+  const through = (await fixture.edge('proxy-url', ALIAS)).stdout.trim();
+  const exported = await fixture.edge('proxy-url', ALIAS, '--export');
 
   const key = FLEET_KEYS.PROXY_KEY;
-  const [http, socks] = [rig.env['EDGE_PROXY_URL'] ?? '', rig.env['EDGE_SOCKS5_URL'] ?? ''].map(
+  const [http, socks] = [fixture.env['EDGE_PROXY_URL'] ?? '', fixture.env['EDGE_SOCKS5_URL'] ?? ''].map(
     (url) => url.split('//')[1],
   );
   t.deepEqual(urls, [`http://_:${key}@${http}`, `socks5h://_:${key}@${socks}`]);
-  t.is(through, `http://${rig.host}:${key}@${http}`);
+  t.is(through, `http://${fixture.host}:${key}@${http}`);
   t.is(
     exported.stdout,
     ['http_proxy', 'https_proxy', 'all_proxy'].map((name) => `export ${name}=${through}\n`).join(''),
   );
   for (const url of urls) {
-    const { status, stdout, stderr } = await rig.run('curl', [
+    const { status, stdout, stderr } = await fixture.run('curl', [
       '-sS',
       '--max-time',
       '20',
       '-x',
       url,
-      `http://${rig.host}:${port}/`,
+      `http://${fixture.host}:${port}/`,
     ]);
-    t.deepEqual([status, stdout], [0, `hello ${rig.host}:${port}`], stderr);
+    t.deepEqual([status, stdout], [0, `hello ${fixture.host}:${port}`], stderr);
   }
-  const shell = await rig.run('sh', [
+  const shell = await fixture.run('sh', [
     '-c',
     `${exported.stdout}curl -sS --max-time 20 -w '%{http_code}' http://127.0.0.1:${port}/`,
   ]);
@@ -302,11 +302,11 @@ test.serial('what is wrong is one clear line, with the exit status of its kind',
       /No node or alias has the name nowhere\.fleet\.edge\.internal/u,
       ['connect', 'nowhere.fleet.edge.internal', '22'],
     ],
-    [1, /Port 9 of the machine refuses connections/u, ['connect', rig.host, '9']],
+    [1, /Port 9 of the machine refuses connections/u, ['connect', fixture.host, '9']],
     [
       3,
       /does not accept this key: set EDGE_PROXY_KEY to PROXY_KEY or MASTER_KEY/u,
-      ['connect', rig.host, '9'],
+      ['connect', fixture.host, '9'],
       { EDGE_PROXY_KEY: 'wrong' },
     ],
     [
@@ -318,7 +318,7 @@ test.serial('what is wrong is one clear line, with the exit status of its kind',
     [
       1,
       new RegExp(`cannot reach the proxy http://127\\.0\\.0\\.1:${nowhere} \\(ECONNREFUSED\\)`, 'u'),
-      ['connect', rig.host, '9'],
+      ['connect', fixture.host, '9'],
       { EDGE_PROXY_URL: `http://127.0.0.1:${nowhere}` },
     ],
     [
@@ -330,19 +330,24 @@ test.serial('what is wrong is one clear line, with the exit status of its kind',
     [
       1,
       /what answers at .* is no HTTP proxy/u,
-      ['connect', rig.host, '9'],
+      ['connect', fixture.host, '9'],
       { EDGE_PROXY_URL: `http://127.0.0.1:${other}` },
     ],
-    [1, /cannot reach the proxy https:/u, ['connect', rig.host, '9'], { EDGE_PROXY_URL: `https://127.0.0.1:${other}` }],
-    [2, /"ftp:\/\/x" is no URL of a proxy/u, ['connect', rig.host, '9'], { EDGE_PROXY_URL: 'ftp://x' }],
+    [
+      1,
+      /cannot reach the proxy https:/u,
+      ['connect', fixture.host, '9'],
+      { EDGE_PROXY_URL: `https://127.0.0.1:${other}` },
+    ],
+    [2, /"ftp:\/\/x" is no URL of a proxy/u, ['connect', fixture.host, '9'], { EDGE_PROXY_URL: 'ftp://x' }],
     [2, /must not hold the key/u, ['ssh', ALIAS], { EDGE_PROXY_URL: 'http://_:hidden@127.0.0.1:1' }],
     [
       2,
       /set EDGE_PROXY_URL \(or edge login --proxy-url\)/u,
-      ['connect', rig.host, '9'],
+      ['connect', fixture.host, '9'],
       { EDGE_PROXY_URL: '', EDGE_URL: 'https://admin.example' },
     ],
-    [2, /is neither a port nor HOST:PORT/u, ['connect', rig.host, '99999']],
+    [2, /is neither a port nor HOST:PORT/u, ['connect', fixture.host, '99999']],
     [2, /is neither a port nor HOST:PORT/u, ['connect', ALIAS, 'a b:1']],
     [2, /"80" is no forward/u, ['forward', ALIAS, '80']],
     [2, /"8080:localhost:0" is no forward/u, ['forward', ALIAS, '8080:localhost:0']],
@@ -358,7 +363,7 @@ test.serial('what is wrong is one clear line, with the exit status of its kind',
   ];
 
   for (const [status, line, words, env] of cases) {
-    const ended = await rig.start(words, env).ended;
+    const ended = await fixture.start(words, env).ended;
     t.deepEqual(
       [ended.status, ended.stdout, ended.stderr.split('\n').length],
       [status, '', 2],
@@ -371,8 +376,8 @@ test.serial('what is wrong is one clear line, with the exit status of its kind',
 
 test.serial('a proxy behind TLS is reached when its certificate is good, and not otherwise', async (t) => {
   const port = await listening(t, hashing());
-  const made = await certificates(rig.directory);
-  const { hostname, port: proxyPort } = new URL(rig.env['EDGE_PROXY_URL'] ?? '');
+  const made = await certificates(fixture.directory);
+  const { hostname, port: proxyPort } = new URL(fixture.env['EDGE_PROXY_URL'] ?? '');
   const front = createTlsServer(
     { cert: readFileSync(made.server), key: readFileSync(made.serverKey), allowHalfOpen: true },
     (socket) => {
@@ -392,11 +397,11 @@ test.serial('a proxy behind TLS is reached when its certificate is good, and not
   const env = { EDGE_PROXY_URL: `https://localhost:${frontPort}` };
   const content = randomBytes(1_000_000);
 
-  const trusted = await rig.run(process.execPath, ['cli/edge.ts', 'connect', rig.host, String(port)], content, {
+  const trusted = await fixture.run(process.execPath, ['cli/edge.ts', 'connect', fixture.host, String(port)], content, {
     ...env,
     NODE_EXTRA_CA_CERTS: made.ca,
   });
-  const unknown = await rig.start(['connect', rig.host, String(port)], env).ended;
+  const unknown = await fixture.start(['connect', fixture.host, String(port)], env).ended;
 
   t.deepEqual(trusted, { status: 0, stdout: createHash('sha256').update(content).digest('hex'), stderr: '' });
   t.is(unknown.status, 1);
@@ -418,7 +423,7 @@ test.serial(
       EDGE_API_KEY: key = '',
       EDGE_PROXY_URL: proxyUrl = '',
       EDGE_PROXY_KEY: proxyKey = '',
-    } = rig.env;
+    } = fixture.env;
 
     const login = await startEdge(
       ['login', '--url', url, '--proxy-url', proxyUrl, '--proxy-key-stdin'],
@@ -426,11 +431,11 @@ test.serial(
       `${key}\n${proxyKey}\n`,
     ).ended;
     const missing = await startEdge(['login', '--url', url, '--proxy-key-stdin'], env, `${key}\n`).ended;
-    const connected = await startEdge(['connect', rig.host, String(port)], env, 'x').ended;
+    const connected = await startEdge(['connect', fixture.host, String(port)], env, 'x').ended;
     const again = await startEdge(['login', '--url', url, '--key', key], env).ended;
-    const stillConnected = await startEdge(['connect', rig.host, String(port)], env, 'x').ended;
+    const stillConnected = await startEdge(['connect', fixture.host, String(port)], env, 'x').ended;
     const elsewhere = await startEdge(
-      ['connect', rig.host, String(port)],
+      ['connect', fixture.host, String(port)],
       { ...env, EDGE_URL: 'http://127.0.0.1:1', EDGE_PROXY_URL: proxyUrl },
       'x',
     ).ended;
@@ -454,7 +459,7 @@ test.serial(
 );
 
 test.serial('a machine that is not connected is told in one line', async (t) => {
-  const { status, stderr } = await rig.edge('connect', 'gone.fleet.edge.internal', '22');
+  const { status, stderr } = await fixture.edge('connect', 'gone.fleet.edge.internal', '22');
 
   t.is(status, 1);
   t.regex(stderr, /^edge: [^\n]*not connected[^\n]*\n$/u);
@@ -464,7 +469,7 @@ test.serial('a machine that is not connected is told in one line', async (t) => 
     ['ssh', 'gone', '--', 'true'],
     ['cp', 'gone:x', '.'],
   ])
-    t.deepEqual(await rig.edge(...words), {
+    t.deepEqual(await fixture.edge(...words), {
       status: 1,
       stdout: '',
       stderr: 'edge: gone.fleet.edge.internal is not connected now: try again when that machine is back\n',

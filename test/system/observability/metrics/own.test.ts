@@ -19,9 +19,9 @@ import { documentedMetrics, familiesOf, seriesOf } from '../../../support/series
 import { until } from '../../../support/until.ts';
 import { AdminDouble } from '../../../support/agent/admin-double.ts';
 import { AgentProcess, temporaryDirectory } from '../../../support/agent/agent-process.ts';
-import { Rig, silentLog } from '../../../support/agent/executor-fixture.ts';
-import { httpStatus, socks5Reply, startRig } from '../../../support/agent/proxies-fixture.ts';
-import { delivery, executionId, sessionRig } from '../../../support/agent/session-fixture.ts';
+import { Fixture, silentLog } from '../../../support/agent/executor-fixture.ts';
+import { httpStatus, socks5Reply, startFixture } from '../../../support/agent/proxies-fixture.ts';
+import { delivery, executionId, sessionFixture } from '../../../support/agent/session-fixture.ts';
 
 const test = await peerTest('promtool');
 
@@ -54,39 +54,39 @@ function queue(all: Record<string, number>): Record<string, number | undefined> 
   );
 }
 
-function ofRig({ journal, executor }: Rig): Partial<OwnMetricsSources> {
+function ofFixture({ journal, executor }: Fixture): Partial<OwnMetricsSources> {
   return { journal: () => journal.counts(), shims: () => executor.shims };
 }
 
 test('executions are counted when they come, run, end, are cancelled, given up and confirmed', async (t) => {
-  const rig = new Rig(t, { concurrency: 1 });
+  const fixture = new Fixture(t, { concurrency: 1 });
 
-  const long = rig.start('sleep 60');
-  const waiting = rig.start('true');
-  const given = rig.start('true');
-  t.deepEqual(queue(await series(ofRig(rig))), {
+  const long = fixture.start('sleep 60');
+  const waiting = fixture.start('true');
+  const given = fixture.start('true');
+  t.deepEqual(queue(await series(ofFixture(fixture))), {
     available: 2,
     executing: 1,
     completed: 0,
     discarded: 0,
     retryable: 0,
   });
-  t.is((await series(ofRig(rig)))['edge_agent_processes'], 2, 'the agent and one exec shim');
+  t.is((await series(ofFixture(fixture)))['edge_agent_processes'], 2, 'the agent and one exec shim');
 
-  rig.executor.settle([given]);
-  rig.executor.cancel([long]);
-  await Promise.all([rig.result(long), rig.result(waiting)]);
-  const ended = await series(ofRig(rig));
+  fixture.executor.settle([given]);
+  fixture.executor.cancel([long]);
+  await Promise.all([fixture.result(long), fixture.result(waiting)]);
+  const ended = await series(ofFixture(fixture));
   t.deepEqual(queue(ended), { available: 0, executing: 0, completed: 1, discarded: 2, retryable: 2 });
   t.is(ended['edge_agent_executions_enqueued_total'], 3);
   t.is(ended['edge_agent_executions_completed_total'], 2);
 
-  rig.journal.forget([long, waiting]);
-  t.is(queue(await series(ofRig(rig)))['retryable'], 0);
+  fixture.journal.forget([long, waiting]);
+  t.is(queue(await series(ofFixture(fixture)))['retryable'], 0);
 });
 
 test('results are counted when they are sent, again when they are sent again, and when they are confirmed', async (t) => {
-  const { journal, link, clock, counters, session } = sessionRig();
+  const { journal, link, clock, counters, session } = sessionFixture();
   link().welcome();
   journal.receive([delivery(1)]);
   journal.finish(executionId(1), 'out');
@@ -111,14 +111,14 @@ test('results are counted when they are sent, again when they are sent again, an
 });
 
 test('the proxies count who came, who was turned away and why, what went through, and how it ended', async (t) => {
-  const rig = await startRig(t, { PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.1' });
-  const target = `127.0.0.1:${rig.socks5Port}`; // the proxies refuse to lead back to themselves
+  const fixture = await startFixture(t, { PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.1' });
+  const target = `127.0.0.1:${fixture.socks5Port}`; // the proxies refuse to lead back to themselves
 
-  await httpStatus({ host: '127.0.0.1', port: rig.httpPort, password: 'wrong' }, `CONNECT ${target} HTTP/1.1`);
-  await httpStatus({ host: '127.0.0.1', port: rig.httpPort }, `CONNECT ${target} HTTP/1.1`);
-  await socks5Reply({ host: '127.0.0.1', port: rig.socks5Port }, { address: '169.254.169.254' }, 80);
+  await httpStatus({ host: '127.0.0.1', port: fixture.httpPort, password: 'wrong' }, `CONNECT ${target} HTTP/1.1`);
+  await httpStatus({ host: '127.0.0.1', port: fixture.httpPort }, `CONNECT ${target} HTTP/1.1`);
+  await socks5Reply({ host: '127.0.0.1', port: fixture.socks5Port }, { address: '169.254.169.254' }, 80);
 
-  const all = await series({ proxies: () => rig.proxies.servers, egress: () => rig.egress.counts() });
+  const all = await series({ proxies: () => fixture.proxies.servers, egress: () => fixture.egress.counts() });
   t.is(all['edge_agent_proxy_connections_total{proxy="http"}'], 2);
   t.is(all['edge_agent_proxy_connections_total{proxy="socks5"}'], 1);
   t.is(all['edge_agent_proxy_blocked_total{proxy="http",reason="credentials"}'], 1);

@@ -9,21 +9,21 @@ import { openDatabase } from '../../../../persistence/database.ts';
 import { silentLog } from '../../../support/log.ts';
 import type { CommandId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
-import { openRig, type Rig } from '../../../support/committer-fixture.ts';
+import { openFixture, type Fixture } from '../../../support/committer-fixture.ts';
 
 /** Three transactions, the last of which is not full. `EXECUTIONS=150000` shows what the issue was. */
 const EXECUTIONS = Number(process.env['EXECUTIONS'] ?? 2 * CHUNK_EXECUTIONS_MAX + 1_000);
 
 /** So many open executions: of one node, or of one command and as many nodes. */
-async function store(rig: Rig, node: NodeId | null): Promise<CommandId> {
+async function store(fixture: Fixture, node: NodeId | null): Promise<CommandId> {
   const command = v7() as CommandId;
   const count = EXECUTIONS;
-  await rig.rows(
+  await fixture.rows(
     `insert into command (id, command_text, targeting, inserted_at, updated_at) values ($1, 'x', '{"type":"all"}', now(), now())`,
     [command],
   );
   for (let done = 0; done < count; done += 10_000) {
-    await rig.rows(
+    await fixture.rows(
       `insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at)
       select uuid_v7(), case when $1::uuid is null then $2::uuid else gen_random_uuid() end, coalesce($1::uuid, gen_random_uuid()), 'c', true, now(), now() from generate_series(1, least(10000, $3::int))`,
       [node, command, count - done],
@@ -32,26 +32,26 @@ async function store(rig: Rig, node: NodeId | null): Promise<CommandId> {
   return command;
 }
 
-const statuses = async (rig: Rig) =>
+const statuses = async (fixture: Fixture) =>
   Object.fromEntries(
     (
-      await rig.rows<{ status: string; count: number }>(
+      await fixture.rows<{ status: string; count: number }>(
         'select status, count(*)::int as count from command_execution group by status',
       )
     ).map(({ status, count }) => [status, count]),
   );
 
 test('a node with very many waiting executions is deleted; what is beyond a chunk is dropped right behind it', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
-  await store(rig, node);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  await store(fixture, node);
 
-  t.deepEqual(await rig.commit(lease, [{ kind: 'node-deleted', node, atMs: NOW_MS }]), ['ok']);
-  t.deepEqual(await statuses(rig), { dropped: CHUNK_EXECUTIONS_MAX, pending: EXECUTIONS - CHUNK_EXECUTIONS_MAX });
-  t.deepEqual(await rig.rows('select from node where id = $1', [node]), []);
+  t.deepEqual(await fixture.commit(lease, [{ kind: 'node-deleted', node, atMs: NOW_MS }]), ['ok']);
+  t.deepEqual(await statuses(fixture), { dropped: CHUNK_EXECUTIONS_MAX, pending: EXECUTIONS - CHUNK_EXECUTIONS_MAX });
+  t.deepEqual(await fixture.rows('select from node where id = $1', [node]), []);
 
-  const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: silentLog });
+  const database = await openDatabase({ connection: fixture.connection, poolMax: 4, log: silentLog });
   t.teardown(() => database.close());
   const sweeps = createSweeps(database.pool, {
     adminId: v7(),
@@ -64,14 +64,14 @@ test('a node with very many waiting executions is deleted; what is beyond a chun
   for (let batch = SWEEP_ROWS_MAX; batch === SWEEP_ROWS_MAX; dropped += batch)
     batch = (await sweeps.dropOf(node)).length;
   t.is(dropped, EXECUTIONS - CHUNK_EXECUTIONS_MAX);
-  t.deepEqual(await statuses(rig), { dropped: EXECUTIONS });
+  t.deepEqual(await statuses(fixture), { dropped: EXECUTIONS });
 });
 
 test('executions of a node that is there are dropped by nobody', async (t) => {
-  const rig = await openRig(t);
-  const node = await rig.node(await rig.cluster());
-  await rig.executions([node]);
-  const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: silentLog });
+  const fixture = await openFixture(t);
+  const node = await fixture.node(await fixture.cluster());
+  await fixture.executions([node]);
+  const database = await openDatabase({ connection: fixture.connection, poolMax: 4, log: silentLog });
   t.teardown(() => database.close());
 
   t.deepEqual(
@@ -84,29 +84,29 @@ test('executions of a node that is there are dropped by nobody', async (t) => {
     }).dropOf(node),
     [],
   );
-  t.deepEqual(await statuses(rig), { pending: 1 });
+  t.deepEqual(await statuses(fixture), { pending: 1 });
 });
 
 test('a command with very many executions is cancelled, refused to be deleted while one is open, and then deleted', async (t) => {
-  const rig = await openRig(t);
-  const command = await store(rig, null);
+  const fixture = await openFixture(t);
+  const command = await store(fixture, null);
   const marked = async () =>
     (
-      await rig.rows<{ count: number }>(
+      await fixture.rows<{ count: number }>(
         'select count(*)::int as count from command_execution where cancel_requested_at is not null',
       )
     )[0]?.count;
 
-  t.deepEqual(await rig.commit(null, [{ kind: 'command-cancel-requested', command, atMs: NOW_MS }]), ['ok']);
+  t.deepEqual(await fixture.commit(null, [{ kind: 'command-cancel-requested', command, atMs: NOW_MS }]), ['ok']);
   t.is(await marked(), EXECUTIONS);
 
-  t.deepEqual(await rig.commit(null, [{ kind: 'command-deleted', command }]), ['conflict']);
-  t.deepEqual(await statuses(rig), { pending: EXECUTIONS });
+  t.deepEqual(await fixture.commit(null, [{ kind: 'command-deleted', command }]), ['conflict']);
+  t.deepEqual(await statuses(fixture), { pending: EXECUTIONS });
 
   for (let left = EXECUTIONS; left > 0; left -= 10_000)
-    await rig.rows(
+    await fixture.rows(
       `update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id in (select id from command_execution where finished_at is null limit 10000)`,
     );
-  t.deepEqual(await rig.commit(null, [{ kind: 'command-deleted', command }]), ['ok']);
-  t.deepEqual([await statuses(rig), (await rig.rows('select from command')).length], [{}, 0]);
+  t.deepEqual(await fixture.commit(null, [{ kind: 'command-deleted', command }]), ['ok']);
+  t.deepEqual([await statuses(fixture), (await fixture.rows('select from command')).length], [{}, 0]);
 });

@@ -4,23 +4,23 @@ import * as fc from 'fast-check';
 import { v7 } from 'uuid';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS, WELL } from '../../../support/actors.ts';
-import { enrolled, enrolment, openRig } from '../../../support/committer-fixture.ts';
+import { enrolled, enrolment, openFixture } from '../../../support/committer-fixture.ts';
 
 test('k uses let exactly k of n agents in, whoever comes when and through whichever admin; the others are told that it is spent (E1)', async (t) => {
-  const rig = await openRig(t);
-  const other = await openRig(t, rig.connection);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const other = await openFixture(t, fixture.connection);
+  const lease = await fixture.cluster();
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 6 }),
       fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
       async (uses, agents) => {
-        const key = await rig.key(lease.cluster, uses);
+        const key = await fixture.key(lease.cluster, uses);
         const writes = agents.map(() => enrolment(lease.cluster, key));
 
         const outcomes = (
           await Promise.all(
-            agents.map((isOther, index) => (isOther ? other : rig).commit(lease, [enrolled(writes[index]!)])),
+            agents.map((isOther, index) => (isOther ? other : fixture).commit(lease, [enrolled(writes[index]!)])),
           )
         ).flat();
 
@@ -30,14 +30,14 @@ test('k uses let exactly k of n agents in, whoever comes when and through whiche
           ...Array<string>(inside).fill('ok'),
         ]);
         t.deepEqual(
-          await rig.rows(
+          await fixture.rows(
             'select uses_remaining, (select count(*)::int from node where enrollment_key_id = $1) as nodes from enrollment_key where id = $1',
             [key],
           ),
           [{ uses_remaining: uses - inside, nodes: inside }],
         );
         // Each attempt is an event, with the uses that were left after it.
-        const events = await rig.rows<{ result: string; left: number }>(
+        const events = await fixture.rows<{ result: string; left: number }>(
           "select data->>'result' as result, (data->>'uses_remaining')::int as left from event where subject = any($1) order by 1 desc, 2 desc",
           [writes.map((write) => write.node)],
         );
@@ -52,41 +52,44 @@ test('k uses let exactly k of n agents in, whoever comes when and through whiche
     ),
     { numRuns: 12 },
   );
-  t.deepEqual(await rig.rows('select node_count - (select count(*) from node)::int as off from cluster'), [{ off: 0 }]);
+  t.deepEqual(await fixture.rows('select node_count - (select count(*) from node)::int as off from cluster'), [
+    { off: 0 },
+  ]);
 });
 
 test('a node limit holds when more come at once, and what they used of the key is given back', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster({ nodeLimit: 3 });
-  const key = await rig.key(lease.cluster, 50);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster({ nodeLimit: 3 });
+  const key = await fixture.key(lease.cluster, 50);
 
   const outcomes = (
-    await Promise.all(Array.from({ length: 8 }, () => rig.commit(lease, [enrolled(enrolment(lease.cluster, key))])))
+    await Promise.all(Array.from({ length: 8 }, () => fixture.commit(lease, [enrolled(enrolment(lease.cluster, key))])))
   ).flat();
 
   t.deepEqual(outcomes.toSorted(), [...Array<string>(5).fill('node_limit_reached'), ...Array<string>(3).fill('ok')]);
-  t.deepEqual(await rig.rows('select node_count, (select uses_remaining from enrollment_key) as uses from cluster'), [
-    { node_count: 3, uses: 47 },
-  ]);
-  const lefts = await rig.rows<{ left: number }>(
+  t.deepEqual(
+    await fixture.rows('select node_count, (select uses_remaining from enrollment_key) as uses from cluster'),
+    [{ node_count: 3, uses: 47 }],
+  );
+  const lefts = await fixture.rows<{ left: number }>(
     "select (data->>'uses_remaining')::int as left from event where data->>'result' = 'node_limit_reached'",
   );
   t.true(lefts.every(({ left }) => left >= 47 && left <= 50));
 });
 
 test('of several that come with one recovery key one wins, and it is gone (E2)', async (t) => {
-  const rig = await openRig(t);
-  const other = await openRig(t, rig.connection);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
-  const key = await rig.key(lease.cluster, 9);
+  const fixture = await openFixture(t);
+  const other = await openFixture(t, fixture.connection);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const key = await fixture.key(lease.cluster, 9);
   const keyHash = Buffer.alloc(32, 5);
-  await rig.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
+  await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
 
   const outcomes = (
     await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
-        (index % 2 === 0 ? rig : other).commit(lease, [
+        (index % 2 === 0 ? fixture : other).commit(lease, [
           enrolled(enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash } })),
         ]),
       ),
@@ -95,7 +98,7 @@ test('of several that come with one recovery key one wins, and it is gone (E2)',
 
   t.deepEqual(outcomes.toSorted(), [...Array<string>(5).fill('conflict'), 'ok']);
   t.deepEqual(
-    await rig.rows(
+    await fixture.rows(
       'select uses_remaining, (select count(*)::int from recovery_key) as keys, (select node_count from cluster) as nodes from enrollment_key where id = $1',
       [key],
     ),
@@ -104,45 +107,45 @@ test('of several that come with one recovery key one wins, and it is gone (E2)',
 });
 
 test('a recovery key of another node, another cluster or another secret consumes nothing (E2)', async (t) => {
-  const rig = await openRig(t);
-  const [lease, elsewhere] = [await rig.cluster(), await rig.cluster()];
-  const [node, neighbour] = [await rig.node(lease), await rig.node(lease)];
-  const [key, foreignKey] = [await rig.key(lease.cluster, 9), await rig.key(elsewhere.cluster, 9)];
+  const fixture = await openFixture(t);
+  const [lease, elsewhere] = [await fixture.cluster(), await fixture.cluster()];
+  const [node, neighbour] = [await fixture.node(lease), await fixture.node(lease)];
+  const [key, foreignKey] = [await fixture.key(lease.cluster, 9), await fixture.key(elsewhere.cluster, 9)];
   const keyHash = Buffer.alloc(32, 5);
-  await rig.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
-  const before = await rig.rows('select * from node order by id');
+  await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
+  const before = await fixture.rows('select * from node order by id');
 
   t.deepEqual(
-    await rig.commit(lease, [
+    await fixture.commit(lease, [
       enrolled(enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash: Buffer.alloc(32, 6) } })),
     ]),
     ['conflict'],
   );
   t.deepEqual(
-    await rig.commit(lease, [
+    await fixture.commit(lease, [
       enrolled(enrolment(lease.cluster, key, { node: neighbour, existing: { type: 'recovery', keyHash } })),
     ]),
     ['conflict'],
   );
   t.deepEqual(
-    await rig.commit(elsewhere, [
+    await fixture.commit(elsewhere, [
       enrolled(enrolment(elsewhere.cluster, foreignKey, { node, existing: { type: 'recovery', keyHash } })),
     ]),
     ['conflict'],
   );
 
-  t.deepEqual(await rig.rows('select * from node order by id'), before);
-  t.deepEqual(await rig.rows('select uses_remaining from enrollment_key where id = any($1)', [[key, foreignKey]]), [
+  t.deepEqual(await fixture.rows('select * from node order by id'), before);
+  t.deepEqual(await fixture.rows('select uses_remaining from enrollment_key where id = any($1)', [[key, foreignKey]]), [
     { uses_remaining: 9 },
     { uses_remaining: 9 },
   ]);
-  t.is((await rig.rows('select 1 from recovery_key')).length, 1);
+  t.is((await fixture.rows('select 1 from recovery_key')).length, 1);
 });
 
 test('a retry after a lost answer gets new secrets and spends nothing; once the node connected it is refused', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const key = await rig.key(lease.cluster, 1);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const key = await fixture.key(lease.cluster, 1);
   const first = enrolment(lease.cluster, key);
   const retry = () => ({
     ...enrolled({
@@ -153,21 +156,24 @@ test('a retry after a lost answer gets new secrets and spends nothing; once the 
     }),
     events: [],
   });
-  await rig.commit(lease, [enrolled(first)]);
+  await fixture.commit(lease, [enrolled(first)]);
 
-  t.deepEqual(await rig.commit(lease, [retry()]), ['ok']);
-  t.deepEqual(await rig.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'), [
-    { uses_remaining: 0, nodes: 1 },
+  t.deepEqual(await fixture.commit(lease, [retry()]), ['ok']);
+  t.deepEqual(
+    await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
+    [{ uses_remaining: 0, nodes: 1 }],
+  );
+
+  await fixture.commit(lease, [
+    { kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS },
   ]);
-
-  await rig.commit(lease, [{ kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
-  t.deepEqual(await rig.commit(lease, [retry()]), ['conflict']);
+  t.deepEqual(await fixture.commit(lease, [retry()]), ['conflict']);
 });
 
 test('a machine that shows its secret gets new secrets whenever it asks; another secret, or none, changes nothing', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const key = await rig.key(lease.cluster, 1);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const key = await fixture.key(lease.cluster, 1);
   const machineSecretHash = Buffer.alloc(32, 3);
   const first = enrolment(lease.cluster, key, { machineSecretHash });
   const retry = (shown: Buffer | null) => ({
@@ -180,93 +186,101 @@ test('a machine that shows its secret gets new secrets whenever it asks; another
     }),
     events: [],
   });
-  await rig.commit(lease, [enrolled(first)]);
-  await rig.commit(lease, [{ kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS }]);
+  await fixture.commit(lease, [enrolled(first)]);
+  await fixture.commit(lease, [
+    { kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS },
+  ]);
 
   t.deepEqual(
     [
-      ...(await rig.commit(lease, [retry(machineSecretHash)])),
-      ...(await rig.commit(lease, [retry(Buffer.alloc(32, 4))])),
-      ...(await rig.commit(lease, [retry(null)])),
+      ...(await fixture.commit(lease, [retry(machineSecretHash)])),
+      ...(await fixture.commit(lease, [retry(Buffer.alloc(32, 4))])),
+      ...(await fixture.commit(lease, [retry(null)])),
     ],
     ['ok', 'conflict', 'conflict'],
   );
-  t.deepEqual(await rig.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'), [
-    { uses_remaining: 0, nodes: 1 },
-  ]);
+  t.deepEqual(
+    await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
+    [{ uses_remaining: 0, nodes: 1 }],
+  );
 });
 
 for (const uses of [1, 9, null]) {
   test(`a retry that was sent before its first try was stored is told to come again, and spends nothing (a key of ${uses ?? 'any number of'} uses)`, async (t) => {
-    const rig = await openRig(t);
-    const lease = await rig.cluster();
-    const key = await rig.key(lease.cluster, uses);
+    const fixture = await openFixture(t);
+    const lease = await fixture.cluster();
+    const key = await fixture.key(lease.cluster, uses);
     const first = enrolment(lease.cluster, key, { machineSecretHash: Buffer.alloc(32, 3) });
     const retry = { ...first, tokenHash: Buffer.from(v7()) };
     const stranger = { ...retry, machineSecretHash: Buffer.alloc(32, 4) };
 
-    const outcomes = (await Promise.all([first, retry].map((write) => rig.commit(lease, [enrolled(write)])))).flat();
+    const outcomes = (
+      await Promise.all([first, retry].map((write) => fixture.commit(lease, [enrolled(write)])))
+    ).flat();
 
     t.deepEqual(outcomes.toSorted(), ['ok', 'service_unavailable']);
-    t.deepEqual(await rig.commit(lease, [enrolled(stranger)]), [uses === 1 ? 'key_spent' : 'conflict']);
+    t.deepEqual(await fixture.commit(lease, [enrolled(stranger)]), [uses === 1 ? 'key_spent' : 'conflict']);
     t.deepEqual(
-      await rig.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
+      await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
       [{ uses_remaining: uses === null ? null : uses - 1, nodes: 1 }],
     );
   });
 }
 
 test('the id of a node that was deleted is not let in again, whatever uses the key has, and its old token is known as that of a deleted node', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const key = await rig.key(lease.cluster, null);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const key = await fixture.key(lease.cluster, null);
   const [deleted, unknown] = [enrolment(lease.cluster, key), enrolment(lease.cluster, key)];
-  await rig.commit(lease, [enrolled(deleted)]);
-  await rig.commit(lease, [{ kind: 'node-deleted', node: deleted.node, atMs: NOW_MS }]);
+  await fixture.commit(lease, [enrolled(deleted)]);
+  await fixture.commit(lease, [{ kind: 'node-deleted', node: deleted.node, atMs: NOW_MS }]);
 
   t.deepEqual(
     [
-      ...(await rig.commit(lease, [enrolled({ ...deleted, tokenHash: Buffer.from(v7()) })])),
-      ...(await rig.commit(lease, [enrolled(unknown)])),
+      ...(await fixture.commit(lease, [enrolled({ ...deleted, tokenHash: Buffer.from(v7()) })])),
+      ...(await fixture.commit(lease, [enrolled(unknown)])),
     ],
     ['conflict', 'ok'],
   );
-  t.deepEqual(await rig.rows('select id, token_hash from deleted_node'), [
+  t.deepEqual(await fixture.rows('select id, token_hash from deleted_node'), [
     { id: deleted.node, token_hash: deleted.tokenHash },
   ]);
-  t.deepEqual(await rig.rows('select id from node'), [{ id: unknown.node }]);
+  t.deepEqual(await fixture.rows('select id from node'), [{ id: unknown.node }]);
 });
 
 test('of two new agents with one id one is in, and the other spends nothing', async (t) => {
-  const rig = await openRig(t);
-  const other = await openRig(t, rig.connection);
-  const lease = await rig.cluster();
-  const key = await rig.key(lease.cluster, 9);
+  const fixture = await openFixture(t);
+  const other = await openFixture(t, fixture.connection);
+  const lease = await fixture.cluster();
+  const key = await fixture.key(lease.cluster, 9);
   const node = v7() as NodeId;
 
   const outcomes = (
-    await Promise.all([rig, other].map((one) => one.commit(lease, [enrolled(enrolment(lease.cluster, key, { node }))])))
+    await Promise.all(
+      [fixture, other].map((one) => one.commit(lease, [enrolled(enrolment(lease.cluster, key, { node }))])),
+    )
   ).flat();
 
   t.deepEqual(outcomes.toSorted(), ['conflict', 'ok']);
-  t.deepEqual(await rig.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'), [
-    { uses_remaining: 8, nodes: 1 },
-  ]);
+  t.deepEqual(
+    await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
+    [{ uses_remaining: 8, nodes: 1 }],
+  );
 });
 
 test('a key that expires or is deleted on the way lets nobody in, and the event says what the rows say', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const late = enrolment(lease.cluster, await rig.key(lease.cluster, 3, NOW_MS));
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const late = enrolment(lease.cluster, await fixture.key(lease.cluster, 3, NOW_MS));
   const gone = enrolment(lease.cluster, v7());
 
   t.deepEqual(
-    [...(await rig.commit(lease, [enrolled(late)])), ...(await rig.commit(lease, [enrolled(gone)]))],
+    [...(await fixture.commit(lease, [enrolled(late)])), ...(await fixture.commit(lease, [enrolled(gone)]))],
     ['key_expired', 'invalid_key'],
   );
 
   const told = async (node: NodeId) =>
-    (await rig.rows<{ data: object }>('select data from event where subject = $1', [node]))[0]?.data;
+    (await fixture.rows<{ data: object }>('select data from event where subject = $1', [node]))[0]?.data;
   t.deepEqual(await told(late.node), {
     enrollment_key_id: late.enrollmentKey,
     cluster_name: 'c',
@@ -283,5 +297,5 @@ test('a key that expires or is deleted on the way lets nobody in, and the event 
     result: 'invalid_key',
     verified_at: '',
   });
-  t.deepEqual(await rig.rows('select 1 from node'), []);
+  t.deepEqual(await fixture.rows('select 1 from node'), []);
 });

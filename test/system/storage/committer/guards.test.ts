@@ -5,28 +5,28 @@ import type { Change } from '../../../../actors/step.ts';
 import type { Write } from '../../../../actors/writes.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { commandRecord, NOW_MS, PORTS, WELL } from '../../../support/actors.ts';
-import { change, enrolled, enrolment, finish, openRig } from '../../../support/committer-fixture.ts';
+import { change, enrolled, enrolment, finish, openFixture } from '../../../support/committer-fixture.ts';
 
 test('changes that wait together are stored in one transaction', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const nodes = [await rig.node(lease), await rig.node(lease), await rig.node(lease)];
-  const { executions } = await rig.executions(nodes);
-  const before = rig.committer.counters.batches;
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const nodes = [await fixture.node(lease), await fixture.node(lease), await fixture.node(lease)];
+  const { executions } = await fixture.executions(nodes);
+  const before = fixture.committer.counters.batches;
 
   await Promise.all(
-    executions.map((execution) => rig.commit(lease, [{ kind: 'execution-sent', execution, atMs: NOW_MS }])),
+    executions.map((execution) => fixture.commit(lease, [{ kind: 'execution-sent', execution, atMs: NOW_MS }])),
   );
 
-  t.is(rig.committer.counters.batches - before, 1);
-  const transactions = await rig.rows('select distinct txid from event where subject = any($1)', [executions]);
+  t.is(fixture.committer.counters.batches - before, 1);
+  const transactions = await fixture.rows('select distinct txid from event where subject = any($1)', [executions]);
   t.is(transactions.length, 1);
 });
 
 test('each write of an execution is refused when its row is over, and its event is not stored', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
   const writes: ((execution: ExecutionId) => Write)[] = [
     (execution) => ({ kind: 'execution-sent', execution, atMs: NOW_MS }),
     (execution) => finish(execution),
@@ -41,40 +41,40 @@ test('each write of an execution is refused when its row is over, and its event 
   for (const write of writes) {
     const {
       executions: [execution = '' as ExecutionId],
-    } = await rig.executions([node]);
+    } = await fixture.executions([node]);
     t.deepEqual(
-      await rig.commit(lease, [
+      await fixture.commit(lease, [
         finish(execution, { ending: { exitCode: 7, output: 'first', parts: 0, truncated: false } }),
       ]),
       ['ok'],
     );
-    const before = await rig.row(execution);
-    const told = rig.notices.length;
+    const before = await fixture.row(execution);
+    const told = fixture.notices.length;
 
-    t.deepEqual(await rig.commit(lease, [write(execution)]), ['conflict'], write(execution).kind);
+    t.deepEqual(await fixture.commit(lease, [write(execution)]), ['conflict'], write(execution).kind);
 
-    t.deepEqual(await rig.row(execution), before);
-    t.is((await rig.eventsOf(execution)).length, 1);
-    t.is(rig.notices.length, told);
+    t.deepEqual(await fixture.row(execution), before);
+    t.is((await fixture.eventsOf(execution)).length, 1);
+    t.is(fixture.notices.length, told);
   }
 });
 
 test('an execution that was sent cannot be sent again', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const {
     executions: [execution = '' as ExecutionId],
-  } = await rig.executions([await rig.node(lease)]);
+  } = await fixture.executions([await fixture.node(lease)]);
   const sent: Write = { kind: 'execution-sent', execution, atMs: NOW_MS };
 
-  t.deepEqual([await rig.commit(lease, [sent]), await rig.commit(lease, [sent])], [['ok'], ['conflict']]);
+  t.deepEqual([await fixture.commit(lease, [sent]), await fixture.commit(lease, [sent])], [['ok'], ['conflict']]);
 });
 
 test('cold writes are refused when their row is gone, with nothing of them stored', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const node = v7() as NodeId;
-  const other = await rig.cluster();
+  const other = await fixture.cluster();
   const writes: Write[] = [
     { kind: 'key-updated', id: v7(), name: 'x', atMs: NOW_MS },
     { kind: 'key-deleted', id: v7() },
@@ -96,17 +96,17 @@ test('cold writes are refused when their row is gone, with nothing of them store
   for (const write of writes) {
     const subject = v7();
 
-    t.deepEqual(await rig.commit(lease, [change(write, subject)]), ['not_found'], write.kind);
+    t.deepEqual(await fixture.commit(lease, [change(write, subject)]), ['not_found'], write.kind);
 
-    t.deepEqual(await rig.eventsOf(subject), [], write.kind);
+    t.deepEqual(await fixture.eventsOf(subject), [], write.kind);
   }
-  t.deepEqual(await rig.rows('select node_count from cluster'), [{ node_count: 0 }, { node_count: 0 }]);
+  t.deepEqual(await fixture.rows('select node_count from cluster'), [{ node_count: 0 }, { node_count: 0 }]);
 });
 
 test('what a constraint refuses is a conflict with a sentence, and its events are not stored', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster({ name: 'taken', ipv4Range: '10.9.0.0/24', ipv6Range: 'fd09::/64' });
-  const [one, two] = [await rig.node(lease), await rig.node(lease)];
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster({ name: 'taken', ipv4Range: '10.9.0.0/24', ipv6Range: 'fd09::/64' });
+  const [one, two] = [await fixture.node(lease), await fixture.node(lease)];
   const alias = (node: NodeId): Write => ({
     kind: 'alias-created',
     id: v7(),
@@ -115,7 +115,7 @@ test('what a constraint refuses is a conflict with a sentence, and its events ar
     name: 'press',
     atMs: NOW_MS,
   });
-  await rig.commit(lease, [alias(one)]);
+  await fixture.commit(lease, [alias(one)]);
   const created = (more: object): Write => ({
     kind: 'cluster-created',
     id: v7() as ClusterId,
@@ -137,8 +137,8 @@ test('what a constraint refuses is a conflict with a sentence, and its events ar
   ]) {
     const subject = v7();
     codes.push(
-      ...(await rig.commit('node' in write ? lease : null, [change(write, subject)])),
-      ...(await rig.eventsOf(subject)),
+      ...(await fixture.commit('node' in write ? lease : null, [change(write, subject)])),
+      ...(await fixture.eventsOf(subject)),
     );
   }
 
@@ -146,54 +146,53 @@ test('what a constraint refuses is a conflict with a sentence, and its events ar
 });
 
 test('a cluster with nodes can neither be deleted nor limited below them; without, it goes with its keys', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
-  await rig.node(lease);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  await fixture.node(lease);
 
-  t.deepEqual(await rig.commit(lease, [{ kind: 'cluster-deleted', cluster: lease.cluster }]), ['conflict']);
+  t.deepEqual(await fixture.commit(lease, [{ kind: 'cluster-deleted', cluster: lease.cluster }]), ['conflict']);
   t.deepEqual(
-    await rig.commit(lease, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 1, atMs: NOW_MS }]),
+    await fixture.commit(lease, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 1, atMs: NOW_MS }]),
     ['conflict'],
   );
   t.deepEqual(
-    await rig.commit(lease, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 2, atMs: NOW_MS }]),
+    await fixture.commit(lease, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 2, atMs: NOW_MS }]),
     ['ok'],
   );
   for (const one of [
     node,
-    ...(await rig.rows<{ id: NodeId }>('select id from node where id <> $1', [node])).map((row) => row.id),
+    ...(await fixture.rows<{ id: NodeId }>('select id from node where id <> $1', [node])).map((row) => row.id),
   ])
-    await rig.commit(lease, [{ kind: 'node-deleted', node: one, atMs: NOW_MS }]);
-  t.deepEqual(await rig.commit(lease, [{ kind: 'cluster-deleted', cluster: lease.cluster }]), ['ok']);
-  t.deepEqual(await rig.rows('select 1 from enrollment_key union all select 1 from cluster_ownership'), []);
+    await fixture.commit(lease, [{ kind: 'node-deleted', node: one, atMs: NOW_MS }]);
+  t.deepEqual(await fixture.commit(lease, [{ kind: 'cluster-deleted', cluster: lease.cluster }]), ['ok']);
+  t.deepEqual(await fixture.rows('select 1 from enrollment_key union all select 1 from cluster_ownership'), []);
 });
 
 test('deleting a node drops its open executions, leaves the finished as they are, and says which', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
   const {
     executions: [pending = '' as ExecutionId],
-  } = await rig.executions([node]);
+  } = await fixture.executions([node]);
   const {
     executions: [sent = '' as ExecutionId],
-  } = await rig.executions([node]);
+  } = await fixture.executions([node]);
   const {
     executions: [done = '' as ExecutionId],
-  } = await rig.executions([node]);
-  await rig.commit(lease, [{ kind: 'execution-sent', execution: sent, atMs: NOW_MS }, finish(done)]);
+  } = await fixture.executions([node]);
+  await fixture.commit(lease, [{ kind: 'execution-sent', execution: sent, atMs: NOW_MS }, finish(done)]);
 
-  await rig.commit(lease, [{ kind: 'node-deleted', node, atMs: NOW_MS }]);
+  await fixture.commit(lease, [{ kind: 'node-deleted', node, atMs: NOW_MS }]);
 
-  t.deepEqual(await Promise.all([pending, sent, done].map(async (execution) => (await rig.row(execution))['status'])), [
-    'dropped',
-    'dropped',
-    'completed',
-  ]);
-  t.deepEqual(await rig.rows('select node_count from cluster'), [{ node_count: 0 }]);
   t.deepEqual(
-    rig.notices
+    await Promise.all([pending, sent, done].map(async (execution) => (await fixture.row(execution))['status'])),
+    ['dropped', 'dropped', 'completed'],
+  );
+  t.deepEqual(await fixture.rows('select node_count from cluster'), [{ node_count: 0 }]);
+  t.deepEqual(
+    fixture.notices
       .flatMap((notice) =>
         notice.type === 'execution-changed' && notice.status === 'dropped' ? [notice.execution] : [],
       )
@@ -203,81 +202,83 @@ test('deleting a node drops its open executions, leaves the finished as they are
 });
 
 test('a command can be deleted with its executions only when all are over', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const {
     command,
     executions: [execution = '' as ExecutionId],
-  } = await rig.executions([await rig.node(lease)]);
+  } = await fixture.executions([await fixture.node(lease)]);
 
-  t.deepEqual(await rig.commit(null, [{ kind: 'command-deleted', command }]), ['conflict']);
-  await rig.commit(lease, [finish(execution)]);
-  t.deepEqual(await rig.commit(null, [{ kind: 'command-deleted', command }]), ['ok']);
-  t.deepEqual(await rig.rows('select id from command_execution'), []);
+  t.deepEqual(await fixture.commit(null, [{ kind: 'command-deleted', command }]), ['conflict']);
+  await fixture.commit(lease, [finish(execution)]);
+  t.deepEqual(await fixture.commit(null, [{ kind: 'command-deleted', command }]), ['ok']);
+  t.deepEqual(await fixture.rows('select id from command_execution'), []);
 });
 
 test('cancelling a command marks its open executions and no other', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const {
     command,
     executions: [a = '' as ExecutionId, b = '' as ExecutionId],
-  } = await rig.executions([await rig.node(lease), await rig.node(lease)]);
-  await rig.commit(lease, [finish(a)]);
+  } = await fixture.executions([await fixture.node(lease), await fixture.node(lease)]);
+  await fixture.commit(lease, [finish(a)]);
 
-  t.deepEqual(await rig.commit(null, [{ kind: 'command-cancel-requested', command, atMs: NOW_MS }]), ['ok']);
+  t.deepEqual(await fixture.commit(null, [{ kind: 'command-cancel-requested', command, atMs: NOW_MS }]), ['ok']);
 
-  t.deepEqual([(await rig.row(a))['cancelling'], (await rig.row(b))['cancelling']], [false, true]);
+  t.deepEqual([(await fixture.row(a))['cancelling'], (await fixture.row(b))['cancelling']], [false, true]);
 });
 
 test('an execution that is sent and finished in one batch is stored once, with both events; over already, neither is', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const {
     executions: [execution = '' as ExecutionId],
-  } = await rig.executions([await rig.node(lease)]);
+  } = await fixture.executions([await fixture.node(lease)]);
   const both: Write[] = [
     { kind: 'execution-sent', execution, atMs: NOW_MS - 5 },
     finish(execution, { sentAtMs: NOW_MS - 5 }),
   ];
 
-  t.deepEqual(await rig.commit(lease, both), ['ok', 'ok']);
-  t.like(await rig.row(execution), {
+  t.deepEqual(await fixture.commit(lease, both), ['ok', 'ok']);
+  t.like(await fixture.row(execution), {
     status: 'completed',
     exit_code: 0,
     sent: true,
     completed: true,
     output: 'done\n',
   });
-  t.is((await rig.eventsOf(execution)).length, 2);
+  t.is((await fixture.eventsOf(execution)).length, 2);
 
-  t.deepEqual(await rig.commit(lease, both), ['conflict', 'conflict']);
-  t.is((await rig.eventsOf(execution)).length, 2);
+  t.deepEqual(await fixture.commit(lease, both), ['conflict', 'conflict']);
+  t.is((await fixture.eventsOf(execution)).length, 2);
 });
 
 test('output that came in parts is joined exactly, in order, each part once, and the parts are gone', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const {
     executions: [execution = '' as ExecutionId],
-  } = await rig.executions([await rig.node(lease)]);
+  } = await fixture.executions([await fixture.node(lease)]);
   const texts = Array.from({ length: 12 }, (_, index) => `${index}:${'é😀\\"\n{}'.repeat(500)}`);
   const parts = texts.map((text, part): Write => ({ kind: 'output-part', execution, part, text }));
 
-  await rig.commit(lease, parts.slice(0, 7));
-  await rig.commit(lease, parts.slice(5).toReversed()); // a reconnected agent repeats some
+  await fixture.commit(lease, parts.slice(0, 7));
+  await fixture.commit(lease, parts.slice(5).toReversed()); // a reconnected agent repeats some
   t.deepEqual(
-    await rig.commit(lease, [finish(execution, { ending: { exitCode: 0, output: '', parts: 12, truncated: true } })]),
+    await fixture.commit(lease, [
+      finish(execution, { ending: { exitCode: 0, output: '', parts: 12, truncated: true } }),
+    ]),
     ['ok'],
   );
 
-  t.like(await rig.row(execution), { output: texts.join(''), output_truncated: true });
-  t.deepEqual(await rig.rows('select 1 from execution_output_part'), []);
+  t.like(await fixture.row(execution), { output: texts.join(''), output_truncated: true });
+  t.deepEqual(await fixture.rows('select 1 from execution_output_part'), []);
 });
 
 test('output that the text type would trip over is stored: NUL, quotes, backslashes, braces, half a character, the word NULL', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const outputs = [
     'a\0b',
     '\0',
@@ -296,13 +297,13 @@ test('output that the text type would trip over is stored: NUL, quotes, backslas
   for (const output of outputs) {
     const {
       executions: [execution = '' as ExecutionId],
-    } = await rig.executions([await rig.node(lease)]);
+    } = await fixture.executions([await fixture.node(lease)]);
     t.deepEqual(
-      await rig.commit(lease, [finish(execution, { ending: { exitCode: 0, output, parts: 0, truncated: false } })]),
+      await fixture.commit(lease, [finish(execution, { ending: { exitCode: 0, output, parts: 0, truncated: false } })]),
       ['ok'],
     );
     t.is(
-      (await rig.row(execution))['output'],
+      (await fixture.row(execution))['output'],
       output.replaceAll('\0', '\uFFFD').toWellFormed(),
       JSON.stringify(output),
     );
@@ -310,25 +311,25 @@ test('output that the text type would trip over is stored: NUL, quotes, backslas
 });
 
 test('a change that no database can take fails alone; those that waited with it are stored', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const nodes = [await rig.node(lease), await rig.node(lease), await rig.node(lease)];
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const nodes = [await fixture.node(lease), await fixture.node(lease), await fixture.node(lease)];
   const {
     executions: [a = '' as ExecutionId, b = '' as ExecutionId, c = '' as ExecutionId],
-  } = await rig.executions(nodes);
+  } = await fixture.executions(nodes);
   const impossible = finish(b, { ending: { exitCode: 2 ** 40, output: '', parts: 0, truncated: false } });
 
   const outcomes = await Promise.allSettled([
-    rig.commit(lease, [finish(a)]),
-    rig.commit(lease, [impossible]),
-    rig.commit(lease, [finish(c)]),
+    fixture.commit(lease, [finish(a)]),
+    fixture.commit(lease, [impossible]),
+    fixture.commit(lease, [finish(c)]),
   ]);
 
   t.deepEqual(
     outcomes.map((outcome) => outcome.status),
     ['fulfilled', 'rejected', 'fulfilled'],
   );
-  t.deepEqual(await Promise.all([a, b, c].map(async (execution) => (await rig.row(execution))['status'])), [
+  t.deepEqual(await Promise.all([a, b, c].map(async (execution) => (await fixture.row(execution))['status'])), [
     'completed',
     'pending',
     'completed',
@@ -336,16 +337,16 @@ test('a change that no database can take fails alone; those that waited with it 
 });
 
 test('the edges that the trigger refuses fail alone, too', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const {
     executions: [execution = '' as ExecutionId],
-  } = await rig.executions([await rig.node(lease)]);
-  await rig.commit(lease, [finish(execution)]);
+  } = await fixture.executions([await fixture.node(lease)]);
+  await fixture.commit(lease, [finish(execution)]);
 
   for (const status of ['pending', 'sent', 'cancelled', 'expired', 'dropped']) {
     await t.throwsAsync(
-      rig.rows(
+      fixture.rows(
         'update command_execution set status = $2, exit_code = null, completed_at = null, finished_at = null where id = $1',
         [execution, status],
       ),
@@ -355,23 +356,23 @@ test('the edges that the trigger refuses fail alone, too', async (t) => {
 });
 
 test('of two creates under one idempotency key in one batch, one is stored', async (t) => {
-  const rig = await openRig(t);
+  const fixture = await openFixture(t);
   const create = (bodyHash: string): Change => ({
     ...change({ kind: 'command-created', command: commandRecord({ id: v7() as CommandId }), executions: [] }),
     idempotencyRecord: { scope: 's', key: 'k', bodyHash, answer: { a: 1 } },
   });
 
-  const [first, second] = await Promise.all([rig.commit(null, [create('1')]), rig.commit(null, [create('2')])]);
-  const third = await rig.commit(null, [create('3')]);
+  const [first, second] = await Promise.all([fixture.commit(null, [create('1')]), fixture.commit(null, [create('2')])]);
+  const third = await fixture.commit(null, [create('3')]);
 
   t.deepEqual([...first, ...second, ...third], ['ok', 'idempotency_conflict', 'idempotency_conflict']);
-  t.is((await rig.rows('select 1 from command')).length, 1);
-  t.is((await rig.rows('select 1 from event')).length, 1);
+  t.is((await fixture.rows('select 1 from command')).length, 1);
+  t.is((await fixture.rows('select 1 from event')).length, 1);
 });
 
 test('of two cold creates under one idempotency key, also from two admins, one is stored', async (t) => {
-  const rig = await openRig(t);
-  const other = await openRig(t, rig.connection);
+  const fixture = await openFixture(t);
+  const other = await openFixture(t, fixture.connection);
   const create = (number: number): Change => ({
     ...change({
       kind: 'cluster-created',
@@ -386,76 +387,76 @@ test('of two cold creates under one idempotency key, also from two admins, one i
   });
 
   const outcomes = await Promise.all([
-    rig.commit(null, [create(1)]),
+    fixture.commit(null, [create(1)]),
     other.commit(null, [create(2)]),
-    rig.commit(null, [create(3)]),
+    fixture.commit(null, [create(3)]),
   ]);
 
   t.deepEqual(outcomes.flat().toSorted(), ['idempotency_conflict', 'idempotency_conflict', 'ok']);
-  t.is((await rig.rows('select 1 from cluster')).length, 1);
+  t.is((await fixture.rows('select 1 from cluster')).length, 1);
 });
 
 test('a status change and a report of presence at once do not block each other', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
 
   t.deepEqual(
-    await rig.commit(lease, [
+    await fixture.commit(lease, [
       { kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS },
       { kind: 'node-status', node, status: 'unhealthy', standing: WELL, atMs: NOW_MS + 1 },
     ]),
     ['ok', 'ok'],
   );
 
-  t.deepEqual(await rig.rows('select status from node'), [{ status: 'unhealthy' }]);
-  t.is((await rig.eventsOf(node)).length, 3, 'enrolled, and both changes');
+  t.deepEqual(await fixture.rows('select status from node'), [{ status: 'unhealthy' }]);
+  t.is((await fixture.eventsOf(node)).length, 3, 'enrolled, and both changes');
 });
 
 test('a move takes the recovery key and the aliases along, counts both clusters, and respects the limit of the target', async (t) => {
-  const rig = await openRig(t);
-  const [from, to, full] = [await rig.cluster(), await rig.cluster(), await rig.cluster({ nodeLimit: 1 })];
-  const node = await rig.node(from);
-  await rig.node(full);
-  await rig.commit(from, [
+  const fixture = await openFixture(t);
+  const [from, to, full] = [await fixture.cluster(), await fixture.cluster(), await fixture.cluster({ nodeLimit: 1 })];
+  const node = await fixture.node(from);
+  await fixture.node(full);
+  await fixture.commit(from, [
     { kind: 'recovery-key-set', node, cluster: from.cluster, keyHash: Buffer.alloc(32), atMs: NOW_MS },
   ]);
-  await rig.commit(from, [
+  await fixture.commit(from, [
     { kind: 'alias-created', id: v7(), node, cluster: from.cluster, name: 'press', atMs: NOW_MS },
   ]);
 
   t.deepEqual(
-    await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: full.cluster, atMs: NOW_MS }]),
+    await fixture.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: full.cluster, atMs: NOW_MS }]),
     ['conflict'],
   );
-  t.is((await rig.rows('select 1 from recovery_key')).length, 1, 'a refused move keeps the recovery key');
+  t.is((await fixture.rows('select 1 from recovery_key')).length, 1, 'a refused move keeps the recovery key');
   t.deepEqual(
-    await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
+    await fixture.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
     ['ok'],
   );
 
-  const counts = await rig.rows<{ id: string; node_count: number }>('select id, node_count from cluster');
+  const counts = await fixture.rows<{ id: string; node_count: number }>('select id, node_count from cluster');
   t.deepEqual(
     [from, to, full].map((lease) => counts.find((row) => row.id === lease.cluster)?.node_count),
     [0, 1, 1],
   );
-  t.deepEqual(await rig.rows('select cluster_id from alias'), [{ cluster_id: to.cluster }]);
-  t.deepEqual(await rig.rows('select 1 from recovery_key'), []);
+  t.deepEqual(await fixture.rows('select cluster_id from alias'), [{ cluster_id: to.cluster }]);
+  t.deepEqual(await fixture.rows('select 1 from recovery_key'), []);
 });
 
 test('an enrolment brings its aliases; one that is taken refuses it whole', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const key = await rig.key(lease.cluster, 5);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const key = await fixture.key(lease.cluster, 5);
   const withAlias = () => enrolled(enrolment(lease.cluster, key, { aliases: [{ id: v7(), name: 'press' }] }));
 
   t.deepEqual(
-    [...(await rig.commit(lease, [withAlias()])), ...(await rig.commit(lease, [withAlias()]))],
+    [...(await fixture.commit(lease, [withAlias()])), ...(await fixture.commit(lease, [withAlias()]))],
     ['ok', 'conflict'],
   );
 
   t.deepEqual(
-    await rig.rows(
+    await fixture.rows(
       'select uses_remaining, (select count(*)::int from node) as nodes, (select node_count from cluster) as counted from enrollment_key',
     ),
     [{ uses_remaining: 4, nodes: 1, counted: 1 }],

@@ -10,7 +10,7 @@ import { COLD_WAITING_MAX } from '../../../../persistence/committer/cold-commits
 import { BATCH_BYTES_MAX, BATCH_CHANGES_MAX, bytesOf, countOfBatch } from '../../../../persistence/committer/units.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
-import { change, finish, openRig, type Rig } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture, type Fixture } from '../../../support/committer-fixture.ts';
 import { patient } from '../../../support/busy.ts';
 
 /** Callers wait for 4.5 s: all but the one at fault are well within it, in ms. */
@@ -23,26 +23,26 @@ async function scene(
   t: ExecutionContext,
   executions: number,
 ): Promise<{
-  readonly rig: Rig;
+  readonly fixture: Fixture;
   readonly ids: readonly ExecutionId[];
-  readonly lease: Awaited<ReturnType<Rig['cluster']>>;
+  readonly lease: Awaited<ReturnType<Fixture['cluster']>>;
   readonly other: Client;
 }> {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
   const ids = [];
-  for (let index = 0; index < executions; index += 1) ids.push(rig.executions([node]));
+  for (let index = 0; index < executions; index += 1) ids.push(fixture.executions([node]));
   const made = await Promise.all(ids);
-  const other = new Client(rig.connection);
+  const other = new Client(fixture.connection);
   await other.connect();
   t.teardown(() => other.end());
-  return { rig, lease, other, ids: made.map(({ executions: [id] }) => id as ExecutionId) };
+  return { fixture, lease, other, ids: made.map(({ executions: [id] }) => id as ExecutionId) };
 }
 
 /** Commits a result for each, all at once. How each ended, and when the last of them but the first did. */
 async function storeAll({
-  rig,
+  fixture,
   ids,
   lease,
 }: Awaited<ReturnType<typeof scene>>): Promise<{ readonly outcomes: readonly unknown[]; readonly othersMs: number }> {
@@ -50,7 +50,7 @@ async function storeAll({
   let othersMs = 0;
   const outcomes = await Promise.all(
     ids.map(async (id, index) => {
-      const outcome = await rig.commit(lease, [finish(id)]).then(
+      const outcome = await fixture.commit(lease, [finish(id)]).then(
         ([code]) => code,
         (error: unknown) => error,
       );
@@ -63,7 +63,7 @@ async function storeAll({
 
 test('a row that somebody else has locked fails alone, soon enough for all others', async (t) => {
   const made = await scene(t, 300);
-  const { rig, ids, other } = made;
+  const { fixture, ids, other } = made;
   await other.query('begin');
   await other.query('select from command_execution where id = $1 for update', [ids[0]]);
 
@@ -76,32 +76,34 @@ test('a row that somebody else has locked fails alone, soon enough for all other
   t.deepEqual(new Set(others), new Set(['ok']));
   t.true(othersMs < patient(OTHERS_MS_MAX), `${Math.round(othersMs)} ms`);
   t.deepEqual(
-    rig.log.lines.filter(({ level }) => level !== 'debug'),
+    fixture.log.lines.filter(({ level }) => level !== 'debug'),
     [],
   );
   await other.query('rollback');
-  t.deepEqual(await rig.commit(made.lease, [finish(ids[0] as ExecutionId)]), ['ok']);
+  t.deepEqual(await fixture.commit(made.lease, [finish(ids[0] as ExecutionId)]), ['ok']);
 });
 
 test('a unit that failed alone is not stored with others for a while, and holds up none of them', async (t) => {
   const made = await scene(t, 40);
-  const { rig, ids, lease, other } = made;
+  const { fixture, ids, lease, other } = made;
   await other.query('begin');
   await other.query('select from command_execution where id = $1 for update', [ids[0]]);
   await storeAll({ ...made, ids: ids.slice(0, 20) });
 
-  const failedBefore = rig.committer.counters.failed;
-  const again = t.throwsAsync(rig.commit(lease, [finish(ids[0] as ExecutionId)]), { instanceOf: DatabaseUnavailable });
-  const others = await Promise.all(ids.slice(20).map((id) => rig.commit(lease, [finish(id)])));
+  const failedBefore = fixture.committer.counters.failed;
+  const again = t.throwsAsync(fixture.commit(lease, [finish(ids[0] as ExecutionId)]), {
+    instanceOf: DatabaseUnavailable,
+  });
+  const others = await Promise.all(ids.slice(20).map((id) => fixture.commit(lease, [finish(id)])));
   await again;
 
   t.deepEqual(new Set(others.flat()), new Set(['ok']));
-  t.is(rig.committer.counters.failed - failedBefore, 2, 'its own two tries, and no batch');
+  t.is(fixture.committer.counters.failed - failedBefore, 2, 'its own two tries, and no batch');
 });
 
 test('a unit that takes longer than a statement may fails alone', async (t) => {
   const made = await scene(t, 100);
-  const { rig, ids, other } = made;
+  const { fixture, ids, other } = made;
   await other.query(
     `create function doze() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return new; end $$`,
   );
@@ -118,14 +120,14 @@ test('a unit that takes longer than a statement may fails alone', async (t) => {
   t.deepEqual(new Set(others), new Set(['ok']));
   t.true(othersMs < patient(OTHERS_MS_MAX + 1_000), `${Math.round(othersMs)} ms`);
   t.deepEqual(
-    rig.log.lines.filter(({ level }) => level !== 'debug'),
+    fixture.log.lines.filter(({ level }) => level !== 'debug'),
     [],
   );
 });
 
 test('a unit that the database will never take fails alone, and is told of as such', async (t) => {
   const made = await scene(t, 100);
-  const { rig, ids, other } = made;
+  const { fixture, ids, other } = made;
   await other.query(
     `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'never'; end $$`,
   );
@@ -141,40 +143,40 @@ test('a unit that the database will never take fails alone, and is told of as su
   t.regex(String(refused), /never/u);
   t.deepEqual(new Set(others), new Set(['ok']));
   t.deepEqual(
-    rig.log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message),
+    fixture.log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message),
     ['a change could not be stored'],
   );
 });
 
 test('cold writes that queue behind ones that meet a lock are stored, and no others are refused for it', async (t) => {
   const made = await scene(t, 20);
-  const { rig, lease, other } = made;
+  const { fixture, lease, other } = made;
   await other.query('begin');
   await other.query('select from cluster where id = $1 for update', [lease.cluster]);
 
   const locked = Array.from({ length: 2 * ORM_CONNECTIONS_MAX }, () =>
-    t.throwsAsync(rig.commit(null, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 9, atMs: 0 }]), {
+    t.throwsAsync(fixture.commit(null, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 9, atMs: 0 }]), {
       instanceOf: DatabaseUnavailable,
     }),
   );
-  const healthy = rig.cluster(); // waits for twice LOCK_MS_MAX, and so for longer than CONNECT_MS_MAX
+  const healthy = fixture.cluster(); // waits for twice LOCK_MS_MAX, and so for longer than CONNECT_MS_MAX
   await Promise.all(locked);
   const { outcomes } = await storeAll(made);
   await healthy;
 
   t.deepEqual(new Set(outcomes), new Set(['ok']));
   t.deepEqual(
-    rig.log.lines.filter(({ level }) => level !== 'debug'),
+    fixture.log.lines.filter(({ level }) => level !== 'debug'),
     [],
   );
 });
 
 test('so many cold writes may wait, and none is stored when nobody waits for it any more', async (t) => {
-  const { rig, lease, other } = await scene(t, 0);
+  const { fixture, lease, other } = await scene(t, 0);
   await other.query('begin');
   await other.query('select from cluster where id = $1 for update', [lease.cluster]);
   const limit = (nodeLimit: number): Promise<string> =>
-    rig.commit(null, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit, atMs: 0 }]).then(
+    fixture.commit(null, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit, atMs: 0 }]).then(
       ([code]) => String(code),
       (error: unknown) => String(error),
     );
@@ -189,21 +191,23 @@ test('so many cold writes may wait, and none is stored when nobody waits for it 
     [true, true],
   );
   t.regex(outcomes.at(-1) ?? '', /Too many changes wait to be stored/u);
-  t.deepEqual(await rig.rows('select node_limit from cluster where id = $1', [lease.cluster]), [{ node_limit: null }]);
+  t.deepEqual(await fixture.rows('select node_limit from cluster where id = $1', [lease.cluster]), [
+    { node_limit: null },
+  ]);
   t.deepEqual(
-    rig.log.lines.filter(({ level }) => level !== 'debug'),
+    fixture.log.lines.filter(({ level }) => level !== 'debug'),
     [],
   );
 });
 
 test('a cold write that meets a lock fails alone: others are stored meanwhile', async (t) => {
   const made = await scene(t, 20);
-  const { rig, lease, other } = made;
+  const { fixture, lease, other } = made;
   await other.query('begin');
   await other.query('select from cluster where id = $1 for update', [lease.cluster]);
 
   const cold = t.throwsAsync(
-    rig.commit(null, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 9, atMs: 0 }]),
+    fixture.commit(null, [{ kind: 'cluster-limited', cluster: lease.cluster, nodeLimit: 9, atMs: 0 }]),
     { instanceOf: DatabaseUnavailable },
   );
   await cold;
@@ -211,7 +215,7 @@ test('a cold write that meets a lock fails alone: others are stored meanwhile', 
 
   t.deepEqual(new Set(outcomes), new Set(['ok']));
   t.deepEqual(
-    rig.log.lines.filter(({ level }) => level !== 'debug'),
+    fixture.log.lines.filter(({ level }) => level !== 'debug'),
     [],
   );
 });
@@ -239,7 +243,7 @@ test('a batch is bounded by its rows and by its bytes, and one that is larger go
 
 test('whoever catches up waits for what was begun before, and not for what fails again and again', async (t) => {
   const {
-    rig,
+    fixture,
     ids: [id],
     lease,
     other,
@@ -250,12 +254,12 @@ test('whoever catches up waits for what was begun before, and not for what fails
   const caughtUp = new AbortController();
   const retry = async (): Promise<void> => {
     for (; !caughtUp.signal.aborted && tries < TRIES_MAX; tries += 1)
-      await t.throwsAsync(rig.commit(lease, [finish(id as ExecutionId)]), { instanceOf: DatabaseUnavailable });
+      await t.throwsAsync(fixture.commit(lease, [finish(id as ExecutionId)]), { instanceOf: DatabaseUnavailable });
   };
   const retries = [retry(), retry()];
   await until('the first are over', () => tries >= 2);
 
-  await rig.committer.caughtUp();
+  await fixture.committer.caughtUp();
 
   caughtUp.abort();
   t.true(tries < TRIES_MAX, `${tries} tries`);

@@ -8,7 +8,7 @@ import { startTestServer } from '../../../support/server.ts';
 import { until } from '../../../support/until.ts';
 import { openDatabase } from '../../../../persistence/database.ts';
 import { silentLog } from '../../../support/log.ts';
-import { change, finish, openRig, type Rig } from '../../../support/committer-fixture.ts';
+import { change, finish, openFixture, type Fixture } from '../../../support/committer-fixture.ts';
 import { patient } from '../../../support/busy.ts';
 
 /** No call hangs longer, in ms. Source: docs/promises.md, L3. */
@@ -18,18 +18,18 @@ const HANG_MS_MAX = 5_000;
 const BACK_MS_MAX = 3_000;
 
 test('a connection that is killed in the middle of a batch leaves all of it or nothing, and the next batch is stored', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const nodes = [await rig.node(lease), await rig.node(lease)];
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const nodes = [await fixture.node(lease), await fixture.node(lease)];
   const {
     executions: [a = '' as ExecutionId, b = '' as ExecutionId],
-  } = await rig.executions(nodes);
-  const blocker = new Client(rig.connection);
+  } = await fixture.executions(nodes);
+  const blocker = new Client(fixture.connection);
   await blocker.connect();
   await blocker.query('begin');
   // statuses are stored last: the executions are written and not committed
   await blocker.query('select 1 from node where id = $1 for update', [nodes[1]]);
-  const storing = rig.commit(lease, [
+  const storing = fixture.commit(lease, [
     finish(a),
     finish(b),
     { kind: 'node-status', node: nodes[1]!, status: 'healthy', standing: WELL, atMs: NOW_MS },
@@ -38,7 +38,7 @@ test('a connection that is killed in the middle of a batch leaves all of it or n
     'the batch waits',
     async () =>
       (
-        await rig.rows<{ pid: number }>(
+        await fixture.rows<{ pid: number }>(
           "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
         )
       )[0],
@@ -50,24 +50,24 @@ test('a connection that is killed in the middle of a batch leaves all of it or n
   await blocker.end();
 
   t.deepEqual(
-    [(await rig.row(a))['status'], (await rig.row(b))['status'], await rig.eventsOf(a)],
+    [(await fixture.row(a))['status'], (await fixture.row(b))['status'], await fixture.eventsOf(a)],
     ['pending', 'pending', []],
   );
-  await rig.committer.ready();
-  t.deepEqual(await rig.commit(lease, [finish(a), finish(b)]), ['ok', 'ok']);
+  await fixture.committer.ready();
+  t.deepEqual(await fixture.commit(lease, [finish(a), finish(b)]), ['ok', 'ok']);
 });
 
 test('who watches hears what was stored when the connection was lost, and nothing that was not', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
   const {
     command,
     executions: [stored = '' as ExecutionId],
-  } = await rig.executions([node]);
+  } = await fixture.executions([node]);
   const {
     executions: [lost = '' as ExecutionId],
-  } = await rig.executions([node]);
+  } = await fixture.executions([node]);
   const notice = (execution: ExecutionId) => ({
     type: 'execution-changed' as const,
     execution,
@@ -79,12 +79,12 @@ test('who watches hears what was stored when the connection was lost, and nothin
   });
   // The batch waits for the row of the second; meanwhile the first ends by another hand, as it would if the commit had
   // come through.
-  const holder = new Client(rig.connection);
+  const holder = new Client(fixture.connection);
   await holder.connect();
   await holder.query('begin');
   await holder.query('select 1 from command_execution where id = $1 for update', [lost]);
-  const told = rig.notices.length;
-  const storing = rig.commit(
+  const told = fixture.notices.length;
+  const storing = fixture.commit(
     lease,
     [stored, lost].map((execution) => ({ ...change(finish(execution)), notices: [notice(execution)] })),
   );
@@ -93,26 +93,26 @@ test('who watches hears what was stored when the connection was lost, and nothin
     'the batch waits',
     async () =>
       (
-        await rig.rows<{ pid: number }>(
+        await fixture.rows<{ pid: number }>(
           "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
         )
       )[0],
   );
   await holder.query('select pg_terminate_backend($1)', [waiting.pid]);
   await unstored;
-  await rig.rows(
+  await fixture.rows(
     "update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id = $1",
     [stored],
   );
   await holder.query('rollback');
   await holder.end();
 
-  await until('they are told', () => rig.notices.slice(told).some((one) => one.type === 'execution-changed'));
+  await until('they are told', () => fixture.notices.slice(told).some((one) => one.type === 'execution-changed'));
 
   // By the first look or by the second, which says that it may not have been the first.
   t.deepEqual(
     new Set(
-      rig.notices
+      fixture.notices
         .slice(told)
         .filter((one) => one.type === 'execution-changed')
         .map(({ again: _again, ...one }) => one),
@@ -122,24 +122,24 @@ test('who watches hears what was stored when the connection was lost, and nothin
 });
 
 test('a row that another transaction holds for too long is a failure in time, and blocks nothing after it', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
   const {
     executions: [execution = '' as ExecutionId],
-  } = await rig.executions([await rig.node(lease)]);
-  const holder = new Client(rig.connection);
+  } = await fixture.executions([await fixture.node(lease)]);
+  const holder = new Client(fixture.connection);
   await holder.connect();
   await holder.query('begin');
   await holder.query('select 1 from command_execution for update');
   const began = performance.now();
 
-  await t.throwsAsync(rig.commit(lease, [finish(execution)]), { instanceOf: DatabaseUnavailable });
+  await t.throwsAsync(fixture.commit(lease, [finish(execution)]), { instanceOf: DatabaseUnavailable });
 
   t.true(performance.now() - began < patient(HANG_MS_MAX));
   await holder.query('rollback');
   await holder.end();
-  await rig.committer.ready();
-  t.deepEqual(await rig.commit(lease, [finish(execution)]), ['ok']);
+  await fixture.committer.ready();
+  t.deepEqual(await fixture.commit(lease, [finish(execution)]), ['ok']);
 });
 
 test.serial(
@@ -150,27 +150,27 @@ test.serial(
     const prepared = await openDatabase({ connection: server.connection, poolMax: 4, log: silentLog });
     await prepared.migrate();
     await prepared.close();
-    const rig = await openRig(t, server.connection);
-    const lease = await rig.cluster();
-    const node = await rig.node(lease);
+    const fixture = await openFixture(t, server.connection);
+    const lease = await fixture.cluster();
+    const node = await fixture.node(lease);
     const {
       executions: [execution = '' as ExecutionId],
-    } = await rig.executions([node]);
+    } = await fixture.executions([node]);
     const pids = [
       (await server.pid()) ?? 0,
-      ...(await rig.rows<{ pid: number }>('select pid from pg_stat_activity where pid <> pg_backend_pid()')).map(
+      ...(await fixture.rows<{ pid: number }>('select pid from pg_stat_activity where pid <> pg_backend_pid()')).map(
         (row) => row.pid,
       ),
-      (await rig.rows<{ pid: number }>('select pg_backend_pid() as pid'))[0]!.pid,
+      (await fixture.rows<{ pid: number }>('select pg_backend_pid() as pid'))[0]!.pid,
     ];
     signal(pids, 'SIGSTOP');
     t.teardown(() => signal(pids, 'SIGCONT'));
 
-    const slow = await timed(() => rig.commit(lease, [finish(execution)]));
+    const slow = await timed(() => fixture.commit(lease, [finish(execution)]));
     const fast = await Promise.all([
-      timed(() => rig.commit(lease, [finish(execution)])),
+      timed(() => fixture.commit(lease, [finish(execution)])),
       timed(() =>
-        rig.commit(lease, [
+        fixture.commit(lease, [
           { kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash: Buffer.alloc(32), atMs: NOW_MS },
         ]),
       ),
@@ -185,25 +185,25 @@ test.serial(
 
     signal(pids, 'SIGCONT');
     const back = await timed(async () => {
-      await rig.committer.ready();
-      await rig.commit(lease, [finish(execution)]);
+      await fixture.committer.ready();
+      await fixture.commit(lease, [finish(execution)]);
     });
     t.is(back.error, undefined);
     t.true(back.ms < BACK_MS_MAX, `${back.ms} ms`);
-    t.is((await rig.row(execution))['status'], 'completed');
+    t.is((await fixture.row(execution))['status'], 'completed');
   },
 );
 
 test('a crowd that waits when the database goes away is told at once, not one batch after the other', async (t) => {
-  const rig = await openRig(t);
-  const lease = await rig.cluster();
-  const node = await rig.node(lease);
-  const holder = await locked(rig);
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const node = await fixture.node(lease);
+  const holder = await locked(fixture);
   const began = performance.now();
 
   const outcomes = await Promise.allSettled(
     Array.from({ length: 9 }, () =>
-      rig.commit(
+      fixture.commit(
         lease,
         Array.from({ length: 1_000 }, () => ({
           kind: 'node-status' as const,
@@ -222,10 +222,10 @@ test('a crowd that waits when the database goes away is told at once, not one ba
 });
 
 test("changes that stand in each other's way are stored by trying again, and the database is not taken for lost", async (t) => {
-  const rig = await openRig(t);
+  const fixture = await openFixture(t);
 
   // On a busy machine the batch may give up waiting before all of them stand in line: then they meet once more.
-  const met = await until('the batch to notice', async () => meet(rig));
+  const met = await until('the batch to notice', async () => meet(fixture));
 
   t.deepEqual(met.results, ['ok', 'ok']);
   t.false(met.log.some((line) => line.message.includes('not available')));
@@ -235,14 +235,16 @@ test("changes that stand in each other's way are stored by trying again, and the
  * In line for an execution: a batch, then a rival, who has the node that the batch wants next. Null when the batch was
  * not in time.
  */
-async function meet(rig: Rig): Promise<{ readonly results: unknown; readonly log: Rig['log']['lines'] } | null> {
-  const logged = rig.log.lines.length;
-  const lease = await rig.cluster();
-  const [low = '', high = ''] = [await rig.node(lease), await rig.node(lease)].toSorted();
+async function meet(
+  fixture: Fixture,
+): Promise<{ readonly results: unknown; readonly log: Fixture['log']['lines'] } | null> {
+  const logged = fixture.log.lines.length;
+  const lease = await fixture.cluster();
+  const [low = '', high = ''] = [await fixture.node(lease), await fixture.node(lease)].toSorted();
   const {
     executions: [execution = '' as ExecutionId],
-  } = await rig.executions([low as never]);
-  const [first, rival] = [new Client(rig.connection), new Client(rig.connection)];
+  } = await fixture.executions([low as never]);
+  const [first, rival] = [new Client(fixture.connection), new Client(fixture.connection)];
   await Promise.all([first.connect(), rival.connect()]);
   try {
     await rival.query("set deadlock_timeout = '60 s'"); // the batch is the one that notices
@@ -251,7 +253,7 @@ async function meet(rig: Rig): Promise<{ readonly results: unknown; readonly log
     await first.query('begin');
     await first.query('select 1 from command_execution where id = $1 for update', [execution]);
 
-    const storing = rig
+    const storing = fixture
       .commit(lease, [
         finish(execution),
         { kind: 'node-status', node: high as never, status: 'healthy', standing: WELL, atMs: NOW_MS },
@@ -262,7 +264,7 @@ async function meet(rig: Rig): Promise<{ readonly results: unknown; readonly log
         `${count} in line`,
         async () =>
           (
-            await rig.rows(
+            await fixture.rows(
               "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
             )
           ).length === count,
@@ -280,7 +282,7 @@ async function meet(rig: Rig): Promise<{ readonly results: unknown; readonly log
     await wanting;
     await rival.query('commit');
     const results = await storing;
-    return late || results === null ? null : { results, log: rig.log.lines.slice(logged) };
+    return late || results === null ? null : { results, log: fixture.log.lines.slice(logged) };
   } finally {
     await Promise.all([first.end(), rival.end()]);
   }
@@ -306,8 +308,8 @@ async function timed(work: () => Promise<unknown>): Promise<{ readonly ms: numbe
   }
 }
 
-async function locked(rig: Rig): Promise<Client> {
-  const holder = new Client(rig.connection);
+async function locked(fixture: Fixture): Promise<Client> {
+  const holder = new Client(fixture.connection);
   await holder.connect();
   await holder.query('begin');
   await holder.query('lock table node in access exclusive mode');

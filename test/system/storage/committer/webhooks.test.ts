@@ -8,7 +8,7 @@ import type { Write } from '../../../../actors/writes.ts';
 import { WEBHOOKS_MAX } from '../../../../persistence/committer/webhook-rows.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { answered, FAILED } from '../../../support/webhook-actor.ts';
-import { openRig, type Rig } from '../../../support/committer-fixture.ts';
+import { openFixture, type Fixture } from '../../../support/committer-fixture.ts';
 
 type Attempted = Extract<Write, { kind: 'delivery-attempted' }>;
 
@@ -41,7 +41,7 @@ function attempted(
 }
 
 interface Scene {
-  readonly rig: Rig;
+  readonly fixture: Fixture;
   readonly webhook: string;
   readonly commit: (...writes: readonly Write[]) => Promise<string[]>;
   readonly rows: (text: string, values?: unknown[]) => Promise<object[]>;
@@ -55,17 +55,17 @@ interface Scene {
   readonly attempts: (id: string) => Promise<object[]>;
 }
 
-async function scene(t: Parameters<typeof openRig>[0]): Promise<Scene> {
-  const rig = await openRig(t);
+async function scene(t: Parameters<typeof openFixture>[0]): Promise<Scene> {
+  const fixture = await openFixture(t);
   const webhook = v7();
-  await rig.commit(null, [create(webhook)]);
+  await fixture.commit(null, [create(webhook)]);
   return {
-    rig,
+    fixture,
     webhook,
-    commit: (...writes) => rig.commit(null, writes),
-    rows: (text, values) => rig.rows(text, values),
+    commit: (...writes) => fixture.commit(null, writes),
+    rows: (text, values) => fixture.rows(text, values),
     deliver: async ({ webhook: to = webhook, status = 'pending', attempts = 0 } = {}) => {
-      const [row] = await rig.rows<{ id: string }>(
+      const [row] = await fixture.rows<{ id: string }>(
         `insert into webhook_delivery (webhook_id, event_txid, event_seq, event_id, event_type, subject, status, attempt_count, attempts_max, inserted_at, updated_at)
         values ($1, '1', (select count(*) from webhook_delivery), gen_random_uuid(), 'edge.core.test', gen_random_uuid(), $2, $3, 3, now(), now()) returning id`,
         [to, status, attempts],
@@ -74,13 +74,13 @@ async function scene(t: Parameters<typeof openRig>[0]): Promise<Scene> {
     },
     delivery: async (id) =>
       (
-        await rig.rows(
+        await fixture.rows(
           'select status, attempt_count, attempts_max, next_attempt_at, last_status_code, last_error, last_duration_ms, last_attempted_at, updated_at from webhook_delivery where id = $1',
           [id],
         )
       )[0],
     attempts: (id) =>
-      rig.rows(
+      fixture.rows(
         'select number, attempted_at, duration_ms, status_code, error, response_body from webhook_attempt where delivery_id = $1 order by number',
         [id],
       ),
@@ -169,7 +169,7 @@ test('a finished delivery takes no further try', async (t) => {
 test('tries of many deliveries go in one transaction, and each stands for itself', async (t) => {
   const {
     commit,
-    rig: { committer },
+    fixture: { committer },
     deliver,
     delivery,
     attempts,

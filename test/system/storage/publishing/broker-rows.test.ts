@@ -22,24 +22,24 @@ const next = ({ pool, epoch }: Held, after: BrokerBatch | null = null, limit = 5
   nextForBroker(pool, epoch, after, limit, ageMsMax, 'core');
 
 test('a batch is what is stored behind the place of the channel, and the place moves only when it is told', async (t) => {
-  const world = await held(t);
-  const cursors = [await storeEvent(world.pool), await storeEvent(world.pool)];
+  const fixture = await held(t);
+  const cursors = [await storeEvent(fixture.pool), await storeEvent(fixture.pool)];
 
-  const first = await next(world);
-  const again = await next(world);
-  t.true(await advanceBroker(world.pool, world.epoch, first?.to ?? ''));
+  const first = await next(fixture);
+  const again = await next(fixture);
+  t.true(await advanceBroker(fixture.pool, fixture.epoch, first?.to ?? ''));
 
   t.deepEqual(
     [first?.events.length, first?.to, first?.more, first?.unsettled, first?.tooOld],
     [2, cursors[1], false, false, 0],
   );
   t.deepEqual(again?.events, first?.events);
-  t.deepEqual(await next(world).then((batch) => [batch?.events, batch?.to, batch?.more]), [[], null, false]);
+  t.deepEqual(await next(fixture).then((batch) => [batch?.events, batch?.to, batch?.more]), [[], null, false]);
 });
 
 test('the text is the JSON of the envelope, byte for byte, with its topic and subject', async (t) => {
-  const world = await held(t);
-  const records = createRecords(world.pool);
+  const fixture = await held(t);
+  const records = createRecords(fixture.pool);
   const messages = [
     'ünïcode 日本語 😀',
     'quotes " \\ / and \b\f\n\r\t',
@@ -59,7 +59,7 @@ test('the text is the JSON of the envelope, byte for byte, with its topic and su
       }),
     );
 
-  const batch = await next(world);
+  const batch = await next(fixture);
 
   t.deepEqual(
     batch?.events,
@@ -75,10 +75,10 @@ test('the text is the JSON of the envelope, byte for byte, with its topic and su
 });
 
 test('every type has its topic', async (t) => {
-  const world = await held(t);
-  for (const type of EVENT_TYPES) await storeEvent(world.pool, undefined, { type });
+  const fixture = await held(t);
+  for (const type of EVENT_TYPES) await storeEvent(fixture.pool, undefined, { type });
 
-  const batch = await next(world);
+  const batch = await next(fixture);
 
   t.deepEqual(
     batch?.events.map(({ type, topic }) => [type, topic]),
@@ -87,15 +87,15 @@ test('every type has its topic', async (t) => {
 });
 
 test('a long backlog comes in batches that join without a gap', async (t) => {
-  const world = await held(t);
-  const { client, commit } = await openTransaction(world);
+  const fixture = await held(t);
+  const { client, commit } = await openTransaction(fixture);
   const subjects = Array.from({ length: 23 }, () => crypto.randomUUID());
   for (const subject of subjects) await storeEvent(client, subject);
   await commit();
 
   const read: string[] = [];
-  let batch = await next(world, null, 5);
-  for (; batch?.more === true; batch = await next(world, batch, 5))
+  let batch = await next(fixture, null, 5);
+  for (; batch?.more === true; batch = await next(fixture, batch, 5))
     read.push(...batch.events.map(({ subject }) => subject));
   read.push(...(batch?.events.map(({ subject }) => subject) ?? []));
 
@@ -103,81 +103,82 @@ test('a long backlog comes in batches that join without a gap', async (t) => {
 });
 
 test('large events come in batches of a bounded size, and one that is larger than that comes alone', async (t) => {
-  const world = await held(t);
+  const fixture = await held(t);
   const sizes = [BATCH_BYTES_MAX + 1, 1, BATCH_BYTES_MAX / 2, BATCH_BYTES_MAX / 3, BATCH_BYTES_MAX / 3, 1];
-  for (const size of sizes) await storeEvent(world.pool, undefined, { data: JSON.stringify('x'.repeat(size)) });
+  for (const size of sizes) await storeEvent(fixture.pool, undefined, { data: JSON.stringify('x'.repeat(size)) });
 
   const counts: (number | undefined)[] = [];
-  let batch = await next(world);
-  for (; batch?.more === true; batch = await next(world, batch)) counts.push(batch.events.length);
+  let batch = await next(fixture);
+  for (; batch?.more === true; batch = await next(fixture, batch)) counts.push(batch.events.length);
 
   t.deepEqual([...counts, batch?.events.length], [1, 3, 2]);
 });
 
 test('what commits late is waited for: nothing newer goes before it', async (t) => {
-  const world = await held(t);
-  const slow = await openTransaction(world);
+  const fixture = await held(t);
+  const slow = await openTransaction(fixture);
   const [late, newer] = [crypto.randomUUID(), crypto.randomUUID()];
   await storeEvent(slow.client, late);
-  await storeEvent(world.pool, newer);
+  await storeEvent(fixture.pool, newer);
 
-  const before = await next(world);
+  const before = await next(fixture);
   await slow.commit();
 
   t.deepEqual([before?.events, before?.to, before?.unsettled], [[], null, true]);
   t.deepEqual(
-    (await next(world))?.events.map(({ subject }) => subject),
+    (await next(fixture))?.events.map(({ subject }) => subject),
     [late, newer],
   );
 });
 
 test('events that are too old are left out and counted, and the place goes on behind them', async (t) => {
-  const world = await held(t);
+  const fixture = await held(t);
   const fresh = crypto.randomUUID();
   const HOUR_MS = 3_600_000;
   const oldest = Date.now() - HOUR_MS;
-  for (const time of [oldest - 5_000, oldest - 1]) await storeEvent(world.pool, undefined, { time: new Date(time) });
-  await storeEvent(world.pool, fresh, { time: new Date(oldest + 60_000) });
-  const last = await storeEvent(world.pool, undefined, { time: new Date(oldest - 9) });
+  for (const time of [oldest - 5_000, oldest - 1]) await storeEvent(fixture.pool, undefined, { time: new Date(time) });
+  await storeEvent(fixture.pool, fresh, { time: new Date(oldest + 60_000) });
+  const last = await storeEvent(fixture.pool, undefined, { time: new Date(oldest - 9) });
 
-  const batch = await next(world, null, 500, HOUR_MS);
-  const onlyOld = await next(world, null, 2, HOUR_MS);
+  const batch = await next(fixture, null, 500, HOUR_MS);
+  const onlyOld = await next(fixture, null, 2, HOUR_MS);
 
   t.deepEqual([batch?.events.map(({ subject }) => subject), batch?.tooOld, batch?.to], [[fresh], 3, last]);
   t.deepEqual([onlyOld?.events, onlyOld?.tooOld, onlyOld?.more], [[], 2, true]);
 });
 
 test('whoever lost the channel reads nothing and moves nothing (O1)', async (t) => {
-  const world = await held(t);
-  await storeEvent(world.pool);
-  const batch = await next(world);
-  await world.pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms' where name = $1`, [
-    BROKER_CHANNEL,
-  ]);
+  const fixture = await held(t);
+  await storeEvent(fixture.pool);
+  const batch = await next(fixture);
+  await fixture.pool.query(
+    `update event_channel set lease_until = clock_timestamp() - interval '1 ms' where name = $1`,
+    [BROKER_CHANNEL],
+  );
 
-  t.deepEqual([await next(world), await advanceBroker(world.pool, world.epoch, batch?.to ?? '')], [null, false]);
-  const epoch = (await channelLeases(world.pool, OTHER_ADMIN).claim(BROKER_CHANNEL))!;
-  t.deepEqual([await next(world), await advanceBroker(world.pool, world.epoch, batch?.to ?? '')], [null, false]);
+  t.deepEqual([await next(fixture), await advanceBroker(fixture.pool, fixture.epoch, batch?.to ?? '')], [null, false]);
+  const epoch = (await channelLeases(fixture.pool, OTHER_ADMIN).claim(BROKER_CHANNEL))!;
+  t.deepEqual([await next(fixture), await advanceBroker(fixture.pool, fixture.epoch, batch?.to ?? '')], [null, false]);
 
-  t.deepEqual((await next({ ...world, epoch }))?.events, batch?.events);
+  t.deepEqual((await next({ ...fixture, epoch }))?.events, batch?.events);
 });
 
 test('the backlog is what the channel has not taken, counted up to a limit', async (t) => {
-  const world = await held(t);
-  const backlog = (limit = 100) => backlogOf(world.pool, BROKER_CHANNEL, limit);
+  const fixture = await held(t);
+  const backlog = (limit = 100) => backlogOf(fixture.pool, BROKER_CHANNEL, limit);
   t.is(await backlog(), 0);
-  for (let event = 0; event < 7; event += 1) await storeEvent(world.pool);
+  for (let event = 0; event < 7; event += 1) await storeEvent(fixture.pool);
 
-  const batch = await next(world, null, 3);
+  const batch = await next(fixture, null, 3);
   t.deepEqual([await backlog(), await backlog(5)], [7, 5]);
-  await advanceBroker(world.pool, world.epoch, batch?.to ?? '');
+  await advanceBroker(fixture.pool, fixture.epoch, batch?.to ?? '');
 
   t.is(await backlog(), 4);
-  t.is(await backlogOf(world.pool, 'nobody', 100), 0);
+  t.is(await backlogOf(fixture.pool, 'nobody', 100), 0);
 });
 
 test('what is no place is a bug, and moves nothing', async (t) => {
-  const world = await held(t);
+  const fixture = await held(t);
 
-  await t.throwsAsync(() => advanceBroker(world.pool, world.epoch, 'nonsense'), { message: /No place/u });
+  await t.throwsAsync(() => advanceBroker(fixture.pool, fixture.epoch, 'nonsense'), { message: /No place/u });
 });

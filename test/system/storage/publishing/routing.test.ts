@@ -18,25 +18,25 @@ import {
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
 const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);
 
-async function routeAll(world: Held): Promise<number> {
-  for (let rounds = 1; ; rounds += 1) if ((await route(world))?.more !== true) return rounds;
+async function routeAll(fixture: Held): Promise<number> {
+  for (let rounds = 1; ; rounds += 1) if ((await route(fixture))?.more !== true) return rounds;
 }
 
 test('each event makes one delivery for each webhook that subscribed to its type before it, in order', async (t) => {
-  const world = await held(t);
-  await storeEvent(world.pool);
-  const one = await storeWebhook(world, ['edge.core.test', 'edge.node.registered']);
+  const fixture = await held(t);
+  await storeEvent(fixture.pool);
+  const one = await storeWebhook(fixture, ['edge.core.test', 'edge.node.registered']);
   const first = [
-    await storeEvent(world.pool),
-    await storeEvent(world.pool, undefined, { type: 'edge.node.registered' }),
-    await storeEvent(world.pool, undefined, { type: 'edge.node.reregistered' }),
+    await storeEvent(fixture.pool),
+    await storeEvent(fixture.pool, undefined, { type: 'edge.node.registered' }),
+    await storeEvent(fixture.pool, undefined, { type: 'edge.node.reregistered' }),
   ] as const;
-  const two = await storeWebhook(world);
-  const none = await storeWebhook(world, ['edge.ssh_username.verified']);
-  const second = await storeEvent(world.pool);
+  const two = await storeWebhook(fixture);
+  const none = await storeWebhook(fixture, ['edge.ssh_username.verified']);
+  const second = await storeEvent(fixture.pool);
 
-  const routed = await route(world);
-  const again = await route(world);
+  const routed = await route(fixture);
+  const again = await route(fixture);
 
   t.deepEqual(
     { ...routed, webhooks: routed?.webhooks.toSorted() },
@@ -44,161 +44,161 @@ test('each event makes one delivery for each webhook that subscribed to its type
   );
   t.deepEqual(again, { webhooks: [], more: false, unsettled: false });
   t.deepEqual(
-    [await deliveriesOf(world, one), await deliveriesOf(world, two), await deliveriesOf(world, none)],
+    [await deliveriesOf(fixture, one), await deliveriesOf(fixture, two), await deliveriesOf(fixture, none)],
     [[first[0], first[1], second], [second], []],
   );
-  t.deepEqual((await webhooksWithDeliveries(world.pool)).toSorted(), [one, two].toSorted());
-  const { rows } = await world.pool.query(
+  t.deepEqual((await webhooksWithDeliveries(fixture.pool)).toSorted(), [one, two].toSorted());
+  const { rows } = await fixture.pool.query(
     `select distinct status, attempt_count, attempts_max, next_attempt_at from webhook_delivery`,
   );
   t.deepEqual(rows, [{ status: 'pending', attempt_count: 0, attempts_max: 3, next_attempt_at: null }]);
 });
 
 test('the order is that of numbers: the tenth event of a transaction comes after the ninth', async (t) => {
-  const world = await held(t);
-  const webhook = await storeWebhook(world);
-  const { client, commit } = await openTransaction(world);
+  const fixture = await held(t);
+  const webhook = await storeWebhook(fixture);
+  const { client, commit } = await openTransaction(fixture);
   const cursors: string[] = [];
   for (let event = 0; event < 25; event += 1) cursors.push(await storeEvent(client));
   await commit();
 
-  await routeAll(world);
+  await routeAll(fixture);
 
-  t.deepEqual(await deliveriesOf(world, webhook), cursors);
+  t.deepEqual(await deliveriesOf(fixture, webhook), cursors);
 });
 
 test('an event whose transaction commits late is not lost, and what is newer waits for it', async (t) => {
-  const world = await held(t);
-  const webhook = await storeWebhook(world);
-  const early = await storeEvent(world.pool);
-  const slow = await openTransaction(world);
+  const fixture = await held(t);
+  const webhook = await storeWebhook(fixture);
+  const early = await storeEvent(fixture.pool);
+  const slow = await openTransaction(fixture);
   const late = await storeEvent(slow.client);
-  const newer = await storeEvent(world.pool);
+  const newer = await storeEvent(fixture.pool);
 
-  const before = await route(world);
+  const before = await route(fixture);
   t.deepEqual(
-    [before, await deliveriesOf(world, webhook)],
+    [before, await deliveriesOf(fixture, webhook)],
     [{ webhooks: [webhook], more: false, unsettled: true }, [early]],
   );
-  t.like(await route(world), { webhooks: [], unsettled: true });
+  t.like(await route(fixture), { webhooks: [], unsettled: true });
   await slow.commit();
 
-  t.deepEqual(await route(world), { webhooks: [webhook], more: false, unsettled: false });
-  t.deepEqual(await deliveriesOf(world, webhook), [early, late, newer]);
+  t.deepEqual(await route(fixture), { webhooks: [webhook], more: false, unsettled: false });
+  t.deepEqual(await deliveriesOf(fixture, webhook), [early, late, newer]);
 });
 
 test('a webhook gets events of transactions that began after its own, whichever commits first', async (t) => {
-  const world = await held(t);
-  await storeWebhook(world, ['edge.node.registered']); // so that the channel is followed
-  const older = await openTransaction(world);
+  const fixture = await held(t);
+  await storeWebhook(fixture, ['edge.node.registered']); // so that the channel is followed
+  const older = await openTransaction(fixture);
   const before = await storeEvent(older.client);
-  const webhook = await storeWebhook(world);
-  const after = await storeEvent(world.pool);
+  const webhook = await storeWebhook(fixture);
+  const after = await storeEvent(fixture.pool);
   await older.commit();
 
-  await routeAll(world);
+  await routeAll(fixture);
 
-  t.deepEqual(await deliveriesOf(world, webhook), [after]);
+  t.deepEqual(await deliveriesOf(fixture, webhook), [after]);
   t.not(before, after);
 });
 
 test('two that route at once store nothing twice and leave nothing out', async (t) => {
-  const world = await held(t);
-  const webhook = await storeWebhook(world);
+  const fixture = await held(t);
+  const webhook = await storeWebhook(fixture);
   const cursors: string[] = [];
   for (let round = 0; round < 6; round += 1) {
-    cursors.push(await storeEvent(world.pool));
+    cursors.push(await storeEvent(fixture.pool));
     await Promise.all([
-      route(world),
-      route(world),
-      storeEvent(world.pool).then((cursor) => cursors.push(cursor)),
-      route(world),
+      route(fixture),
+      route(fixture),
+      storeEvent(fixture.pool).then((cursor) => cursors.push(cursor)),
+      route(fixture),
     ]);
   }
-  await routeAll(world);
+  await routeAll(fixture);
 
-  t.deepEqual(await deliveriesOf(world, webhook), cursors);
+  t.deepEqual(await deliveriesOf(fixture, webhook), cursors);
 });
 
 test('whoever lost the channel routes nothing: under an old epoch, and after its lease ran out (O1)', async (t) => {
-  const world = await held(t);
-  const webhook = await storeWebhook(world);
-  const event = await storeEvent(world.pool);
-  await world.pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
+  const fixture = await held(t);
+  const webhook = await storeWebhook(fixture);
+  const event = await storeEvent(fixture.pool);
+  await fixture.pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
 
-  t.is(await route(world), null);
-  const epoch = await channelLeases(world.pool, OTHER_ADMIN).claim(WEBHOOKS_CHANNEL);
-  t.is(await route(world), null);
-  t.deepEqual(await deliveriesOf(world, webhook), []);
+  t.is(await route(fixture), null);
+  const epoch = await channelLeases(fixture.pool, OTHER_ADMIN).claim(WEBHOOKS_CHANNEL);
+  t.is(await route(fixture), null);
+  t.deepEqual(await deliveriesOf(fixture, webhook), []);
 
-  t.like(await route({ ...world, epoch: epoch ?? 0 }), { webhooks: [webhook] });
-  t.deepEqual(await deliveriesOf(world, webhook), [event]);
+  t.like(await route({ ...fixture, epoch: epoch ?? 0 }), { webhooks: [webhook] });
+  t.deepEqual(await deliveriesOf(fixture, webhook), [event]);
 });
 
 test('a takeover waits for the round that is under way, and goes on behind it', async (t) => {
-  const world = await held(t);
-  const webhook = await storeWebhook(world);
-  const cursors = [await storeEvent(world.pool), await storeEvent(world.pool)];
+  const fixture = await held(t);
+  const webhook = await storeWebhook(fixture);
+  const cursors = [await storeEvent(fixture.pool), await storeEvent(fixture.pool)];
 
-  const [, epoch] = await Promise.all([route(world), channelLeases(world.pool, ADMIN).claim(WEBHOOKS_CHANNEL)]);
-  await routeAll({ ...world, epoch: epoch ?? 0 });
+  const [, epoch] = await Promise.all([route(fixture), channelLeases(fixture.pool, ADMIN).claim(WEBHOOKS_CHANNEL)]);
+  await routeAll({ ...fixture, epoch: epoch ?? 0 });
 
-  t.deepEqual(await deliveriesOf(world, webhook), cursors);
+  t.deepEqual(await deliveriesOf(fixture, webhook), cursors);
 });
 
 test('while there is no webhook nothing is followed, and the first one begins at itself, also after others were deleted', async (t) => {
-  const world = await held(t);
-  await storeEvent(world.pool);
-  t.deepEqual(await route(world), { webhooks: [], more: false, unsettled: false });
-  const one = await storeWebhook(world);
-  await deleteWebhook(world, one);
-  for (let event = 0; event < 20; event += 1) await storeEvent(world.pool);
+  const fixture = await held(t);
+  await storeEvent(fixture.pool);
+  t.deepEqual(await route(fixture), { webhooks: [], more: false, unsettled: false });
+  const one = await storeWebhook(fixture);
+  await deleteWebhook(fixture, one);
+  for (let event = 0; event < 20; event += 1) await storeEvent(fixture.pool);
 
-  const two = await storeWebhook(world);
+  const two = await storeWebhook(fixture);
   const {
     rows: [place],
-  } = await world.pool.query('select c.txid = w.txid as "atItself" from event_channel c, webhook w where w.id = $1', [
+  } = await fixture.pool.query('select c.txid = w.txid as "atItself" from event_channel c, webhook w where w.id = $1', [
     two,
   ]);
-  const event = await storeEvent(world.pool);
-  await routeAll(world);
+  const event = await storeEvent(fixture.pool);
+  await routeAll(fixture);
 
   t.deepEqual(place, { atItself: true });
-  t.deepEqual(await deliveriesOf(world, two), [event]);
+  t.deepEqual(await deliveriesOf(fixture, two), [event]);
 });
 
 test('many events go in rounds, each bounded, fewer the more webhooks there are', async (t) => {
-  const world = await held(t);
+  const fixture = await held(t);
   const webhooks = [];
-  for (let count = 0; count < 40; count += 1) webhooks.push(await storeWebhook(world));
-  await world.pool.query(
+  for (let count = 0; count < 40; count += 1) webhooks.push(await storeWebhook(fixture));
+  await fixture.pool.query(
     `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, 1200)`,
   );
 
-  const first = await route(world);
+  const first = await route(fixture);
   const {
     rows: [{ count } = { count: 0 }],
-  } = await world.pool.query<{ count: number }>('select count(*)::int as count from webhook_delivery');
+  } = await fixture.pool.query<{ count: number }>('select count(*)::int as count from webhook_delivery');
   t.deepEqual([first?.more, first?.webhooks.length, count], [true, 40, 20_000]);
-  const rounds = await routeAll(world);
+  const rounds = await routeAll(fixture);
 
   t.is(rounds, 2);
-  const { rows } = await world.pool.query<{ n: number }>(
+  const { rows } = await fixture.pool.query<{ n: number }>(
     'select count(*)::int as n from webhook_delivery group by webhook_id',
   );
   t.deepEqual(new Set(rows.map(({ n }) => n)), new Set([1_200]));
 });
 
 test('ids of deliveries are version 7, in the order of time', async (t) => {
-  const world = await held(t);
-  await storeWebhook(world);
+  const fixture = await held(t);
+  await storeWebhook(fixture);
   const beganMs = Date.now();
-  await storeEvent(world.pool);
-  await routeAll(world);
+  await storeEvent(fixture.pool);
+  await routeAll(fixture);
 
   const {
     rows: [{ id } = { id: '' }],
-  } = await world.pool.query<{ id: string }>('select id from webhook_delivery');
+  } = await fixture.pool.query<{ id: string }>('select id from webhook_delivery');
 
   t.regex(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u);
   const ms = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);

@@ -8,7 +8,7 @@ import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { openedDatabase } from '../../../support/opened.ts';
 import { newKey } from '../../../support/ssh-keys.ts';
-import { storeWorld } from '../fixture.ts';
+import { openStorageFixture } from '../fixture.ts';
 import type { Passwords } from '../../../../persistence/ssh/passwords.ts';
 
 /** Knows a password by the hash `hash of …`, and counts what it was asked. */
@@ -26,7 +26,7 @@ function plainPasswords(answer?: null): Passwords & { readonly asked: (string | 
 
 async function open(t: Parameters<typeof openedDatabase>[0], passwords: Passwords) {
   const opened = await openedDatabase(t);
-  const { nodes } = await storeWorld(opened);
+  const { nodes } = await openStorageFixture(opened);
   const log = recordingLog();
   const [node = '', other = ''] = nodes.map(({ id }) => id);
   const [username, key, publicKey] = [v7(), newKey(), v7()];

@@ -9,7 +9,7 @@ import { VPN_MEMBER_CHANGES, vpnPlaces, readVpns, storeGateway } from '../../../
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { until } from '../../../support/until.ts';
-import { enrolled, enrolment, openRig, type Rig } from '../../../support/committer-fixture.ts';
+import { enrolled, enrolment, openFixture, type Fixture } from '../../../support/committer-fixture.ts';
 import type { ExecutionContext } from 'ava';
 
 function key(): string {
@@ -33,21 +33,25 @@ function joins(node: NodeId, cluster: ClusterId, at: VpnPlace = place()): Extrac
 }
 
 async function open(t: ExecutionContext) {
-  const rig = await openRig(t);
-  const database = await openDatabase({ connection: rig.connection, poolMax: 4, log: rig.log });
+  const fixture = await openFixture(t);
+  const database = await openDatabase({ connection: fixture.connection, poolMax: 4, log: fixture.log });
   const { pool } = database;
   t.teardown(() => database.close());
   const addresses = async (cluster: ClusterId) =>
     (await readVpns(pool, [cluster]))[0]?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [];
-  return { rig, pool, addresses };
+  return { fixture, pool, addresses };
 }
 
 /** One after another: the first gets the first address that is free. */
-async function members(rig: Rig, lease: Awaited<ReturnType<Rig['cluster']>>, count: number): Promise<NodeId[]> {
+async function members(
+  fixture: Fixture,
+  lease: Awaited<ReturnType<Fixture['cluster']>>,
+  count: number,
+): Promise<NodeId[]> {
   const nodes: NodeId[] = [];
   for (let made = 0; made < count; made += 1) {
-    const node = await rig.node(lease);
-    const outcomes = await rig.commit(lease, [joins(node, lease.cluster)]);
+    const node = await fixture.node(lease);
+    const outcomes = await fixture.commit(lease, [joins(node, lease.cluster)]);
     if (outcomes.some((outcome) => outcome !== 'ok')) throw new Error(outcomes.join(' '));
     nodes.push(node);
   }
@@ -55,10 +59,10 @@ async function members(rig: Rig, lease: Awaited<ReturnType<Rig['cluster']>>, cou
 }
 
 test('members that come at once get addresses of their own, from the second on, in both families', async (t) => {
-  const { rig, pool, addresses } = await open(t);
-  const lease = await rig.cluster({ ipv4Range: '100.64.9.0/24', ipv6Range: 'fd12:3456:789a:1::/64' });
+  const { fixture, pool, addresses } = await open(t);
+  const lease = await fixture.cluster({ ipv4Range: '100.64.9.0/24', ipv6Range: 'fd12:3456:789a:1::/64' });
 
-  await Promise.all(Array.from({ length: 12 }, () => members(rig, lease, 1)));
+  await Promise.all(Array.from({ length: 12 }, () => members(fixture, lease, 1)));
 
   t.deepEqual(
     await addresses(lease.cluster),
@@ -75,14 +79,14 @@ test('members that come at once get addresses of their own, from the second on, 
 });
 
 test('a member that says something new keeps its address', async (t) => {
-  const { rig, pool } = await open(t);
-  const lease = await rig.cluster();
-  const [node] = (await members(rig, lease, 1)) as [NodeId];
+  const { fixture, pool } = await open(t);
+  const lease = await fixture.cluster();
+  const [node] = (await members(fixture, lease, 1)) as [NodeId];
   const before = (await readVpns(pool, [lease.cluster]))[0]?.members[0];
   const changed = place({ endpoints: [], relayRegion: 901 });
 
   t.deepEqual(
-    await rig.commit(lease, [
+    await fixture.commit(lease, [
       joins(node, lease.cluster, changed),
       {
         kind: 'mesh-observed',
@@ -103,26 +107,28 @@ test('a member that says something new keeps its address', async (t) => {
 });
 
 test("an address that was given back is nobody's for a day", async (t) => {
-  const { rig, addresses } = await open(t);
-  const lease = await rig.cluster();
-  const [first] = (await members(rig, lease, 2)) as [NodeId];
+  const { fixture, addresses } = await open(t);
+  const lease = await fixture.cluster();
+  const [first] = (await members(fixture, lease, 2)) as [NodeId];
 
-  await rig.commit(lease, [{ kind: 'node-deleted', node: first, atMs: NOW_MS }]);
-  await members(rig, lease, 1);
+  await fixture.commit(lease, [{ kind: 'node-deleted', node: first, atMs: NOW_MS }]);
+  await members(fixture, lease, 1);
   t.deepEqual(await addresses(lease.cluster), [3, 4]);
 
-  await rig.rows("update mesh_released set released_at = released_at - interval '25 h'");
-  await members(rig, lease, 1);
+  await fixture.rows("update mesh_released set released_at = released_at - interval '25 h'");
+  await members(fixture, lease, 1);
   t.deepEqual(await addresses(lease.cluster), [2, 3, 4]);
 });
 
 test('a range that is full says so, and lets nobody in', async (t) => {
-  const { rig, addresses } = await open(t);
-  const lease = await rig.cluster({ ipv4Range: '100.64.7.0/29' });
-  await members(rig, lease, 5);
-  const late = await rig.node(lease);
+  const { fixture, addresses } = await open(t);
+  const lease = await fixture.cluster({ ipv4Range: '100.64.7.0/29' });
+  await members(fixture, lease, 5);
+  const late = await fixture.node(lease);
 
-  const [refused] = await rig.committer.commit(lease, [{ write: joins(late, lease.cluster), events: [], notices: [] }]);
+  const [refused] = await fixture.committer.commit(lease, [
+    { write: joins(late, lease.cluster), events: [], notices: [] },
+  ]);
 
   t.is(refused?.refusal.code, 'conflict');
   t.regex(refused?.refusal.message ?? '', /^The network 100\.64\.7\.0\/29 of the cluster has no free address/u);
@@ -130,27 +136,29 @@ test('a range that is full says so, and lets nobody in', async (t) => {
 });
 
 test('a key that another node has is refused: at enrolment, and when it is said', async (t) => {
-  const { rig } = await open(t);
-  const lease = await rig.cluster();
-  const [one, other] = (await members(rig, lease, 2)) as [NodeId, NodeId];
+  const { fixture } = await open(t);
+  const lease = await fixture.cluster();
+  const [one, other] = (await members(fixture, lease, 2)) as [NodeId, NodeId];
   const taken = place();
-  await rig.commit(lease, [joins(one, lease.cluster, taken)]);
+  await fixture.commit(lease, [joins(one, lease.cluster, taken)]);
 
-  t.deepEqual(await rig.commit(lease, [joins(other, lease.cluster, taken)]), ['conflict']);
+  t.deepEqual(await fixture.commit(lease, [joins(other, lease.cluster, taken)]), ['conflict']);
   t.deepEqual(
-    await rig.commit(lease, [
-      enrolled(enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: taken.publicKey })),
+    await fixture.commit(lease, [
+      enrolled(
+        enrolment(lease.cluster, await fixture.key(lease.cluster, null), { wireguardPublicKey: taken.publicKey }),
+      ),
     ]),
     ['conflict'],
   );
 });
 
 test('a node that enrols with its key is a member from the first instant', async (t) => {
-  const { rig, pool } = await open(t);
-  const lease = await rig.cluster();
-  const write = enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: key() });
+  const { fixture, pool } = await open(t);
+  const lease = await fixture.cluster();
+  const write = enrolment(lease.cluster, await fixture.key(lease.cluster, null), { wireguardPublicKey: key() });
 
-  t.deepEqual(await rig.commit(lease, [enrolled(write)]), ['ok']);
+  t.deepEqual(await fixture.commit(lease, [enrolled(write)]), ['ok']);
 
   t.like((await readVpns(pool, [lease.cluster]))[0]?.members[0], {
     node: write.node,
@@ -160,86 +168,94 @@ test('a node that enrols with its key is a member from the first instant', async
 });
 
 test('a node that moves is in exactly one VPN: the new one, with an address of it; the move waits to be finished', async (t) => {
-  const { rig, pool, addresses } = await open(t);
-  const [from, to] = [await rig.cluster(), await rig.cluster()];
-  const [node] = (await members(rig, from, 2)) as [NodeId];
-  await members(rig, to, 1);
+  const { fixture, pool, addresses } = await open(t);
+  const [from, to] = [await fixture.cluster(), await fixture.cluster()];
+  const [node] = (await members(fixture, from, 2)) as [NodeId];
+  await members(fixture, to, 1);
 
   t.deepEqual(
-    await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
+    await fixture.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
     ['ok'],
   );
 
   t.deepEqual([await addresses(from.cluster), await addresses(to.cluster)], [[3], [2, 3]]);
-  t.deepEqual(await rig.rows('select host_index from mesh_released where cluster_id = $1', [from.cluster]), [
+  t.deepEqual(await fixture.rows('select host_index from mesh_released where cluster_id = $1', [from.cluster]), [
     { host_index: 2 },
   ]);
-  t.like(await rig.rows('select node_id, step, from_cluster_id, to_cluster_id from mesh_move'), [
+  t.like(await fixture.rows('select node_id, step, from_cluster_id, to_cluster_id from mesh_move'), [
     { node_id: node, step: 'leave', from_cluster_id: from.cluster, to_cluster_id: to.cluster },
   ]);
   t.is((await vpnPlaces(pool, [node])).size, 1);
 });
 
 test('a move into a VPN that is full is refused, and nothing of it is done', async (t) => {
-  const { rig, addresses } = await open(t);
-  const [from, to] = [await rig.cluster(), await rig.cluster({ ipv4Range: '100.64.6.0/30' })];
-  await members(rig, to, 1);
-  const [node] = (await members(rig, from, 1)) as [NodeId];
+  const { fixture, addresses } = await open(t);
+  const [from, to] = [await fixture.cluster(), await fixture.cluster({ ipv4Range: '100.64.6.0/30' })];
+  await members(fixture, to, 1);
+  const [node] = (await members(fixture, from, 1)) as [NodeId];
 
   t.deepEqual(
-    await rig.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
+    await fixture.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
     ['conflict'],
   );
 
   t.deepEqual(await addresses(from.cluster), [2]);
-  t.deepEqual(await rig.rows('select 1 from mesh_move'), []);
+  t.deepEqual(await fixture.rows('select 1 from mesh_move'), []);
 });
 
 test('a gateway is where the owner says, under its epoch and under no other', async (t) => {
-  const { rig, pool } = await open(t);
-  const lease = await rig.cluster({ ipv4Range: '100.64.5.0/24' });
-  await rig.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [rig.adminId, lease.cluster]);
+  const { fixture, pool } = await open(t);
+  const lease = await fixture.cluster({ ipv4Range: '100.64.5.0/24' });
+  await fixture.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [
+    fixture.adminId,
+    lease.cluster,
+  ]);
   const at = { publicKey: key(), listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 };
 
-  t.true(await storeGateway(pool, rig.adminId, lease.cluster, 1, at));
+  t.true(await storeGateway(pool, fixture.adminId, lease.cluster, 1, at));
   t.deepEqual((await readVpns(pool, [lease.cluster]))[0]?.gateway, {
     ...at,
     ipv4: '100.64.5.1',
     ipv6: (await readVpns(pool, [lease.cluster]))[0]?.gateway?.ipv6 ?? '',
   });
-  t.false(await storeGateway(pool, rig.adminId, lease.cluster, 2, null));
+  t.false(await storeGateway(pool, fixture.adminId, lease.cluster, 2, null));
   t.false(await storeGateway(pool, v7(), lease.cluster, 1, null));
   t.not((await readVpns(pool, [lease.cluster]))[0]?.gateway, null);
-  t.true(await storeGateway(pool, rig.adminId, lease.cluster, 1, null));
+  t.true(await storeGateway(pool, fixture.adminId, lease.cluster, 1, null));
   t.is((await readVpns(pool, [lease.cluster]))[0]?.gateway, null);
 });
 
 test('a node that says it has the key of a gateway is refused: at enrolment, and when it is said', async (t) => {
-  const { rig, pool } = await open(t);
-  const lease = await rig.cluster();
-  await rig.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [rig.adminId, lease.cluster]);
-  const [node] = (await members(rig, lease, 1)) as [NodeId];
+  const { fixture, pool } = await open(t);
+  const lease = await fixture.cluster();
+  await fixture.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [
+    fixture.adminId,
+    lease.cluster,
+  ]);
+  const [node] = (await members(fixture, lease, 1)) as [NodeId];
   const gatewayKey = key();
-  await storeGateway(pool, rig.adminId, lease.cluster, 1, {
+  await storeGateway(pool, fixture.adminId, lease.cluster, 1, {
     publicKey: gatewayKey,
     listenPort: 51_820,
     endpoints: [],
     relayRegion: null,
   });
 
-  t.deepEqual(await rig.commit(lease, [joins(node, lease.cluster, place({ publicKey: gatewayKey }))]), ['conflict']);
+  t.deepEqual(await fixture.commit(lease, [joins(node, lease.cluster, place({ publicKey: gatewayKey }))]), [
+    'conflict',
+  ]);
   t.deepEqual(
-    await rig.commit(lease, [
-      enrolled(enrolment(lease.cluster, await rig.key(lease.cluster, null), { wireguardPublicKey: gatewayKey })),
+    await fixture.commit(lease, [
+      enrolled(enrolment(lease.cluster, await fixture.key(lease.cluster, null), { wireguardPublicKey: gatewayKey })),
     ]),
     ['conflict'],
   );
 });
 
 test('whoever listens hears which VPNs changed: by members, moves, aliases, gateways and deletions', async (t) => {
-  const { rig } = await open(t);
-  const [one, other] = [await rig.cluster(), await rig.cluster()];
-  const client = new Client({ ...rig.connection });
+  const { fixture } = await open(t);
+  const [one, other] = [await fixture.cluster(), await fixture.cluster()];
+  const client = new Client({ ...fixture.connection });
   await client.connect();
   t.teardown(() => client.end());
   const heard: string[] = [];
@@ -251,18 +267,21 @@ test('whoever listens hears which VPNs changed: by members, moves, aliases, gate
     await until(what, () => clusters.every((cluster) => heard.includes(cluster)));
     t.deepEqual([...new Set(heard)].toSorted(), [...clusters].toSorted(), what);
   };
-  const node = await rig.node(one);
+  const node = await fixture.node(one);
 
-  await tells('a member', () => rig.commit(one, [joins(node, one.cluster)]), [one.cluster]);
+  await tells('a member', () => fixture.commit(one, [joins(node, one.cluster)]), [one.cluster]);
   await tells(
     'an alias',
-    () => rig.commit(one, [{ kind: 'alias-created', id: v7(), node, cluster: one.cluster, name: 'web', atMs: NOW_MS }]),
+    () =>
+      fixture.commit(one, [{ kind: 'alias-created', id: v7(), node, cluster: one.cluster, name: 'web', atMs: NOW_MS }]),
     [one.cluster],
   );
   await tells(
     'a move',
-    () => rig.commit(one, [{ kind: 'node-moved', node, from: one.cluster, to: other.cluster, atMs: NOW_MS }]),
+    () => fixture.commit(one, [{ kind: 'node-moved', node, from: one.cluster, to: other.cluster, atMs: NOW_MS }]),
     [one.cluster, other.cluster],
   );
-  await tells('a deletion', () => rig.commit(other, [{ kind: 'node-deleted', node, atMs: NOW_MS }]), [other.cluster]);
+  await tells('a deletion', () => fixture.commit(other, [{ kind: 'node-deleted', node, atMs: NOW_MS }]), [
+    other.cluster,
+  ]);
 });

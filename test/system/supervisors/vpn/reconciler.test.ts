@@ -16,13 +16,13 @@ import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
-import { embeddedWorld } from '../../../support/vpn/database-fixture.ts';
+import { embeddedFixture } from '../../../support/vpn/database-fixture.ts';
 
 const NOTHING: VpnSurvey = { networks: [], hosts: [], members: [], names: [] };
 const NETWORK = { name: 'cluster-a', ipv4Range: '10.0.0.0/24', ipv6Range: 'fd00::/64' };
 
 /** A manager and rows in memory: one VPN that should be. */
-function rig(t: ExecutionContext, more: Partial<VpnManager> = {}, rows: Partial<VpnRows> = {}) {
+function committerFixture(t: ExecutionContext, more: Partial<VpnManager> = {}, rows: Partial<VpnRows> = {}) {
   const clock = createFakeClock();
   const log = recordingLog();
   const calls: string[] = [];
@@ -78,7 +78,7 @@ function rig(t: ExecutionContext, more: Partial<VpnManager> = {}, rows: Partial<
 }
 
 test('what differs is repaired at once, looked at again, and then left until somebody tells or a minute is over', async (t) => {
-  const { calls, reconciler, rest, drop } = rig(t);
+  const { calls, reconciler, rest, drop } = committerFixture(t);
 
   reconciler.start();
   await until('the VPN', () => calls.includes('made'));
@@ -104,7 +104,7 @@ test('what differs is repaired at once, looked at again, and then left until som
 test('a manager that is away is asked later each time, and told of once when it goes and once when it is back', async (t) => {
   let isAway = true;
   let asked = 0;
-  const { log, reconciler, rest } = rig(t, {
+  const { log, reconciler, rest } = committerFixture(t, {
     survey: async () => {
       asked += 1;
       if (isAway) throw new VpnUnavailable('Netmaker did not answer.');
@@ -137,7 +137,7 @@ test('a manager that is away is asked later each time, and told of once when it 
 });
 
 test('whoever loses the right to reconcile changes nothing more', async (t) => {
-  const { calls, reconciler, clock, rest } = rig(
+  const { calls, reconciler, clock, rest } = committerFixture(
     t,
     {},
     {
@@ -162,15 +162,15 @@ test('whoever loses the right to reconcile changes nothing more', async (t) => {
 });
 
 test('one admin reconciles at a time, and another goes on when it stops', async (t) => {
-  const world = await embeddedWorld(t);
-  const [one, other] = [await world.cluster(), await world.cluster()];
-  const node = await world.node(one);
-  await world.enter(one, node);
+  const fixture = await embeddedFixture(t);
+  const [one, other] = [await fixture.cluster(), await fixture.cluster()];
+  const node = await fixture.node(one);
+  await fixture.enter(one, node);
   const clock = createFakeClock();
   const log = recordingLog();
   const make = (rows: VpnRows): Reconciler =>
     createReconciler({
-      manager: world.manager,
+      manager: fixture.manager,
       rows,
       leaseMs: VPN_LEASE_MS,
       clock,
@@ -179,11 +179,11 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
       random: () => 1,
       log,
     });
-  const [first, second] = [make(world.rowsOf(v7())), make(world.rowsOf(v7()))];
+  const [first, second] = [make(fixture.rowsOf(v7())), make(fixture.rowsOf(v7()))];
   t.teardown(() => second.stop());
   const holder = async () =>
-    (await world.sql<{ admin_id: string | null; epoch: string }>('select admin_id, epoch from vpn_lease'))[0];
-  const movesLeft = async (): Promise<number> => (await world.sql('select 1 from mesh_move')).length;
+    (await fixture.sql<{ admin_id: string | null; epoch: string }>('select admin_id, epoch from vpn_lease'))[0];
+  const movesLeft = async (): Promise<number> => (await fixture.sql('select 1 from mesh_move')).length;
 
   first.start();
   const held = await until('the first one', async () => {
@@ -191,7 +191,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
     return row?.admin_id !== null && row;
   });
   second.start();
-  await world.move(node, one, other);
+  await fixture.move(node, one, other);
   await until('the move to be finished', async () => {
     first.wake();
     clock.pass(500);
@@ -200,7 +200,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
   t.deepEqual(await holder(), held);
 
   await first.stop();
-  await world.move(node, other, one);
+  await fixture.move(node, other, one);
   await until('the other one to finish the second move', async () => {
     clock.pass(CLAIM_MS);
     return (await movesLeft()) === 0;

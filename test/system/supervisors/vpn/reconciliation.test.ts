@@ -6,10 +6,10 @@ import { reconcile, type RoundOutcome } from '../../../../supervisors/vpn/round.
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { MODERN, startFakeNetmaker, type FakeNetmaker, type Quirks } from '../../../support/netmaker/netmaker.ts';
 import {
-  embeddedWorld,
-  netmakerWorld,
-  type VpnWorld,
-  type WorldCluster,
+  embeddedFixture,
+  netmakerFixture,
+  type VpnFixture,
+  type FixtureCluster,
 } from '../../../support/vpn/database-fixture.ts';
 import { hangAfter } from '../../../support/busy.ts';
 
@@ -17,36 +17,36 @@ const OPERATIONS = 1_000;
 
 async function open(t: ExecutionContext, quirks: Quirks = { ...MODERN, domain: '' }) {
   const netmaker = await startFakeNetmaker(t, quirks);
-  const world = await netmakerWorld(t, netmaker, (token, name) => netmaker.register(token, name));
-  return { netmaker, world };
+  const fixture = await netmakerFixture(t, netmaker, (token, name) => netmaker.register(token, name));
+  return { netmaker, fixture };
 }
 
-function round(world: VpnWorld, manager: VpnManager = world.manager): Promise<RoundOutcome> {
-  return reconcile({ manager, rows: world.rows, keep: () => Promise.resolve() }, true);
+function round(fixture: VpnFixture, manager: VpnManager = fixture.manager): Promise<RoundOutcome> {
+  return reconcile({ manager, rows: fixture.rows, keep: () => Promise.resolve() }, true);
 }
 
 /** Rounds until nothing differs. */
-async function settled(world: VpnWorld, netmaker: FakeNetmaker | null = null): Promise<void> {
+async function settled(fixture: VpnFixture, netmaker: FakeNetmaker | null = null): Promise<void> {
   for (let rounds = 0; rounds < 50; rounds += 1) {
     netmaker?.settle();
-    const { plan, refused, moved } = await round(world);
+    const { plan, refused, moved } = await round(fixture);
     if (plan === '' && refused.length === 0 && moved === 0) return;
   }
   throw new Error('the rounds come to no end');
 }
 
 /** The machines of all nodes that are no hosts yet enter as they are told. */
-async function entered(world: VpnWorld, netmaker: FakeNetmaker): Promise<void> {
-  for (const { node, network } of await world.rows.uninvited(1_000, null)) {
-    const token = await world.manager.joinToken(network);
+async function entered(fixture: VpnFixture, netmaker: FakeNetmaker): Promise<void> {
+  for (const { node, network } of await fixture.rows.uninvited(1_000, null)) {
+    const token = await fixture.manager.joinToken(network);
     if (token !== null) await netmaker.register(token, hostNameOf(node));
   }
-  await world.manager.hosts(); // and are known
+  await fixture.manager.hosts(); // and are known
 }
 
 /** What the stand-in should have, by the rows alone. */
-async function expected(world: VpnWorld, domain = 'edge.test'): Promise<object> {
-  const rows = await world.sql<{ name: string; node: NodeId | null; aliases: string[] | null }>(
+async function expected(fixture: VpnFixture, domain = 'edge.test'): Promise<object> {
+  const rows = await fixture.sql<{ name: string; node: NodeId | null; aliases: string[] | null }>(
     `select c.name, n.id as node, (select array_agg(a.name) from alias a where a.node_id = n.id) as aliases from cluster c left join node n on n.cluster_id = c.id`,
   );
   const networks: Record<string, { hosts: string[]; names: Record<string, string> }> = {};
@@ -69,18 +69,18 @@ async function expected(world: VpnWorld, domain = 'edge.test'): Promise<object> 
 test.serial(
   'clusters become networks, nodes that entered become members with their names, and then nothing is asked but what there is',
   async (t) => {
-    const { netmaker, world } = await open(t);
-    const [one, other] = [await world.cluster('one'), await world.cluster('other')];
-    const nodes = [await world.node(one), await world.node(one), await world.node(other)] as const;
-    await world.alias(nodes[0], one, 'db');
+    const { netmaker, fixture } = await open(t);
+    const [one, other] = [await fixture.cluster('one'), await fixture.cluster('other')];
+    const nodes = [await fixture.node(one), await fixture.node(one), await fixture.node(other)] as const;
+    await fixture.alias(nodes[0], one, 'db');
 
-    t.deepEqual((await round(world)).repaired, { 'ensure-network': 2 });
-    await entered(world, netmaker);
-    await settled(world, netmaker);
+    t.deepEqual((await round(fixture)).repaired, { 'ensure-network': 2 });
+    await entered(fixture, netmaker);
+    await settled(fixture, netmaker);
 
-    t.deepEqual(netmaker.state(), await expected(world));
+    t.deepEqual(netmaker.state(), await expected(fixture));
     netmaker.requests.length = 0;
-    await round(world);
+    await round(fixture);
     t.deepEqual(
       netmaker.requests.toSorted(),
       ['GET /api/dns', 'GET /api/hosts', 'GET /api/networks', 'GET /api/nodes', 'GET /api/server/getserverinfo'].filter(
@@ -91,14 +91,14 @@ test.serial(
 );
 
 test.serial('drift made by hand is repaired: networks, members, names, hosts', async (t) => {
-  const { netmaker, world } = await open(t);
-  const [one, other] = [await world.cluster('one'), await world.cluster('other')];
-  const nodes = [await world.node(one), await world.node(one), await world.node(other)] as const;
-  await round(world);
-  await entered(world, netmaker);
-  await settled(world, netmaker);
+  const { netmaker, fixture } = await open(t);
+  const [one, other] = [await fixture.cluster('one'), await fixture.cluster('other')];
+  const nodes = [await fixture.node(one), await fixture.node(one), await fixture.node(other)] as const;
+  await round(fixture);
+  await entered(fixture, netmaker);
+  await settled(fixture, netmaker);
   const hostOf = async (node: NodeId): Promise<string> =>
-    (await world.rows.hosts()).find((host) => host.node === node)?.id ?? '';
+    (await fixture.rows.hosts()).find((host) => host.node === node)?.id ?? '';
 
   const { byHand } = netmaker;
   byHand.takeOut(await hostOf(nodes[0]), one.name);
@@ -108,40 +108,40 @@ test.serial('drift made by hand is repaired: networks, members, names, hosts', a
   byHand.dropDns(other.name);
   byHand.network('cluster-nobodys', '10.200.0.0/24');
   byHand.put(await hostOf(nodes[1]), 'cluster-nobodys');
-  await settled(world, netmaker);
+  await settled(fixture, netmaker);
   const { hosts, ...state } = netmaker.state();
-  t.deepEqual({ ...state, hosts: hosts.filter((host) => host !== 'laptop') }, await expected(world));
+  t.deepEqual({ ...state, hosts: hosts.filter((host) => host !== 'laptop') }, await expected(fixture));
   t.true(hosts.includes('laptop'), 'it is out of our network, and stays a host');
 
   byHand.dropNetwork(other.name);
   byHand.dropHost(await hostOf(nodes[1]));
-  await settled(world, netmaker);
-  await entered(world, netmaker); // the machine of a host that was deleted enters again
-  await settled(world, netmaker);
-  t.deepEqual(netmaker.state().networks, ((await expected(world)) as ReturnType<FakeNetmaker['state']>).networks);
+  await settled(fixture, netmaker);
+  await entered(fixture, netmaker); // the machine of a host that was deleted enters again
+  await settled(fixture, netmaker);
+  t.deepEqual(netmaker.state().networks, ((await expected(fixture)) as ReturnType<FakeNetmaker['state']>).networks);
 });
 
 test.serial(
   'whatever is not called as ours is left alone, and so are hosts that Netmaker puts everywhere and names that are not below our domain',
   async (t) => {
-    const { netmaker, world } = await open(t);
+    const { netmaker, fixture } = await open(t);
     const { byHand } = netmaker;
     byHand.host('gateway', true);
     byHand.network('office', '192.168.77.0/24');
     const namesake = hostNameOf(v7() as NodeId); // called like a node, of somebody else
     byHand.put(byHand.host(namesake), 'office');
     byHand.dns('office', 'printer.office', '192.168.77.9');
-    const one = await world.cluster('one');
-    const node = await world.node(one);
-    await round(world);
-    await entered(world, netmaker);
+    const one = await fixture.cluster('one');
+    const node = await fixture.node(one);
+    await round(fixture);
+    await entered(fixture, netmaker);
     byHand.dns(one.name, 'printer.home', '192.168.1.9');
     const before = netmaker.state();
 
-    await settled(world, netmaker);
-    await world.removeNode(node, one);
-    await world.removeCluster(one);
-    await settled(world, netmaker);
+    await settled(fixture, netmaker);
+    await fixture.removeNode(node, one);
+    await fixture.removeCluster(one);
+    await settled(fixture, netmaker);
 
     const { networks, hosts } = netmaker.state();
     t.deepEqual(networks, { office: before.networks['office'] as never });
@@ -155,37 +155,37 @@ test.serial(
 );
 
 test.serial('a move is finished from each step, and a node is never in two networks', async (t) => {
-  const { netmaker, world } = await open(t);
-  const clusters = [await world.cluster('a'), await world.cluster('b'), await world.cluster('c')] as const;
-  const node = await world.node(clusters[0]);
-  await world.alias(node, clusters[0], 'db');
-  await round(world);
-  await entered(world, netmaker);
-  await settled(world, netmaker);
+  const { netmaker, fixture } = await open(t);
+  const clusters = [await fixture.cluster('a'), await fixture.cluster('b'), await fixture.cluster('c')] as const;
+  const node = await fixture.node(clusters[0]);
+  await fixture.alias(node, clusters[0], 'db');
+  await round(fixture);
+  await entered(fixture, netmaker);
+  await settled(fixture, netmaker);
   const networksOf = (): string[] =>
     Object.entries(netmaker.state().networks)
       .filter(([, network]) => network.hosts.length > 0)
       .map(([name]) => name);
 
-  let from: WorldCluster = clusters[0];
+  let from: FixtureCluster = clusters[0];
   for (let calls = 1, moves = 0; moves < 12; calls += 1) {
-    const to = clusters[(moves + 1) % 3] as WorldCluster;
-    const [stored] = await world.sql<{ name: string }>(
+    const to = clusters[(moves + 1) % 3] as FixtureCluster;
+    const [stored] = await fixture.sql<{ name: string }>(
       'select c.name from node n join cluster c on c.id = n.cluster_id where n.id = $1',
       [node],
     );
-    if (`cluster-${stored?.name ?? ''}` !== to.name) await world.move(node, from, to);
+    if (`cluster-${stored?.name ?? ''}` !== to.name) await fixture.move(node, from, to);
     const outcome = await round(
-      world,
-      crashing(world.manager, calls % 9, calls % 2 === 0, () => t.true(networksOf().length <= 1)),
+      fixture,
+      crashing(fixture.manager, calls % 9, calls % 2 === 0, () => t.true(networksOf().length <= 1)),
     ).then(
       () => 'done',
       () => 'crashed',
     );
     if (outcome === 'crashed') continue;
-    await settled(world, netmaker);
-    t.deepEqual(netmaker.state(), await expected(world));
-    t.deepEqual(await world.sql('select * from mesh_move'), []);
+    await settled(fixture, netmaker);
+    t.deepEqual(netmaker.state(), await expected(fixture));
+    t.deepEqual(await fixture.sql('select * from mesh_move'), []);
     from = to;
     moves += 1;
   }
@@ -194,48 +194,48 @@ test.serial('a move is finished from each step, and a node is never in two netwo
 test.serial(
   'a node that was moved on before the first move was finished ends where it should, and was in one network at a time',
   async (t) => {
-    const { netmaker, world } = await open(t);
-    const [a, b, c] = [await world.cluster('a'), await world.cluster('b'), await world.cluster('c')];
-    const node = await world.node(a);
-    await round(world);
-    await entered(world, netmaker);
-    await settled(world, netmaker);
+    const { netmaker, fixture } = await open(t);
+    const [a, b, c] = [await fixture.cluster('a'), await fixture.cluster('b'), await fixture.cluster('c')];
+    const node = await fixture.node(a);
+    await round(fixture);
+    await entered(fixture, netmaker);
+    await settled(fixture, netmaker);
     const alone = (manager: VpnManager): VpnManager =>
       crashing(manager, 0, false, () =>
         t.true(Object.values(netmaker.state().networks).filter((network) => network.hosts.length > 0).length <= 1),
       );
 
-    await world.move(node, a, b);
-    await t.throwsAsync(round(world, crashing(world.manager, 4, true)));
-    await world.move(node, b, c);
-    await round(world, alone(world.manager));
-    await world.move(node, c, b);
-    await world.move(node, b, c);
-    await round(world, alone(world.manager));
-    await settled(world, netmaker);
+    await fixture.move(node, a, b);
+    await t.throwsAsync(round(fixture, crashing(fixture.manager, 4, true)));
+    await fixture.move(node, b, c);
+    await round(fixture, alone(fixture.manager));
+    await fixture.move(node, c, b);
+    await fixture.move(node, b, c);
+    await round(fixture, alone(fixture.manager));
+    await settled(fixture, netmaker);
 
-    t.deepEqual(netmaker.state(), await expected(world));
+    t.deepEqual(netmaker.state(), await expected(fixture));
     t.deepEqual(netmaker.state().networks['cluster-c']?.hosts, [hostNameOf(node)]);
   },
 );
 
 test.serial('a move that was read before the node was moved again is not taken for the new one', async (t) => {
-  const { world } = await open(t);
-  const [a, b] = [await world.cluster(), await world.cluster()];
-  const node = await world.node(a);
-  await world.move(node, a, b);
-  const [read] = await world.rows.moves(1);
-  await world.move(node, b, a);
-  const [again] = await world.rows.moves(1);
+  const { fixture } = await open(t);
+  const [a, b] = [await fixture.cluster(), await fixture.cluster()];
+  const node = await fixture.node(a);
+  await fixture.move(node, a, b);
+  const [read] = await fixture.rows.moves(1);
+  await fixture.move(node, b, a);
+  const [again] = await fixture.rows.moves(1);
   if (read === undefined || again === undefined) return t.fail('the moves are not there');
 
-  t.is(await world.rows.advance(read, 'join'), null);
-  await world.rows.finish(read);
-  t.deepEqual(await world.rows.moves(1), [again]);
-  const next = await world.rows.advance(again, 'join');
+  t.is(await fixture.rows.advance(read, 'join'), null);
+  await fixture.rows.finish(read);
+  t.deepEqual(await fixture.rows.moves(1), [again]);
+  const next = await fixture.rows.advance(again, 'join');
   t.is(next?.step, 'join');
-  if (next !== null) await world.rows.finish(next);
-  t.deepEqual(await world.rows.moves(1), []);
+  if (next !== null) await fixture.rows.finish(next);
+  t.deepEqual(await fixture.rows.moves(1), []);
   return undefined;
 });
 
@@ -243,11 +243,11 @@ test.serial(
   `${OPERATIONS} random joins, leaves, moves, names and deletions with crashes in between end in exactly the right networks`,
   async (t) => {
     t.timeout(hangAfter(300_000));
-    const { netmaker, world } = await open(t, { ...MODERN, domain: '', lateDeletes: true });
+    const { netmaker, fixture } = await open(t, { ...MODERN, domain: '', lateDeletes: true });
     const random = seeded(20_261_121);
     const pick = <One>(from: readonly One[]): One | undefined => from[Math.floor(random() * from.length)];
-    const clusters: WorldCluster[] = [await world.cluster(), await world.cluster(), await world.cluster()];
-    const nodes = new Map<NodeId, WorldCluster>();
+    const clusters: FixtureCluster[] = [await fixture.cluster(), await fixture.cluster(), await fixture.cluster()];
+    const nodes = new Map<NodeId, FixtureCluster>();
     const aliases = new Map<string, NodeId>();
     let crashes = 0;
 
@@ -255,71 +255,71 @@ test.serial(
       const kind = random();
       const [node, home] = pick([...nodes]) ?? [];
       if (kind < 0.3 || node === undefined || home === undefined) {
-        const cluster = pick(clusters) as WorldCluster;
-        nodes.set(await world.node(cluster), cluster);
+        const cluster = pick(clusters) as FixtureCluster;
+        nodes.set(await fixture.node(cluster), cluster);
       } else if (kind < 0.55) {
-        const to = pick(clusters.filter((cluster) => cluster !== home)) as WorldCluster;
-        await world.move(node, home, to);
+        const to = pick(clusters.filter((cluster) => cluster !== home)) as FixtureCluster;
+        await fixture.move(node, home, to);
         nodes.set(node, to);
-      } else if (kind < 0.7) aliases.set(await world.alias(node, home, `a${operation}`), node);
+      } else if (kind < 0.7) aliases.set(await fixture.alias(node, home, `a${operation}`), node);
       else if (kind < 0.8) {
         const [alias] = pick([...aliases]) ?? [];
-        if (alias !== undefined) await world.removeAlias(alias);
+        if (alias !== undefined) await fixture.removeAlias(alias);
         if (alias !== undefined) aliases.delete(alias);
       } else if (kind < 0.97 && nodes.size > 12) {
-        await world.removeNode(node, home);
+        await fixture.removeNode(node, home);
         nodes.delete(node);
         for (const [alias, of] of aliases) if (of === node) aliases.delete(alias);
-      } else if (kind < 0.985 && clusters.length < 6) clusters.push(await world.cluster());
+      } else if (kind < 0.985 && clusters.length < 6) clusters.push(await fixture.cluster());
       else {
         const empty = clusters.find((cluster) => clusters.length > 2 && ![...nodes.values()].includes(cluster));
-        if (empty !== undefined) await world.removeCluster(empty);
+        if (empty !== undefined) await fixture.removeCluster(empty);
         if (empty !== undefined) clusters.splice(clusters.indexOf(empty), 1);
       }
-      if (random() < 0.06) await entered(world, netmaker);
+      if (random() < 0.06) await entered(fixture, netmaker);
       if (random() < 0.08)
-        await round(world, crashing(world.manager, 1 + Math.floor(random() * 25), random() < 0.5)).catch(() => {
+        await round(fixture, crashing(fixture.manager, 1 + Math.floor(random() * 25), random() < 0.5)).catch(() => {
           crashes += 1;
         });
       if (random() < 0.1) netmaker.settle();
     }
     for (let times = 0; times < 3; times += 1) {
-      await settled(world, netmaker);
-      await entered(world, netmaker);
+      await settled(fixture, netmaker);
+      await entered(fixture, netmaker);
     }
-    await settled(world, netmaker);
+    await settled(fixture, netmaker);
 
     t.true(crashes > 20, `${crashes} crashes`);
-    t.deepEqual(netmaker.state(), await expected(world));
-    t.deepEqual(await world.sql('select * from mesh_move'), []);
+    t.deepEqual(netmaker.state(), await expected(fixture));
+    t.deepEqual(await fixture.sql('select * from mesh_move'), []);
   },
 );
 
 test.serial(
   'the embedded manager finishes moves too, and puts a member that stands in the wrong network where its node is',
   async (t) => {
-    const world = await embeddedWorld(t);
-    const [one, other] = [await world.cluster(), await world.cluster()];
-    const [node, lost] = [await world.node(one), await world.node(one)];
-    await world.enter(one, node);
-    await world.enter(one, lost);
-    await world.move(node, one, other);
-    await world.sql('update mesh_member set cluster_id = $2 where node_id = $1', [lost, other.lease.cluster]);
+    const fixture = await embeddedFixture(t);
+    const [one, other] = [await fixture.cluster(), await fixture.cluster()];
+    const [node, lost] = [await fixture.node(one), await fixture.node(one)];
+    await fixture.enter(one, node);
+    await fixture.enter(one, lost);
+    await fixture.move(node, one, other);
+    await fixture.sql('update mesh_member set cluster_id = $2 where node_id = $1', [lost, other.lease.cluster]);
 
-    await settled(world);
+    await settled(fixture);
 
-    t.deepEqual([await world.manager.members(one.name), await world.manager.members(other.name)], [[lost], [node]]);
-    t.deepEqual(await world.sql('select * from mesh_move'), []);
+    t.deepEqual([await fixture.manager.members(one.name), await fixture.manager.members(other.name)], [[lost], [node]]);
+    t.deepEqual(await fixture.sql('select * from mesh_move'), []);
   },
 );
 
 test.serial('what is refused keeps nothing else from being done', async (t) => {
-  const { netmaker, world } = await open(t);
-  await world.cluster('bad');
-  const good = await world.cluster('good');
-  netmaker.byHand.network('office', (await world.rows.wantedOf(['cluster-bad']))[0]?.ipv4Range ?? '');
+  const { netmaker, fixture } = await open(t);
+  await fixture.cluster('bad');
+  const good = await fixture.cluster('good');
+  netmaker.byHand.network('office', (await fixture.rows.wantedOf(['cluster-bad']))[0]?.ipv4Range ?? '');
 
-  const { refused, repaired } = await round(world);
+  const { refused, repaired } = await round(fixture);
 
   t.deepEqual(refused, ['Netmaker refused making a network (400: network cidr already in use …).']);
   t.deepEqual(repaired, { 'ensure-network': 1 });

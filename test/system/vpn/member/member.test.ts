@@ -30,7 +30,7 @@ const CUT_MS_MAX = 20_000;
 const PROBE_LOST_MAX = 1;
 
 /** Everybody, on every kind of network. `near` and `neighbour` stand on one LAN. */
-interface World {
+interface Fixture {
   readonly near: TestMember;
   readonly neighbour: TestMember;
   readonly easy: TestMember;
@@ -44,7 +44,7 @@ interface World {
 }
 
 const scope = createScope();
-let world: World;
+let fixture: Fixture;
 
 test.before(async () => {
   const internet = await startInternet(scope);
@@ -64,7 +64,7 @@ test.before(async () => {
     vpn.join(await ship.machine('blocked'), ship.address),
     vpn.join(await internet.host('open')),
   ]);
-  world = { near, neighbour, easy, hard, blocked, open, home, office, vpn, internet };
+  fixture = { near, neighbour, easy, hard, blocked, open, home, office, vpn, internet };
 });
 
 ava.after.always(() => scope.end());
@@ -106,7 +106,7 @@ async function goesOn(talk: { lines(): number; isOpen(): boolean }): Promise<boo
 }
 
 test.serial('packets go directly wherever one of two can be reached, and over the relay elsewhere', async (t) => {
-  const { near, neighbour, easy, hard, blocked, open } = world;
+  const { near, neighbour, easy, hard, blocked, open } = fixture;
 
   await Promise.all([
     untilPath(near, neighbour, 'direct'),
@@ -143,7 +143,7 @@ test.serial('packets go directly wherever one of two can be reached, and over th
 test.serial(
   'a direct path that is cut gives way to the relay within 20 s, comes back, and a TCP connection lasts through both',
   async (t) => {
-    const { easy: one, near: other, office: left, home: right, vpn, internet } = world;
+    const { easy: one, near: other, office: left, home: right, vpn, internet } = fixture;
     await untilPath(one, other, 'direct');
     const talk = await startTalk(one, other);
 
@@ -193,7 +193,7 @@ test.serial('a relay that dies is replaced by another one of the map', async (t)
 });
 
 test.serial('a member that was stopped, and stands behind another address since, is reached again', async (t) => {
-  const { easy: one, near: other, office: left, vpn } = world;
+  const { easy: one, near: other, office: left, vpn } = fixture;
   await untilPath(one, other, 'direct');
 
   const address = await left.rebind();
@@ -210,7 +210,7 @@ test.serial('a member that was stopped, and stands behind another address since,
 });
 
 test.serial('strangers in the interface are removed, and what was taken out of it comes back', async (t) => {
-  const { neighbour: one, near: other } = world;
+  const { neighbour: one, near: other } = fixture;
   await untilPath(one, other, 'direct');
   const peersOf = async (): Promise<string[]> =>
     (await one.machine.run('wg', ['show', one.interfaceName, 'peers'])).stdout
@@ -247,7 +247,7 @@ test.serial('strangers in the interface are removed, and what was taken out of i
 test.serial(
   'a member that is killed leaves its interface, where packets go on, and takes it over at its next start',
   async (t) => {
-    const { neighbour: one, near: other } = world;
+    const { neighbour: one, near: other } = fixture;
     await untilPath(one, other, 'direct');
     const ping = one.machine.spawn('ping', echoWords(other.ipv4, 200, 0.05));
 
@@ -262,7 +262,7 @@ test.serial(
 );
 
 test.serial('a key is changed without the VPN being lost', async (t) => {
-  const { neighbour: one, near: other } = world;
+  const { neighbour: one, near: other } = fixture;
   await untilPath(one, other, 'direct');
 
   await one.rotate();
@@ -271,7 +271,7 @@ test.serial('a key is changed without the VPN being lost', async (t) => {
 });
 
 test.serial('an interface that is lost is made again, and said to be missing meanwhile', async (t) => {
-  const { neighbour: one, near: other } = world;
+  const { neighbour: one, near: other } = fixture;
   await untilPath(one, other, 'direct');
 
   await one.machine.run('ip', ['link', 'del', one.interfaceName]);
@@ -283,7 +283,7 @@ test.serial('an interface that is lost is made again, and said to be missing mea
 });
 
 test.serial('a member that leaves takes its interface with it, one that only ends leaves it', async (t) => {
-  const { hard, blocked } = world;
+  const { hard, blocked } = fixture;
 
   await hard.close(false);
   await blocked.close(true);

@@ -47,7 +47,7 @@ export type Fate = 'stored' | 'lost' | 'failed';
 const behaviour = nodeBehaviour(SETTINGS);
 
 /** One world. Methods are things that happen; each does nothing when it cannot happen now. */
-export class World {
+export class Fixture {
   readonly rows = new Map<ExecutionId, Row>();
   readonly events: string[] = [];
   /**

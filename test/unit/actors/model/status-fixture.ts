@@ -23,7 +23,7 @@ interface Reminder {
 }
 
 /** The world. What happens in it are its methods; what was told is remembered. */
-export class StatusWorld {
+export class StatusFixture {
   state: NodeState;
   rows: NodeRecord;
   nowMs = NOW_MS;

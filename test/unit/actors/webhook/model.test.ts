@@ -2,9 +2,9 @@
 import * as fc from 'fast-check';
 import test from 'ava';
 import { WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
-import { WebhookWorld, type Answer, type Fate } from './model.ts';
+import { WebhookFixture, type Answer, type Fate } from './model.ts';
 
-type Happening = (world: WebhookWorld) => void;
+type Happening = (fixture: WebhookFixture) => void;
 
 const answers = fc.constantFrom<Answer>('delivered', 'delivered', 'later', 'no answer', 'refused');
 const subjects = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 12 });
@@ -13,57 +13,58 @@ const subjects = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLen
 const everyday: readonly fc.Arbitrary<Happening>[] = [
   fc.tuple(subjects, fc.boolean()).map(
     ([of, isTold]) =>
-      (world) =>
-        world.store(of, isTold),
+      (fixture) =>
+        fixture.store(of, isTold),
   ),
-  fc.nat(3).map((pick) => (world) => world.answerLoad(pick)),
+  fc.nat(3).map((pick) => (fixture) => fixture.answerLoad(pick)),
   fc.tuple(fc.nat(9), answers, fc.constantFrom(0, 0.5, 1)).map(
     ([pick, answer, random]) =>
-      (world) =>
-        world.answerPost(pick, answer, random),
+      (fixture) =>
+        fixture.answerPost(pick, answer, random),
   ),
   fc.tuple(fc.nat(9), answers, fc.constantFrom(0, 0.5, 1)).map(
     ([pick, answer, random]) =>
-      (world) =>
-        world.answerPost(pick, answer, random),
+      (fixture) =>
+        fixture.answerPost(pick, answer, random),
   ),
-  fc.integer({ min: 1, max: 5_000 }).map((ms) => (world) => world.pass(ms)),
-  fc.nat(40).map((pick) => (world) => world.redeliver(pick)),
+  fc.integer({ min: 1, max: 5_000 }).map((ms) => (fixture) => fixture.pass(ms)),
+  fc.nat(40).map((pick) => (fixture) => fixture.redeliver(pick)),
 ];
 
 const troubled = (fates: readonly Fate[]): fc.Arbitrary<Happening>[] => [
-  fc.constant((world: WebhookWorld) => world.restart()),
+  fc.constant((fixture: WebhookFixture) => fixture.restart()),
   fc.tuple(fc.nat(9), answers, fc.constantFrom(...fates)).map(
     ([pick, answer, fate]) =>
-      (world) =>
-        world.answerPost(pick, answer, 0, fate),
+      (fixture) =>
+        fixture.answerPost(pick, answer, 0, fate),
   ),
   fc.tuple(fc.nat(40), fc.constantFrom(...fates)).map(
     ([pick, fate]) =>
-      (world) =>
-        world.redeliver(pick, fate),
+      (fixture) =>
+        fixture.redeliver(pick, fate),
   ),
 ];
 
-function lived(happenings: readonly Happening[]): WebhookWorld {
-  const world = new WebhookWorld();
-  for (const happen of happenings) happen(world);
-  world.settle();
-  return world;
+function lived(happenings: readonly Happening[]): WebhookFixture {
+  const fixture = new WebhookFixture();
+  for (const happen of happenings) happen(fixture);
+  fixture.settle();
+  return fixture;
 }
 
-const open = ({ rows }: WebhookWorld) => rows.filter(({ status }) => status === 'pending').map(({ number }) => number);
+const open = ({ rows }: WebhookFixture) =>
+  rows.filter(({ status }) => status === 'pending').map(({ number }) => number);
 
 test('any life without trouble: order, bounds, and each delivery ends with as many requests as tries are counted', (t) => {
   fc.assert(
     fc.property(fc.array(fc.oneof(...everyday), { maxLength: 120 }), (happenings) => {
-      const world = lived(happenings);
+      const fixture = lived(happenings);
 
-      t.deepEqual(world.problems, []);
-      t.deepEqual(open(world), []);
+      t.deepEqual(fixture.problems, []);
+      t.deepEqual(open(fixture), []);
       t.deepEqual(
-        world.rows.map(({ posts }) => posts),
-        world.rows.map(({ attempts }) => attempts),
+        fixture.rows.map(({ posts }) => posts),
+        fixture.rows.map(({ attempts }) => attempts),
       );
     }),
     { numRuns: 400 },
@@ -75,10 +76,10 @@ test('crashes, takeovers and commits in doubt forget nothing, keep the order, an
     fc.property(
       fc.array(fc.oneof(...everyday, ...troubled(['in doubt, stored', 'in doubt, not stored'])), { maxLength: 120 }),
       (happenings) => {
-        const world = lived(happenings);
+        const fixture = lived(happenings);
 
-        t.deepEqual(world.problems, []);
-        t.deepEqual(open(world), []);
+        t.deepEqual(fixture.problems, []);
+        t.deepEqual(open(fixture), []);
       },
     ),
     { numRuns: 600 },
@@ -90,11 +91,11 @@ test('an admin that another one overtakes forgets nothing, and comes to the same
     fc.property(
       fc.array(fc.oneof(...everyday, ...troubled(['overtaken', 'in doubt, stored'])), { maxLength: 120 }),
       (happenings) => {
-        const world = lived(happenings);
+        const fixture = lived(happenings);
 
-        t.deepEqual(open(world), []);
+        t.deepEqual(open(fixture), []);
         t.deepEqual(
-          world.problems.filter((problem) => !/is posted/u.test(problem)),
+          fixture.problems.filter((problem) => !/is posted/u.test(problem)),
           [],
         ); // until it is told that it was overtaken, it posts what is over
       },
@@ -104,15 +105,15 @@ test('an admin that another one overtakes forgets nothing, and comes to the same
 });
 
 test('far more than a window: all of it is delivered, in order', (t) => {
-  const world = new WebhookWorld();
+  const fixture = new WebhookFixture();
   for (let round = 0; round < 5; round += 1)
-    world.store(
+    fixture.store(
       Array.from({ length: WINDOW_DELIVERIES_MAX }, (_, index) => 1 + ((index * 7 + round) % 11)),
       round % 2 === 0,
     );
 
-  world.settle();
+  fixture.settle();
 
-  t.deepEqual(world.problems, []);
-  t.deepEqual(open(world), []);
+  t.deepEqual(fixture.problems, []);
+  t.deepEqual(open(fixture), []);
 });

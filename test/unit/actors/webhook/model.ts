@@ -54,7 +54,7 @@ const ATTEMPTS = {
 } as const;
 
 /** Nothing yet. */
-export class WebhookWorld {
+export class WebhookFixture {
   readonly rows: Row[] = [];
   state: WebhookState = unloaded(RECORD);
   nowMs = NOW_MS;

@@ -1,10 +1,10 @@
 /** An agent that says hello again on its connection, since its node moved. */
 import test from 'ava';
 import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
-import { SETTINGS, executionId, sessionRig } from '../../../support/agent/session-fixture.ts';
+import { SETTINGS, executionId, sessionFixture } from '../../../support/agent/session-fixture.ts';
 
 test('an agent that is asked to says hello again on its connection, and sends again what was not answered', (t) => {
-  const { journal, link, links } = sessionRig();
+  const { journal, link, links } = sessionFixture();
   journal.finish(executionId(1));
   link().welcome();
   const before = link().frames.length;

@@ -15,11 +15,11 @@ import {
   TextCursor,
   delivery,
   executionId,
-  sessionRig,
+  sessionFixture,
 } from '../../../support/agent/session-fixture.ts';
 
 test('hello comes first and names everything the journal holds', (t) => {
-  const { journal, link } = sessionRig();
+  const { journal, link } = sessionFixture();
   journal.receive([delivery(1), delivery(2)]);
   journal.finish(executionId(2));
 
@@ -35,7 +35,7 @@ test('hello comes first and names everything the journal holds', (t) => {
 });
 
 test('deliveries are in the journal before they are acknowledged, and run once', (t) => {
-  const { journal, runner, link } = sessionRig();
+  const { journal, runner, link } = sessionFixture();
   link().welcome();
 
   link().hear({ type: 'deliver', deliveries: [delivery(1), delivery(2)] });
@@ -58,7 +58,7 @@ test('deliveries are in the journal before they are acknowledged, and run once',
 });
 
 test('a delivery that cannot be stored is not acknowledged, and asked for again when it can', (t) => {
-  const { clock, journal, runner, link, links } = sessionRig();
+  const { clock, journal, runner, link, links } = sessionFixture();
   link().welcome();
   journal.isFull = true;
 
@@ -75,7 +75,7 @@ test('a delivery that cannot be stored is not acknowledged, and asked for again 
 });
 
 test('results are sent again on every connection until they are confirmed', (t) => {
-  const { clock, journal, link, session } = sessionRig();
+  const { clock, journal, link, session } = sessionFixture();
   link().welcome();
   journal.finish(executionId(1), 'out');
   session.finished([executionId(1)]);
@@ -98,7 +98,7 @@ test('results are sent again on every connection until they are confirmed', (t) 
 });
 
 test('a confirm for a result that was not sent on this connection forgets nothing', (t) => {
-  const { journal, link } = sessionRig();
+  const { journal, link } = sessionFixture();
   link().welcome();
   journal.finish(executionId(1));
 
@@ -108,7 +108,7 @@ test('a confirm for a result that was not sent on this connection forgets nothin
 });
 
 test('many results share frames that stay below the limit', (t) => {
-  const { journal, link, session } = sessionRig();
+  const { journal, link, session } = sessionFixture();
   const executions = Array.from({ length: 1_000 }, (_, index) => executionId(index));
   for (const execution of executions) journal.finish(execution, '\u0001'.repeat(3_000)); // sixfold when escaped
   link().welcome();
@@ -125,7 +125,7 @@ test('many results share frames that stay below the limit', (t) => {
 });
 
 test('a long output goes ahead in parts, each after the one before is stored', (t) => {
-  const { journal, link } = sessionRig();
+  const { journal, link } = sessionFixture();
   const output = 'x'.repeat(OUTPUT_PART_BYTES_MAX * 2 + 5);
   journal.finish(executionId(1), output);
   journal.finish(executionId(2), 'short');
@@ -149,7 +149,7 @@ test('a long output goes ahead in parts, each after the one before is stored', (
 });
 
 test('a settled execution is dropped in the middle of its parts, and the next long output follows', (t) => {
-  const { journal, runner, link } = sessionRig();
+  const { journal, runner, link } = sessionFixture();
   for (const n of [1, 2]) journal.finish(executionId(n), 'x'.repeat(OUTPUT_PART_BYTES_MAX + 1));
   link().welcome();
 
@@ -160,7 +160,7 @@ test('a settled execution is dropped in the middle of its parts, and the next lo
 });
 
 test('nothing is sent into a full socket, and all of it when the socket is empty again', (t) => {
-  const { journal, link, session } = sessionRig();
+  const { journal, link, session } = sessionFixture();
   link().welcome();
   link().bufferedBytes = SOCKET_BUFFERED_BYTES_MAX;
   session.reportNow(); // fills it
@@ -175,7 +175,7 @@ test('nothing is sent into a full socket, and all of it when the socket is empty
 });
 
 test('a watched output is streamed from where it was asked for, as far as the socket takes it, to its end', (t) => {
-  const { runner, link, session } = sessionRig();
+  const { runner, link, session } = sessionFixture();
   const cursor = new TextCursor();
   runner.cursors.set(executionId(1), cursor);
   cursor.text = '0123456789';
@@ -211,7 +211,7 @@ test('a watched output is streamed from where it was asked for, as far as the so
 });
 
 test('a tail of an unknown execution ends at once, and one too many ends the oldest', (t) => {
-  const { runner, link } = sessionRig();
+  const { runner, link } = sessionFixture();
   link().welcome();
   link().hear({ type: 'tail', execution: executionId(999), offset: 7 });
   t.like(link().frames.at(-1), { type: 'tail-output', execution: executionId(999), offset: 7, text: '', end: true });
@@ -228,7 +228,7 @@ test('a tail of an unknown execution ends at once, and one too many ends the old
 });
 
 test('it pings and reports every 10 seconds, and takes 20 seconds of silence for the end', (t) => {
-  const { clock, link, links } = sessionRig();
+  const { clock, link, links } = sessionFixture();
   link().welcome();
   for (let pings = 0; pings < 5; pings += 1) {
     clock.pass(10_000);
@@ -257,7 +257,7 @@ test('it pings and reports every 10 seconds, and takes 20 seconds of silence for
 });
 
 test('an admin that never welcomes is given up after the same silence', (t) => {
-  const { clock, link, links } = sessionRig();
+  const { clock, link, links } = sessionFixture();
   link().open();
 
   clock.pass(21_000);
@@ -268,7 +268,9 @@ test('an admin that never welcomes is given up after the same silence', (t) => {
 
 test('settings are refreshed as often as they say, and handed on', (t) => {
   const seen: unknown[] = [];
-  const { clock, link } = sessionRig({ onSettings: (settings, cluster) => seen.push([settings.admin_urls, cluster]) });
+  const { clock, link } = sessionFixture({
+    onSettings: (settings, cluster) => seen.push([settings.admin_urls, cluster]),
+  });
   link().welcome({ ...SETTINGS, refresh_ms: 30_000 });
 
   clock.pass(19_000);
@@ -295,7 +297,10 @@ test('settings are refreshed as often as they say, and handed on', (t) => {
 });
 
 test('admins are tried in order, for ever, with waits that grow by the round up to 30 seconds', (t) => {
-  const { clock, links, link } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'] }, () => 0.999_999);
+  const { clock, links, link } = sessionFixture(
+    { adminUrls: () => ['http://a.test', 'http://b.test'] },
+    () => 0.999_999,
+  );
   const waits: number[] = [];
   for (let attempt = 0; attempt < 40; attempt += 1) {
     const before = links.length;
@@ -316,7 +321,7 @@ test('admins are tried in order, for ever, with waits that grow by the round up 
 });
 
 test('a lost session is sought again from the first admin', (t) => {
-  const { clock, link } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'] });
+  const { clock, link } = sessionFixture({ adminUrls: () => ['http://a.test', 'http://b.test'] });
   link().hangUp(1006);
   clock.pass(500);
   t.is(link().url, 'http://b.test');
@@ -329,7 +334,7 @@ test('a lost session is sought again from the first admin', (t) => {
 });
 
 test('replaced by a newer session, it waits the longest before it tries again, and says so', (t) => {
-  const { clock, link, links, lines } = sessionRig();
+  const { clock, link, links, lines } = sessionFixture();
   link().welcome();
 
   link().hangUp(CLOSE.replaced);
@@ -343,7 +348,7 @@ test('replaced by a newer session, it waits the longest before it tries again, a
 
 test('revoked, it never dials again', (t) => {
   const reasons: string[] = [];
-  const { clock, link, links } = sessionRig({ onRevoked: (reason) => reasons.push(reason) });
+  const { clock, link, links } = sessionFixture({ onRevoked: (reason) => reasons.push(reason) });
   link().welcome();
 
   link().hangUp(CLOSE.revoked, 'node deleted');
@@ -356,7 +361,7 @@ test('revoked, it never dials again', (t) => {
 
 test('unknown to all admins, it asks once more soon, then seldom, says so once, and asks to join again each time', (t) => {
   const unknown: boolean[] = [];
-  const { clock, link, links, lines, session } = sessionRig({
+  const { clock, link, links, lines, session } = sessionFixture({
     adminUrls: () => ['http://a.test', 'http://b.test'],
     onUnknown: (wasDeleted) => unknown.push(wasDeleted),
   });
@@ -384,7 +389,7 @@ test('unknown to all admins, it asks once more soon, then seldom, says so once, 
 });
 
 test('unknown to one admin while another cannot be reached, it goes on asking as after any loss', (t) => {
-  const { clock, link, links } = sessionRig({ adminUrls: () => ['http://a.test', 'http://b.test'] });
+  const { clock, link, links } = sessionFixture({ adminUrls: () => ['http://a.test', 'http://b.test'] });
   for (let round = 0; round < 3; round += 1) {
     link().hangUp(401, 'it answered 401');
     clock.pass(500);
@@ -397,7 +402,9 @@ test('unknown to one admin while another cannot be reached, it goes on asking as
 
 test('told that its node was deleted, it says so at once and is seldom back', (t) => {
   const unknown: boolean[] = [];
-  const { clock, link, links, lines, session } = sessionRig({ onUnknown: (wasDeleted) => unknown.push(wasDeleted) });
+  const { clock, link, links, lines, session } = sessionFixture({
+    onUnknown: (wasDeleted) => unknown.push(wasDeleted),
+  });
 
   link().hangUp(401, NODE_DELETED);
   clock.pass(290_000);
@@ -407,7 +414,7 @@ test('told that its node was deleted, it says so at once and is seldom back', (t
 });
 
 test('sent to another admin it goes there; to none, to no URL, or from https to http it does not', (t) => {
-  const { clock, link } = sessionRig({ adminUrls: () => ['https://a.test'] });
+  const { clock, link } = sessionFixture({ adminUrls: () => ['https://a.test'] });
   const followed = (reason: string) => {
     link().hangUp(CLOSE.elsewhere, reason);
     clock.pass(60_000);
@@ -421,7 +428,7 @@ test('sent to another admin it goes there; to none, to no URL, or from https to 
 });
 
 test('two admins that send it to each other do not make it spin', (t) => {
-  const { clock, link, links } = sessionRig();
+  const { clock, link, links } = sessionFixture();
   for (let hop = 0; hop < 10; hop += 1) {
     link().hangUp(CLOSE.elsewhere, `http://${hop % 2 === 0 ? 'b' : 'a'}.test`);
     clock.pass(400);
@@ -441,7 +448,7 @@ for (const [name, text] of [
   ],
 ] as const) {
   test(`${name} ends the connection with the policy code`, (t) => {
-    const { clock, link, links } = sessionRig();
+    const { clock, link, links } = sessionFixture();
     link().welcome();
 
     link().hearText(text);
@@ -453,7 +460,7 @@ for (const [name, text] of [
 }
 
 test('anything before welcome, and a welcome of another protocol, ends the connection', (t) => {
-  const { clock, link } = sessionRig();
+  const { clock, link } = sessionFixture();
   link().open();
   link().hear({ type: 'deliver', deliveries: [delivery(1)] });
   t.is(link().closeCode, CLOSE.policy);
@@ -464,7 +471,7 @@ test('anything before welcome, and a welcome of another protocol, ends the conne
 });
 
 test('news from a connection that was given up is ignored', (t) => {
-  const { clock, link, links, runner } = sessionRig();
+  const { clock, link, links, runner } = sessionFixture();
   link().welcome();
   link().hearText('broken');
   clock.pass(1_000);

@@ -45,7 +45,7 @@ const EMBEDDED: VpnSettings = {
   observers: [{ host: null, port: 43_478, public_key: GATEWAY.public_key }],
 };
 
-interface Rig {
+interface Fixture {
   readonly membership: Membership;
   readonly clock: FakeClock;
   readonly said: AgentVpnFrameBody[];
@@ -71,7 +71,7 @@ function open(
     opened = Promise.resolve(),
     ends: closes = () => Promise.resolve(),
   } = {},
-): Rig {
+): Fixture {
   const clock = new FakeClock();
   const [said, wanted, named, ends] = [
     [] as AgentVpnFrameBody[],
@@ -163,17 +163,17 @@ function network(
   };
 }
 
-async function welcomed(rig: Rig): Promise<void> {
-  rig.membership.configured(EMBEDDED, ADMIN, true);
-  await until('an advertisement', () => rig.said.length > 0);
+async function welcomed(fixture: Fixture): Promise<void> {
+  fixture.membership.configured(EMBEDDED, ADMIN, true);
+  await until('an advertisement', () => fixture.said.length > 0);
 }
 
 test('an agent that is welcomed makes its key once, says what it is, and becomes what it is told', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
+  const fixture = open(t);
+  await welcomed(fixture);
 
-  const publicKey = rig.publicKey();
-  t.deepEqual(rig.said, [
+  const publicKey = fixture.publicKey();
+  t.deepEqual(fixture.said, [
     {
       type: 'mesh-advertise',
       advertisement: {
@@ -185,32 +185,32 @@ test('an agent that is welcomed makes its key once, says what it is, and becomes
       },
     },
   ]);
-  rig.membership.session.told(network(publicKey, 7));
+  fixture.membership.session.told(network(publicKey, 7));
 
-  const last = rig.wanted.at(-1);
+  const last = fixture.wanted.at(-1);
   t.deepEqual(
     [last?.addresses, last?.mtu, [...(last?.peers.keys() ?? [])]],
     [['100.64.0.2/24', 'fd00::2/64'], 1_280, [PEER.public_key, GATEWAY.public_key]],
   );
-  await until('the observer', () => rig.wanted.at(-1)?.observers[0]?.endpoint === '192.0.2.1:43478');
-  t.is(statSync(rig.keysPath).mode & 0o777, 0o600);
-  t.is(rig.named.at(-1)?.network.domain, 'prod.edge.test');
+  await until('the observer', () => fixture.wanted.at(-1)?.observers[0]?.endpoint === '192.0.2.1:43478');
+  t.is(statSync(fixture.keysPath).mode & 0o777, 0o600);
+  t.is(fixture.named.at(-1)?.network.domain, 'prod.edge.test');
 });
 
 test('peers that an admin tells and no interface takes are left out and named; the machine is healthy, and the others come and go', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
+  const fixture = open(t);
+  await welcomed(fixture);
   const bad = { ...PEER, public_key: `_${PEER.public_key.slice(1)}` };
-  const note = (): string | null => rig.membership.service.note?.() ?? null;
+  const note = (): string | null => fixture.membership.service.note?.() ?? null;
 
-  rig.membership.session.told(network(rig.publicKey(), 7, [bad, GATEWAY]));
-  t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  fixture.membership.session.told(network(fixture.publicKey(), 7, [bad, GATEWAY]));
+  t.deepEqual([...(fixture.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
   t.deepEqual(
-    [rig.membership.service.problem(), note()],
+    [fixture.membership.service.problem(), note()],
     [null, `left out of the VPN: node ${PEER.node} (its WireGuard key is none)`],
   );
 
-  rig.membership.session.told({
+  fixture.membership.session.told({
     seq: 2,
     type: 'mesh-changed',
     from: { epoch: 1, number: 7 },
@@ -218,9 +218,9 @@ test('peers that an admin tells and no interface takes are left out and named; t
     set: [{ ...bad, ipv4: 'x' }],
     removed: [GATEWAY.public_key],
   });
-  t.deepEqual([[...(rig.wanted.at(-1)?.peers.keys() ?? [])], note() === null], [[], false]);
+  t.deepEqual([[...(fixture.wanted.at(-1)?.peers.keys() ?? [])], note() === null], [[], false]);
 
-  rig.membership.session.told({
+  fixture.membership.session.told({
     seq: 3,
     type: 'mesh-changed',
     from: { epoch: 1, number: 8 },
@@ -228,27 +228,27 @@ test('peers that an admin tells and no interface takes are left out and named; t
     set: [PEER],
     removed: [bad.public_key],
   });
-  t.deepEqual([[...(rig.wanted.at(-1)?.peers.keys() ?? [])], note()], [[PEER.public_key], null]);
+  t.deepEqual([[...(fixture.wanted.at(-1)?.peers.keys() ?? [])], note()], [[PEER.public_key], null]);
 });
 
 test('no key is said that is not the public one, and none is stored readable by others', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
-  const { private_key: privateKey } = JSON.parse(readFileSync(rig.keysPath, 'utf8')) as { private_key: string };
+  const fixture = open(t);
+  await welcomed(fixture);
+  const { private_key: privateKey } = JSON.parse(readFileSync(fixture.keysPath, 'utf8')) as { private_key: string };
 
-  rig.membership.session.told(network(rig.publicKey(), 7));
-  rig.membership.rotate();
+  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.membership.rotate();
 
-  t.false(JSON.stringify(rig.said).includes(privateKey));
+  t.false(JSON.stringify(fixture.said).includes(privateKey));
 });
 
 test('a change follows the state that is held; one of another state is asked about', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
-  rig.membership.session.told(network(rig.publicKey(), 7));
-  rig.said.length = 0;
+  const fixture = open(t);
+  await welcomed(fixture);
+  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.said.length = 0;
 
-  rig.membership.session.told({
+  fixture.membership.session.told({
     seq: 2,
     type: 'mesh-changed',
     from: { epoch: 1, number: 7 },
@@ -256,10 +256,10 @@ test('a change follows the state that is held; one of another state is asked abo
     set: [],
     removed: [PEER.public_key],
   });
-  t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
-  t.deepEqual(rig.said, []);
+  t.deepEqual([...(fixture.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  t.deepEqual(fixture.said, []);
 
-  rig.membership.session.told({
+  fixture.membership.session.told({
     seq: 3,
     type: 'mesh-changed',
     from: { epoch: 1, number: 9 },
@@ -268,10 +268,10 @@ test('a change follows the state that is held; one of another state is asked abo
     removed: [],
   });
   t.deepEqual(
-    rig.said.map((word) => word.type === 'mesh-advertise' && word.advertisement.revision),
+    fixture.said.map((word) => word.type === 'mesh-advertise' && word.advertisement.revision),
     [{ epoch: 1, number: 8 }],
   );
-  t.deepEqual([...(rig.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  t.deepEqual([...(fixture.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
 });
 
 test('an agent that starts again is in its VPN before any admin answers, and says which state it holds', async (t) => {
@@ -294,19 +294,19 @@ test('an agent that starts again is in its VPN before any admin answers, and say
 });
 
 test('a new key is said first, and used when the others know it', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
-  const before = rig.publicKey();
-  rig.membership.session.told(network(before, 7));
-  const oldPrivate = rig.wanted.at(-1)?.privateKey;
-  rig.said.length = 0;
+  const fixture = open(t);
+  await welcomed(fixture);
+  const before = fixture.publicKey();
+  fixture.membership.session.told(network(before, 7));
+  const oldPrivate = fixture.wanted.at(-1)?.privateKey;
+  fixture.said.length = 0;
 
-  rig.membership.rotate();
-  const [word] = rig.said;
+  fixture.membership.rotate();
+  const [word] = fixture.said;
   const next = word?.type === 'mesh-advertise' ? word.advertisement.public_key : '';
   t.not(next, before);
-  t.is(rig.publicKey(), before);
-  rig.membership.session.told({
+  t.is(fixture.publicKey(), before);
+  fixture.membership.session.told({
     seq: 2,
     type: 'mesh-changed',
     from: { epoch: 1, number: 7 },
@@ -314,13 +314,13 @@ test('a new key is said first, and used when the others know it', async (t) => {
     set: [],
     removed: [],
   });
-  t.is(rig.wanted.at(-1)?.privateKey, oldPrivate);
+  t.is(fixture.wanted.at(-1)?.privateKey, oldPrivate);
 
-  rig.membership.session.told(network(next, 9));
+  fixture.membership.session.told(network(next, 9));
 
-  t.is(rig.publicKey(), next);
-  t.not(rig.wanted.at(-1)?.privateKey, oldPrivate);
-  t.is(rig.wanted.at(-1)?.peers.size, 2);
+  t.is(fixture.publicKey(), next);
+  t.not(fixture.wanted.at(-1)?.privateKey, oldPrivate);
+  t.is(fixture.wanted.at(-1)?.peers.size, 2);
 });
 
 test('a rotation that no admin has heard of goes on after a restart', async (t) => {
@@ -343,107 +343,107 @@ test('a rotation that no admin has heard of goes on after a restart', async (t) 
 });
 
 test('a machine that can have no interface says so in its health, which is good, and tries again later', async (t) => {
-  const rig = open(t, { problem: 'it needs root' });
+  const fixture = open(t, { problem: 'it needs root' });
 
-  rig.membership.configured(EMBEDDED, ADMIN, true);
-  await until('the note', () => rig.membership.service.note?.() !== null);
+  fixture.membership.configured(EMBEDDED, ADMIN, true);
+  await until('the note', () => fixture.membership.service.note?.() !== null);
 
-  t.is(rig.membership.service.note?.(), 'This machine joins no VPN: it needs root');
-  t.is(rig.membership.service.problem(), null);
-  t.deepEqual(rig.said, []);
+  t.is(fixture.membership.service.note?.(), 'This machine joins no VPN: it needs root');
+  t.is(fixture.membership.service.problem(), null);
+  t.deepEqual(fixture.said, []);
 });
 
 test('what the admin refuses is a problem, until it gives a VPN', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
+  const fixture = open(t);
+  await welcomed(fixture);
 
-  rig.membership.session.told({ seq: 1, type: 'mesh-refused', reason: 'Another node has this WireGuard key' });
-  t.is(rig.membership.service.problem(), 'Another node has this WireGuard key');
+  fixture.membership.session.told({ seq: 1, type: 'mesh-refused', reason: 'Another node has this WireGuard key' });
+  t.is(fixture.membership.service.problem(), 'Another node has this WireGuard key');
 
-  rig.membership.session.told(network(rig.publicKey(), 7));
-  t.is(rig.membership.service.problem(), null);
+  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  t.is(fixture.membership.service.problem(), null);
 });
 
 test('an admin without a VPN, or with another kind of it, ends the membership', async (t) => {
   for (const settings of [{ mode: 'off' }, { mode: 'netmaker' }] as const) {
     const directory = temporaryDirectory(t);
-    const rig = open(t, { directory });
-    await welcomed(rig);
-    rig.membership.session.told(network(rig.publicKey(), 7));
+    const fixture = open(t, { directory });
+    await welcomed(fixture);
+    fixture.membership.session.told(network(fixture.publicKey(), 7));
 
-    rig.membership.configured(settings, ADMIN, true);
+    fixture.membership.configured(settings, ADMIN, true);
 
-    await until('its end', () => rig.ends.length > 0);
-    t.deepEqual([rig.ends, rig.named.at(-1)], [[{ isKept: false }], null]);
+    await until('its end', () => fixture.ends.length > 0);
+    t.deepEqual([fixture.ends, fixture.named.at(-1)], [[{ isKept: false }], null]);
     t.false(existsSync(join(directory, 'mesh-network.json')), 'the next start would be in it');
   }
 });
 
 test('an admin of a version without VPNs ends none: it is there while others become newer', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
-  rig.membership.session.told(network(rig.publicKey(), 7));
+  const fixture = open(t);
+  await welcomed(fixture);
+  fixture.membership.session.told(network(fixture.publicKey(), 7));
 
-  rig.membership.configured(undefined, ADMIN, true);
-  await rig.membership.close({ isKept: true });
+  fixture.membership.configured(undefined, ADMIN, true);
+  await fixture.membership.close({ isKept: true });
 
-  t.deepEqual(rig.ends, [{ isKept: true }]);
+  t.deepEqual(fixture.ends, [{ isKept: true }]);
 });
 
 test('an interface that is still being opened goes when the admin has no VPN, and when the machine must leave', async (t) => {
   for (const act of [
-    (rig: Rig) => rig.membership.configured({ mode: 'off' }, ADMIN, true),
-    (rig: Rig) => void rig.membership.close({ isKept: false }),
+    (fixture: Fixture) => fixture.membership.configured({ mode: 'off' }, ADMIN, true),
+    (fixture: Fixture) => void fixture.membership.close({ isKept: false }),
   ]) {
     const opened = Promise.withResolvers<void>();
-    const rig = open(t, { opened: opened.promise });
-    rig.membership.configured(EMBEDDED, ADMIN, true);
+    const fixture = open(t, { opened: opened.promise });
+    fixture.membership.configured(EMBEDDED, ADMIN, true);
 
-    act(rig);
+    act(fixture);
     opened.resolve();
 
-    await until('its end', () => rig.ends.length > 0);
-    t.deepEqual([rig.ends, rig.said], [[{ isKept: false }], []]);
+    await until('its end', () => fixture.ends.length > 0);
+    t.deepEqual([fixture.ends, fixture.said], [[{ isKept: false }], []]);
   }
 });
 
 test('an interface that cannot be removed is said, and ends nothing', async (t) => {
-  const rig = open(t, { ends: () => Promise.reject(new Error('ip: it failed')) });
-  await welcomed(rig);
+  const fixture = open(t, { ends: () => Promise.reject(new Error('ip: it failed')) });
+  await welcomed(fixture);
 
-  rig.membership.configured({ mode: 'off' }, ADMIN, true);
+  fixture.membership.configured({ mode: 'off' }, ADMIN, true);
 
-  await t.notThrowsAsync(rig.membership.close({ isKept: false }));
+  await t.notThrowsAsync(fixture.membership.close({ isKept: false }));
 });
 
 test('one that was refused asks again when settings come', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
-  rig.membership.session.told({
+  const fixture = open(t);
+  await welcomed(fixture);
+  fixture.membership.session.told({
     seq: 1,
     type: 'mesh-refused',
     reason: 'The network of the cluster has no free address',
   });
-  rig.said.length = 0;
+  fixture.said.length = 0;
 
-  rig.membership.configured(EMBEDDED, ADMIN, false);
+  fixture.membership.configured(EMBEDDED, ADMIN, false);
 
   t.deepEqual(
-    rig.said.map(({ type }) => type),
+    fixture.said.map(({ type }) => type),
     ['mesh-advertise'],
   );
 });
 
 test('changes that come together are stored together, and all of them at the end', async (t) => {
   const directory = temporaryDirectory(t);
-  const rig = open(t, { directory });
-  await welcomed(rig);
-  rig.membership.session.told(network(rig.publicKey(), 7));
+  const fixture = open(t, { directory });
+  await welcomed(fixture);
+  fixture.membership.session.told(network(fixture.publicKey(), 7));
   const stored = (): unknown =>
     (JSON.parse(readFileSync(join(directory, 'mesh-network.json'), 'utf8')) as { revision: { number: number } })
       .revision.number;
   const change = (number: number): void =>
-    rig.membership.session.told({
+    fixture.membership.session.told({
       seq: number,
       type: 'mesh-changed',
       from: { epoch: 1, number: number - 1 },
@@ -455,11 +455,11 @@ test('changes that come together are stored together, and all of them at the end
   change(8);
   change(9);
   t.is(stored(), 7);
-  rig.clock.pass(1_000);
+  fixture.clock.pass(1_000);
   t.is(stored(), 9);
 
   change(10);
-  await rig.membership.close({ isKept: true });
+  await fixture.membership.close({ isKept: true });
   t.is(stored(), 10);
 });
 
@@ -472,27 +472,27 @@ test('how well it is connected is told when a path changes, and now and then', a
     receivedBytes: 1,
     sentBytes: 1,
   });
-  const rig = open(t, { paths: [path(PEER.public_key, 'relayed'), path(GATEWAY.public_key, 'direct')] });
-  await welcomed(rig);
-  rig.membership.session.told(network(rig.publicKey(), 7));
-  rig.said.length = 0;
+  const fixture = open(t, { paths: [path(PEER.public_key, 'relayed'), path(GATEWAY.public_key, 'direct')] });
+  await welcomed(fixture);
+  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.said.length = 0;
   const report = {
     type: 'mesh-report',
     report: { direct: 1, relayed: 1, none: 0, gateway: { path: 'direct', handshake_age_ms: 1_000 } },
   };
 
-  rig.ports().changed();
-  rig.ports().changed();
-  rig.clock.pass(1_000);
-  t.deepEqual(rig.said, [report]);
-  rig.clock.pass(30_000);
-  t.deepEqual(rig.said, [report, report]);
+  fixture.ports().changed();
+  fixture.ports().changed();
+  fixture.clock.pass(1_000);
+  t.deepEqual(fixture.said, [report]);
+  fixture.clock.pass(30_000);
+  t.deepEqual(fixture.said, [report, report]);
   t.deepEqual(
     [
-      rig.membership.nodeOf(PEER.public_key),
-      rig.membership.nodeOf(GATEWAY.public_key),
-      rig.membership.nodeOf('other'),
-      rig.membership.pathOf(PEER.public_key),
+      fixture.membership.nodeOf(PEER.public_key),
+      fixture.membership.nodeOf(GATEWAY.public_key),
+      fixture.membership.nodeOf('other'),
+      fixture.membership.pathOf(PEER.public_key),
     ],
     [PEER.node, 'gateway', null, 'relayed'],
   );
@@ -502,9 +502,9 @@ test('files that are damaged are made anew', async (t) => {
   const directory = temporaryDirectory(t);
   writeFileSync(join(directory, 'mesh-keys.json'), '{');
   writeFileSync(join(directory, 'mesh-network.json'), 'null');
-  const rig = open(t, { directory });
+  const fixture = open(t, { directory });
 
-  await welcomed(rig);
+  await welcomed(fixture);
 
-  t.is(rig.publicKey().length, 44);
+  t.is(fixture.publicKey().length, 44);
 });

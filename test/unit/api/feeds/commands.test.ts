@@ -5,7 +5,7 @@ import { FEED_INTERVAL_MS } from '../../../../api/feeds/limits.ts';
 import {
   commandId,
   commandOf,
-  createWorld,
+  createFixture,
   executionId,
   executionOf,
   gather,
@@ -13,17 +13,17 @@ import {
   idOf,
   nodeId,
   settle,
-  type World,
+  type Fixture,
 } from '../../../support/api/rows.ts';
 
 test('a watcher gets the command with its executions, then each change with the new summary', async (t) => {
-  const world = worldWith(2);
-  const watching = await watch(world);
+  const fixture = fixtureWith(2);
+  const watching = await watch(fixture);
 
-  world.bus.publish([changed(0, 'sent', null)]);
+  fixture.bus.publish([changed(0, 'sent', null)]);
   await settle();
-  world.bus.publish([changed(0, 'completed', 0), changed(1, 'completed', 3)]);
-  world.clock.advance(FEED_INTERVAL_MS);
+  fixture.bus.publish([changed(0, 'completed', 0), changed(1, 'completed', 3)]);
+  fixture.clock.advance(FEED_INTERVAL_MS);
   await settle();
 
   const nothing = { sent: 0, completed: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0, dropped: 0 };
@@ -56,13 +56,13 @@ test('a watcher gets the command with its executions, then each change with the 
 });
 
 test('ten thousand results in one instant are told in a few messages', async (t) => {
-  const world = worldWith(10_000);
-  const watching = await watch(world);
+  const fixture = fixtureWith(10_000);
+  const watching = await watch(fixture);
 
-  world.bus.publish(Array.from({ length: 10_000 }, (_none, n) => changed(n, 'completed', 0)));
+  fixture.bus.publish(Array.from({ length: 10_000 }, (_none, n) => changed(n, 'completed', 0)));
   for (let turn = 0; turn < 5; turn += 1) {
     await settle();
-    world.clock.advance(FEED_INTERVAL_MS);
+    fixture.clock.advance(FEED_INTERVAL_MS);
   }
 
   const changes = watching.messages.filter(({ type }) => type === 'changed');
@@ -71,40 +71,40 @@ test('ten thousand results in one instant are told in a few messages', async (t)
 });
 
 test('news older than the snapshot does not turn an execution back', async (t) => {
-  const world = worldWith(1);
-  world.executions.set(idOf(0), executionOf(0, 7, { status: 'completed', exit_code: 0 }));
-  const watching = await watch(world);
+  const fixture = fixtureWith(1);
+  fixture.executions.set(idOf(0), executionOf(0, 7, { status: 'completed', exit_code: 0 }));
+  const watching = await watch(fixture);
 
-  world.bus.publish([changed(0, 'sent', null)]);
+  fixture.bus.publish([changed(0, 'sent', null)]);
   await settle();
 
   t.is(watching.messages.length, 1);
 });
 
 test('results that arrive while the snapshot is read are told after it', async (t) => {
-  const world = worldWith(1);
-  const asked = world.feeds.commands.watch(commandId(7), { signal: new AbortController().signal });
-  world.bus.publish([changed(0, 'completed', 1)]);
+  const fixture = fixtureWith(1);
+  const asked = fixture.feeds.commands.watch(commandId(7), { signal: new AbortController().signal });
+  fixture.bus.publish([changed(0, 'completed', 1)]);
   const reader = await granted(asked);
   const watching = gather(() => reader);
-  world.clock.advance(FEED_INTERVAL_MS);
+  fixture.clock.advance(FEED_INTERVAL_MS);
   await settle();
 
   t.like(watching.messages.at(-1), { summary: { total: 1, failed: 1 } });
 });
 
 test('the deletion of the command is the last that its watchers hear', async (t) => {
-  const world = worldWith(1);
-  const watching = await watch(world);
+  const fixture = fixtureWith(1);
+  const watching = await watch(fixture);
 
-  world.bus.publish([{ type: 'command-removed', command: commandId(7) }]);
+  fixture.bus.publish([{ type: 'command-removed', command: commandId(7) }]);
   await watching.ended;
 
   t.deepEqual(watching.messages.at(-1), { type: 'removed' });
 });
 
 test('a command that does not exist is refused', async (t) => {
-  const refused = await createWorld().feeds.commands.watch(commandId(1), { signal: new AbortController().signal });
+  const refused = await createFixture().feeds.commands.watch(commandId(1), { signal: new AbortController().signal });
 
   t.like(refused, { ok: false, refusal: { code: 'not_found' } });
 });
@@ -131,15 +131,15 @@ test('a summary splits what completed by exit code', (t) => {
   });
 });
 
-function worldWith(executions: number): World {
-  const world = createWorld();
-  world.commands.set(idOf(7), commandOf(7));
-  for (let n = 0; n < executions; n += 1) world.executions.set(idOf(n), executionOf(n, 7));
-  return world;
+function fixtureWith(executions: number): Fixture {
+  const fixture = createFixture();
+  fixture.commands.set(idOf(7), commandOf(7));
+  for (let n = 0; n < executions; n += 1) fixture.executions.set(idOf(n), executionOf(n, 7));
+  return fixture;
 }
 
-async function watch(world: World) {
-  const reader = await granted(world.feeds.commands.watch(commandId(7), { signal: new AbortController().signal }));
+async function watch(fixture: Fixture) {
+  const reader = await granted(fixture.feeds.commands.watch(commandId(7), { signal: new AbortController().signal }));
   const watching = gather(() => reader);
   await settle();
   return watching;

@@ -2,15 +2,15 @@ import test from 'ava';
 import type { EventType } from '../../../../actors/events.ts';
 import type { EventsMessage } from '../../../../api/feeds/events.ts';
 import { EVENTS_PER_READ, EVENTS_POLL_MS, FEED_INTERVAL_MS, FEED_RETRY_MS } from '../../../../api/feeds/limits.ts';
-import { AT, createWorld, gather, idOf, settle, type World } from '../../../support/api/rows.ts';
+import { AT, createFixture, gather, idOf, settle, type Fixture } from '../../../support/api/rows.ts';
 
 test('a watcher hears of every event that is stored from now on', async (t) => {
-  const world = createWorld();
-  store(world, 1);
-  const watching = await watch(world);
+  const fixture = createFixture();
+  store(fixture, 1);
+  const watching = await watch(fixture);
 
-  store(world, 2);
-  await turns(world, 2);
+  store(fixture, 2);
+  await turns(fixture, 2);
 
   t.deepEqual(watching.messages[0], { type: 'started' });
   t.deepEqual(watching.ids, ['1', '3']);
@@ -29,18 +29,18 @@ test('a watcher hears of every event that is stored from now on', async (t) => {
 });
 
 test('a watcher that comes back hears what it missed, each event once', async (t) => {
-  const world = createWorld();
-  const first = await watch(world);
-  store(world, 1);
-  await turns(world, 2);
+  const fixture = createFixture();
+  const first = await watch(fixture);
+  store(fixture, 1);
+  await turns(fixture, 2);
   first.gone();
   await first.ended;
-  store(world, 1_200);
+  store(fixture, 1_200);
 
-  const second = await watch(world, { lastEventId: first.ids.at(-1) });
-  await turns(world, 5);
-  store(world, 3);
-  await turns(world, 3);
+  const second = await watch(fixture, { lastEventId: first.ids.at(-1) });
+  await turns(fixture, 5);
+  store(fixture, 3);
+  await turns(fixture, 3);
 
   t.deepEqual(
     eventIds(second.messages),
@@ -49,82 +49,82 @@ test('a watcher that comes back hears what it missed, each event once', async (t
 });
 
 test('only the types that were asked for are told', async (t) => {
-  const world = createWorld();
-  const watching = await watch(world, { types: ['edge.core.test'] });
+  const fixture = createFixture();
+  const watching = await watch(fixture, { types: ['edge.core.test'] });
 
-  store(world, 2);
-  store(world, 1, 'edge.core.test');
-  await turns(world, 2);
+  store(fixture, 2);
+  store(fixture, 1, 'edge.core.test');
+  await turns(fixture, 2);
 
   t.deepEqual(eventIds(watching.messages), [idOf(3)]);
 });
 
 test('one who hears nothing for a long stretch is still told how far the log is', async (t) => {
-  const world = createWorld();
-  const watching = await watch(world, { types: ['edge.core.test'] });
+  const fixture = createFixture();
+  const watching = await watch(fixture, { types: ['edge.core.test'] });
 
-  store(world, EVENTS_PER_READ);
-  await turns(world, 3);
+  store(fixture, EVENTS_PER_READ);
+  await turns(fixture, 3);
 
   t.is(watching.ids.at(-1), String(EVENTS_PER_READ));
 });
 
 test('a hundred watchers cost one read', async (t) => {
-  const world = createWorld();
-  const watchers = await Promise.all(Array.from({ length: 100 }, () => watch(world)));
-  await turns(world, 2);
-  const before = world.readCalls.events;
+  const fixture = createFixture();
+  const watchers = await Promise.all(Array.from({ length: 100 }, () => watch(fixture)));
+  await turns(fixture, 2);
+  const before = fixture.readCalls.events;
 
-  store(world, 10);
-  await turns(world, 1);
+  store(fixture, 10);
+  await turns(fixture, 1);
 
-  t.true(world.readCalls.events - before <= 2);
+  t.true(fixture.readCalls.events - before <= 2);
   t.true(watchers.every(({ messages }) => eventIds(messages).length === 10));
 });
 
 test('one who came back in the middle reads along with the others again', async (t) => {
-  const world = createWorld();
-  await watch(world);
-  store(world, 10);
-  await turns(world, 2);
-  await watch(world, { lastEventId: '5' });
-  await turns(world, 2);
-  const before = world.readCalls.events;
+  const fixture = createFixture();
+  await watch(fixture);
+  store(fixture, 10);
+  await turns(fixture, 2);
+  await watch(fixture, { lastEventId: '5' });
+  await turns(fixture, 2);
+  const before = fixture.readCalls.events;
 
-  store(world, 1);
-  await turns(world, 1);
+  store(fixture, 1);
+  await turns(fixture, 1);
 
-  t.true(world.readCalls.events - before <= 2);
+  t.true(fixture.readCalls.events - before <= 2);
 });
 
 test('a watcher outlives a database that is away, and misses nothing', async (t) => {
-  const world = createWorld();
-  world.failing = true;
-  const watching = await watch(world, { lastEventId: '0' });
+  const fixture = createFixture();
+  fixture.failing = true;
+  const watching = await watch(fixture, { lastEventId: '0' });
 
-  store(world, 1);
-  await turns(world, 2);
-  world.failing = false;
-  world.clock.advance(FEED_RETRY_MS);
-  await turns(world, 2);
+  store(fixture, 1);
+  await turns(fixture, 2);
+  fixture.failing = false;
+  fixture.clock.advance(FEED_RETRY_MS);
+  await turns(fixture, 2);
 
   t.deepEqual(eventIds(watching.messages), [idOf(1)]);
 });
 
 test('events that nobody told of are found by looking', async (t) => {
-  const world = createWorld();
-  const watching = await watch(world);
-  await turns(world, 2);
+  const fixture = createFixture();
+  const watching = await watch(fixture);
+  await turns(fixture, 2);
 
-  world.events.push(eventOf(1));
-  world.clock.advance(EVENTS_POLL_MS);
-  await turns(world, 2);
+  fixture.events.push(eventOf(1));
+  fixture.clock.advance(EVENTS_POLL_MS);
+  await turns(fixture, 2);
 
   t.deepEqual(eventIds(watching.messages), [idOf(1)]);
 });
 
 async function watch(
-  world: World,
+  fixture: Fixture,
   {
     types = [],
     lastEventId,
@@ -132,23 +132,23 @@ async function watch(
 ) {
   const controller = new AbortController();
   const watching = gather((signal) =>
-    world.feeds.events.watch(types, { lastEventId, signal: AbortSignal.any([signal, controller.signal]) }),
+    fixture.feeds.events.watch(types, { lastEventId, signal: AbortSignal.any([signal, controller.signal]) }),
   );
   await settle();
   return { ...watching, gone: () => controller.abort() };
 }
 
-async function turns(world: World, count: number): Promise<void> {
+async function turns(fixture: Fixture, count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) {
     await settle();
-    world.clock.advance(FEED_INTERVAL_MS);
+    fixture.clock.advance(FEED_INTERVAL_MS);
     await settle();
   }
 }
 
-function store(world: World, count: number, type: EventType = 'edge.node.registered'): void {
-  for (let n = 0; n < count; n += 1) world.events.push(eventOf(world.events.length + 1, type));
-  world.bus.publish([{ type: 'events-stored' }]);
+function store(fixture: Fixture, count: number, type: EventType = 'edge.node.registered'): void {
+  for (let n = 0; n < count; n += 1) fixture.events.push(eventOf(fixture.events.length + 1, type));
+  fixture.bus.publish([{ type: 'events-stored' }]);
 }
 
 function eventOf(n: number, type: EventType = 'edge.node.registered') {

@@ -12,7 +12,7 @@ import {
   AT,
   commandId,
   commandOf,
-  createWorld,
+  createFixture,
   executionId,
   executionOf,
   gather,
@@ -24,99 +24,109 @@ import {
 const here = { signal: new AbortController().signal };
 
 test(`at most ${CHANNELS_MAX} different filters and as many commands are watched at a time; when one is forgotten there is room again`, async (t) => {
-  const world = createWorld();
-  world.commands.set(idOf(0), commandOf(0));
+  const fixture = createFixture();
+  fixture.commands.set(idOf(0), commandOf(0));
   for (let n = 0; n < CHANNELS_MAX; n += 1) {
-    world.commands.set(idOf(n), commandOf(n));
-    await granted(world.feeds.nodes.watch([{ field: 'version', op: 'eq', value: String(n) }], here));
-    await granted(world.feeds.commands.watch(commandId(n), here));
+    fixture.commands.set(idOf(n), commandOf(n));
+    await granted(fixture.feeds.nodes.watch([{ field: 'version', op: 'eq', value: String(n) }], here));
+    await granted(fixture.feeds.commands.watch(commandId(n), here));
   }
 
   const one = [{ field: 'version', op: 'eq', value: 'more' }] as const;
-  t.like(await world.feeds.nodes.watch(one, here), { ok: false, refusal: { code: 'service_unavailable' } });
-  t.like(await world.feeds.commands.watch(commandId(CHANNELS_MAX), here), {
+  t.like(await fixture.feeds.nodes.watch(one, here), { ok: false, refusal: { code: 'service_unavailable' } });
+  t.like(await fixture.feeds.commands.watch(commandId(CHANNELS_MAX), here), {
     ok: false,
     refusal: { code: 'service_unavailable' },
   });
-  t.like(await world.feeds.nodes.watch([{ field: 'version', op: 'eq', value: '7' }], here), { ok: true });
+  t.like(await fixture.feeds.nodes.watch([{ field: 'version', op: 'eq', value: '7' }], here), { ok: true });
 
-  world.clock.advance(CHANNEL_LINGER_MS);
-  t.like(await world.feeds.nodes.watch(one, here), { ok: true });
+  fixture.clock.advance(CHANNEL_LINGER_MS);
+  t.like(await fixture.feeds.nodes.watch(one, here), { ok: true });
 });
 
 test(`a command with more than ${WATCHED_EXECUTIONS_MAX} executions is not watched`, async (t) => {
-  const world = createWorld();
-  world.commands.set(idOf(0), commandOf(0));
-  for (let n = 0; n <= WATCHED_EXECUTIONS_MAX; n += 1) world.executions.set(idOf(n), executionOf(n, 0));
+  const fixture = createFixture();
+  fixture.commands.set(idOf(0), commandOf(0));
+  for (let n = 0; n <= WATCHED_EXECUTIONS_MAX; n += 1) fixture.executions.set(idOf(n), executionOf(n, 0));
 
-  t.like(await world.feeds.commands.watch(commandId(0), here), { ok: false, refusal: { code: 'bad_request' } });
+  t.like(await fixture.feeds.commands.watch(commandId(0), here), { ok: false, refusal: { code: 'bad_request' } });
 });
 
 test(`at most ${WATCHED_EXECUTIONS_TOTAL_MAX} executions are held for all watched commands; when one is forgotten there is room again`, async (t) => {
-  const world = createWorld();
+  const fixture = createFixture();
   const large = (n: number) =>
-    world.commands.set(idOf(n), {
+    fixture.commands.set(idOf(n), {
       ...commandOf(n),
       summary: { ...commandOf(n).summary, total: WATCHED_EXECUTIONS_MAX },
     });
   const full = WATCHED_EXECUTIONS_TOTAL_MAX / WATCHED_EXECUTIONS_MAX;
   for (let n = 0; n <= full; n += 1) large(n);
-  world.commands.set(idOf(full + 1), {
+  fixture.commands.set(idOf(full + 1), {
     ...commandOf(full + 1),
     summary: { ...commandOf(full + 1).summary, total: WATCHED_EXECUTIONS_MAX + 1 },
   });
 
   // At once, so that none is read yet when the last one comes.
   const watched = await Promise.all(
-    Array.from({ length: full + 1 }, (_none, n) => world.feeds.commands.watch(commandId(n), here)),
+    Array.from({ length: full + 1 }, (_none, n) => fixture.feeds.commands.watch(commandId(n), here)),
   );
 
   t.deepEqual(
     watched.map((one) => one.ok),
     [...Array.from({ length: full }, () => true), false],
   );
-  t.like(await world.feeds.commands.watch(commandId(full), here), {
+  t.like(await fixture.feeds.commands.watch(commandId(full), here), {
     ok: false,
     refusal: { code: 'service_unavailable' },
   });
-  t.like(await world.feeds.commands.watch(commandId(full + 1), here), { ok: false, refusal: { code: 'bad_request' } });
-  t.like(await world.feeds.commands.watch(commandId(0), here), { ok: true });
+  t.like(await fixture.feeds.commands.watch(commandId(full + 1), here), {
+    ok: false,
+    refusal: { code: 'bad_request' },
+  });
+  t.like(await fixture.feeds.commands.watch(commandId(0), here), { ok: true });
 
-  world.clock.advance(CHANNEL_LINGER_MS);
-  t.like(await world.feeds.commands.watch(commandId(full), here), { ok: true });
+  fixture.clock.advance(CHANNEL_LINGER_MS);
+  t.like(await fixture.feeds.commands.watch(commandId(full), here), { ok: true });
 });
 
 test(`at most ${TAILS_MAX} executions are tailed at a time, by any number of readers`, async (t) => {
-  const world = createWorld();
-  for (let n = 0; n <= TAILS_MAX; n += 1) world.executions.set(idOf(n), executionOf(n, 0, { status: 'sent' }));
+  const fixture = createFixture();
+  for (let n = 0; n <= TAILS_MAX; n += 1) fixture.executions.set(idOf(n), executionOf(n, 0, { status: 'sent' }));
   const tails = [];
   for (let n = 0; n < TAILS_MAX; n += 1) {
-    const reader = await granted(world.feeds.executions.tail(executionId(n), here));
+    const reader = await granted(fixture.feeds.executions.tail(executionId(n), here));
     tails.push(gather(() => reader));
   }
   await settle();
 
-  t.like(await world.feeds.executions.tail(executionId(TAILS_MAX), here), {
+  t.like(await fixture.feeds.executions.tail(executionId(TAILS_MAX), here), {
     ok: false,
     refusal: { code: 'service_unavailable' },
   });
-  t.like(await world.feeds.executions.tail(executionId(0), here), { ok: true });
+  t.like(await fixture.feeds.executions.tail(executionId(0), here), { ok: true });
 });
 
 test('events beyond those that are remembered are read again by the one who needs them, without a gap', async (t) => {
-  const world = createWorld();
-  const reader = world.feeds.events.watch([], here)[Symbol.asyncIterator]();
+  const fixture = createFixture();
+  const reader = fixture.feeds.events.watch([], here)[Symbol.asyncIterator]();
   await reader.next();
   const total = REMEMBERED_EVENTS_MAX * 2;
-  const fast = gather((signal) => world.feeds.events.watch([], { signal }));
+  const fast = gather((signal) => fixture.feeds.events.watch([], { signal }));
   await settle();
 
   for (let n = 1; n <= total; n += 1)
-    world.events.push({ cursor: String(n), id: idOf(n), type: 'edge.core.test', subject: idOf(0), time: AT, data: {} });
-  world.bus.publish([{ type: 'events-stored' }]);
+    fixture.events.push({
+      cursor: String(n),
+      id: idOf(n),
+      type: 'edge.core.test',
+      subject: idOf(0),
+      time: AT,
+      data: {},
+    });
+  fixture.bus.publish([{ type: 'events-stored' }]);
   for (let turn = 0; turn < 60; turn += 1) {
     await settle();
-    world.clock.advance(50);
+    fixture.clock.advance(50);
   }
   const read: string[] = [];
   while (read.length < total) {

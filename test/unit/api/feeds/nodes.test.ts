@@ -7,13 +7,22 @@ import {
 } from '../../../../api/feeds/limits.ts';
 import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
 import type { NodeResource } from '../../../../actors/resources/node.ts';
-import { createWorld, gather, granted, idOf, nodeId, nodeOf, settle, type World } from '../../../support/api/rows.ts';
+import {
+  createFixture,
+  gather,
+  granted,
+  idOf,
+  nodeId,
+  nodeOf,
+  settle,
+  type Fixture,
+} from '../../../support/api/rows.ts';
 
 test('a watcher gets the nodes that are there, then what changed of them', async (t) => {
-  const world = fleetOf(2);
-  const watching = await watch(world);
+  const fixture = fleetOf(2);
+  const watching = await watch(fixture);
 
-  change(world, 1, { status: 'unhealthy', updated_at: '2026-11-21T09:00:01.000Z' });
+  change(fixture, 1, { status: 'unhealthy', updated_at: '2026-11-21T09:00:01.000Z' });
   await settle();
 
   t.deepEqual(watching.messages, [
@@ -27,18 +36,18 @@ test('a watcher gets the nodes that are there, then what changed of them', async
 });
 
 test('the first change goes out at once, and those of the next 50 ms in one message', async (t) => {
-  const world = fleetOf(3);
-  const watching = await watch(world);
+  const fixture = fleetOf(3);
+  const watching = await watch(fixture);
 
-  change(world, 0, { status: 'unhealthy' });
+  change(fixture, 0, { status: 'unhealthy' });
   await settle();
   const first = watching.messages.length;
   for (const n of [0, 1, 2, 0, 1]) {
-    change(world, n, { status: 'unreachable' });
+    change(fixture, n, { status: 'unreachable' });
     await settle();
   }
   const second = watching.messages.length;
-  world.clock.advance(FEED_INTERVAL_MS);
+  fixture.clock.advance(FEED_INTERVAL_MS);
   await settle();
 
   t.deepEqual([first, second, watching.messages.length], [2, 2, 3]);
@@ -46,13 +55,13 @@ test('the first change goes out at once, and those of the next 50 ms in one mess
 });
 
 test('a node that comes to match is told whole, and one that matches no more is removed', async (t) => {
-  const world = fleetOf(2);
-  const watching = await watch(world, undefined, [{ field: 'status', op: 'in', value: ['unhealthy'] }]);
+  const fixture = fleetOf(2);
+  const watching = await watch(fixture, undefined, [{ field: 'status', op: 'in', value: ['unhealthy'] }]);
 
-  change(world, 1, { status: 'unhealthy' });
+  change(fixture, 1, { status: 'unhealthy' });
   await settle();
-  change(world, 1, { status: 'healthy' });
-  world.clock.advance(FEED_INTERVAL_MS);
+  change(fixture, 1, { status: 'healthy' });
+  fixture.clock.advance(FEED_INTERVAL_MS);
   await settle();
 
   t.deepEqual(watching.messages, [
@@ -63,38 +72,38 @@ test('a node that comes to match is told whole, and one that matches no more is 
 });
 
 test('a watcher that comes back goes on after the last id that it saw', async (t) => {
-  const world = fleetOf(2);
-  const first = await watch(world);
+  const fixture = fleetOf(2);
+  const first = await watch(fixture);
   first.gone();
   await first.ended;
-  change(world, 0, { status: 'unhealthy' });
+  change(fixture, 0, { status: 'unhealthy' });
   await settle();
 
-  const second = await watch(world, first.ids.at(-1));
+  const second = await watch(fixture, first.ids.at(-1));
 
   t.deepEqual(second.messages, [{ type: 'changed', nodes: [{ id: idOf(0), status: 'unhealthy' }], removed: [] }]);
 });
 
 test('a watcher that comes back too late, or with an id of nobody, gets a fresh snapshot', async (t) => {
-  const world = fleetOf(1);
-  const first = await watch(world);
+  const fixture = fleetOf(1);
+  const first = await watch(fixture);
   first.gone();
   await first.ended;
-  world.clock.advance(CHANNEL_LINGER_MS);
+  fixture.clock.advance(CHANNEL_LINGER_MS);
 
   for (const id of [first.ids.at(-1), 'nonsense', '', `${'x'.repeat(36)}:0`]) {
-    const later = await watch(world, id);
+    const later = await watch(fixture, id);
     t.like(later.messages[0], { type: 'snapshot' });
     later.gone();
   }
 });
 
 test('a watcher cut off in the middle of a snapshot starts over', async (t) => {
-  const world = fleetOf(SNAPSHOT_PAGE_ROWS + 1);
-  const watching = await watch(world);
+  const fixture = fleetOf(SNAPSHOT_PAGE_ROWS + 1);
+  const watching = await watch(fixture);
 
   t.is(watching.ids[0], 'snapshot');
-  const again = await watch(world, watching.ids[0]);
+  const again = await watch(fixture, watching.ids[0]);
 
   t.deepEqual(
     again.messages.map((message) =>
@@ -108,19 +117,19 @@ test('a watcher cut off in the middle of a snapshot starts over', async (t) => {
 });
 
 test('a storm over 10,000 nodes is read once and reaches a hundred watchers in a few messages, all the same objects', async (t) => {
-  const world = fleetOf(10_000);
-  const watchers = await Promise.all(Array.from({ length: 100 }, () => watch(world)));
-  const readsBefore = world.readCalls.list;
+  const fixture = fleetOf(10_000);
+  const watchers = await Promise.all(Array.from({ length: 100 }, () => watch(fixture)));
+  const readsBefore = fixture.readCalls.list;
 
-  world.nodes.forEach((node, id) => world.nodes.set(id, { ...node, status: 'unreachable' }));
-  world.bus.publish([...world.nodes.keys()].map((_id, n) => ({ type: 'node-changed', node: nodeId(n) })));
+  fixture.nodes.forEach((node, id) => fixture.nodes.set(id, { ...node, status: 'unreachable' }));
+  fixture.bus.publish([...fixture.nodes.keys()].map((_id, n) => ({ type: 'node-changed', node: nodeId(n) })));
   for (let turn = 0; turn < 5; turn += 1) {
     await settle();
-    world.clock.advance(FEED_INTERVAL_MS);
+    fixture.clock.advance(FEED_INTERVAL_MS);
   }
   await settle();
 
-  t.true(world.readCalls.list - readsBefore <= 4);
+  t.true(fixture.readCalls.list - readsBefore <= 4);
   for (const { messages } of watchers) {
     const changes = messages.filter(({ type }) => type === 'changed');
     t.true(changes.length <= 4);
@@ -133,16 +142,16 @@ test('a storm over 10,000 nodes is read once and reaches a hundred watchers in a
 });
 
 test('a slow watcher holds no queue: when it reads again it gets everything that changed in one message', async (t) => {
-  const world = fleetOf(3);
-  const reader = (await granted(world.feeds.nodes.watch([], { signal: new AbortController().signal })))[
+  const fixture = fleetOf(3);
+  const reader = (await granted(fixture.feeds.nodes.watch([], { signal: new AbortController().signal })))[
     Symbol.asyncIterator
   ]();
   await reader.next();
 
   for (const status of ['unhealthy', 'unreachable', 'unhealthy'] as const) {
-    for (const n of [0, 1, 2]) change(world, n, { status });
+    for (const n of [0, 1, 2]) change(fixture, n, { status });
     await settle();
-    world.clock.advance(FEED_INTERVAL_MS);
+    fixture.clock.advance(FEED_INTERVAL_MS);
     await settle();
   }
   const { value } = await reader.next();
@@ -156,14 +165,14 @@ test('a slow watcher holds no queue: when it reads again it gets everything that
 });
 
 test('a change that the database could not be asked about is told when it answers again', async (t) => {
-  const world = fleetOf(1);
-  const watching = await watch(world);
+  const fixture = fleetOf(1);
+  const watching = await watch(fixture);
 
-  world.failing = true;
-  change(world, 0, { status: 'unhealthy' });
+  fixture.failing = true;
+  change(fixture, 0, { status: 'unhealthy' });
   await settle();
-  world.failing = false;
-  world.clock.advance(1_000);
+  fixture.failing = false;
+  fixture.clock.advance(1_000);
   await settle();
 
   t.deepEqual(watching.messages.at(-1), {
@@ -174,14 +183,14 @@ test('a change that the database could not be asked about is told when it answer
 });
 
 test('a change while the snapshot is read is not lost', async (t) => {
-  const world = fleetOf(1);
-  const asked = world.feeds.nodes.watch([], { signal: new AbortController().signal });
-  change(world, 0, { status: 'unreachable' });
+  const fixture = fleetOf(1);
+  const asked = fixture.feeds.nodes.watch([], { signal: new AbortController().signal });
+  change(fixture, 0, { status: 'unreachable' });
   const reader = await granted(asked);
   const watching = gather(() => reader);
   for (let turn = 0; turn < 3; turn += 1) {
     await settle();
-    world.clock.advance(FEED_INTERVAL_MS);
+    fixture.clock.advance(FEED_INTERVAL_MS);
   }
   await settle();
 
@@ -189,48 +198,48 @@ test('a change while the snapshot is read is not lost', async (t) => {
 });
 
 test('a filter that matches more nodes than can be watched is refused with advice', async (t) => {
-  const world = fleetOf(WATCHED_NODES_MAX + 1);
+  const fixture = fleetOf(WATCHED_NODES_MAX + 1);
 
-  const refused = await world.feeds.nodes.watch([], { signal: new AbortController().signal });
+  const refused = await fixture.feeds.nodes.watch([], { signal: new AbortController().signal });
 
   t.like(refused, { ok: false, refusal: { code: 'bad_request' } });
 });
 
 test('without watchers nothing is read', async (t) => {
-  const world = fleetOf(1);
-  const watching = await watch(world);
+  const fixture = fleetOf(1);
+  const watching = await watch(fixture);
   watching.gone();
   await watching.ended;
-  world.clock.advance(CHANNEL_LINGER_MS);
-  const before = world.readCalls.list;
+  fixture.clock.advance(CHANNEL_LINGER_MS);
+  const before = fixture.readCalls.list;
 
-  change(world, 0, { status: 'unhealthy' });
+  change(fixture, 0, { status: 'unhealthy' });
   await settle();
 
-  t.is(world.readCalls.list, before);
+  t.is(fixture.readCalls.list, before);
 });
 
-function fleetOf(count: number): World {
-  const world = createWorld();
-  for (let n = 0; n < count; n += 1) world.nodes.set(idOf(n), nodeOf(n));
-  return world;
+function fleetOf(count: number): Fixture {
+  const fixture = createFixture();
+  for (let n = 0; n < count; n += 1) fixture.nodes.set(idOf(n), nodeOf(n));
+  return fixture;
 }
 
 async function watch(
-  world: World,
+  fixture: Fixture,
   lastEventId?: string,
-  filters: Parameters<World['feeds']['nodes']['watch']>[0] = [],
+  filters: Parameters<Fixture['feeds']['nodes']['watch']>[0] = [],
 ) {
   const controller = new AbortController();
-  const reader = await granted(world.feeds.nodes.watch(filters, { lastEventId, signal: controller.signal }));
+  const reader = await granted(fixture.feeds.nodes.watch(filters, { lastEventId, signal: controller.signal }));
   const watching = gather(() => reader);
   await settle();
   return { ...watching, gone: () => controller.abort() };
 }
 
-function change(world: World, n: number, changes: Partial<NodeResource>): void {
-  world.nodes.set(idOf(n), { ...(world.nodes.get(idOf(n)) ?? nodeOf(n)), ...changes });
-  world.bus.publish([{ type: 'node-changed', node: nodeId(n) }]);
+function change(fixture: Fixture, n: number, changes: Partial<NodeResource>): void {
+  fixture.nodes.set(idOf(n), { ...(fixture.nodes.get(idOf(n)) ?? nodeOf(n)), ...changes });
+  fixture.bus.publish([{ type: 'node-changed', node: nodeId(n) }]);
 }
 
 function idsOf(message: NodesMessage | undefined): string[] {

@@ -10,7 +10,7 @@ import {
 import type { TailMessage } from '../../../../api/feeds/tail.ts';
 import {
   commandId,
-  createWorld,
+  createFixture,
   executionId,
   executionOf,
   gather,
@@ -18,17 +18,17 @@ import {
   idOf,
   nodeId,
   settle,
-  type World,
+  type Fixture,
 } from '../../../support/api/rows.ts';
 
 test('the output of a running execution comes as the agent sends it, and ends when its result is stored', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const tail = await follow(world);
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
 
-  world.streams[0]?.send(0, 'one\n');
+  fixture.streams[0]?.send(0, 'one\n');
   await settle();
-  world.streams[0]?.send(4, 'two\n', true);
-  finish(world, { output: 'one\ntwo\n' });
+  fixture.streams[0]?.send(4, 'two\n', true);
+  finish(fixture, { output: 'one\ntwo\n' });
   await tail.ended;
 
   t.deepEqual(tail.messages, [
@@ -41,13 +41,13 @@ test('the output of a running execution comes as the agent sends it, and ends wh
 });
 
 test('a tail of a pending execution waits until it is delivered', async (t) => {
-  const world = worldWith({ status: 'pending' });
-  const tail = await follow(world);
-  const before = world.streams.length;
+  const fixture = fixtureWith({ status: 'pending' });
+  const tail = await follow(fixture);
+  const before = fixture.streams.length;
 
-  change(world, { status: 'sent' });
+  change(fixture, { status: 'sent' });
   await settle();
-  world.streams[0]?.send(0, 'hi');
+  fixture.streams[0]?.send(0, 'hi');
   await settle();
 
   t.is(before, 0);
@@ -56,9 +56,9 @@ test('a tail of a pending execution waits until it is delivered', async (t) => {
 
 test('the output of a finished execution comes from its row, in pieces that cut no character', async (t) => {
   const output = 'ä'.repeat(TAIL_PIECE_BYTES);
-  const world = worldWith({ status: 'completed', exit_code: 0, output: `x${output}` });
+  const fixture = fixtureWith({ status: 'completed', exit_code: 0, output: `x${output}` });
 
-  const tail = await follow(world);
+  const tail = await follow(fixture);
   await tail.ended;
 
   t.is(textOf(tail.messages), `x${output}`);
@@ -68,15 +68,15 @@ test('the output of a finished execution comes from its row, in pieces that cut 
 });
 
 test('a reader goes on exactly where it was, over the end of the execution', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const first = await follow(world);
-  world.streams[0]?.send(0, 'grün');
+  const fixture = fixtureWith({ status: 'sent' });
+  const first = await follow(fixture);
+  fixture.streams[0]?.send(0, 'grün');
   await settle();
   first.gone();
   await first.ended;
-  finish(world, { output: 'grün und blau' });
+  finish(fixture, { output: 'grün und blau' });
 
-  const second = await follow(world, first.ids.at(-1));
+  const second = await follow(fixture, first.ids.at(-1));
   await second.ended;
 
   t.deepEqual(second.messages, [
@@ -87,9 +87,9 @@ test('a reader goes on exactly where it was, over the end of the execution', asy
 });
 
 test('a reader of an output that was cut in the middle starts over with what is stored', async (t) => {
-  const world = worldWith({ status: 'completed', exit_code: 0, output: 'head … tail', output_truncated: true });
+  const fixture = fixtureWith({ status: 'completed', exit_code: 0, output: 'head … tail', output_truncated: true });
 
-  const tail = await follow(world, '9000');
+  const tail = await follow(fixture, '9000');
   await tail.ended;
 
   t.deepEqual(tail.messages.slice(0, 2), [
@@ -99,53 +99,53 @@ test('a reader of an output that was cut in the middle starts over with what is 
 });
 
 test('one who saw the whole of a long output live is not told the cut one', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const tail = await follow(world);
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
 
-  world.streams[0]?.send(0, 'everything there was', true);
-  finish(world, { output: 'every…was', output_truncated: true });
+  fixture.streams[0]?.send(0, 'everything there was', true);
+  finish(fixture, { output: 'every…was', output_truncated: true });
   await tail.ended;
 
   t.is(textOf(tail.messages), 'everything there was');
 });
 
 test('when the live rest does not come, the stored output completes it', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const tail = await follow(world);
-  world.streams[0]?.send(0, 'one');
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
+  fixture.streams[0]?.send(0, 'one');
   await settle();
 
-  finish(world, { output: 'one two' });
+  finish(fixture, { output: 'one two' });
   await settle();
-  world.clock.advance(TAIL_REST_MS_MAX);
+  fixture.clock.advance(TAIL_REST_MS_MAX);
   await tail.ended;
 
   t.is(textOf(tail.messages), 'one two');
 });
 
 test('a node that is away is asked again when it may be back, from where the reader is', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  world.online = false;
-  const tail = await follow(world, '3');
+  const fixture = fixtureWith({ status: 'sent' });
+  fixture.online = false;
+  const tail = await follow(fixture, '3');
 
-  world.online = true;
-  world.clock.advance(TAIL_RETRY_MS);
+  fixture.online = true;
+  fixture.clock.advance(TAIL_RETRY_MS);
   await settle();
-  world.bus.publish([{ type: 'node-changed', node: nodeId(1_000) }]);
+  fixture.bus.publish([{ type: 'node-changed', node: nodeId(1_000) }]);
   await settle();
-  world.streams.at(-1)?.send(3, 'back');
+  fixture.streams.at(-1)?.send(3, 'back');
   await settle();
 
-  t.is(world.streams.at(-1)?.from, 3);
+  t.is(fixture.streams.at(-1)?.from, 3);
   t.is(textOf(tail.messages), 'back');
 });
 
 test('readers at different places share one stream, from the furthest behind', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const ahead = await follow(world, '4');
-  const behind = await follow(world, '1');
+  const fixture = fixtureWith({ status: 'sent' });
+  const ahead = await follow(fixture, '4');
+  const behind = await follow(fixture, '1');
 
-  const open = world.streams.filter(({ closed }) => !closed);
+  const open = fixture.streams.filter(({ closed }) => !closed);
   open[0]?.send(1, 'bcdef');
   await settle();
 
@@ -154,15 +154,15 @@ test('readers at different places share one stream, from the furthest behind', a
 });
 
 test('a reader that does not read keeps at most 1 MiB here, and misses nothing', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const reader = (await granted(world.feeds.executions.tail(executionId(0), { signal: new AbortController().signal })))[
-    Symbol.asyncIterator
-  ]();
+  const fixture = fixtureWith({ status: 'sent' });
+  const reader = (
+    await granted(fixture.feeds.executions.tail(executionId(0), { signal: new AbortController().signal }))
+  )[Symbol.asyncIterator]();
   await reader.next();
   const asking = reader.next(); // joins, and waits for the first piece
   await settle();
   const piece = 'x'.repeat(TAIL_PIECE_BYTES);
-  for (let n = 0; n < 40; n += 1) world.streams[0]?.send(n * TAIL_PIECE_BYTES, piece);
+  for (let n = 0; n < 40; n += 1) fixture.streams[0]?.send(n * TAIL_PIECE_BYTES, piece);
 
   let read = lengthOf(await asking);
   while (read < TAIL_WAITING_BYTES_MAX) read += lengthOf(await reader.next());
@@ -170,21 +170,21 @@ test('a reader that does not read keeps at most 1 MiB here, and misses nothing',
   await settle();
 
   t.true(read <= TAIL_WAITING_BYTES_MAX + TAIL_PIECE_BYTES);
-  t.is(world.streams.at(-1)?.from, read);
-  world.streams.at(-1)?.send(read, 'more');
+  t.is(fixture.streams.at(-1)?.from, read);
+  fixture.streams.at(-1)?.send(read, 'more');
   t.is(lengthOf(await rest), 4);
 });
 
 test('a tail outlives a database that is away when its execution ends', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const tail = await follow(world);
-  world.streams[0]?.send(0, 'all of it', true);
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
+  fixture.streams[0]?.send(0, 'all of it', true);
 
-  world.failing = true;
-  finish(world, { output: 'all of it' });
+  fixture.failing = true;
+  finish(fixture, { output: 'all of it' });
   await settle();
-  world.failing = false;
-  world.clock.advance(FEED_RETRY_MS);
+  fixture.failing = false;
+  fixture.clock.advance(FEED_RETRY_MS);
   await tail.ended;
 
   t.is(textOf(tail.messages), 'all of it');
@@ -192,40 +192,42 @@ test('a tail outlives a database that is away when its execution ends', async (t
 });
 
 test('the last reader that leaves ends the stream', async (t) => {
-  const world = worldWith({ status: 'sent' });
-  const tail = await follow(world);
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
 
   tail.gone();
   await tail.ended;
 
-  t.true(world.streams.every(({ closed }) => closed));
+  t.true(fixture.streams.every(({ closed }) => closed));
 });
 
 test('an execution that does not exist is refused', async (t) => {
-  t.like(await createWorld().feeds.executions.tail(executionId(1), { signal: new AbortController().signal }), {
+  t.like(await createFixture().feeds.executions.tail(executionId(1), { signal: new AbortController().signal }), {
     ok: false,
     refusal: { code: 'not_found' },
   });
 });
 
-function worldWith(execution: Partial<ExecutionResource>): World {
-  const world = createWorld();
-  world.executions.set(idOf(0), executionOf(0, 7, execution));
-  return world;
+function fixtureWith(execution: Partial<ExecutionResource>): Fixture {
+  const fixture = createFixture();
+  fixture.executions.set(idOf(0), executionOf(0, 7, execution));
+  return fixture;
 }
 
-async function follow(world: World, lastEventId?: string) {
+async function follow(fixture: Fixture, lastEventId?: string) {
   const controller = new AbortController();
-  const reader = await granted(world.feeds.executions.tail(executionId(0), { lastEventId, signal: controller.signal }));
+  const reader = await granted(
+    fixture.feeds.executions.tail(executionId(0), { lastEventId, signal: controller.signal }),
+  );
   const watching = gather(() => reader);
   await settle();
   return { ...watching, gone: () => controller.abort() };
 }
 
-function change(world: World, changes: Partial<ExecutionResource>): void {
+function change(fixture: Fixture, changes: Partial<ExecutionResource>): void {
   const changed = { ...executionOf(0, 7), ...changes };
-  world.executions.set(idOf(0), changed);
-  world.bus.publish([
+  fixture.executions.set(idOf(0), changed);
+  fixture.bus.publish([
     {
       type: 'execution-changed',
       execution: executionId(0),
@@ -238,8 +240,8 @@ function change(world: World, changes: Partial<ExecutionResource>): void {
   ]);
 }
 
-function finish(world: World, changes: Partial<ExecutionResource>): void {
-  change(world, { status: 'completed', exit_code: 0, ...changes });
+function finish(fixture: Fixture, changes: Partial<ExecutionResource>): void {
+  change(fixture, { status: 'completed', exit_code: 0, ...changes });
 }
 
 function textOf(messages: readonly TailMessage[]): string {

@@ -47,7 +47,7 @@ for (const [protocol, connect] of CLIENTS) {
 
   test(`a ${protocol} client gets values as structured content and as text`, async (t) => {
     const served = await start(t);
-    served.world.nodes.set(idOf(0), nodeOf(0));
+    served.fixture.nodes.set(idOf(0), nodeOf(0));
     served.answer = answerWith(commandOf(1));
     const client = await connect(t, served.url, KEYS.master);
 
@@ -101,8 +101,8 @@ for (const [protocol, connect] of CLIENTS) {
   });
 
   test(`a ${protocol} client learns nothing of the cause of a bug`, async (t) => {
-    const { url, world } = await start(t);
-    world.failing = true;
+    const { url, fixture } = await start(t);
+    fixture.failing = true;
 
     const failed = await (await connect(t, url, KEYS.mcp)).call('list_nodes');
 

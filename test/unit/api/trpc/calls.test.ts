@@ -13,8 +13,8 @@ const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: 
 
 for (const [way, connect] of WAYS) {
   test(`over ${way}, a list answers its rows and where the page stands`, async (t) => {
-    const { url, world } = await start(t);
-    for (const n of [0, 1, 2]) world.nodes.set(idOf(n), nodeOf(n));
+    const { url, fixture } = await start(t);
+    for (const n of [0, 1, 2]) fixture.nodes.set(idOf(n), nodeOf(n));
 
     const listed = await connect(t, url, KEYS.api).list_nodes.query({ page_size: 2 });
 
@@ -65,8 +65,8 @@ for (const [way, connect] of WAYS) {
   });
 
   test(`over ${way}, a bug tells nothing of its cause`, async (t) => {
-    const { url, world, log } = await start(t);
-    world.failing = true;
+    const { url, fixture, log } = await start(t);
+    fixture.failing = true;
 
     const failed = await failure(connect(t, url, KEYS.api).list_nodes.query({}));
 

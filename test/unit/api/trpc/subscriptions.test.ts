@@ -27,7 +27,7 @@ const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: 
 for (const [way, connect] of WAYS) {
   test(`over ${way}, nodes are watched: a snapshot, then changes`, async (t) => {
     const served = await start(t);
-    served.world.nodes.set(idOf(0), nodeOf(0));
+    served.fixture.nodes.set(idOf(0), nodeOf(0));
     const watch = collect<NodesMessage>(t, (handlers) =>
       connect(t, served.url, KEYS.api).nodes.watch.subscribe({ cluster_name: 'demo' }, handlers),
     );
@@ -70,7 +70,7 @@ for (const [way, connect] of WAYS) {
 
   test(`over ${way}, a cut subscriber goes on by itself after the last message that it saw`, async (t) => {
     const served = await start(t);
-    served.world.nodes.set(idOf(0), nodeOf(0));
+    served.fixture.nodes.set(idOf(0), nodeOf(0));
     const watch = collect<NodesMessage>(t, (handlers) =>
       connect(t, served.url, KEYS.api).nodes.watch.subscribe(undefined, handlers),
     );
@@ -90,9 +90,9 @@ for (const [way, connect] of WAYS) {
 
 test('a command and the output of its execution are followed to the end', async (t) => {
   const served = await start(t);
-  const { world } = served;
-  world.commands.set(idOf(7), commandOf(7));
-  world.executions.set(idOf(0), executionOf(0, 7, { status: 'sent' }));
+  const { fixture } = served;
+  fixture.commands.set(idOf(7), commandOf(7));
+  fixture.executions.set(idOf(0), executionOf(0, 7, { status: 'sent' }));
   const client = socketClient(t, served.url, KEYS.api);
   const command = collect<{ readonly type: string }>(t, (handlers) =>
     client.commands.watch.subscribe({ id: idOf(7) }, handlers),
@@ -103,9 +103,9 @@ test('a command and the output of its execution are followed to the end', async 
   await Promise.all([command.count(1), tail.count(1)]);
   await settle();
 
-  world.streams[0]?.send(0, 'hello\n', true);
-  world.executions.set(idOf(0), executionOf(0, 7, { status: 'completed', exit_code: 0, output: 'hello\n' }));
-  world.bus.publish([
+  fixture.streams[0]?.send(0, 'hello\n', true);
+  fixture.executions.set(idOf(0), executionOf(0, 7, { status: 'completed', exit_code: 0, output: 'hello\n' }));
+  fixture.bus.publish([
     {
       type: 'execution-changed',
       execution: executionId(0),
@@ -156,7 +156,7 @@ test('what many are told is written as JSON once', (t) => {
 test('a client that does not read makes the feed wait, not the memory grow', async (t) => {
   const served = await start(t);
   const big = 'v'.repeat(50_000);
-  for (let n = 0; n < 200; n += 1) served.world.nodes.set(idOf(n), nodeOf(n, { version: big }));
+  for (let n = 0; n < 200; n += 1) served.fixture.nodes.set(idOf(n), nodeOf(n, { version: big }));
   const socket = new WebSocket(`${served.url.replace('http', 'ws')}/api/trpc`, {
     headers: { authorization: `Bearer ${KEYS.api}` },
   });
@@ -169,11 +169,11 @@ test('a client that does not read makes the feed wait, not the memory grow', asy
 
   for (let round = 0; round < 30; round += 1) {
     const version = `${round}${big}`;
-    served.world.nodes.forEach((node, id) => served.world.nodes.set(id, { ...node, version }));
-    served.world.bus.publish(
-      [...served.world.nodes.keys()].map((_id, n) => ({ type: 'node-changed', node: nodeId(n) })),
+    served.fixture.nodes.forEach((node, id) => served.fixture.nodes.set(id, { ...node, version }));
+    served.fixture.bus.publish(
+      [...served.fixture.nodes.keys()].map((_id, n) => ({ type: 'node-changed', node: nodeId(n) })),
     );
-    served.world.clock.advance(FEED_INTERVAL_MS);
+    served.fixture.clock.advance(FEED_INTERVAL_MS);
     await settle();
   }
 
@@ -230,9 +230,9 @@ async function start(t: ExecutionContext): Promise<Served> {
   return served;
 }
 
-function flip({ world }: Served, status: 'unhealthy' | 'unreachable'): void {
-  world.nodes.set(idOf(0), nodeOf(0, { status }));
-  world.bus.publish([{ type: 'node-changed', node: nodeId(0) }]);
+function flip({ fixture }: Served, status: 'unhealthy' | 'unreachable'): void {
+  fixture.nodes.set(idOf(0), nodeOf(0, { status }));
+  fixture.bus.publish([{ type: 'node-changed', node: nodeId(0) }]);
 }
 
 interface Handlers<M> {

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { createFairQueue } from '../../../../persistence/ssh/fair-queue.ts';
 
 /** A queue whose work ends when a test says so, and the lanes whose work began, in order. */
-function rig(runningMax: number, waitingMax: number) {
+function fixture(runningMax: number, waitingMax: number) {
   const queue = createFairQueue({ runningMax, waitingMax });
   const began: string[] = [];
   const ends: (() => void)[] = [];
@@ -29,7 +29,7 @@ function rig(runningMax: number, waitingMax: number) {
 }
 
 test('a lane with much to do waits its turn behind each other lane', async (t) => {
-  const { began, add, settle, end } = rig(1, 16);
+  const { began, add, settle, end } = fixture(1, 16);
   const all = ['a', 'a', 'a', 'a', 'b', 'c', 'c'].map(add);
   await settle();
   for (let index = 0; index < all.length; index += 1) await end();
@@ -39,7 +39,7 @@ test('a lane with much to do waits its turn behind each other lane', async (t) =
 });
 
 test('a full queue takes in a lane that has less, in place of the youngest of the one that has most', async (t) => {
-  const { began, add, settle, end } = rig(1, 4);
+  const { began, add, settle, end } = fixture(1, 4);
   const crowd = Array.from({ length: 5 }, () => add('crowd'));
   t.is(await add('crowd'), null, 'no room for one more of the crowd');
 
@@ -77,7 +77,7 @@ test('whatever comes and ends: bounds hold, all that was taken is done once, and
       fc.integer({ min: 0, max: 6 }),
       fc.array(step, { maxLength: 60 }),
       async (runningMax, waitingMax, steps) => {
-        const { began, add, settle, end } = rig(runningMax, waitingMax);
+        const { began, add, settle, end } = fixture(runningMax, waitingMax);
         const results: (string | null)[] = [];
         let added = 0;
         let ended = 0;

@@ -7,7 +7,7 @@ import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../../actors/published-event.ts';
 import { createBrokerChannel, type Batch } from '../../../../supervisors/publishing/broker-channel.ts';
 import { BACK_OFF_MS, RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
-import { channelWorld, LEASE_MS, settled } from './fixture.ts';
+import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
 function event(number: number): PublishedEvent {
   return {
@@ -28,7 +28,7 @@ interface Connection extends Broker {
 
 /** Events 1, 2, 3 … in a database, a broker that takes them, and the channel between. */
 function scene() {
-  const world = channelWorld();
+  const fixture = channelFixture();
   const stored = {
     count: 0,
     place: 0,
@@ -47,11 +47,11 @@ function scene() {
 
   function checked(epoch: number): boolean {
     if (stored.isAway) throw new DatabaseUnavailable('away');
-    return world.row.holder === 'me' && world.row.epoch === epoch;
+    return fixture.row.holder === 'me' && fixture.row.epoch === epoch;
   }
 
   const channel = createBrokerChannel({
-    ...world.ports,
+    ...fixture.ports,
     rows: {
       async next(epoch, after, limit): Promise<Batch | null> {
         stored.reads += 1;
@@ -108,7 +108,7 @@ function scene() {
     stored.count += count;
     channel.wake();
   };
-  return { ...world, channel, stored, received, connections, trouble, store };
+  return { ...fixture, channel, stored, received, connections, trouble, store };
 }
 
 const upTo = (count: number, from = 1): readonly number[] =>

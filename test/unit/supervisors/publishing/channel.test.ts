@@ -11,33 +11,33 @@ import {
   SETTLE_MS,
   type Outcome,
 } from '../../../../supervisors/publishing/channel.ts';
-import { channelWorld, LEASE_MS, settled } from './fixture.ts';
+import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
 /** A channel whose work comes to what a test says. */
 function scene({ random = 1 } = {}) {
-  const world = channelWorld();
+  const fixture = channelFixture();
   const works: number[] = [];
   const losses: number[] = [];
   const next: { work: (epoch: number) => Outcome | Promise<Outcome> } = { work: () => 'none' };
   const channel = createChannel({
-    ...world.ports,
+    ...fixture.ports,
     name: 'tests',
     random: () => random,
     work: async (epoch) => {
-      works.push(world.clock.nowMs());
+      works.push(fixture.clock.nowMs());
       return next.work(epoch);
     },
     lost: () => {
-      losses.push(world.clock.nowMs());
+      losses.push(fixture.clock.nowMs());
     },
   });
   /** How often it worked in that time. */
   const worksIn = async (ms: number): Promise<number> => {
     const before = works.length;
-    await world.pass(ms);
+    await fixture.pass(ms);
     return works.length - before;
   };
-  return { ...world, channel, works, losses, next, worksIn };
+  return { ...fixture, channel, works, losses, next, worksIn };
 }
 
 const gaps = (times: readonly number[]): readonly number[] =>
@@ -243,26 +243,26 @@ test('work that finds the channel taken asks the lease: lost, or held anew', asy
 });
 
 test('what goes wrong with a lease is logged and tried again', async (t) => {
-  const world = channelWorld();
+  const fixture = channelFixture();
   let isBroken = true;
   const channel = createChannel({
-    ...world.ports,
+    ...fixture.ports,
     name: 'tests',
     work: async () => 'none',
     lost: () => {},
     lease: {
-      ...world.ports.lease,
-      claim: () => (isBroken ? Promise.reject(new Error('a bug')) : world.ports.lease.claim()),
+      ...fixture.ports.lease,
+      claim: () => (isBroken ? Promise.reject(new Error('a bug')) : fixture.ports.lease.claim()),
     },
   });
   await channel.start();
   t.deepEqual(
-    world.log.lines.map(({ level }) => level),
+    fixture.log.lines.map(({ level }) => level),
     ['error'],
   );
   isBroken = false;
 
-  await world.pass(RENEW_MS);
+  await fixture.pass(RENEW_MS);
 
   t.true(channel.holds());
 });

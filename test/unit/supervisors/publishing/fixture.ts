@@ -29,7 +29,7 @@ export interface LeaseRow {
 }
 
 /** A channel's surroundings, without its work. */
-export function channelWorld() {
+export function channelFixture() {
   const clock = createFakeClock();
   const log = recordingLog();
   const row: LeaseRow = { holder: null, epoch: 0, isAway: false, delayMs: 0, calls: [] };

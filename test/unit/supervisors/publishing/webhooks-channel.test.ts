@@ -5,22 +5,22 @@
 import test from 'ava';
 import { createWebhooksChannel, type RoutingPort } from '../../../../supervisors/publishing/webhooks-channel.ts';
 import { RENEW_MS, SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
-import { channelWorld, LEASE_MS, settled } from './fixture.ts';
+import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
 type Routed = Awaited<ReturnType<RoutingPort['route']>>;
 
 const NOTHING: Routed = { webhooks: [], more: false, unsettled: false };
 
 function scene(waiting: readonly string[] = []) {
-  const world = channelWorld();
+  const fixture = channelFixture();
   const happened: string[] = [];
   const routed: Routed[] = [];
   const busy = new Set<string>();
   const channel = createWebhooksChannel({
-    ...world.ports,
+    ...fixture.ports,
     routing: {
       async route(epoch) {
-        if (world.row.holder !== 'me' || world.row.epoch !== epoch) return null;
+        if (fixture.row.holder !== 'me' || fixture.row.epoch !== epoch) return null;
         return routed.shift() ?? NOTHING;
       },
       caughtUp: async () => void happened.push('caught up'),
@@ -41,7 +41,7 @@ function scene(waiting: readonly string[] = []) {
     routed.push(...rounds);
     channel.wake();
   };
-  return { ...world, channel, happened, busy, route };
+  return { ...fixture, channel, happened, busy, route };
 }
 
 test('whoever has unfinished deliveries is told at the beginning, from rows that no earlier try can change any more, then whoever gets new ones', async (t) => {

@@ -11,7 +11,7 @@ function cluster(number: number): ClusterId {
   return id<ClusterId>('c', number);
 }
 
-function rig(owned: Map<ClusterId, number>) {
+function fixture(owned: Map<ClusterId, number>) {
   const clock = createFakeClock();
   const log = recordingLog();
   const reads: ClusterId[][] = [];
@@ -44,7 +44,7 @@ function rig(owned: Map<ClusterId, number>) {
 }
 
 test('what is owned is read when it starts, and told under its epoch', async (t) => {
-  const { watcher, clock, told, pass } = rig(new Map([[cluster(1), 4]]));
+  const { watcher, clock, told, pass } = fixture(new Map([[cluster(1), 4]]));
 
   watcher.start();
   await pass(GATHER_MS);
@@ -63,7 +63,7 @@ test('what is owned is read when it starts, and told under its epoch', async (t)
 });
 
 test('changes that come together are one read, those of others are none', async (t) => {
-  const { watcher, reads, pass } = rig(
+  const { watcher, reads, pass } = fixture(
     new Map([
       [cluster(1), 1],
       [cluster(2), 1],
@@ -80,7 +80,7 @@ test('changes that come together are one read, those of others are none', async 
 });
 
 test('no two VPNs have a state of the same number, also those read in one moment and after the clock was set back', async (t) => {
-  const { watcher, clock, told, time, pass } = rig(
+  const { watcher, clock, told, time, pass } = fixture(
     new Map([
       [cluster(1), 1],
       [cluster(2), 1],
@@ -101,7 +101,7 @@ test('no two VPNs have a state of the same number, also those read in one moment
 
 test('a cluster that became ours, or ours again, is read', async (t) => {
   const owned = new Map<ClusterId, number>();
-  const { watcher, told, pass } = rig(owned);
+  const { watcher, told, pass } = fixture(owned);
   watcher.start();
   await pass(1_000);
   owned.set(cluster(1), 1);
@@ -116,7 +116,7 @@ test('a cluster that became ours, or ours again, is read', async (t) => {
 });
 
 test('everything is read when a word may have been lost, and every minute', async (t) => {
-  const { watcher, reads, pass } = rig(new Map([[cluster(1), 1]]));
+  const { watcher, reads, pass } = fixture(new Map([[cluster(1), 1]]));
   watcher.start();
   await pass(GATHER_MS);
   reads.length = 0;
@@ -129,7 +129,7 @@ test('everything is read when a word may have been lost, and every minute', asyn
 });
 
 test('a clock that is set back by hours delays nothing', async (t) => {
-  const { watcher, reads, time, pass } = rig(new Map([[cluster(1), 1]]));
+  const { watcher, reads, time, pass } = fixture(new Map([[cluster(1), 1]]));
   watcher.start();
   await pass(GATHER_MS);
   reads.length = 0;
@@ -142,7 +142,7 @@ test('a clock that is set back by hours delays nothing', async (t) => {
 
 test("what was read while the cluster became another admin's is not told", async (t) => {
   const owned = new Map([[cluster(1), 1]]);
-  const { watcher, told, reads, pass } = rig(owned);
+  const { watcher, told, reads, pass } = fixture(owned);
   watcher.start();
   const reading = pass(GATHER_MS);
   t.is(reads.length, 1);
@@ -154,7 +154,7 @@ test("what was read while the cluster became another admin's is not told", async
 
 test('many clusters are read some at a time, none is left out', async (t) => {
   const count = CLUSTERS_PER_READ_MAX * 2 + 5;
-  const { watcher, reads, told, pass } = rig(
+  const { watcher, reads, told, pass } = fixture(
     new Map(Array.from({ length: count }, (_none, index) => [cluster(index), 1])),
   );
 
@@ -169,7 +169,7 @@ test('many clusters are read some at a time, none is left out', async (t) => {
 });
 
 test('a read that failed is tried again, and the log has it', async (t) => {
-  const { watcher, told, faults, log, pass } = rig(new Map([[cluster(1), 1]]));
+  const { watcher, told, faults, log, pass } = fixture(new Map([[cluster(1), 1]]));
   faults.push(new Error('away'));
 
   watcher.start();
@@ -182,7 +182,7 @@ test('a read that failed is tried again, and the log has it', async (t) => {
 });
 
 test('one that is stopped reads nothing', async (t) => {
-  const { watcher, reads, pass } = rig(new Map([[cluster(1), 1]]));
+  const { watcher, reads, pass } = fixture(new Map([[cluster(1), 1]]));
   watcher.start();
   watcher.stop();
 

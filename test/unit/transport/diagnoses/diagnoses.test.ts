@@ -30,7 +30,7 @@ const STANDING: NodeStanding = {
   report: { collectedAtMs: NOW_MS - 3_600_000, checks: LAST },
 };
 
-function world(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStanding> | null = {}) {
+function fixture(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStanding> | null = {}) {
   const stored: unknown[] = [];
   const log = recordingLog();
   const ports: DiagnosisPorts = {
@@ -54,7 +54,7 @@ function world(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStandin
 }
 
 async function reportOf(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStanding> = {}) {
-  const { diagnoses, stored } = world(more, standing);
+  const { diagnoses, stored } = fixture(more, standing);
   const answer = await diagnoses.get(NODE);
   if (!answer.ok) throw new Error(answer.refusal.message);
   return {
@@ -193,7 +193,7 @@ test('versions that differ are warned of, in which direction is told', async (t)
 test('several who ask at once share one diagnosis, and only so many nodes are diagnosed at once', async (t) => {
   const gate = Promise.withResolvers<void>();
   let asked = 0;
-  const { diagnoses } = world({
+  const { diagnoses } = fixture({
     requests: {
       get: async () => {
         asked += 1;
@@ -232,12 +232,12 @@ test('a report that cannot be kept is told all the same; without rows there is n
     throw new DatabaseUnavailable('storing');
   };
   const rows = { standing: async () => STANDING, ranges: async () => null, store: gone };
-  const { diagnoses, log } = world({ rows });
-  const lost = world({ rows: { ...rows, standing: gone } });
+  const { diagnoses, log } = fixture({ rows });
+  const lost = fixture({ rows: { ...rows, standing: gone } });
 
   const answer = await diagnoses.get(NODE);
   await t.throwsAsync(lost.diagnoses.get(NODE), { instanceOf: DatabaseUnavailable });
-  const missing = await world({}, null).diagnoses.get(NODE);
+  const missing = await fixture({}, null).diagnoses.get(NODE);
   const taken = await diagnoses.take(NODE, JSON.parse(REPORT));
 
   t.deepEqual([answer.ok, log.lines.map(({ message }) => message)], [true, ['a diagnosis was not stored']]);

@@ -5,10 +5,10 @@ import { createAgentRequests } from '../../../../transport/tunnels/agent-request
 import type { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
 import { createScrapes, type ScrapeOutcome } from '../../../../transport/metrics/scrapes.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { target, tunnelRig } from '../../../support/tunnels-fixture.ts';
+import { target, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
 
-/** A running rig. */
-export interface ScrapeRig {
+/** A running fixture. */
+export interface ScrapeFixture {
   readonly scrapes: NodeMetrics;
   readonly requests: AgentRequests;
   /** What became of scrapes, oldest first. */
@@ -28,8 +28,12 @@ export function portsOf(port: number) {
 }
 
 /** An agent whose servers do this with each connection. It ends with the scope. */
-export async function scrapeRig(scope: Scope, serve: (socket: Socket) => void, msMax = 5_000): Promise<ScrapeRig> {
-  const { tunnels } = await tunnelRig(scope);
+export async function scrapeFixture(
+  scope: Scope,
+  serve: (socket: Socket) => void,
+  msMax = 5_000,
+): Promise<ScrapeFixture> {
+  const { tunnels } = await tunnelsFixture(scope);
   const port = await target(scope, serve);
   const outcomes: ScrapeOutcome[] = [];
   const requests = createAgentRequests({

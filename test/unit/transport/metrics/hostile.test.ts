@@ -11,7 +11,7 @@ import { EXPOSITION_BYTES_MAX } from '../../../../transport/metrics/limits.ts';
 import { NODE_REQUESTS_MAX } from '../../../../transport/tunnels/limits.ts';
 import { until } from '../../../support/until.ts';
 import { NODE } from '../../../support/tunnels-fixture.ts';
-import { answer, scrapeRig } from './fixture.ts';
+import { answer, scrapeFixture } from './fixture.ts';
 import { patient } from '../../../support/busy.ts';
 
 /** Time limit of the scrapes here, and what a busy machine adds, in ms. */
@@ -153,7 +153,7 @@ const LIES: readonly (readonly [string, (socket: Socket) => void, RegExp])[] = [
 
 for (const [what, serve, sentence] of LIES) {
   test.serial(`a node that ${what} is told of in one sentence, in time`, async (t) => {
-    const { scrapes, requests } = await scrapeRig(t, serve, MS_MAX);
+    const { scrapes, requests } = await scrapeFixture(t, serve, MS_MAX);
     const beganMs = performance.now();
 
     const scraped = await scrapes.raw(NODE, 'host');
@@ -176,7 +176,7 @@ test('an answer comes whole however it is cut, and in any of the forms that Prom
   ] as const) {
     const body =
       headers === CHUNKED ? Buffer.concat([chunk(Buffer.from(text)), Buffer.from('0\r\n\r\n')]) : Buffer.from(text);
-    const { scrapes } = await scrapeRig(t, (socket) => {
+    const { scrapes } = await scrapeFixture(t, (socket) => {
       const bytes = answer(body, { 'Content-Type': type, ...headers });
       socket.once('data', () => {
         for (let from = 0; from < bytes.length; from += 7_001) socket.write(bytes.subarray(from, from + 7_001));
@@ -191,7 +191,7 @@ test('an answer comes whole however it is cut, and in any of the forms that Prom
 
 test('nothing of what was asked tells the node who asks, and no encoding is offered', async (t) => {
   const asked: string[] = [];
-  const { scrapes } = await scrapeRig(t, (socket) =>
+  const { scrapes } = await scrapeFixture(t, (socket) =>
     socket.once('data', (bytes: Buffer) => {
       asked.push(bytes.toString());
       socket.end(answer(RIGHT));
@@ -205,7 +205,7 @@ test('nothing of what was asked tells the node who asks, and no encoding is offe
 
 test('a node is asked so many things at once and no more; the others are asked as before', async (t) => {
   const waiting: Socket[] = [];
-  const { scrapes, requests, outcomes } = await scrapeRig(t, (socket) => {
+  const { scrapes, requests, outcomes } = await scrapeFixture(t, (socket) => {
     socket.once('data', () => waiting.push(socket));
   });
   const other = 'f190f5c2-7a11-4c3e-8f00-000000000001' as NodeId;
@@ -232,7 +232,7 @@ test('a node is asked so many things at once and no more; the others are asked a
 
 test('a scrape that nobody waits for any more ends at the node', async (t) => {
   const opened: Socket[] = [];
-  const { scrapes, requests, outcomes } = await scrapeRig(t, (socket) => {
+  const { scrapes, requests, outcomes } = await scrapeFixture(t, (socket) => {
     socket.once('data', () => opened.push(socket));
   });
   const client = new AbortController();
@@ -253,7 +253,7 @@ test.serial(
     const small = answer(RIGHT);
     let flooding = 0;
     const patient = new AbortController();
-    const { scrapes, outcomes } = await scrapeRig(
+    const { scrapes, outcomes } = await scrapeFixture(
       t,
       (socket) => {
         socket.once('data', (bytes: Buffer) => {

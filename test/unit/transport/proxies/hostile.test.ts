@@ -13,14 +13,14 @@ import {
   openTarget,
   rawClient,
   statusOf,
-  type ProxyRig,
+  type ProxiesFixture,
 } from '../../../support/proxies-fixture.ts';
 import { GREETING_PASSWORD, handshake, LET_IN, take, tunnelBySocks } from './socks5-client.ts';
 
 const AUTHORISED = `Host: x\r\nProxy-Authorization: ${basic('_')}\r\n`;
 
 /** Whether both proxies serve a client now. */
-async function serves(t: Parameters<typeof rawClient>[0], proxy: ProxyRig, port: number): Promise<boolean> {
+async function serves(t: Parameters<typeof rawClient>[0], proxy: ProxiesFixture, port: number): Promise<boolean> {
   const [socks, http] = [rawClient(t, proxy.socksPort), rawClient(t, proxy.httpPort)];
   socks.end(Buffer.concat([handshake([127, 0, 0, 1], port), Buffer.from('well')]));
   http.end(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n${AUTHORISED}\r\nwell`);

@@ -18,7 +18,7 @@ import {
   openTarget,
   rawClient,
   statusOf,
-  type ProxyRig,
+  type ProxiesFixture,
 } from '../../../support/proxies-fixture.ts';
 
 /** A web server behind the proxy. Its URL, and what came. */
@@ -41,7 +41,7 @@ async function openWeb(
 
 /** Sends a request in absolute form. */
 function through(
-  proxy: ProxyRig,
+  proxy: ProxiesFixture,
   url: string,
   {
     method = 'GET',

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { until } from '../../../support/until.ts';
 import { rest } from '../../../support/stream-pairs.ts';
-import { basic, echoes, openProxies, openTarget, type ProxyRig } from '../../../support/proxies-fixture.ts';
+import { basic, echoes, openProxies, openTarget, type ProxiesFixture } from '../../../support/proxies-fixture.ts';
 import { handshake, LET_IN, take } from './socks5-client.ts';
 
 /** Connections of a proxy in these tests. */
@@ -21,7 +21,7 @@ function dial(t: ExecutionContext, port: number, localAddress: string): Socket {
 
 /** Opens a tunnel that stays idle, by either protocol; rejects where it is refused. */
 const OPENERS: Readonly<
-  Record<'http' | 'socks5', (t: ExecutionContext, proxy: ProxyRig, port: number, from: string) => Promise<Socket>>
+  Record<'http' | 'socks5', (t: ExecutionContext, proxy: ProxiesFixture, port: number, from: string) => Promise<Socket>>
 > = {
   async http(t, { httpPort }, port, from) {
     const socket = dial(t, httpPort, from);

@@ -23,7 +23,7 @@ import { until } from '../../../support/until.ts';
 export const TOKEN = 'token-of-the-node';
 
 /** Running sessions, and what they told the actors. */
-export interface Rig {
+export interface Fixture {
   readonly sessions: Sessions;
   readonly url: string;
   readonly port: number;
@@ -41,7 +41,7 @@ export interface Rig {
 export async function openGate(
   t: Scope,
   { gate = {}, clock = systemClock }: { readonly gate?: Partial<GatePorts>; readonly clock?: Clock } = {},
-): Promise<Rig> {
+): Promise<Fixture> {
   const log = recordingLog();
   const told: Addressed[] = [];
   const agents: Agent[] = [];
@@ -53,7 +53,7 @@ export async function openGate(
     revoked: () => {},
     tell: (addressed) => {
       told.push(addressed);
-      return rig.takes;
+      return fixture.takes;
     },
   });
   const admit = createSessionGate({
@@ -82,7 +82,7 @@ export async function openGate(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const rig: Rig = {
+  const fixture: Fixture = {
     sessions,
     told,
     log,
@@ -93,7 +93,7 @@ export async function openGate(
       told.flatMap(({ message }) => (message.type === type ? [message as Extract<NodeMessage, { type: T }>] : [])),
     dial({ token = TOKEN, protocol = SESSION_SUBPROTOCOL } = {}) {
       const agent = new Agent(
-        new WebSocket(rig.url, protocol === null ? [] : [protocol], {
+        new WebSocket(fixture.url, protocol === null ? [] : [protocol], {
           headers: token === null ? {} : { authorization: `Bearer ${token}` },
         }),
       );
@@ -101,11 +101,11 @@ export async function openGate(
       return agent;
     },
     async live(node = 1) {
-      const agent = rig.dial({ token: tokenOf(node) });
+      const agent = fixture.dial({ token: tokenOf(node) });
       await agent.opened();
-      const before = rig.messages('agent-connected').length;
+      const before = fixture.messages('agent-connected').length;
       agent.hello({ node: nodeOf(node) });
-      await until('the hello is heard', () => rig.messages('agent-connected').length > before);
+      await until('the hello is heard', () => fixture.messages('agent-connected').length > before);
       return agent;
     },
   };
@@ -115,7 +115,7 @@ export async function openGate(
     server.close();
     await once(server, 'close');
   });
-  return rig;
+  return fixture;
 }
 
 /** SHA-256 of TOKEN, as `printf token-of-the-node | sha256sum` says. */
@@ -230,9 +230,9 @@ export const UPGRADE = [
 export const GATED: { readonly node: NodeId; readonly cluster: ClusterId } = { node: NODE, cluster: CLUSTER };
 
 /** The node has stored that its agent is there. */
-export async function welcomed(rig: Rig, agent: Agent): Promise<void> {
-  const session = rig.messages('agent-connected').at(-1)?.session;
-  rig.sessions.send(session as never, {
+export async function welcomed(fixture: Fixture, agent: Agent): Promise<void> {
+  const session = fixture.messages('agent-connected').at(-1)?.session;
+  fixture.sessions.send(session as never, {
     type: 'welcome',
     protocol: PROTOCOL_VERSION,
     cluster_name: 'a',

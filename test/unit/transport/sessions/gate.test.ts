@@ -10,26 +10,26 @@ import { until } from '../../../support/until.ts';
 import { openGate, GATED, TOKEN, tokenOf, UPGRADE } from './fixture.ts';
 
 test('a missing or a wrong token is a 401 that names its scheme', async (t) => {
-  const rig = await openGate(t);
+  const fixture = await openGate(t);
   for (const token of [null, 'wrong', 'x y', '', 'x'.repeat(600)]) {
-    const { status, headers } = await rig.dial({ token }).refused();
+    const { status, headers } = await fixture.dial({ token }).refused();
 
     t.deepEqual([status, headers['www-authenticate']], [401, 'Bearer'], String(token));
   }
-  t.is(rig.sessions.count(), 0);
+  t.is(fixture.sessions.count(), 0);
 });
 
 test('the token of a node that somebody deleted is a 401 that says so, and nobody else learns of it', async (t) => {
-  const rig = await openGate(t);
+  const fixture = await openGate(t);
 
-  t.is((await rig.dial({ token: 'token-of-a-deleted-node' }).refused()).headers['x-edge-refusal'], 'node-deleted');
-  t.is((await rig.dial({ token: 'wrong' }).refused()).headers['x-edge-refusal'], undefined);
+  t.is((await fixture.dial({ token: 'token-of-a-deleted-node' }).refused()).headers['x-edge-refusal'], 'node-deleted');
+  t.is((await fixture.dial({ token: 'wrong' }).refused()).headers['x-edge-refusal'], undefined);
 });
 
 test('wrong tokens are looked up only so often from one address; one that was right before goes on from there (L1)', async (t) => {
   const wrongTokens = createAddressLimiter({ perWindowMax: 5, windowMs: 60_000, keysMax: 10 }, { nowMs: () => 0 });
   let asked = 0;
-  const rig = await openGate(t, {
+  const fixture = await openGate(t, {
     gate: {
       wrongTokens,
       nodeByToken: (hash) => {
@@ -38,13 +38,13 @@ test('wrong tokens are looked up only so often from one address; one that was ri
       },
     },
   });
-  await rig.live();
+  await fixture.live();
 
   const answers: number[] = [];
   for (let index = 0; index < 20; index += 1)
-    answers.push((await rig.dial({ token: `wrong-${index}` }).refused()).status);
-  const { headers } = await rig.dial({ token: tokenOf(2) }).refused();
-  await rig.live();
+    answers.push((await fixture.dial({ token: `wrong-${index}` }).refused()).status);
+  const { headers } = await fixture.dial({ token: tokenOf(2) }).refused();
+  await fixture.live();
 
   t.deepEqual(answers, [...Array.from({ length: 5 }, () => 401), ...Array.from({ length: 15 }, () => 429)]);
   t.is(headers['retry-after'], '60');
@@ -52,38 +52,39 @@ test('wrong tokens are looked up only so often from one address; one that was ri
 });
 
 test('another subprotocol, or none, is a 400', async (t) => {
-  const rig = await openGate(t);
-  for (const protocol of [null, 'edge.session.v0', 'chat']) t.is((await rig.dial({ protocol }).refused()).status, 400);
+  const fixture = await openGate(t);
+  for (const protocol of [null, 'edge.session.v0', 'chat'])
+    t.is((await fixture.dial({ protocol }).refused()).status, 400);
 });
 
 test('while the database is away an agent gets a 503 and is told when to come back', async (t) => {
-  const rig = await openGate(t, { gate: { nodeByToken: () => Promise.reject(new DatabaseUnavailable('away')) } });
+  const fixture = await openGate(t, { gate: { nodeByToken: () => Promise.reject(new DatabaseUnavailable('away')) } });
 
-  const { status, headers } = await rig.dial().refused();
+  const { status, headers } = await fixture.dial().refused();
 
   t.deepEqual([status, headers['retry-after']], [503, '1']);
 });
 
 test('an agent of a cluster that another admin owns is sent there', async (t) => {
-  const rig = await openGate(t, {
+  const fixture = await openGate(t, {
     gate: { owns: () => false, ownerUrl: () => Promise.resolve('https://other.test:44000') },
   });
 
-  t.deepEqual(await rig.dial().closed(), { code: 4010, reason: 'https://other.test:44000' });
-  t.is(rig.sessions.count(), 0);
+  t.deepEqual(await fixture.dial().closed(), { code: 4010, reason: 'https://other.test:44000' });
+  t.is(fixture.sessions.count(), 0);
 });
 
 test('without a known owner, or with one whose URL fits no close frame, it is sent away without a URL', async (t) => {
   for (const url of [null, `https://${'x'.repeat(200)}.test`]) {
-    const rig = await openGate(t, { gate: { owns: () => false, ownerUrl: () => Promise.resolve(url) } });
+    const fixture = await openGate(t, { gate: { owns: () => false, ownerUrl: () => Promise.resolve(url) } });
 
-    t.deepEqual(await rig.dial().closed(), { code: 4010, reason: '' });
+    t.deepEqual(await fixture.dial().closed(), { code: 4010, reason: '' });
   }
 });
 
 test('an agent that goes away while its token is looked up leaves nothing behind', async (t) => {
   const asked = new EventEmitter();
-  const rig = await openGate(t, {
+  const fixture = await openGate(t, {
     gate: {
       nodeByToken: () =>
         new Promise((resolve) => {
@@ -92,7 +93,7 @@ test('an agent that goes away while its token is looked up leaves nothing behind
     },
   });
   const asking = once(asked, 'asked') as Promise<[(known: typeof GATED) => void]>;
-  const socket = connect(rig.port, '127.0.0.1');
+  const socket = connect(fixture.port, '127.0.0.1');
   socket.write(UPGRADE);
   const [answer] = await asking;
   socket.resetAndDestroy();
@@ -100,17 +101,17 @@ test('an agent that goes away while its token is looked up leaves nothing behind
 
   answer(GATED);
 
-  await until('no session is left', () => rig.sessions.count() === 0);
-  t.deepEqual(rig.told, []);
+  await until('no session is left', () => fixture.sessions.count() === 0);
+  t.deepEqual(fixture.told, []);
 });
 
 test('a good token opens a session of its node', async (t) => {
-  const rig = await openGate(t);
-  await rig.live();
+  const fixture = await openGate(t);
+  await fixture.live();
 
   t.deepEqual(
-    rig.told.map(({ to }) => to),
+    fixture.told.map(({ to }) => to),
     [{ kind: 'node', id: NODE }],
   );
-  t.is(rig.sessions.count(), 1);
+  t.is(fixture.sessions.count(), 1);
 });

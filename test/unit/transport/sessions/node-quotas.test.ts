@@ -16,18 +16,18 @@ import { openGate } from './fixture.ts';
 
 test.serial('a node that was cut for a flood does not begin anew with its next session (L1)', async (t) => {
   const clock = createFakeClock();
-  const rig = await openGate(t, { clock });
-  const flooder = await rig.live();
+  const fixture = await openGate(t, { clock });
+  const flooder = await fixture.live();
   for (let index = 0; index < FRAMES_BURST_MAX; index += 1) flooder.send({ type: 'ping' });
   t.like(await flooder.closed(), { code: 4008 });
 
-  const again = rig.dial();
+  const again = fixture.dial();
   await again.opened();
   again.hello();
   t.deepEqual(await again.closed(), { code: 4008, reason: `more than ${FRAMES_PER_SECOND_MAX} frames a second` });
 
   clock.pass(1_000);
-  const later = await rig.live();
+  const later = await fixture.live();
   later.send({ type: 'ping' });
   await until('it is served when its share is there again', () => later.frames.length === 1);
 });
@@ -37,7 +37,7 @@ test.serial(
   async (t) => {
     const clock = createFakeClock();
     let lookUps = 0;
-    const rig = await openGate(t, {
+    const fixture = await openGate(t, {
       clock,
       gate: {
         owns: () => {
@@ -46,22 +46,22 @@ test.serial(
         },
       },
     });
-    for (let begun = 0; begun < SESSIONS_BURST_MAX; begun += 1) await rig.live();
+    for (let begun = 0; begun < SESSIONS_BURST_MAX; begun += 1) await fixture.live();
 
-    const end = await rig.dial().closed();
+    const end = await fixture.dial().closed();
     const before = lookUps;
-    const statuses = [await rig.dial().refused(), await rig.dial().refused()].map(({ status }) => status);
+    const statuses = [await fixture.dial().refused(), await fixture.dial().refused()].map(({ status }) => status);
     const looked = lookUps - before;
-    const another = await rig.live(2);
+    const another = await fixture.live(2);
     clock.pass(1_000 / SESSIONS_PER_SECOND_MAX);
-    const later = await rig.live();
+    const later = await fixture.live();
 
     t.deepEqual(
       [end, statuses, looked],
       [{ code: 4008, reason: 'it begins sessions faster than any agent' }, [429, 429], 0],
     );
-    t.is(rig.log.lines.filter(({ level }) => level === 'warn').length, 1);
-    t.is(rig.messages('agent-connected').length, SESSIONS_BURST_MAX + 2);
+    t.is(fixture.log.lines.filter(({ level }) => level === 'warn').length, 1);
+    t.is(fixture.messages('agent-connected').length, SESSIONS_BURST_MAX + 2);
     t.deepEqual(
       [another, later].map(({ socket }) => socket.readyState),
       [WebSocket.OPEN, WebSocket.OPEN],

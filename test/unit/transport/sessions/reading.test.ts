@@ -20,14 +20,14 @@ test.serial(
   'an agent that sends more than its share of bytes is read no faster, loses nothing, and is not cut (L1)',
   async (t) => {
     const clock = createFakeClock();
-    const rig = await openGate(t, { clock });
-    const agent = await rig.live(1);
-    const other = await rig.live(2);
+    const fixture = await openGate(t, { clock });
+    const agent = await fixture.live(1);
+    const other = await fixture.live(2);
     const text = 'x'.repeat(OUTPUT_PART_BYTES_MAX);
     const parts = Math.ceil((BYTES_BURST_MAX + 3 * BYTES_PER_SECOND_MAX) / OUTPUT_PART_BYTES_MAX);
     for (let part = 0; part < parts; part += 1)
       agent.send({ type: 'tail-output', execution: execution(1), offset: part, text, end: false });
-    const heard = () => rig.sessions.counters.frames.in['tail-output'];
+    const heard = () => fixture.sessions.counters.frames.in['tail-output'];
     const comesToRest = () =>
       until('nothing more is read', async () => {
         const before = heard();
@@ -48,7 +48,7 @@ test.serial(
       await comesToRest();
     }
     t.is(heard(), parts);
-    t.is(rig.sessions.count(), 2);
+    t.is(fixture.sessions.count(), 2);
   },
 );
 
@@ -56,10 +56,10 @@ test.serial(
   'sockets are paused while too much output waits to be stored, are not taken for silent, and go on when it is',
   async (t) => {
     const clock = createFakeClock();
-    const rig = await openGate(t, { clock });
-    const agents = [await rig.live(1), await rig.live(2), await rig.live(3), await rig.live(4)];
-    const other = await rig.live(5);
-    const parts = () => rig.messages('output-part-arrived');
+    const fixture = await openGate(t, { clock });
+    const agents = [await fixture.live(1), await fixture.live(2), await fixture.live(3), await fixture.live(4)];
+    const other = await fixture.live(5);
+    const parts = () => fixture.messages('output-part-arrived');
     const part = (index: number) =>
       ({ type: 'output-part', execution: execution(index), part: 0, text: 'x'.repeat(OUTPUT_PART_BYTES_MAX) }) as const;
     const sendParts = (from: number, to: number): void => {
@@ -76,11 +76,11 @@ test.serial(
     await pingOften(other);
     t.true(parts().length <= UNSTORED_BYTES_MAX / OUTPUT_PART_BYTES_MAX + 2 * agents.length, `${parts().length} parts`);
     clock.pass(SESSION_SILENCE_MS_MAX * 3);
-    t.is(rig.sessions.count(), agents.length, 'only the one that is listened to is taken for silent');
+    t.is(fixture.sessions.count(), agents.length, 'only the one that is listened to is taken for silent');
 
     for (let stored = 0; parts().length < 1_200 || stored < 1_200;) {
       for (const { session, execution: id } of parts().slice(stored)) {
-        rig.sessions.send(session, { type: 'part-stored', execution: id, part: 0 });
+        fixture.sessions.send(session, { type: 'part-stored', execution: id, part: 0 });
         stored += 1;
       }
       await new Promise((resolve) => {
@@ -88,6 +88,6 @@ test.serial(
       });
     }
     await until('all are answered', () => agents.every((agent) => agent.frames.length === 300));
-    t.is(rig.sessions.counters.cut, 0);
+    t.is(fixture.sessions.counters.cut, 0);
   },
 );

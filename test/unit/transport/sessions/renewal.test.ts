@@ -6,21 +6,21 @@ import { until } from '../../../support/until.ts';
 import { openGate } from './fixture.ts';
 
 test('the session of a node that moved goes on under a new number: what was said before its hello is dropped, and numbers go on', async (t) => {
-  const rig = await openGate(t);
-  const agent = rig.dial();
+  const fixture = await openGate(t);
+  const agent = fixture.dial();
   await agent.opened();
   agent.hello({ protocol: PROTOCOL_VERSION });
-  await until('the hello', () => rig.messages('agent-connected').length === 1);
-  const { session } = rig.messages('agent-connected')[0]!;
+  await until('the hello', () => fixture.messages('agent-connected').length === 1);
+  const { session } = fixture.messages('agent-connected')[0]!;
 
-  rig.sessions.renew(session, OTHER_CLUSTER);
+  fixture.sessions.renew(session, OTHER_CLUSTER);
   await until('it is asked to greet', () => agent.frames.length === 1);
   agent.send({ type: 'acknowledge', executions: [execution(1)] });
   agent.hello({ protocol: PROTOCOL_VERSION });
-  await until('the second hello', () => rig.messages('agent-connected').length === 2);
-  const { session: next } = rig.messages('agent-connected')[1]!;
-  rig.sessions.send(session, { type: 'pong' });
-  rig.sessions.send(next, { type: 'pong' });
+  await until('the second hello', () => fixture.messages('agent-connected').length === 2);
+  const { session: next } = fixture.messages('agent-connected')[1]!;
+  fixture.sessions.send(session, { type: 'pong' });
+  fixture.sessions.send(next, { type: 'pong' });
   await until('the pong', () => agent.frames.length === 2);
 
   t.deepEqual(agent.frames, [
@@ -28,18 +28,18 @@ test('the session of a node that moved goes on under a new number: what was said
     { seq: 2, type: 'pong' },
   ]);
   t.deepEqual(
-    rig.told.map(({ message }) => message.type),
+    fixture.told.map(({ message }) => message.type),
     ['agent-connected', 'agent-disconnected', 'agent-connected'],
   );
   t.not(next, session);
-  t.is(rig.sessions.count(), 1);
+  t.is(fixture.sessions.count(), 1);
 });
 
 test('an agent that is too old to greet again is sent to connect anew when its node moves', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
 
-  rig.sessions.renew(rig.messages('agent-connected')[0]!.session, OTHER_CLUSTER);
+  fixture.sessions.renew(fixture.messages('agent-connected')[0]!.session, OTHER_CLUSTER);
 
   t.is((await agent.closed()).code, 4010);
 });

@@ -15,9 +15,9 @@ import { until } from '../../../support/until.ts';
 import { openGate, welcomed, type Agent } from './fixture.ts';
 
 test('each frame of an agent is a message to its node, with its session', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
-  const session = rig.messages('agent-connected')[0]?.session;
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  const session = fixture.messages('agent-connected')[0]?.session;
 
   agent.send({ type: 'acknowledge', executions: [execution(1)] });
   agent.send({ type: 'result', results: [result(1)] });
@@ -28,7 +28,7 @@ test('each frame of an agent is a message to its node, with its session', async 
   await until('the answers are there', () => agent.frames.length === 2);
 
   t.deepEqual(
-    rig.told.map(({ message }) => message),
+    fixture.told.map(({ message }) => message),
     [
       {
         type: 'agent-connected',
@@ -48,15 +48,15 @@ test('each frame of an agent is a message to its node, with its session', async 
 });
 
 test('frames of the admin reach the agent numbered and in order, whatever their length', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
-  const { session } = rig.messages('agent-connected')[0]!;
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  const { session } = fixture.messages('agent-connected')[0]!;
   const texts = [1, 100, 125, 126, 200, 65_000, 65_535, 65_536, 130_000].map((length) =>
     'é'.repeat(Math.ceil(length / 2)),
   );
 
   for (const [index, command_text] of texts.entries())
-    rig.sessions.send(session, {
+    fixture.sessions.send(session, {
       type: 'deliver',
       deliveries: [{ execution: execution(index), command_text, timeout_ms: null, expires_in_ms: null }],
     });
@@ -129,22 +129,22 @@ const BROKEN: readonly (readonly [string, (agent: Agent) => string | Buffer, Reg
 
 for (const [name, frame, line] of BROKEN) {
   test(`${name} ends the session with 4008 and one line`, async (t) => {
-    const rig = await openGate(t);
-    const agent = await rig.live();
+    const fixture = await openGate(t);
+    const agent = await fixture.live();
 
     agent.socket.send(frame(agent));
     const { code, reason } = await agent.closed();
 
     t.is(code, 4008);
     t.regex(reason, line);
-    await until('its node is told', () => rig.messages('agent-disconnected').length === 1);
-    t.is(rig.sessions.count(), 0);
+    await until('its node is told', () => fixture.messages('agent-disconnected').length === 1);
+    t.is(fixture.sessions.count(), 0);
   });
 }
 
 test('text that is not UTF-8 ends the session with 4008', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
 
   agent.socket.send(Buffer.from([0xc3, 0x28]), { binary: false });
 
@@ -152,8 +152,8 @@ test('text that is not UTF-8 ends the session with 4008', async (t) => {
 });
 
 test('a message in very many fragments ends the session with 4008', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
 
   for (let index = 0; index < 200; index += 1) agent.socket.send('[', { fin: false });
 
@@ -161,14 +161,14 @@ test('a message in very many fragments ends the session with 4008', async (t) =>
 });
 
 test("anything before hello, and another node's hello, end the session", async (t) => {
-  const rig = await openGate(t);
+  const fixture = await openGate(t);
   const said: ((agent: Agent) => void)[] = [
     (agent) => agent.send({ type: 'ping' }),
     (agent) => agent.hello({ node: execution(5) as never }),
   ];
   const reasons = [];
   for (const say of said) {
-    const agent = rig.dial();
+    const agent = fixture.dial();
     await agent.opened();
     say(agent);
     reasons.push(await agent.closed());
@@ -178,18 +178,18 @@ test("anything before hello, and another node's hello, end the session", async (
     { code: 4008, reason: 'ping before hello' },
     { code: 4008, reason: 'the token belongs to another node' },
   ]);
-  t.deepEqual(rig.told, []);
+  t.deepEqual(fixture.told, []);
 });
 
 test('random bytes never bring more than the end of their session', async (t) => {
-  const rig = await openGate(t);
+  const fixture = await openGate(t);
   for (let round = 0; round < 40; round += 1) {
-    const agent = await rig.live(round + 1);
+    const agent = await fixture.live(round + 1);
     const bytes = randomBytes(1 + round * 37);
     agent.socket.send(round % 2 === 0 ? bytes.toString('latin1') : bytes);
     t.is((await agent.closed()).code, 4008);
   }
-  const calm = await rig.live(41);
+  const calm = await fixture.live(41);
   calm.send({ type: 'ping' });
   await until('others are served', () => calm.frames.length === 1);
 });
@@ -198,8 +198,8 @@ test('random bytes never bring more than the end of their session', async (t) =>
 const FLOOD_MS_MAX = 12_000;
 
 test.serial('a flood is cut within 2 s with 4008, and the others are served meanwhile (L1)', async (t) => {
-  const rig = await openGate(t);
-  const [calm, flooder] = [await rig.live(1), await rig.live(2)];
+  const fixture = await openGate(t);
+  const [calm, flooder] = [await fixture.live(1), await fixture.live(2)];
   const began = performance.now();
 
   const answers: number[] = [];
@@ -218,9 +218,9 @@ test.serial('a flood is cut within 2 s with 4008, and the others are served mean
 });
 
 test('an agent whose node has no room for more is cut', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
-  rig.takes = false;
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  fixture.takes = false;
 
   agent.send({ type: 'report', report: HEALTHY });
 
@@ -228,14 +228,14 @@ test('an agent whose node has no room for more is cut', async (t) => {
 });
 
 test('an agent that does not read is cut once 8 MiB wait for it, and nobody waits with it (L1)', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
-  const { session } = rig.messages('agent-connected')[0]!;
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  const { session } = fixture.messages('agent-connected')[0]!;
   agent.socket.pause();
 
   let sent = 0;
-  while (rig.sessions.count() === 1 && sent < 2_000) {
-    rig.sessions.send(session, {
+  while (fixture.sessions.count() === 1 && sent < 2_000) {
+    fixture.sessions.send(session, {
       type: 'deliver',
       deliveries: [
         { execution: execution(sent), command_text: 'x'.repeat(100_000), timeout_ms: null, expires_in_ms: null },
@@ -249,88 +249,88 @@ test('an agent that does not read is cut once 8 MiB wait for it, and nobody wait
   }
 
   t.true(sent < 400, `${sent} frames of 100 kB`);
-  t.is(rig.messages('agent-disconnected').length, 1);
-  const [cut] = rig.log.lines.filter((line) => line.message.includes('cut'));
+  t.is(fixture.messages('agent-disconnected').length, 1);
+  const [cut] = fixture.log.lines.filter((line) => line.message.includes('cut'));
   t.like(cut?.fields, { problem: 'the agent does not read' });
 });
 
 test('a session that does not say hello in time is ended, and so is one that falls silent; its node hears when it was last heard', async (t) => {
   const clock = createFakeClock();
-  const rig = await openGate(t, { clock });
-  const mute = rig.dial();
+  const fixture = await openGate(t, { clock });
+  const mute = fixture.dial();
   await mute.opened();
   clock.pass(HELLO_MS_MAX + SWEEP_MS);
   t.is((await mute.closed()).code, 1006);
-  t.deepEqual(rig.told, []);
+  t.deepEqual(fixture.told, []);
 
   const heardMs = clock.nowMs();
-  const silent = await rig.live();
+  const silent = await fixture.live();
   clock.pass(SESSION_SILENCE_MS_MAX);
-  t.is(rig.sessions.count(), 1);
+  t.is(fixture.sessions.count(), 1);
   clock.pass(2 * SWEEP_MS);
   t.is((await silent.closed()).code, 1006);
   t.deepEqual(
-    rig.messages('agent-disconnected').map((message) => message.lastHeardMs),
+    fixture.messages('agent-disconnected').map((message) => message.lastHeardMs),
     [heardMs],
   );
 });
 
 test('an agent that pings and does not report is told of as late, once', async (t) => {
   const clock = createFakeClock();
-  const rig = await openGate(t, { clock });
-  const agent = await rig.live();
+  const fixture = await openGate(t, { clock });
+  const agent = await fixture.live();
   for (let elapsedMs = 0; elapsedMs < REPORT_LATE_MS + 15_000; elapsedMs += 5_000) {
     clock.pass(5_000);
     agent.send({ type: 'ping' });
     const pongs = agent.frames.length;
     await until('it is answered', () => agent.frames.length > pongs);
   }
-  t.is(rig.messages('report-late').length, 1);
+  t.is(fixture.messages('report-late').length, 1);
 
   agent.send({ type: 'report', report: HEALTHY });
-  await until('it is heard', () => rig.messages('agent-reported').length === 1);
+  await until('it is heard', () => fixture.messages('agent-reported').length === 1);
   for (let elapsedMs = 0; elapsedMs < REPORT_LATE_MS + 15_000; elapsedMs += 5_000) {
     clock.pass(5_000);
     agent.send({ type: 'ping' });
     const pongs = agent.frames.length;
     await until('it is answered', () => agent.frames.length > pongs);
   }
-  t.is(rig.messages('report-late').length, 2);
+  t.is(fixture.messages('report-late').length, 2);
 });
 
 test('hanging up carries its code and its reason, to a session or to whatever session a node has', async (t) => {
-  const rig = await openGate(t);
-  const older = await rig.live();
-  const newer = await rig.live();
-  const [first] = rig.messages('agent-connected');
+  const fixture = await openGate(t);
+  const older = await fixture.live();
+  const newer = await fixture.live();
+  const [first] = fixture.messages('agent-connected');
 
-  rig.sessions.hangUp(first!.session, 4001, 'a newer session of this node took over');
+  fixture.sessions.hangUp(first!.session, 4001, 'a newer session of this node took over');
   t.deepEqual(await older.closed(), { code: 4001, reason: 'a newer session of this node took over' });
-  rig.sessions.hangUpNode(NODE, 4003, 'the node was deleted');
+  fixture.sessions.hangUpNode(NODE, 4003, 'the node was deleted');
   t.deepEqual(await newer.closed(), { code: 4003, reason: 'the node was deleted' });
 
   t.deepEqual(
-    rig.messages('agent-disconnected').map((message) => message.session),
-    rig.messages('agent-connected').map((message) => message.session),
+    fixture.messages('agent-disconnected').map((message) => message.session),
+    fixture.messages('agent-connected').map((message) => message.session),
   );
 });
 
 test('a reason that is too long is cut between two characters', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
 
-  rig.sessions.hangUpNode(NODE, 4003, 'é'.repeat(100));
+  fixture.sessions.hangUpNode(NODE, 4003, 'é'.repeat(100));
 
   t.deepEqual(await agent.closed(), { code: 4003, reason: 'é'.repeat(61) });
 });
 
 test('a peer that does not answer a close is gone a second later', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
   agent.socket.pause();
   const began = performance.now();
 
-  rig.sessions.hangUpNode(NODE, 4003, '');
+  fixture.sessions.hangUpNode(NODE, 4003, '');
   agent.socket.resume();
   await agent.closed();
 
@@ -338,55 +338,55 @@ test('a peer that does not answer a close is gone a second later', async (t) => 
 });
 
 test('when the admin stops, every agent is told to come back, also one that comes just then', async (t) => {
-  const rig = await openGate(t);
-  const agents = [await rig.live(), await rig.live()];
+  const fixture = await openGate(t);
+  const agents = [await fixture.live(), await fixture.live()];
 
-  rig.sessions.close();
-  const late = rig.dial();
+  fixture.sessions.close();
+  const late = fixture.dial();
 
   for (const agent of [...agents, late])
     t.deepEqual(await agent.closed(), { code: 4000, reason: 'the admin is shutting down' });
 });
 
 test('frames to a session that is gone are dropped', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
-  const { session } = rig.messages('agent-connected')[0]!;
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  const { session } = fixture.messages('agent-connected')[0]!;
   agent.socket.close();
-  await until('it is gone', () => rig.sessions.count() === 0);
+  await until('it is gone', () => fixture.sessions.count() === 0);
 
-  t.notThrows(() => rig.sessions.send(session, { type: 'pong' }));
-  t.notThrows(() => rig.sessions.hangUp(session, 4000, ''));
+  t.notThrows(() => fixture.sessions.send(session, { type: 'pong' }));
+  t.notThrows(() => fixture.sessions.hangUp(session, 4000, ''));
 });
 
 test('who was heard is told once, also of sessions that have ended since', async (t) => {
   const clock = createFakeClock();
-  const rig = await openGate(t, { clock });
-  const agent = await rig.live();
+  const fixture = await openGate(t, { clock });
+  const agent = await fixture.live();
   const greetedMs = clock.nowMs();
   clock.pass(1_000);
-  t.deepEqual(rig.sessions.heard(), [{ node: NODE, atMs: greetedMs }]);
+  t.deepEqual(fixture.sessions.heard(), [{ node: NODE, atMs: greetedMs }]);
 
   clock.pass(1_000);
-  t.deepEqual(rig.sessions.heard(), []);
+  t.deepEqual(fixture.sessions.heard(), []);
   agent.send({ type: 'ping' });
   await until('it is answered', () => agent.frames.length === 1);
   const heardMs = clock.nowMs();
   agent.socket.close();
-  await until('it is gone', () => rig.sessions.count() === 0);
+  await until('it is gone', () => fixture.sessions.count() === 0);
   clock.pass(500);
 
-  t.deepEqual(rig.sessions.heard(), [{ node: NODE, atMs: heardMs }]);
-  t.deepEqual(rig.sessions.heard(), []);
+  t.deepEqual(fixture.sessions.heard(), [{ node: NODE, atMs: heardMs }]);
+  t.deepEqual(fixture.sessions.heard(), []);
 });
 
 test('an agent hears nothing before its welcome: whoever wants something of its node is told that there is no session yet', async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
 
-  t.false(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
+  t.false(fixture.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
   t.is(
-    rig.sessions.tails.open(
+    fixture.sessions.tails.open(
       NODE,
       execution(1),
       0,
@@ -395,8 +395,8 @@ test('an agent hears nothing before its welcome: whoever wants something of its 
     ),
     null,
   );
-  await welcomed(rig, agent);
-  t.true(rig.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
+  await welcomed(fixture, agent);
+  t.true(fixture.sessions.sendToNode(NODE, { type: 'cancel', executions: [execution(1)] }));
   await until('it is told', () => agent.frames.length === 2);
   t.deepEqual(
     agent.frames.map((frame) => frame.type),
@@ -405,11 +405,11 @@ test('an agent hears nothing before its welcome: whoever wants something of its 
 });
 
 test("the live output of an execution goes to whoever asked for it, until it ends or they stop; another node's goes to nobody", async (t) => {
-  const rig = await openGate(t);
-  const agent = await rig.live();
-  await welcomed(rig, agent);
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  await welcomed(fixture, agent);
   const pieces: unknown[] = [];
-  const stop = rig.sessions.tails.open(
+  const stop = fixture.sessions.tails.open(
     NODE,
     execution(1),
     10,
@@ -434,7 +434,7 @@ test("the live output of an execution goes to whoever asked for it, until it end
     'an ended stream is not stopped',
   );
 
-  const stopOther = rig.sessions.tails.open(
+  const stopOther = fixture.sessions.tails.open(
     NODE,
     execution(3),
     0,
@@ -451,7 +451,7 @@ test("the live output of an execution goes to whoever asked for it, until it end
     ['tail', 'untail', 'pong'],
   );
   t.is(
-    rig.sessions.tails.open(
+    fixture.sessions.tails.open(
       execution(9) as never,
       execution(1),
       0,

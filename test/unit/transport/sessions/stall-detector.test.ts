@@ -7,22 +7,22 @@ import { openGate } from './fixture.ts';
 test('an admin that stood still ends no session for what it could not hear, and says of those that ended meanwhile that it was its own doing', async (t) => {
   const clock = createFakeClock();
   let stallMs = 0;
-  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + stallMs } });
-  const staying = await rig.live();
+  const fixture = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + stallMs } });
+  const staying = await fixture.live();
   clock.pass(SWEEP_MS);
 
   stallMs = 60_000;
   clock.pass(SWEEP_MS);
-  t.is(rig.sessions.count(), 1);
-  t.is(rig.messages('report-late').length, 0);
+  t.is(fixture.sessions.count(), 1);
+  t.is(fixture.messages('report-late').length, 0);
   staying.socket.terminate();
-  await until('its node is told', () => rig.messages('agent-disconnected').length === 1);
-  const later = await rig.live();
+  await until('its node is told', () => fixture.messages('agent-disconnected').length === 1);
+  const later = await fixture.live();
   later.socket.terminate();
-  await until('its node is told', () => rig.messages('agent-disconnected').length === 2);
+  await until('its node is told', () => fixture.messages('agent-disconnected').length === 2);
 
   t.deepEqual(
-    rig.messages('agent-disconnected').map(({ isOurs }) => isOurs),
+    fixture.messages('agent-disconnected').map(({ isOurs }) => isOurs),
     [true, false],
   );
 });
@@ -30,12 +30,12 @@ test('an admin that stood still ends no session for what it could not hear, and 
 test('an admin that stands still and hears of an end before it looks at its clock knows it too', async (t) => {
   const clock = createFakeClock();
   let stallMs = 0;
-  const rig = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + stallMs } });
-  const gone = await rig.live();
+  const fixture = await openGate(t, { clock: { ...clock, nowMs: () => clock.nowMs() + stallMs } });
+  const gone = await fixture.live();
 
   stallMs = 60_000;
   gone.socket.terminate();
-  await until('its node is told', () => rig.messages('agent-disconnected').length === 1);
+  await until('its node is told', () => fixture.messages('agent-disconnected').length === 1);
 
-  t.true(rig.messages('agent-disconnected')[0]?.isOurs);
+  t.true(fixture.messages('agent-disconnected')[0]?.isOurs);
 });

@@ -12,7 +12,7 @@ import { TUNNEL_SWEEP_MS } from '../../../../transport/tunnels/limits.ts';
 import { wasCut } from '../../../../transport/net/streams/reset.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
-import { NODE, target, tunnelRig } from '../../../support/tunnels-fixture.ts';
+import { NODE, target, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
 
 function streamOf(dialled: Dialled): Duplex {
   if (!dialled.ok) throw new Error(`${dialled.failure}: ${dialled.message}`);
@@ -46,7 +46,7 @@ async function knock(url: string, token: string, protocol = TUNNEL_SUBPROTOCOL):
 }
 
 test('bytes go both ways, and an end goes one way', async (t) => {
-  const { reach } = await tunnelRig(t);
+  const { reach } = await tunnelsFixture(t);
   const port = await target(t, (socket) => {
     void text(socket).then((said) => socket.end(`you said ${said}`));
   });
@@ -59,13 +59,13 @@ test('bytes go both ways, and an end goes one way', async (t) => {
 });
 
 test('why there is no stream comes in the words of the machine', async (t) => {
-  const { reach } = await tunnelRig(t);
+  const { reach } = await tunnelsFixture(t);
 
   t.deepEqual(await reach(1), { ok: false, failure: 'refused', message: 'nobody listens on port 1 — niemand' });
 });
 
 test('one tunnel carries what many connections say at once, to the byte', async (t) => {
-  const { reach, tunnels, tokens } = await tunnelRig(t);
+  const { reach, tunnels, tokens } = await tunnelsFixture(t);
   const port = await target(t, (socket) => socket.pipe(socket));
   const sent = Array.from({ length: 200 }, (_none, index) => randomBytes(1_000 + index * 701));
 
@@ -83,7 +83,7 @@ test('one tunnel carries what many connections say at once, to the byte', async 
 });
 
 test('a stream that nobody reads stalls no other', async (t) => {
-  const { reach } = await tunnelRig(t);
+  const { reach } = await tunnelsFixture(t);
   const flood = await target(t, (socket) => {
     const piece = Buffer.alloc(65_536);
     const pour = (): void => {
@@ -105,7 +105,7 @@ test('a stream that nobody reads stalls no other', async (t) => {
 });
 
 test('a reset at the target is a reset here, not an end', async (t) => {
-  const { reach } = await tunnelRig(t);
+  const { reach } = await tunnelsFixture(t);
   const port = await target(t, (socket) =>
     socket.once('data', () => socket.write('half', () => socket.resetAndDestroy())),
   );
@@ -118,7 +118,7 @@ test('a reset at the target is a reset here, not an end', async (t) => {
 });
 
 test('when the agent dies, what was open breaks off at once', async (t) => {
-  const { reach, agent } = await tunnelRig(t);
+  const { reach, agent } = await tunnelsFixture(t);
   const port = await target(t, (socket) => socket.write('still going'));
   const stream = streamOf(await reach(port));
   await once(stream, 'data');
@@ -130,7 +130,7 @@ test('when the agent dies, what was open breaks off at once', async (t) => {
 });
 
 test('a node that is deleted loses its tunnel with everything in it', async (t) => {
-  const { reach, tunnels } = await tunnelRig(t);
+  const { reach, tunnels } = await tunnelsFixture(t);
   const port = await target(t, (socket) => socket.write('still going'));
   const stream = streamOf(await reach(port));
   await once(stream, 'data');
@@ -143,7 +143,7 @@ test('a node that is deleted loses its tunnel with everything in it', async (t) 
 });
 
 test('a token opens one tunnel, once', async (t) => {
-  const { reach, url, tokens } = await tunnelRig(t);
+  const { reach, url, tokens } = await tunnelsFixture(t);
   const port = await target(t, (socket) => socket.end());
   streamOf(await reach(port));
 
@@ -154,7 +154,7 @@ test('a token opens one tunnel, once', async (t) => {
 
 test('a token is worth nothing after its time, and who waited is told', async (t) => {
   const clock = createFakeClock();
-  const { reach, url, tokens } = await tunnelRig(t, { clock, opens: false });
+  const { reach, url, tokens } = await tunnelsFixture(t, { clock, opens: false });
   const waiting = reach(1);
   await until('the agent is asked', () => tokens.length === 1);
 
@@ -165,7 +165,7 @@ test('a token is worth nothing after its time, and who waited is told', async (t
 });
 
 test('who gives up waiting is told at once, and the next one waits for the same tunnel', async (t) => {
-  const { reach, tokens } = await tunnelRig(t, { opens: false });
+  const { reach, tokens } = await tunnelsFixture(t, { opens: false });
   const impatient = new AbortController();
   const waiting = reach(1, impatient.signal);
   void reach(1);
@@ -178,14 +178,14 @@ test('who gives up waiting is told at once, and the next one waits for the same 
 });
 
 test('a node without a session is offline', async (t) => {
-  const { reach } = await tunnelRig(t, { isConnected: false });
+  const { reach } = await tunnelsFixture(t, { isConnected: false });
 
   t.like(await reach(1), { ok: false, failure: 'offline' });
 });
 
 test('a node whose session is at another admin is asked for through that one, and who waits hears its no at once', async (t) => {
   const asked: string[] = [];
-  const { reach, tunnels } = await tunnelRig(t, {
+  const { reach, tunnels } = await tunnelsFixture(t, {
     isConnected: false,
     askOwner: async (node) => {
       asked.push(node);
@@ -202,7 +202,7 @@ test('a node whose session is at another admin is asked for through that one, an
 
 test('a tunnel that nobody used for a minute is closed, and the next connection opens another', async (t) => {
   const clock = createFakeClock();
-  const { reach, tunnels, tokens } = await tunnelRig(t, { clock });
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, { clock });
   const port = await target(t, (socket) => socket.pipe(socket));
   const stream = streamOf(await reach(port));
 
@@ -225,7 +225,7 @@ test('a tunnel that nobody used for a minute is closed, and the next connection 
 test('who comes while an unused tunnel says goodbye gets another', async (t) => {
   const clock = createFakeClock();
   let slept = 0; // one look after a minute: many in a row would take the agent for dead
-  const { reach, tokens } = await tunnelRig(t, { clock: { ...clock, nowMs: () => clock.nowMs() + slept } });
+  const { reach, tokens } = await tunnelsFixture(t, { clock: { ...clock, nowMs: () => clock.nowMs() + slept } });
   const port = await target(t, (socket) => {
     socket.end('here');
   });

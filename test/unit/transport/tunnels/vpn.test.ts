@@ -7,7 +7,7 @@ import test from 'ava';
 import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { target, tunnelRig } from '../../../support/tunnels-fixture.ts';
+import { target, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
 
 function streamOf(dialled: Dialled): Duplex {
   if (!dialled.ok) throw new Error(`${dialled.failure}: ${dialled.message}`);
@@ -40,7 +40,7 @@ async function silence(t: Scope, host: string): Promise<{ readonly url: string; 
 }
 
 test('a tunnel comes through the VPN where both sides know the way', async (t) => {
-  const { reach, tunnels, tokens } = await tunnelRig(t, { isVpnUp: () => true });
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, { isVpnUp: () => true });
 
   const stream = streamOf(await reach(await echo(t)));
   stream.end('over the VPN');
@@ -51,7 +51,10 @@ test('a tunnel comes through the VPN where both sides know the way', async (t) =
 });
 
 test('a gateway that is not there costs nothing: the usual URL is taken with the same token', async (t) => {
-  const { reach, tunnels, tokens } = await tunnelRig(t, { isVpnUp: () => true, claimedVpnUrl: 'http://127.0.0.2:9' });
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, {
+    isVpnUp: () => true,
+    claimedVpnUrl: 'http://127.0.0.2:9',
+  });
 
   const stream = streamOf(await reach(await echo(t)));
   stream.end('beside the VPN');
@@ -63,7 +66,7 @@ test('a gateway that is not there costs nothing: the usual URL is taken with the
 
 test('a gateway that says nothing costs two seconds', async (t) => {
   const { url, taken } = await silence(t, '127.0.0.2');
-  const { reach, tunnels } = await tunnelRig(t, { isVpnUp: () => true, claimedVpnUrl: url });
+  const { reach, tunnels } = await tunnelsFixture(t, { isVpnUp: () => true, claimedVpnUrl: url });
 
   const stream = streamOf(await reach(await echo(t)));
   stream.end('later');
@@ -83,7 +86,7 @@ for (const [name, lie] of [
 ] as const) {
   test(`nobody can send an agent elsewhere: ${name} is not dialled`, async (t) => {
     const elsewhere = await silence(t, '0.0.0.0');
-    const { reach, tunnels } = await tunnelRig(t, {
+    const { reach, tunnels } = await tunnelsFixture(t, {
       isVpnUp: () => true,
       claimedVpnUrl: lie(new URL(elsewhere.url).port),
     });
@@ -96,7 +99,7 @@ for (const [name, lie] of [
 }
 
 test('an agent that knows another gateway takes the usual URL', async (t) => {
-  const { reach, tunnels } = await tunnelRig(t, { isVpnUp: () => true, gateway: '127.0.0.4' });
+  const { reach, tunnels } = await tunnelsFixture(t, { isVpnUp: () => true, gateway: '127.0.0.4' });
 
   streamOf(await reach(await echo(t))).destroy();
 
@@ -105,7 +108,7 @@ test('an agent that knows another gateway takes the usual URL', async (t) => {
 
 test('a tunnel beside the VPN is left for one through it once there is a way, without a stream that waits', async (t) => {
   const vpn = { isUp: false };
-  const { reach, tunnels, tokens } = await tunnelRig(t, { isVpnUp: () => vpn.isUp });
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, { isVpnUp: () => vpn.isUp });
   const port = await echo(t);
   const before = streamOf(await reach(port));
   t.deepEqual(tunnels.counters.opened, { mesh: 0, url: 1 });
@@ -123,7 +126,7 @@ test('a tunnel beside the VPN is left for one through it once there is a way, wi
 
 test('where there is no way after all, the VPN is not asked for again at once', async (t) => {
   const vpn = { isUp: false };
-  const { reach, tunnels, tokens } = await tunnelRig(t, {
+  const { reach, tunnels, tokens } = await tunnelsFixture(t, {
     isVpnUp: () => vpn.isUp,
     claimedVpnUrl: 'http://127.0.0.2:9',
   });
@@ -140,7 +143,7 @@ test('where there is no way after all, the VPN is not asked for again at once', 
 
 test('while nothing goes through the VPN new streams come beside it, and those that are there go on when it is back', async (t) => {
   const vpn = { isUp: true };
-  const { reach, tunnels } = await tunnelRig(t, { isVpnUp: () => vpn.isUp });
+  const { reach, tunnels } = await tunnelsFixture(t, { isVpnUp: () => vpn.isUp });
   const port = await echo(t);
   const before = streamOf(await reach(port));
 

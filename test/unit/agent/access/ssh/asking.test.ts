@@ -18,7 +18,7 @@ function kept(all: (string | null)[] = []) {
   };
 }
 
-function rig() {
+function fixture() {
   const asked: number[] = [];
   return {
     asked,
@@ -30,7 +30,7 @@ function rig() {
 }
 
 test('a verdict that comes again, late, or before it was asked for lets nobody in', async (t) => {
-  const { asking, asked } = rig();
+  const { asking, asked } = fixture();
   for (const attempt of [1, 2, 3]) asking.verdict(attempt, YES); // nobody waits for them
   const first = asking.verify('ada', PASSWORD);
   asking.verdict(2, YES);
@@ -46,7 +46,7 @@ test('a verdict that comes again, late, or before it was asked for lets nobody i
 });
 
 test('of two who wait each hears his own', async (t) => {
-  const { asking } = rig();
+  const { asking } = fixture();
   const both = [asking.verify('ada', PASSWORD), asking.verify('ada', PASSWORD)];
 
   asking.verdict(2, NO);
@@ -81,7 +81,7 @@ test('a login that finds the admin away for a moment, or whose answer went with 
 });
 
 test('where too many wait, the answer is no at once', async (t) => {
-  const { asking } = rig();
+  const { asking } = fixture();
   const waiting = Array.from({ length: ASKED_MAX }, () => asking.verify('ada', PASSWORD));
   t.is(await asking.verify('ada', PASSWORD), null);
   for (let attempt = 1; attempt <= ASKED_MAX; attempt += 1) asking.verdict(attempt, NO);

@@ -11,7 +11,7 @@ const REPORT: Diagnosis = {
   checks: [{ name: 'dns', status: 'pass', summary: 'Well.', hint: null, details: null, duration_ms: 1 }],
 };
 
-function world({ random = 0.5, answers = [] as readonly (number | Error)[] } = {}) {
+function fixture({ random = 0.5, answers = [] as readonly (number | Error)[] } = {}) {
   const clock = createFakeClock(0);
   const posts: { readonly url: string; readonly atMs: number; readonly key: string | undefined }[] = [];
   const silent = () => {};
@@ -41,7 +41,7 @@ test('the first report follows a connection after one to five minutes, the next 
     [0, 1, 180],
     [0.999_999, 5, 360],
   ] as const) {
-    const { upload, posts, pass } = world({ random });
+    const { upload, posts, pass } = fixture({ random });
     upload.connected('http://admin.example/base/');
     await pass(first - 0.1);
     t.is(posts.length, 0);
@@ -58,7 +58,7 @@ test('the first report follows a connection after one to five minutes, the next 
 });
 
 test('connections that come and go bring one report in half an hour, to the last admin', async (t) => {
-  const { upload, posts, pass, clock } = world();
+  const { upload, posts, pass, clock } = fixture();
   for (let minute = 0; minute < 120; minute += 1) {
     upload.connected(`http://admin-${minute}`);
     await pass(minute < 10 ? 1 : 4);
@@ -70,7 +70,7 @@ test('connections that come and go bring one report in half an hour, to the last
 });
 
 test('an admin that is busy, away or broken is tried again later; an old one not before hours', async (t) => {
-  const { upload, posts, pass } = world({ answers: [503, new Error('refused'), 404, 204] });
+  const { upload, posts, pass } = fixture({ answers: [503, new Error('refused'), 404, 204] });
   upload.connected('http://admin');
   await pass(3);
   await pass(6);
@@ -83,7 +83,7 @@ test('an admin that is busy, away or broken is tried again later; an old one not
 });
 
 test('after the end none is brought', async (t) => {
-  const { upload, posts, pass } = world();
+  const { upload, posts, pass } = fixture();
   upload.connected('http://admin');
   upload.close();
   upload.connected('http://admin');

@@ -12,7 +12,7 @@ import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixt
 
 const HOSTS = '127.0.0.1 localhost\n';
 
-interface World {
+interface Fixture {
   readonly names: Names;
   readonly log: readonly string[];
   readonly places: SystemPlaces;
@@ -22,7 +22,7 @@ interface World {
 }
 
 /** `resolvectl`: what it does after writing down its words. */
-function world(
+function fixture(
   t: ExecutionContext,
   mode: NameMode,
   {
@@ -30,7 +30,7 @@ function world(
     resolvConf = 'nameserver 127.0.0.53\n',
     hosts = HOSTS,
   }: { readonly resolvectl?: string; readonly resolvConf?: string; readonly hosts?: string | null } = {},
-): World {
+): Fixture {
   const directory = mkdtempSync(join(tmpdir(), 'edge-names-'));
   const path = (name: string) => join(directory, name);
   mkdirSync(path('interfaces/edge0'), { recursive: true });
@@ -78,7 +78,7 @@ function here(changes: Partial<VpnMembership> = {}): VpnMembership {
 }
 
 test('systemd-resolved is told of servers and domains for the interface, and of their end', async (t) => {
-  const { names, asked, file } = world(t, 'resolver');
+  const { names, asked, file } = fixture(t, 'resolver');
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
   await until('a way', () => names.way);
 
@@ -107,7 +107,7 @@ test('systemd-resolved is told of servers and domains for the interface, and of 
 });
 
 test('where it fails the hosts file is taken, without a word of addresses in the log', async (t) => {
-  const { names, log, file } = world(t, 'resolver', {
+  const { names, log, file } = fixture(t, 'resolver', {
     resolvectl: 'echo "no link 100.64.1.2" >&2; [ "$1" != domain ]',
   });
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
@@ -123,7 +123,7 @@ test('where it fails the hosts file is taken, without a word of addresses in the
 });
 
 test('without any way there is one sentence, and the next look may find one', async (t) => {
-  const { names, places } = world(t, 'hosts', { hosts: null });
+  const { names, places } = fixture(t, 'hosts', { hosts: null });
   names.update(here(), []);
   t.is(
     await until('a problem', () => names.problem()),
@@ -137,7 +137,7 @@ test('without any way there is one sentence, and the next look may find one', as
 });
 
 test('a domain that is none is a problem, and nothing gets anywhere', async (t) => {
-  const { names, file } = world(t, 'hosts');
+  const { names, file } = fixture(t, 'hosts');
   names.update(here({ domain: 'a b' }), []);
 
   t.is(names.problem(), 'The domain of the cluster is no host name, so that its members have no names here');
@@ -146,7 +146,7 @@ test('a domain that is none is a problem, and nothing gets anywhere', async (t) 
 });
 
 test('updates in a row end in the last one; leaving the VPN takes the names away, and off gives none', async (t) => {
-  const { names, file } = world(t, 'hosts');
+  const { names, file } = fixture(t, 'hosts');
   for (const alias of ['one', 'two', 'three']) names.update(here(), [peer(OTHER, 3, [alias])]);
   await until('the last', () => file('hosts').includes('three.prod'));
   t.notRegex(file('hosts'), /one\.prod|two\.prod/u);
@@ -154,14 +154,14 @@ test('updates in a row end in the last one; leaving the VPN takes the names away
   await until('none', () => file('hosts') === HOSTS);
   t.is(names.problem(), null);
 
-  const off = world(t, 'off');
+  const off = fixture(t, 'off');
   off.names.update(here(), [peer(OTHER, 3, ['web-1'])]);
   await off.names.close();
   t.deepEqual([off.file('hosts'), off.names.problem(), off.names.way], [HOSTS, null, null]);
 });
 
 test('what others overwrote comes back, and after the end nothing does', async (t) => {
-  const { names, places, file } = world(t, 'hosts');
+  const { names, places, file } = fixture(t, 'hosts');
   names.update(here(), [peer(OTHER, 3, ['web-1'])]);
   await until('a way', () => names.way);
   writeFileSync(places.hosts, '127.0.0.1 other\n');
@@ -176,7 +176,7 @@ test('what others overwrote comes back, and after the end nothing does', async (
 
 test('what an earlier agent left goes with the next start, or on leaving', async (t) => {
   const left = `${HOSTS}# BEGIN edge-agent ${SELF}\n100.64.1.3\tweb-1.prod.edge.internal web-1.cluster-prod.edge.internal\n# END edge-agent ${SELF}\n`;
-  const { file, places, log } = world(t, 'resolver', { hosts: left });
+  const { file, places, log } = fixture(t, 'resolver', { hosts: left });
   await until('the start', () => file('hosts') === HOSTS);
 
   writeFileSync(places.hosts, left);

@@ -27,7 +27,7 @@ interface Given {
   readonly firewallProblem?: string;
 }
 
-function rig(
+function fixture(
   t: Scope,
   { isEnabled = true, peersMax = 100, addressesMax = 200, host, refused, firewallProblem }: Given = {},
 ) {
@@ -98,7 +98,7 @@ function rig(
 }
 
 test('an admin joins the VPNs of its clusters by one interface, behind a firewall that stands before it', async (t) => {
-  const { gateway, owned, members, order, pass } = rig(t);
+  const { gateway, owned, members, order, pass } = fixture(t);
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
 
   gateway.become(vpn(1, [member(1, 2)]));
@@ -117,7 +117,7 @@ test('an admin joins the VPNs of its clusters by one interface, behind a firewal
 });
 
 test('nothing is opened before there is a VPN, nor for one of another admin', async (t) => {
-  const { gateway, members, order, pass } = rig(t);
+  const { gateway, members, order, pass } = fixture(t);
 
   gateway.become(vpn(1, [member(1, 2)]));
   await pass();
@@ -126,7 +126,7 @@ test('nothing is opened before there is a VPN, nor for one of another admin', as
 });
 
 test('a cluster that is not owned any more is left in the next round', async (t) => {
-  const { gateway, owned, members, pass } = rig(t);
+  const { gateway, owned, members, pass } = fixture(t);
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
   gateway.become(vpn(1, [member(1, 2)]));
   gateway.become(vpn(2, [member(2, 2)]));
@@ -140,7 +140,7 @@ test('a cluster that is not owned any more is left in the next round', async (t)
 });
 
 test('members are told where the gateway is, once, and again under each epoch and from each place', async (t) => {
-  const { gateway, owned, stored, members, pass } = rig(t, { host: '203.0.113.9' });
+  const { gateway, owned, stored, members, pass } = fixture(t, { host: '203.0.113.9' });
   const place = {
     publicKey: OWN,
     listenPort: 51_820,
@@ -175,7 +175,7 @@ test('members are told where the gateway is, once, and again under each epoch an
 });
 
 test('where the gateway is comes to the rows also after the database was away', async (t) => {
-  const { gateway, owned, stored, made, pass } = rig(t);
+  const { gateway, owned, stored, made, pass } = fixture(t);
   owned.set(clusterId(1), 1);
   made.database = false;
   gateway.become(vpn(1, [member(1, 2)]));
@@ -188,7 +188,7 @@ test('where the gateway is comes to the rows also after the database was away', 
 });
 
 test('an admin without rights says so once, tries again without a word, and takes back what another admin said of its gateway', async (t) => {
-  const { gateway, owned, members, stored, lines, made, pass } = rig(t, { refused: 'it is not root' });
+  const { gateway, owned, members, stored, lines, made, pass } = fixture(t, { refused: 'it is not root' });
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2), member(1, 1, { node: null, public_key: key(9) })]));
   await pass(20);
@@ -206,7 +206,7 @@ test('an admin without rights says so once, tries again without a word, and take
 });
 
 test('without a firewall there is no interface', async (t) => {
-  const { gateway, owned, members, pass, lines } = rig(t, { firewallProblem: 'there is no nft' });
+  const { gateway, owned, members, pass, lines } = fixture(t, { firewallProblem: 'there is no nft' });
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
@@ -216,7 +216,7 @@ test('without a firewall there is no interface', async (t) => {
 });
 
 test('a gateway that is switched off opens nothing and has no problem', async (t) => {
-  const { gateway, owned, order, pass } = rig(t, { isEnabled: false });
+  const { gateway, owned, order, pass } = fixture(t, { isEnabled: false });
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2)]));
   await pass();
@@ -226,7 +226,7 @@ test('a gateway that is switched off opens nothing and has no problem', async (t
 });
 
 test('a cluster for which there is no room is left out, and its name is said once', async (t) => {
-  const { gateway, owned, members, stored, lines, pass } = rig(t, { peersMax: 2 });
+  const { gateway, owned, members, stored, lines, pass } = fixture(t, { peersMax: 2 });
   owned.set(clusterId(1), 1).set(clusterId(2), 1);
   gateway.become(vpn(1, [member(1, 2)]));
   gateway.become(vpn(2, [member(2, 2), member(2, 3)]));
@@ -244,7 +244,7 @@ test('a cluster for which there is no room is left out, and its name is said onc
 });
 
 test('what an interface or the rows leave out is named in the note, by cluster and node, and said once; it is no problem of the admin', async (t) => {
-  const { gateway, owned, members, lines, pass } = rig(t, { addressesMax: 4 });
+  const { gateway, owned, members, lines, pass } = fixture(t, { addressesMax: 4 });
   owned.set(clusterId(1), 1).set(clusterId(2), 1).set(clusterId(3), 1);
   for (const number of [1, 2, 3])
     gateway.become({
@@ -273,7 +273,7 @@ test('what an interface or the rows leave out is named in the note, by cluster a
 });
 
 test('a node is reached through the VPN while its handshake is young and its cluster is owned', async (t) => {
-  const { gateway, owned, members, made, firewalls, pass } = rig(t);
+  const { gateway, owned, members, made, firewalls, pass } = fixture(t);
   owned.set(clusterId(1), 1);
   gateway.become({
     ...vpn(1, [member(1, 2, { ipv4: '127.77.1.2' }), member(1, 3, { ipv4: '127.77.1.3' })]),
@@ -305,7 +305,7 @@ test('a node is reached through the VPN while its handshake is young and its clu
 });
 
 test('both sides of a pair try at once, unless the lease ran out: then another admin may be the gateway (O1)', async (t) => {
-  const { gateway, owned, members, made, sent, pass } = rig(t);
+  const { gateway, owned, members, made, sent, pass } = fixture(t);
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
@@ -321,7 +321,7 @@ test('both sides of a pair try at once, unless the lease ran out: then another a
 });
 
 test('a gateway that is closed leaves no interface and no rules', async (t) => {
-  const { gateway, owned, members, order, pass } = rig(t);
+  const { gateway, owned, members, order, pass } = fixture(t);
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2)]));
   await pass(20);
@@ -333,7 +333,7 @@ test('a gateway that is closed leaves no interface and no rules', async (t) => {
 });
 
 test('readings count peers by path', async (t) => {
-  const { gateway, owned, members, pass } = rig(t);
+  const { gateway, owned, members, pass } = fixture(t);
   owned.set(clusterId(1), 1);
   gateway.become(vpn(1, [member(1, 2), member(1, 3)]));
   await pass(20);

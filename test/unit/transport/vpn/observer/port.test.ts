@@ -65,114 +65,114 @@ function place(address = '198.51.100.7', port = 40_000): RemoteInfo {
 
 /** A whole handshake; the maker of empty packets. */
 async function shake(
-  world: ReturnType<typeof startPort>,
+  fixture: ReturnType<typeof startPort>,
   own: Pair,
   stampMs: number,
   from = place(),
 ): Promise<(counter: bigint) => Buffer> {
-  const begun = begin(own, world.responder.publicKey, stampMs);
-  await world.take(begun.packet, from);
-  return begun.finish(world.sent.at(-1)?.packet ?? Buffer.alloc(0));
+  const begun = begin(own, fixture.responder.publicKey, stampMs);
+  await fixture.take(begun.packet, from);
+  return begun.finish(fixture.sent.at(-1)?.packet ?? Buffer.alloc(0));
 }
 
 test('a member is seen where its first packet after the handshake comes from, not where the handshake came from', async (t) => {
-  const world = startPort();
-  const [member = newPair()] = world.members;
+  const fixture = startPort();
+  const [member = newPair()] = fixture.members;
 
-  const keepalive = await shake(world, member, 1_000);
-  t.deepEqual(world.seen, []);
-  await world.take(keepalive(0n), place('203.0.113.9', 50_000));
+  const keepalive = await shake(fixture, member, 1_000);
+  t.deepEqual(fixture.seen, []);
+  await fixture.take(keepalive(0n), place('203.0.113.9', 50_000));
 
-  t.deepEqual(world.seen, [{ publicKey: member.text, from: '203.0.113.9:50000' }]);
+  t.deepEqual(fixture.seen, [{ publicKey: member.text, from: '203.0.113.9:50000' }]);
 });
 
 test('a packet that came before is not believed to come from elsewhere', async (t) => {
-  const world = startPort();
-  const [member = newPair()] = world.members;
-  const keepalive = await shake(world, member, 1_000);
-  await world.take(keepalive(4n));
+  const fixture = startPort();
+  const [member = newPair()] = fixture.members;
+  const keepalive = await shake(fixture, member, 1_000);
+  await fixture.take(keepalive(4n));
 
-  await world.take(keepalive(4n), place('203.0.113.66'));
-  await world.take(keepalive(3n), place('203.0.113.66'));
+  await fixture.take(keepalive(4n), place('203.0.113.66'));
+  await fixture.take(keepalive(3n), place('203.0.113.66'));
 
-  t.is(world.counters.packets.replayed, 2);
-  t.is(world.seen.length, 1);
+  t.is(fixture.counters.packets.replayed, 2);
+  t.is(fixture.seen.length, 1);
 });
 
 test("one changed bit makes an empty packet nobody's", async (t) => {
-  const world = startPort();
-  const [member = newPair()] = world.members;
-  const keepalive = (await shake(world, member, 1_000))(0n);
+  const fixture = startPort();
+  const [member = newPair()] = fixture.members;
+  const keepalive = (await shake(fixture, member, 1_000))(0n);
 
   for (let at = 0; at < keepalive.length; at++) {
     const changed = Buffer.from(keepalive);
     changed[at] = (changed[at] ?? 0) ^ 0x10;
-    await world.take(changed, place('203.0.113.66'));
+    await fixture.take(changed, place('203.0.113.66'));
   }
 
-  t.deepEqual(world.seen, []);
-  await world.take(keepalive);
-  t.is(world.seen.length, 1);
+  t.deepEqual(fixture.seen, []);
+  await fixture.take(keepalive);
+  t.is(fixture.seen.length, 1);
 });
 
 test('a handshake that came before is not answered again, and does not end the session that it made', async (t) => {
-  const world = startPort();
-  const [member = newPair()] = world.members;
-  const begun = begin(member, world.responder.publicKey, 2_000);
-  await world.take(begun.packet);
-  const keepalive = begun.finish(world.sent[0]?.packet ?? Buffer.alloc(0));
-  world.pass(1_000);
+  const fixture = startPort();
+  const [member = newPair()] = fixture.members;
+  const begun = begin(member, fixture.responder.publicKey, 2_000);
+  await fixture.take(begun.packet);
+  const keepalive = begun.finish(fixture.sent[0]?.packet ?? Buffer.alloc(0));
+  fixture.pass(1_000);
 
-  await world.take(begun.packet, place('203.0.113.66'));
-  await world.take(begin(member, world.responder.publicKey, 1_999).packet, place('203.0.113.66'));
+  await fixture.take(begun.packet, place('203.0.113.66'));
+  await fixture.take(begin(member, fixture.responder.publicKey, 1_999).packet, place('203.0.113.66'));
 
-  t.is(world.sent.length, 1);
-  t.is(world.counters.packets.replayed, 2);
-  await world.take(keepalive(0n));
-  t.is(world.seen.length, 1);
+  t.is(fixture.sent.length, 1);
+  t.is(fixture.counters.packets.replayed, 2);
+  await fixture.take(keepalive(0n));
+  t.is(fixture.seen.length, 1);
 });
 
 test('a session goes on while the next one is begun, until that is used', async (t) => {
-  const world = startPort();
-  const [member = newPair()] = world.members;
-  const first = await shake(world, member, 1_000);
-  await world.take(first(0n));
-  world.pass(120_000);
-  const second = await shake(world, member, 121_000);
+  const fixture = startPort();
+  const [member = newPair()] = fixture.members;
+  const first = await shake(fixture, member, 1_000);
+  await fixture.take(first(0n));
+  fixture.pass(120_000);
+  const second = await shake(fixture, member, 121_000);
 
-  await world.take(first(1n));
-  await world.take(second(0n));
-  await world.take(first(2n));
+  await fixture.take(first(1n));
+  await fixture.take(second(0n));
+  await fixture.take(first(2n));
 
-  t.is(world.seen.length, 3);
-  t.is(world.counters.packets.unknown_session, 1);
+  t.is(fixture.seen.length, 3);
+  t.is(fixture.counters.packets.unknown_session, 1);
 });
 
 test('a member whose clock was set back is answered again once its last session has ended', async (t) => {
-  const world = startPort();
-  const [member = newPair()] = world.members;
-  await shake(world, member, 10_000_000);
-  world.pass(SESSION_MS_MAX + 1_000);
-  world.port.sweep();
+  const fixture = startPort();
+  const [member = newPair()] = fixture.members;
+  await shake(fixture, member, 10_000_000);
+  fixture.pass(SESSION_MS_MAX + 1_000);
+  fixture.port.sweep();
 
-  const keepalive = await shake(world, member, 1_000);
-  await world.take(keepalive(0n));
+  const keepalive = await shake(fixture, member, 1_000);
+  await fixture.take(keepalive(0n));
 
-  t.is(world.seen.length, 1);
+  t.is(fixture.seen.length, 1);
 });
 
 test('nobody who is no member is answered, nor who pretends to be one, nor who does not know the key of the port', async (t) => {
-  const world = startPort();
-  const [member = newPair()] = world.members;
+  const fixture = startPort();
+  const [member = newPair()] = fixture.members;
   const stranger = newPair();
-  const { publicKey } = world.responder;
+  const { publicKey } = fixture.responder;
 
-  await world.take(begin(stranger, publicKey, 1_000).packet);
+  await fixture.take(begin(stranger, publicKey, 1_000).packet);
   // names a member's key, and has another
-  await world.take(begin({ ...stranger, publicKey: member.publicKey }, publicKey, 1_000).packet);
-  await world.take(begin(member, newPair().text, 1_000).packet);
+  await fixture.take(begin({ ...stranger, publicKey: member.publicKey }, publicKey, 1_000).packet);
+  await fixture.take(begin(member, newPair().text, 1_000).packet);
   for (const part of [8, 40, 88])
-    await world.take(
+    await fixture.take(
       begin(member, publicKey, 1_000, {
         tampered: (packet) => {
           packet.writeUInt8(packet.readUInt8(part) ^ 1, part);
@@ -180,84 +180,84 @@ test('nobody who is no member is answered, nor who pretends to be one, nor who d
       }).packet,
     );
 
-  t.deepEqual(world.sent, []);
-  t.deepEqual({ ...world.counters.packets }, { ...noneObserved().packets, stranger: 1, forged: 4, garbage: 1 });
-  t.is(world.port.members(), 0);
+  t.deepEqual(fixture.sent, []);
+  t.deepEqual({ ...fixture.counters.packets }, { ...noneObserved().packets, stranger: 1, forged: 4, garbage: 1 });
+  t.is(fixture.port.members(), 0);
 });
 
 test('a member that left is forgotten with its next handshake', async (t) => {
-  const world = startPort({ members: [newPair()] });
-  const { members } = world;
+  const fixture = startPort({ members: [newPair()] });
+  const { members } = fixture;
   const [member = newPair()] = members;
-  const keepalive = await shake(world, member, 1_000);
+  const keepalive = await shake(fixture, member, 1_000);
   members.pop();
-  world.pass(1_000);
+  fixture.pass(1_000);
 
-  await world.take(begin(member, world.responder.publicKey, 2_000).packet);
-  await world.take(keepalive(0n));
+  await fixture.take(begin(member, fixture.responder.publicKey, 2_000).packet);
+  await fixture.take(keepalive(0n));
 
-  t.is(world.sent.length, 1);
-  t.deepEqual(world.seen, []);
+  t.is(fixture.sent.length, 1);
+  t.deepEqual(fixture.seen, []);
 });
 
 test('while the rows are away, those who were members are, and others wait', async (t) => {
   let isAway = false;
   const member = newPair();
-  const world = startPort({
+  const fixture = startPort({
     memberOf: async (key) => {
       if (isAway) throw new Error('away');
       return key;
     },
   });
-  await shake(world, member, 1_000);
+  await shake(fixture, member, 1_000);
   isAway = true;
-  world.pass(1_000);
+  fixture.pass(1_000);
 
-  await shake(world, member, 2_000);
-  await world.take(begin(newPair(), world.responder.publicKey, 1_000).packet);
+  await shake(fixture, member, 2_000);
+  await fixture.take(begin(newPair(), fixture.responder.publicKey, 1_000).packet);
 
-  t.is(world.sent.length, 2);
-  t.is(world.counters.packets.unanswered, 1);
+  t.is(fixture.sent.length, 2);
+  t.is(fixture.counters.packets.unanswered, 1);
 });
 
 test("a key that nobody can have is nobody's: where the secret would be known to all", async (t) => {
-  const world = startPort();
-  const packet = begin(newPair(), world.responder.publicKey, 1_000, {
+  const fixture = startPort();
+  const packet = begin(newPair(), fixture.responder.publicKey, 1_000, {
     tampered: (changed) => {
       changed.fill(0, 8, 40);
     },
   }).packet;
 
-  await world.take(packet);
+  await fixture.take(packet);
 
-  t.is(world.counters.packets.forged, 1);
+  t.is(fixture.counters.packets.forged, 1);
   t.is(createResponder().initiator(Buffer.alloc(32).toString('base64')), null);
 });
 
 test('one source begins no more handshakes than its share, and all together no more than theirs', async (t) => {
-  const world = startPort();
+  const fixture = startPort();
   const stranger = newPair();
-  const { packet } = begin(stranger, world.responder.publicKey, 1_000);
+  const { packet } = begin(stranger, fixture.responder.publicKey, 1_000);
 
-  for (let n = 0; n < SOURCE_HANDSHAKES_BURST_MAX + 10; n++) await world.take(packet);
-  t.is(world.counters.packets.limited, 10);
-  for (let n = 0; n < HANDSHAKES_BURST_MAX; n++) await world.take(packet, place(`2001:db8:0:${n.toString(16)}::1`));
+  for (let n = 0; n < SOURCE_HANDSHAKES_BURST_MAX + 10; n++) await fixture.take(packet);
+  t.is(fixture.counters.packets.limited, 10);
+  for (let n = 0; n < HANDSHAKES_BURST_MAX; n++) await fixture.take(packet, place(`2001:db8:0:${n.toString(16)}::1`));
 
-  t.is(world.counters.packets.stranger, HANDSHAKES_BURST_MAX);
-  world.pass(1_000);
-  const [member = newPair()] = world.members;
-  await world.take(begin(member, world.responder.publicKey, 1_000).packet, place('203.0.113.1'));
-  t.is(world.sent.length, 1);
+  t.is(fixture.counters.packets.stranger, HANDSHAKES_BURST_MAX);
+  fixture.pass(1_000);
+  const [member = newPair()] = fixture.members;
+  await fixture.take(begin(member, fixture.responder.publicKey, 1_000).packet, place('203.0.113.1'));
+  t.is(fixture.sent.length, 1);
 });
 
 test('all addresses of one /64 are one source', async (t) => {
-  const world = startPort();
-  const { packet } = begin(newPair(), world.responder.publicKey, 1_000);
+  const fixture = startPort();
+  const { packet } = begin(newPair(), fixture.responder.publicKey, 1_000);
 
   for (let n = 0; n < SOURCE_HANDSHAKES_BURST_MAX + 10; n++)
-    await world.take(packet, place(`2001:db8::${n.toString(16)}:1`));
+    await fixture.take(packet, place(`2001:db8::${n.toString(16)}:1`));
 
-  t.is(world.counters.packets.limited, 10);
+  t.is(fixture.counters.packets.limited, 10);
 });
 
 test('garbage of any size and kind is never answered and never throws', async (t) => {

@@ -18,7 +18,7 @@ import { prepareHolds } from './commit-hold.ts';
 import { openWire, type Wire } from './wire.ts';
 
 /**
- * Agents of a world, unless told otherwise. Enough that a command has something to fan out to, few enough for two
+ * Agents of a fixture, unless told otherwise. Enough that a command has something to fan out to, few enough for two
  * cores.
  */
 const AGENTS = 3;
@@ -38,8 +38,8 @@ const FILLER_BYTES = 150_000;
 /** Timeout of a timed script, in ms: long enough to kill its agent meanwhile. */
 export const TIMEOUT_MS = 800;
 
-/** A world, with the books of everything that was asked and said. */
-export interface World {
+/** A fixture, with the books of everything that was asked and said. */
+export interface Fixture {
   readonly fleet: Fleet;
   readonly postgres: MovableServer;
   /** Clocks of its programs; null: they are right. */
@@ -93,8 +93,8 @@ export interface CreateOptions {
   readonly isForCancel?: boolean;
 }
 
-/** How a world is opened. */
-export interface WorldOptions {
+/** How a fixture is opened. */
+export interface FixtureOptions {
   readonly admins?: number;
   readonly agents?: number;
   /** Settings of its admins. */
@@ -123,11 +123,11 @@ const SCRIPTS = {
 /** Name of a script. */
 export type ScriptKind = keyof typeof SCRIPTS;
 
-/** Opens a world of its own. */
+/** Opens a fixture of its own. */
 export async function openWorld(
   scope: Scope,
-  { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: WorldOptions = {},
-): Promise<World> {
+  { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: FixtureOptions = {},
+): Promise<Fixture> {
   const postgres = await startMovableServer(scope);
   const clocks = hasClocks ? await openClocks(postgres.directory) : null;
   const encryptionKey = randomBytes(32).toString('base64');
@@ -150,7 +150,7 @@ export async function openWorld(
 
   const attempts: Attempt[] = [];
   const books = keepBooks(wires, attempts);
-  const world: World = {
+  const fixture: Fixture = {
     fleet,
     postgres,
     clocks,
@@ -163,7 +163,7 @@ export async function openWorld(
     restores: 0,
     freezes: 0,
     clocksSet: 0,
-    create: (kind = 'quick', more = {}) => create(world, attempts, kind, more),
+    create: (kind = 'quick', more = {}) => create(fixture, attempts, kind, more),
     async cancel(attempt) {
       await until(
         'an answered cancel',
@@ -177,17 +177,17 @@ export async function openWorld(
     startedS: () => new Map(starts(ledger).map(({ execution, atS }) => [execution, atS])),
     openGate: ({ mark }) => appendFileSync(gateOf(ledger, mark), ''),
     async killAdmin(admin = fleet.admins[0]) {
-      world.kills += 1;
+      fixture.kills += 1;
       await admin?.kill();
     },
     async killAgent(agent = fleet.agents[0]) {
-      world.kills += 1;
+      fixture.kills += 1;
       await agent?.kill();
     },
     async killPostgres() {
       const pid = await postgres.pid();
       if (pid === undefined) return;
-      world.kills += 1;
+      fixture.kills += 1;
       process.kill(pid, 'SIGKILL');
       await until('another server that answers', async () => {
         const next = await postgres.pid();
@@ -200,9 +200,9 @@ export async function openWorld(
       signalAll(frozen, 'SIGSTOP');
       return () => signalAll(frozen, 'SIGCONT');
     },
-    recover: () => recover(world),
+    recover: () => recover(fixture),
   };
-  return world;
+  return fixture;
 }
 
 async function ownerOf(fleet: Fleet): Promise<{ admin: AdminProgram; epoch: number } | null> {
@@ -214,7 +214,7 @@ async function ownerOf(fleet: Fleet): Promise<{ admin: AdminProgram; epoch: numb
 }
 
 async function create(
-  world: World,
+  fixture: Fixture,
   attempts: Attempt[],
   kind: ScriptKind,
   { at, expiresMs, isForCancel = false }: CreateOptions,
@@ -238,7 +238,7 @@ async function create(
     request: {
       body: {
         // The time since boot is no clock that somebody sets: what is true of a start does not hang on the agent's.
-        command_text: `read -r up _ </proc/uptime; echo $EDGE_EXECUTION_ID $up >>${world.ledger}; echo ${mark} $EDGE_EXECUTION_ID; GATE=${gateOf(world.ledger, mark)}; ${body}`,
+        command_text: `read -r up _ </proc/uptime; echo $EDGE_EXECUTION_ID $up >>${fixture.ledger}; echo ${mark} $EDGE_EXECUTION_ID; GATE=${gateOf(fixture.ledger, mark)}; ${body}`,
         targeting: { type: 'all' },
         ...(kind === 'timed' && { timeout: TIMEOUT_MS }),
         ...(expiresMs !== undefined && { expired_at: new Date(atMs + expiresMs).toISOString() }),
@@ -247,7 +247,7 @@ async function create(
     },
   };
   attempts.push(attempt);
-  await ask(attempt, at === undefined ? world.fleet.rest : restClient(() => at.url, FLEET_KEYS.MASTER_KEY));
+  await ask(attempt, at === undefined ? fixture.fleet.rest : restClient(() => at.url, FLEET_KEYS.MASTER_KEY));
   return attempt;
 }
 
@@ -286,8 +286,8 @@ async function ask(attempt: Attempt, rest: Rest): Promise<void> {
   }
 }
 
-async function recover(world: World): Promise<void> {
-  const { fleet } = world;
+async function recover(fixture: Fixture): Promise<void> {
+  const { fleet } = fixture;
   for (const admin of fleet.admins) if (admin.program.exit !== null) await admin.start();
   for (const agent of fleet.agents) if (agent.program.exit !== null) agent.start();
   const sinceMs = performance.now();
@@ -303,7 +303,7 @@ async function recover(world: World): Promise<void> {
       backMs = performance.now();
       for (const agent of fleet.agents) {
         if (isLive(agent) || performance.now() - agent.program.startedMs < YOUTH_MS) continue;
-        await world.killAgent(agent);
+        await fixture.killAgent(agent);
         agent.start();
       }
       return false;
