@@ -62,6 +62,57 @@ export function storeVpnKeys(path: string, keys: VpnKeys): OpenedVpnKeys {
   }
 }
 
+/** The keys of a running agent: those of the file, and one that is to follow. */
+export class OwnKeys {
+  readonly #path: string;
+  readonly #port: number;
+  #keys: VpnKeys | null = null;
+
+  /** `port`: 0 keeps the one of the file, or picks one. */
+  constructor(path: string, port: number) {
+    this.#path = path;
+    this.#port = port;
+  }
+
+  /** Null: they were not opened. */
+  get held(): VpnKeys | null {
+    return this.#keys;
+  }
+
+  /** Reads them, or makes them. The problem in one sentence; null: they are held. */
+  open(): string | null {
+    const opened = openVpnKeys(this.#path, this.#port);
+    if (!opened.ok) return opened.problem;
+    this.#keys = opened.keys;
+    return null;
+  }
+
+  /** Makes the key that is to follow, unless there is one. The problem in one sentence; null: it is stored. */
+  makeNext(): string | null {
+    const problem = this.#keys === null ? this.open() : null;
+    if (this.#keys === null) return problem;
+    const stored = storeVpnKeys(this.#path, {
+      ...this.#keys,
+      nextPrivateKey: this.#keys.nextPrivateKey ?? makeKeyPair().privateKey,
+    });
+    if (!stored.ok) return stored.problem;
+    this.#keys = stored.keys;
+    return null;
+  }
+
+  /**
+   * The others know this public key: if it is the one that is to follow, it is the one from now on. False: it is not. A
+   * problem: it is used all the same, but could not be stored.
+   */
+  turnTo(publicKey: string): false | { readonly problem: string | null } {
+    const next = this.#keys?.nextPrivateKey ?? null;
+    if (this.#keys === null || next === null || publicKeyOf(next) !== publicKey) return false;
+    this.#keys = { ...this.#keys, privateKey: next, nextPrivateKey: null };
+    const stored = storeVpnKeys(this.#path, this.#keys);
+    return { problem: stored.ok ? null : stored.problem };
+  }
+}
+
 /** The public key in use; null: there is no file, or it is damaged. */
 export function storedPublicKey(path: string): string | null {
   const keys = read(path);

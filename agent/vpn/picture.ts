@@ -1,17 +1,17 @@
-/** The VPN as this machine was told of it last. Pure, but for its file. */
-import { readFileSync, rmSync } from 'node:fs';
-import { z } from 'zod';
+/** The VPN as this machine was told of it last, and what the machine is in it. Pure. */
 import {
-  VPN_PEERS_MAX,
-  VpnMembership,
-  VpnRevision,
   soundPeers,
-  ToldVpnPeer,
   type LeftOutPeer,
+  type VpnMembership,
   type VpnPeer,
+  type VpnRevision,
 } from '../../transport/protocol/vpn.ts';
-import { writeDurably } from '../durable-file.ts';
+import type { WantedMember } from '../../transport/vpn/member/member.ts';
+import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import type { AdminVpnFrame } from '../ports.ts';
+
+/** MTU until a VPN says another: what fits through every path. */
+const MTU_MIN = 1_280;
 
 /**
  * One state of the VPN. `peers` by public key, those alone that an interface takes; the others are `leftOut`, by
@@ -23,12 +23,6 @@ export interface Picture {
   readonly peers: ReadonlyMap<string, VpnPeer>;
   readonly leftOut: ReadonlyMap<string, LeftOutPeer>;
 }
-
-const PictureFile = z.object({
-  revision: VpnRevision,
-  network: VpnMembership,
-  peers: z.array(ToldVpnPeer).max(VPN_PEERS_MAX),
-});
 
 /** A whole VPN. */
 export function wholePicture({ revision, network, peers }: Extract<AdminVpnFrame, { type: 'mesh-network' }>): Picture {
@@ -69,25 +63,25 @@ function joined(
   return { peers, leftOut };
 }
 
-/** What an earlier run stored: with it the machine is in its VPN before any admin answers. Null: nothing usable. */
-export function readPicture(path: string): Picture | null {
-  try {
-    return wholePicture({ seq: 1, type: 'mesh-network', ...PictureFile.parse(JSON.parse(readFileSync(path, 'utf8'))) });
-  } catch {
-    return null; // none yet, or damaged: an admin tells it again
-  }
+/** What the member of this machine should be: without addresses and peers, unless the VPN is that of its key. */
+export function wantedOf(
+  privateKey: string,
+  picture: Picture | null,
+  around: Pick<WantedMember, 'observers' | 'relayMap'>,
+): WantedMember {
+  // What was told for another key, or another machine's, is no VPN of this one.
+  if (picture === null || picture.network.public_key !== publicKeyOf(privateKey))
+    return { privateKey, addresses: [], mtu: MTU_MIN, peers: new Map(), ...around };
+  const { network, peers } = picture;
+  return {
+    privateKey,
+    addresses: [withPrefix(network.ipv4, network.ipv4_range), withPrefix(network.ipv6, network.ipv6_range)],
+    mtu: network.mtu,
+    peers,
+    ...around,
+  };
 }
 
-/** Throws what the file system says. */
-export function storePicture(path: string, { revision, network, peers }: Picture): void {
-  writeDurably(path, `${JSON.stringify({ revision, network, peers: [...peers.values()] })}\n`);
-}
-
-/** Removes what was stored, as far as that can be done: there is no such VPN any more. */
-export function forgetPicture(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
-    // the next start is in the old VPN until an admin answers
-  }
+function withPrefix(address: string, range: string): string {
+  return `${address}/${range.split('/')[1] ?? ''}`;
 }

@@ -18,7 +18,7 @@ import { createNames, removeNames } from './names/names.ts';
 import type { AgentVpnFrameBody, SessionClock, SessionVpn } from '../ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { VpnWay } from '../access/tunnel/tunnels.ts';
-import { createMembership } from './membership.ts';
+import { Membership } from './membership.ts';
 import { createNetclient, leaveNetmaker } from './netclient.ts';
 import { ROTATION_SIGNAL } from './rotation.ts';
 
@@ -74,7 +74,7 @@ export function startVpn({
     interfaceName,
     log,
   });
-  const membership = createMembership({
+  const membership = new Membership({
     interfaceName,
     port: config.VPN_PORT,
     keysPath: directory.vpnKeys,

@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../bench/product/simulated-agent.ts';
 import { webSocketDial } from '../../../agent/session/dial.ts';
-import { createMembership } from '../../../agent/vpn/membership.ts';
+import { Membership } from '../../../agent/vpn/membership.ts';
 import type { Picture } from '../../../agent/vpn/picture.ts';
 import type { Link, SessionJournal, SessionRunner } from '../../../agent/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
@@ -72,7 +72,7 @@ export function startVpnMember(
   let endpoints: readonly string[] = [`192.168.0.2:${randomInt(1_024, 65_536)}`];
   let link: Link | null = null;
   const place = { listenPort: randomInt(1_024, 65_536), relayRegion: null };
-  const membership = createMembership({
+  const membership = new Membership({
     interfaceName: 'none',
     port: place.listenPort,
     keysPath: join(own, 'keys.json'),

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { storedPublicKey } from '../../../../agent/vpn/keys-file.ts';
-import { createMembership, type Membership } from '../../../../agent/vpn/membership.ts';
+import { Membership } from '../../../../agent/vpn/membership.ts';
 import type { Picture } from '../../../../agent/vpn/picture.ts';
 import type { AdminVpnFrame, AgentVpnFrameBody } from '../../../../agent/ports.ts';
 import {
@@ -81,7 +81,7 @@ function open(
   ];
   let ports: MemberPorts | null = null;
   const keysPath = join(directory, 'mesh-keys.json');
-  const membership = createMembership({
+  const membership = new Membership({
     interfaceName: 'edge00000000',
     port: 0,
     keysPath,
@@ -495,6 +495,24 @@ test('how well it is connected is told when a path changes, and now and then', a
       fixture.membership.pathOf(PEER.public_key),
     ],
     [PEER.node, 'gateway', null, 'relayed'],
+  );
+});
+
+test('a machine whose VPN is switched off and on again tells how well it is connected as before', async (t) => {
+  const rig = open(t);
+  await welcomed(rig);
+  rig.clock.pass(10_000);
+  rig.membership.configured({ mode: 'off' }, ADMIN, true);
+  await until('its end', () => rig.ends.length > 0);
+  rig.said.length = 0;
+
+  await welcomed(rig);
+  rig.said.length = 0;
+  rig.clock.pass(30_000);
+
+  t.deepEqual(
+    rig.said.map(({ type }) => type),
+    ['mesh-report'],
   );
 });
 
