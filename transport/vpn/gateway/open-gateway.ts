@@ -1,13 +1,13 @@
 /** The gateway of an admin, made of what its settings say and what its machine can do. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createMapSource } from '../derp/map-source.ts';
+import type { RelayMap } from '../derp/map.ts';
+import { createMapSource, type MapSource } from '../derp/map-source.ts';
 import { createVet } from '../../net/guard/vetting.ts';
 import { createMember } from '../member/create-member.ts';
 import { makeKeyPair } from '../wireguard/keys.ts';
 import { DEVICE_LIMITS } from '../wireguard/limits.ts';
-import { createGateway } from './gateway.ts';
-import type { Gateway, GatewayPorts } from './gateway.ts';
+import { Gateway, type GatewayPorts } from './gateway.ts';
 import { createFirewall } from './firewall.ts';
 
 /** Digits of an interface's name: 15 characters are what Linux takes. */
@@ -30,7 +30,10 @@ export interface GatewaySettings {
 }
 
 /** What it needs besides them. */
-export interface OpenGatewayPorts extends Omit<GatewayPorts, 'keys' | 'open' | 'firewall' | 'host' | 'limits'> {
+export interface OpenGatewayPorts extends Omit<
+  GatewayPorts,
+  'keys' | 'open' | 'firewall' | 'host' | 'limits' | 'followRelayMap'
+> {
   /** As agents are told them. */
   readonly relayMapUrls: () => readonly string[];
   /** Of the admins, which may have a relay map wherever they are. */
@@ -47,37 +50,40 @@ export function openGateway(
   ports: OpenGatewayPorts,
 ): Gateway {
   const interfaceName = gatewayInterface(adminId);
-  const ended = new AbortController();
   const maps = createMapSource({ vet: createVet({ allowPrivate: false }), trusted: ports.adminUrls }, null);
-  let cancelRefresh = (): void => {};
-  const gateway = createGateway({
+  return new Gateway({
     ...ports,
     host,
     limits: { peersMax: Math.min(peersMax, DEVICE_LIMITS.peersMax), addressesMax: DEVICE_LIMITS.addressesMax },
     keys: makeKeyPair(),
     firewall: createFirewall(interfaceName),
     open: isEnabled
-      ? async (wanted, memberPorts) => {
-          const created = await createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts);
-          if (created.ok) void refreshMap();
-          return created;
-        }
+      ? async (wanted, memberPorts) =>
+          createMember({ interfaceName, listenPort: await freePort(port), wanted }, memberPorts)
       : null,
+    followRelayMap: (mapped) => followRelayMap(maps, ports, mapped),
   });
-  return {
-    ...gateway,
-    async close() {
-      ended.abort();
-      cancelRefresh();
-      await gateway.close();
-    },
+}
+
+/** Looks for the map again and again; the answer ends it. */
+function followRelayMap(
+  maps: MapSource,
+  { relayMapUrls, clock }: Pick<OpenGatewayPorts, 'relayMapUrls' | 'clock'>,
+  mapped: (map: RelayMap | null) => void,
+): () => void {
+  const ended = new AbortController();
+  let cancelRefresh = (): void => {};
+  void refresh();
+  return () => {
+    ended.abort();
+    cancelRefresh();
   };
 
-  async function refreshMap(): Promise<void> {
-    const known = await maps.refresh(ports.relayMapUrls(), ended.signal);
+  async function refresh(): Promise<void> {
+    const known = await maps.refresh(relayMapUrls(), ended.signal);
     if (ended.signal.aborted) return;
-    gateway.mapped(known?.map ?? null);
-    cancelRefresh = ports.clock.after(known === null ? MAP_RETRY_MS : MAP_REFRESH_MS, () => void refreshMap());
+    mapped(known?.map ?? null);
+    cancelRefresh = clock.after(known === null ? MAP_RETRY_MS : MAP_REFRESH_MS, () => void refresh());
   }
 }
 

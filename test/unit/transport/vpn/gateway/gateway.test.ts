@@ -3,8 +3,8 @@ import type { AdminFrameBody } from '../../../../../transport/protocol/frames.ts
 import type { ClusterId } from '../../../../../transport/protocol/ids.ts';
 import type { CreatedMember } from '../../../../../transport/vpn/member/create-member.ts';
 import type { GatewayPlace } from '../../../../../transport/vpn/gateway/advertisement.ts';
-import { createGateway, GATEWAY_ROUND_MS, HANDSHAKE_MS_MAX } from '../../../../../transport/vpn/gateway/gateway.ts';
-import type { Gateway } from '../../../../../transport/vpn/gateway/gateway.ts';
+import { Gateway, HANDSHAKE_MS_MAX } from '../../../../../transport/vpn/gateway/gateway.ts';
+import { GATEWAY_ROUND_MS } from '../../../../../transport/vpn/gateway/rounds.ts';
 import type { ListenerAddress, Firewall } from '../../../../../transport/vpn/gateway/firewall.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { recordingLog } from '../../../../support/log.ts';
@@ -56,7 +56,7 @@ function fixture(
     isThere: true,
     isFresh: true,
   };
-  const gateway: Gateway = createGateway({
+  const gateway = new Gateway({
     clock,
     log,
     monotonicMs: () => clock.nowMs(),
@@ -83,6 +83,7 @@ function fixture(
     send: (_node, frame) => {
       sent.push(frame);
     },
+    followRelayMap: () => () => {},
     upgrade: (_request, socket) => {
       socket.destroy();
     },

@@ -1,7 +1,6 @@
 import test from 'ava';
-import { gatewayAddresses } from '../../../../../transport/vpn/gateway/addresses.ts';
 import { gatewayInterface } from '../../../../../transport/vpn/gateway/open-gateway.ts';
-import { checkedVpn, mergeVpns } from '../../../../../transport/vpn/gateway/merged-vpns.ts';
+import { checkedVpn, gatewayAddresses, mergeVpns } from '../../../../../transport/vpn/gateway/merged-vpns.ts';
 import { clusterId, key, member, vpn, nodeId } from './fixture.ts';
 
 test('the gateway has the first host of each range', (t) => {
