@@ -2,7 +2,7 @@
 import type { EmbeddedVpnRows, VpnHostRows } from '../../actors/vpn/rows.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 import { createEmbeddedVpn } from './embedded.ts';
-import { createNetmakerVpn } from './netmaker/netmaker.ts';
+import { NetmakerVpn } from './netmaker/netmaker.ts';
 
 /** What the admin's settings say of it. The key is there when the URL is. */
 export interface VpnManagerSettings {
@@ -24,5 +24,5 @@ export function createVpnManager(
 ): VpnManager {
   return url === undefined
     ? createEmbeddedVpn(embedded)
-    : createNetmakerVpn({ url, masterKey, domain, rows: hosts, nowMs: () => Date.now() });
+    : new NetmakerVpn({ url, masterKey, domain, rows: hosts, nowMs: () => Date.now() });
 }

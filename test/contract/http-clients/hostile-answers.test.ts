@@ -20,7 +20,7 @@ import { createVet } from '../../../transport/net/guard/vetting.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { createAgentRequests } from '../../../transport/tunnels/agent-requests.ts';
 import { createUrlAdmission } from '../../../transport/vpn/relay/url-admission.ts';
-import { createNetmakerRequests } from '../../../transport/vpn/netmaker/requests.ts';
+import { NetmakerRequests } from '../../../transport/vpn/netmaker/requests.ts';
 import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
 import { until } from '../../support/until.ts';
 import { portsOf } from '../../unit/transport/metrics/fixture.ts';
@@ -60,7 +60,7 @@ const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
   'a URL of relay maps': () => (url) =>
     fetchMap(url, { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] }),
   Netmaker: (t) => (url) => {
-    const requests = createNetmakerRequests({ url, masterKey: 'a master key of the tests' }, () => 0);
+    const requests = new NetmakerRequests({ url, masterKey: 'a master key of the tests' }, () => 0);
     t.teardown(() => requests.close());
     return requests.ask({ method: 'GET', path: '', what: 'a test', signal: AbortSignal.timeout(200) });
   },

@@ -3,19 +3,24 @@ import test, { type ExecutionContext } from 'ava';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
-import { createNetmakerClient } from '../../../transport/vpn/netmaker/client.ts';
-import { REQUEST_TRIES_MAX, REQUESTS_MAX, REQUESTS_WAITING_MAX } from '../../../transport/vpn/netmaker/limits.ts';
-import { createNetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
-import { createNetmakerRequests, tellable } from '../../../transport/vpn/netmaker/requests.ts';
+import { NetmakerClient } from '../../../transport/vpn/netmaker/client.ts';
+import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
+import {
+  NetmakerRequests,
+  REQUEST_TRIES_MAX,
+  REQUESTS_MAX,
+  REQUESTS_WAITING_MAX,
+  tellable,
+} from '../../../transport/vpn/netmaker/requests.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
 import { netmakerFixture } from '../../support/vpn/database-fixture.ts';
 
 async function open(t: ExecutionContext) {
   const netmaker = await startFakeNetmaker(t);
-  const requests = createNetmakerRequests(netmaker, () => 0);
+  const requests = new NetmakerRequests(netmaker, () => 0);
   t.teardown(() => requests.close());
-  return { netmaker, requests, client: createNetmakerClient(requests) };
+  return { netmaker, requests, client: new NetmakerClient(requests) };
 }
 
 test('a server that is busy or cuts connections is asked again, and given up after some tries', async (t) => {
@@ -92,12 +97,12 @@ test('a list may be null, hold what nobody understands, or be wrapped', async (t
     server.closeAllConnections();
     server.close();
   });
-  const requests = createNetmakerRequests({
+  const requests = new NetmakerRequests({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/a/proxy`,
     masterKey: 'k',
   });
   t.teardown(() => requests.close());
-  const client = createNetmakerClient(requests);
+  const client = new NetmakerClient(requests);
   const network = { name: 'cluster-a', ipv4Range: '', ipv6Range: '' };
 
   t.deepEqual(
@@ -108,7 +113,7 @@ test('a list may be null, hold what nobody understands, or be wrapped', async (t
 
 test('the master key and addresses are in no error, whatever Netmaker says', async (t) => {
   const { netmaker, requests } = await open(t);
-  const wrong = createNetmakerVpn({
+  const wrong = new NetmakerVpn({
     url: netmaker.url,
     masterKey: `${netmaker.masterKey}-wrong`,
     domain: 'edge.test',

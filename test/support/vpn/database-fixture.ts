@@ -9,7 +9,7 @@ import { createEmbeddedVpnRows } from '../../../persistence/vpn/embedded-vpn-row
 import { createVpnRows } from '../../../persistence/vpn/vpn-rows.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
-import { createNetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
+import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
 import { NOW_MS } from '../actors.ts';
 import { enrolled, enrolment, openFixture } from '../committer-fixture.ts';
 
@@ -129,7 +129,7 @@ export function netmakerFixture(
 ): Promise<VpnFixture> {
   return openWorld(
     t,
-    (rows) => createNetmakerVpn({ ...at, domain: DOMAIN, rows, nowMs: () => Date.now() }),
+    (rows) => new NetmakerVpn({ ...at, domain: DOMAIN, rows, nowMs: () => Date.now() }),
     async (_network, node, token) => {
       await register(token ?? '', hostNameOf(node));
     },

@@ -5,7 +5,9 @@
  * Response}, a field absent or empty.
  */
 import { z } from 'zod';
-import { TOKEN_CHARACTERS_MAX } from './limits.ts';
+
+/** Longest enrolment token that is taken, in characters. Source: the frame `netmaker-join`. */
+const TOKEN_CHARACTERS_MAX = 8_192;
 
 const text = z.string().catch('');
 

@@ -1,31 +1,37 @@
 /**
- * Netmaker as the VPN manager. Deciding whether something is there is left to its lists: its refusals say
- * different things in each version.
+ * Netmaker as the VPN manager. Deciding whether something is there is left to its lists: its refusals say different
+ * things in each version.
  */
 import { createHash } from 'node:crypto';
 import type { VpnHostRows } from '../../../actors/vpn/rows.ts';
 import {
   clusterOf,
-  HOST_PREFIX,
   VpnRefused,
   type VpnHost,
   type VpnManager,
   type VpnMember,
+  type VpnMemberStatus,
   type VpnName,
+  type VpnNetwork,
+  type VpnSurvey,
+  type WantedName,
 } from '../../../actors/vpn/vpn.ts';
-import { NodeId } from '../../protocol/ids.ts';
-import type { EnrollmentKey, Host, Node } from './answers.ts';
-import { createNetmakerClient, type NetmakerClient } from './client.ts';
-import { CHECK_IN_MS_MAX } from './limits.ts';
-import { netmakerNames, type NetmakerNames } from './names.ts';
-import { createNetmakerRequests, type NetmakerSettings } from './requests.ts';
-
-/** How long Netmaker's own domain is believed to be what it was, in ms. */
-const SERVER_DOMAIN_MS = 600_000;
+import type { NodeId } from '../../protocol/ids.ts';
+import type { EnrollmentKey, Node } from './answers.ts';
+import { NetmakerClient, unless } from './client.ts';
+import { NetmakerEntries, type NetworkReading } from './entries.ts';
+import { NetmakerHosts } from './hosts.ts';
+import { NetmakerRequests, type NetmakerSettings } from './requests.ts';
 
 /** Statuses of a member that is heard of. Source: Netmaker's models, since 0.26; "unknown" is said without metrics. */
 const CONNECTED = new Set(['online', 'warning', 'error']);
 const NOT_SAID = new Set(['', 'unknown']);
+
+/**
+ * A member that has not checked in for so long is not connected, in ms, where Netmaker does not say by itself. Its
+ * clients check in each minute.
+ */
+const CHECK_IN_MS_MAX = 180_000;
 
 /** What a manager by Netmaker needs. */
 export interface NetmakerOptions extends NetmakerSettings {
@@ -36,234 +42,173 @@ export interface NetmakerOptions extends NetmakerSettings {
 }
 
 /** A manager by Netmaker. Opens nothing before the first call. */
-export function createNetmakerVpn({ domain, rows, nowMs, ...settings }: NetmakerOptions): VpnManager {
-  const requests = createNetmakerRequests(settings);
-  const client = createNetmakerClient(requests);
-  /** As of the last reading: ids of hosts by node. */
-  let hostIds: ReadonlyMap<NodeId, string> = new Map();
-  let known: { readonly serverDomain: string; readonly untilMs: number } | null = null;
+export class NetmakerVpn implements VpnManager {
+  readonly kind = 'netmaker';
+  readonly #requests: NetmakerRequests;
+  readonly #client: NetmakerClient;
+  readonly #hosts: NetmakerHosts;
+  readonly #entries: NetmakerEntries;
+  readonly #nowMs: () => number;
 
-  async function readHosts(): Promise<HostReading> {
-    const stored = await rows.hosts(); // before the list: a host that was stored meanwhile is not taken for gone
-    const listed = await client.hosts();
-    const ids = new Set(listed.map((host) => host.id));
-    const gone = stored.filter((host) => !ids.has(host.id));
-    if (gone.length > 0) await rows.forgetHosts(gone);
-    const hosts = matched(
-      listed,
-      stored.filter((host) => ids.has(host.id)),
-    );
-    const storedIds = new Set(stored.map((host) => host.id));
-    const found = hosts.filter((host) => !storedIds.has(host.id));
-    if (found.length > 0) await rows.knowHosts(found);
-    hostIds = new Map(hosts.map((host) => [host.node, host.id]));
+  constructor({ domain, rows, nowMs, ...settings }: NetmakerOptions) {
+    this.#requests = new NetmakerRequests(settings);
+    this.#client = new NetmakerClient(this.#requests);
+    this.#hosts = new NetmakerHosts(this.#client, rows);
+    this.#entries = new NetmakerEntries(this.#client, domain, nowMs);
+    this.#nowMs = nowMs;
+  }
+
+  status(signal: AbortSignal): Promise<string | null> {
+    return Promise.race([statusOf(this.#client, signal), aborted(signal)]);
+  }
+
+  async survey(): Promise<VpnSurvey> {
+    const [networks, listed, entries] = await Promise.all([
+      this.#client.networks(),
+      this.#client.nodes(null),
+      this.#client.dns(null),
+    ]);
+    // after its members: one that came in between is no stranger
+    const { hosts, nodeOf, defaults } = await this.#hosts.read();
+    const nodes = listed.filter(({ network }) => clusterOf(network) !== null);
     return {
+      networks: networks.filter(({ name }) => clusterOf(name) !== null),
       hosts,
-      nodeOf: new Map(hosts.map((host) => [host.id, host.node])),
-      defaults: new Set(listed.filter((host) => host.isdefault).map((host) => host.id)),
+      members: nodes
+        .filter(({ hostid }) => !defaults.has(hostid))
+        .map(({ network, hostid: host }): VpnMember => ({ network, host, node: nodeOf.get(host) ?? null })),
+      names: await this.#entries.survey(entries, nodes, nodeOf),
     };
   }
 
-  async function hostIdOf(node: NodeId): Promise<string | undefined> {
-    if (!hostIds.has(node)) await readHosts();
-    return hostIds.get(node);
+  async networks(): Promise<readonly VpnNetwork[]> {
+    return (await this.#client.networks()).filter((network) => clusterOf(network.name) !== null);
   }
 
-  async function namesOf(network: string): Promise<NetmakerNames> {
-    const now = nowMs();
-    if (known === null || known.untilMs <= now)
-      known = { serverDomain: await client.serverDomain(), untilMs: now + SERVER_DOMAIN_MS };
-    return netmakerNames(ours(network), domain, known.serverDomain);
+  async ensureNetwork(network: VpnNetwork): Promise<void> {
+    ours(network.name);
+    const isThere = (): Promise<boolean> => this.#isThere(network.name);
+    if (!(await isThere())) await unless(isThere, () => this.#client.createNetwork(network));
   }
 
-  async function isMember(network: string, host: string): Promise<boolean> {
-    return (await client.nodes(network)).some((node) => node.hostid === host);
+  async removeNetwork(name: string): Promise<void> {
+    ours(name);
+    const isGone = async (): Promise<boolean> => !(await this.#isThere(name));
+    if (await isGone()) return;
+    for (const node of await this.#client.nodes(name)) await this.#takeOut(node.hostid, name);
+    await this.#entries.removeAll(name);
+    await unless(isGone, () => this.#client.deleteNetwork(name));
   }
 
-  async function put(host: string, network: string): Promise<void> {
+  async hosts(): Promise<readonly VpnHost[]> {
+    return (await this.#hosts.read()).hosts;
+  }
+
+  async removeHost(node: NodeId): Promise<void> {
+    const host = await this.#hosts.idOf(node);
+    if (host === undefined) return;
     await unless(
-      () => isMember(network, host),
-      () => client.addToNetwork(host, network),
+      async () => !(await this.#hosts.read()).nodeOf.has(host),
+      () => this.#client.deleteHost(host),
     );
+    await this.#hosts.read(); // what is gone is forgotten
   }
 
-  async function takeOut(host: string, network: string): Promise<void> {
-    await unless(
-      async () => !(await isMember(network, host)),
-      () => client.removeFromNetwork(host, network),
-    );
+  async members(network: string): Promise<readonly NodeId[]> {
+    const { nodes, nodeOf } = await this.#read(network);
+    return nodes.flatMap((node) => nodeOf.get(node.hostid) ?? []);
   }
 
-  return {
-    kind: 'netmaker',
-    status: (signal) => Promise.race([statusOf(client, signal), aborted(signal)]),
-    async survey() {
-      const [networks, nodes, entries] = await Promise.all([client.networks(), client.nodes(null), client.dns(null)]);
-      // after its members: one that came in between is no stranger
-      const { hosts, nodeOf, defaults } = await readHosts();
-      const ownNodes = nodes.filter((node) => clusterOf(node.network) !== null);
-      const names = [];
-      for (const [network, listed] of Map.groupBy(
-        entries.filter((entry) => clusterOf(entry.network) !== null),
-        (entry) => entry.network,
-      )) {
-        const own = await namesOf(network);
-        const members = byAddress(
-          ownNodes.filter((node) => node.network === network),
-          nodeOf,
-        );
-        for (const { name, address, address6 } of listed) {
-          const label = own.named(name);
-          if (label !== null) names.push({ network, name: label, node: leadsTo(members, address, address6) });
-        }
-      }
-      return {
-        networks: networks.filter((network) => clusterOf(network.name) !== null),
-        hosts,
-        members: ownNodes
-          .filter((node) => !defaults.has(node.hostid))
-          .map((node): VpnMember => ({
-            network: node.network,
-            host: node.hostid,
-            node: nodeOf.get(node.hostid) ?? null,
-          })),
-        names,
-      };
-    },
-    networks: async () => (await client.networks()).filter((network) => clusterOf(network.name) !== null),
-    async ensureNetwork(network) {
-      ours(network.name);
-      const isThere = async (): Promise<boolean> => (await client.networks()).some((one) => one.name === network.name);
-      if (!(await isThere())) await unless(isThere, () => client.createNetwork(network));
-    },
-    async removeNetwork(name) {
-      ours(name);
-      const isGone = async (): Promise<boolean> => !(await client.networks()).some((network) => network.name === name);
-      if (await isGone()) return;
-      for (const node of await client.nodes(name)) await takeOut(node.hostid, name);
-      const own = await namesOf(name);
-      for (const { name: listed } of await client.dns(name))
-        await unless(
-          async () => !(await client.dns(name)).some((entry) => entry.name === listed),
-          () => client.deleteDns(name, own.deletable(listed)),
-        );
-      await unless(isGone, () => client.deleteNetwork(name));
-    },
-    hosts: async () => (await readHosts()).hosts,
-    async removeHost(node) {
-      const host = await hostIdOf(node);
-      if (host === undefined) return;
+  async join(network: string, node: NodeId): Promise<boolean> {
+    ours(network);
+    const host = await this.#hosts.idOf(node);
+    if (host === undefined) return false;
+    if (await this.#isMember(network, host)) return true;
+    try {
       await unless(
-        async () => !(await readHosts()).nodeOf.has(host),
-        () => client.deleteHost(host),
+        () => this.#isMember(network, host),
+        () => this.#client.addToNetwork(host, network),
       );
-      await readHosts(); // what is gone is forgotten
-    },
-    async members(network) {
-      const [{ nodeOf }, nodes] = await Promise.all([readHosts(), client.nodes(ours(network))]);
-      return nodes.flatMap((node) => nodeOf.get(node.hostid) ?? []);
-    },
-    async join(network, node) {
-      ours(network);
-      const host = await hostIdOf(node);
-      if (host === undefined) return false;
-      if (await isMember(network, host)) return true;
-      try {
-        await put(host, network);
-      } catch (error) {
-        if (!(error instanceof VpnRefused) || (await readHosts()).nodeOf.has(host)) throw error;
-        return false; // deleted meanwhile
-      }
-      return true;
-    },
-    async leave(network, node) {
-      const host = await hostIdOf(node);
-      if (host !== undefined && (await isMember(ours(network), host))) await takeOut(host, network);
-    },
-    expel: (network, host) => takeOut(host, ours(network)),
-    async joinToken(network) {
-      const usable = async (): Promise<string | null> =>
-        (await client.enrollmentKeys())
-          .filter((key) => opens(key, ours(network)))
-          .toSorted((one, other) => Number(other.default) - Number(one.default))[0]?.token ?? null;
-      const token = await usable();
-      if (token !== null) return token;
-      // The tag of the network is taken where Netmaker made a key by itself that is of no use.
-      await client.createEnrollmentKey(network, network).catch(async (error: unknown) => {
-        if (!(error instanceof VpnRefused)) throw error;
-        await client.createEnrollmentKey(
-          network,
-          `edge-${createHash('sha256').update(network).digest('hex').slice(0, 16)}`,
-        );
-      });
-      const made = await usable();
-      if (made === null) throw new VpnRefused('Netmaker has no enrolment key for a network, although one was made.');
-      return made;
-    },
-    async names(network) {
-      const own = await namesOf(network);
-      const [{ nodeOf }, nodes, entries] = await Promise.all([readHosts(), client.nodes(network), client.dns(network)]);
-      const members = byAddress(nodes, nodeOf);
-      return entries.flatMap(({ name, address, address6 }): readonly VpnName[] => {
-        const label = own.named(name);
-        return label === null ? [] : [{ name: label, node: leadsTo(members, address, address6) }];
-      });
-    },
-    async setNames(network, names) {
-      const own = await namesOf(network);
-      const [{ nodeOf }, nodes, entries] = await Promise.all([readHosts(), client.nodes(network), client.dns(network)]);
-      const addressOf = new Map(
-        nodes.flatMap((node) => {
-          const member = nodeOf.get(node.hostid);
-          return member === undefined
-            ? []
-            : [[member, { address: plain(node.address), address6: plain(node.address6) }] as const];
-        }),
-      );
-      const missing = new Map(
-        names.flatMap(({ name, node }) => {
-          const address = addressOf.get(node);
-          return address === undefined ? [] : [[name, address] as const];
-        }),
-      );
-      for (const { name: listed, address, address6 } of entries) {
-        const name = own.named(listed);
-        if (name === null) continue; // somebody else's
-        const wanted = missing.get(name);
-        if (wanted !== undefined && plain(address) === wanted.address && plain(address6) === wanted.address6)
-          missing.delete(name);
-        else
-          await unless(
-            async () => !(await client.dns(network)).some((entry) => entry.name === listed),
-            () => client.deleteDns(network, own.deletable(listed)),
-          );
-      }
-      for (const [name, address] of missing) {
-        await unless(
-          async () =>
-            (await client.dns(network)).some(
-              (entry) => own.named(entry.name) === name && plain(entry.address) === address.address,
-            ),
-          () => client.createDns(network, { name: own.stored(name), ...address }),
-        );
-      }
-    },
-    async peers(network) {
-      const [{ nodeOf }, nodes] = await Promise.all([readHosts(), client.nodes(ours(network))]);
-      return nodes.flatMap((node) => {
-        const member = nodeOf.get(node.hostid);
-        return member === undefined ? [] : [{ node: member, isConnected: isConnected(node, nowMs()) }];
-      });
-    },
-    close: () => requests.close(),
-  };
-}
+    } catch (error) {
+      if (!(error instanceof VpnRefused) || (await this.#hosts.read()).nodeOf.has(host)) throw error;
+      return false; // deleted meanwhile
+    }
+    return true;
+  }
 
-interface HostReading {
-  readonly hosts: readonly VpnHost[];
-  readonly nodeOf: ReadonlyMap<string, NodeId>;
-  /** Hosts that Netmaker itself puts into every network. */
-  readonly defaults: ReadonlySet<string>;
+  async leave(network: string, node: NodeId): Promise<void> {
+    const host = await this.#hosts.idOf(node);
+    if (host !== undefined && (await this.#isMember(ours(network), host))) await this.#takeOut(host, network);
+  }
+
+  async expel(network: string, host: string): Promise<void> {
+    await this.#takeOut(host, ours(network));
+  }
+
+  async joinToken(network: string): Promise<string> {
+    ours(network);
+    const token = await this.#usableToken(network);
+    if (token !== null) return token;
+    // The tag of the network is taken where Netmaker made a key by itself that is of no use.
+    await this.#client.createEnrollmentKey(network, network).catch(async (error: unknown) => {
+      if (!(error instanceof VpnRefused)) throw error;
+      const tag = `edge-${createHash('sha256').update(network).digest('hex').slice(0, 16)}`;
+      await this.#client.createEnrollmentKey(network, tag);
+    });
+    const made = await this.#usableToken(network);
+    if (made === null) throw new VpnRefused('Netmaker has no enrolment key for a network, although one was made.');
+    return made;
+  }
+
+  async names(network: string): Promise<readonly VpnName[]> {
+    return this.#entries.list(network, await this.#readWithNames(network));
+  }
+
+  async setNames(network: string, names: readonly WantedName[]): Promise<void> {
+    await this.#entries.set(network, names, await this.#readWithNames(network));
+  }
+
+  async peers(network: string): Promise<readonly VpnMemberStatus[]> {
+    const { nodes, nodeOf } = await this.#read(network);
+    return nodes.flatMap((node) => {
+      const member = nodeOf.get(node.hostid);
+      return member === undefined ? [] : [{ node: member, isConnected: isConnected(node, this.#nowMs()) }];
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#requests.close();
+  }
+
+  async #read(network: string): Promise<Omit<NetworkReading, 'entries'>> {
+    const [nodes, { nodeOf }] = await Promise.all([this.#client.nodes(ours(network)), this.#hosts.read()]);
+    return { nodes, nodeOf };
+  }
+
+  async #readWithNames(network: string): Promise<NetworkReading> {
+    const [read, entries] = await Promise.all([this.#read(ours(network)), this.#client.dns(network)]);
+    return { ...read, entries };
+  }
+
+  async #isThere(name: string): Promise<boolean> {
+    return (await this.#client.networks()).some((network) => network.name === name);
+  }
+
+  async #isMember(network: string, host: string): Promise<boolean> {
+    return (await this.#client.nodes(network)).some((node) => node.hostid === host);
+  }
+
+  async #takeOut(host: string, network: string): Promise<void> {
+    await unless(
+      async () => !(await this.#isMember(network, host)),
+      () => this.#client.removeFromNetwork(host, network),
+    );
+  }
+
+  async #usableToken(network: string): Promise<string | null> {
+    const usable = (await this.#client.enrollmentKeys()).filter((key) => opens(key, network));
+    return usable.toSorted((one, other) => Number(other.default) - Number(one.default))[0]?.token ?? null;
+  }
 }
 
 /** Names of networks that are not ours stop here, whoever asks. */
@@ -271,56 +216,6 @@ function ours(network: string): string {
   if (clusterOf(network) === null)
     throw new VpnRefused('A network that is not called as one of a cluster is not touched.');
   return network;
-}
-
-/** Does it; a refusal counts for nothing where the lists show that it is as it should be. */
-async function unless(isDone: () => Promise<boolean>, act: () => Promise<void>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!(error instanceof VpnRefused) || !(await isDone())) throw error;
-  }
-}
-
-/**
- * A host that is stored as a node stays that node; others are known by their names, and the first of two that are
- * called alike counts.
- */
-function matched(listed: readonly Host[], stored: readonly VpnHost[]): readonly VpnHost[] {
-  const hosts = [...stored];
-  const taken = new Set(stored.map((host) => host.node));
-  const ids = new Set(stored.map((host) => host.id));
-  for (const { id, name } of listed.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
-    const node = name.startsWith(HOST_PREFIX) ? NodeId.safeParse(name.slice(HOST_PREFIX.length)) : undefined;
-    if (node?.success !== true || ids.has(id) || taken.has(node.data)) continue;
-    taken.add(node.data);
-    hosts.push({ id, node: node.data });
-  }
-  return hosts;
-}
-
-function plain(address: string): string {
-  return address.split('/')[0]?.toLowerCase() ?? '';
-}
-
-function byAddress(nodes: readonly Node[], nodeOf: ReadonlyMap<string, NodeId>): ReadonlyMap<string, NodeId> {
-  const members = new Map<string, NodeId>();
-  for (const { hostid, address, address6 } of nodes) {
-    const node = nodeOf.get(hostid);
-    for (const one of [plain(address), plain(address6)]) if (node !== undefined && one !== '') members.set(one, node);
-  }
-  return members;
-}
-
-/** The member to which both addresses of an entry lead, as far as it has both. */
-function leadsTo(members: ReadonlyMap<string, NodeId>, ...addresses: readonly string[]): NodeId | null {
-  const nodes = new Set(
-    addresses
-      .map(plain)
-      .filter((address) => address !== '')
-      .map((address) => members.get(address) ?? null),
-  );
-  return nodes.size === 1 ? ([...nodes][0] ?? null) : null;
 }
 
 function opens(key: EnrollmentKey, network: string): boolean {

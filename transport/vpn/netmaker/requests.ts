@@ -6,16 +6,30 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
 import { reasonIn, unwrapped } from './answers.ts';
-import {
-  ANSWER_BYTES_MAX,
-  CALL_MS_MAX,
-  REASON_CHARACTERS_MAX,
-  REQUEST_MS_MAX,
-  REQUEST_TRIES_MAX,
-  REQUESTS_MAX,
-  REQUESTS_WAITING_MAX,
-  RETRY_MS,
-} from './limits.ts';
+
+/** One request with its answer, in ms; there may be REQUEST_TRIES_MAX of them in a call. */
+const REQUEST_MS_MAX = 10_000;
+
+/** One call with all its tries and waits, in ms. Below the lease of whoever reconciles. */
+const CALL_MS_MAX = 20_000;
+
+/** Tries of a request that found Netmaker away or too busy. */
+export const REQUEST_TRIES_MAX = 3;
+
+/** First wait between two of them, in ms; each further one is twice as long, and half to all of it is waited. */
+const RETRY_MS = 300;
+
+/** Requests under way at once. Its controllers lock whole tables. */
+export const REQUESTS_MAX = 4;
+
+/** Requests that wait for their turn; more are refused. */
+export const REQUESTS_WAITING_MAX = 256;
+
+/** Largest answer, in bytes: all nodes of all networks, of 1 to 2 KiB each. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+
+/** How much of what Netmaker says about a failure is told, in characters. */
+const REASON_CHARACTERS_MAX = 160;
 
 /**
  * Statuses of a server that is away, restarting or too busy. 500 is not among them: it also means that something is
@@ -65,110 +79,97 @@ export interface NetmakerRequest {
   readonly signal?: AbortSignal;
 }
 
-/** Requests to one Netmaker. */
-export interface NetmakerRequests {
+/** Requests to one Netmaker. Opens nothing before the first. */
+export class NetmakerRequests {
+  readonly #pool: Pool;
+  readonly #prefix: string;
+  readonly #masterKey: string;
+  readonly #random: () => number;
+  readonly #ending = new AbortController();
+  #open = 0;
+
+  constructor({ url, masterKey }: NetmakerSettings, random: () => number = Math.random) {
+    const base = new URL(url);
+    this.#prefix = base.pathname.replace(/\/$/u, '');
+    this.#masterKey = masterKey;
+    this.#random = random;
+    this.#pool = new Pool(base.origin, {
+      connections: REQUESTS_MAX,
+      connect: { timeout: REQUEST_MS_MAX },
+      headersTimeout: REQUEST_MS_MAX,
+      bodyTimeout: REQUEST_MS_MAX,
+      maxResponseSize: ANSWER_BYTES_MAX,
+    });
+  }
+
   /**
    * What was answered, unwrapped: JSON where it is JSON. Rejects with VpnUnavailable when nobody answered, or only that
-   * it is too busy; with
-   * NetmakerRefused for every other status from 300 on, also for what is missing.
+   * it is too busy; with NetmakerRefused for every other status from 300 on, also for what is missing.
    */
-  ask(request: NetmakerRequest): Promise<unknown>;
-  close(): Promise<void>;
-}
-
-/** Opens nothing before the first request. */
-export function createNetmakerRequests(
-  { url, masterKey }: NetmakerSettings,
-  random: () => number = Math.random,
-): NetmakerRequests {
-  const base = new URL(url);
-  const prefix = base.pathname.replace(/\/$/u, '');
-  const pool = new Pool(base.origin, {
-    connections: REQUESTS_MAX,
-    connect: { timeout: REQUEST_MS_MAX },
-    headersTimeout: REQUEST_MS_MAX,
-    bodyTimeout: REQUEST_MS_MAX,
-    maxResponseSize: ANSWER_BYTES_MAX,
-  });
-  const ending = new AbortController();
-  let open = 0;
-
-  async function ask(request: NetmakerRequest): Promise<unknown> {
-    if (open >= REQUESTS_MAX + REQUESTS_WAITING_MAX)
+  async ask(request: NetmakerRequest): Promise<unknown> {
+    if (this.#open >= REQUESTS_MAX + REQUESTS_WAITING_MAX)
       throw new VpnUnavailable(`Too many requests to Netmaker wait already: ${request.what} has to wait.`);
-    open += 1;
+    this.#open += 1;
     try {
-      return await tried(
-        request,
-        AbortSignal.any([
-          ending.signal,
-          AbortSignal.timeout(CALL_MS_MAX),
-          ...(request.signal === undefined ? [] : [request.signal]),
-        ]),
-      );
+      const given = request.signal === undefined ? [] : [request.signal];
+      const signals = [this.#ending.signal, AbortSignal.timeout(CALL_MS_MAX), ...given];
+      return await this.#tried(request, AbortSignal.any(signals));
     } finally {
-      open -= 1;
+      this.#open -= 1;
     }
   }
 
-  async function tried(request: NetmakerRequest, signal: AbortSignal): Promise<unknown> {
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#pool.destroy();
+  }
+
+  async #tried(request: NetmakerRequest, signal: AbortSignal): Promise<unknown> {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await once(request, signal);
+        return this.#answer(request.what, await this.#once(request, signal));
       } catch (error) {
         if (!(error instanceof VpnUnavailable) || tries >= REQUEST_TRIES_MAX || signal.aborted) throw error;
-        const waited = await delay(RETRY_MS * 2 ** (tries - 1) * (0.5 + random() / 2), true, { signal }).catch(
-          () => false,
-        );
-        if (!waited) throw error;
+        const ms = RETRY_MS * 2 ** (tries - 1) * (0.5 + this.#random() / 2);
+        const isWaited = await delay(ms, true, { signal }).catch(() => false);
+        if (!isWaited) throw error;
       }
     }
   }
 
-  async function once(
+  async #once(
     { method, path, body, what, isAuthorized = true }: NetmakerRequest,
     signal: AbortSignal,
-  ): Promise<unknown> {
-    const answered = await pool
-      .request({
+  ): Promise<{ readonly status: number; readonly text: string }> {
+    try {
+      const { statusCode: status, body: answer } = await this.#pool.request({
         method,
-        path: `${prefix}${path}`,
+        path: `${this.#prefix}${path}`,
         signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS_MAX)]),
         headers: {
           accept: 'application/json',
-          ...(isAuthorized ? { authorization: `Bearer ${masterKey}` } : {}),
+          ...(isAuthorized ? { authorization: `Bearer ${this.#masterKey}` } : {}),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      .then(async ({ statusCode, body: answer }) => ({ statusCode, text: await answer.text() }))
-      .catch((error: unknown) => {
-        throw new VpnUnavailable(`Netmaker did not answer to ${what} (${causeOf(error)}).`);
       });
-    const { statusCode, text } = answered;
-    if (AWAY.has(statusCode)) throw new VpnUnavailable(`Netmaker is too busy for ${what} (${statusCode}).`);
-    if (statusCode === 401)
-      throw new NetmakerRefused(`Netmaker does not take EDGE_VPN_MASTER_KEY for ${what} (${statusCode}).`, false);
-    if (statusCode >= 300)
-      throw new NetmakerRefused(
-        `Netmaker refused ${what} (${statusCode}${reasonOf(text)}).`,
-        MISSING.has(statusCode) && NOTHING_THERE.test(reasonIn(text)),
-      );
-    return parsed(text);
+      return { status, text: await answer.text() };
+    } catch (error) {
+      throw new VpnUnavailable(`Netmaker did not answer to ${what} (${causeOf(error)}).`);
+    }
   }
 
-  function reasonOf(body: string): string {
-    const reason = tellable(reasonIn(body), masterKey);
-    return reason === '' ? '' : `: ${reason}`;
+  #answer(what: string, { status, text }: { readonly status: number; readonly text: string }): unknown {
+    if (AWAY.has(status)) throw new VpnUnavailable(`Netmaker is too busy for ${what} (${status}).`);
+    if (status === 401)
+      throw new NetmakerRefused(`Netmaker does not take EDGE_VPN_MASTER_KEY for ${what} (${status}).`, false);
+    if (status < 300) return parsed(text);
+    const reason = tellable(reasonIn(text), this.#masterKey);
+    throw new NetmakerRefused(
+      `Netmaker refused ${what} (${status}${reason === '' ? '' : `: ${reason}`}).`,
+      MISSING.has(status) && NOTHING_THERE.test(reasonIn(text)),
+    );
   }
-
-  return {
-    ask,
-    async close() {
-      ending.abort();
-      await pool.destroy();
-    },
-  };
 }
 
 /** Text of a stranger, fit for a log: one short line without secrets and addresses. */

@@ -343,7 +343,16 @@ function crashing(manager: VpnManager, at: number, isDone: boolean, observe: () 
       return result;
     };
   return {
-    ...manager,
+    kind: manager.kind,
+    status: (signal) => manager.status(signal),
+    survey: () => manager.survey(),
+    networks: () => manager.networks(),
+    hosts: () => manager.hosts(),
+    members: (network) => manager.members(network),
+    joinToken: (network) => manager.joinToken(network),
+    names: (network) => manager.names(network),
+    peers: (network) => manager.peers(network),
+    close: () => manager.close(),
     ensureNetwork: cut((network) => manager.ensureNetwork(network)),
     removeNetwork: cut((name) => manager.removeNetwork(name)),
     removeHost: cut((node) => manager.removeHost(node)),
