@@ -170,3 +170,11 @@ export interface WebhookRecord {
   readonly sealedHeaders: string;
   readonly insertedAtMs: number;
 }
+
+/** The answer to a create, kept for 24 h under the client's Idempotency-Key, in the transaction of the create. */
+export interface IdempotencyRecord {
+  readonly scope: string;
+  readonly key: string;
+  readonly bodyHash: string;
+  readonly answer: unknown;
+}

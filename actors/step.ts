@@ -12,7 +12,7 @@ import type { SshEffect } from './ssh/effects.ts';
 import type { VpnEffect } from './vpn/effects.ts';
 import type { WebhookEffect } from './webhook/effects.ts';
 import type { Write } from './writes.ts';
-import type { IdempotencyRecord } from './idempotency-record.ts';
+import type { IdempotencyRecord } from './records.ts';
 import type { ReplyTo } from './reply-to.ts';
 import type { Notice } from './notice.ts';
 import type { EndedSpan } from './tracer.ts';

@@ -132,7 +132,7 @@ export function createLeases(pool: Pool): Leases {
 }
 
 /**
- * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (lease-check.ts): in
+ * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (committer/hot-batch.ts): in
  * another order a renewal and a batch that writes for several clusters would wait for each other.
  */
 const MINE = `select o.cluster_id from cluster_ownership o join unnest($2::uuid[], $3::bigint[]) as v(id, epoch) on v.id = o.cluster_id and v.epoch = o.epoch

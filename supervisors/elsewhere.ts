@@ -52,89 +52,103 @@ export interface ElsewherePorts {
 
 /** Starts it. The returned function stops it and resolves when the last reading is over. */
 export function watchElsewhere(ports: ElsewherePorts): () => Promise<void> {
-  const { directory, bus, clock, log } = ports;
-  let stopped = false;
-  let cancel = (): void => {};
-  let round: Promise<void> = Promise.resolve();
-  let walk = awaited();
+  const watch = new ElsewhereWatch(ports);
+  watch.start();
+  return () => watch.stop();
+}
+
+class ElsewhereWatch {
+  readonly #ports: ElsewherePorts;
+  #isStopped = false;
+  #cancel = (): void => {};
+  #round: Promise<void> = Promise.resolve();
+  #walk: Generator<AwaitedExecution>;
   /**
    * On nodes of other admins in the last walk, and in this one. One that was there is read once more when its node
    * lives here: what its owner stored before that was told to nobody here.
    */
-  let before = new Set<ExecutionId>();
-  let now = new Set<ExecutionId>();
+  #before = new Set<ExecutionId>();
+  #now = new Set<ExecutionId>();
 
-  function* awaited(): Generator<AwaitedExecution> {
-    for (const { address, state } of directory.cells('command')) {
+  constructor(ports: ElsewherePorts) {
+    this.#ports = ports;
+    this.#walk = this.#awaited();
+  }
+
+  start(): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#ports.clock.after(ELSEWHERE_EVERY_MS, () => {
+      this.#round = this.#read()
+        .catch((error: unknown) => this.#failed(error))
+        .then(() => this.start());
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel();
+    await this.#round;
+  }
+
+  *#awaited(): Generator<AwaitedExecution> {
+    for (const { address, state } of this.#ports.directory.cells('command')) {
       for (const [execution, at] of (state as CommandState | undefined)?.open ?? [])
         yield { ...at, execution, command: address.id as CommandId };
     }
-    yield* ports.watched();
+    yield* this.#ports.watched();
   }
 
-  function isElsewhere({ execution, node }: AwaitedExecution): boolean {
-    if (directory.isLocal({ kind: 'node', id: node })) return before.has(execution);
-    now.add(execution);
-    return true;
+  async #read(): Promise<void> {
+    const all = this.#gather();
+    for (let at = 0; at < all.length; at += AWAITED_A_STATEMENT_MAX) {
+      if (this.#isStopped) return;
+      this.#tell(await this.#ports.changed(all.slice(at, at + AWAITED_A_STATEMENT_MAX)));
+    }
   }
 
   /** The next executions to read; goes on where the round before had to stop. */
-  function gather(): readonly AwaitedExecution[] {
+  #gather(): readonly AwaitedExecution[] {
     const found = new Map<ExecutionId, AwaitedExecution>();
     for (let looked = 0; looked < AWAITED_A_ROUND_MAX; looked += 1) {
-      const next = walk.next();
+      const next = this.#walk.next();
       if (next.done === true) {
-        walk = awaited();
-        [before, now] = [now, new Set()];
+        this.#walk = this.#awaited();
+        [this.#before, this.#now] = [this.#now, new Set()];
         break;
       }
-      if (isElsewhere(next.value)) found.set(next.value.execution, next.value);
+      if (this.#isElsewhere(next.value)) found.set(next.value.execution, next.value);
     }
     return [...found.values()];
   }
 
-  async function read(): Promise<void> {
-    const all = gather();
-    for (let at = 0; at < all.length; at += AWAITED_A_STATEMENT_MAX) {
-      if (stopped) return;
-      tell(await ports.changed(all.slice(at, at + AWAITED_A_STATEMENT_MAX)));
-    }
+  #isElsewhere({ execution, node }: AwaitedExecution): boolean {
+    if (this.#ports.directory.isLocal({ kind: 'node', id: node })) return this.#before.has(execution);
+    this.#now.add(execution);
+    return true;
   }
 
-  function tell(read: readonly ReadExecution[]): void {
+  #tell(read: readonly ReadExecution[]): void {
     const notices: Notice[] = [];
     for (const { status, ...one } of read) {
-      if (status !== null) notices.push({ type: 'execution-changed', ...one, status, again: true });
-      else {
-        notices.push({ type: 'command-removed', command: one.command });
-        directory.tellLocal({
-          to: { kind: 'command', id: one.command },
-          message: {
-            type: 'executions-changed',
-            changes: [{ execution: one.execution, node: one.node, status: 'dropped', exitCode: null }],
-          },
-        });
+      if (status !== null) {
+        notices.push({ type: 'execution-changed', ...one, status, again: true });
+        continue;
       }
+      notices.push({ type: 'command-removed', command: one.command });
+      this.#ports.directory.tellLocal({
+        to: { kind: 'command', id: one.command },
+        message: {
+          type: 'executions-changed',
+          changes: [{ execution: one.execution, node: one.node, status: 'dropped', exitCode: null }],
+        },
+      });
     }
-    bus.publish(notices);
+    this.#ports.bus.publish(notices);
   }
 
-  function schedule(): void {
-    if (stopped) return;
-    cancel = clock.after(ELSEWHERE_EVERY_MS, () => {
-      round = read().catch(failed).then(schedule);
-    });
-  }
-
-  function failed(error: unknown): void {
+  #failed(error: unknown): void {
+    const { log } = this.#ports;
     if (error instanceof DatabaseUnavailable) log.debug({}, 'executions of other admins cannot be read now');
     else log.error({ error }, 'reading executions of other admins failed: trying again');
   }
-
-  schedule();
-  return async () => {
-    stopped = true;
-    cancel();
-    await round;
-  };
 }

@@ -94,44 +94,82 @@ export interface SweeperPorts {
 }
 
 /** Starts all sweeps. The returned function stops them and resolves when the last batch is over. */
-export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight }: SweeperPorts): () => Promise<void> {
-  let stopped = false;
-  const running = new Set<Promise<void>>();
+export function startSweeper(ports: SweeperPorts): () => Promise<void> {
+  const sweeper = new Sweeper(ports);
+  sweeper.start();
+  return () => sweeper.stop();
+}
 
-  function every(ms: number, what: string, sweep: () => Promise<boolean>): void {
-    if (stopped) return;
-    clock.after(ms, () => {
-      const round = untilDone(sweep)
-        .catch((error: unknown) => failed(what, error))
-        .finally(() => {
-          running.delete(round);
-          every(ms, what, sweep);
-        });
-      running.add(round);
+/** One sweep. True: its batch was full, and there may be more. */
+type Sweep = () => Promise<boolean>;
+
+class Sweeper {
+  readonly #ports: SweeperPorts;
+  readonly #running = new Set<Promise<void>>();
+  #isStopped = false;
+  #unsubscribe = (): void => {};
+
+  constructor(ports: SweeperPorts) {
+    this.#ports = ports;
+  }
+
+  start(): void {
+    const { sweeps, bus } = this.#ports;
+    // A deletion ends what fits into its transaction. Should the rest be missed here, by a crash or an outage, the look
+    // for orphans finds it.
+    this.#unsubscribe = bus.subscribe((notices) => {
+      for (const notice of notices)
+        if (notice.type === 'node-removed')
+          this.#begin('executions of a deleted node', async () => this.#ended(await sweeps.dropOf(notice.node)));
     });
+    this.#every(EXPIRY_EVERY_MS, 'expiry', async () => this.#ended(await sweeps.expireDue()));
+    this.#every(ORPHANS_EVERY_MS, 'orphans', async () => this.#ended(await sweeps.dropOrphans()));
+    this.#every(FORGOTTEN_EVERY_MS, 'forgotten executions', () => this.#wakeForgotten());
+    this.#every(OWNERLESS_EVERY_MS, 'nodes without an owner', () => this.#markOwnerless());
+    this.#every(OWNERLESS_EVERY_MS, 'admins that are gone', () => this.#forgetAdmins());
+    this.#every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', () => this.#forgetNodes());
+    this.#every(PRESENCE_EVERY_MS, 'presence', async () => {
+      await sweeps.storePresence();
+      return false;
+    });
+    this.#every(PRUNE_EVERY_MS, 'pruning', () => this.#prune());
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unsubscribe();
+    await Promise.all(this.#running);
+  }
+
+  #every(ms: number, what: string, sweep: Sweep): void {
+    if (this.#isStopped) return;
+    this.#ports.clock.after(ms, () => this.#begin(what, sweep, () => this.#every(ms, what, sweep)));
   }
 
   /** Again at once while batches are full. */
-  async function untilDone(sweep: () => Promise<boolean>): Promise<void> {
-    for (;;) if (stopped || !(await sweep())) return;
-  }
-
-  function atOnce(what: string, sweep: () => Promise<boolean>): void {
-    const round = untilDone(sweep)
-      .catch((error: unknown) => failed(what, error))
+  #begin(what: string, sweep: Sweep, then: () => void = () => {}): void {
+    const round = this.#untilDone(sweep)
+      .catch((error: unknown) => this.#failed(what, error))
       .finally(() => {
-        running.delete(round);
+        this.#running.delete(round);
+        then();
       });
-    running.add(round);
+    this.#running.add(round);
   }
 
-  function failed(what: string, error: unknown): void {
+  async #untilDone(sweep: Sweep): Promise<void> {
+    for (;;) if (this.#isStopped || !(await sweep())) return;
+  }
+
+  #failed(what: string, error: unknown): void {
+    const { log } = this.#ports;
     if (error instanceof DatabaseUnavailable) log.debug({ what }, 'a sweep waits for the database');
     else log.error({ error, what }, 'a sweep failed');
   }
 
   /** The owners of nodes that are not here were told with the commit. */
-  function ended(executions: readonly Ended[]): boolean {
+  #ended(executions: readonly Ended[]): boolean {
+    const { sweeps, bus, directory } = this.#ports;
     const notices: Notice[] = executions.map((one) => ({
       type: 'execution-changed',
       execution: one.execution,
@@ -151,16 +189,8 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
     return executions.length >= sweeps.batchRows;
   }
 
-  // A deletion ends what fits into its transaction. Should the rest be missed here, by a crash or an outage, the look
-  // for orphans finds it.
-  const unsubscribe = bus.subscribe((notices) => {
-    for (const notice of notices)
-      if (notice.type === 'node-removed')
-        atOnce('executions of a deleted node', async () => ended(await sweeps.dropOf(notice.node)));
-  });
-  every(EXPIRY_EVERY_MS, 'expiry', async () => ended(await sweeps.expireDue()));
-  every(ORPHANS_EVERY_MS, 'orphans', async () => ended(await sweeps.dropOrphans()));
-  every(FORGOTTEN_EVERY_MS, 'forgotten executions', async () => {
+  async #wakeForgotten(): Promise<boolean> {
+    const { sweeps, directory } = this.#ports;
     const { pending, cancels } = await sweeps.findForgotten();
     for (const id of pending) directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'rescan' } });
     for (const { node: id, execution } of cancels)
@@ -169,28 +199,31 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
         message: { type: 'cancel', executions: [execution], replyTo: null },
       });
     return false;
-  });
-  every(OWNERLESS_EVERY_MS, 'nodes without an owner', async () => {
+  }
+
+  async #markOwnerless(): Promise<boolean> {
+    const { sweeps, bus } = this.#ports;
     const nodes = await sweeps.markOwnerless();
     if (nodes.length > 0)
       bus.publish([...nodes.map((node): Notice => ({ type: 'node-changed', node })), { type: 'events-stored' }]);
     return nodes.length >= sweeps.batchRows;
-  });
-  every(OWNERLESS_EVERY_MS, 'admins that are gone', async () => {
-    const admins = await sweeps.forgetAdmins();
-    if (admins > 0) log.info({ admins }, 'admins that have been gone for long are forgotten');
+  }
+
+  async #forgetAdmins(): Promise<boolean> {
+    const admins = await this.#ports.sweeps.forgetAdmins();
+    if (admins > 0) this.#ports.log.info({ admins }, 'admins that have been gone for long are forgotten');
     return false;
-  });
-  every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', async () => {
+  }
+
+  async #forgetNodes(): Promise<boolean> {
+    const { sweeps, directory } = this.#ports;
     for (const id of await sweeps.findGone(GONE_NODES_MAX))
       directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'forget' } });
     return false;
-  });
-  every(PRESENCE_EVERY_MS, 'presence', async () => {
-    await sweeps.storePresence();
-    return false;
-  });
-  every(PRUNE_EVERY_MS, 'pruning', async () => {
+  }
+
+  async #prune(): Promise<boolean> {
+    const { sweeps, bus, isClockRight } = this.#ports;
     if (!isClockRight()) return false;
     const pruned = await sweeps.prune();
     const notices: Notice[] = pruned.commands.map((command) => ({ type: 'command-removed', command }));
@@ -200,11 +233,5 @@ export function startSweeper({ sweeps, directory, bus, clock, log, isClockRight 
       pruned.executions.length >= sweeps.batchRows ||
       Math.max(pruned.events, pruned.deliveries, pruned.orphanDeliveries, pruned.recordings) >= sweeps.batchRows
     );
-  });
-
-  return async () => {
-    stopped = true;
-    unsubscribe();
-    await Promise.all(running);
-  };
+  }
 }

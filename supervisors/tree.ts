@@ -4,12 +4,8 @@ import type { Bus } from '../actors/bus.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { Tracer } from '../actors/tracer.ts';
-import { countForCommands } from './command-notices.ts';
-import { executionEffects } from './effects/executions.ts';
-import { sshEffects } from './effects/ssh.ts';
-import { vpnEffects } from './effects/vpn.ts';
-import { webhookEffects } from './effects/webhooks.ts';
-import { countEnded, noneEnded, type EndedExecutions } from './ended-executions.ts';
+import { countForCommands, countEnded, noneEnded, type EndedExecutions } from './execution-notices.ts';
+import { domainPerformers } from './effects.ts';
 import { Directory } from './runtime/directory.ts';
 import { kindTable } from './runtime/kinds.ts';
 import type { BehaviourSettings, KindTable } from './runtime/kinds.ts';
@@ -87,12 +83,7 @@ export function createTree(ports: TreePorts): Tree {
     committer,
     sessions,
     webhookSender,
-    domains: {
-      ...executionEffects(loader),
-      ...webhookEffects(loader, webhookSender),
-      ...sshEffects(ssh),
-      ...vpnEffects(vpnWatcher, gateway),
-    },
+    domains: domainPerformers({ loader, webhookSender, ssh, vpns: vpnWatcher, gateway }),
     tracer,
     log,
     borrow: (cluster) => ownership.borrow(cluster),

@@ -7,9 +7,8 @@ import { step, unchanged } from '../step.ts';
 import type { VpnBody } from '../node/messages.ts';
 import type { ClusterRecord } from '../records.ts';
 import type { MessageOf } from './messages.ts';
-import type { ClusterState } from './state.ts';
+import type { ClusterState, ClusterVpn, VpnChange } from './state.ts';
 import { isSame, peersOf } from './vpn-peers.ts';
-import type { ClusterVpn, VpnChange } from './vpn-state.ts';
 
 /**
  * Changes that are remembered for members that were away for a moment; who was away for longer is told the whole

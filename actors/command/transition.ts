@@ -6,17 +6,15 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../event-catalogue.ts';
 import type { Behaviour } from '../behaviour.ts';
 import type { Notice } from '../notice.ts';
-import type { Effect, Step } from '../step.ts';
-import { answer, refuse, step, unchanged, unreachable } from '../step.ts';
+import { type Effect, type Step, answer, refuse, step, unchanged, unreachable } from '../step.ts';
 import { idempotencyRecord } from '../node/administration.ts';
 import { executionSnapshot } from '../node/snapshots.ts';
 import type { CommandRecord, OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
-import { type CommandSummary, isTerminal } from '../resources/command.ts';
+import { type CommandSummary, isTerminal, type CommandResource } from '../resources/command.ts';
 import type { CommandMessage, ExecutionChange } from './messages.ts';
-import { commandResource } from './resource.ts';
-import type { CommandState, OpenAt } from './state.ts';
-import { EMPTY_SUMMARY } from './state.ts';
+import { type CommandState, type OpenAt, EMPTY_SUMMARY } from './state.ts';
+import { instant } from '../resources/instant.ts';
 
 type MessageOf<T extends CommandMessage['type']> = Extract<CommandMessage, { type: T }>;
 
@@ -195,4 +193,18 @@ function unborn(state: CommandState, message: CommandMessage): Step<CommandState
   return 'replyTo' in message
     ? step(state, [], [refuse(message.replyTo, { code: 'not_found', message: 'Resource not found' }), { type: 'stop' }])
     : step(state, [], [{ type: 'stop' }]);
+}
+
+/** The resource of a command with its counts. */
+export function commandResource(record: CommandRecord, summary: CommandSummary): CommandResource {
+  return {
+    id: record.id,
+    command_text: record.text,
+    targeting: record.targeting,
+    timeout: record.timeoutMs,
+    expired_at: instant(record.expiredAtMs),
+    summary,
+    inserted_at: instant(record.insertedAtMs),
+    updated_at: instant(record.insertedAtMs),
+  };
 }

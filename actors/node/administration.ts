@@ -3,7 +3,7 @@ import { CLOSE, DELETED_REASON } from '../../transport/protocol/close-codes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { encodeRecoveryKey } from '../../transport/protocol/enrollment.ts';
 import type { Notice } from '../notice.ts';
-import type { IdempotencyRecord } from '../idempotency-record.ts';
+import type { IdempotencyRecord } from '../records.ts';
 import type { Effect, Step } from '../step.ts';
 import { answer, refuse, step, unchanged } from '../step.ts';
 import { ok } from '../refusal.ts';

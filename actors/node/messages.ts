@@ -3,9 +3,8 @@ import type { AdminFrameBody, ExecutionResult, HealthReport, Registration } from
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { VpnAdvertisement, VpnReport } from '../../transport/protocol/vpn.ts';
 import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/protocol/ssh.ts';
-import type { IdempotencyRecord } from '../idempotency-record.ts';
+import type { IdempotencyRecord, OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
 import type { ReplyTo } from '../reply-to.ts';
-import type { OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
 import type { Refusal } from '../refusal.ts';
 import type { SshOutcome } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';

@@ -1,16 +1,16 @@
 /** The behaviour of a webhook: it delivers events in order, remembers each try, and ends at once when it is deleted. */
 import type { Behaviour } from '../behaviour.ts';
-import type { Change, Effect, Step } from '../step.ts';
-import { answer, refuse, step, unchanged, unreachable } from '../step.ts';
+import { type Change, type Effect, type Step, answer, refuse, step, unchanged, unreachable } from '../step.ts';
 import { idempotencyRecord } from '../node/administration.ts';
 import type { WebhookRecord } from '../records.ts';
 import { ok, type Refusal } from '../refusal.ts';
 import type { DeliveryRef } from './delivery.ts';
 import type { WebhookMessage } from './messages.ts';
-import { webhookResource } from './resource.ts';
 import { verdictOf } from './retry.ts';
 import { REDELIVERIES_MAX, WINDOW_DELIVERIES_MAX, type WebhookState } from './state.ts';
 import { advanced, loaded, withPhase, without } from './window.ts';
+import { instant } from '../resources/instant.ts';
+import type { WebhookResource } from '../resources/webhook.ts';
 
 type MessageOf<T extends WebhookMessage['type']> = Extract<WebhookMessage, { type: T }>;
 
@@ -180,4 +180,19 @@ function remove(state: WebhookState, { replyTo }: MessageOf<'delete'>): Step<Web
     [change],
     [{ type: 'cut-posts' }, answer(replyTo, ok(null)), { type: 'stop' }],
   );
+}
+
+/**
+ * The resource of a webhook: without its secret and headers (E4). It never changes, so both dates are that of its
+ * creation.
+ */
+export function webhookResource(record: WebhookRecord): WebhookResource {
+  const at = instant(record.insertedAtMs);
+  return {
+    id: record.id,
+    url: record.url,
+    subscribed_events: record.subscribedEvents,
+    inserted_at: at,
+    updated_at: at,
+  };
 }

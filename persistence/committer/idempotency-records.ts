@@ -1,7 +1,7 @@
 /** Answers kept under an Idempotency-Key, sealed because they may hold a secret shown once. */
 import type { PoolClient } from 'pg';
 import type { Vault } from '../vault.ts';
-import type { IdempotencyRecord } from '../../actors/idempotency-record.ts';
+import type { IdempotencyRecord } from '../../actors/records.ts';
 
 /**
  * Where the hash of the body stands in a row: sealed with the answer. A plain one, of a body with a password in it,

@@ -9,7 +9,8 @@ import type { Change } from '../../actors/step.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { isDoubtful, isLost } from '../availability.ts';
 import { takesWrites } from '../write-probe.ts';
-import { storedNotices } from './in-doubt.ts';
+import type { ExecutionStatus } from '../../actors/resources/command.ts';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
 
 /** How often a lost database is asked whether it is back, in ms. */
 const RETRY_MS = 200;
@@ -111,4 +112,25 @@ async function waitForDatabase(pool: Pool): Promise<void> {
       setTimeout(resolve, RETRY_MS).unref();
     });
   }
+}
+
+/**
+ * The notices of commits in doubt, as the rows have it: executions in the state that is stored, if it is not the one
+ * they began in; nodes, which are read again by whoever hears of them; and that there may be events. Others tell of
+ * rows that whoever asked was not promised.
+ */
+export async function storedNotices(pool: Pool, inDoubt: readonly Notice[]): Promise<readonly Notice[]> {
+  const executions = inDoubt.filter((notice) => notice.type === 'execution-changed');
+  const { rows } = await pool.query<{ id: ExecutionId; status: ExecutionStatus; exit_code: number | null }>(
+    "select id, status, exit_code from command_execution where id = any($1::uuid[]) and status <> 'pending'",
+    [executions.map((notice) => notice.execution)],
+  );
+  const stored = new Map(rows.map((row) => [row.id, row]));
+  const told = new Map(
+    executions.flatMap((notice): [ExecutionId, Notice][] => {
+      const row = stored.get(notice.execution);
+      return row === undefined ? [] : [[notice.execution, { ...notice, status: row.status, exitCode: row.exit_code }]];
+    }),
+  );
+  return [...told.values(), ...inDoubt.filter((notice) => notice.type === 'node-changed'), { type: 'events-stored' }];
 }

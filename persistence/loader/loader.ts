@@ -1,7 +1,6 @@
 /** Rebuilds actors from rows: at boot, after a crash, and when their owner changes. */
 import type { Pool } from 'pg';
-import { NO_VPN } from '../../actors/cluster/vpn-state.ts';
-import type { ClusterState } from '../../actors/cluster/state.ts';
+import { NO_VPN, type ClusterState } from '../../actors/cluster/state.ts';
 import { EMPTY_SUMMARY, type CommandState, type OpenAt } from '../../actors/command/state.ts';
 import type { Loader } from '../../supervisors/ports.ts';
 import type { CommandSummary } from '../../actors/resources/command.ts';

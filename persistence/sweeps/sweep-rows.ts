@@ -1,11 +1,11 @@
 /** Everything that the sweeper asks of the rows, by the settings of this admin. */
 import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { storePresence } from '../presence.ts';
 import { findForgotten } from './forgotten.ts';
 import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
+import { asUnavailable } from '../availability.ts';
 
 /** How long rows are kept, and after which silence something is gone, under the names of the settings. */
 export interface SweepSettings {
@@ -65,4 +65,24 @@ export function createSweepRows(
       ),
     forgetAdmins,
   };
+}
+
+/** Stores the times. Best effort: a lost round is made good by the next. */
+export async function storePresence(
+  pool: Pool,
+  heard: readonly { readonly node: string; readonly atMs: number }[],
+): Promise<void> {
+  if (heard.length === 0) return;
+  try {
+    await pool.query({
+      name: 'store-presence',
+      // Rows that another transaction holds are left out: waiting for them, while holding others, would be a deadlock
+      // with a batch of status changes.
+      text: `with free as materialized (select id from node where id = any($1::uuid[]) for no key update skip locked)
+        update node n set last_seen_at = greatest(n.last_seen_at, to_timestamp(v.at / 1000.0)) from unnest($1::uuid[], $2::float8[]) as v(id, at), free where n.id = v.id and n.id = free.id`,
+      values: [heard.map((one) => one.node), heard.map((one) => one.atMs)],
+    });
+  } catch (error) {
+    throw asUnavailable(error, 'storing when nodes were last heard');
+  }
 }

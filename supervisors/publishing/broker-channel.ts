@@ -5,8 +5,7 @@
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { BATCH_EVENTS_MAX } from '../../actors/published-event.ts';
 import type { Broker, PublishedEvent } from '../../actors/published-event.ts';
-import { createChannel } from './channel.ts';
-import type { Channel, ChannelLease, ChannelPorts, Outcome } from './channel.ts';
+import { Channel, type ChannelLease, type ChannelPorts, type Outcome } from './channel.ts';
 
 /** Events to publish, and where the channel stands after them. */
 export interface Batch {
@@ -46,136 +45,157 @@ export interface BrokerCounters {
   failures: number;
 }
 
-export interface BrokerChannel extends Channel {
+/** The channel of the broker, not started. */
+export class BrokerChannel {
   readonly counters: Readonly<BrokerCounters>;
-  /** Why events do not go out now; null: they do, or another admin sees to it. */
-  problem(): string | null;
-}
-
-/** The channel, not started. */
-export function createBrokerChannel(ports: BrokerChannelPorts): BrokerChannel {
-  const { rows, log } = ports;
-  const counters: BrokerCounters = { published: 0, tooOld: 0, connects: 0, failures: 0 };
-  let broker: Broker | null = null;
-  let problem: string | null = 'the broker was not reached yet';
+  readonly #ports: BrokerChannelPorts;
+  readonly #counted: BrokerCounters = { published: 0, tooOld: 0, connects: 0, failures: 0 };
+  readonly #channel: Channel;
+  #broker: Broker | null = null;
+  #problem: string | null = 'the broker was not reached yet';
   /** Read while the batch before it was on its way. */
-  let ahead: { readonly epoch: number; readonly batch: Promise<Batch | null> } | null = null;
+  #ahead: { readonly epoch: number; readonly batch: Promise<Batch | null> } | null = null;
   /** The cursor on its way into the database, while the next batch is on its way to the broker. */
-  let moving: Promise<boolean> = Promise.resolve(true);
-
+  #moving: Promise<boolean> = Promise.resolve(true);
   /** Events in the next batch: half of one that failed, so that a slow broker gets on; twice one that got through. */
-  let eventsMax = BATCH_EVENTS_MAX;
+  #eventsMax = BATCH_EVENTS_MAX;
 
-  async function work(epoch: number): Promise<Outcome> {
-    try {
-      broker ??= await connect();
-      return await publishNext(epoch, broker);
-    } catch (error) {
-      ahead = null;
-      await moving.catch(() => false);
-      moving = Promise.resolve(true);
-      if (error instanceof DatabaseUnavailable) throw error; // no reason to leave the broker
-      counters.failures += 1;
-      problem = (error as Error).message;
-      await disconnect();
-      throw error;
-    }
+  constructor(ports: BrokerChannelPorts) {
+    this.#ports = ports;
+    this.counters = this.#counted;
+    this.#channel = new Channel({
+      ...ports,
+      lease: this.#lease(),
+      name: 'broker',
+      work: (epoch) => this.#work(epoch),
+      lost: () => {
+        this.#problem = null;
+        void this.#disconnect();
+      },
+    });
   }
 
-  async function connect(): Promise<Broker> {
-    const opened = await ports.open();
-    counters.connects += 1;
-    if (problem !== null) log.info({}, 'the broker is reached');
-    problem = null;
-    void whenLost(opened);
-    return opened;
+  /** Tries for the lease once, then goes on by itself. */
+  start(): Promise<void> {
+    return this.#channel.start();
   }
 
-  async function whenLost(opened: Broker): Promise<void> {
-    const reason = await opened.lost;
-    if (broker !== opened) return;
-    broker = null;
-    problem = reason.message;
-    log.warn({ error: reason.message }, 'the connection to the broker was lost');
-    channel.wake(); // connects again
-    await opened.close();
+  /** Ends a publish under way, and gives the lease back. Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    const stopping = this.#channel.stop();
+    await this.#disconnect(); // a publish under way ends with it
+    await stopping;
+    await this.#disconnect(); // one that was just being connected
   }
 
-  async function disconnect(): Promise<void> {
-    const open = broker;
-    broker = null;
-    await open?.close();
+  /** There may be events. */
+  wake(): void {
+    this.#channel.wake();
   }
 
-  async function publishNext(epoch: number, to: Broker): Promise<Outcome> {
-    const batch = await (ahead?.epoch === epoch ? ahead.batch : rows.next(epoch, null, eventsMax));
-    ahead = null;
-    if (batch === null || !channel.holds()) return 'lost';
-    if (batch.to === null) return batch.unsettled ? 'soon' : 'none';
-    if (batch.more) ahead = readAhead(epoch, batch);
-    if (batch.events.length > 0) await publish(to, batch.events);
-    if (!(await hasMoved())) return 'lost';
-    moving = rows.advance(epoch, batch.to);
-    moving.catch(() => {}); // told when the next batch is through
-    counters.published += batch.events.length;
-    counters.tooOld += batch.tooOld;
-    if (batch.tooOld > 0) log.warn({ events: batch.tooOld }, 'events were too old to be published');
-    if (batch.more) return 'more';
-    if (!(await hasMoved())) return 'lost';
-    return batch.unsettled ? 'soon' : 'none';
+  /** Whether this admin serves it, by its own lease clock (O1). */
+  holds(): boolean {
+    return this.#channel.holds();
   }
 
-  async function publish(to: Broker, events: readonly PublishedEvent[]): Promise<void> {
-    try {
-      await to.publish(events);
-    } catch (error) {
-      eventsMax = Math.max(1, Math.floor(events.length / 2));
-      throw error;
-    }
-    eventsMax = Math.min(BATCH_EVENTS_MAX, Math.max(eventsMax, events.length * 2));
-  }
-
-  /** False once, for whoever wrote it; what is published under another epoch has a cursor of its own. */
-  async function hasMoved(): Promise<boolean> {
-    const isMoved = await moving;
-    moving = Promise.resolve(true);
-    return isMoved;
-  }
-
-  function readAhead(epoch: number, after: Batch): NonNullable<typeof ahead> {
-    const batch = rows.next(epoch, after, eventsMax);
-    batch.catch(() => {}); // told when it is its turn
-    return { epoch, batch };
+  /** Why events do not go out now; null: they do, or another admin sees to it. */
+  problem(): string | null {
+    return this.#channel.holds() ? this.#problem : null;
   }
 
   /** What was published is stored before another admin may go on from there. */
-  const lease: ChannelLease = {
-    claim: () => ports.lease.claim(),
-    renew: (epoch) => ports.lease.renew(epoch),
-    async release(epoch) {
-      await moving.catch(() => false);
-      await ports.lease.release(epoch);
-    },
-  };
-  const channel: Channel = createChannel({
-    ...ports,
-    lease,
-    name: 'broker',
-    work,
-    lost: () => {
-      problem = null;
-      void disconnect();
-    },
-  });
-  return {
-    ...channel,
-    counters,
-    problem: () => (channel.holds() ? problem : null),
-    async stop() {
-      const stopping = channel.stop();
-      await disconnect(); // a publish under way ends with it
-      await stopping;
-      await disconnect(); // one that was just being connected
-    },
-  };
+  #lease(): ChannelLease {
+    const { lease } = this.#ports;
+    return {
+      claim: () => lease.claim(),
+      renew: (epoch) => lease.renew(epoch),
+      release: async (epoch) => {
+        await this.#moving.catch(() => false);
+        await lease.release(epoch);
+      },
+    };
+  }
+
+  async #work(epoch: number): Promise<Outcome> {
+    try {
+      this.#broker ??= await this.#connect();
+      return await this.#publishNext(epoch, this.#broker);
+    } catch (error) {
+      this.#ahead = null;
+      await this.#moving.catch(() => false);
+      this.#moving = Promise.resolve(true);
+      if (error instanceof DatabaseUnavailable) throw error; // no reason to leave the broker
+      this.#counted.failures += 1;
+      this.#problem = (error as Error).message;
+      await this.#disconnect();
+      throw error;
+    }
+  }
+
+  async #connect(): Promise<Broker> {
+    const opened = await this.#ports.open();
+    this.#counted.connects += 1;
+    if (this.#problem !== null) this.#ports.log.info({}, 'the broker is reached');
+    this.#problem = null;
+    void this.#whenLost(opened);
+    return opened;
+  }
+
+  async #whenLost(opened: Broker): Promise<void> {
+    const reason = await opened.lost;
+    if (this.#broker !== opened) return;
+    this.#broker = null;
+    this.#problem = reason.message;
+    this.#ports.log.warn({ error: reason.message }, 'the connection to the broker was lost');
+    this.#channel.wake(); // connects again
+    await opened.close();
+  }
+
+  async #disconnect(): Promise<void> {
+    const open = this.#broker;
+    this.#broker = null;
+    await open?.close();
+  }
+
+  async #publishNext(epoch: number, to: Broker): Promise<Outcome> {
+    const { rows, log } = this.#ports;
+    const batch = await (this.#ahead?.epoch === epoch ? this.#ahead.batch : rows.next(epoch, null, this.#eventsMax));
+    this.#ahead = null;
+    if (batch === null || !this.#channel.holds()) return 'lost';
+    if (batch.to === null) return batch.unsettled ? 'soon' : 'none';
+    if (batch.more) this.#readAhead(epoch, batch);
+    if (batch.events.length > 0) await this.#publish(to, batch.events);
+    if (!(await this.#hasMoved())) return 'lost';
+    this.#moving = rows.advance(epoch, batch.to);
+    this.#moving.catch(() => {}); // told when the next batch is through
+    this.#counted.published += batch.events.length;
+    this.#counted.tooOld += batch.tooOld;
+    if (batch.tooOld > 0) log.warn({ events: batch.tooOld }, 'events were too old to be published');
+    if (batch.more) return 'more';
+    if (!(await this.#hasMoved())) return 'lost';
+    return batch.unsettled ? 'soon' : 'none';
+  }
+
+  async #publish(to: Broker, events: readonly PublishedEvent[]): Promise<void> {
+    try {
+      await to.publish(events);
+    } catch (error) {
+      this.#eventsMax = Math.max(1, Math.floor(events.length / 2));
+      throw error;
+    }
+    this.#eventsMax = Math.min(BATCH_EVENTS_MAX, Math.max(this.#eventsMax, events.length * 2));
+  }
+
+  /** False once, for whoever wrote it; what is published under another epoch has a cursor of its own. */
+  async #hasMoved(): Promise<boolean> {
+    const isMoved = await this.#moving;
+    this.#moving = Promise.resolve(true);
+    return isMoved;
+  }
+
+  #readAhead(epoch: number, after: Batch): void {
+    const batch = this.#ports.rows.next(epoch, after, this.#eventsMax);
+    batch.catch(() => {}); // told when it is its turn
+    this.#ahead = { epoch, batch };
+  }
 }

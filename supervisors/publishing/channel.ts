@@ -60,54 +60,86 @@ export interface ChannelPorts {
   lost(): void;
 }
 
-/** A running channel. */
-export interface Channel {
-  /** There may be work. */
-  wake(): void;
-  /** Whether this admin serves it, by its own lease clock: one that was paused or suspended must not go on (O1). */
-  holds(): boolean;
-  /** Tries for the lease once, then goes on by itself. */
-  start(): Promise<void>;
-  /** Gives the lease back. Resolves when nothing is under way. */
-  stop(): Promise<void>;
-}
-
 /** A channel, not started. */
-export function createChannel(ports: ChannelPorts): Channel {
-  const { name, lease, leaseMs, clock, leaseClockMs, log } = ports;
-  let epoch: number | null = null;
-  let heldUntilMs = 0;
-  let stopped = false;
-  let isWoken = true;
-  let failures = 0;
-  let isAway = false;
-  let endSleep: (() => void) | null = null;
-  let cancelRenewal = (): void => {};
-  let renewing: Promise<void> = Promise.resolve();
-  let running: Promise<void> = Promise.resolve();
+export class Channel {
+  readonly #ports: ChannelPorts;
+  /** Null: another admin has the lease, as far as is known. */
+  #epoch: number | null = null;
+  #heldUntilMs = 0;
+  #isStopped = false;
+  #isWoken = true;
+  #failures = 0;
+  #isAway = false;
+  #endSleep: (() => void) | null = null;
+  #cancelRenewal = (): void => {};
+  #renewing: Promise<void> = Promise.resolve();
+  #running: Promise<void> = Promise.resolve();
 
-  const holds = (): boolean => epoch !== null && leaseClockMs() < heldUntilMs;
+  constructor(ports: ChannelPorts) {
+    this.#ports = ports;
+  }
 
-  function lose(): void {
-    if (epoch === null) return;
-    epoch = null;
-    log.info({ channel: name }, 'another admin publishes these events now');
-    ports.lost();
+  /** Tries for the lease once, then goes on by itself. */
+  async start(): Promise<void> {
+    await this.#renew();
+    this.#schedule();
+    this.#running = this.#run();
+  }
+
+  /** Gives the lease back. Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    const { name, lease, log } = this.#ports;
+    this.#isStopped = true;
+    this.#cancelRenewal();
+    this.#endSleep?.();
+    await this.#running;
+    await this.#renewing;
+    const held = this.#epoch;
+    this.#epoch = null;
+    if (held === null) return;
+    try {
+      await lease.release(held);
+    } catch (error) {
+      log.debug(
+        { channel: name, error: (error as Error).message },
+        'a channel of events was not released: its lease runs out',
+      );
+    }
+  }
+
+  /** There may be work. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#endSleep?.();
+  }
+
+  /** Whether this admin serves it, by its own lease clock: one that was paused or suspended must not go on (O1). */
+  holds(): boolean {
+    return this.#epoch !== null && this.#ports.leaseClockMs() < this.#heldUntilMs;
+  }
+
+  #schedule(): void {
+    if (this.#isStopped) return;
+    this.#cancelRenewal = this.#ports.clock.after(
+      this.#isAway ? BACK_OFF_MS : RENEW_MS,
+      () => void this.#renew().then(() => this.#schedule()),
+    );
   }
 
   /** One after another: a round is never in the way of the one before. */
-  function renew(): Promise<void> {
-    renewing = renewing.then(tryToHold);
-    return renewing;
+  #renew(): Promise<void> {
+    this.#renewing = this.#renewing.then(() => this.#tryToHold());
+    return this.#renewing;
   }
 
-  async function tryToHold(): Promise<void> {
+  async #tryToHold(): Promise<void> {
+    const { name, log } = this.#ports;
     try {
-      await hold();
-      isAway = false;
+      await this.#hold();
+      this.#isAway = false;
     } catch (error) {
-      isAway = error instanceof DatabaseUnavailable;
-      if (isAway) log.debug({ channel: name }, 'a channel of events waits for the database');
+      this.#isAway = error instanceof DatabaseUnavailable;
+      if (this.#isAway) log.debug({ channel: name }, 'a channel of events waits for the database');
       else log.error({ error, channel: name }, 'a channel of events could not be held: trying again');
     }
   }
@@ -116,117 +148,96 @@ export function createChannel(ports: ChannelPorts): Channel {
    * A lease that ran out by this admin's clock, if only for a moment, is never renewed: what was not done meanwhile is
    * taken up under a new epoch.
    */
-  async function hold(): Promise<void> {
-    if (epoch !== null && holds()) {
+  async #hold(): Promise<void> {
+    const { lease, leaseMs, leaseClockMs } = this.#ports;
+    if (this.#epoch !== null && this.holds()) {
       const renewedAtMs = leaseClockMs();
-      if (!(await lease.renew(epoch))) lose();
-      else if (holds()) {
-        heldUntilMs = renewedAtMs + leaseMs;
+      if (!(await lease.renew(this.#epoch))) this.#lose();
+      else if (this.holds()) {
+        this.#heldUntilMs = renewedAtMs + leaseMs;
         return;
       }
     }
-    if (stopped) return;
+    if (this.#isStopped) return;
     const claimedAtMs = leaseClockMs();
     const claimed = await lease.claim();
-    if (claimed === null) return lose();
-    epoch = claimed;
-    heldUntilMs = claimedAtMs + leaseMs;
-    endSleep?.();
+    if (claimed === null) return this.#lose();
+    this.#epoch = claimed;
+    this.#heldUntilMs = claimedAtMs + leaseMs;
+    this.#endSleep?.();
   }
 
-  function schedule(): void {
-    if (stopped) return;
-    cancelRenewal = clock.after(isAway ? BACK_OFF_MS : RENEW_MS, () => void renew().then(schedule));
+  #lose(): void {
+    if (this.#epoch === null) return;
+    this.#epoch = null;
+    this.#ports.log.info({ channel: this.#ports.name }, 'another admin publishes these events now');
+    this.#ports.lost();
   }
 
-  async function run(): Promise<void> {
+  async #run(): Promise<void> {
     for (;;) {
-      if (stopped) return;
-      if (epoch === null || !holds()) {
-        await sleep(SAFETY_POLL_MS, true);
+      if (this.#isStopped) return;
+      if (this.#epoch === null || !this.holds()) {
+        await this.#sleep(SAFETY_POLL_MS, true);
         continue;
       }
-      isWoken = false;
-      const outcome = await attempt(epoch);
-      if (outcome === 'failed')
-        await sleep(Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (failures - 1)) * (0.5 + ports.random() / 2), false);
-      else if (outcome === 'away') await sleep(BACK_OFF_MS, false);
-      else if (outcome === 'lost') await renew();
-      else if (outcome === 'soon') await sleep(SETTLE_MS, false);
-      else if (outcome !== 'more') await rest();
+      this.#isWoken = false;
+      const outcome = await this.#attempt(this.#epoch);
+      if (outcome === 'failed') await this.#sleep(this.#backOffMs(), false);
+      else if (outcome === 'away') await this.#sleep(BACK_OFF_MS, false);
+      else if (outcome === 'lost') await this.#renew();
+      else if (outcome === 'soon') await this.#sleep(SETTLE_MS, false);
+      else if (outcome !== 'more') await this.#rest();
     }
   }
 
-  async function attempt(held: number): Promise<Outcome | 'failed' | 'away'> {
+  #backOffMs(): number {
+    return Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (this.#failures - 1)) * (0.5 + this.#ports.random() / 2);
+  }
+
+  async #attempt(held: number): Promise<Outcome | 'failed' | 'away'> {
     try {
-      const outcome = await ports.work(held);
-      failures = 0;
-      if (outcome === 'lost' && epoch === held) heldUntilMs = 0; // whoever is lost to, the next claim says
+      const outcome = await this.#ports.work(held);
+      this.#failures = 0;
+      if (outcome === 'lost' && this.#epoch === held) this.#heldUntilMs = 0; // whoever is lost to, the next claim says
       return outcome;
     } catch (error) {
-      if (stopped) return 'failed';
-      if (error instanceof DatabaseUnavailable) {
-        log.debug({ channel: name }, 'a channel of events waits for the database');
-        return 'away';
-      }
-      failures += 1;
-      // Once at the beginning of an outage: what goes on is seen in health and metrics.
-      if (failures === 1)
-        log.warn({ channel: name, error: (error as Error).message }, 'events cannot be published now: they wait');
-      else log.debug({ channel: name, error: (error as Error).message, failures }, 'events still cannot be published');
-      return 'failed';
+      return this.#isStopped ? 'failed' : this.#failed(error);
     }
   }
 
-  async function rest(): Promise<void> {
-    await sleep(GATHER_MS, false);
-    if (!isWoken) await sleep(SAFETY_POLL_MS, true);
+  #failed(error: unknown): 'failed' | 'away' {
+    const { name, log } = this.#ports;
+    if (error instanceof DatabaseUnavailable) {
+      log.debug({ channel: name }, 'a channel of events waits for the database');
+      return 'away';
+    }
+    this.#failures += 1;
+    const { message } = error as Error;
+    // Once at the beginning of an outage: what goes on is seen in health and metrics.
+    if (this.#failures === 1) log.warn({ channel: name, error: message }, 'events cannot be published now: they wait');
+    else log.debug({ channel: name, error: message, failures: this.#failures }, 'events still cannot be published');
+    return 'failed';
+  }
+
+  async #rest(): Promise<void> {
+    await this.#sleep(GATHER_MS, false);
+    if (!this.#isWoken) await this.#sleep(SAFETY_POLL_MS, true);
   }
 
   /** Ends early when there is news, if `wakeable`, and when the channel stops. */
-  function sleep(ms: number, wakeable: boolean): Promise<void> {
-    if (stopped || (wakeable && isWoken && holds())) return Promise.resolve();
+  #sleep(ms: number, wakeable: boolean): Promise<void> {
+    if (this.#isStopped || (wakeable && this.#isWoken && this.holds())) return Promise.resolve();
     return new Promise((resolve) => {
       const done = (): void => {
         cancel();
-        endSleep = null;
+        this.#endSleep = null;
         resolve();
       };
-      const cancel = clock.after(ms, done);
-      endSleep = () => {
-        if (wakeable || stopped) done();
+      const cancel = this.#ports.clock.after(ms, done);
+      this.#endSleep = () => {
+        if (wakeable || this.#isStopped) done();
       };
     });
   }
-
-  return {
-    holds,
-    wake() {
-      isWoken = true;
-      endSleep?.();
-    },
-    async start() {
-      await renew();
-      schedule();
-      running = run();
-    },
-    async stop() {
-      stopped = true;
-      cancelRenewal();
-      endSleep?.();
-      await running;
-      await renewing;
-      const held = epoch;
-      epoch = null;
-      if (held === null) return;
-      try {
-        await lease.release(held);
-      } catch (error) {
-        log.debug(
-          { channel: name, error: (error as Error).message },
-          'a channel of events was not released: its lease runs out',
-        );
-      }
-    },
-  };
 }

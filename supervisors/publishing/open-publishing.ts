@@ -4,9 +4,9 @@ import type { Log } from '../../transport/net/log.ts';
 import type { Broker } from '../../actors/published-event.ts';
 import type { Unwind } from '../../transport/net/unwind.ts';
 import type { Directory } from '../runtime/directory.ts';
-import { createBrokerChannel, type BrokerChannel, type BrokerRows } from './broker-channel.ts';
+import { BrokerChannel, type BrokerRows } from './broker-channel.ts';
 import type { ChannelLease } from './channel.ts';
-import { createWebhooksChannel, type RoutingPort, type WebhooksChannel } from './webhooks-channel.ts';
+import { WebhooksChannel, type RoutingPort } from './webhooks-channel.ts';
 
 /** What the rows offer. */
 export interface PublishingRows {
@@ -61,8 +61,8 @@ export interface BrokerReadings {
 export function openPublishing(ports: PublishingPorts): Publishing {
   const { rows, directory, openBroker, clock, leaseClockMs, log, ends } = ports;
   const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, random: Math.random, log };
-  const webhooks = createWebhooksChannel({ ...channel, ...rows.webhooks, directory });
-  const broker = openBroker === null ? null : createBrokerChannel({ ...channel, ...rows.broker, open: openBroker });
+  const webhooks = new WebhooksChannel({ ...channel, ...rows.webhooks, directory });
+  const broker = openBroker === null ? null : new BrokerChannel({ ...channel, ...rows.broker, open: openBroker });
   const listener = rows.hear();
   ends.add('notices of events', () => listener.stop());
   listener.onNotice(wakingBy(webhooks, broker, directory));

@@ -1,7 +1,6 @@
 /** The channel of the webhooks: stored events become deliveries, and the webhooks that have new ones are told. */
 import type { Directory } from '../runtime/directory.ts';
-import { createChannel } from './channel.ts';
-import type { Channel, ChannelPorts, Outcome } from './channel.ts';
+import { Channel, type ChannelPorts, type Outcome } from './channel.ts';
 
 /** What routing asks of the rows. */
 export interface RoutingPort {
@@ -21,50 +20,73 @@ export interface WebhooksChannelPorts extends Omit<ChannelPorts, 'name' | 'work'
   readonly directory: Pick<Directory, 'tell' | 'evictWebhooks'>;
 }
 
-/** The channel of the webhooks. */
-export interface WebhooksChannel extends Channel {
+/** The channel of the webhooks, not started. While it is held, webhooks are delivered from here. */
+export class WebhooksChannel {
+  readonly #ports: WebhooksChannelPorts;
+  readonly #channel: Channel;
+  /** Told of deliveries, and too busy to hear. */
+  #untold: readonly string[] = [];
+  #workedUnder: number | null = null;
+
+  constructor(ports: WebhooksChannelPorts) {
+    this.#ports = ports;
+    this.#channel = new Channel({
+      ...ports,
+      name: 'webhooks',
+      work: (epoch) => this.#work(epoch),
+      lost: () => ports.directory.evictWebhooks(),
+    });
+  }
+
+  /** Tries for the lease once, then goes on by itself. */
+  start(): Promise<void> {
+    return this.#channel.start();
+  }
+
+  /** Gives the lease back. Resolves when nothing is under way. */
+  stop(): Promise<void> {
+    return this.#channel.stop();
+  }
+
+  /** There may be events. */
+  wake(): void {
+    this.#channel.wake();
+  }
+
+  /** Whether this admin serves it, by its own lease clock (O1). */
+  holds(): boolean {
+    return this.#channel.holds();
+  }
+
   /**
    * It may have been missed that webhooks were deleted elsewhere: all start from their rows, and those that are gone
    * get nothing more (V2).
    */
-  reread(): void;
-}
+  reread(): void {
+    this.#workedUnder = null;
+    this.#channel.wake();
+  }
 
-/** The channel, not started. While it is held, webhooks are delivered from here. */
-export function createWebhooksChannel(ports: WebhooksChannelPorts): WebhooksChannel {
-  const { routing, directory } = ports;
-  /** Told of deliveries, and too busy to hear. */
-  let untold: readonly string[] = [];
-  let workedUnder: number | null = null;
-
-  async function work(epoch: number): Promise<Outcome> {
+  async #work(epoch: number): Promise<Outcome> {
+    const { routing, directory } = this.#ports;
     // What the admin before us, or our own self before a crash or a pause, left unfinished. Who lives here already may
     // not know of it.
-    if (workedUnder !== epoch) {
+    if (this.#workedUnder !== epoch) {
       directory.evictWebhooks();
       await routing.caughtUp(); // else a new actor could find a delivery as it was before its last try
-      tell(await routing.waiting());
-      workedUnder = epoch;
+      this.#tell(await routing.waiting());
+      this.#workedUnder = epoch;
     }
     const routed = await routing.route(epoch);
     if (routed === null) return 'lost';
-    tell([...new Set([...untold, ...routed.webhooks])]);
+    this.#tell([...new Set([...this.#untold, ...routed.webhooks])]);
     if (routed.more) return 'more';
-    return routed.unsettled || untold.length > 0 ? 'soon' : 'none';
+    return routed.unsettled || this.#untold.length > 0 ? 'soon' : 'none';
   }
 
-  function tell(webhooks: readonly string[]): void {
-    untold = webhooks.filter(
-      (id) => !directory.tell({ to: { kind: 'webhook', id }, message: { type: 'deliveries-stored' } }),
+  #tell(webhooks: readonly string[]): void {
+    this.#untold = webhooks.filter(
+      (id) => !this.#ports.directory.tell({ to: { kind: 'webhook', id }, message: { type: 'deliveries-stored' } }),
     );
   }
-
-  const channel = createChannel({ ...ports, name: 'webhooks', work, lost: () => directory.evictWebhooks() });
-  return {
-    ...channel,
-    reread() {
-      workedUnder = null;
-      channel.wake();
-    },
-  };
 }

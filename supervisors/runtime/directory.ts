@@ -15,8 +15,7 @@ import { replyToOf, type Asks } from './asks.ts';
 import type { Performers } from './domain-effects.ts';
 import { createFamily, type Family } from './family.ts';
 import type { KindTable } from './kinds.ts';
-import { decideRestart } from './restart-policy.ts';
-import { ELSEWHERE, NOT_FOUND, Revival } from './revival.ts';
+import { decideRestart, ELSEWHERE, NOT_FOUND, Revival } from './revival.ts';
 import type { Crash } from './spawn.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */

@@ -1,4 +1,4 @@
-/** Effects that belong to one domain: performed by what supervisors/effects/ makes of its port. */
+/** Effects that belong to one domain: performed by what supervisors/effects.ts makes of its port. */
 import type { Address, Message } from '../../actors/messages.ts';
 import type { DomainEffect } from '../../actors/step.ts';
 

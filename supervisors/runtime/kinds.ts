@@ -1,10 +1,9 @@
 /**
  * What the supervisor must know of each kind of actor: its behaviour, how it is born, and how it comes back from rows.
  */
-import { NO_VPN } from '../../actors/cluster/vpn-state.ts';
+import { NO_VPN, type ClusterState } from '../../actors/cluster/state.ts';
 import { clusterBehaviour } from '../../actors/cluster/transition.ts';
 import type { ClusterMessage } from '../../actors/cluster/messages.ts';
-import type { ClusterState } from '../../actors/cluster/state.ts';
 import { commandBehaviour } from '../../actors/command/transition.ts';
 import type { CommandMessage } from '../../actors/command/messages.ts';
 import { EMPTY_SUMMARY } from '../../actors/command/state.ts';

@@ -1,8 +1,13 @@
-/** What agents say, as messages to their nodes: pure. */
+/** Frames as messages: what agents say to their nodes, and what agents of an older version are told. Pure. */
 import type { NodeMessage } from '../../actors/node/messages.ts';
-import type { AgentFrame } from '../protocol/frames.ts';
+import type { AgentFrame, AdminFrameBody } from '../protocol/frames.ts';
 import type { SessionId } from '../protocol/ids.ts';
-import { PROTOCOL_VERSION_RECALLS } from '../protocol/version.ts';
+import {
+  PROTOCOL_VERSION_RECALLS,
+  PROTOCOL_VERSION_VPN,
+  PROTOCOL_VERSION_REACH,
+  PROTOCOL_VERSION_TRACES,
+} from '../protocol/version.ts';
 
 /** Frames that the session itself answers, or hands to who listens. */
 export type SessionFrame = Extract<AgentFrame, { type: 'ping' | 'tail-output' | 'refresh-settings' }>;
@@ -56,4 +61,30 @@ export function nodeMessageOf(
     default:
       throw new Error(`no such frame: ${JSON.stringify((frame satisfies never as { type: string }).type)}`);
   }
+}
+
+/** Frames that an agent of an older version would take for a broken peer. */
+const VPN_FRAMES: ReadonlySet<AdminFrameBody['type']> = new Set([
+  'mesh-network',
+  'mesh-changed',
+  'mesh-refused',
+  'mesh-observed',
+  'mesh-try',
+  'netmaker-join',
+]);
+const REACH: ReadonlySet<AdminFrameBody['type']> = new Set(['open-tunnel', 'ssh-verdict', 'end-ssh']);
+
+/** Whether an agent that speaks this version knows such frames. */
+export function isKnownTo(protocol: number, { type }: AdminFrameBody): boolean {
+  return (
+    (protocol >= PROTOCOL_VERSION_REACH || !REACH.has(type)) &&
+    (protocol >= PROTOCOL_VERSION_VPN || !VPN_FRAMES.has(type))
+  );
+}
+
+/** The frame as an agent of this version knows it. */
+export function asKnownTo(protocol: number, frame: AdminFrameBody): AdminFrameBody {
+  if (frame.type === 'welcome') return { ...frame, protocol: Math.min(frame.protocol, protocol) };
+  if (frame.type !== 'deliver' || protocol >= PROTOCOL_VERSION_TRACES) return frame;
+  return { ...frame, deliveries: frame.deliveries.map(({ traceparent: _traceparent, ...delivery }) => delivery) };
 }

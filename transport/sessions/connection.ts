@@ -9,7 +9,7 @@ import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, ExecutionId, NodeId, SessionId } from '../protocol/ids.ts';
 import { BUFFERED_BYTES_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
 import type { NodeQuota } from './node-quotas.ts';
-import { textFrame } from './text-frame.ts';
+import { Buffer } from 'node:buffer';
 
 /**
  * What a message from an agent turned out to be. A null frame: it was said before the hello that is waited for, and is
@@ -185,4 +185,27 @@ export function closeReason(reason: string): Buffer {
   let end = CLOSE_REASON_BYTES_MAX;
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.subarray(0, end);
+}
+
+/** First byte: final fragment, text. Source: RFC 6455, 5.2. */
+const FINAL_TEXT = 0x81;
+const LENGTH_16_BITS = 126;
+const LENGTH_64_BITS = 127;
+
+/** Frames a text as a server does: unmasked, unfragmented, uncompressed. */
+export function textFrame(text: string): Buffer {
+  const length = Buffer.byteLength(text);
+  const headerBytes = length < LENGTH_16_BITS ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(headerBytes + length);
+  frame[0] = FINAL_TEXT;
+  if (headerBytes === 2) frame[1] = length;
+  else if (headerBytes === 4) {
+    frame[1] = LENGTH_16_BITS;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = LENGTH_64_BITS;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  frame.write(text, headerBytes);
+  return frame;
 }

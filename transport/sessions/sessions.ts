@@ -9,7 +9,7 @@ import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MIN } from '../protocol/version.ts';
-import { nodeMessageOf } from './agent-messages.ts';
+import { nodeMessageOf, asKnownTo, isKnownTo } from './agent-messages.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, REPORT_LATE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
@@ -17,7 +17,6 @@ import { createLiveTails } from './live-tails.ts';
 import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
 import type { SessionCounters, SessionPorts } from './session-ports.ts';
 import { SocketListeners } from './socket-listeners.ts';
-import { asKnownTo, isKnownTo } from './spoken-frames.ts';
 import { createStallDetector, type StallDetector } from './stall-detector.ts';
 import { createUnstored } from './unstored.ts';
 

@@ -6,12 +6,7 @@ import { MAILBOX_MESSAGES_MAX } from '../../../actors/limits.ts';
 import type { NodeMessage } from '../../../actors/node/messages.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { KindTable } from '../../../supervisors/runtime/kinds.ts';
-import {
-  CRASHES_MAX,
-  decideRestart,
-  ESCALATE_WINDOW_MS,
-  REST_MS,
-} from '../../../supervisors/runtime/restart-policy.ts';
+import { CRASHES_MAX, decideRestart, ESCALATE_WINDOW_MS, REST_MS } from '../../../supervisors/runtime/revival.ts';
 import type { ClusterId, CommandId, NodeId } from '../../../transport/protocol/ids.ts';
 import { HEALTHY, REGISTRATION, result, session, UNHEALTHY } from '../../support/actors.ts';
 import { until } from '../../support/until.ts';

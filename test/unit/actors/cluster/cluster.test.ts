@@ -1,6 +1,6 @@
 /** The behaviour of a cluster: its limit and its keys. Enrolment has a file of its own. */
 import test from 'ava';
-import { NO_VPN } from '../../../../actors/cluster/vpn-state.ts';
+import { NO_VPN } from '../../../../actors/cluster/state.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import { REPLY_TO, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';

@@ -1,6 +1,6 @@
 /** Who joins a cluster with which key. What the rows decide is tested with the committer. */
 import test from 'ava';
-import { NO_VPN } from '../../../../actors/cluster/vpn-state.ts';
+import { NO_VPN } from '../../../../actors/cluster/state.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import {

@@ -2,9 +2,8 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { VPN_CHANGES_MAX } from '../../../../actors/cluster/vpn.ts';
-import { NO_VPN } from '../../../../actors/cluster/vpn-state.ts';
+import { NO_VPN, type ClusterState } from '../../../../actors/cluster/state.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
-import type { ClusterState } from '../../../../actors/cluster/state.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import type { Effect } from '../../../../actors/step.ts';
 import type { VpnBody } from '../../../../actors/node/messages.ts';

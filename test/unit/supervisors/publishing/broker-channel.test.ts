@@ -5,7 +5,7 @@
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../../actors/published-event.ts';
-import { createBrokerChannel, type Batch } from '../../../../supervisors/publishing/broker-channel.ts';
+import { BrokerChannel, type Batch } from '../../../../supervisors/publishing/broker-channel.ts';
 import { BACK_OFF_MS, RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
@@ -50,7 +50,7 @@ function scene() {
     return fixture.row.holder === 'me' && fixture.row.epoch === epoch;
   }
 
-  const channel = createBrokerChannel({
+  const channel = new BrokerChannel({
     ...fixture.ports,
     rows: {
       async next(epoch, after, limit): Promise<Batch | null> {

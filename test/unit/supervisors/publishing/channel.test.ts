@@ -4,7 +4,7 @@ import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import {
   BACK_OFF_MS,
   BACK_OFF_MS_MAX,
-  createChannel,
+  Channel,
   GATHER_MS,
   RENEW_MS,
   SAFETY_POLL_MS,
@@ -19,7 +19,7 @@ function scene({ random = 1 } = {}) {
   const works: number[] = [];
   const losses: number[] = [];
   const next: { work: (epoch: number) => Outcome | Promise<Outcome> } = { work: () => 'none' };
-  const channel = createChannel({
+  const channel = new Channel({
     ...fixture.ports,
     name: 'tests',
     random: () => random,
@@ -245,7 +245,7 @@ test('work that finds the channel taken asks the lease: lost, or held anew', asy
 test('what goes wrong with a lease is logged and tried again', async (t) => {
   const fixture = channelFixture();
   let isBroken = true;
-  const channel = createChannel({
+  const channel = new Channel({
     ...fixture.ports,
     name: 'tests',
     work: async () => 'none',

@@ -3,7 +3,7 @@
  * busy to hear.
  */
 import test from 'ava';
-import { createWebhooksChannel, type RoutingPort } from '../../../../supervisors/publishing/webhooks-channel.ts';
+import { WebhooksChannel, type RoutingPort } from '../../../../supervisors/publishing/webhooks-channel.ts';
 import { RENEW_MS, SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
@@ -16,7 +16,7 @@ function scene(waiting: readonly string[] = []) {
   const happened: string[] = [];
   const routed: Routed[] = [];
   const busy = new Set<string>();
-  const channel = createWebhooksChannel({
+  const channel = new WebhooksChannel({
     ...fixture.ports,
     routing: {
       async route(epoch) {

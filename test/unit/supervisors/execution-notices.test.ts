@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Notice } from '../../../actors/notice.ts';
 import type { ExecutionStatus } from '../../../actors/resources/command.ts';
-import { countEnded, noneEnded } from '../../../supervisors/ended-executions.ts';
+import { countEnded, noneEnded } from '../../../supervisors/execution-notices.ts';
 
 const changed = (status: ExecutionStatus, again?: boolean): Notice => ({
   type: 'execution-changed',

@@ -1,11 +1,9 @@
-/**
- * Stored changes of executions to the commands that count them: one message a command and batch, however many
- * executions changed.
- */
+/** What the tree makes of notices: commands count their executions, and metrics those that ended. */
 import type { ExecutionChange } from '../actors/command/messages.ts';
 import type { Notice } from '../actors/notice.ts';
 import type { CommandId } from '../transport/protocol/ids.ts';
 import type { Directory } from './runtime/directory.ts';
+import type { ExecutionStatus } from '../actors/resources/command.ts';
 
 /** A listener of the bus. Commands that are not here have nothing to count: their rows tell. */
 export function countForCommands(directory: Directory): (notices: readonly Notice[]) => void {
@@ -25,5 +23,32 @@ export function countForCommands(directory: Directory): (notices: readonly Notic
     }
     for (const [id, changes] of byCommand)
       directory.tellLocal({ to: { kind: 'command', id }, message: { type: 'executions-changed', changes } });
+  };
+}
+
+/** Since the start. */
+export type EndedExecutions = Record<Exclude<ExecutionStatus, 'pending' | 'sent'>, number>;
+
+/** All at zero. */
+export function noneEnded(): EndedExecutions {
+  return { completed: 0, cancelled: 0, expired: 0, dropped: 0 };
+}
+
+/**
+ * A listener of the bus that counts on `ended`. What may have been told before is left out: after an outage a batch may
+ * be missing, and nothing is there twice.
+ */
+export function countEnded(ended: EndedExecutions): (notices: readonly Notice[]) => void {
+  return (notices) => {
+    for (const notice of notices) {
+      if (
+        notice.type !== 'execution-changed' ||
+        notice.status === 'pending' ||
+        notice.status === 'sent' ||
+        notice.again === true
+      )
+        continue;
+      ended[notice.status] += 1;
+    }
   };
 }

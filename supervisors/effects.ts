@@ -1,0 +1,86 @@
+/** The effects of each domain, made of its port: what comes of one later comes back as a message. */
+import type { WebhookEffect } from '../actors/webhook/effects.ts';
+import type { Loader, WebhookSender, SshVerifier, GatewayLink, VpnWatch } from './ports.ts';
+import type { Performers } from './runtime/domain-effects.ts';
+import type { ExecutionEffect } from '../actors/node/effects.ts';
+import type { SshEffect } from '../actors/ssh/effects.ts';
+import type { VpnEffect } from '../actors/vpn/effects.ts';
+
+/** What the effects of domains reach. */
+export interface DomainPorts {
+  readonly loader: Loader;
+  readonly webhookSender: WebhookSender;
+  readonly ssh: SshVerifier;
+  readonly vpns: VpnWatch;
+  readonly gateway: GatewayLink;
+}
+
+/** A performer for each effect of a domain. Exhaustive: a new effect does not compile until it has one here. */
+export function domainPerformers({ loader, webhookSender, ssh, vpns, gateway }: DomainPorts): Performers {
+  return {
+    ...executionEffects(loader),
+    ...webhookEffects(loader, webhookSender),
+    ...sshEffects(ssh),
+    ...vpnEffects(vpns, gateway),
+  };
+}
+
+/** Performs them for the webhook that asks. */
+function webhookEffects(loader: Pick<Loader, 'deliveries'>, webhookSender: WebhookSender): Performers<WebhookEffect> {
+  return {
+    'load-deliveries': async ({ load, after, limit }, actor) => {
+      const loaded = await actor.untilLoaded(() => loader.deliveries(actor.self.id, after, limit));
+      if (loaded !== null)
+        actor.report({ type: 'deliveries-loaded', load, deliveries: loaded.deliveries, more: loaded.more });
+    },
+    post: async ({ webhook, delivery }, actor) => {
+      const attempt = await webhookSender.post(webhook, delivery);
+      actor.report({ type: 'delivery-attempted', delivery: delivery.id, attempt, random: Math.random() });
+    },
+    'cut-posts': (_effect, { self }) => webhookSender.cut(self.id),
+  };
+}
+
+/** Only nodes have executions: others ask in vain. */
+function executionEffects(loader: Pick<Loader, 'openExecutions' | 'findOpen'>): Performers<ExecutionEffect> {
+  return {
+    'load-open': async ({ limit, except }, actor) => {
+      const { self } = actor;
+      if (self.kind !== 'node') return;
+      const loaded = await actor.untilLoaded(() => loader.openExecutions(self.id, limit, except));
+      if (loaded !== null) actor.tell({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
+    },
+    'look-up': async ({ executions: asked, retry }, actor) => {
+      const { self } = actor;
+      if (self.kind !== 'node') return;
+      const executions = await actor.untilLoaded(() => loader.findOpen(self.id, asked));
+      if (executions !== null) actor.tell({ type: 'executions-looked-up', asked, executions, retry });
+    },
+  };
+}
+
+/** Only nodes are logged in to: others ask in vain. */
+function sshEffects(ssh: SshVerifier): Performers<SshEffect> {
+  return {
+    'verify-ssh': async ({ session, attempt, username, credential }, actor) => {
+      if (actor.self.kind !== 'node') return;
+      const outcome = await ssh.verify(actor.self.id, username, credential);
+      actor.report({ type: 'ssh-verified', session, attempt, outcome });
+    },
+    'limit-ssh': () => ssh.limited(),
+    'check-ssh-grants': async ({ session, grants }, actor) => {
+      const { self } = actor;
+      if (self.kind !== 'node') return;
+      const gone = await actor.untilLoaded(() => ssh.gone(self.id, grants));
+      if (gone !== null) actor.report({ type: 'ssh-grants-checked', session, ...gone });
+    },
+  };
+}
+
+/** Only clusters have a VPN: others ask in vain. */
+function vpnEffects(vpns: VpnWatch, gateway: GatewayLink): Performers<VpnEffect> {
+  return {
+    'read-vpn': (_effect, { self }) => (self.kind === 'cluster' ? vpns.readNow(self.id) : undefined),
+    gateway: ({ vpn }) => gateway.become(vpn),
+  };
+}
