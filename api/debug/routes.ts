@@ -2,17 +2,17 @@
  * `/admin/debug`: the inside of this admin, for its operator. Off unless ADMIN_DEBUG_DASHBOARD_ENABLED. Source:
  * docs/api.md, Authentication.
  */
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
 import { ACTOR_KINDS, ACTOR_ORDERS, type DebugInspection } from '../../actors/inspection.ts';
-import { refuse } from '../../actors/refusal.ts';
+import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { addressOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
 import { createAddressLimiter } from '../../transport/net/window-limiter.ts';
 import { FOREIGN_HOST, type WebPages } from '../web-pages.ts';
-import { isAllowed, type DebugCredentials } from './access.ts';
 import { ACTORS_A_PAGE, debugPage, REFRESH_SECONDS } from './page.ts';
 import { startSampling } from './samples.ts';
 
@@ -44,6 +44,9 @@ const DebugQuery = z.strictObject({
     .default(0),
 });
 
+/** Who may look: the dashboard's own name and password. Null: nobody is asked. */
+export type DebugCredentials = { readonly username: string; readonly password: string } | null;
+
 /** What the dashboard needs. */
 export interface DebugKit {
   readonly inspection: DebugInspection;
@@ -59,25 +62,44 @@ export function mountDebug(kit: DebugKit): Mount {
 }
 
 /** The sampling that it starts ends with the server. */
-function registerDebug(
-  app: FastifyInstance,
-  { isOwnHost }: WebPages,
-  { inspection, credentials, failuresPerMinuteMax, admin, clock }: DebugKit,
-): void {
+function registerDebug(app: FastifyInstance, pages: WebPages, kit: DebugKit): void {
+  const isAdmitted = createAdmission(pages, kit);
   const sampling = startSampling();
-  const startedAtMs = clock.nowMs();
-  const failures = createAddressLimiter(
-    { perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, keysMax: ADDRESSES_MAX },
-    clock,
-  );
+  const startedAtMs = kit.clock.nowMs();
   let making = 0;
   app.addHook('onClose', (_app, done) => {
     sampling.stop();
     done();
   });
 
-  /** False: it was answered. */
-  async function isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  app.get(DEBUG_PATH, async (request, reply) => {
+    if (!(await isAdmitted(request, reply))) return reply;
+    const asked = DebugQuery.safeParse(request.query);
+    if (!asked.success) return sendRefusal(reply, malformed(asked.error.issues));
+    if (making >= PAGES_MAX) return sendRefusal(reply, BUSY);
+    making += 1;
+    try {
+      const html = await pageOf(kit, asked.data, startedAtMs, sampling.samples());
+      return await reply
+        .header('content-type', 'text/html; charset=utf-8')
+        .header('content-security-policy', PAGE_POLICY)
+        .send(html);
+    } finally {
+      making -= 1;
+    }
+  });
+}
+
+/** Whether somebody may look; false: it was answered. */
+function createAdmission(
+  { isOwnHost }: WebPages,
+  { credentials, failuresPerMinuteMax, clock }: DebugKit,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<boolean> {
+  const failures = createAddressLimiter(
+    { perWindowMax: failuresPerMinuteMax, windowMs: WINDOW_MS, keysMax: ADDRESSES_MAX },
+    clock,
+  );
+  return async (request, reply) => {
     if (credentials === null && !isOwnHost(request.headers.host)) {
       await sendRefusal(reply, FOREIGN_HOST.refusal);
       return false;
@@ -96,50 +118,53 @@ function registerDebug(
         UNAUTHORIZED,
       );
     return false;
-  }
+  };
+}
 
-  app.get(DEBUG_PATH, async (request, reply) => {
-    if (!(await isAdmitted(request, reply))) return reply;
-    const asked = DebugQuery.safeParse(request.query);
-    if (!asked.success)
-      return sendRefusal(
-        reply,
-        refuse(
-          'bad_request',
-          `Unknown or malformed query parameter: ${asked.error.issues.map((issue) => (issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue.path.join('.'))).join(', ')}.`,
-        ).refusal,
-      );
-    if (making >= PAGES_MAX) return sendRefusal(reply, BUSY);
-    making += 1;
-    try {
-      const { q, kind, sort, page, refresh } = asked.data;
-      const database = await inspection.database().catch((error: unknown) => {
-        if (error instanceof DatabaseUnavailable) return null; // it is looked at just then
-        throw error;
-      });
-      const html = debugPage({
-        admin: { ...admin, startedAtMs },
-        page,
-        refreshSeconds: refresh,
-        samples: sampling.samples(),
-        inspection,
-        database,
-        nowMs: clock.nowMs(),
-        search: {
-          kind: kind === '' ? null : kind,
-          text: q,
-          order: sort,
-          offset: (page - 1) * ACTORS_A_PAGE,
-          limit: ACTORS_A_PAGE,
-        },
-      });
-      return await reply
-        .header('content-type', 'text/html; charset=utf-8')
-        .header('content-security-policy', PAGE_POLICY)
-        .send(html);
-    } finally {
-      making -= 1;
-    }
+/** Whether a header shows the credentials, in constant time. Source: RFC 7617. */
+function isAllowed(credentials: DebugCredentials, header: string | undefined): boolean {
+  if (credentials === null) return true;
+  const encoded = /^Basic +([\w+/]+={0,2}) *$/iu.exec(header ?? '')?.[1] ?? '';
+  const given = Buffer.from(encoded, 'base64').toString('utf8');
+  return timingSafeEqual(digest(given), digest(`${credentials.username}:${credentials.password}`));
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}
+
+function malformed(issues: readonly z.core.$ZodIssue[]): Refusal {
+  const names = issues.map((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue.path.join('.'),
+  );
+  return refuse('bad_request', `Unknown or malformed query parameter: ${names.join(', ')}.`).refusal;
+}
+
+async function pageOf(
+  { inspection, admin, clock }: DebugKit,
+  { q, kind, sort, page, refresh }: z.output<typeof DebugQuery>,
+  startedAtMs: number,
+  samples: ReturnType<ReturnType<typeof startSampling>['samples']>,
+): Promise<string> {
+  const database = await inspection.database().catch((error: unknown) => {
+    if (error instanceof DatabaseUnavailable) return null; // it is looked at just then
+    throw error;
+  });
+  return debugPage({
+    admin: { ...admin, startedAtMs },
+    page,
+    refreshSeconds: refresh,
+    samples,
+    inspection,
+    database,
+    nowMs: clock.nowMs(),
+    search: {
+      kind: kind === '' ? null : kind,
+      text: q,
+      order: sort,
+      offset: (page - 1) * ACTORS_A_PAGE,
+      limit: ACTORS_A_PAGE,
+    },
   });
 }
 

@@ -20,106 +20,117 @@ export const VPN_MANAGER_RETRY_MS = 500;
 const BACKLOG_COUNTED_MAX = 100_000;
 
 /** All of them, in a fixed order. */
-export function subsystems({
-  rows,
-  peers,
-  clock,
-  leasesQuietMs,
-  vpnManager,
-  vpnClient,
-  proxies,
-  broker,
-}: HealthPorts): readonly HealthCheck[] {
+export function subsystems(ports: HealthPorts): readonly HealthCheck[] {
   return [
-    {
-      name: 'database',
-      async check() {
-        await takesWrites(rows);
-        if (await rows.eventsLieBehind())
-          throw new HealthProblem('events are stored behind what was published: start this admin again');
-      },
-    },
-    {
-      name: 'database_clock',
-      check: problemFree(() =>
-        clock.isSkewed()
-          ? `the clock of this machine is ${Math.round(Math.abs(clock.skewMs()) / 1_000)} s ${clock.skewMs() > 0 ? 'ahead of' : 'behind'} the database's: nothing is pruned until they agree`
-          : null,
-      ),
-    },
-    {
-      name: 'peer_membership',
-      async check() {
-        const ageMs = await rows.registrationAgeMs();
-        if (ageMs === null) throw new HealthProblem('this admin is not registered: its peers do not know of it');
-        if (ageMs > OWNERSHIP_QUIET_MS_MAX)
-          throw new HealthProblem('this admin has not checked in in time: its peers take it for gone');
-        const { total, unheard } = await peers.unheard();
-        if (unheard > 0)
-          throw new HealthProblem(
-            `${unheard} of ${total} admins that check in are not heard here: what they notify does not arrive`,
-          );
-      },
-    },
-    {
-      name: 'ownership_metadata',
-      async check() {
-        if (leasesQuietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
-        const unrecorded = await rows.unrecordedClusters();
-        if (unrecorded > 0) throw new HealthProblem(`${unrecorded} clusters have no record of their owner`);
-      },
-    },
-    {
-      name: 'vpn_manager',
-      check:
-        vpnManager === null
-          ? notHere('there is no VPN manager')
-          : retried(
-              async () => {
-                const problem = await vpnManager.status(AbortSignal.timeout(VPN_MANAGER_TRY_MS_MAX));
-                if (problem !== null) throw new HealthProblem(problem);
-              },
-              VPN_MANAGER_TRIES_MAX,
-              VPN_MANAGER_RETRY_MS,
-            ),
-    },
-    {
-      name: 'vpn_client',
-      async check() {
-        const { isHere, problem, note } = vpnClient.state();
-        // Why not is in the log: without rights for an interface, nodes are reached beside the VPN.
-        if (!isHere) throw new DoesNotApply('this admin is in no VPN');
-        if (problem !== null) throw new HealthProblem(problem);
-        // of others' making: this admin is not taken out of service for it
-        if (note !== null) throw new HealthNote(note);
-      },
-    },
-    {
-      name: 'proxy_servers',
-      check:
-        proxies === null
-          ? notHere('the proxies are switched off')
-          : problemFree(() => {
-              const { http, socks5 } = proxies();
-              return http && socks5
-                ? null
-                : `${http ? 'the SOCKS5 proxy does' : socks5 ? 'the HTTP proxy does' : 'the proxies do'} not listen`;
-            }),
-    },
-    {
-      name: 'event_broker',
-      check:
-        broker === null
-          ? notHere('no event broker is configured')
-          : async () => {
-              if (broker.isReached()) return;
-              const waiting = await broker.backlog(BACKLOG_COUNTED_MAX + 1);
-              throw new HealthProblem(
-                `the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
-              );
-            },
-    },
+    database(ports),
+    databaseClock(ports),
+    peerMembership(ports),
+    ownershipMetadata(ports),
+    vpnManagerCheck(ports),
+    vpnClientCheck(ports),
+    proxyServers(ports),
+    eventBroker(ports),
   ];
+}
+
+function database({ rows }: HealthPorts): HealthCheck {
+  return {
+    name: 'database',
+    async check() {
+      await takesWrites(rows);
+      if (await rows.eventsLieBehind())
+        throw new HealthProblem('events are stored behind what was published: start this admin again');
+    },
+  };
+}
+
+function databaseClock({ clock }: HealthPorts): HealthCheck {
+  return {
+    name: 'database_clock',
+    check: problemFree(() =>
+      clock.isSkewed()
+        ? `the clock of this machine is ${Math.round(Math.abs(clock.skewMs()) / 1_000)} s ${clock.skewMs() > 0 ? 'ahead of' : 'behind'} the database's: nothing is pruned until they agree`
+        : null,
+    ),
+  };
+}
+
+function peerMembership({ rows, peers }: HealthPorts): HealthCheck {
+  return {
+    name: 'peer_membership',
+    async check() {
+      const ageMs = await rows.registrationAgeMs();
+      if (ageMs === null) throw new HealthProblem('this admin is not registered: its peers do not know of it');
+      if (ageMs > OWNERSHIP_QUIET_MS_MAX)
+        throw new HealthProblem('this admin has not checked in in time: its peers take it for gone');
+      const { total, unheard } = await peers.unheard();
+      if (unheard > 0)
+        throw new HealthProblem(
+          `${unheard} of ${total} admins that check in are not heard here: what they notify does not arrive`,
+        );
+    },
+  };
+}
+
+function ownershipMetadata({ rows, leasesQuietMs }: HealthPorts): HealthCheck {
+  return {
+    name: 'ownership_metadata',
+    async check() {
+      if (leasesQuietMs() > OWNERSHIP_QUIET_MS_MAX) throw new HealthProblem('leases were not renewed in time');
+      const unrecorded = await rows.unrecordedClusters();
+      if (unrecorded > 0) throw new HealthProblem(`${unrecorded} clusters have no record of their owner`);
+    },
+  };
+}
+
+function vpnManagerCheck({ vpnManager }: HealthPorts): HealthCheck {
+  if (vpnManager === null) return { name: 'vpn_manager', check: notHere('there is no VPN manager') };
+  const once = async (): Promise<void> => {
+    const problem = await vpnManager.status(AbortSignal.timeout(VPN_MANAGER_TRY_MS_MAX));
+    if (problem !== null) throw new HealthProblem(problem);
+  };
+  return { name: 'vpn_manager', check: retried(once, VPN_MANAGER_TRIES_MAX, VPN_MANAGER_RETRY_MS) };
+}
+
+function vpnClientCheck({ vpnClient }: HealthPorts): HealthCheck {
+  return {
+    name: 'vpn_client',
+    async check() {
+      const { isHere, problem, note } = vpnClient.state();
+      // Why not is in the log: without rights for an interface, nodes are reached beside the VPN.
+      if (!isHere) throw new DoesNotApply('this admin is in no VPN');
+      if (problem !== null) throw new HealthProblem(problem);
+      // of others' making: this admin is not taken out of service for it
+      if (note !== null) throw new HealthNote(note);
+    },
+  };
+}
+
+function proxyServers({ proxies }: HealthPorts): HealthCheck {
+  if (proxies === null) return { name: 'proxy_servers', check: notHere('the proxies are switched off') };
+  return {
+    name: 'proxy_servers',
+    check: problemFree(() => {
+      const { http, socks5 } = proxies();
+      return http && socks5
+        ? null
+        : `${http ? 'the SOCKS5 proxy does' : socks5 ? 'the HTTP proxy does' : 'the proxies do'} not listen`;
+    }),
+  };
+}
+
+function eventBroker({ broker }: HealthPorts): HealthCheck {
+  if (broker === null) return { name: 'event_broker', check: notHere('no event broker is configured') };
+  return {
+    name: 'event_broker',
+    async check() {
+      if (broker.isReached()) return;
+      const waiting = await broker.backlog(BACKLOG_COUNTED_MAX + 1);
+      throw new HealthProblem(
+        `the broker cannot be reached: ${waiting > BACKLOG_COUNTED_MAX ? `over ${BACKLOG_COUNTED_MAX}` : waiting} events wait`,
+      );
+    },
+  };
 }
 
 /** Passes when the database answers and takes a write. */

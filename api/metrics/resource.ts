@@ -16,59 +16,16 @@ export function describe(
   ofProcess: Readonly<Record<string, number>>,
   nowMs: number,
 ): AdminMetricsResource {
-  const { sessions, commits, ended, database, tunnels, gateway, observer, relay, broker, ownership } = live;
-  const process = (metric: string): number | null => ofProcess[metric] ?? null;
-  const startedSeconds = process('process_start_time_seconds');
+  const { sessions, commits, ended, database, tunnels, ownership } = live;
   return {
     name,
     version,
     timestamp: new Date(nowMs).toISOString(),
-    process: {
-      uptime_seconds: startedSeconds === null ? null : Math.max(0, nowMs / 1_000 - startedSeconds),
-      cpu_seconds_total: process('process_cpu_seconds_total'),
-      open_files: process('process_open_fds'),
-      open_files_max: process('process_max_fds'),
-    },
-    event_loop: {
-      lag_mean_seconds: process('nodejs_eventloop_lag_mean_seconds'),
-      lag_p50_seconds: process('nodejs_eventloop_lag_p50_seconds'),
-      lag_p99_seconds: process('nodejs_eventloop_lag_p99_seconds'),
-      lag_max_seconds: process('nodejs_eventloop_lag_max_seconds'),
-    },
-    memory: {
-      resident_bytes: process('process_resident_memory_bytes'),
-      heap_used_bytes: process('nodejs_heap_size_used_bytes'),
-      heap_total_bytes: process('nodejs_heap_size_total_bytes'),
-      external_bytes: process('nodejs_external_memory_bytes'),
-    },
-    actors: {
-      node: actorsOf(live.actors.node),
-      cluster: actorsOf(live.actors.cluster),
-      command: actorsOf(live.actors.command),
-      webhook: actorsOf(live.actors.webhook),
-      dead_letters_total: live.deadLetters,
-      crashes_total: live.crashes,
-      escalations_total: live.escalations,
-    },
-    commits: {
-      waiting: commits.waiting,
-      batches_total: commits.sizes.count,
-      changes_total: commits.sizes.sum,
-      refused_total: commits.refused,
-      failed_total: commits.failed,
-      changes_mean: meanOf(commits.sizes),
-      ...durationsOf(commits.durations),
-    },
+    ...processSections(ofProcess, nowMs),
+    actors: actorsSection(live),
+    commits: commitsOf(commits),
     events: { webhooks_backlog: totals?.webhooksBacklog ?? null, broker_backlog: totals?.brokerBacklog ?? null },
-    sessions: {
-      open: sessions.open,
-      opened_total: sessions.opened,
-      cut_total: sessions.cut,
-      frames_in_total: sum(sessions.frames.in),
-      frames_out_total: sum(sessions.frames.out),
-      frames_in_by_type: { ...sessions.frames.in },
-      frames_out_by_type: { ...sessions.frames.out },
-    },
+    sessions: sessionsOf(sessions),
     executions: {
       pending: totals?.executions?.pending ?? null,
       sent: totals?.executions?.sent ?? null,
@@ -90,31 +47,9 @@ export function describe(
       connections_waiting: database.waiting,
     },
     tunnels: { open: tunnels.open, opened_total: sum(tunnels.opened), opened_by_path: { ...tunnels.opened } },
-    mesh:
-      gateway === null
-        ? null
-        : { networks_joined: gateway.joined, networks_left_out: gateway.leftOut, peers_by_path: { ...gateway.peers } },
-    observer:
-      observer === null
-        ? null
-        : {
-            ports_by_state: { ...observer.ports },
-            members: observer.members,
-            packets_by_outcome: { ...observer.packets },
-            told_total: observer.told,
-            shut_total: observer.shut,
-          },
-    relay:
-      relay === null
-        ? null
-        : {
-            clients: relay.clients,
-            opened_total: relay.opened,
-            refused_by_reason: { ...relay.refused },
-            packets_total: relay.packets,
-            bytes_total: relay.bytes,
-            dropped_by_reason: { ...relay.dropped },
-          },
+    mesh: meshOf(live.gateway),
+    observer: observerOf(live.observer),
+    relay: relayOf(live.relay),
     proxies: live.proxies === null ? null : proxiesOf(live.proxies),
     ssh: { logins_total: sum(live.sshLogins), logins_by_outcome: { ...live.sshLogins } },
     webhooks: {
@@ -122,15 +57,7 @@ export function describe(
       tries_total: sum(live.webhookDeliveries),
       tries_by_outcome: { ...live.webhookDeliveries },
     },
-    broker:
-      broker === null
-        ? null
-        : {
-            up: broker.isUp,
-            published_total: broker.published,
-            too_old_total: broker.tooOld,
-            failures_total: broker.failures,
-          },
+    broker: brokerOf(live.broker),
     scrapes: Object.fromEntries(
       METRICS_SOURCES.map((source) => [source, scrapesOf(live.scrapes[source])]),
     ) as AdminMetricsResource['scrapes'],
@@ -140,6 +67,112 @@ export function describe(
       degraded: ownership.isDegraded,
     },
   };
+}
+
+function processSections(
+  ofProcess: Readonly<Record<string, number>>,
+  nowMs: number,
+): Pick<AdminMetricsResource, 'process' | 'event_loop' | 'memory'> {
+  const process = (metric: string): number | null => ofProcess[metric] ?? null;
+  const startedSeconds = process('process_start_time_seconds');
+  return {
+    process: {
+      uptime_seconds: startedSeconds === null ? null : Math.max(0, nowMs / 1_000 - startedSeconds),
+      cpu_seconds_total: process('process_cpu_seconds_total'),
+      open_files: process('process_open_fds'),
+      open_files_max: process('process_max_fds'),
+    },
+    event_loop: {
+      lag_mean_seconds: process('nodejs_eventloop_lag_mean_seconds'),
+      lag_p50_seconds: process('nodejs_eventloop_lag_p50_seconds'),
+      lag_p99_seconds: process('nodejs_eventloop_lag_p99_seconds'),
+      lag_max_seconds: process('nodejs_eventloop_lag_max_seconds'),
+    },
+    memory: {
+      resident_bytes: process('process_resident_memory_bytes'),
+      heap_used_bytes: process('nodejs_heap_size_used_bytes'),
+      heap_total_bytes: process('nodejs_heap_size_total_bytes'),
+      external_bytes: process('nodejs_external_memory_bytes'),
+    },
+  };
+}
+
+function actorsSection(live: LiveReadings): AdminMetricsResource['actors'] {
+  return {
+    node: actorsOf(live.actors.node),
+    cluster: actorsOf(live.actors.cluster),
+    command: actorsOf(live.actors.command),
+    webhook: actorsOf(live.actors.webhook),
+    dead_letters_total: live.deadLetters,
+    crashes_total: live.crashes,
+    escalations_total: live.escalations,
+  };
+}
+
+function commitsOf(commits: LiveReadings['commits']): AdminMetricsResource['commits'] {
+  return {
+    waiting: commits.waiting,
+    batches_total: commits.sizes.count,
+    changes_total: commits.sizes.sum,
+    refused_total: commits.refused,
+    failed_total: commits.failed,
+    changes_mean: meanOf(commits.sizes),
+    ...durationsOf(commits.durations),
+  };
+}
+
+function sessionsOf(sessions: LiveReadings['sessions']): AdminMetricsResource['sessions'] {
+  return {
+    open: sessions.open,
+    opened_total: sessions.opened,
+    cut_total: sessions.cut,
+    frames_in_total: sum(sessions.frames.in),
+    frames_out_total: sum(sessions.frames.out),
+    frames_in_by_type: { ...sessions.frames.in },
+    frames_out_by_type: { ...sessions.frames.out },
+  };
+}
+
+function meshOf(gateway: LiveReadings['gateway']): AdminMetricsResource['mesh'] {
+  return gateway === null
+    ? null
+    : { networks_joined: gateway.joined, networks_left_out: gateway.leftOut, peers_by_path: { ...gateway.peers } };
+}
+
+function observerOf(observer: LiveReadings['observer']): AdminMetricsResource['observer'] {
+  return observer === null
+    ? null
+    : {
+        ports_by_state: { ...observer.ports },
+        members: observer.members,
+        packets_by_outcome: { ...observer.packets },
+        told_total: observer.told,
+        shut_total: observer.shut,
+      };
+}
+
+function relayOf(relay: LiveReadings['relay']): AdminMetricsResource['relay'] {
+  return relay === null
+    ? null
+    : {
+        clients: relay.clients,
+        opened_total: relay.opened,
+        refused_by_reason: { ...relay.refused },
+        packets_total: relay.packets,
+        bytes_total: relay.bytes,
+        dropped_by_reason: { ...relay.dropped },
+      };
+}
+
+function brokerOf(broker: LiveReadings['broker']): AdminMetricsResource['broker'] {
+  return broker === null
+    ? null
+    : {
+        up: broker.isUp,
+        published_total: broker.published,
+        too_old_total: broker.tooOld,
+        failures_total: broker.failures,
+      };
 }
 
 function actorsOf({

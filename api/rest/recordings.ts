@@ -14,7 +14,7 @@ import {
 import { RECORDING_PATH } from '../../transport/protocol/version.ts';
 import { inspectCast } from '../asciicast.ts';
 import type { OperationPorts } from '../ports.ts';
-import { createWindowLimiter } from '../../transport/net/window-limiter.ts';
+import { createWindowLimiter, type WindowLimiter } from '../../transport/net/window-limiter.ts';
 import { sendData, sendRefusal } from './answers.ts';
 import { BodyRefused } from './json-body.ts';
 import { createNodeEntrance, NO_TOKEN } from './node-entrance.ts';
@@ -94,45 +94,59 @@ export function registerRecordings(
       onRequest: (request, reply) => entrance.admit(request, reply),
       handler: async (request, reply) => {
         const node = entrance.nodeOf(request);
-        return node === null ? sendRefusal(reply, NO_TOKEN) : store(request, reply, node);
+        return node === null
+          ? sendRefusal(reply, NO_TOKEN)
+          : store(request, reply, node, { ports, limit, storedBytes });
       },
     });
     registered();
   });
+}
 
-  async function store(request: FastifyRequest, reply: FastifyReply, node: NodeId): Promise<FastifyReply> {
-    const id = Uuid.safeParse((request.params as { readonly id?: unknown }).id);
-    if (!id.success) return sendRefusal(reply, invalid('id', 'must be a UUID'));
-    const header = request.headers[RECORDING_HEADER];
-    const description = decodeRecordingDescription(typeof header === 'string' ? header : '');
-    if (typeof description === 'string') return sendRefusal(reply, invalid(RECORDING_HEADER, description));
-    if (!Buffer.isBuffer(request.body)) return sendRefusal(reply, PROBLEMS.not_gzip);
-    const inspected = await inspectCast(request.body, limit);
-    if ('problem' in inspected) return sendRefusal(reply, PROBLEMS[inspected.problem]);
+/** Where recordings go, and how much of one and of a node. */
+interface Store {
+  readonly ports: RecordingPorts;
+  readonly limit: number;
+  readonly storedBytes: WindowLimiter;
+}
 
-    const outcome = await ports.records.storeRecording({
-      id: id.data,
-      node,
-      description,
-      content: request.body,
-      sizeBytes: inspected.sizeBytes,
-      atMs: ports.clock.nowMs(),
-    });
-    if (outcome === 'stored') storedBytes.add(node, request.body.length);
-    switch (outcome) {
-      case 'stored':
-        return sendData(reply, 201, { id: id.data });
-      case 'known':
-        return sendData(reply, 200, { id: id.data });
-      case 'taken':
-        return sendRefusal(reply, TAKEN);
-      case 'foreign_user':
-        return sendRefusal(reply, FOREIGN_USER);
-      case 'no_node':
-        return sendRefusal(reply, NO_TOKEN);
-      default:
-        return outcome satisfies never;
-    }
+async function store(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  node: NodeId,
+  { ports, limit, storedBytes }: Store,
+): Promise<FastifyReply> {
+  const id = Uuid.safeParse((request.params as { readonly id?: unknown }).id);
+  if (!id.success) return sendRefusal(reply, invalid('id', 'must be a UUID'));
+  const header = request.headers[RECORDING_HEADER];
+  const description = decodeRecordingDescription(typeof header === 'string' ? header : '');
+  if (typeof description === 'string') return sendRefusal(reply, invalid(RECORDING_HEADER, description));
+  if (!Buffer.isBuffer(request.body)) return sendRefusal(reply, PROBLEMS.not_gzip);
+  const inspected = await inspectCast(request.body, limit);
+  if ('problem' in inspected) return sendRefusal(reply, PROBLEMS[inspected.problem]);
+
+  const outcome = await ports.records.storeRecording({
+    id: id.data,
+    node,
+    description,
+    content: request.body,
+    sizeBytes: inspected.sizeBytes,
+    atMs: ports.clock.nowMs(),
+  });
+  if (outcome === 'stored') storedBytes.add(node, request.body.length);
+  switch (outcome) {
+    case 'stored':
+      return sendData(reply, 201, { id: id.data });
+    case 'known':
+      return sendData(reply, 200, { id: id.data });
+    case 'taken':
+      return sendRefusal(reply, TAKEN);
+    case 'foreign_user':
+      return sendRefusal(reply, FOREIGN_USER);
+    case 'no_node':
+      return sendRefusal(reply, NO_TOKEN);
+    default:
+      return outcome satisfies never;
   }
 }
 

@@ -151,22 +151,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   answerFailures(app, log);
   answerStrangers(app.server);
   readJsonBodies(app);
-  registerHealth(app, ports);
-  registerEnrollment(app, ports);
-  registerRecordings(app, ports, settings.recordings);
-  registerDiagnoses(app, ports);
-  registerNodeMetrics(app, ports, gate);
-  registerDiscovery(app, ports, gate, log);
-  registerAdminMetrics(app, ports.adminMetrics, gate);
-  registerOperations(app, Object.values(catalogue), call, gate);
-  if (settings.docsEnabled)
-    registerDocumentation(app, Object.values(catalogue), {
-      version: settings.version,
-      coreName: ports.settings.coreName,
-      adminUrls: () => ports.settings.adminUrls,
-      domain: ports.settings.vpnDomain,
-      proxyPorts: settings.proxyPorts ?? (() => null),
-    });
+  registerRoutes(app, { ports, log, settings, call, gate });
   for (const mount of mounts)
     mount({ app, call, gate, log, records, pages, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
@@ -189,6 +174,29 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
       clearTimeout(force);
     },
   };
+}
+
+/** Every route of this server but those of other surfaces. */
+function registerRoutes(
+  app: FastifyInstance,
+  { ports, log, settings, call, gate }: Pick<ApiKit, 'ports' | 'log' | 'settings'> & Pick<Api, 'call' | 'gate'>,
+): void {
+  registerHealth(app, ports);
+  registerEnrollment(app, ports);
+  registerRecordings(app, ports, settings.recordings);
+  registerDiagnoses(app, ports);
+  registerNodeMetrics(app, ports, gate);
+  registerDiscovery(app, ports, gate, log);
+  registerAdminMetrics(app, ports.adminMetrics, gate);
+  registerOperations(app, Object.values(catalogue), call, gate);
+  if (settings.docsEnabled)
+    registerDocumentation(app, Object.values(catalogue), {
+      version: settings.version,
+      coreName: ports.settings.coreName,
+      adminUrls: () => ports.settings.adminUrls,
+      domain: ports.settings.vpnDomain,
+      proxyPorts: settings.proxyPorts ?? (() => null),
+    });
 }
 
 /** Surfaces of which each call is timed where it is made: their requests hold many calls, or last for hours. */

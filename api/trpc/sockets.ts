@@ -72,26 +72,7 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
   const addresses = new Map<WebSocket, string>();
   const stopCounting = boundUnreadBytes(() => [...addresses].map(([socket, address]) => ({ socket, address })), clock);
   const admitted = new WeakMap<WebSocket, (caller: Caller) => void>();
-  const connected = getWSConnectionHandler<AppRouter>({
-    wss: server,
-    router,
-    createContext: ({ req, res, info }) =>
-      contextOf(
-        req,
-        res,
-        {
-          authorization: info.connectionParams?.['authorization'],
-          traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent,
-        },
-        { clock, records, admitted: admitted.get(res) },
-      ),
-    keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
-    experimental_encoder: createEncoder(),
-    onError: ({ error, type }) =>
-      type === 'unknown' && isOfPeer(error.cause)
-        ? log.debug({ error: error.message }, 'a client sent what is no WebSocket')
-        : logBug(log, error, null),
-  });
+  const connected = connectionHandler(server, admitted, { router, clock, records, log });
 
   return {
     onUpgrade(request, socket, head) {
@@ -129,6 +110,34 @@ export function createTrpcSockets({ router, gate, clock, records, log }: TrpcSoc
       left = place;
     });
   }
+}
+
+/** What becomes of a connection once it is one. `admitted` takes what it said when it was made. */
+function connectionHandler(
+  server: WebSocketServer,
+  admitted: WeakMap<WebSocket, (caller: Caller) => void>,
+  { router, clock, records, log }: Omit<TrpcSocketsKit, 'gate'>,
+) {
+  return getWSConnectionHandler<AppRouter>({
+    wss: server,
+    router,
+    createContext: ({ req, res, info }) =>
+      contextOf(
+        req,
+        res,
+        {
+          authorization: info.connectionParams?.['authorization'],
+          traceparent: info.connectionParams?.['traceparent'] ?? req.headers.traceparent,
+        },
+        { clock, records, admitted: admitted.get(res) },
+      ),
+    keepAlive: { enabled: true, pingMs: PING_MS, pongWaitMs: PONG_MS_MAX },
+    experimental_encoder: createEncoder(),
+    onError: ({ error, type }) =>
+      type === 'unknown' && isOfPeer(error.cause)
+        ? log.debug({ error: error.message }, 'a client sent what is no WebSocket')
+        : logBug(log, error, null),
+  });
 }
 
 /** Close code for whoever shows no key. Source: RFC 6455, 7.4.1, policy violation. */

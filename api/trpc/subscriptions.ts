@@ -43,6 +43,7 @@ export const SUBSCRIPTIONS: ShareLimits = { placesMax: 20_000, ofOneKeyMax: 16_0
 /** `nodes.watch`, `commands.watch`, `executions.tail` and `events.watch`. */
 export function createSubscriptions({ gate, feeds }: RouterKit) {
   const shares = createShares(SUBSCRIPTIONS);
+  const admit = <I>(schema: Schema<I>, raw: unknown, ctx: TrpcContext): I => admittedInput(gate, schema, raw, ctx);
 
   type Start<M> = (subscriber: Subscriber) => Promise<Result<AsyncGenerator<Tracked<M>, void, undefined>>>;
 
@@ -60,19 +61,6 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
     }).catch(failed);
     const take = (): (() => void) | null => shares.take(gate.identify(caller) ?? 'anonymous', caller.address);
     return started.ok ? told(started.value, ctx, requestId, take) : throwRefusal(started.refusal, requestId);
-  }
-
-  function admit<I>(schema: { safeParse(raw: unknown): z.ZodSafeParseResult<I> }, raw: unknown, ctx: TrpcContext): I {
-    const caller = ctx.caller();
-    const admitted = gate.admit('api', caller);
-    if (!admitted.ok) return throwRefusal(admitted.refusal, caller.requestId);
-    const parsed = schema.safeParse(raw ?? {});
-    return parsed.success
-      ? parsed.data
-      : throwRefusal(
-          refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal,
-          caller.requestId,
-        );
   }
 
   return {
@@ -112,6 +100,24 @@ export function createSubscriptions({ gate, feeds }: RouterKit) {
         }),
     }),
   };
+}
+
+interface Schema<I> {
+  safeParse(raw: unknown): z.ZodSafeParseResult<I>;
+}
+
+/** What was asked for, of somebody who may ask; else the refusal is thrown. */
+function admittedInput<I>(gate: RouterKit['gate'], schema: Schema<I>, raw: unknown, ctx: TrpcContext): I {
+  const caller = ctx.caller();
+  const admitted = gate.admit('api', caller);
+  if (!admitted.ok) return throwRefusal(admitted.refusal, caller.requestId);
+  const parsed = schema.safeParse(raw ?? {});
+  return parsed.success
+    ? parsed.data
+    : throwRefusal(
+        refuse('bad_request', 'Malformed parameter', detailsOf(parsed.error.issues)).refusal,
+        caller.requestId,
+      );
 }
 
 /**
