@@ -12,7 +12,7 @@ import { quantile } from '../method/statistics.ts';
 import { cpuMs, rssBytes } from '../method/usage.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
 import { newAdminPlace, startAdmin, type AdminProcess } from '../product/admin.ts';
-import type { VpnTally } from '../product/simulated-member.ts';
+import type { VpnCounts } from '../product/simulated-member.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { until } from '../../test/support/until.ts';
 import { connected, nodeName, pings, startFixture, type Member } from '../../test/support/vpn/fixture.ts';
@@ -103,7 +103,7 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
     const [worker] = product.workers;
     if (worker === undefined) return;
     await worker.ask('converge', { urls: product.urls, from: 0, to: MEMBERS, peers: MEMBERS - 1 });
-    const before = await worker.ask<VpnTally>('tally');
+    const before = await worker.ask<VpnCounts>('counts');
     let next = MEMBERS;
     const result = await interleave(
       [
@@ -126,7 +126,7 @@ async function join(postgres: BenchServer, { report, repeats }: CaseOptions): Pr
       joins,
       0,
     );
-    const after = await worker.ask<VpnTally>('tally');
+    const after = await worker.ask<VpnCounts>('counts');
     const series = (result.samples.get('product') ?? []).map(({ seconds }) => seconds);
     // Frames of those who were there already, a member and change: all but the whole VPN of each new one.
     const changes = (joins * (2 * MEMBERS + joins - 1)) / 2;
@@ -171,8 +171,9 @@ async function fleet(postgres: BenchServer, { report, nodes: [wanted = FLEET] }:
       ),
     );
     const seconds = (Math.max(...ends.map(({ ended }) => ended)) - Math.min(...ends.map(({ began }) => began))) / 1_000;
-    const tallies = await Promise.all(workers.map((worker) => worker.ask<VpnTally>('tally')));
-    const sum = (of: (tally: VpnTally) => number): number => tallies.reduce((total, tally) => total + of(tally), 0);
+    const allCounts = await Promise.all(workers.map((worker) => worker.ask<VpnCounts>('counts')));
+    const sum = (of: (counts: VpnCounts) => number): number =>
+      allCounts.reduce((total, counts) => total + of(counts), 0);
     report.add({
       case: 'converge fleet',
       side: 'product',

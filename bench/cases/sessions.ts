@@ -34,7 +34,7 @@ const IDLE_KIB_MAX = 24;
 const RETURN_SECONDS_MAX = 6;
 
 /** What a pool of simulated agents says of itself. */
-interface Tally {
+interface Counts {
   readonly live: number;
   readonly confirmed: number;
   readonly executions: number;
@@ -188,21 +188,21 @@ async function killed(postgres: BenchServer, nodes: number): Promise<Finding> {
   let again: AdminProcess | undefined;
   try {
     const calm = await awaitCalm();
-    const tally = () => product.agents.worker.ask<Tally>('tally');
+    const counts = () => product.agents.worker.ask<Counts>('counts');
     await product.agents.expect(nodes);
     await product.create(nodes);
-    await until(async () => (await tally()).confirmed >= nodes / 10);
+    await until(async () => (await counts()).confirmed >= nodes / 10);
     await product.admin.kill();
-    const atKill = await tally();
+    const atKill = await counts();
 
     const began = performance.now();
     again = await startAdmin(product.place);
     const startSeconds = again.startSeconds;
-    await until(async () => (await tally()).live >= nodes);
+    await until(async () => (await counts()).live >= nodes);
     const allLiveSeconds = (performance.now() - began) / 1_000;
     await until(async () => (await completed(product.database)) === nodes);
     const allDoneSeconds = (performance.now() - began) / 1_000;
-    const end = await tally();
+    const end = await counts();
     const lost = nodes - (await completed(product.database));
     const seconds = Math.max(allLiveSeconds, allDoneSeconds);
     return {

@@ -191,5 +191,5 @@ async function load({ admin, receivers, database, postgresPid }: Run, events: nu
 
 async function stalled(receivers: Worker): Promise<never> {
   await delay(STALL_MS, undefined, { ref: false });
-  throw new Error(`webhooks: no end after ${STALL_MS / 1_000} s: ${JSON.stringify(await receivers.ask('tally'))}`);
+  throw new Error(`webhooks: no end after ${STALL_MS / 1_000} s: ${JSON.stringify(await receivers.ask('counts'))}`);
 }

@@ -84,7 +84,7 @@ async function stalled(side: Contestant): Promise<never> {
     client.query(`select status, count(*) from command_execution group by status`),
   );
   throw new Error(
-    `${side.name}: no end after ${STALL_MS / 1_000} s. Rows: ${JSON.stringify(rows)}. Agents: ${JSON.stringify(await side.agents.worker.ask('tally'))}`,
+    `${side.name}: no end after ${STALL_MS / 1_000} s. Rows: ${JSON.stringify(rows)}. Agents: ${JSON.stringify(await side.agents.worker.ask('counts'))}`,
   );
 }
 

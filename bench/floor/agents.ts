@@ -99,7 +99,7 @@ serveQuestions({
     await Promise.all(Array.from({ length: DIALS_AT_ONCE }, dialler));
     return (performance.now() - began) / 1_000;
   },
-  tally: () => ({ confirmed }),
+  counts: () => ({ confirmed }),
   /** Starts counting from zero. */
   expect: (executions: number) => {
     confirmed = 0;

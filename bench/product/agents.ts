@@ -107,7 +107,7 @@ serveQuestions({
           allConfirmed = resolve;
         }),
   /** How many are connected, how many results are confirmed, and whether an execution was started twice. */
-  tally: () => ({
+  counts: () => ({
     live: agents.filter(({ session }) => session.isLive).length,
     confirmed,
     executions: runs.size,

@@ -1,13 +1,13 @@
 /** Worker: simulated members of VPNs, thousands in one process. */
 import { nowMs } from '../method/clock.ts';
 import { serveQuestions } from '../method/worker.ts';
-import { memberKey, simulatedMember, type VpnTally, type SimulatedMember } from './simulated-member.ts';
+import { memberKey, simulatedMember, type VpnCounts, type SimulatedMember } from './simulated-member.ts';
 
 /** Connections that are dialled at once. */
 const DIALS_AT_ONCE = 128;
 
 const members = new Map<number, SimulatedMember>();
-const tally: VpnTally = { frames: 0, bytes: 0, wholes: 0 };
+const counts: VpnCounts = { frames: 0, bytes: 0, wholes: 0 };
 /** Asked at each change of what a member knows. */
 const watched = new Set<() => void>();
 
@@ -41,7 +41,7 @@ serveQuestions({
       for (let index = next; index < to; index = next) {
         next += 1;
         const first = Promise.withResolvers<undefined>();
-        const member = simulatedMember(urls[index % urls.length] ?? '', index, tally, () => {
+        const member = simulatedMember(urls[index % urls.length] ?? '', index, counts, () => {
           first.resolve(undefined);
           if (member.peers.size === peers && !isComplete.has(index)) {
             isComplete.add(index);
@@ -66,7 +66,7 @@ serveQuestions({
       return waiting.size === 0;
     });
   },
-  tally: () => ({ ...tally }),
+  counts: () => ({ ...counts }),
   stop: () => {
     for (const { session } of members.values()) session.stop();
   },

@@ -12,7 +12,7 @@ import { nodeId, nodeToken } from '../fleet/nodes.ts';
 import { REGISTRATION, systemClock } from './simulated-agent.ts';
 
 /** What was received of the VPN. */
-export interface VpnTally {
+export interface VpnCounts {
   frames: number;
   bytes: number;
   wholes: number;
@@ -63,7 +63,7 @@ export function memberKey(index: number): string {
  * Member of node `index` at an admin; it dials when its session is started. `learned` is called at each change of what
  * it knows.
  */
-export function simulatedMember(url: string, index: number, tally: VpnTally, learned: () => void): SimulatedMember {
+export function simulatedMember(url: string, index: number, counts: VpnCounts, learned: () => void): SimulatedMember {
   const peers = new Set<string>();
   let revision: VpnRevision | null = null;
   const advertise = (): void =>
@@ -79,7 +79,7 @@ export function simulatedMember(url: string, index: number, tally: VpnTally, lea
     });
   const told = (order: AdminVpnFrame): void => {
     if (order.type === 'mesh-network') {
-      tally.wholes += 1;
+      counts.wholes += 1;
       peers.clear();
       for (const peer of order.peers) peers.add(peer.public_key);
       revision = order.revision;
@@ -98,8 +98,8 @@ export function simulatedMember(url: string, index: number, tally: VpnTally, lea
       opened: (link) => owner.opened(link),
       message: (link, text) => {
         if (VPN_FRAME.test(text.slice(0, 64))) {
-          tally.frames += 1;
-          tally.bytes += text.length;
+          counts.frames += 1;
+          counts.bytes += text.length;
         }
         owner.message(link, text);
       },

@@ -81,5 +81,5 @@ serveQuestions({
       spanSeconds: ((atMs.at(-1) ?? 0) - (atMs[0] ?? 0)) / 1_000,
     };
   },
-  tally: () => ({ received, wanted, duplicates }),
+  counts: () => ({ received, wanted, duplicates }),
 });
