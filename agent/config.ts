@@ -9,7 +9,7 @@ import type { AgentPorts, Registration } from '../transport/protocol/frames.ts';
 import { OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
 import { defaultDataDirectory } from './default-directory.ts';
 import { hostRule } from './access/egress/host-rules.ts';
-import { RULES_MAX } from './access/egress/limits.ts';
+import { RULES_MAX } from './access/egress/policy.ts';
 import type { EgressRules } from './access/egress/policy.ts';
 import { portRange } from './access/egress/port-ranges.ts';
 import { LOG_LEVELS } from '../transport/net/log.ts';

@@ -14,7 +14,7 @@ import { BEAT_MS } from './execution/start-gate.ts';
 import { aliveMs } from './execution/timeline.ts';
 import { sayGoodbye, type AgentEnd } from './goodbye.ts';
 import { trimMemory } from './memory.ts';
-import { createReports, type Reports } from './observability/doctor/reports.ts';
+import { Reports } from './observability/doctor/reports.ts';
 import { diskService, healthReport, type Service } from './observability/health.ts';
 import { startVisibility, type Visibility } from './observability/visibility.ts';
 import type { SessionClock } from './ports.ts';
@@ -152,7 +152,7 @@ export class EnrolledAgent {
 
   #createReports(): Reports {
     const { config, version, directory, journal, log } = this.#options;
-    return createReports({
+    return new Reports({
       config,
       version,
       directory,

@@ -5,8 +5,9 @@ import { createJoins } from '../../transport/net/streams/join.ts';
 import { egressRulesOf, withLoopback } from '../config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
-import { createEgress } from './egress/dialler.ts';
+import { CountedEgress } from './egress/dialler.ts';
 import type { EgressCounts } from './egress/dialler.ts';
+import type { Egress } from './egress/egress.ts';
 import type { PickedPorts } from './free-ports.ts';
 import type { Service } from '../observability/health.ts';
 import type { SessionClock, SessionReach } from '../ports.ts';
@@ -16,12 +17,12 @@ import type { AgentProxies } from './proxies/proxies.ts';
 import { sftpCommand } from './sftp/command.ts';
 import { accountsOfMachine } from './ssh/accounts.ts';
 import { createAsking } from './ssh/asking.ts';
-import { createSshServer } from './ssh/server.ts';
-import type { SshServer } from './ssh/server.ts';
-import { openSpool } from './ssh/spool.ts';
+import type { VerifySsh } from './ssh/ports.ts';
+import { SshServer } from './ssh/server.ts';
+import { RecordingSpool } from './ssh/spool.ts';
 import { openUnanswered } from './ssh/unanswered.ts';
-import { createUploads } from './ssh/upload.ts';
-import { createAgentTunnels } from './tunnel/tunnels.ts';
+import { RecordingUploads } from './ssh/upload.ts';
+import { AgentTunnels } from './tunnel/tunnels.ts';
 import type { TunnelsOptions } from './tunnel/tunnels.ts';
 
 /** Open connections through this machine may go on for so long when the agent stops, in ms. */
@@ -72,49 +73,21 @@ export interface Reach {
  * Starts everything that the settings want. Never rejects: what does not start says so once, in the log and in its
  * service.
  */
-export async function startReach({
-  config,
-  picked,
-  directory,
-  token,
-  proxyPassword,
-  askAdmin,
-  recording,
-  vpnWay,
-  clock,
-  log,
-}: ReachOptions): Promise<Reach> {
+export async function startReach(options: ReachOptions): Promise<Reach> {
+  const { config, picked, directory, token, proxyPassword, askAdmin, vpnWay, clock, log } = options;
   let listening: AgentProxies['listening'] = [];
-  const egress = createEgress({ rules: egressRulesOf(config), proxies: () => listening });
+  const egress = new CountedEgress({ rules: egressRulesOf(config), proxies: () => listening });
   const proxies = await startAgentProxies({ config, picked, password: proxyPassword, egress, log });
   listening = proxies.listening;
   const joins = createJoins();
-  const tunnels = createAgentTunnels({
-    egress,
-    join: (one, other) => joins.join(one, other),
-    log,
-    ...(vpnWay !== undefined && { vpnWay }),
-  });
+  const join: TunnelsOptions['join'] = (one, other) => joins.join(one, other);
+  const tunnels = new AgentTunnels({ egress, join, log, ...(vpnWay !== undefined && { vpnWay }) });
   const unanswered = openUnanswered(directory.sshUnanswered, log);
   const asking = createAsking(askAdmin, unanswered);
-  const spool = openSpool(directory.sshRecordings);
-  const uploads = createUploads({ spool, token, clock, random: Math.random, log });
+  const spool = new RecordingSpool(directory.sshRecordings);
+  const uploads = new RecordingUploads({ spool, token, clock, random: Math.random, log });
   spool.onFinished = () => uploads.wake();
-  const ssh = config.AGENT_SSH_ENABLED
-    ? createSshServer({
-        port: config.AGENT_SSH_PORT,
-        orAnotherPort: picked.has('AGENT_SSH_PORT'),
-        hosts: withLoopback(config.AGENT_SSH_HOST),
-        hostKeyPath: directory.sshHostKey,
-        verify: asking.verify,
-        egress,
-        log,
-        environment: process.env,
-        sftpCommand,
-        recording: { spool, settings: recording },
-        accounts: accountsOfMachine(config.AGENT_SSH_UNKNOWN_USERS),
-      })
-    : null;
+  const ssh = config.AGENT_SSH_ENABLED ? newSshServer(options, asking.verify, egress, spool) : null;
   const sshPort = (await ssh?.start()) ?? null;
   if (ssh !== null && sshPort !== null)
     log.info({ port: sshPort, host_key: ssh.hostKeyFingerprint }, 'The SSH server of this machine listens');
@@ -146,4 +119,25 @@ export async function startReach({
       tunnels.close();
     },
   };
+}
+
+function newSshServer(
+  { config, picked, directory, recording, log }: ReachOptions,
+  verify: VerifySsh,
+  egress: Egress,
+  spool: RecordingSpool,
+): SshServer {
+  return new SshServer({
+    port: config.AGENT_SSH_PORT,
+    orAnotherPort: picked.has('AGENT_SSH_PORT'),
+    hosts: withLoopback(config.AGENT_SSH_HOST),
+    hostKeyPath: directory.sshHostKey,
+    verify,
+    egress,
+    log,
+    environment: process.env,
+    sftpCommand,
+    recording: { spool, settings: recording },
+    accounts: accountsOfMachine(config.AGENT_SSH_UNKNOWN_USERS),
+  });
 }

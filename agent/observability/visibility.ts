@@ -14,7 +14,7 @@ import type { OwnMetricsSources } from './metrics/own.ts';
 import { MACHINE_WIREGUARD, wireguardMetrics, type WireguardSources } from './metrics/wireguard.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { startWebServer } from './web-server.ts';
-import type { WebRoute } from './web-server.ts';
+import type { WebRoute, WebServer } from './web-server.ts';
 
 /** What it is made of. */
 export interface VisibilityOptions {
@@ -39,57 +39,22 @@ export interface Visibility {
 }
 
 /** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
-export async function startVisibility({
-  config,
-  picked,
-  token,
-  sources,
-  vpn,
-  diagnose,
-  log,
-}: VisibilityOptions): Promise<Visibility> {
-  const key = apiKeyOf(token);
-  const hosts = withLoopback(config.AGENT_METRICS_HOST);
-  const metrics = (isProtected: boolean, make: () => string | Promise<string>): WebRoute => ({
-    isProtected,
-    answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }),
-  });
+export async function startVisibility(options: VisibilityOptions): Promise<Visibility> {
+  const { config, sources, vpn, diagnose } = options;
+  const start = serverStarter(options);
   const [api, host, wireguard] = await Promise.all([
-    startWebServer({
-      name: 'api',
-      hosts,
-      port: config.AGENT_API_PORT,
-      orAnother: picked.has('AGENT_API_PORT'),
-      setting: 'AGENT_API_PORT',
-      key,
-      log,
-      routes: {
-        [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)),
-        [AGENT_DIAGNOSTICS_PATH]: {
-          isProtected: true,
-          answer: async () => ({ type: 'application/json', body: JSON.stringify(await diagnose()) }),
-        },
+    start('api', 'AGENT_API_PORT', {
+      [AGENT_METRICS_PATH]: metrics(config.AGENT_METRICS_AUTH_ENABLED, () => ownMetrics(sources)),
+      [AGENT_DIAGNOSTICS_PATH]: {
+        isProtected: true,
+        answer: async () => ({ type: 'application/json', body: JSON.stringify(await diagnose()) }),
       },
     }),
-    startWebServer({
-      name: 'host_metrics',
-      hosts,
-      port: config.AGENT_HOST_METRICS_PORT,
-      orAnother: picked.has('AGENT_HOST_METRICS_PORT'),
-      setting: 'AGENT_HOST_METRICS_PORT',
-      key,
-      log,
-      routes: { [EXPORTER_PATH]: metrics(false, createHostMetrics({ version: sources.version })) },
+    start('host_metrics', 'AGENT_HOST_METRICS_PORT', {
+      [EXPORTER_PATH]: metrics(false, createHostMetrics({ version: sources.version })),
     }),
-    startWebServer({
-      name: 'wireguard_metrics',
-      hosts,
-      port: config.AGENT_WIREGUARD_METRICS_PORT,
-      orAnother: picked.has('AGENT_WIREGUARD_METRICS_PORT'),
-      setting: 'AGENT_WIREGUARD_METRICS_PORT',
-      key,
-      log,
-      routes: { [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...vpn })) },
+    start('wireguard_metrics', 'AGENT_WIREGUARD_METRICS_PORT', {
+      [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...vpn })),
     }),
   ]);
   return {
@@ -103,4 +68,20 @@ export async function startVisibility({
       for (const server of [api, host, wireguard]) server.close();
     },
   };
+}
+
+/** A route whose text is made anew for each request. */
+function metrics(isProtected: boolean, make: () => string | Promise<string>): WebRoute {
+  return { isProtected, answer: async () => ({ type: EXPOSITION_TYPE, body: await make() }) };
+}
+
+function serverStarter({ config, picked, token, log }: VisibilityOptions) {
+  const key = apiKeyOf(token);
+  const hosts = withLoopback(config.AGENT_METRICS_HOST);
+  return (
+    name: string,
+    setting: 'AGENT_API_PORT' | 'AGENT_HOST_METRICS_PORT' | 'AGENT_WIREGUARD_METRICS_PORT',
+    routes: Readonly<Record<string, WebRoute>>,
+  ): Promise<WebServer> =>
+    startWebServer({ name, hosts, port: config[setting], orAnother: picked.has(setting), setting, key, log, routes });
 }

@@ -5,7 +5,7 @@
 import { Duplex, PassThrough } from 'node:stream';
 import { createHostMetrics } from '../../agent/observability/metrics/host.ts';
 import type { Egress } from '../../agent/access/egress/egress.ts';
-import { createAgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
+import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import { EXPOSITION_TYPE, Exposition } from '../../transport/net/exposition/exposition.ts';
 import { serveQuestions } from '../method/worker.ts';
 import { simulatedAgent } from './simulated-agent.ts';
@@ -55,7 +55,7 @@ async function exposition(): Promise<string> {
 
 function connect(port: number, index: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const tunnels = createAgentTunnels({ egress, join, log });
+  const tunnels = new AgentTunnels({ egress, join, log });
   const { session } = simulatedAgent(
     port,
     index,

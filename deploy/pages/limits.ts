@@ -8,9 +8,10 @@ import * as sshKey from '../../actors/ssh/public-key.ts';
 import * as webhookDelivery from '../../actors/webhook/delivery.ts';
 import * as webhookRetry from '../../actors/webhook/retry.ts';
 import * as webhookState from '../../actors/webhook/state.ts';
-import * as egress from '../../agent/access/egress/limits.ts';
+import * as egress from '../../agent/access/egress/dialler.ts';
 import * as sftp from '../../agent/access/sftp/limits.ts';
 import * as agentSsh from '../../agent/access/ssh/limits.ts';
+import * as sshSession from '../../agent/access/ssh/session.ts';
 import * as spool from '../../agent/access/ssh/spool.ts';
 import * as ledger from '../../agent/execution/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
@@ -182,7 +183,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['CONNECT_MS_MAX', 'A target that does not answer by then is given up (504).'],
       ['HEADER_BYTES_MAX', 'Headers of one request. More are refused.'],
     ]),
-    limits('agent/access/egress/limits.ts', egress, [
+    limits('agent/access/egress/dialler.ts', egress, [
       ['DIAL_MS_MAX', 'A machine gives up a target that does not answer by then.'],
       ['DIALS_MAX', 'Targets that a machine dials at once, for each use. More are refused.'],
       ['STREAMS_MAX', 'Connections that a machine has open at once, for each use. More are refused.'],
@@ -196,6 +197,8 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['connectionsMax', 'Connections to one machine at once.'],
       ['connectionsPerUserMax', 'Connections of one username to one machine at once.'],
       ['channelsMax', 'Sessions and forwarded streams of one connection.'],
+    ]),
+    limits('agent/access/ssh/session.ts', sshSession, [
       ['COMMAND_CHARS_MAX', 'Characters of a command line. A longer one ends the connection: use stdin.'],
     ]),
     limits('agent/access/sftp/limits.ts', sftp, [['HANDLES_MAX', 'Files and directories that one client has open.']]),

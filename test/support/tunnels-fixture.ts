@@ -5,8 +5,7 @@ import net from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../../actors/ports.ts';
 import type { Egress } from '../../agent/access/egress/egress.ts';
-import { createAgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
-import type { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
+import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { systemClock } from '../../transport/net/clock.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
@@ -69,7 +68,7 @@ export async function tunnelsFixture(
 ): Promise<Fixture> {
   const tokens: string[] = [];
   const joins = createJoins();
-  const agent = createAgentTunnels({
+  const agent = new AgentTunnels({
     egress: plainEgress,
     join: (one, other) => joins.join(one, other),
     log: silent,

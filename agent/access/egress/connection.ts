@@ -2,7 +2,15 @@
 import { connect, type Socket } from 'node:net';
 import type { CheckedAddress } from '../../../transport/net/guard/vetting.ts';
 import type { DialFailure } from '../../../transport/net/streams/dialled.ts';
-import { ATTEMPT_MS_MAX, KEEP_ALIVE_MS } from './limits.ts';
+
+/**
+ * Longest wait for one of several addresses before the next is tried, in ms. The last one has what is left. Source:
+ * transport/net/guard/limits.ts.
+ */
+const ATTEMPT_MS_MAX = 1_000;
+
+/** Silence after which the system asks whether the other end of a stream is still there, in ms. */
+const KEEP_ALIVE_MS = 60_000;
 
 /** Why a connection does not come about. */
 export type ConnectionFailure = Extract<DialFailure, 'refused' | 'unreachable' | 'timed_out' | 'overloaded' | 'failed'>;

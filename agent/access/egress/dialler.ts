@@ -10,8 +10,19 @@ import { createVet, type CheckedAddress, type Vet } from '../../../transport/net
 import { DIAL_FAILURES, notDialled, type DialFailure, type Dialled } from '../../../transport/net/streams/dialled.ts';
 import { connectToFirst, type Connection } from './connection.ts';
 import type { Egress, EgressUse } from './egress.ts';
-import { DIAL_MS_MAX, DIALS_MAX, STREAMS_MAX } from './limits.ts';
-import { createEgressPolicy, isLoop, type EgressRules, type Listening } from './policy.ts';
+import { createEgressPolicy, isLoop, type EgressPolicy, type EgressRules, type Listening } from './policy.ts';
+
+/** Longest wait for an open stream, look-up included, in ms: four SYNs of Linux (at 0, 1, 3 and 7 s) fit. */
+export const DIAL_MS_MAX = 10_000;
+
+/** Dials under way at once, a use: the admin's are not kept waiting by clients of this machine's proxies. */
+export const DIALS_MAX = 256;
+
+/**
+ * Streams open at once, a use. Two files each, of the 20,000 and more that Node may open where the system's hard limit
+ * is common.
+ */
+export const STREAMS_MAX = 4_096;
 
 /** What egress takes. */
 export interface EgressOptions {
@@ -37,9 +48,10 @@ export interface EgressCounts {
   readonly blocked: Readonly<Record<'port' | 'host', number>>;
 }
 
-/** Egress, counted. */
-export interface CountedEgress extends Egress {
-  counts(): EgressCounts;
+/** What is asked for. */
+interface Target {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** A connection that did not come about. */
@@ -59,50 +71,51 @@ const SELF: readonly CheckedAddress[] = [
 
 const OVERLOADED = notDialled('overloaded', 'The machine has too many connections open: try again later.');
 
-/** Opens the egress of this machine. */
-export function createEgress(options: EgressOptions): CountedEgress {
-  const {
-    rules,
-    proxies = () => [],
-    resolve,
-    dialMsMax = DIAL_MS_MAX,
-    dialsMax = DIALS_MAX,
-    streamsMax = STREAMS_MAX,
-  } = options;
-  const policy = createEgressPolicy(rules);
-  const vetFor = (use: Exclude<EgressUse, 'self'>): Vet =>
-    createVet({ ...policy.addressPolicy(use), ...(resolve && { resolve }) });
-  const vets = { chain: vetFor('chain'), proxy: vetFor('proxy'), ssh: vetFor('ssh') };
-  const load: Record<EgressUse, Load> = { self: idle(), chain: idle(), proxy: idle(), ssh: idle() };
-  const failures = Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>;
-  const blocked = { port: 0, host: 0 };
-  let opened = 0;
+/** Egress of this machine, counted. */
+export class CountedEgress implements Egress {
+  readonly #policy: EgressPolicy;
+  readonly #vets: Readonly<Record<Exclude<EgressUse, 'self'>, Vet>>;
+  readonly #proxies: () => readonly Listening[];
+  readonly #limits: { readonly dialMsMax: number; readonly dialsMax: number; readonly streamsMax: number };
+  readonly #load: Readonly<Record<EgressUse, Load>> = { self: idle(), chain: idle(), proxy: idle(), ssh: idle() };
+  readonly #failures = Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>;
+  readonly #blocked = { port: 0, host: 0 };
+  #opened = 0;
 
-  return {
-    async dial(target, use, signal) {
-      const dialled = await admitted(target, use, signal);
-      if (dialled.ok) opened += 1;
-      else failures[dialled.failure] += 1;
-      return dialled;
-    },
-    counts: () => ({
-      opened,
-      open: Object.values(load).reduce((sum, { streams }) => sum + streams, 0),
-      failures: { ...failures },
-      blocked: { ...blocked },
-    }),
-  };
+  constructor(options: EgressOptions) {
+    const { rules, resolve, dialMsMax = DIAL_MS_MAX, dialsMax = DIALS_MAX, streamsMax = STREAMS_MAX } = options;
+    const policy = createEgressPolicy(rules);
+    const vetFor = (use: Exclude<EgressUse, 'self'>): Vet =>
+      createVet({ ...policy.addressPolicy(use), ...(resolve && { resolve }) });
+    this.#policy = policy;
+    this.#vets = { chain: vetFor('chain'), proxy: vetFor('proxy'), ssh: vetFor('ssh') };
+    this.#proxies = options.proxies ?? (() => []);
+    this.#limits = { dialMsMax, dialsMax, streamsMax };
+  }
 
-  /** A dial within the limits of its use: in number, and in time. */
-  async function admitted(
-    target: Parameters<Egress['dial']>[0],
-    use: EgressUse,
-    signal: AbortSignal,
-  ): Promise<Dialled> {
-    const problem = policy.portProblem(target.port, use);
-    if (problem !== undefined) return refused('port', problem);
-    const mine = load[use];
-    if (mine.dials >= dialsMax || mine.dials + mine.streams >= streamsMax) return OVERLOADED;
+  async dial(target: Target, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
+    const dialled = await this.#dialWithinLimits(target, use, signal);
+    if (dialled.ok) this.#opened += 1;
+    else this.#failures[dialled.failure] += 1;
+    return dialled;
+  }
+
+  counts(): EgressCounts {
+    return {
+      opened: this.#opened,
+      open: Object.values(this.#load).reduce((sum, { streams }) => sum + streams, 0),
+      failures: { ...this.#failures },
+      blocked: { ...this.#blocked },
+    };
+  }
+
+  /** In number, and in time. */
+  async #dialWithinLimits(target: Target, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
+    const problem = this.#policy.portProblem(target.port, use);
+    if (problem !== undefined) return this.#refused('port', problem);
+    const { dialMsMax, dialsMax, streamsMax } = this.#limits;
+    const load = this.#load[use];
+    if (load.dials >= dialsMax || load.dials + load.streams >= streamsMax) return OVERLOADED;
     const limit = new AbortController();
     const giveUp = () => {
       limit.abort();
@@ -110,22 +123,18 @@ export function createEgress(options: EgressOptions): CountedEgress {
     const timer = setTimeout(giveUp, dialMsMax);
     signal.addEventListener('abort', giveUp);
     if (signal.aborted) giveUp();
-    mine.dials += 1;
+    load.dials += 1;
     try {
-      return await dialled(target, use, limit.signal);
+      return await this.#dialChecked(target, use, limit.signal);
     } finally {
-      mine.dials -= 1;
+      load.dials -= 1;
       signal.removeEventListener('abort', giveUp);
       clearTimeout(timer);
     }
   }
 
-  async function dialled(
-    { host, port }: { readonly host: string; readonly port: number },
-    use: EgressUse,
-    signal: AbortSignal,
-  ): Promise<Dialled> {
-    const checked = use === 'self' ? SELF : await checkedAddresses(host, port, use, signal);
+  async #dialChecked({ host, port }: Target, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
+    const checked = use === 'self' ? SELF : await this.#checkedAddresses(host, port, use, signal);
     if ('ok' in checked) return checked;
     const connection = await connectToFirst(checked, port, signal);
     if (!connection.ok)
@@ -133,11 +142,11 @@ export function createEgress(options: EgressOptions): CountedEgress {
         connection.failure,
         sentence(use === 'self' ? `Port ${port} of the machine` : targetText(host, port), connection),
       );
-    return { ok: true, stream: counted(connection.socket, load[use]) };
+    return { ok: true, stream: counted(connection.socket, this.#load[use]) };
   }
 
   /** Where to connect to, or why not. */
-  async function checkedAddresses(
+  async #checkedAddresses(
     written: string,
     port: number,
     use: Exclude<EgressUse, 'self'>,
@@ -146,31 +155,26 @@ export function createEgress(options: EgressOptions): CountedEgress {
     const host = bareHost(written);
     // Said before anything repeats the text: it may hold what is no part of a sentence.
     if (isLiteral(host) && (isIP(host) === 0 || host.includes('%')))
-      return refused('host', 'The host is neither a name nor an address.');
-    if (leadsBack([host], port, use)) return loop(written, port);
-    const vetted = await vets[use](host, signal);
+      return this.#refused('host', 'The host is neither a name nor an address.');
+    if (this.#leadsBack([host], port, use)) return loop(written, port);
+    const vetted = await this.#vets[use](host, signal);
     if (!vetted.ok)
-      return vetted.kind === 'refused' ? refused('host', vetted.reason) : notDialled('unresolved', vetted.reason);
-    return leadsBack(
-      vetted.addresses.map(({ address }) => address),
-      port,
-      use,
-    )
-      ? loop(written, port)
-      : vetted.addresses;
+      return vetted.kind === 'refused' ? this.#refused('host', vetted.reason) : notDialled('unresolved', vetted.reason);
+    const addresses = vetted.addresses.map(({ address }) => address);
+    return this.#leadsBack(addresses, port, use) ? loop(written, port) : vetted.addresses;
   }
 
   /**
    * Users of SSH may go through the proxies of the machine on which they are logged in: each such step is one that they
    * asked for.
    */
-  function leadsBack(addresses: readonly string[], port: number, use: EgressUse): boolean {
-    const servers = use === 'ssh' ? [] : proxies().filter((server) => server.port === port);
+  #leadsBack(addresses: readonly string[], port: number, use: EgressUse): boolean {
+    const servers = use === 'ssh' ? [] : this.#proxies().filter((server) => server.port === port);
     return servers.length > 0 && addresses.some((address) => isLoop({ address, port }, servers, ownAddresses()));
   }
 
-  function refused(why: keyof typeof blocked, message: string): Dialled {
-    blocked[why] += 1;
+  #refused(why: keyof EgressCounts['blocked'], message: string): Dialled {
+    this.#blocked[why] += 1;
     return notDialled('blocked', message);
   }
 }

@@ -9,6 +9,9 @@ import type { EgressUse } from './egress.ts';
 import { hostRule, ruleFor, type HostRule } from './host-rules.ts';
 import { isInRanges, portRange } from './port-ranges.ts';
 
+/** Entries of one list of hosts or ports: each dial looks through all. */
+export const RULES_MAX = 256;
+
 /**
  * What the operator said, as in the settings; entries that cannot be read are ignored, as settings were checked before.
  */

@@ -2,8 +2,17 @@
 import type { Stats } from 'node:fs';
 import { writeAttributes } from './attributes.ts';
 import { PACKET, type StatusCode } from './codes.ts';
-import { ANSWER_BYTES_MAX, BATCH_BYTES_MAX } from './limits.ts';
+import { PACKET_BYTES_MAX } from './limits.ts';
 import { FieldWriter } from './wire.ts';
+
+/**
+ * Bytes of one answer at most, with its length in front: the data of a READ, or what READLINK, REALPATH and READDIR
+ * give.
+ */
+const ANSWER_BYTES_MAX = PACKET_BYTES_MAX;
+
+/** Bytes of answers after which they are written, before the next request is looked at. */
+const BATCH_BYTES_MAX = 262_144;
 
 const NUMBER_BYTES = 4;
 

@@ -4,9 +4,14 @@ import { readAttributes, writeAttributes, writeNoAttributes } from './attributes
 import { PACKET, STATUS } from './codes.ts';
 import { MODE_BITS } from './file-requests.ts';
 import type { DirectoryHandle } from './handles.ts';
-import { LISTING_BYTES_MAX } from './limits.ts';
 import { longNameStart } from './long-name.ts';
 import { readPath, type Request } from './request.ts';
+
+/**
+ * Bytes after which one READDIR answer is full. Source: answers of 34,000 bytes are what every client must take
+ * (draft-ietf-secsh-filexfer-02, 3).
+ */
+const LISTING_BYTES_MAX = 32_000;
 
 /** The mode of a new directory where the client says none; the umask takes from it. Source: as OpenSSH. */
 const DIRECTORY_MODE = 0o777;

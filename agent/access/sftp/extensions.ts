@@ -7,11 +7,17 @@ import { homedir } from 'node:os';
 import { setLinkAttributes } from './attribute-requests.ts';
 import { PACKET, STATUS } from './codes.ts';
 import { writeAll } from './file-requests.ts';
-import { DATA_BYTES_MAX, HANDLES_MAX, IDS_MAX, TOLD_PACKET_BYTES_MAX } from './limits.ts';
+import { DATA_BYTES_MAX, HANDLES_MAX, TOLD_PACKET_BYTES_MAX } from './limits.ts';
 import { link, renameOver } from './path-requests.ts';
 import { realPath } from './real-path.ts';
 import { readOffset, readPath, type Request, type Respond } from './request.ts';
 import { RequestProblem } from './status.ts';
+
+/**
+ * Numbers of users, and of groups, whose names one request may ask for: as many as fit into the answer with the longest
+ * names.
+ */
+const IDS_MAX = 4_096;
 
 /** Bytes of a file name at most. Source: NAME_MAX of Linux, the same in its usual file systems. */
 const NAME_BYTES_MAX = 255;

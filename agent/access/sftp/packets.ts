@@ -1,6 +1,15 @@
 /** Cuts what comes in into packets: a length of 32 bits, and as many bytes. */
-import { HELD_BYTES_MAX, PACKET_BYTES_MAX, READ_BYTES_MAX } from './limits.ts';
+import { PACKET_BYTES_MAX } from './limits.ts';
 import { FieldReader, Garbage } from './wire.ts';
+
+/** Bytes that are read at once. */
+export const READ_BYTES_MAX = 262_144;
+
+/**
+ * Bytes of requests that wait, beyond which nothing is read: one packet of the largest size, and hundreds of small
+ * ones.
+ */
+export const HELD_BYTES_MAX = 2 * PACKET_BYTES_MAX;
 
 const LENGTH_BYTES = 4;
 

@@ -1,6 +1,8 @@
 /** Absolute paths without symbolic links, as bytes. */
 import { readlinkSync, realpathSync } from 'node:fs';
-import { LINKS_MAX } from './limits.ts';
+
+/** Symbolic links that one REALPATH follows by itself. Source: the kernel's own limit (MAXSYMLINKS). */
+const LINKS_MAX = 40;
 
 const SLASH_BYTE = 0x2f;
 const SLASH = Buffer.from('/');

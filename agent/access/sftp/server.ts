@@ -2,10 +2,12 @@
 import { writeSync } from 'node:fs';
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { Answers } from './answers.ts';
-import { BATCHES_MAX } from './limits.ts';
 import { Packets } from './packets.ts';
 import { Service } from './service.ts';
 import { Garbage } from './wire.ts';
+
+/** Batches of answers that are being written. While all are, requests wait. */
+const BATCHES_MAX = 3;
 
 const STDIN = 0;
 const STDOUT = 1;
@@ -14,71 +16,82 @@ const STDERR = 2;
 /**
  * Serves the client on stdin and stdout, which are pipes or sockets, until it hangs up; then the process ends with
  * status 0, or with 1 and a line on stderr after garbage.
- *
+ */
+export function serve(): void {
+  new SftpServer().start();
+}
+
+/**
  * Files are used by synchronous calls: the program has one client and nothing else to do, answers stay in the order of
  * the requests, and a round through the thread pool costs more than the call (measured). Only the client is waited for:
  * while it does not take answers its requests are read on up to a bound, since clients write many before they read.
  */
-export function serve(): void {
-  const [packets, answers] = [new Packets(), new Answers()];
-  const service = new Service(answers);
-  const output = socket(STDOUT, { readable: false, writable: true });
-  const input = socket(STDIN, {
+class SftpServer {
+  readonly #packets = new Packets();
+  readonly #answers = new Answers();
+  readonly #service = new Service(this.#answers);
+  readonly #output = socket(STDOUT, { readable: false, writable: true });
+  readonly #input = socket(STDIN, {
     readable: true,
     writable: false,
-    onread: { buffer: () => packets.room(), callback: take },
+    onread: { buffer: () => this.#packets.room(), callback: (bytes) => this.#take(bytes) },
   });
-  let batches = 0;
-  let isEnded = false;
+  /** Batches of answers that are being written. */
+  #batches = 0;
+  /** The client says nothing more. */
+  #isEnded = false;
 
-  input.on('end', () => {
-    isEnded = true;
-    pump();
-  });
-  input.on('error', hangUp);
-  output.on('error', hangUp);
-  input.resume();
-
-  /** Returns whether to read on. */
-  function take(bytes: number): boolean {
-    packets.added(bytes);
-    pump();
-    return !packets.isFull;
+  start(): void {
+    this.#input.on('end', () => {
+      this.#isEnded = true;
+      this.#pump();
+    });
+    this.#input.on('error', () => this.#hangUp());
+    this.#output.on('error', () => this.#hangUp());
+    this.#input.resume();
   }
 
-  function pump(): void {
+  /** Returns whether to read on. */
+  #take(bytes: number): boolean {
+    this.#packets.added(bytes);
+    this.#pump();
+    return !this.#packets.isFull;
+  }
+
+  #pump(): void {
+    const answers = this.#answers;
     try {
-      while (batches < BATCHES_MAX) {
-        const packet = packets.next();
-        if (packet !== null) service.answer(packet);
-        if (answers.isFull || (packet === null && answers.length > 0)) write(answers.take());
+      while (this.#batches < BATCHES_MAX) {
+        const packet = this.#packets.next();
+        if (packet !== null) this.#service.answer(packet);
+        if (answers.isFull || (packet === null && answers.length > 0)) this.#write(answers.take());
         if (packet === null) break;
       }
-      if (isEnded && batches === 0) end();
+      if (this.#isEnded && this.#batches === 0) this.#end();
     } catch (error) {
       if (!(error instanceof Garbage)) throw error;
       fail(`what came is not SFTP: ${error.message}`);
     }
   }
 
-  function write(batch: Buffer): void {
-    batches += 1;
-    output.write(batch, (error) => {
+  #write(batch: Buffer): void {
+    this.#batches += 1;
+    this.#output.write(batch, (error) => {
       if (error) return; // said by its event
-      batches -= 1;
-      answers.written(batch);
-      pump();
-      if (!packets.isFull && !isEnded) input.resume();
+      this.#batches -= 1;
+      this.#answers.written(batch);
+      this.#pump();
+      if (!this.#packets.isFull && !this.#isEnded) this.#input.resume();
     });
   }
 
-  function end(): void {
-    if (packets.bytesHeld > 0) throw new Garbage('the end in the middle of a packet');
-    hangUp();
+  #end(): void {
+    if (this.#packets.bytesHeld > 0) throw new Garbage('the end in the middle of a packet');
+    this.#hangUp();
   }
 
-  function hangUp(): void {
-    service.close();
+  #hangUp(): void {
+    this.#service.close();
     process.exit(0);
   }
 }

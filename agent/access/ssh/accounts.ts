@@ -2,7 +2,9 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { ACCOUNT_MS_MAX } from './limits.ts';
+
+/** How long the database of accounts may take, in ms: it may be in a network. */
+const ACCOUNT_MS_MAX = 5_000;
 
 /** An account of this machine. */
 export interface Account {

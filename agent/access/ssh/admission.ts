@@ -2,8 +2,19 @@
 import { isLoopbackAddress } from '../../../transport/net/addresses.ts';
 import { sourceNetwork } from '../../../transport/net/source-networks.ts';
 import { createAddressLimiter, type WindowLimiter } from '../../../transport/net/window-limiter.ts';
-import { FAILURE_ADDRESSES_MAX, FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from './limits.ts';
 import type { SshLimits } from './limits.ts';
+
+/**
+ * How long an answer waits from loopback, where nobody can be told apart, once there were too many failures, in ms.
+ * Only a no waits.
+ */
+export const FAILURE_DELAY_MS = 2_000;
+
+/** The window in which failed logins of one address are counted, in ms. */
+export const FAILURE_WINDOW_MS = 60_000;
+
+/** Addresses whose failures are remembered; the oldest is forgotten for a new one. */
+const FAILURE_ADDRESSES_MAX = 1_024;
 
 /** Counts strangers and their failures. `nowMs` is monotonic, in ms. */
 export class Admission {

@@ -2,7 +2,10 @@
 import type { Readable } from 'node:stream';
 import type { Connection, ServerChannel } from 'ssh2';
 import { forgetWritten, isOpen, socketOf } from './library.ts';
-import { OUTPUT_WAITING_BYTES_MAX, SOCKET_WAITING_BYTES_MAX } from './limits.ts';
+import { SOCKET_WAITING_BYTES_MAX } from './limits.ts';
+
+/** Output of a process that waits for its channel before the process is not read any more, in bytes. */
+export const OUTPUT_WAITING_BYTES_MAX = 262_144;
 
 /** Which of a channel's two streams. */
 export type OutputKind = 'out' | 'error';

@@ -8,9 +8,14 @@ import type { Account } from './accounts.ts';
 import { groupsLeftBy, groupsOf, hangUp, send } from './hang-up.ts';
 import type { Launch } from './launch.ts';
 import { hasEnded, sendEnd } from './library.ts';
-import { EXIT_AWAITED_MS } from './limits.ts';
 import type { PipePool } from './pipes.ts';
 import type { Running, Start } from './running.ts';
+
+/**
+ * A program that closed its outputs is mostly about to end; its client hears of their end apart from that of the
+ * program only after this, in ms.
+ */
+const EXIT_AWAITED_MS = 250;
 
 /** Exit status of a program that ended by a signal which SSH has no name for: as shells say it. */
 const SIGNALLED_STATUS = 128;
@@ -22,61 +27,7 @@ export async function startPiped(
   pipes: PipePool,
   start: Start,
 ): Promise<Running> {
-  const { launch, channel, writer, seen, ended } = start;
-  const { child, stdin, stdout, stderr } = await spawned(account, pipes, launch);
-  const pid = child.pid ?? 0;
-  let isOver = false;
-  let isHungUp = false;
-  let open = 3;
-  let end: { readonly status: number; readonly signal: string | null } | null = null;
-
-  channel.pipe(stdin);
-  stdin.on('error', () => {}); // it reads no more; its close follows
-  stdin.on('close', () => {
-    channel.resume();
-  }); // what nobody reads must not keep the client from going on
-  for (const [stream, kind] of [
-    [stdout, 'out'],
-    [stderr, 'error'],
-  ] as const) {
-    writer.from(stream, kind, seen);
-    stream.on('error', () => {});
-    stream.on('close', () => {
-      open -= 1;
-      if (open === 1 && !isOver) setTimeout(endEarly, EXIT_AWAITED_MS);
-      finish();
-    });
-  }
-  /**
-   * It says nothing more and lives on. Where the client is done too it would close the channel now, and never hear of
-   * the exit.
-   */
-  function endEarly(): void {
-    if (!isOver && !isHungUp && !hasEnded(channel)) writer.whenEmpty(() => sendEnd(client, channel));
-  }
-  child.on('exit', (code, signal) => {
-    open -= 1;
-    isOver = true;
-    stdin.destroy();
-    end = { status: code ?? SIGNALLED_STATUS, signal };
-    finish();
-  });
-  function finish(): void {
-    const how = end;
-    if (open === 0 && how !== null && !isHungUp) writer.whenEmpty(() => ended(how.status, how.signal));
-  }
-
-  return {
-    signal: (name) => {
-      if (!isOver) send(pid, name);
-    },
-    resize: () => {},
-    hangUp(ms, over) {
-      isHungUp = true;
-      for (const stream of [stdin, stdout, stderr]) stream.destroy();
-      hangUp(isOver ? groupsLeftBy(pid) : groupsOf(pid), ms, over);
-    },
-  };
+  return new PipedProgram(client, start, await spawned(account, pipes, start.launch));
 }
 
 /** A child with its three streams. */
@@ -85,6 +36,78 @@ interface Spawned {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
+}
+
+class PipedProgram implements Running {
+  readonly #client: Connection;
+  readonly #start: Start;
+  readonly #spawned: Spawned;
+  readonly #pid: number;
+  /** Of its two outputs and itself, those that have not ended. */
+  #open = 3;
+  /** How it exited. */
+  #exit: { readonly status: number; readonly signal: string | null } | null = null;
+  #isHungUp = false;
+
+  constructor(client: Connection, start: Start, spawned: Spawned) {
+    this.#client = client;
+    this.#start = start;
+    this.#spawned = spawned;
+    this.#pid = spawned.child.pid ?? 0;
+    const { channel } = start;
+    const { child, stdin, stdout, stderr } = spawned;
+    channel.pipe(stdin);
+    stdin.on('error', () => {}); // it reads no more; its close follows
+    stdin.on('close', () => {
+      channel.resume();
+    }); // what nobody reads must not keep the client from going on
+    this.#carry(stdout, 'out');
+    this.#carry(stderr, 'error');
+    child.on('exit', (code, signal) => {
+      this.#exit = { status: code ?? SIGNALLED_STATUS, signal };
+      stdin.destroy();
+      this.#ended();
+    });
+  }
+
+  signal(name: NodeJS.Signals): void {
+    if (this.#exit === null) send(this.#pid, name);
+  }
+
+  resize(): void {}
+
+  hangUp(ms: number, over: () => void): void {
+    this.#isHungUp = true;
+    const { stdin, stdout, stderr } = this.#spawned;
+    for (const stream of [stdin, stdout, stderr]) stream.destroy();
+    hangUp(this.#exit === null ? groupsOf(this.#pid) : groupsLeftBy(this.#pid), ms, over);
+  }
+
+  #carry(stream: Readable, kind: 'out' | 'error'): void {
+    this.#start.writer.from(stream, kind, this.#start.seen);
+    stream.on('error', () => {});
+    stream.on('close', () => {
+      if (this.#open === 2 && this.#exit === null) setTimeout(() => this.#endEarly(), EXIT_AWAITED_MS);
+      this.#ended();
+    });
+  }
+
+  /**
+   * It says nothing more and lives on. Where the client is done too it would close the channel now, and never hear of
+   * the exit.
+   */
+  #endEarly(): void {
+    const { channel, writer } = this.#start;
+    if (this.#exit === null && !this.#isHungUp && !hasEnded(channel))
+      writer.whenEmpty(() => sendEnd(this.#client, channel));
+  }
+
+  #ended(): void {
+    this.#open -= 1;
+    const exit = this.#exit;
+    if (this.#open === 0 && exit !== null && !this.#isHungUp)
+      this.#start.writer.whenEmpty(() => this.#start.ended(exit.status, exit.signal));
+  }
 }
 
 async function spawned(account: Account, pipes: PipePool, launch: Launch): Promise<Spawned> {

@@ -12,60 +12,12 @@ const PRIVILEGED_PORTS = 1_024;
 
 /** Opens and closes ports as this client wishes. All end with the connection. */
 export function openRemoteForwards(client: Connection, account: Account, limits: SshLimits): void {
-  const ports = new Map<string, Server[]>();
-  let opening = 0;
-
-  async function open({ bindAddr, bindPort }: TcpipBindInfo): Promise<number | null> {
-    if (ports.size + opening >= limits.remoteForwardsMax) return null;
-    opening += 1;
-    try {
-      if (bindPort !== 0 && bindPort < PRIVILEGED_PORTS && account.uid !== 0) return null;
-      const first = await listen('127.0.0.1', bindPort);
-      if (first === null) return null;
-      const { port } = first.address() as AddressInfo;
-      const second = await listen('::1', port); // where there is no IPv6, or the port is taken there, IPv4 will do
-      const listeners = second === null ? [first] : [first, second];
-      if (!isOpen(client)) {
-        for (const listener of listeners) listener.close();
-        return null;
-      }
-      for (const listener of listeners) listener.on('connection', (socket) => carry(socket, bindAddr, port));
-      ports.set(`${bindAddr} ${port}`, listeners);
-      return port;
-    } finally {
-      opening -= 1;
-    }
-  }
-
-  async function answer(
-    wish: TcpipBindInfo,
-    accept: ((port?: number) => void) | undefined,
-    reject: (() => void) | undefined,
-  ): Promise<void> {
-    const port = await open(wish);
+  const forwards = new RemoteForwards(client, account, limits);
+  async function answer(bind: TcpipBindInfo, accept?: (port: number) => void, reject?: () => void): Promise<void> {
+    const port = await forwards.open(bind);
     if (!isOpen(client)) return;
     if (port === null) reject?.();
     else accept?.(port);
-  }
-
-  function carry(socket: Socket, bindAddr: string, port: number): void {
-    socket.on('error', () => {});
-    if (!isOpen(client) || channelsOf(client) >= limits.channelsMax) return void socket.destroy();
-    client.forwardOut(
-      bindAddr,
-      port,
-      socket.remoteAddress ?? '',
-      socket.remotePort ?? 0,
-      (error: Error | undefined, channel) => {
-        if (error !== undefined) socket.destroy();
-        else joinChannel(client, channel, socket);
-      },
-    );
-  }
-
-  function close(key: string): boolean {
-    for (const listener of ports.get(key) ?? []) listener.close();
-    return ports.delete(key);
   }
 
   client.on(
@@ -73,19 +25,89 @@ export function openRemoteForwards(client: Connection, account: Account, limits:
     (accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined, name: string, info: unknown) => {
       if (name === 'tcpip-forward') {
         void answer(info as TcpipBindInfo, accept, reject);
-      } else if (name === 'cancel-tcpip-forward') {
-        const { bindAddr, bindPort } = info as TcpipBindInfo;
-        if (close(`${bindAddr} ${bindPort}`)) accept?.();
-        else reject?.();
+      } else if (name === 'cancel-tcpip-forward' && forwards.close(info as TcpipBindInfo)) {
+        accept?.();
       } else {
         reject?.(); // sockets of the file system: not offered
       }
     },
   );
-  const over = () => {
-    for (const key of ports.keys()) close(key);
-  };
-  client.on('end', over).on('close', over);
+  client.on('end', () => forwards.closeAll()).on('close', () => forwards.closeAll());
+}
+
+/** The ports of one client. */
+class RemoteForwards {
+  readonly #client: Connection;
+  readonly #account: Account;
+  readonly #limits: SshLimits;
+  readonly #ports = new Map<string, readonly Server[]>();
+  #opening = 0;
+
+  constructor(client: Connection, account: Account, limits: SshLimits) {
+    this.#client = client;
+    this.#account = account;
+    this.#limits = limits;
+  }
+
+  /** The port that it got; null: none. */
+  async open({ bindAddr, bindPort }: TcpipBindInfo): Promise<number | null> {
+    if (this.#ports.size + this.#opening >= this.#limits.remoteForwardsMax) return null;
+    if (bindPort !== 0 && bindPort < PRIVILEGED_PORTS && this.#account.uid !== 0) return null;
+    this.#opening += 1;
+    try {
+      const listeners = await listenOnLoopback(bindPort);
+      const [first] = listeners;
+      if (first === undefined) return null;
+      if (!isOpen(this.#client)) {
+        for (const listener of listeners) listener.close();
+        return null;
+      }
+      const { port } = first.address() as AddressInfo;
+      for (const listener of listeners)
+        listener.on('connection', (socket) => this.#carry(socket, { bindAddr, bindPort: port }));
+      this.#ports.set(keyOf({ bindAddr, bindPort: port }), listeners);
+      return port;
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+
+  /** False: there is no such port. */
+  close(bind: TcpipBindInfo): boolean {
+    return this.#close(keyOf(bind));
+  }
+
+  closeAll(): void {
+    for (const key of this.#ports.keys()) this.#close(key);
+  }
+
+  #close(key: string): boolean {
+    for (const listener of this.#ports.get(key) ?? []) listener.close();
+    return this.#ports.delete(key);
+  }
+
+  #carry(socket: Socket, { bindAddr, bindPort }: TcpipBindInfo): void {
+    const client = this.#client;
+    socket.on('error', () => {});
+    if (!isOpen(client) || channelsOf(client) >= this.#limits.channelsMax) return void socket.destroy();
+    const { remoteAddress = '', remotePort = 0 } = socket;
+    client.forwardOut(bindAddr, bindPort, remoteAddress, remotePort, (error: Error | undefined, channel) => {
+      if (error !== undefined) socket.destroy();
+      else joinChannel(client, channel, socket);
+    });
+  }
+}
+
+function keyOf({ bindAddr, bindPort }: TcpipBindInfo): string {
+  return `${bindAddr} ${bindPort}`;
+}
+
+/** Listeners on one port of both families; where there is no IPv6, or the port is taken there, IPv4 will do. */
+async function listenOnLoopback(port: number): Promise<readonly Server[]> {
+  const first = await listen('127.0.0.1', port);
+  if (first === null) return [];
+  const second = await listen('::1', (first.address() as AddressInfo).port);
+  return second === null ? [first] : [first, second];
 }
 
 /** A listener, or null when there is none to be had. */

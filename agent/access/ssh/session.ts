@@ -5,7 +5,6 @@ import type { Log } from '../../../transport/net/log.ts';
 import type { Account } from './accounts.ts';
 import type { Launcher, Origin, Program, SftpCommand } from './launch.ts';
 import { SSH_SIGNALS, isOpen, sendExit, silence } from './library.ts';
-import { COMMAND_CHARS_MAX, TERMINAL_NAME_CHARS_MAX, TERMINAL_SIDE_MAX } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 import { ChannelWriter } from './channel-writer.ts';
 import { beginRecording } from './recorder.ts';
@@ -15,6 +14,18 @@ import type { PipePool } from './pipes.ts';
 import type { Running, Start } from './running.ts';
 import { startTerminal } from './terminal.ts';
 import { isVariableAccepted } from './variables.ts';
+
+/**
+ * Characters of a command: what fits the largest packet that ssh2 takes, 35,000 bytes. A longer one ends the connection
+ * there; scripts go through stdin.
+ */
+export const COMMAND_CHARS_MAX = 32_768;
+
+/** Sides of a terminal, in characters. The kernel keeps 16 bits; sshd and everybody's terminals are far below. */
+const TERMINAL_SIDE_MAX = 4_096;
+
+/** Characters of a terminal's name. */
+const TERMINAL_NAME_CHARS_MAX = 64;
 
 /** Exit status of a program that could not be started. Source: POSIX shells, "found but not executable". */
 const NOT_STARTED_STATUS = 126;

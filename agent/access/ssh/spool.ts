@@ -50,120 +50,130 @@ export type FinishedRecording = RecordingSidecar & {
 };
 
 /** The recordings of this machine. Only `read` streams can fail; nothing else throws. */
-export interface RecordingSpool {
-  /** Finished ones that are still here, oldest first. */
-  list(): readonly FinishedRecording[];
-  /** The gzipped asciicast. Fails when it is not there. */
-  read(id: string): Readable;
-  /** An admin has it, or nobody wants it. */
-  remove(id: string): void;
-  /** Null, or why no recording is made now, in one sentence. */
-  readonly problem: string | null;
-  /** Room for a new one. The answer is the path to write to, or null: there is none. */
-  begin(sidecar: RecordingSidecar): string | null;
-  /** It grew by so much. False: no room for more. */
-  grew(bytes: number): boolean;
-  /** It is over. */
-  finish(sidecar: RecordingSidecar): void;
-  /** Resolves when the recordings of an agent that was killed are finished. */
+export class RecordingSpool {
+  readonly #directory: string;
+  readonly #bytesMax: number;
+  readonly #finished = new Map<string, FinishedRecording>();
+  #bytes = 0;
+  #problem: string | null = null;
+
+  /** Resolves when the recordings of an agent that was killed are finished, as far as they came, as truncated. */
   readonly recovered: Promise<void>;
   /** Called when one was finished. */
-  onFinished: (() => void) | null;
-}
+  onFinished: (() => void) | null = null;
 
-/**
- * Opens the directory, which is made. Recordings that a killed agent left open are finished, as far as they came, as
- * truncated.
- */
-export function openSpool(directory: string, bytesMax: number = SPOOL_BYTES_MAX): RecordingSpool {
-  let problem: string | null = null;
-  let bytes = 0;
-  const attempt = <T>(what: () => T): T | null => {
-    try {
-      const done = what();
-      problem = null;
-      return done;
-    } catch (error) {
-      problem = `SSH sessions are not recorded: ${systemProblem(error)}`;
-      return null;
-    }
-  };
-  const path = (id: string, suffix: string) => join(directory, `${id}${suffix}`);
+  /** Opens the directory, which is made. */
+  constructor(directory: string, bytesMax: number = SPOOL_BYTES_MAX) {
+    this.#directory = directory;
+    this.#bytesMax = bytesMax;
+    this.recovered = this.#recover(this.#takeUp());
+  }
 
-  const finished = new Map<string, FinishedRecording>();
-  const left: string[] = [];
-  attempt(() => {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(directory).toSorted()) {
-      bytes += statSync(join(directory, name)).size;
-      const [id, suffix] = [name.slice(0, 36), name.slice(36)];
-      if (suffix === '.open.json') left.push(id);
-      const sidecar = suffix === '.json' ? readSidecar(join(directory, name)) : null;
-      const size = sidecar === null ? undefined : statSync(path(id, '.cast.gz'), { throwIfNoEntry: false })?.size;
-      if (sidecar !== null && size !== undefined) finished.set(id, { ...sidecar, bytes: size });
-    }
-  });
+  /** Finished ones that are still here, oldest first. */
+  list(): readonly FinishedRecording[] {
+    return [...this.#finished.values()].toSorted((one, other) => one.started_at_ms - other.started_at_ms);
+  }
 
-  const spool: RecordingSpool = {
-    list: () => [...finished.values()].toSorted((one, other) => one.started_at_ms - other.started_at_ms),
-    read: (id) => createReadStream(path(id, '.cast.gz')),
-    remove(id) {
-      const entry = finished.get(id);
-      if (entry === undefined || !finished.delete(id)) return;
-      bytes -= entry.bytes;
-      attempt(() => {
-        for (const suffix of ['.json', '.cast.gz']) rmSync(path(id, suffix), { force: true });
-      });
-    },
-    get problem() {
-      return (
-        problem ??
-        (bytes < bytesMax
-          ? null
-          : `SSH sessions are not recorded: ${Math.round(bytesMax / 1_048_576)} MiB of recordings wait for an admin`)
-      );
-    },
-    begin(sidecar) {
-      if (bytes >= bytesMax) return null;
-      const isBegun = attempt(() => {
-        writeFileSync(path(sidecar.id, '.open.json'), JSON.stringify(sidecar), { mode: 0o600 });
-        return true;
-      });
-      return isBegun === null ? null : path(sidecar.id, '.open.gz');
-    },
-    grew(more) {
-      bytes += more;
-      return bytes < bytesMax;
-    },
-    finish(sidecar) {
-      attempt(() => {
-        const size = statSync(path(sidecar.id, '.open.gz')).size;
-        writeFileSync(path(sidecar.id, '.json.new'), JSON.stringify(sidecar), { mode: 0o600 });
-        renameSync(path(sidecar.id, '.open.gz'), path(sidecar.id, '.cast.gz'));
-        renameSync(path(sidecar.id, '.json.new'), path(sidecar.id, '.json'));
-        rmSync(path(sidecar.id, '.open.json'), { force: true });
-        finished.set(sidecar.id, { ...sidecar, bytes: size });
-      });
-      spool.onFinished?.();
-    },
-    recovered: recover(),
-    onFinished: null,
-  };
+  /** The gzipped asciicast. Fails when it is not there. */
+  read(id: string): Readable {
+    return createReadStream(this.#path(id, '.cast.gz'));
+  }
 
-  async function recover(): Promise<void> {
+  /** An admin has it, or nobody wants it. */
+  remove(id: string): void {
+    const entry = this.#finished.get(id);
+    if (entry === undefined || !this.#finished.delete(id)) return;
+    this.#bytes -= entry.bytes;
+    this.#removeFiles(id, ['.json', '.cast.gz']);
+  }
+
+  /** Null, or why no recording is made now, in one sentence. */
+  get problem(): string | null {
+    if (this.#problem !== null || this.#bytes < this.#bytesMax) return this.#problem;
+    return `SSH sessions are not recorded: ${Math.round(this.#bytesMax / 1_048_576)} MiB of recordings wait for an admin`;
+  }
+
+  /** Room for a new one. The answer is the path to write to, or null: there is none. */
+  begin(sidecar: RecordingSidecar): string | null {
+    if (this.#bytes >= this.#bytesMax) return null;
+    const isBegun = this.#attempt(() => {
+      writeFileSync(this.#path(sidecar.id, '.open.json'), JSON.stringify(sidecar), { mode: 0o600 });
+      return true;
+    });
+    return isBegun === null ? null : this.#path(sidecar.id, '.open.gz');
+  }
+
+  /** It grew by so much. False: no room for more. */
+  grew(bytes: number): boolean {
+    this.#bytes += bytes;
+    return this.#bytes < this.#bytesMax;
+  }
+
+  /** It is over. */
+  finish(sidecar: RecordingSidecar): void {
+    const { id } = sidecar;
+    this.#attempt(() => {
+      const size = statSync(this.#path(id, '.open.gz')).size;
+      writeFileSync(this.#path(id, '.json.new'), JSON.stringify(sidecar), { mode: 0o600 });
+      renameSync(this.#path(id, '.open.gz'), this.#path(id, '.cast.gz'));
+      renameSync(this.#path(id, '.json.new'), this.#path(id, '.json'));
+      rmSync(this.#path(id, '.open.json'), { force: true });
+      this.#finished.set(id, { ...sidecar, bytes: size });
+    });
+    this.onFinished?.();
+  }
+
+  /** What is here. Returns the ids of those that were left open. */
+  #takeUp(): readonly string[] {
+    const left: string[] = [];
+    this.#attempt(() => {
+      mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+      for (const name of readdirSync(this.#directory).toSorted()) {
+        const path = join(this.#directory, name);
+        this.#bytes += statSync(path).size;
+        const [id, suffix] = [name.slice(0, 36), name.slice(36)];
+        if (suffix === '.open.json') left.push(id);
+        const sidecar = suffix === '.json' ? readSidecar(path) : null;
+        if (sidecar === null) continue;
+        const size = statSync(this.#path(id, '.cast.gz'), { throwIfNoEntry: false })?.size;
+        if (size !== undefined) this.#finished.set(id, { ...sidecar, bytes: size });
+      }
+    });
+    return left;
+  }
+
+  async #recover(left: readonly string[]): Promise<void> {
     for (const id of left) {
-      const sidecar = readSidecar(path(id, '.open.json'));
+      const sidecar = readSidecar(this.#path(id, '.open.json'));
       // beyond repair: it goes, below
-      const durationMs = sidecar === null ? null : await repair(path(id, '.open.gz')).catch(() => null);
+      const durationMs = sidecar === null ? null : await repair(this.#path(id, '.open.gz')).catch(() => null);
       if (sidecar !== null && durationMs !== null)
-        spool.finish({ ...sidecar, duration_ms: durationMs, truncated: true });
-      else
-        attempt(() => {
-          for (const suffix of ['.open.json', '.open.gz']) rmSync(path(id, suffix), { force: true });
-        });
+        this.finish({ ...sidecar, duration_ms: durationMs, truncated: true });
+      else this.#removeFiles(id, ['.open.json', '.open.gz']);
     }
   }
-  return spool;
+
+  #removeFiles(id: string, suffixes: readonly string[]): void {
+    this.#attempt(() => {
+      for (const suffix of suffixes) rmSync(this.#path(id, suffix), { force: true });
+    });
+  }
+
+  #path(id: string, suffix: string): string {
+    return join(this.#directory, `${id}${suffix}`);
+  }
+
+  /** Null: it failed, and `problem` says why. */
+  #attempt<T>(what: () => T): T | null {
+    try {
+      const done = what();
+      this.#problem = null;
+      return done;
+    } catch (error) {
+      this.#problem = `SSH sessions are not recorded: ${systemProblem(error)}`;
+      return null;
+    }
+  }
 }
 
 /**

@@ -5,8 +5,14 @@ import type { ReadStream } from 'node:tty';
 import type { IPty } from '@lydell/node-pty';
 import type { Account } from './accounts.ts';
 import { groupsOf, hangUp, send } from './hang-up.ts';
-import { TERMINAL_RETRY_MS_MAX, TERMINAL_RETRY_MS_MIN, TERMINAL_SILENCE_MS_MAX } from './limits.ts';
 import type { Running, Start } from './running.ts';
+
+/** Waits before a terminal that takes no input is tried again, in ms. */
+const TERMINAL_RETRY_MS_MIN = 1;
+const TERMINAL_RETRY_MS_MAX = 50;
+
+/** After the end of a terminal's program its last output may take this long without a byte, in ms. */
+export const TERMINAL_SILENCE_MS_MAX = 200;
 
 /** What a client asked for. */
 export interface TerminalSize {

@@ -31,73 +31,84 @@ export interface UploadOptions {
   readonly log: Log;
 }
 
-/** The uploads of this agent. No method throws. */
-export interface Uploads {
+/** The uploads of this agent. No method throws. Nothing is uploaded before the first `start`. */
+export class RecordingUploads {
+  readonly #options: UploadOptions;
+  readonly #closing = new AbortController();
+  #url: string | null = null;
+  /** Tries since the last that succeeded. */
+  #round = 0;
+  #running: Promise<void> | null = null;
+  #stopWaiting: (() => void) | null = null;
+
+  constructor(options: UploadOptions) {
+    this.#options = options;
+  }
+
   /** A session with the admin at this URL is live: what waits goes there, now. */
-  start(adminUrl: string): void;
+  start(adminUrl: string): void {
+    this.#url = adminUrl;
+    this.#round = 0;
+    this.#stopWaiting?.();
+    this.wake();
+  }
+
   /** A recording was finished. */
-  wake(): void;
-  /** Cuts what is under way, which stays for the next start. Resolves when nothing runs any more. */
-  close(): Promise<void>;
-}
-
-/** Nothing is uploaded before the first `start`. */
-export function createUploads({ spool, token, clock, random, log }: UploadOptions): Uploads {
-  const closing = new AbortController();
-  let url: string | null = null;
-  let round = 0;
-  let running: Promise<void> | null = null;
-  let stopWaiting: (() => void) | null = null;
-
-  function go(): void {
-    if (running !== null || stopWaiting !== null || url === null || closing.signal.aborted) return;
-    running = uploadAll(url).finally(() => {
-      running = null;
+  wake(): void {
+    if (this.#running !== null || this.#stopWaiting !== null || this.#url === null || this.#closing.signal.aborted)
+      return;
+    this.#running = this.#uploadAll(this.#url).finally(() => {
+      this.#running = null;
     });
+  }
+
+  /** Cuts what is under way, which stays for the next start. Resolves when nothing runs any more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#stopWaiting?.();
+    await this.#running;
   }
 
   /** Until none is left, or one has to wait; then another one is tried first, so that none stands in the way of all. */
-  async function uploadAll(first: string): Promise<void> {
+  async #uploadAll(first: string): Promise<void> {
+    const { spool, random, log } = this.#options;
     for (;;) {
       const waiting = spool.list();
-      const next = waiting[round % Math.max(1, waiting.length)];
+      const next = waiting[this.#round % Math.max(1, waiting.length)];
       if (next === undefined) return;
-      const outcome = await upload(url ?? first, next);
-      if (closing.signal.aborted) return;
-      if (typeof outcome === 'number' || outcome.isLasting) {
-        if (typeof outcome !== 'number')
-          log.warn({ recording: next.id, problem: outcome.problem }, 'A recording of an SSH session was given up');
-        spool.remove(next.id);
-        round = 0;
-        continue;
+      const failure = await this.#upload(this.#url ?? first, next);
+      if (this.#closing.signal.aborted) return;
+      if (failure !== null && !failure.isLasting) {
+        if (this.#round === 0)
+          log.warn(
+            { recording: next.id, problem: failure.problem },
+            'A recording of an SSH session was not uploaded; it is tried again',
+          );
+        return this.#wait(reconnectDelayMs(this.#round, random()));
       }
-      if (round === 0)
-        log.warn(
-          {
-            recording: next.id,
-            problem: outcome.problem,
-          },
-          'A recording of an SSH session was not uploaded; it is tried again',
-        );
-      wait(reconnectDelayMs(round, random()));
-      return;
+      if (failure !== null)
+        log.warn({ recording: next.id, problem: failure.problem }, 'A recording of an SSH session was given up');
+      spool.remove(next.id);
+      this.#round = 0;
     }
   }
 
-  function wait(ms: number): void {
-    round += 1;
-    const cancel = clock.after(ms, () => {
-      stopWaiting = null;
-      go();
+  #wait(ms: number): void {
+    this.#round += 1;
+    const cancel = this.#options.clock.after(ms, () => {
+      this.#stopWaiting = null;
+      this.wake();
     });
-    stopWaiting = () => {
-      stopWaiting = null;
+    this.#stopWaiting = () => {
+      this.#stopWaiting = null;
       cancel();
     };
   }
 
-  async function upload(adminUrl: string, recording: FinishedRecording): Promise<number | Failure> {
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(UPLOAD_MS_MAX)]);
+  /** Null: the admin has it. */
+  async #upload(adminUrl: string, recording: FinishedRecording): Promise<Failure | null> {
+    const { spool, token } = this.#options;
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(UPLOAD_MS_MAX)]);
     let isReadable = true;
     const body = spool.read(recording.id).once('error', () => {
       isReadable = false;
@@ -105,7 +116,7 @@ export function createUploads({ spool, token, clock, random, log }: UploadOption
     try {
       const status = await put(uploadUrl(adminUrl, recording.id), token, recording, body, signal);
       return status === 200 || status === 201
-        ? status
+        ? null
         : { problem: `the admin answered ${status}`, isLasting: LASTING.has(status) };
     } catch (error) {
       body.destroy();
@@ -116,21 +127,6 @@ export function createUploads({ spool, token, clock, random, log }: UploadOption
       };
     }
   }
-
-  return {
-    start(adminUrl) {
-      url = adminUrl;
-      round = 0;
-      stopWaiting?.();
-      go();
-    },
-    wake: go,
-    async close() {
-      closing.abort();
-      stopWaiting?.();
-      await running;
-    },
-  };
 }
 
 /** Why it is still here. */

@@ -1,5 +1,8 @@
 /** Which variables a client may set for its sessions. */
-import { VARIABLES_MAX, VARIABLE_CHARS_MAX } from './limits.ts';
+
+/** Variables that a client may set for one session, and the longest value, in characters. */
+const VARIABLES_MAX = 64;
+const VARIABLE_CHARS_MAX = 4_096;
 
 /**
  * Language, terminal and what editors tell of them: nothing that changes which code is run. Source: AcceptEnv of

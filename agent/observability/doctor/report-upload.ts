@@ -37,53 +37,60 @@ export interface ReportUploadOptions {
   readonly post?: typeof postJson;
 }
 
-/** The reports that this agent uploads. No method throws. */
-export interface ReportUpload {
+/** The reports that this agent uploads: none before the first session. No method throws. */
+export class ReportUpload {
+  readonly #options: ReportUploadOptions;
+  /** Of the admin whose session is live, or was last. */
+  #url: string | null = null;
+  #cancel: (() => void) | null = null;
+  #uploadedMs: number | null = null;
+  #isUploading = false;
+  #isClosed = false;
+
+  constructor(options: ReportUploadOptions) {
+    this.#options = options;
+  }
+
   /** A session with the admin at this URL is live. */
-  connected(adminUrl: string): void;
+  connected(adminUrl: string): void {
+    this.#url = adminUrl;
+    if (this.#isClosed || this.#isUploading) return;
+    const nowMs = this.#options.clock.nowMs();
+    const restMs = this.#uploadedMs === null ? 0 : Math.max(0, this.#uploadedMs + REST_MS_MIN - nowMs);
+    this.#wait(Math.max(restMs, this.#between(FIRST_MS_MIN, FIRST_MS_MAX)));
+  }
+
   /** Uploads none any more. */
-  close(): void;
-}
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+  }
 
-/** None before the first session. */
-export function createReportUpload({
-  diagnose,
-  uploaded,
-  token,
-  clock,
-  random,
-  log,
-  post = postJson,
-}: ReportUploadOptions): ReportUpload {
-  let url: string | null = null;
-  let cancel: (() => void) | null = null;
-  let uploadedMs: number | null = null;
-  let isUploading = false;
-  let isClosed = false;
-
-  function wait(ms: number): void {
-    cancel?.();
-    cancel = clock.after(ms, () => {
-      cancel = null;
-      void upload();
+  #wait(ms: number): void {
+    this.#cancel?.();
+    this.#cancel = this.#options.clock.after(ms, () => {
+      this.#cancel = null;
+      void this.#upload();
     });
   }
 
-  async function upload(): Promise<void> {
-    if (url === null || isUploading) return;
-    isUploading = true;
-    const status = await sent(url);
-    isUploading = false;
-    if (isClosed) return;
+  async #upload(): Promise<void> {
+    const { uploaded, clock, log } = this.#options;
+    if (this.#url === null || this.#isUploading) return;
+    this.#isUploading = true;
+    const status = await this.#send(this.#url);
+    this.#isUploading = false;
+    if (this.#isClosed) return;
     uploaded?.();
-    if (status === 204) uploadedMs = clock.nowMs();
+    if (status === 204) this.#uploadedMs = clock.nowMs();
     else log.debug({ status }, 'A diagnosis was not uploaded to the admin');
-    if (status === 204 || UNKNOWN_THERE.has(status)) wait(between(NEXT_MS_MIN, NEXT_MS_MAX));
-    else wait(between(FIRST_MS_MIN, FIRST_MS_MAX) * 2);
+    if (status === 204 || UNKNOWN_THERE.has(status)) this.#wait(this.#between(NEXT_MS_MIN, NEXT_MS_MAX));
+    else this.#wait(this.#between(FIRST_MS_MIN, FIRST_MS_MAX) * 2);
   }
 
-  /** 0: no answer. */
-  async function sent(adminUrl: string): Promise<number> {
+  /** The status of the answer; 0: there was none. */
+  async #send(adminUrl: string): Promise<number> {
+    const { diagnose, token, post = postJson } = this.#options;
     try {
       const target = new URL(adminUrl);
       target.pathname = target.pathname.replace(/\/+$/u, '') + DIAGNOSIS_PATH;
@@ -93,20 +100,7 @@ export function createReportUpload({
     }
   }
 
-  function between(min: number, max: number): number {
-    return Math.round(min + (max - min) * random());
+  #between(min: number, max: number): number {
+    return Math.round(min + (max - min) * this.#options.random());
   }
-
-  return {
-    connected(adminUrl) {
-      url = adminUrl;
-      if (isClosed || isUploading) return;
-      const restMs = uploadedMs === null ? 0 : Math.max(0, uploadedMs + REST_MS_MIN - clock.nowMs());
-      wait(Math.max(restMs, between(FIRST_MS_MIN, FIRST_MS_MAX)));
-    },
-    close() {
-      isClosed = true;
-      cancel?.();
-    },
-  };
 }

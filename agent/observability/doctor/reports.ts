@@ -10,7 +10,7 @@ import { trimMemory } from '../../memory.ts';
 import type { SessionClock } from '../../ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import type { Refused } from '../../session/refusals.ts';
-import { createReportUpload } from './report-upload.ts';
+import { ReportUpload } from './report-upload.ts';
 import type { AgentFacts, MachineFacts } from './doctor.ts';
 
 /** What reports are made of. */
@@ -28,75 +28,64 @@ export interface ReportOptions
 }
 
 /** What the agent calls. No method throws. */
-export interface Reports {
-  /** A report on this machine now; those who ask meanwhile share it. */
-  diagnose(): Promise<Diagnosis>;
-  /** The API listens on this port, so that `edge-agent doctor` finds it. */
-  listening(port: number | undefined): void;
-  /** A session with the admin at this URL is live. */
-  connected(adminUrl: string): void;
-  close(): void;
-}
+export class Reports {
+  readonly #options: ReportOptions;
+  readonly #upload: ReportUpload;
+  /** The admin whose session began last, and when, in Unix time. */
+  #adminUrl: string | null = null;
+  #sinceMs: number | null = null;
+  #underWay: Promise<Diagnosis> | null = null;
 
-/** No report yet. */
-export function createReports({
-  config,
-  version,
-  directory,
-  token,
-  isLive,
-  refusal,
-  clock,
-  log,
-  ...facts
-}: ReportOptions): Reports {
-  let adminUrl: string | null = null;
-  let sinceMs: number | null = null;
-  let underWay: Promise<Diagnosis> | null = null;
-  const machine = {
-    config,
-    version,
-    directory: directory.path,
-    hostKeyPath: directory.sshHostKey,
-    adminUrls: facts.adminUrls,
-    relayMapUrls: facts.relayMapUrls,
-  };
-  const agent = {
-    services: facts.services,
-    journal: facts.journal,
-    ports: facts.ports,
-    session: () => ({ isLive: isLive(), refusal: refusal(), adminUrl, sinceMs }),
-  };
-  const diagnose = (): Promise<Diagnosis> =>
-    (underWay ??= examined().finally(() => {
-      underWay = null;
-    }));
-  const upload = createReportUpload({ diagnose, uploaded: trimMemory, token, clock, random: Math.random, log });
-
-  /** The checks are loaded with the first report: until then an agent is as small as it was. */
-  async function examined(): Promise<Diagnosis> {
-    const { diagnoseAgent } = await import('./doctor.ts');
-    return diagnoseAgent(machine, agent);
+  constructor(options: ReportOptions) {
+    const { token, clock, log } = options;
+    this.#options = options;
+    const diagnose = () => this.diagnose();
+    this.#upload = new ReportUpload({ diagnose, uploaded: trimMemory, token, clock, random: Math.random, log });
   }
 
-  return {
-    diagnose,
-    listening(port) {
-      if (port === undefined) return;
-      try {
-        writeDurably(directory.apiPort, `${port}\n`);
-      } catch (error) {
-        log.debug({ error }, 'The port of the API was not noted for `edge-agent doctor`');
-      }
-    },
-    connected(url) {
-      adminUrl = url;
-      sinceMs = Date.now();
-      upload.connected(url);
-    },
-    close() {
-      upload.close();
-      rmSync(directory.apiPort, { force: true });
-    },
-  };
+  /** A report on this machine now; those who ask meanwhile share it. */
+  diagnose(): Promise<Diagnosis> {
+    return (this.#underWay ??= this.#examine().finally(() => {
+      this.#underWay = null;
+    }));
+  }
+
+  /** The API listens on this port, so that `edge-agent doctor` finds it. */
+  listening(port: number | undefined): void {
+    const { directory, log } = this.#options;
+    if (port === undefined) return;
+    try {
+      writeDurably(directory.apiPort, `${port}\n`);
+    } catch (error) {
+      log.debug({ error }, 'The port of the API was not noted for `edge-agent doctor`');
+    }
+  }
+
+  /** A session with the admin at this URL is live. */
+  connected(adminUrl: string): void {
+    this.#adminUrl = adminUrl;
+    this.#sinceMs = Date.now();
+    this.#upload.connected(adminUrl);
+  }
+
+  close(): void {
+    this.#upload.close();
+    rmSync(this.#options.directory.apiPort, { force: true });
+  }
+
+  /** The checks are loaded with the first report: until then an agent is as small as it was. */
+  async #examine(): Promise<Diagnosis> {
+    const { config, version, directory, adminUrls, relayMapUrls, services, journal, ports } = this.#options;
+    const { isLive, refusal } = this.#options;
+    const { diagnoseAgent } = await import('./doctor.ts');
+    return diagnoseAgent(
+      { config, version, directory: directory.path, hostKeyPath: directory.sshHostKey, adminUrls, relayMapUrls },
+      {
+        services,
+        journal,
+        ports,
+        session: () => ({ isLive: isLive(), refusal: refusal(), adminUrl: this.#adminUrl, sinceMs: this.#sinceMs }),
+      },
+    );
+  }
 }

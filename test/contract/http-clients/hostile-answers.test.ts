@@ -11,10 +11,10 @@ import test, { type ExecutionContext } from 'ava';
 import { webSocketDial } from '../../../agent/session/dial.ts';
 import { askAdmins } from '../../../agent/observability/doctor/admin-answers.ts';
 import { postJson } from '../../../agent/session/post.ts';
-import { openSpool } from '../../../agent/access/ssh/spool.ts';
+import { RecordingSpool } from '../../../agent/access/ssh/spool.ts';
 import { beginRecording } from '../../../agent/access/ssh/recorder.ts';
-import { createUploads } from '../../../agent/access/ssh/upload.ts';
-import { createAgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
+import { RecordingUploads } from '../../../agent/access/ssh/upload.ts';
+import { AgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
 import { fetchMap } from '../../../transport/vpn/derp/map-source.ts';
 import { createVet } from '../../../transport/net/guard/vetting.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
@@ -71,7 +71,7 @@ const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
       webSocketDial()(url, TOKEN, { opened: () => {}, message: () => {}, closed: (_link, code) => resolve(code) });
     }),
   'an admin that a tunnel is opened to': (t) => async (url) => {
-    const tunnels = createAgentTunnels({
+    const tunnels = new AgentTunnels({
       egress: { dial: () => Promise.reject(new Error('nobody is dialled')) },
       join: () => {},
       log: quiet,
@@ -106,8 +106,8 @@ test.serial(
     const port = await openHostileTarget(t, answers, () => (served += 1) - 1);
     const directory = mkdtempSync(join(tmpdir(), 'edge-recordings-'));
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-    const spool = openSpool(directory);
-    const uploads = createUploads({
+    const spool = new RecordingSpool(directory);
+    const uploads = new RecordingUploads({
       spool,
       token: TOKEN,
       random: () => 0,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, isIPv4, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { AGENT_SETTINGS, egressRulesOf } from '../../../agent/config.ts';
-import { createEgress, type CountedEgress } from '../../../agent/access/egress/dialler.ts';
+import { CountedEgress } from '../../../agent/access/egress/dialler.ts';
 import { createLog } from '../../../agent/log.ts';
 import { startAgentProxies, type AgentProxies } from '../../../agent/access/proxies/proxies.ts';
 import { readSettings } from '../../../settings/environment.ts';
@@ -33,7 +33,7 @@ export async function startFixture(
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const log: string[] = [];
   let proxies: AgentProxies | null = null;
-  const egress = createEgress({
+  const egress = new CountedEgress({
     rules: egressRulesOf(read.settings),
     proxies: () => proxies?.listening ?? [],
     ...(resolve && { resolve }),

@@ -10,8 +10,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Egress } from '../../../agent/access/egress/egress.ts';
 import { sftpCommand } from '../../../agent/access/sftp/command.ts';
-import { createSshServer } from '../../../agent/access/ssh/server.ts';
-import type { SshServer, SshServerOptions } from '../../../agent/access/ssh/server.ts';
+import { SshServer, type SshServerOptions } from '../../../agent/access/ssh/server.ts';
 import { notDialled, type Dialled } from '../../../transport/net/streams/dialled.ts';
 import type { SshCredential, SshVerdict } from '../../../transport/protocol/ssh.ts';
 import type { Scope } from '../scope.ts';
@@ -64,7 +63,7 @@ export async function startSshFixture(
   const users = new Map<string, TestUser>();
   const asked: SshServerFixture['asked'] = [];
   const silent = () => {};
-  const server = createSshServer({
+  const server = new SshServer({
     port: 0,
     hosts: ['127.0.0.1'],
     hostKeyPath: join(directory, 'ssh_host_key'),

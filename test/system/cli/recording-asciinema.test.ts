@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { spawn } from '@lydell/node-pty';
 import type { ExecutionContext } from 'ava';
 import { beginRecording } from '../../../agent/access/ssh/recorder.ts';
-import { openSpool } from '../../../agent/access/ssh/spool.ts';
+import { RecordingSpool } from '../../../agent/access/ssh/spool.ts';
 import { readCast } from '../../../cli/recordings/cast.ts';
 import { peerPath } from '../../support/peers.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -45,7 +45,7 @@ function shownBy(cast: string): string {
 
 test('asciinema reads what an agent recorded, to the letter', async (t) => {
   const { directory, call } = await asciinema(t);
-  const spool = openSpool(join(directory, 'spool'));
+  const spool = new RecordingSpool(join(directory, 'spool'));
   const recorder = beginRecording(
     { spool, settings: () => ({ mode: 'all', bytes_max: 100_000, ms_max: 60_000 }) },
     {

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { createEgress, type CountedEgress, type EgressOptions } from '../../../../agent/access/egress/dialler.ts';
+import { CountedEgress, type EgressOptions } from '../../../../agent/access/egress/dialler.ts';
 import type { EgressUse } from '../../../../agent/access/egress/egress.ts';
 import { resolverBy } from '../../../../transport/net/guard/resolution.ts';
 import { BUSY_MS, patient } from '../../../support/busy.ts';
@@ -18,7 +18,7 @@ type Options = Omit<EgressOptions, 'rules'> & { readonly rules?: Partial<EgressO
 const USES: readonly EgressUse[] = ['self', 'chain', 'proxy', 'ssh'];
 
 function egressWith(options: Options = {}): CountedEgress {
-  return createEgress({
+  return new CountedEgress({
     ...options,
     rules: { blockedPorts: ['25'], blockedHosts: [], allowedHosts: [], servedPorts: [], ...options.rules },
   });

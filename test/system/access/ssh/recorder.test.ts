@@ -7,8 +7,7 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { ExecutionContext } from 'ava';
 import { beginRecording } from '../../../../agent/access/ssh/recorder.ts';
-import { openSpool } from '../../../../agent/access/ssh/spool.ts';
-import type { RecordingSpool } from '../../../../agent/access/ssh/spool.ts';
+import { RecordingSpool } from '../../../../agent/access/ssh/spool.ts';
 import type { SshRecordingSettings } from '../../../../transport/protocol/ssh.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
@@ -53,7 +52,7 @@ async function finished(spool: RecordingSpool) {
 
 test('a session with a terminal is recorded as asciicast 2: what was shown and its sizes, not what was typed', async (t) => {
   const path = directory(t);
-  const spool = openSpool(path);
+  const spool = new RecordingSpool(path);
   const { fixture, words } = await withAlice(t, { recording: { spool, settings: () => ({ ...ALL, mode: 'pty' }) } });
 
   await fixture.ssh([...words, 'echo not this']);
@@ -81,7 +80,7 @@ test('a session with a terminal is recorded as asciicast 2: what was shown and i
 
 test('a code point that was cut in two is one in the recording, and a new size is an event', async (t) => {
   const path = directory(t);
-  const spool = openSpool(path);
+  const spool = new RecordingSpool(path);
   const recorder = beginRecording({ spool, settings: () => ALL }, SHELL);
   const euro = Buffer.from('€');
 
@@ -99,7 +98,7 @@ test('a code point that was cut in two is one in the recording, and a new size i
 
 test('a recording ends at its limits, and says that it did', async (t) => {
   const [long, late] = [directory(t), directory(t)];
-  const spools = [openSpool(long), openSpool(late)] as const;
+  const spools = [new RecordingSpool(long), new RecordingSpool(late)] as const;
   const one = beginRecording({ spool: spools[0], settings: () => ({ ...ALL, bytes_max: 1_024 }) }, SHELL);
   const two = beginRecording({ spool: spools[1], settings: () => ({ ...ALL, ms_max: -1 }) }, SHELL);
 
@@ -121,7 +120,7 @@ test('a recording ends at its limits, and says that it did', async (t) => {
 });
 
 test('nothing is recorded that was not asked for, nor without room, which health then says', async (t) => {
-  const spool = openSpool(directory(t), 100);
+  const spool = new RecordingSpool(directory(t), 100);
   const settings = (mode: SshRecordingSettings['mode']) => () => ({ ...ALL, mode });
 
   t.is(beginRecording({ spool, settings: settings('off') }, SHELL), null);
@@ -141,9 +140,9 @@ test('nothing is recorded that was not asked for, nor without room, which health
 test('the recording of an agent that was killed is finished by the next one, as far as it came', async (t) => {
   const path = directory(t);
   const program = `
-    import { openSpool } from ${JSON.stringify(spoolFile)};
+    import { RecordingSpool } from ${JSON.stringify(spoolFile)};
     import { beginRecording } from ${JSON.stringify(recorderFile)};
-    const recorder = beginRecording({ spool: openSpool('${path}'), settings: () => (${JSON.stringify(ALL)}) }, ${JSON.stringify(SHELL)});
+    const recorder = beginRecording({ spool: new RecordingSpool('${path}'), settings: () => (${JSON.stringify(ALL)}) }, ${JSON.stringify(SHELL)});
     recorder.output('out', Buffer.from('before the end'));
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), 6_000);
   `;
@@ -151,7 +150,7 @@ test('the recording of an agent that was killed is finished by the next one, as 
   const [open = ''] = readdirSync(path).filter((name) => name.endsWith('.open.gz'));
   truncateSync(join(path, open), statSync(join(path, open)).size - 1);
 
-  const spool = openSpool(path);
+  const spool = new RecordingSpool(path);
   await spool.recovered;
   const [entry] = spool.list();
   const [stream] = entry === undefined ? [] : [spool.read(entry.id)];

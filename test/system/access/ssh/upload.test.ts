@@ -10,8 +10,8 @@ import test, { type ExecutionContext } from 'ava';
 import type { SshRecordingResource } from '../../../../actors/resources/ssh.ts';
 import type { SessionClock } from '../../../../agent/ports.ts';
 import { beginRecording } from '../../../../agent/access/ssh/recorder.ts';
-import { openSpool, type RecordingSpool } from '../../../../agent/access/ssh/spool.ts';
-import { createUploads, type UploadOptions } from '../../../../agent/access/ssh/upload.ts';
+import { RecordingSpool } from '../../../../agent/access/ssh/spool.ts';
+import { RecordingUploads, type UploadOptions } from '../../../../agent/access/ssh/upload.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { enrollRaw } from '../../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
@@ -60,10 +60,15 @@ async function record(
   return until('the end of a recording', () => spool.list().find(({ id }) => !known.has(id))?.id);
 }
 
-function startUploads(t: ExecutionContext, spool: RecordingSpool, token: string, more: Partial<UploadOptions> = {}) {
+function startUploads(
+  t: ExecutionContext,
+  spool: UploadOptions['spool'],
+  token: string,
+  more: Partial<UploadOptions> = {},
+) {
   const warnings: (readonly [string, unknown])[] = [];
   const ignore = () => {};
-  const uploads = createUploads({
+  const uploads = new RecordingUploads({
     spool,
     token,
     clock: hurried,
@@ -77,7 +82,7 @@ function startUploads(t: ExecutionContext, spool: RecordingSpool, token: string,
     ...more,
   });
   t.teardown(() => uploads.close());
-  return { ...uploads, warnings };
+  return Object.assign(uploads, { warnings });
 }
 
 const adminUrl = () => fleet().admins[0]?.url ?? '';
@@ -93,7 +98,7 @@ test.serial(
   async (t) => {
     const agent = await enrollRaw(t, fleet());
     const directory = newDirectory(t);
-    const spool = openSpool(directory);
+    const spool = new RecordingSpool(directory);
     const uploads = startUploads(t, spool, agent.api_token);
     const before = await record(spool, ['\u001B[1m', 'grüße'], undefined, 'ls -l');
     uploads.start(adminUrl());
@@ -136,7 +141,7 @@ test.serial(
 
 test.serial('a recording that reaches its limit with text that is long when written down is taken whole', async (t) => {
   const agent = await enrollRaw(t, fleet());
-  const spool = openSpool(newDirectory(t));
+  const spool = new RecordingSpool(newDirectory(t));
   const ids = [
     await record(spool, ['\u0001'.repeat(BYTES_MAX)], BYTES_MAX),
     await record(
@@ -198,7 +203,7 @@ test.serial(
     const agent = await enrollRaw(t, fleet());
     const directory = newDirectory(t);
     const door = await answerEater(t);
-    const first = openSpool(directory);
+    const first = new RecordingSpool(directory);
     const id = await record(first, ['once']);
     const lost = startUploads(t, first, agent.api_token);
     lost.start(door.url);
@@ -213,7 +218,7 @@ test.serial(
     door.eats = false;
     await lost.close();
 
-    const second = openSpool(directory);
+    const second = new RecordingSpool(directory);
     const next = startUploads(t, second, agent.api_token);
     next.start(door.url);
     await until('it to be refused', () => next.warnings.length > 0);
@@ -233,7 +238,7 @@ test.serial('what no admin would ever take is given up with one line each, and k
   const agent = await enrollRaw(t, fleet());
   const other = await enrollRaw(t, fleet());
   const directory = newDirectory(t);
-  const spool = openSpool(directory);
+  const spool = new RecordingSpool(directory);
   const large = await record(spool, [randomBytes(4 * BYTES_MAX).toString('hex')]);
   const damaged = await record(spool, ['damaged']);
   const gone = await record(spool, ['gone']);
@@ -270,11 +275,12 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
     server.close();
   });
   const clock = createFakeClock();
-  const spool = openSpool(newDirectory(t));
+  const spool = new RecordingSpool(newDirectory(t));
   const ids = [await record(spool, ['one']), await record(spool, ['two'])];
   let begun = 0;
-  const counted: RecordingSpool = {
-    ...spool,
+  const counted: UploadOptions['spool'] = {
+    list: () => spool.list(),
+    remove: (id) => spool.remove(id),
     read: (id) => {
       begun += 1;
       return spool.read(id);

@@ -6,7 +6,7 @@ import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'nod
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { createAgentTunnels, TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
+import { AgentTunnels, TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
 import { FAILURE_HEADER, TUNNEL_UNREAD_BYTES_MAX, USE_HEADER } from '../../../../transport/protocol/tunnel.ts';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { webSocketStream } from '../../../../transport/net/streams/web-socket-stream.ts';
@@ -28,7 +28,7 @@ async function fixture(scope: Scope) {
   await once(server, 'listening');
   const silent = () => {};
   const dialled: string[] = [];
-  const tunnels = createAgentTunnels({
+  const tunnels = new AgentTunnels({
     egress: {
       dial: async ({ host }, use) => {
         dialled.push(`${use} ${host}`);

@@ -10,7 +10,7 @@ import type { OwnMetricsSources } from '../../../../agent/observability/metrics/
 import { createSessionCounters } from '../../../../agent/session/session-counters.ts';
 import { AGENT_SETTINGS } from '../../../../agent/config.ts';
 import { openDataDirectory } from '../../../../agent/data-directory.ts';
-import { createEgress } from '../../../../agent/access/egress/dialler.ts';
+import { CountedEgress } from '../../../../agent/access/egress/dialler.ts';
 import { readSettings } from '../../../../settings/environment.ts';
 import { agentApiKey, AGENT_METRICS_PATH } from '../../../../transport/protocol/agent-api.ts';
 import { peerTest } from '../../../support/peer-test.ts';
@@ -38,7 +38,7 @@ const QUIET: OwnMetricsSources = {
   ssh: null,
   journal: () => ({ waiting: 0, started: 0, unconfirmed: 0, received: 0, completed: 0, cancelled: 0, dropped: 0 }),
   egress: () =>
-    createEgress({ rules: { blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] } }).counts(),
+    new CountedEgress({ rules: { blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] } }).counts(),
 };
 
 async function series(sources: Partial<OwnMetricsSources>): Promise<Record<string, number>> {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import test from 'ava';
-import { createAgentTunnels } from '../../../../agent/access/tunnel/tunnels.ts';
+import { AgentTunnels } from '../../../../agent/access/tunnel/tunnels.ts';
 import { WebSocket } from 'ws';
 import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../../../../transport/protocol/limits.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
@@ -247,7 +247,7 @@ function digest(bytes: Buffer): string {
 
 test('an admin that names no web address for a tunnel gets none, and the agent goes on', (t) => {
   const problems: unknown[] = [];
-  const agent = createAgentTunnels({
+  const agent = new AgentTunnels({
     egress: { dial: () => Promise.reject(new Error('nobody is dialled')) },
     join: () => {},
     log: {

@@ -4,8 +4,8 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { Answers } from '../../../../../agent/access/sftp/answers.ts';
 import { readAttributes } from '../../../../../agent/access/sftp/attributes.ts';
-import { HELD_BYTES_MAX, PACKET_BYTES_MAX, READ_BYTES_MAX } from '../../../../../agent/access/sftp/limits.ts';
-import { Packets } from '../../../../../agent/access/sftp/packets.ts';
+import { PACKET_BYTES_MAX } from '../../../../../agent/access/sftp/limits.ts';
+import { HELD_BYTES_MAX, Packets, READ_BYTES_MAX } from '../../../../../agent/access/sftp/packets.ts';
 import { FieldWriter, Garbage, type FieldReader } from '../../../../../agent/access/sftp/wire.ts';
 import { text, u32, u64 } from '../../../../support/agent/sftp-process.ts';
 

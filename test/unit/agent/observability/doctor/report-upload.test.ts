@@ -1,6 +1,6 @@
 /** When an agent brings reports by itself. */
 import test from 'ava';
-import { createReportUpload } from '../../../../../agent/observability/doctor/report-upload.ts';
+import { ReportUpload } from '../../../../../agent/observability/doctor/report-upload.ts';
 import type { Diagnosis } from '../../../../../transport/protocol/diagnosis.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 
@@ -15,7 +15,7 @@ function fixture({ random = 0.5, answers = [] as readonly (number | Error)[] } =
   const clock = createFakeClock(0);
   const posts: { readonly url: string; readonly atMs: number; readonly key: string | undefined }[] = [];
   const silent = () => {};
-  const upload = createReportUpload({
+  const upload = new ReportUpload({
     diagnose: async () => REPORT,
     token: 'the-token',
     clock: { nowMs: () => clock.nowMs(), after: (ms, act) => clock.after(ms, act) },
