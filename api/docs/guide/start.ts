@@ -1,6 +1,6 @@
 /** `/`: what this is, and the way from nothing to a command that ran on a machine. */
 import { SITE } from '../layout.ts';
-import { knowsAdmin, type GuideFacts, type GuidePage } from './page.ts';
+import { knowsAdmin, type GuideFacts, type GuidePage, type Section } from './page.ts';
 
 const CARDS: Readonly<Record<string, string>> = {
   '/guide/clusters': 'Groups of machines, and the keys with which machines join them.',
@@ -13,101 +13,6 @@ const CARDS: Readonly<Record<string, string>> = {
   '/api/docs': 'Every operation with its route, fields and answer.',
   '/asyncdoc': 'Every type of event with its fields and an example.',
 };
-
-/** What someone sees who opens the admin's address in a browser. */
-export function startPage(facts: GuideFacts): GuidePage {
-  return {
-    name: 'Start',
-    title: 'Edge fleet control',
-    lead: `Reach, run and see machines that stand behind NAT and firewalls: a small agent on each of them keeps a connection to this admin, and people and programs talk to the admin. It runs version ${facts.version}.`,
-    sections: [
-      {
-        title: 'Guides',
-        blocks: [{ kind: 'cards', cards: SITE.map(([path, name]) => ({ path, name, text: CARDS[path] ?? '' })) }],
-      },
-      {
-        title: 'Programs',
-        blocks: [
-          {
-            kind: 'text',
-            text: 'There are three: `edge-admin` is this service, `edge-agent` runs on each machine, and `edge` is the command line for people. They come in one package and need Node 24.7 or later; in a clone of the repository, after `npm ci`, they are called as `npx edge` and so on, with the Node that comes along. Machines need no open port and the agent no root.',
-          },
-        ],
-      },
-      { title: 'Where the admin is', blocks: knowsAdmin(facts) },
-      {
-        title: 'A first cluster',
-        blocks: [
-          {
-            kind: 'text',
-            text: 'Machines are grouped in [clusters](/guide/clusters). The examples of all pages use this one.',
-          },
-          { kind: 'shell', commands: 'edge cluster create prod', prints: CLUSTER },
-        ],
-      },
-      {
-        title: 'A first machine',
-        blocks: [
-          {
-            kind: 'text',
-            text: 'A machine joins with an enrolment key. This one lets one machine in and holds the URL of the admin, so it is all that the machine needs.',
-          },
-          { kind: 'shell', commands: 'edge key create prod', prints: 'eyJ…' },
-          {
-            kind: 'text',
-            text: 'The machine must reach that URL; nobody needs to reach the machine. Paste the key when the agent asks for it. To keep it running, make it [a service](/guide/nodes#as-a-service).',
-          },
-          {
-            kind: 'shell',
-            where: 'machine',
-            commands: 'read -rs ENROLLMENT_KEY && export ENROLLMENT_KEY && AGENT_ALIASES=web-1 edge-agent up',
-            asks: 'ENROLLMENT_KEY',
-            lasts: 'now',
-            prints: '…"msg":"Enrolled"…\n…"msg":"Connected"…',
-          },
-          {
-            kind: 'shell',
-            commands: 'edge node ls',
-            prints: `ID                                    ALIASES  CLUSTER  STATUS   SINCE                     VERSION  LAST SEEN                 REASON\n9678cef2-5c9b-4175-8a90-ae66fb7d28cc  web-1    prod     healthy  2026-11-21T09:55:50.777Z  ${facts.version}    2026-11-21T09:55:50.777Z  -`,
-          },
-        ],
-      },
-      {
-        title: 'A first command',
-        blocks: [
-          {
-            kind: 'shell',
-            commands: "edge run -c prod -- 'echo hello from $(uname -s)'",
-            prints: 'web-1: hello from Linux',
-          },
-          {
-            kind: 'text',
-            text: 'The [API](/api/docs) has every operation of the command line and more. The same key opens it.',
-          },
-          {
-            kind: 'shell',
-            commands: 'curl -sS -H "Authorization: Bearer $EDGE_API_KEY" "$EDGE_URL/api/v1/nodes?status__in=healthy"',
-            prints: '{"data":[{"id":"…","cluster_name":"prod","status":"healthy",…',
-          },
-        ],
-      },
-      {
-        title: 'Whether this admin is well',
-        blocks: [
-          {
-            kind: 'text',
-            text: '[/healthz](/healthz) runs all checks and answers 200 or 503; `/readyz` and `/health` are the same. [/health/cluster](/health/cluster) checks all admins that share the database, [/livez](/livez) only that this process lives. None needs a key.',
-          },
-          { kind: 'shell', commands: 'edge health', prints: HEALTH },
-          {
-            kind: 'text',
-            text: 'With `ADMIN_DEBUG_DASHBOARD_ENABLED=true` there is the inside of the admin at `/admin/debug`: its actors, sessions, database and memory.',
-          },
-        ],
-      },
-    ],
-  };
-}
 
 const CLUSTER = `id            01a1ff64-eb8c-7000-8122-b55e2269f945
 name          prod
@@ -123,3 +28,110 @@ database            pass   …  -
 peer_membership     pass   …  -
 ownership_metadata  pass   …  -
 …`;
+
+/** What someone sees who opens the admin's address in a browser. */
+export function startPage(facts: GuideFacts): GuidePage {
+  return {
+    name: 'Start',
+    title: 'Edge fleet control',
+    lead: `Reach, run and see machines that stand behind NAT and firewalls: a small agent on each of them keeps a connection to this admin, and people and programs talk to the admin. It runs version ${facts.version}.`,
+    sections: [
+      {
+        title: 'Guides',
+        blocks: [{ kind: 'cards', cards: SITE.map(([path, name]) => ({ path, name, text: CARDS[path] ?? '' })) }],
+      },
+      PROGRAMS,
+      { title: 'Where the admin is', blocks: knowsAdmin(facts) },
+      A_FIRST_CLUSTER,
+      aFirstMachine(facts),
+      A_FIRST_COMMAND,
+      WHETHER_THIS_ADMIN_IS_WELL,
+    ],
+  };
+}
+
+const PROGRAMS: Section = {
+  title: 'Programs',
+  blocks: [
+    {
+      kind: 'text',
+      text: 'There are three: `edge-admin` is this service, `edge-agent` runs on each machine, and `edge` is the command line for people. They come in one package and need Node 24.7 or later; in a clone of the repository, after `npm ci`, they are called as `npx edge` and so on, with the Node that comes along. Machines need no open port and the agent no root.',
+    },
+  ],
+};
+
+const A_FIRST_CLUSTER: Section = {
+  title: 'A first cluster',
+  blocks: [
+    {
+      kind: 'text',
+      text: 'Machines are grouped in [clusters](/guide/clusters). The examples of all pages use this one.',
+    },
+    { kind: 'shell', commands: 'edge cluster create prod', prints: CLUSTER },
+  ],
+};
+
+function aFirstMachine(facts: GuideFacts): Section {
+  return {
+    title: 'A first machine',
+    blocks: [
+      {
+        kind: 'text',
+        text: 'A machine joins with an enrolment key. This one lets one machine in and holds the URL of the admin, so it is all that the machine needs.',
+      },
+      { kind: 'shell', commands: 'edge key create prod', prints: 'eyJ…' },
+      {
+        kind: 'text',
+        text: 'The machine must reach that URL; nobody needs to reach the machine. Paste the key when the agent asks for it. To keep it running, make it [a service](/guide/nodes#as-a-service).',
+      },
+      {
+        kind: 'shell',
+        where: 'machine',
+        commands: 'read -rs ENROLLMENT_KEY && export ENROLLMENT_KEY && AGENT_ALIASES=web-1 edge-agent up',
+        asks: 'ENROLLMENT_KEY',
+        lasts: 'now',
+        prints: '…"msg":"Enrolled"…\n…"msg":"Connected"…',
+      },
+      {
+        kind: 'shell',
+        commands: 'edge node ls',
+        prints: `ID                                    ALIASES  CLUSTER  STATUS   SINCE                     VERSION  LAST SEEN                 REASON\n9678cef2-5c9b-4175-8a90-ae66fb7d28cc  web-1    prod     healthy  2026-11-21T09:55:50.777Z  ${facts.version}    2026-11-21T09:55:50.777Z  -`,
+      },
+    ],
+  };
+}
+
+const A_FIRST_COMMAND: Section = {
+  title: 'A first command',
+  blocks: [
+    {
+      kind: 'shell',
+      commands: "edge run -c prod -- 'echo hello from $(uname -s)'",
+      prints: 'web-1: hello from Linux',
+    },
+    {
+      kind: 'text',
+      text: 'The [API](/api/docs) has every operation of the command line and more. The same key opens it.',
+    },
+    {
+      kind: 'shell',
+      commands: 'curl -sS -H "Authorization: Bearer $EDGE_API_KEY" "$EDGE_URL/api/v1/nodes?status__in=healthy"',
+      prints: '{"data":[{"id":"…","cluster_name":"prod","status":"healthy",…',
+    },
+  ],
+};
+
+const WHETHER_THIS_ADMIN_IS_WELL: Section = {
+  title: 'Whether this admin is well',
+  blocks: [
+    {
+      kind: 'text',
+      text: '[/healthz](/healthz) runs all checks and answers 200 or 503; `/readyz` and `/health` are the same. [/health/cluster](/health/cluster) checks all admins that share the database, [/livez](/livez) only that this process lives. None needs a key.',
+    },
+    { kind: 'shell', commands: 'edge health', prints: HEALTH },
+    {
+      kind: 'text',
+      text: 'With `ADMIN_DEBUG_DASHBOARD_ENABLED=true` there is the inside of the admin at `/admin/debug`: its actors, sessions, database and memory.',
+    },
+  ],
+};
