@@ -13,10 +13,16 @@ import { RULES_MAX } from './access/egress/policy.ts';
 import type { EgressRules } from './access/egress/policy.ts';
 import { portRange } from './access/egress/port-ranges.ts';
 import { LOG_LEVELS } from '../transport/net/log.ts';
-import { NAME_MODES } from './vpn/names/modes.ts';
 
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */
 const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
+
+/**
+ * How names of the cluster become names of this machine: a resolver of our own, or the hosts file where nothing leads
+ * to a resolver; the hosts file; nothing.
+ */
+export const NAME_MODES = ['resolver', 'hosts', 'off'] as const;
+export type NameMode = (typeof NAME_MODES)[number];
 
 /** Default ports. Source: docs/settings.md. */
 const DEFAULT_PORTS: AgentPorts = {

@@ -5,27 +5,13 @@
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import type { VpnMembership, VpnPeer } from '../../../transport/protocol/vpn.ts';
 import type { Log } from '../../../transport/net/log.ts';
-import { writeHosts } from './hosts.ts';
-import { CHECK_MS, DNS_PORT, INTERFACE_MS_MAX, RESOLVED_CHECK_MS } from './limits.ts';
-import type { NameMode } from './modes.ts';
-import { vpnRecords } from './records.ts';
-import type { VpnRecords } from './records.ts';
-import { createResolver, loopbackAddress } from './resolver.ts';
-import type { Resolver, ResolverStates } from './resolver.ts';
-import { SYSTEM_PLACES } from './system/places.ts';
-import type { SystemPlaces } from './system/places.ts';
-import { hookResolvConf, unhookResolvConf } from './system/resolv-conf.ts';
-import {
-  hookResolved,
-  interfaceIndex,
-  isHookedAtResolved,
-  isResolvedUsed,
-  unhookResolved,
-} from './system/systemd-resolved.ts';
-import type { ResolvedOptions } from './system/systemd-resolved.ts';
-
-/** What leads programs of this machine to the names now; null: nothing does. */
-export type NameWay = 'systemd-resolved' | 'resolv.conf' | 'hosts' | null;
+import type { NameMode } from '../../config.ts';
+import { CHECK_MS, DNS_PORT, INTERFACE_MS_MAX } from './limits.ts';
+import { vpnRecords, type VpnRecords } from './records.ts';
+import { createResolver, loopbackAddress, type Resolver } from './resolver.ts';
+import { SYSTEM_PLACES, type SystemPlaces } from './system/places.ts';
+import { isResolvedUsed } from './system/systemd-resolved.ts';
+import { leaveAll, NameWays, type NameWay } from './ways.ts';
 
 /** What they are made of. */
 export interface NamesOptions {
@@ -85,28 +71,14 @@ export async function removeNames({
   log,
   places = SYSTEM_PLACES,
 }: Pick<NamesOptions, 'node' | 'interfaceName' | 'log' | 'places'>): Promise<void> {
-  await unhookResolved(resolvedOptions(interfaceName, places));
-  for (const [path, left] of [
-    [places.resolvConf, await unhookResolvConf(places.resolvConf, node)],
-    [places.hosts, await writeHosts(places.hosts, node, null)],
-  ] as const) {
-    if (left !== null && left !== NO_FILE) log.warn({}, `Names of the cluster may be left in ${path}: ${left}`);
-  }
+  for (const { path, problem } of await leaveAll({ node, interfaceName, places }))
+    log.warn({}, `Names of the cluster may be left in ${path}: ${problem}`);
 }
-
-/** Where there is no file, nothing is left in it. */
-const NO_FILE = 'it does not exist';
-
-/** What a way says: it works, or why not, as the end of a sentence. */
-type Tried = string | null;
 
 class KeptNames implements Names {
   readonly #options: NamesOptions & { readonly places: SystemPlaces };
   readonly #resolver: Resolver | null;
-  /**
-   * Where it is asked by way of resolv.conf; null: that is not allowed, or programs here would not find other names.
-   */
-  readonly #loopback: string | null;
+  readonly #ways: NameWays;
   readonly #check: NodeJS.Timeout;
   #records: VpnRecords | null = null;
   #way: NameWay = null;
@@ -119,20 +91,21 @@ class KeptNames implements Names {
   #isWoken = false;
   #isClosed = false;
   #settling: Promise<void> | null = null;
-  /** What systemd-resolved was told, and when it was seen there last; monotonic, in ms. */
-  #resolved: { readonly told: string; readonly tried: Tried; readonly atMs: number } | null = null;
   /** What was logged last. */
   #said = '';
 
   constructor(options: NamesOptions) {
     const places = options.places ?? SYSTEM_PLACES;
     this.#options = { ...options, places };
-    this.#loopback = options.mayUseResolvConf === true && places.isOneByOne() ? loopbackAddress(options.node) : null;
+    const { mode, node, interfaceName, mayUseResolvConf = false, port = DNS_PORT } = options;
+    // null: that is not allowed, or programs here would not find other names
+    const loopback = mayUseResolvConf && places.isOneByOne() ? loopbackAddress(node) : null;
+    this.#ways = new NameWays({ mode, node, interfaceName, mayUseResolvConf, loopback, places, port });
     this.#resolver =
-      options.mode === 'resolver'
+      mode === 'resolver'
         ? createResolver({
-            port: options.port ?? DNS_PORT,
-            loopback: this.#loopback,
+            port,
+            loopback,
             nowMs: () => performance.now(),
             changed: () => {
               this.wake();
@@ -200,24 +173,23 @@ class KeptNames implements Names {
   }
 
   async #arrange(records: VpnRecords | null): Promise<void> {
-    const { mode, node, interfaceName, places, log } = this.#options;
+    const { mode, places } = this.#options;
     if (mode === 'off' || records === null) {
       // Only this agent writes there, so after the first look nothing can come back by itself.
-      if (this.#way !== null || this.#said === '') await removeNames({ node, interfaceName, log, places });
-      this.#resolved = null;
+      if (this.#way !== null || this.#said === '') await removeNames(this.#options);
+      this.#ways.forget();
       this.#way = this.#problem = this.#note = this.#waitingSinceMs = null;
       this.#said ||= 'nothing';
       return;
     }
-    const reasons: string[] = [];
-    const way = await this.#firstOf(records, reasons);
+    const { way, reasons } = await this.#ways.lead(records, this.#resolver?.states ?? null);
     if (way === 'waiting') {
       this.#waitingSinceMs ??= performance.now();
       return;
     }
     this.#waitingSinceMs = null;
     // Others go only when the new way is there: names do not vanish between.
-    if (way !== null) await this.#leaveOthers(way);
+    if (way !== null) await this.#ways.leaveOthers(way, this.#way);
     this.#way = way;
     this.#problem =
       way === null ? `Programs of this machine do not find names of the cluster: ${reasons.join('; ')}` : null;
@@ -226,80 +198,6 @@ class KeptNames implements Names {
         ? `Names of the cluster are in the hosts file: ${reasons.join('; ')}`
         : null;
     this.#tell(way, reasons);
-  }
-
-  /** The first way that works. `reasons`: why those before it do not. */
-  async #firstOf(records: VpnRecords, reasons: string[]): Promise<NameWay | 'waiting'> {
-    const { mode, node, places } = this.#options;
-    if (mode === 'resolver' && this.#resolver !== null) {
-      const tried = await this.#leadToResolver(records, this.#resolver.states);
-      if (tried.way !== null) return tried.way;
-      reasons.push(...tried.reasons);
-    }
-    const tried = await writeHosts(places.hosts, node, records);
-    if (tried === null) return 'hosts';
-    reasons.push(`${places.hosts}: ${tried}`);
-    return null;
-  }
-
-  async #leadToResolver(
-    { self, zones }: VpnRecords,
-    { ipv4, ipv6, loopback }: ResolverStates,
-  ): Promise<{ readonly way: NameWay | 'waiting'; readonly reasons: readonly string[] }> {
-    const { node, places, port = DNS_PORT } = this.#options;
-    if (ipv4 === null || ipv6 === null || (this.#loopback !== null && loopback === null))
-      return { way: 'waiting', reasons: [] };
-    const states = [ipv4, ipv6];
-    if (states.every((state) => !state.isListening && ABSENT.has(state.code))) return { way: 'waiting', reasons: [] };
-
-    const reasons: string[] = [];
-    const servers = [...(ipv4.isListening ? [self.ipv4] : []), ...(ipv6.isListening ? [self.ipv6] : [])];
-    if (servers.length === 0) reasons.push(`port ${port} of the interface cannot be had (${codesOf(states)})`);
-    if (!isResolvedUsed(places)) reasons.push('systemd-resolved is not what programs ask');
-    else if (servers.length > 0) {
-      const tried = await this.#tryResolved(servers, [...zones]);
-      if (tried === null) return { way: 'systemd-resolved', reasons };
-      reasons.push(`systemd-resolved: ${tried}`);
-    }
-    if (this.#options.mayUseResolvConf !== true) return { way: null, reasons };
-    if (this.#loopback === null)
-      reasons.push(`${places.resolvConf}: programs of this machine ask all of its servers at once`);
-    else if (loopback?.isListening !== true)
-      reasons.push(`${places.resolvConf}: port ${port} of loopback cannot be had (${codesOf([loopback])})`);
-    else {
-      const tried = await hookResolvConf(places.resolvConf, node, this.#loopback);
-      if (tried === null) return { way: 'resolv.conf', reasons };
-      reasons.push(`${places.resolvConf}: ${tried}`);
-    }
-    return { way: null, reasons };
-  }
-
-  async #tryResolved(servers: readonly string[], zones: readonly string[]): Promise<Tried> {
-    const { interfaceName, places } = this.#options;
-    const options = resolvedOptions(interfaceName, places);
-    const domains = zones.filter((zone) => !zone.endsWith('.arpa') || zones.length <= ROUTED_ZONES_MAX);
-    const told = [interfaceIndex(options), ...servers, ...domains].join(' ');
-    const nowMs = performance.now();
-    const last = this.#resolved;
-    if (last?.told === told) {
-      if (nowMs - last.atMs < RESOLVED_CHECK_MS) return last.tried;
-      if (last.tried === null && (await isHookedAtResolved(options, servers, domains))) {
-        this.#resolved = { ...last, atMs: nowMs };
-        return null;
-      }
-    }
-    const tried = await hookResolved(options, servers, domains);
-    this.#resolved = { told, tried, atMs: nowMs };
-    return tried;
-  }
-
-  async #leaveOthers(way: NameWay): Promise<void> {
-    const { node, interfaceName, places } = this.#options;
-    if (way !== 'hosts') await writeHosts(places.hosts, node, null);
-    if (way !== 'resolv.conf') await unhookResolvConf(places.resolvConf, node);
-    if (way !== 'systemd-resolved' && this.#way === 'systemd-resolved') {
-      await unhookResolved(resolvedOptions(interfaceName, places));
-    }
   }
 
   /** Says what is other than before. */
@@ -318,20 +216,4 @@ class KeptNames implements Names {
         'Names of the cluster are found by programs of this machine',
       );
   }
-}
-
-/** The interface is not up yet, or gone; or the machine does not have that family. */
-const ABSENT: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']);
-
-/**
- * Domains that systemd-resolved is given for one interface: two of names, and those of the ranges unless they are many.
- */
-const ROUTED_ZONES_MAX = 16;
-
-function codesOf(states: readonly ({ readonly isListening: boolean; readonly code?: string } | null)[]): string {
-  return [...new Set(states.flatMap((state) => state?.code ?? []))].join(', ');
-}
-
-function resolvedOptions(interfaceName: string, { resolvectl, interfaces }: SystemPlaces): ResolvedOptions {
-  return { interfaceName, program: resolvectl, interfaces };
 }

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { decode, encode } from 'dns-packet';
 import { createNames, removeNames } from '../../../../agent/vpn/names/names.ts';
 import type { Names } from '../../../../agent/vpn/names/names.ts';
-import type { NameMode } from '../../../../agent/vpn/names/modes.ts';
+import type { NameMode } from '../../../../agent/config.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import type { VpnMembership, VpnPeer } from '../../../../transport/protocol/vpn.ts';
 import { SYSTEM_PLACES } from '../../../../agent/vpn/names/system/places.ts';

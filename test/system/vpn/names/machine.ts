@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import type { VpnMembership, VpnPeer } from '../../../../transport/protocol/vpn.ts';
-import type { NameMode } from '../../../../agent/vpn/names/modes.ts';
-import type { NameWay } from '../../../../agent/vpn/names/names.ts';
+import type { NameMode } from '../../../../agent/config.ts';
+import type { NameWay } from '../../../../agent/vpn/names/ways.ts';
 import type { Scope } from '../../../support/scope.ts';
 import type { Call, Ran } from './machine-program.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createNames, removeNames, type Names } from '../../../../../agent/vpn/names/names.ts';
-import type { NameMode } from '../../../../../agent/vpn/names/modes.ts';
+import type { NameMode } from '../../../../../agent/config.ts';
 import { SYSTEM_PLACES, type SystemPlaces } from '../../../../../agent/vpn/names/system/places.ts';
 import type { VpnMembership } from '../../../../../transport/protocol/vpn.ts';
 import { until } from '../../../../support/until.ts';
