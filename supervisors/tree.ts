@@ -9,8 +9,7 @@ import { domainPerformers } from './effects.ts';
 import { Directory } from './runtime/directory.ts';
 import { kindTable } from './runtime/kinds.ts';
 import type { BehaviourSettings, KindTable } from './runtime/kinds.ts';
-import { createVpnWatcher } from './vpn/watcher.ts';
-import type { VpnWatcher } from './vpn/watcher.ts';
+import { VpnWatcher } from './vpn/watcher.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
 import type { LeasePort } from './ownership/lease-port.ts';
@@ -67,7 +66,7 @@ export function createTree(ports: TreePorts): Tree {
   const { clock, log, bus, loader, committer, sessions, webhookSender, ssh, tracer, gateway } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.leaseClockMs);
   const table = kindTable(loader, ports.settings);
-  const vpnWatcher = createVpnWatcher({
+  const vpnWatcher = new VpnWatcher({
     rows: ports.clusterVpnRows,
     held,
     clock,

@@ -3,8 +3,7 @@
  * of both when it goes.
  */
 import { existsSync } from 'node:fs';
-import { followMap } from '../../transport/vpn/derp/followed-map.ts';
-import { createMapSource } from '../../transport/vpn/derp/map-source.ts';
+import { createMapSource, followMap } from '../../transport/vpn/derp/map-source.ts';
 import { createVet } from '../../transport/net/guard/vetting.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { VpnPath } from '../../transport/protocol/vpn.ts';

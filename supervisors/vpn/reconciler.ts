@@ -45,163 +45,167 @@ export interface ReconcilerPorts {
   readonly log: Log;
 }
 
-/** A reconciler that goes by itself. */
-export interface Reconciler {
-  /** Something changed, or may have. */
-  wake(): void;
-  start(): void;
-  /** Gives the right to reconcile back. Resolves when nothing is under way. */
-  stop(): Promise<void>;
-}
-
 /** Another admin reconciles, or may: whatever was under way here ends. */
 class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-/** A reconciler, not started. */
-export function createReconciler({
-  manager,
-  rows,
-  leaseMs,
-  clock,
-  monotonicMs,
-  leaseClockMs,
-  random,
-  log,
-}: ReconcilerPorts): Reconciler {
-  let epoch: number | null = null;
-  let heldUntilMs = 0;
-  let stopped = false;
-  let isWoken = true;
-  let comparedAtMs = -Infinity;
-  let failures = 0;
-  let lastPlan = '';
-  let told = '';
-  let endSleep = (): void => {};
-  let running: Promise<void> = Promise.resolve();
+/** `restMs` is waited in any case, `idleMs` unless there is news. */
+interface Pause {
+  readonly restMs: number;
+  readonly idleMs: number;
+}
 
-  async function run(): Promise<void> {
-    for (;;) {
-      if (stopped) return;
+/** A reconciler that goes by itself once it is started. */
+export class Reconciler {
+  readonly #ports: ReconcilerPorts;
+  /** Of the lease; null: another admin has it. */
+  #epoch: number | null = null;
+  #heldUntilMs = 0;
+  #isStopped = false;
+  #isWoken = true;
+  #comparedAtMs = -Infinity;
+  #failures = 0;
+  #lastPlan = '';
+  #told = '';
+  #endSleep = (): void => {};
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(ports: ReconcilerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Something changed, or may have. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#endSleep();
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Gives the right to reconcile back. Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#endSleep();
+    await this.#running;
+    const held = this.#epoch;
+    this.#epoch = null;
+    if (held === null) return;
+    await this.#ports.rows.lease
+      .release(held)
+      .catch((error: unknown) =>
+        this.#ports.log.debug(
+          { error: (error as Error).message },
+          'the right to reconcile was not released: it runs out',
+        ),
+      );
+  }
+
+  async #run(): Promise<void> {
+    const { monotonicMs } = this.#ports;
+    while (!this.#isStopped) {
       const beganMs = monotonicMs();
-      const { restMs, idleMs } = await turn();
-      await sleep(Math.max(GATHER_MS, restMs, (monotonicMs() - beganMs) * REST_FACTOR), false);
-      if (!isWoken) await sleep(idleMs, true);
+      const { restMs, idleMs } = await this.#turn();
+      await this.#sleep(Math.max(GATHER_MS, restMs, (monotonicMs() - beganMs) * REST_FACTOR), false);
+      if (!this.#isWoken) await this.#sleep(idleMs, true);
     }
   }
 
-  /** `restMs` is waited in any case, `idleMs` unless there is news. */
-  async function turn(): Promise<{ readonly restMs: number; readonly idleMs: number }> {
+  async #turn(): Promise<Pause> {
+    const { manager, rows, monotonicMs } = this.#ports;
     try {
-      if (!(await isHeld())) return { restMs: CLAIM_MS, idleMs: 0 };
-      isWoken = false;
+      if (!(await this.#isHeld())) return { restMs: CLAIM_MS, idleMs: 0 };
+      this.#isWoken = false;
       const beganMs = monotonicMs();
-      const compares = beganMs - comparedAtMs >= COMPARE_MS[manager.kind] || manager.kind === 'netmaker';
-      const outcome = await reconcile({ manager, rows, keep }, compares);
-      if (compares) comparedAtMs = beganMs;
-      return judged(outcome);
+      const compares = beganMs - this.#comparedAtMs >= COMPARE_MS[manager.kind] || manager.kind === 'netmaker';
+      const outcome = await reconcile({ manager, rows, keep: () => this.#keep() }, compares);
+      if (compares) this.#comparedAtMs = beganMs;
+      return this.#judged(outcome);
     } catch (error) {
-      if (error instanceof LeaseLost) return { restMs: 0, idleMs: 0 };
-      if (stopped) return { restMs: 0, idleMs: 0 };
-      if (error instanceof DatabaseUnavailable) log.debug({}, 'the VPNs wait for the database');
-      else if (error instanceof VpnUnavailable) tell(error.message);
-      else log.error({ error }, 'the VPNs could not be reconciled: trying again');
-      return { restMs: backOff(), idleMs: 0 };
+      return this.#failed(error);
     }
   }
 
-  function judged({ moved, repaired, refused, misranged, plan }: RoundOutcome): {
-    readonly restMs: number;
-    readonly idleMs: number;
-  } {
+  #failed(error: unknown): Pause {
+    const { log } = this.#ports;
+    if (error instanceof LeaseLost || this.#isStopped) return { restMs: 0, idleMs: 0 };
+    if (error instanceof DatabaseUnavailable) log.debug({}, 'the VPNs wait for the database');
+    else if (error instanceof VpnUnavailable) this.#tell(error.message);
+    else log.error({ error }, 'the VPNs could not be reconciled: trying again');
+    return { restMs: this.#backOff(), idleMs: 0 };
+  }
+
+  #judged({ moved, repaired, refused, misranged, plan }: RoundOutcome): Pause {
+    const { manager, log } = this.#ports;
     if (moved > 0 || Object.keys(repaired).length > 0) log.info({ moved, ...repaired }, 'VPNs were reconciled');
     // what was done does not show: deletions may take their time
-    const isStuck = refused.length > 0 || (plan !== '' && plan === lastPlan);
-    lastPlan = plan;
-    tell(
-      [
-        ...refused,
-        ...(misranged.length > 0
-          ? [
-              `The ranges of ${misranged.join(', ')} are not those of their clusters: delete the network in Netmaker, and it is made again.`,
-            ]
-          : []),
-      ].join(' '),
-    );
-    if (isStuck) return { restMs: backOff(), idleMs: 0 };
-    failures = 0;
+    const isStuck = refused.length > 0 || (plan !== '' && plan === this.#lastPlan);
+    this.#lastPlan = plan;
+    const outOfRange =
+      misranged.length === 0
+        ? []
+        : [
+            `The ranges of ${misranged.join(', ')} are not those of their clusters: delete the network in Netmaker, and it is made again.`,
+          ];
+    this.#tell([...refused, ...outOfRange].join(' '));
+    if (isStuck) return { restMs: this.#backOff(), idleMs: 0 };
+    this.#failures = 0;
     return { restMs: 0, idleMs: plan === '' ? Math.min(LOOK_MS, COMPARE_MS[manager.kind]) : 0 };
   }
 
   /** Once when it begins, and once when it is over. */
-  function tell(problem: string): void {
-    if (problem !== '' && problem !== told)
+  #tell(problem: string): void {
+    const { manager, log } = this.#ports;
+    if (problem !== '' && problem !== this.#told)
       log.warn({ manager: manager.kind, problem }, 'VPNs are not as they should be');
-    if (problem === '' && told !== '') log.info({ manager: manager.kind }, 'the VPN manager does what it should again');
-    told = problem;
+    if (problem === '' && this.#told !== '')
+      log.info({ manager: manager.kind }, 'the VPN manager does what it should again');
+    this.#told = problem;
   }
 
-  function backOff(): number {
-    failures += 1;
-    return Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (failures - 1)) * (0.5 + random() / 2);
+  #backOff(): number {
+    this.#failures += 1;
+    const ms = Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (this.#failures - 1));
+    return ms * (0.5 + this.#ports.random() / 2);
   }
 
-  async function isHeld(): Promise<boolean> {
-    if (epoch !== null && leaseClockMs() < heldUntilMs) return true;
+  async #isHeld(): Promise<boolean> {
+    const { rows, leaseMs, leaseClockMs } = this.#ports;
+    if (this.#epoch !== null && leaseClockMs() < this.#heldUntilMs) return true;
     const claimedAtMs = leaseClockMs();
-    epoch = await rows.lease.claim();
-    heldUntilMs = claimedAtMs + leaseMs;
-    return epoch !== null;
+    this.#epoch = await rows.lease.claim();
+    this.#heldUntilMs = claimedAtMs + leaseMs;
+    return this.#epoch !== null;
   }
 
-  async function keep(): Promise<void> {
+  async #keep(): Promise<void> {
+    const { rows, leaseMs, leaseClockMs } = this.#ports;
     const nowMs = leaseClockMs();
-    if (stopped || epoch === null || nowMs >= heldUntilMs) throw new LeaseLost('the right to reconcile ran out');
-    if (heldUntilMs - nowMs > (leaseMs * 2) / 3) return;
-    if (!(await rows.lease.renew(epoch))) {
-      epoch = null;
+    if (this.#isStopped || this.#epoch === null || nowMs >= this.#heldUntilMs)
+      throw new LeaseLost('the right to reconcile ran out');
+    if (this.#heldUntilMs - nowMs > (leaseMs * 2) / 3) return;
+    if (!(await rows.lease.renew(this.#epoch))) {
+      this.#epoch = null;
       throw new LeaseLost('another admin reconciles');
     }
-    heldUntilMs = nowMs + leaseMs;
+    this.#heldUntilMs = nowMs + leaseMs;
   }
 
   /** Ends early when it is stopped, and when there is news, if `isWakeable`. */
-  function sleep(ms: number, isWakeable: boolean): Promise<void> {
-    if (stopped || ms <= 0) return Promise.resolve();
+  #sleep(ms: number, isWakeable: boolean): Promise<void> {
+    if (this.#isStopped || ms <= 0) return Promise.resolve();
     return new Promise((resolve) => {
       const done = (): void => {
         cancel();
-        endSleep = () => {};
+        this.#endSleep = () => {};
         resolve();
       };
-      const cancel = clock.after(ms, done);
-      endSleep = () => {
-        if (isWakeable || stopped) done();
+      const cancel = this.#ports.clock.after(ms, done);
+      this.#endSleep = () => {
+        if (isWakeable || this.#isStopped) done();
       };
     });
   }
-
-  return {
-    wake() {
-      isWoken = true;
-      endSleep();
-    },
-    start() {
-      running = run();
-    },
-    async stop() {
-      stopped = true;
-      endSleep();
-      await running;
-      const held = epoch;
-      epoch = null;
-      if (held === null) return;
-      await rows.lease
-        .release(held)
-        .catch((error: unknown) =>
-          log.debug({ error: (error as Error).message }, 'the right to reconcile was not released: it runs out'),
-        );
-    },
-  };
 }

@@ -7,8 +7,15 @@ import { monotonicMs } from '../../transport/net/clock.ts';
 import type { Unwind } from '../../transport/net/unwind.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { startCoordination, type CoordinationPorts } from './coordination.ts';
+import { createInvitations, type InvitationPorts } from './invitations.ts';
+import { Reconciler, type ReconcilerPorts } from './reconciler.ts';
 import type { VpnWatcher } from './watcher.ts';
+
+/** Hears what the rows tell of VPNs; null: something may have been missed. */
+type Listen = () => {
+  onNotice(run: (channel: string, payload: string | null) => void): void;
+  stop(): Promise<void>;
+};
 
 /** What it needs. */
 export interface VpnUpkeepPorts {
@@ -17,7 +24,7 @@ export interface VpnUpkeepPorts {
     /** What the database grants who reconciles, in ms. */
     readonly leaseMs: number;
     /** Hears what the rows tell of VPNs; `ofMembers`: of their members too. */
-    listen(ofMembers: boolean): ReturnType<CoordinationPorts['listen']>;
+    listen(ofMembers: boolean): ReturnType<Listen>;
     /** Hears whose members changed; null: any cluster's may have. */
     onMembersChanged(run: (cluster: ClusterId | null) => void): { stop(): Promise<void> };
   };
@@ -62,4 +69,25 @@ export function keepVpns(ports: VpnUpkeepPorts): void {
     watcher.stop();
     await listener.stop();
   });
+}
+
+/**
+ * The reconciler, invitations where machines enter by a client of the manager's, and what wakes them. The result stops
+ * it, and gives the right to reconcile back.
+ */
+function startCoordination(
+  ports: ReconcilerPorts & Pick<InvitationPorts, 'sessions'> & { readonly listen: Listen },
+): () => Promise<void> {
+  const reconciler = new Reconciler(ports);
+  const invitations = ports.manager.kind === 'netmaker' ? createInvitations(ports) : null;
+  const listener = ports.listen();
+  listener.onNotice(() => {
+    reconciler.wake();
+    invitations?.wake();
+  });
+  reconciler.start();
+  invitations?.start();
+  return async () => {
+    await Promise.all([listener.stop(), reconciler.stop(), invitations?.stop()]);
+  };
 }

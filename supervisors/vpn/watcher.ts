@@ -36,92 +36,96 @@ export interface VpnWatcherPorts {
   readonly tell: (cluster: ClusterId, message: ClusterMessage) => void;
 }
 
-/** The watcher, not started. */
-export interface VpnWatcher extends VpnWatch {
-  /** The rows say that this VPN changed; null: any of them may have. */
-  changed(cluster: ClusterId | null): void;
-  start(): void;
-  stop(): void;
-}
-
-/** Nothing was read at first. */
-export function createVpnWatcher({ rows, held, clock, log, tell }: VpnWatcherPorts): VpnWatcher {
-  const waiting = new Set<ClusterId>();
+/** The watcher. Nothing was read at first. */
+export class VpnWatcher implements VpnWatch {
+  readonly #ports: VpnWatcherPorts;
+  readonly #waiting = new Set<ClusterId>();
   /** The epoch under which each was read last. */
-  const known = new Map<ClusterId, number>();
-  let isReading = false;
-  let isScheduled = false;
-  let isStopped = false;
-  let cancelLook = (): void => {};
-  let looksLeft = 0;
+  readonly #known = new Map<ClusterId, number>();
+  #isReading = false;
+  #isScheduled = false;
+  #isStopped = false;
+  #cancelLook = (): void => {};
+  #looksLeft = 0;
   /** Of the last reading: above all that an earlier run of this admin can have told. */
-  let number = 0;
+  #number = 0;
 
-  function want(cluster: ClusterId): void {
-    if (isStopped || !held.holds(cluster)) return;
-    waiting.add(cluster);
-    schedule(GATHER_MS);
+  constructor(ports: VpnWatcherPorts) {
+    this.#ports = ports;
   }
 
-  function schedule(afterMs: number): void {
-    if (isScheduled || isReading || isStopped) return;
-    isScheduled = true;
-    clock.after(afterMs, () => {
-      isScheduled = false;
-      void readWaiting();
+  readNow(cluster: ClusterId): void {
+    if (this.#isStopped || !this.#ports.held.holds(cluster)) return;
+    this.#waiting.add(cluster);
+    this.#schedule(GATHER_MS);
+  }
+
+  /** The rows say that this VPN changed; null: any of them may have. */
+  changed(cluster: ClusterId | null): void {
+    if (cluster === null) this.#looksLeft = 0;
+    else this.readNow(cluster);
+  }
+
+  start(): void {
+    this.#look();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelLook();
+  }
+
+  #schedule(afterMs: number): void {
+    if (this.#isScheduled || this.#isReading || this.#isStopped) return;
+    this.#isScheduled = true;
+    this.#ports.clock.after(afterMs, () => {
+      this.#isScheduled = false;
+      void this.#readWaiting();
     });
   }
 
-  async function readWaiting(): Promise<void> {
-    isReading = true;
+  async #readWaiting(): Promise<void> {
+    this.#isReading = true;
+    const clusters = [...this.#waiting].slice(0, CLUSTERS_PER_READ_MAX);
+    for (const cluster of clusters) this.#waiting.delete(cluster);
     let againMs = GATHER_MS;
-    const epochs = heldEpochs();
-    const clusters = [...waiting].slice(0, CLUSTERS_PER_READ_MAX);
-    for (const cluster of clusters) waiting.delete(cluster);
     try {
-      const readings = await rows.read(clusters.filter((cluster) => epochs.has(cluster)));
-      const still = heldEpochs();
-      for (const reading of readings) {
-        const epoch = epochs.get(reading.cluster);
-        // somebody else tells its members now (O1)
-        if (epoch === undefined || still.get(reading.cluster) !== epoch) continue;
-        known.set(reading.cluster, epoch);
-        number = Math.max(number + 1, clock.nowMs());
-        tell(reading.cluster, { type: 'mesh-read', epoch, number, reading });
-      }
+      await this.#read(clusters);
     } catch (error) {
-      log.warn({ error }, 'the VPNs of clusters could not be read: they are read again');
-      for (const cluster of clusters) waiting.add(cluster);
+      this.#ports.log.warn({ error }, 'the VPNs of clusters could not be read: they are read again');
+      for (const cluster of clusters) this.#waiting.add(cluster);
       againMs = AGAIN_MS;
     }
-    isReading = false;
-    if (waiting.size > 0) schedule(againMs);
+    this.#isReading = false;
+    if (this.#waiting.size > 0) this.#schedule(againMs);
   }
 
-  function heldEpochs(): ReadonlyMap<ClusterId, number> {
-    return new Map(held.all().map(({ cluster, epoch }) => [cluster, epoch]));
+  async #read(clusters: readonly ClusterId[]): Promise<void> {
+    const { rows, clock, tell } = this.#ports;
+    const epochs = this.#heldEpochs();
+    const readings = await rows.read(clusters.filter((cluster) => epochs.has(cluster)));
+    const still = this.#heldEpochs();
+    for (const reading of readings) {
+      const epoch = epochs.get(reading.cluster);
+      // somebody else tells its members now (O1)
+      if (epoch === undefined || still.get(reading.cluster) !== epoch) continue;
+      this.#known.set(reading.cluster, epoch);
+      this.#number = Math.max(this.#number + 1, clock.nowMs());
+      tell(reading.cluster, { type: 'mesh-read', epoch, number: this.#number, reading });
+    }
   }
 
-  function look(): void {
-    const owned = held.all();
-    const isAll = looksLeft <= 0;
-    looksLeft = isAll ? LOOKS_UNTIL_ALL : looksLeft - 1;
-    for (const { cluster, epoch } of owned) if (isAll || known.get(cluster) !== epoch) want(cluster);
+  #heldEpochs(): ReadonlyMap<ClusterId, number> {
+    return new Map(this.#ports.held.all().map(({ cluster, epoch }) => [cluster, epoch]));
+  }
+
+  #look(): void {
+    const owned = this.#ports.held.all();
+    const isAll = this.#looksLeft <= 0;
+    this.#looksLeft = isAll ? LOOKS_UNTIL_ALL : this.#looksLeft - 1;
+    for (const { cluster, epoch } of owned) if (isAll || this.#known.get(cluster) !== epoch) this.readNow(cluster);
     const ours = new Set(owned.map(({ cluster }) => cluster));
-    for (const cluster of known.keys()) if (!ours.has(cluster)) known.delete(cluster);
-    if (!isStopped) cancelLook = clock.after(LOOK_MS, look);
+    for (const cluster of this.#known.keys()) if (!ours.has(cluster)) this.#known.delete(cluster);
+    if (!this.#isStopped) this.#cancelLook = this.#ports.clock.after(LOOK_MS, () => this.#look());
   }
-
-  return {
-    readNow: want,
-    changed(cluster) {
-      if (cluster === null) looksLeft = 0;
-      else want(cluster);
-    },
-    start: look,
-    stop() {
-      isStopped = true;
-      cancelLook();
-    },
-  };
 }

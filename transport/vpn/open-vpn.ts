@@ -2,6 +2,7 @@
 import type { Addressed } from '../../actors/messages.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../net/log.ts';
+import type { EmbeddedVpnRows, VpnHostRows } from '../../actors/vpn/rows.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 import { monotonicMs } from '../net/clock.ts';
 import type { Unwind } from '../net/unwind.ts';
@@ -11,9 +12,10 @@ import type { AgentSettingsBoard } from '../sessions/agent-settings.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { createTunnelGate } from '../tunnels/gate.ts';
 import type { Tunnels } from '../tunnels/tunnels.ts';
-import { createVpnManager, type VpnManagerRows, type VpnManagerSettings } from './coordinator.ts';
+import { createEmbeddedVpn } from './embedded.ts';
 import type { Gateway, GatewayPorts, GatewayReadings } from './gateway/gateway.ts';
 import { openGateway } from './gateway/open-gateway.ts';
+import { NetmakerVpn } from './netmaker/netmaker.ts';
 import {
   startAdminObserver,
   type AdminObserver,
@@ -23,7 +25,11 @@ import {
 import { createEmbeddedRelay, type EmbeddedRelay, type EmbeddedRelaySettings } from './relay/embedded.ts';
 
 /** The settings for it, under their names. */
-export interface VpnSettings extends VpnManagerSettings, AdminObserverSettings, EmbeddedRelaySettings {
+export interface VpnSettings extends AdminObserverSettings, EmbeddedRelaySettings {
+  readonly EDGE_VPN_API_URL?: string | undefined;
+  /** There when the URL is. */
+  readonly EDGE_VPN_MASTER_KEY?: string | undefined;
+  readonly EDGE_VPN_DEFAULT_DOMAIN: string;
   readonly ADMIN_GATEWAY_ENABLED: boolean;
   readonly ADMIN_WIREGUARD_PORT: number;
   readonly ADMIN_WIREGUARD_HOST?: string | undefined;
@@ -31,7 +37,9 @@ export interface VpnSettings extends VpnManagerSettings, AdminObserverSettings, 
 }
 
 /** What the rows say of it. */
-export interface VpnStorage extends VpnManagerRows, Pick<AdminObserverPorts, 'memberOf'> {
+export interface VpnStorage extends Pick<AdminObserverPorts, 'memberOf'> {
+  readonly hosts: VpnHostRows;
+  readonly embedded: EmbeddedVpnRows;
   /** In whose VPNs a key is. */
   readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
   readonly storeGateway: GatewayPorts['store'];
@@ -82,7 +90,7 @@ export interface VpnReadings {
 /** Nothing listens yet. Where another service coordinates, there is no gateway and no observer. */
 export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
   const { rows, told, urls, clock, log, ends } = ports;
-  const manager = createVpnManager(settings, rows);
+  const manager = managerOf(settings, rows);
   ends.add('the VPN manager', () => manager.close());
   const isEmbedded = manager.kind === 'embedded';
   const gateway = gatewayOf(settings, ports, isEmbedded);
@@ -118,6 +126,16 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
       relay: relay.readings(),
     }),
   };
+}
+
+/** Netmaker where its URL is set, else the service itself. Opens nothing before the first call. */
+function managerOf(
+  { EDGE_VPN_API_URL: url, EDGE_VPN_MASTER_KEY: masterKey = '', EDGE_VPN_DEFAULT_DOMAIN: domain }: VpnSettings,
+  { hosts, embedded }: VpnStorage,
+): VpnManager {
+  return url === undefined
+    ? createEmbeddedVpn(embedded)
+    : new NetmakerVpn({ url, masterKey, domain, rows: hosts, nowMs: () => Date.now() });
 }
 
 function gatewayOf(settings: VpnSettings, ports: VpnPorts, isEmbedded: boolean): Gateway {

@@ -196,3 +196,27 @@ function originOf(url: string): string {
 function failed(problem: string): FetchedMap {
   return { ok: false, problem };
 }
+
+/** A map that is followed. */
+export interface FollowedMap {
+  /** Looks for it at these URLs, in order; none: there are no relays. Returns at once. */
+  refresh(urls: readonly string[]): void;
+}
+
+/**
+ * The relay map in force: begins with the one that is on the disk. `mapped` is told of each that is another than the last; null: there are no
+ * relays.
+ */
+export function followMap(source: MapSource, mapped: (map: RelayMap | null) => void): FollowedMap {
+  let map: RelayMap | null = null;
+  const settle = (known: KnownMap | null): void => {
+    const next = known?.map ?? null;
+    if (next === map) return;
+    map = next;
+    mapped(map);
+  };
+  void source.remembered().then(settle);
+  return {
+    refresh: (urls) => void source.refresh(urls).then(settle),
+  };
+}

@@ -3,7 +3,7 @@
  * programmed over its socket.
  */
 import { spawn } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,10 +14,12 @@ import { hexOfKey } from './keys.ts';
 import { DeviceGone, DeviceProblem, DeviceRefusal } from './problem.ts';
 import type { Controls, EndpointChange, InterfaceState } from './programmed-device.ts';
 import { absentProgram, programEnvironment } from './programs.ts';
-import { holdersOf } from './socket-holders.ts';
 import { ask } from './uapi.ts';
 import type { TakeLine } from './uapi.ts';
 import { StateReader } from './uapi-state.ts';
+
+/** Sockets of the network namespace of this process. Source: proc_pid_net(5). */
+const UNIX_SOCKETS = '/proc/net/unix';
 
 /** Programs the interface of this name, which a running wireguard-go has. */
 export class UserSpaceControls implements Controls {
@@ -208,4 +210,29 @@ function sendNow(peer: readonly string[], keepaliveSeconds: number): string[] {
   return keepaliveSeconds > 0
     ? [off, `persistent_keepalive_interval=${keepaliveSeconds}`]
     : [off, 'persistent_keepalive_interval=1', ...peer, off];
+}
+
+/**
+ * Ids of the processes that this one may look at and that hold a socket bound to this path, in the network namespace of
+ * this one: exactly these may be ended for it, whatever they are called. Never rejects.
+ */
+async function holdersOf(socketPath: string): Promise<number[]> {
+  const links = new Set(
+    (await readFile(UNIX_SOCKETS, 'latin1').catch(() => ''))
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/u))
+      .filter((fields) => fields[7] === socketPath)
+      .map((fields) => `socket:[${fields[6]}]`),
+  );
+  if (links.size === 0) return [];
+  const processes = (await readdir('/proc').catch(() => [])).filter((entry) => /^\d+$/u.test(entry));
+  const held = await Promise.all(processes.map((id) => holdsOne(join('/proc', id, 'fd'), links)));
+  return processes.filter((_, index) => held[index]).map(Number);
+}
+
+async function holdsOne(directory: string, links: ReadonlySet<string>): Promise<boolean> {
+  for (const file of await readdir(directory).catch(() => [])) {
+    if (links.has(await readlink(join(directory, file)).catch(() => ''))) return true;
+  }
+  return false;
 }

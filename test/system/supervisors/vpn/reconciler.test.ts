@@ -5,13 +5,7 @@ import type { VpnRows } from '../../../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
 import { VPN_LEASE_MS } from '../../../../persistence/vpn/vpn-rows.ts';
 import { createInvitations, INVITE_AGAIN_MS } from '../../../../supervisors/vpn/invitations.ts';
-import {
-  BACK_OFF_MS,
-  CLAIM_MS,
-  COMPARE_MS,
-  createReconciler,
-  type Reconciler,
-} from '../../../../supervisors/vpn/reconciler.ts';
+import { BACK_OFF_MS, CLAIM_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
@@ -46,7 +40,7 @@ function committerFixture(t: ExecutionContext, more: Partial<VpnManager> = {}, r
     lease,
     ...rows,
   } as unknown as VpnRows;
-  const reconciler = createReconciler({
+  const reconciler = new Reconciler({
     manager,
     rows: stored,
     leaseMs: VPN_LEASE_MS,
@@ -169,7 +163,7 @@ test('one admin reconciles at a time, and another goes on when it stops', async 
   const clock = createFakeClock();
   const log = recordingLog();
   const make = (rows: VpnRows): Reconciler =>
-    createReconciler({
+    new Reconciler({
       manager: fixture.manager,
       rows,
       leaseMs: VPN_LEASE_MS,

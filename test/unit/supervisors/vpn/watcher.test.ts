@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import type { ClusterId } from '../../../../transport/protocol/ids.ts';
-import { CLUSTERS_PER_READ_MAX, createVpnWatcher, GATHER_MS } from '../../../../supervisors/vpn/watcher.ts';
+import { CLUSTERS_PER_READ_MAX, VpnWatcher, GATHER_MS } from '../../../../supervisors/vpn/watcher.ts';
 import { id } from '../../../support/actors.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
@@ -18,7 +18,7 @@ function fixture(owned: Map<ClusterId, number>) {
   const told: [ClusterId, ClusterMessage][] = [];
   const faults: Error[] = [];
   const time = { setBackMs: 0 };
-  const watcher = createVpnWatcher({
+  const watcher = new VpnWatcher({
     clock: { ...clock, nowMs: () => clock.nowMs() - time.setBackMs },
     log,
     held: {

@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
-import { followMap } from '../../../../../transport/vpn/derp/followed-map.ts';
-import { createMapSource, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
+import { createMapSource, followMap, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
 import { until } from '../../../../support/until.ts';
 
 const reach = { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] };

@@ -1,7 +1,4 @@
-/**
- * Members of VPNs by their public keys: the look-up of every handshake with the observer, so those that wait
- * together are one query, and what was answered lately is not asked again.
- */
+/** Who has a public key, by the rows: for the observer and for relays. Those that wait together are one query. */
 import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { batched } from '../reads/batch.ts';
@@ -20,7 +17,8 @@ export interface VpnMemberOfKey {
 }
 
 /**
- * The member with this public key (base64); null when none has it. Rejects with DatabaseUnavailable, and does not keep
+ * The member with this public key (base64); null when none has it. The look-up of every handshake with the observer, so
+ * what was answered lately is not asked again. Rejects with DatabaseUnavailable, and does not keep
  * that.
  */
 export function vpnMemberLookUp(
@@ -54,4 +52,26 @@ async function membersOf(pool: Pool, keys: readonly string[]): Promise<readonly 
   );
   const members = new Map(rows.map((row) => [row.public_key, { node: row.node_id, cluster: row.cluster_id }]));
   return keys.map((key) => members.get(key) ?? null);
+}
+
+/**
+ * The clusters in whose VPNs a WireGuard public key is; none: it is nobody's. A gateway's key may be in several.
+ * Rejects with DatabaseUnavailable.
+ */
+export function relayClustersLookUp(pool: Pool): (publicKey: string) => Promise<readonly string[]> {
+  return batched((keys: readonly string[]) => clustersOf(pool, keys));
+}
+
+async function clustersOf(pool: Pool, keys: readonly string[]): Promise<readonly (readonly string[])[]> {
+  const rows = await rowsOf<{ public_key: string; clusters: string[] }>(
+    pool,
+    'finding who may use a relay',
+    sql`
+    select public_key, array_agg(cluster_id::text) as clusters
+    from (select public_key, cluster_id from mesh_member where public_key = any(${keys}::text[])
+          union select public_key, cluster_id from mesh_gateway where public_key = any(${keys}::text[])) as known
+    group by public_key`,
+  );
+  const found = new Map(rows.map((row) => [row.public_key, row.clusters]));
+  return keys.map((key) => found.get(key) ?? []);
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { insertNodes } from '../../../../bench/fleet/nodes.ts';
-import { ANSWER_MS_MAX, ANSWERS_MAX, vpnMemberLookUp } from '../../../../persistence/vpn/member-look-up.ts';
+import { ANSWER_MS_MAX, ANSWERS_MAX, vpnMemberLookUp } from '../../../../persistence/vpn/key-look-ups.ts';
 import { openedDatabase } from '../../../support/opened.ts';
 
 const KEY = 'a'.repeat(42).concat('A=');
