@@ -1,12 +1,12 @@
 /** The resident program: the data directory, the journal, and an enrolment after the other. */
-import { withFreePorts } from './access/free-ports.ts';
+import { withFreePorts } from './free-ports.ts';
 import { openDataDirectory } from './data-directory.ts';
 import { EnrolledAgent } from './enrolled-agent.ts';
-import { Ledger } from './execution/ledger.ts';
-import { openJournal } from './execution/open-journal.ts';
+import { Ledger } from './execution/ledger/ledger.ts';
+import { openJournal } from './execution/journal/open-journal.ts';
 import { machineTimeline } from './execution/timeline.ts';
 import { EXIT_STATUS, type ExitStatus } from './problem.ts';
-import { enrolledIdentity, type AgentOptions } from './session/joining.ts';
+import { enrolledIdentity, type AgentOptions } from './enrollment/joining.ts';
 
 /**
  * Runs until `signal` or until the admin revokes the node. Resolves with the exit status; throws an `AgentProblem` for

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../transport/net/log.ts';
 import type { Reach } from './access/reach.ts';
 import type { Executor } from './execution/executor.ts';
-import type { Journal } from './execution/journal.ts';
+import type { Journal } from './execution/journal/journal.ts';
 import type { Reports } from './observability/doctor/reports.ts';
 import type { Visibility } from './observability/visibility.ts';
 import { EXIT_STATUS, type ExitStatus } from './problem.ts';
-import type { Enrolled } from './session/joining.ts';
+import type { Enrolled } from './enrollment/joining.ts';
 import type { Session } from './session/session.ts';
 import type { AgentVpn } from './vpn/vpn.ts';
 

@@ -1,14 +1,14 @@
 /** How a machine gives up being a node: `edge-agent leave`. */
 import { rmSync } from 'node:fs';
 import type { Log } from '../transport/net/log.ts';
-import { pipesDirectory } from './access/ssh/pipes.ts';
+import { pipesDirectory } from './access/ssh/sessions/pipes.ts';
 import type { AgentConfig } from './config.ts';
 import { openDataDirectory } from './data-directory.ts';
-import { Ledger } from './execution/ledger.ts';
+import { Ledger } from './execution/ledger/ledger.ts';
 import { openExecutor } from './execution/open-executor.ts';
-import { openJournal, removeJournal } from './execution/open-journal.ts';
+import { openJournal, removeJournal } from './execution/journal/open-journal.ts';
 import { machineTimeline } from './execution/timeline.ts';
-import { readIdentity } from './identity.ts';
+import { readIdentity } from './enrollment/identity.ts';
 import { EXIT_STATUS, type ExitStatus } from './problem.ts';
 import { leaveVpn } from './vpn/vpn.ts';
 

@@ -1,7 +1,7 @@
 /** Ends on their way into the journal. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Ending } from './execution.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './journal/journal.ts';
 
 /** Who is told what became of them. */
 export interface EndingsPorts {

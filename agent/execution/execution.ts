@@ -1,6 +1,6 @@
 /** An execution at each of its stages: it waits, is recorded as started, and has ended; and how many do. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
-import type { Finished } from '../ports.ts';
+import type { Finished } from '../session/ports.ts';
 import type { Stamp } from './timeline.ts';
 
 /** An execution that has not started. */

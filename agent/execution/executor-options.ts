@@ -1,8 +1,8 @@
 /** What an executor is told of its agent. */
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { Waiting } from './execution.ts';
-import type { Journal } from './journal.ts';
-import type { ExecShim } from './exec-shims.ts';
+import type { Journal } from './journal/journal.ts';
+import type { ExecShim } from './exec-shim/exec-shims.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { Timeline } from './timeline.ts';
 

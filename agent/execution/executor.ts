@@ -6,17 +6,17 @@ import { EXIT_CANCELLED } from '../../transport/protocol/limits.ts';
 import { Endings } from './endings.ts';
 import { neverStarted, type Ending } from './execution.ts';
 import type { ExecutorOptions, Start } from './executor-options.ts';
-import { ExecShims } from './exec-shims.ts';
+import { ExecShims } from './exec-shim/exec-shims.ts';
 import { LookTimer, nextLookMs } from './look-times.ts';
-import type { OutputCursor, Received, SessionRunner } from '../ports.ts';
+import type { OutputCursor, Received, SessionRunner } from '../session/ports.ts';
 import { listProcesses, type ProcessEntry } from './processes.ts';
 import { logEnd } from './process-trace.ts';
 import { takeUp } from './recovery.ts';
 import type { RunningExecution } from './running-execution.ts';
-import { begin, StartKit } from './start-kit.ts';
-import { storedOutputCursor } from './stored-output.ts';
-import { WaitingQueue } from './waiting-queue.ts';
-import { WatchedOutputs } from './watched-outputs.ts';
+import { begin, StartKit } from './starts/start-kit.ts';
+import { storedOutputCursor } from './output/stored-output.ts';
+import { WaitingQueue } from './starts/waiting-queue.ts';
+import { WatchedOutputs } from './output/watched-outputs.ts';
 
 /**
  * An idle agent starts its waiting exec shim so long after the last execution, in ms: not while a fan-out to many agents

@@ -3,7 +3,7 @@ import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
-import { scriptEnvironment } from './exec-shims.ts';
+import { scriptEnvironment } from './exec-shim/exec-shims.ts';
 import type { ExecutorOptions } from './executor-options.ts';
 import { Executor } from './executor.ts';
 import { machineTimeline } from './timeline.ts';

@@ -1,6 +1,6 @@
 /** The processes of an execution, found in /proc: also those that left its process group or its parent. */
 import { readFileSync, readdirSync } from 'node:fs';
-import { EXECUTION_MARK, SHIM_MARK } from './exec-shim-script.ts';
+import { EXECUTION_MARK, SHIM_MARK } from './exec-shim/exec-shim-script.ts';
 
 /** One living process. */
 export interface ProcessEntry {

@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT_INTERRUPTED } from '../../transport/protocol/limits.ts';
-import { readStartLock, takeStartLock } from './start-lock.ts';
+import { readStartLock, takeStartLock } from './exec-shim/start-lock.ts';
 import { neverStarted, type Ending, type Started } from './execution.ts';
 import type { ExecutorOptions } from './executor-options.ts';
-import { removeDirectory } from './exec-shims.ts';
+import { removeDirectory } from './exec-shim/exec-shims.ts';
 import { traceField } from './process-trace.ts';
 import { RunningExecution } from './running-execution.ts';
 import { elapsedMs, stampNow } from './timeline.ts';

@@ -3,11 +3,11 @@ import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { EXIT_CANCELLED, EXIT_INTERRUPTED, EXIT_TIMED_OUT } from '../../transport/protocol/limits.ts';
-import { CapturedOutput } from './captured-output.ts';
-import { readStartLock } from './start-lock.ts';
+import { CapturedOutput } from './output/captured-output.ts';
+import { readStartLock } from './exec-shim/start-lock.ts';
 import type { Ending } from './execution.ts';
-import { SHIM_FILES } from './exec-shim-script.ts';
-import { halfBytes, storedOutput } from './output-text.ts';
+import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
+import { halfBytes, storedOutput } from './output/output-text.ts';
 import { isShim, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 

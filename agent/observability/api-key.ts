@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { agentApiKey } from '../../transport/protocol/agent-api.ts';
 import { IDENTITY_FILE } from '../data-directory.ts';
-import { readIdentity } from '../identity.ts';
+import { readIdentity } from '../enrollment/identity.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
 
 /** The key of an agent whose node has this API token. */

@@ -6,7 +6,7 @@ import { EXPOSITION_TYPE } from '../../transport/net/exposition/exposition.ts';
 import { apiKeyOf } from './api-key.ts';
 import { withLoopback } from '../config.ts';
 import type { AgentConfig } from '../config.ts';
-import type { PickedPorts } from '../access/free-ports.ts';
+import type { PickedPorts } from '../free-ports.ts';
 import type { Service } from './health.ts';
 import { createHostMetrics } from './metrics/host.ts';
 import { ownMetrics } from './metrics/own.ts';

@@ -1,5 +1,5 @@
 /** Which admin is dialled next, and after what wait: the list in its order, for ever, and where admins send it. */
-import type { SessionPorts } from '../ports.ts';
+import type { SessionPorts } from './ports.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import { Refusals, type Refused } from './refusals.ts';
 import { isFollowed, REDIRECTS_MAX, STEADY_MS_MIN, type SessionOptions } from './session-options.ts';

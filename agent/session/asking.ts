@@ -4,7 +4,7 @@
  */
 import type { AdminFrame, AgentFrameBody } from '../../transport/protocol/frames.ts';
 import { PROTOCOL_VERSION_ASKS } from '../../transport/protocol/version.ts';
-import type { SessionRunner } from '../ports.ts';
+import type { SessionRunner } from './ports.ts';
 import { Proofs } from './proofs.ts';
 
 /** Made anew at each welcome. `helloMs`, and all times: on a clock that runs while the machine is suspended. */

@@ -4,7 +4,7 @@ import type { ClientOptions } from 'ws';
 import { FRAME_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import { NODE_DELETED, REFUSAL_HEADER, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
 import { contained } from '../../transport/net/streams/contained.ts';
-import type { Dial, Link, LinkOwner } from '../ports.ts';
+import type { Dial, Link, LinkOwner } from './ports.ts';
 import { networkProblem } from '../problem.ts';
 
 /** An admin that does not answer the upgrade within this time is given up, in ms. */

@@ -2,7 +2,7 @@
 import { decodeAdminFrame, encodeFrame } from '../../transport/protocol/codec.ts';
 import type { AdminFrame, AgentFrameBody } from '../../transport/protocol/frames.ts';
 import { SOCKET_BUFFERED_BYTES_MAX } from '../../transport/protocol/limits.ts';
-import type { Link } from '../ports.ts';
+import type { Link } from './ports.ts';
 import type { SessionCounters } from './session-counters.ts';
 
 /** Lives as long as its link is open. */

@@ -11,8 +11,8 @@ import {
   PROTOCOL_VERSION_REACH,
   PROTOCOL_VERSION_TRACES,
 } from '../../transport/protocol/version.ts';
-import type { AgentVpnFrameBody, SessionPorts } from '../ports.ts';
-import { arrived, recalled, type Arrivals } from './arrivals.ts';
+import type { AgentVpnFrameBody, SessionPorts } from './ports.ts';
+import { arrived, recalled, type DeliveryPorts } from './deliveries.ts';
 import { Asking } from './asking.ts';
 import { ResultSender } from './result-sender.ts';
 import { isFollowed } from './session-options.ts';
@@ -68,9 +68,9 @@ export class LiveSession {
     switch (frame.type) {
       case 'deliver':
         this.#asking.arriving();
-        return arrived(this.#arrivals(), frame.deliveries);
+        return arrived(this.#deliveryPorts(), frame.deliveries);
       case 'recall':
-        return recalled(this.#arrivals(), frame.executions);
+        return recalled(this.#deliveryPorts(), frame.executions);
       case 'confirm':
         return this.#confirmed(frame.executions);
       case 'part-stored':
@@ -163,7 +163,7 @@ export class LiveSession {
     this.#tails?.closeAll();
   }
 
-  #arrivals(): Arrivals {
+  #deliveryPorts(): DeliveryPorts {
     const { journal, runner } = this.#ports;
     return {
       journal,

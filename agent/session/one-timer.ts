@@ -1,5 +1,5 @@
 /** The one timer of a session. */
-import type { SessionClock } from '../ports.ts';
+import type { SessionClock } from './ports.ts';
 
 /** Whatever is set takes the place of what was set before. */
 export class OneTimer {

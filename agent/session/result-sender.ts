@@ -10,7 +10,7 @@ import {
   OUTPUT_PARTS_MAX,
   OUTPUT_PART_BYTES_MAX,
 } from '../../transport/protocol/limits.ts';
-import type { Finished, SessionJournal } from '../ports.ts';
+import type { Finished, SessionJournal } from './ports.ts';
 
 /** Most bytes that JSON makes of one byte of text: \u0000. */
 const ESCAPE_FACTOR = 6;

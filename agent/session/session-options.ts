@@ -2,7 +2,7 @@
 import type { AgentFrameBody, AgentSettings, Registration } from '../../transport/protocol/frames.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
-import type { SessionPorts } from '../ports.ts';
+import type { SessionPorts } from './ports.ts';
 
 /** Who connects, where to, and who wants to know. */
 export interface SessionOptions {

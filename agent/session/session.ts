@@ -8,7 +8,7 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
 import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../../transport/protocol/version.ts';
-import type { Link, LinkOwner, AgentVpnFrameBody, SessionPorts } from '../ports.ts';
+import type { Link, LinkOwner, AgentVpnFrameBody, SessionPorts } from './ports.ts';
 import { AdminChoice } from './admin-choice.ts';
 import { FrameChannel } from './frame-channel.ts';
 import { Heartbeat } from './heartbeat.ts';

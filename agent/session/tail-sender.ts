@@ -2,7 +2,7 @@
 import type { AgentFrameBody } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { OUTPUT_PART_BYTES_MAX } from '../../transport/protocol/limits.ts';
-import type { OutputCursor, SessionRunner } from '../ports.ts';
+import type { OutputCursor, SessionRunner } from './ports.ts';
 
 /**
  * Outputs that one session streams at the same time, at most; the oldest is ended for a further one. At 10 pieces a

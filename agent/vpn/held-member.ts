@@ -2,7 +2,7 @@
 import type { Log } from '../../transport/net/log.ts';
 import type { CreatedMember } from '../../transport/vpn/member/create-member.ts';
 import type { Member } from '../../transport/vpn/member/member.ts';
-import type { SessionClock } from '../ports.ts';
+import type { SessionClock } from '../session/ports.ts';
 
 /** A machine that can have no interface now is tried again after this, in ms: somebody may have loaded a module. */
 const OPEN_AGAIN_MS = 600_000;

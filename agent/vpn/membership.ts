@@ -10,7 +10,7 @@ import type { Member, MemberPorts, WantedMember } from '../../transport/vpn/memb
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
 import type { VpnWay } from '../access/tunnel/tunnels.ts';
 import type { Service } from '../observability/health.ts';
-import type { AdminVpnFrame, AgentVpnFrameBody, SessionClock, SessionVpn } from '../ports.ts';
+import type { AdminVpnFrame, AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
 import { HeldMember } from './held-member.ts';
 import { OwnKeys, type VpnKeys } from './keys-file.ts';
 import { observerPeers, type ObserverPeer } from './observers.ts';

@@ -7,7 +7,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { writeDurably } from '../durable-file.ts';
-import type { AdminVpnFrame, SessionClock } from '../ports.ts';
+import type { AdminVpnFrame, SessionClock } from '../session/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 
 /** Netmaker's client, as it is found by PATH. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { VPN_PEERS_MAX, VpnMembership, VpnRevision, ToldVpnPeer } from '../../transport/protocol/vpn.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { writeDurably } from '../durable-file.ts';
-import type { SessionClock } from '../ports.ts';
+import type { SessionClock } from '../session/ports.ts';
 import { wholePicture, type Picture } from './picture.ts';
 
 /**

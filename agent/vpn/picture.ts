@@ -8,7 +8,7 @@ import {
 } from '../../transport/protocol/vpn.ts';
 import type { WantedMember } from '../../transport/vpn/member/member.ts';
 import { publicKeyOf } from '../../transport/vpn/wireguard/keys.ts';
-import type { AdminVpnFrame } from '../ports.ts';
+import type { AdminVpnFrame } from '../session/ports.ts';
 
 /** MTU until a VPN says another: what fits through every path. */
 const MTU_MIN = 1_280;

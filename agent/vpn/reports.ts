@@ -1,7 +1,7 @@
 /** How well this machine is connected in its VPN, told to the admin now and then. */
 import type { VpnPath, VpnReport } from '../../transport/protocol/vpn.ts';
 import type { Member } from '../../transport/vpn/member/member.ts';
-import type { SessionClock } from '../ports.ts';
+import type { SessionClock } from '../session/ports.ts';
 import type { Picture } from './picture.ts';
 
 /** How often the admin is told, in ms; a change of a path is told sooner. */

@@ -14,7 +14,7 @@ import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import type { Service } from '../observability/health.ts';
 import { createNames, removeNames } from './names/names.ts';
-import type { AgentVpnFrameBody, SessionClock, SessionVpn } from '../ports.ts';
+import type { AgentVpnFrameBody, SessionClock, SessionVpn } from '../session/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { VpnWay } from '../access/tunnel/tunnels.ts';
 import { Membership } from './membership.ts';

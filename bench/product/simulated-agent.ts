@@ -10,7 +10,7 @@ import type {
   SessionJournal,
   SessionReach,
   SessionRunner,
-} from '../../agent/ports.ts';
+} from '../../agent/session/ports.ts';
 import { Session } from '../../agent/session/session.ts';
 import type { AgentSettings, Delivery, HealthReport, Registration } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';

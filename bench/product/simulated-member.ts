@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { webSocketDial } from '../../agent/session/dial.ts';
-import type { Dial, AdminVpnFrame, SessionJournal, SessionRunner } from '../../agent/ports.ts';
+import type { Dial, AdminVpnFrame, SessionJournal, SessionRunner } from '../../agent/session/ports.ts';
 import { Session } from '../../agent/session/session.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';
 import type { VpnRevision } from '../../transport/protocol/vpn.ts';

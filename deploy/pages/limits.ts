@@ -11,9 +11,9 @@ import * as webhookState from '../../actors/webhook/state.ts';
 import * as egress from '../../agent/access/egress/dialler.ts';
 import * as sftp from '../../agent/access/sftp/limits.ts';
 import * as agentSsh from '../../agent/access/ssh/limits.ts';
-import * as sshSession from '../../agent/access/ssh/session.ts';
-import * as spool from '../../agent/access/ssh/spool.ts';
-import * as ledger from '../../agent/execution/ledger-file.ts';
+import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
+import * as spool from '../../agent/access/ssh/recording/spool.ts';
+import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
 import * as agentRefusals from '../../agent/session/refusals.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
@@ -82,7 +82,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('agent/execution/running-execution.ts', runningExecution, [
       ['KILL_AFTER_MS', 'From TERM to KILL, when an execution is cancelled or times out.'],
     ]),
-    limits('agent/execution/ledger-file.ts', ledger, [
+    limits('agent/execution/ledger/ledger-file.ts', ledger, [
       ['LEDGER_RECORDS_MAX', 'Executions that an agent remembers, so as not to run them again. The oldest go.'],
     ]),
     limits('persistence/reads/executions.ts', executionReads, [
@@ -198,11 +198,11 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['connectionsPerUserMax', 'Connections of one username to one machine at once.'],
       ['channelsMax', 'Sessions and forwarded streams of one connection.'],
     ]),
-    limits('agent/access/ssh/session.ts', sshSession, [
+    limits('agent/access/ssh/sessions/session.ts', sshSession, [
       ['COMMAND_CHARS_MAX', 'Characters of a command line. A longer one ends the connection: use stdin.'],
     ]),
     limits('agent/access/sftp/limits.ts', sftp, [['HANDLES_MAX', 'Files and directories that one client has open.']]),
-    limits('agent/access/ssh/spool.ts', spool, [
+    limits('agent/access/ssh/recording/spool.ts', spool, [
       ['SPOOL_BYTES_MAX', 'Recordings that wait on a machine for an admin. Beyond it none are made.'],
     ]),
     limits('persistence/committer/ssh-rows.ts', sshRows, [

@@ -53,14 +53,14 @@ export const EVENTS = `select subject, array_agg(type order by txid, seq) as typ
 
 /**
  * How long after its end an execution may start, in s: an agent notices a stall of 2 s
- * (agent/execution/start-gate.ts), and takes a second to start a script on a busy machine. Who stands still longer than
+ * (agent/execution/starts/start-gate.ts), and takes a second to start a script on a busy machine. Who stands still longer than
  * that beyond an end starts nothing.
  */
 export const LATE_S_MAX = 3;
 
 /**
  * What an agent answers of an execution that it ran, when the database was set back and the output is not there any
- * more. Source: agent/execution/journal.ts.
+ * more. Source: agent/execution/journal/journal.ts.
  */
 const FROM_LEDGER = /^\[This execution ended on this machine before and was not run again\./u;
 

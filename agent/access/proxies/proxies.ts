@@ -7,7 +7,7 @@ import type { AgentConfig } from '../../config.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Listening } from '../egress/policy.ts';
 import { createAddressLimiter } from '../../../transport/net/window-limiter.ts';
-import type { PickedPorts } from '../free-ports.ts';
+import type { PickedPorts } from '../../free-ports.ts';
 import type { Service } from '../../observability/health.ts';
 import { OPEN_PROXIES_HINT, openProxiesProblem } from './open-proxies.ts';
 import type { Log } from '../../../transport/net/log.ts';

@@ -2,12 +2,12 @@
 import type { Connection } from 'ssh2';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import type { Egress } from '../egress/egress.ts';
-import { carryForwards } from './forwards.ts';
+import { carryForwards } from './forwarding/forwards.ts';
 import { DISCONNECT, OPEN_FAILURE, channelsOf, disconnect, guardWindows, refuseChannel, socketOf } from './library.ts';
 import { GOODBYE_MS_MAX } from './limits.ts';
-import { openRemoteForwards } from './remote-forwards.ts';
-import { ShellSession } from './session.ts';
-import type { SessionHost } from './session.ts';
+import { openRemoteForwards } from './forwarding/remote-forwards.ts';
+import { ShellSession } from './sessions/session.ts';
+import type { SessionHost } from './sessions/session.ts';
 
 /** What a connection is made of. */
 export interface LiveOptions extends SessionHost {

@@ -2,7 +2,7 @@
 import type { Connection } from 'ssh2';
 import { SSH_GRANTS_MAX } from '../../../transport/protocol/limits.ts';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
-import type { Account } from './accounts.ts';
+import type { Account } from './login/accounts.ts';
 import { LiveConnection, type LiveOptions } from './connection.ts';
 import { socketOf } from './library.ts';
 import type { SshLimits } from './limits.ts';

@@ -7,21 +7,21 @@ import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import { listenAt } from '../../../transport/net/streams/listen.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
-import { accountsOfMachine } from './accounts.ts';
-import type { AccountOf } from './accounts.ts';
-import { ALGORITHMS } from './algorithms.ts';
+import { accountsOfMachine } from './login/accounts.ts';
+import type { AccountOf } from './login/accounts.ts';
+import { ALGORITHMS } from './login/algorithms.ts';
 import { openHostKey, type HostKey } from './host-key.ts';
-import { createLauncher } from './launch.ts';
-import type { SftpCommand } from './launch.ts';
+import { createLauncher } from './sessions/launch.ts';
+import type { SftpCommand } from './sessions/launch.ts';
 import { socketOf } from './library.ts';
 import { GOODBYE_MS_MAX, SOCKET_WAITING_BYTES_MAX, SSH_LIMITS } from './limits.ts';
 import type { SshLimits } from './limits.ts';
 import { LoggedIn } from './logged-in.ts';
-import { answerLogins } from './login.ts';
-import type { Recording } from './recorder.ts';
-import { PipePool, pipesDirectory } from './pipes.ts';
-import type { VerifySsh } from './ports.ts';
-import { Strangers } from './strangers.ts';
+import { answerLogins, type VerifySsh } from './login/login.ts';
+import type { Recording } from './recording/recorder.ts';
+import { PipePool, pipesDirectory } from './sessions/pipes.ts';
+
+import { Strangers } from './login/strangers.ts';
 
 /** What the server is made of. */
 export interface SshServerOptions {

@@ -53,7 +53,7 @@ async function askAdmin(url: string, signal: AbortSignal): Promise<AdminAnswer> 
   }
 }
 
-/** By `node:http` as it is loaded anyway, and on a connection of its own: see agent/session/post.ts. Follows no redirect. */
+/** By `node:http` as it is loaded anyway, and on a connection of its own: see agent/post-json.ts. Follows no redirect. */
 function head(
   url: string,
   signal: AbortSignal,

@@ -9,7 +9,7 @@ import { decodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts'
 import { apiKeyOf } from '../api-key.ts';
 import type { AgentConfig } from '../../config.ts';
 import { API_PORT_FILE, IDENTITY_FILE, PID_FILE, SSH_HOST_KEY_FILE } from '../../data-directory.ts';
-import { readIdentity, type Identity } from '../../identity.ts';
+import { readIdentity, type Identity } from '../../enrollment/identity.ts';
 import { diagnose, DIAGNOSIS_MS_MAX, failed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
 import { connectionChecks, loginCheck, systemPlaces } from './doctor.ts';

@@ -9,7 +9,7 @@ import type { AgentConfig } from '../../config.ts';
 import type { Service } from '../health.ts';
 import { MACHINE_WIREGUARD } from '../metrics/wireguard.ts';
 import { openProxiesProblem } from '../../access/proxies/open-proxies.ts';
-import { SETPRIV_PATHS } from '../../access/ssh/launch.ts';
+import { SETPRIV_PATHS } from '../../access/ssh/sessions/launch.ts';
 import { askAdmins } from './admin-answers.ts';
 import { diagnose } from './check.ts';
 import type { Check } from './check.ts';

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { addressClass } from '../../../transport/net/addresses.ts';
-import { CLEAR_TEXT_HINT, clearTextAdmins } from '../../session/clear-text.ts';
+import { CLEAR_TEXT_HINT, clearTextAdmins } from '../../enrollment/clear-text.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
 import type { AdminAnswer } from './admin-answers.ts';

@@ -1,9 +1,9 @@
 /** Uploads a report to an admin from time to time, so that there is a last one of a machine that went away unasked. */
 import { DIAGNOSIS_PATH } from '../../../transport/protocol/diagnosis.ts';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
-import type { SessionClock } from '../../ports.ts';
+import type { SessionClock } from '../../session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
-import { postJson } from '../../session/post.ts';
+import { postJson } from '../../post-json.ts';
 
 /**
  * The first one follows a connection after this, in ms. The spread keeps a fleet that came back together from uploading

@@ -21,7 +21,7 @@ export interface SshSources {
   readonly port: () => number | null | undefined;
   readonly problem: () => string | null;
   readonly isRoot: boolean;
-  /** Where setpriv may be. Source: agent/access/ssh/launch.ts. */
+  /** Where setpriv may be. Source: agent/access/ssh/sessions/launch.ts. */
   readonly setprivPaths: readonly string[];
 }
 

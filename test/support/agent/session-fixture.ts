@@ -7,7 +7,7 @@ import type {
   OutputCursor,
   SessionJournal,
   SessionRunner,
-} from '../../../agent/ports.ts';
+} from '../../../agent/session/ports.ts';
 import { createSessionCounters } from '../../../agent/session/session-counters.ts';
 import { Session } from '../../../agent/session/session.ts';
 import type { SessionOptions } from '../../../agent/session/session-options.ts';

@@ -9,7 +9,7 @@ import { systemClock } from '../../../bench/product/simulated-agent.ts';
 import { webSocketDial } from '../../../agent/session/dial.ts';
 import { Membership } from '../../../agent/vpn/membership.ts';
 import type { Picture } from '../../../agent/vpn/picture.ts';
-import type { Link, SessionJournal, SessionRunner } from '../../../agent/ports.ts';
+import type { Link, SessionJournal, SessionRunner } from '../../../agent/session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { Session } from '../../../agent/session/session.ts';
 import { NOTHING_REFUSED, type MemberPorts, type WantedMember } from '../../../transport/vpn/member/member.ts';

@@ -41,7 +41,7 @@ const REVOKED_MS_MAX = 1_000 + BUSY_MS;
 
 /**
  * A login is answered within this though the admin is silent, in ms. Source: VERDICT_MS_MAX of
- * agent/access/ssh/asking.ts, and a busy machine.
+ * agent/access/ssh/login/admin-verdicts.ts, and a busy machine.
  */
 const SILENT_MS_MAX = 15_000;
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { removeDirectory } from '../../../agent/execution/exec-shims.ts';
+import { removeDirectory } from '../../../agent/execution/exec-shim/exec-shims.ts';
 import { until } from '../../support/until.ts';
 
 test('a directory that a process fills while it is removed ends nobody, and is removed once it rests', async (t) => {

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { SHIM_SCRIPT } from '../../../agent/execution/exec-shim-script.ts';
+import { SHIM_SCRIPT } from '../../../agent/execution/exec-shim/exec-shim-script.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';

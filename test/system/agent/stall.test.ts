@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { STALL_MS_MIN } from '../../../agent/execution/start-gate.ts';
+import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
 import { until } from '../../support/until.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import type { DoubleHabits } from '../../support/agent/admin-double.ts';

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { STALL_MS_MIN } from '../../../agent/execution/start-gate.ts';
+import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 
 const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });

@@ -6,12 +6,12 @@ import { promisify } from 'node:util';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
 import anyTest from 'ava';
 import type { ExecutionContext } from 'ava';
-import { accountsOfMachine, type NameServices } from '../../../../agent/access/ssh/accounts.ts';
+import { accountsOfMachine, type NameServices } from '../../../../agent/access/ssh/login/accounts.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { collect, startSshFixture } from '../../../support/agent/ssh-fixture.ts';
 
-const accountsFile = join(import.meta.dirname, '../../../../agent/access/ssh/accounts.ts');
+const accountsFile = join(import.meta.dirname, '../../../../agent/access/ssh/login/accounts.ts');
 const fixtureFile = join(import.meta.dirname, '../../../support/agent/ssh-fixture.ts');
 
 const peers = await peerTest('ssh', 'ssh-keygen', 'setpriv', 'useradd', 'sftp');

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 import type { ClientChannel } from 'ssh2';
-import { accountsOfMachine } from '../../../../agent/access/ssh/accounts.ts';
+import { accountsOfMachine } from '../../../../agent/access/ssh/login/accounts.ts';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { freePort } from '../../../support/free-ports.ts';
 import { peerTest } from '../../../support/peer-test.ts';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test from 'ava';
-import { groupsLeftBy, hangUp } from '../../../../agent/access/ssh/hang-up.ts';
+import { groupsLeftBy, hangUp } from '../../../../agent/access/ssh/sessions/hang-up.ts';
 import { until } from '../../../support/until.ts';
 import { lives } from '../../../support/agent/ssh-fixture.ts';
 

@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { ExecutionContext } from 'ava';
-import { beginRecording } from '../../../../agent/access/ssh/recorder.ts';
-import { RecordingSpool } from '../../../../agent/access/ssh/spool.ts';
+import { beginRecording } from '../../../../agent/access/ssh/recording/recorder.ts';
+import { RecordingSpool } from '../../../../agent/access/ssh/recording/spool.ts';
 import type { SshRecordingSettings } from '../../../../transport/protocol/ssh.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 
-const spoolFile = join(import.meta.dirname, '../../../../agent/access/ssh/spool.ts');
-const recorderFile = join(import.meta.dirname, '../../../../agent/access/ssh/recorder.ts');
+const spoolFile = join(import.meta.dirname, '../../../../agent/access/ssh/recording/spool.ts');
+const recorderFile = join(import.meta.dirname, '../../../../agent/access/ssh/recording/recorder.ts');
 
 const test = await peerTest('ssh', 'ssh-keygen');
 

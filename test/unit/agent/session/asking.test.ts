@@ -1,7 +1,7 @@
 /** What an agent makes of an admin of a version that cannot be asked what may still start. */
 import test from 'ava';
 import { Asking } from '../../../../agent/session/asking.ts';
-import { StartGate } from '../../../../agent/execution/start-gate.ts';
+import { StartGate } from '../../../../agent/execution/starts/start-gate.ts';
 import { PROTOCOL_VERSION_ASKS } from '../../../../transport/protocol/version.ts';
 import { executionId, NotingRunner } from '../../../support/agent/session-fixture.ts';
 

@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { sessionUrl, webSocketDial } from '../../../../agent/session/dial.ts';
-import type { Link } from '../../../../agent/ports.ts';
+import type { Link } from '../../../../agent/session/ports.ts';
 import { FRAME_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
 
 /** Dials a server that does `welcome` with each connection, and collects what the link tells. */

@@ -8,7 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { storedPublicKey } from '../../../../agent/vpn/keys-file.ts';
 import { Membership } from '../../../../agent/vpn/membership.ts';
 import type { Picture } from '../../../../agent/vpn/picture.ts';
-import type { AdminVpnFrame, AgentVpnFrameBody } from '../../../../agent/ports.ts';
+import type { AdminVpnFrame, AgentVpnFrameBody } from '../../../../agent/session/ports.ts';
 import {
   NOTHING_REFUSED,
   type MemberPorts,

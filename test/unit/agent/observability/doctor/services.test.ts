@@ -7,7 +7,7 @@ import { diagnose } from '../../../../../agent/observability/doctor/check.ts';
 import { coreChecks, portChecks, type ServiceSources } from '../../../../../agent/observability/doctor/services.ts';
 import { sshCheck, type SshSources } from '../../../../../agent/observability/doctor/ssh.ts';
 import { openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
-import { SETPRIV_PATHS } from '../../../../../agent/access/ssh/launch.ts';
+import { SETPRIV_PATHS } from '../../../../../agent/access/ssh/sessions/launch.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../../../../../transport/protocol/agent-api.ts';
 import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
 

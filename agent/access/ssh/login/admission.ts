@@ -1,0 +1,64 @@
+/** Who may knock: bounds on connections that are not logged in, and on failures. */
+import { isLoopbackAddress } from '../../../../transport/net/addresses.ts';
+import { sourceNetwork } from '../../../../transport/net/source-networks.ts';
+import { createAddressLimiter, type WindowLimiter } from '../../../../transport/net/window-limiter.ts';
+import type { SshLimits } from '../limits.ts';
+
+/**
+ * How long an answer waits from loopback, where nobody can be told apart, once there were too many failures, in ms.
+ * Only a no waits.
+ */
+export const FAILURE_DELAY_MS = 2_000;
+
+/** The window in which failed logins of one address are counted, in ms. */
+export const FAILURE_WINDOW_MS = 60_000;
+
+/** Addresses whose failures are remembered; the oldest is forgotten for a new one. */
+const FAILURE_ADDRESSES_MAX = 1_024;
+
+/** Counts strangers and their failures. `nowMs` is monotonic, in ms. */
+export class Admission {
+  readonly #limits: SshLimits;
+  readonly #strangers = new Map<string, number>();
+  readonly #failures: WindowLimiter;
+
+  constructor(limits: SshLimits, nowMs: () => number = () => performance.now()) {
+    this.#limits = limits;
+    this.#failures = createAddressLimiter(
+      { perWindowMax: limits.failuresMax, windowMs: FAILURE_WINDOW_MS, keysMax: FAILURE_ADDRESSES_MAX },
+      { nowMs },
+    );
+  }
+
+  /**
+   * Lets a new connection in, which is to be given back by `leave` once it is logged in or over. Or says in one line
+   * why not.
+   */
+  enter(address: string): string | null {
+    const source = sourceNetwork(address);
+    const ofSource = this.#strangers.get(source) ?? 0;
+    if (!isLoopbackAddress(address)) {
+      if (ofSource >= this.#limits.strangersPerAddressMax)
+        return 'too many connections of your address are logging in: try again in a moment';
+      if (this.#failures.waitMs(address) > 0) return 'too many failed logins from your address: try again in a minute';
+    }
+    this.#strangers.set(source, ofSource + 1);
+    return null;
+  }
+
+  /** This connection is no stranger any more. */
+  leave(address: string): void {
+    const source = sourceNetwork(address);
+    const left = (this.#strangers.get(source) ?? 1) - 1;
+    if (left > 0) this.#strangers.set(source, left);
+    else this.#strangers.delete(source);
+  }
+
+  /**
+   * A wrong password or signature came from there. Answers how long the no is to wait, in ms. Behind loopback are all
+   * who come through an admin, so there nobody is shut out: only what failed waits.
+   */
+  fail(address: string): number {
+    return this.#failures.add(address) > 0 ? FAILURE_DELAY_MS : 0;
+  }
+}

@@ -1,0 +1,102 @@
+/** Joins a cluster: posts to the admins in order until one says yes, or no for good. */
+import { z } from 'zod';
+import { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
+import { ENROLL_PATH } from '../../transport/protocol/version.ts';
+import { reconnectDelayMs } from '../session/backoff.ts';
+import { postJson } from '../post-json.ts';
+import type { HttpAnswer } from '../post-json.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { AgentProblem, EXIT_STATUS } from '../problem.ts';
+
+/** Statuses after which the same request may succeed later: overload, and everything from 500 on. */
+const RETRIED = new Set([408, 425, 429]);
+
+const Envelope = z.object({ data: EnrollAnswer });
+const ErrorEnvelope = z.object({ error: z.object({ code: z.string().max(64), message: z.string().max(512) }) });
+
+/** What the refusals of a key mean. Source: docs/architecture.md, Sessions. */
+const KEY_REFUSALS: Readonly<Record<string, string>> = {
+  invalid_key: 'ENROLLMENT_KEY is not known to the admin, or RECOVERY_KEY does not fit: make a new key',
+  key_expired: 'ENROLLMENT_KEY has expired: make a new key',
+  key_spent: 'ENROLLMENT_KEY has no uses left: make a new key',
+  node_limit_reached: 'the cluster has reached its node limit: raise it or remove a node',
+};
+
+/** What enrolment needs. */
+export interface EnrollmentOptions {
+  readonly request: z.input<typeof EnrollRequest>;
+  readonly adminUrls: readonly string[];
+  readonly log: Log;
+  readonly random: () => number;
+  /** Waits; rejects when the agent is told to stop. */
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly post?: (url: string, body: unknown) => Promise<HttpAnswer>;
+}
+
+/**
+ * The admin's answer. Tries for ever while no admin can be reached; throws an `AgentProblem` on a refusal that will not
+ * change.
+ */
+export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> {
+  const { adminUrls, log, random, sleep, request, post = postJson } = options;
+  for (let round = 0; ; round += 1) {
+    for (const adminUrl of adminUrls) {
+      const answer = await attempt(adminUrl, request, post);
+      if (!('problem' in answer)) return answer;
+      if (answer.isFinal)
+        throw new AgentProblem(`Enrolment was refused by ${adminUrl}: ${answer.problem}`, EXIT_STATUS.refused);
+      log.warn({ admin: adminUrl, problem: answer.problem }, 'Enrolment did not succeed; it is tried again');
+    }
+    await sleep(reconnectDelayMs(round, random()));
+  }
+}
+
+/** Asks each admin once. The answer of the first that says yes; else the last problem, as the end of a sentence. */
+export async function enrollOnce({
+  adminUrls,
+  request,
+  post = postJson,
+}: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<EnrollAnswer | string> {
+  let problem = 'no admin is known';
+  for (const adminUrl of adminUrls) {
+    const answer = await attempt(adminUrl, request, post);
+    if (!('problem' in answer)) return answer;
+    problem = answer.problem;
+  }
+  return problem;
+}
+
+/** The answer, or what was wrong, and whether the same request can never succeed. */
+async function attempt(
+  adminUrl: string,
+  request: unknown,
+  post: NonNullable<EnrollmentOptions['post']>,
+): Promise<EnrollAnswer | { readonly problem: string; readonly isFinal: boolean }> {
+  let answer: HttpAnswer;
+  try {
+    answer = await post(enrollUrl(adminUrl), request);
+  } catch (error) {
+    return { problem: (error as Error).message, isFinal: false };
+  }
+  if (answer.status === 200 || answer.status === 201) {
+    const parsed = Envelope.or(EnrollAnswer.transform((data) => ({ data }))).safeParse(answer.body);
+    return parsed.success ? parsed.data.data : { problem: 'the answer is not one of this protocol', isFinal: false };
+  }
+  if (answer.status >= 500 || RETRIED.has(answer.status))
+    return { problem: `it answered ${answer.status}`, isFinal: false };
+  return { problem: refusalText(answer), isFinal: true };
+}
+
+function refusalText(answer: HttpAnswer): string {
+  const parsed = ErrorEnvelope.safeParse(answer.body);
+  if (!parsed.success) return `it answered ${answer.status}, which is no answer of an admin: check ADMIN_URLS`;
+  const { code, message } = parsed.data.error;
+  return KEY_REFUSALS[code] ?? `${code}: ${message}`;
+}
+
+function enrollUrl(adminUrl: string): string {
+  const url = new URL(adminUrl);
+  url.pathname = url.pathname.replace(/\/+$/, '') + ENROLL_PATH;
+  return url.href;
+}

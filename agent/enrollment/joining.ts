@@ -1,0 +1,160 @@
+/** How this machine becomes a node, and how it becomes one again where no admin knows it any more. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeEnrollmentBlob, recoveryKeyNode } from '../../transport/protocol/enrollment.ts';
+import type { EnrollAnswer, EnrollmentBlob, EnrollRequest } from '../../transport/protocol/enrollment.ts';
+import { CLEAR_TEXT_HINT, clearTextAdmins } from './clear-text.ts';
+import { registrationOf } from '../config.ts';
+import type { AgentConfig } from '../config.ts';
+import type { DataDirectory } from '../data-directory.ts';
+import { enroll, enrollOnce } from './enroll.ts';
+import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
+import type { Identity } from './identity.ts';
+import { removeJournal } from '../execution/journal/open-journal.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { AgentProblem, EXIT_STATUS } from '../problem.ts';
+
+/** What the program gives its agent. */
+export interface AgentOptions {
+  readonly config: AgentConfig;
+  readonly version: string;
+  readonly log: Log;
+  /** Aborted by SIGTERM or SIGINT. */
+  readonly signal: AbortSignal;
+}
+
+/** An agent that is enrolled: everything of it that must not be there before. */
+export type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
+
+/**
+ * The stored identity, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that will not
+ * change.
+ */
+export async function enrolledIdentity(options: AgentOptions, directory: DataDirectory): Promise<Enrolled> {
+  const { config, log, signal } = options;
+  const stored = config.AGENT_ID_TYPE === 'random' ? null : readIdentity(directory.identity);
+  const recovered = config.RECOVERY_KEY === undefined ? null : recoveryKeyNode(config.RECOVERY_KEY);
+  if (stored !== null && isEnrolled(stored)) {
+    if (recovered !== null && recovered !== stored.node_id)
+      log.warn(
+        { node: stored.node_id },
+        'RECOVERY_KEY is for another node than this machine is, and is not looked at: `edge-agent leave` first, to make it that one',
+      );
+    warnOfClearText(config.ADMIN_URLS ?? stored.enrollment.admin_urls, log);
+    return stored;
+  }
+  const { key, blob } = keyOf(config);
+  warnOfClearText(config.ADMIN_URLS ?? blob.admin_urls, log);
+  if (config.AGENT_ID_TYPE === 'random') removeJournal(directory);
+  // The key brings the identity of its node, also after a first start without it that let nobody in.
+  const identity =
+    stored === null || (recovered !== null && recovered !== stored.node_id)
+      ? newIdentity(recovered)
+      : withSecret(stored);
+  storeIdentity(directory.identity, identity);
+  log.info({ node: identity.node_id, cluster: blob.cluster_name }, 'Enrolling');
+  const answer = await enroll({
+    request: requestOf(options, identity, key),
+    adminUrls: config.ADMIN_URLS ?? blob.admin_urls,
+    log,
+    random: Math.random,
+    sleep: (ms) => sleep(ms, undefined, { signal }),
+  });
+  const enrolled = joined(directory, identity, answer, blob.admin_urls);
+  log.info({ node: enrolled.node_id, cluster: answer.cluster_name }, 'Enrolled');
+  return enrolled;
+}
+
+/**
+ * Joins again with the id that this machine has, for admins whose database was set back to before it joined: one try.
+ * Null when it did not succeed. Nothing is given up for it: what is stored stays until an admin lets it in. A node that
+ * was deleted on purpose is left alone.
+ */
+export async function rejoined(
+  options: AgentOptions,
+  directory: DataDirectory,
+  identity: Enrolled,
+): Promise<Enrolled | null> {
+  const { config, log } = options;
+  const key = config.ENROLLMENT_KEY;
+  const blob = key === undefined ? null : decodeEnrollmentBlob(key);
+  if (key === undefined || blob === null || identity.was_deleted === true) return null;
+  const secured = withSecret(identity);
+  if (secured !== identity) storeIdentity(directory.identity, secured);
+  const adminUrls = config.ADMIN_URLS ?? identity.enrollment.admin_urls;
+  const answer = await enrollOnce({ request: requestOf(options, secured, key), adminUrls });
+  if (typeof answer === 'string') {
+    log.error(
+      { node: identity.node_id },
+      `No admin knows this node, and it could not join again with its ENROLLMENT_KEY: ${answer}. It is tried again from time to time`,
+    );
+    return null;
+  }
+  const enrolled = joined(directory, secured, answer, identity.enrollment.admin_urls);
+  log.warn(
+    {
+      node: enrolled.node_id,
+      cluster: answer.cluster_name,
+    },
+    'No admin knew this node any more; it has joined again with its ENROLLMENT_KEY and goes on under its id',
+  );
+  return enrolled;
+}
+
+/** Before anything goes there: what is sent first is a key or a token. */
+function warnOfClearText(adminUrls: readonly string[], log: Log): void {
+  const admins = clearTextAdmins(adminUrls);
+  if (admins.length > 0)
+    log.warn(
+      {},
+      `What goes to admins is not encrypted, the key and the token of this node among it: ${admins.join(', ')}. ${CLEAR_TEXT_HINT}`,
+    );
+}
+
+function isEnrolled(identity: Identity): identity is Enrolled {
+  return identity.enrollment !== null;
+}
+
+function keyOf(config: AgentConfig): { readonly key: string; readonly blob: EnrollmentBlob } {
+  const key = config.ENROLLMENT_KEY;
+  const blob = key === undefined ? null : decodeEnrollmentBlob(key);
+  if (key !== undefined && blob !== null) return { key, blob };
+  throw new AgentProblem(
+    'ENROLLMENT_KEY is not set and this machine is not enrolled: it should be an enrollment key as an admin made it',
+    EXIT_STATUS.badSetting,
+  );
+}
+
+/** An identity of before machine secrets gets one. */
+function withSecret<I extends Identity>(identity: I): I {
+  return identity.machine_secret === undefined
+    ? { ...identity, machine_secret: newIdentity(null).machine_secret }
+    : identity;
+}
+
+function requestOf({ config, version }: AgentOptions, identity: Identity, key: string): EnrollRequest {
+  const recoveryKey = config.RECOVERY_KEY;
+  return {
+    enrollment_key: key,
+    ...(recoveryKey !== undefined &&
+      recoveryKeyNode(recoveryKey) === identity.node_id && { recovery_key: recoveryKey }),
+    ...(identity.machine_secret !== undefined && { machine_secret: identity.machine_secret }),
+    node_id: identity.node_id,
+    ...registrationOf(config, version),
+    ...(config.AGENT_ALIASES !== undefined && { aliases: config.AGENT_ALIASES }),
+  };
+}
+
+function joined(
+  directory: DataDirectory,
+  identity: Identity,
+  answer: EnrollAnswer,
+  knownUrls: readonly string[],
+): Enrolled {
+  const enrolled = {
+    ...identity,
+    node_id: answer.node_id,
+    enrollment: { ...answer, admin_urls: answer.admin_urls.length > 0 ? answer.admin_urls : [...knownUrls] },
+  };
+  storeIdentity(directory.identity, enrolled);
+  return enrolled;
+}

@@ -1,0 +1,80 @@
+/** What enrolment gave this machine, as it stands on its disk: admins change it while the agent runs. */
+import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { NodeId } from '../../transport/protocol/ids.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { storeIdentity } from './identity.ts';
+import type { Enrolled } from './joining.ts';
+
+/** One machine's. A change that the disk refuses is logged, and holds until the agent ends. */
+export class StoredEnrollment {
+  readonly #path: string;
+  readonly #log: Log;
+  #identity: Enrolled;
+
+  /** `identity` is what the file at `path` says. */
+  constructor(path: string, identity: Enrolled, log: Log) {
+    this.#path = path;
+    this.#identity = identity;
+    this.#log = log;
+  }
+
+  get identity(): Enrolled {
+    return this.#identity;
+  }
+
+  get node(): NodeId {
+    return this.#identity.node_id;
+  }
+
+  /** The API token of the node. */
+  get token(): string {
+    return this.#identity.enrollment.api_token;
+  }
+
+  /** Of the agent's own proxies. */
+  get proxyPassword(): string {
+    return this.#identity.enrollment.proxy_password;
+  }
+
+  /** As admins said last. */
+  get adminUrls(): readonly string[] {
+    return this.#identity.enrollment.admin_urls;
+  }
+
+  /** Of the cluster that the node is in, as an admin said last. */
+  get clusterName(): string {
+    return this.#identity.enrollment.cluster_name;
+  }
+
+  /** As an admin said last. */
+  get settings(): AgentSettings {
+    return this.#identity.enrollment.settings;
+  }
+
+  /** Settings that changed go to the disk, so that the next start finds the admins that are there by then. */
+  keep(settings: AgentSettings, clusterName: string | null): void {
+    const enrollment = {
+      ...this.#identity.enrollment,
+      settings,
+      admin_urls: settings.admin_urls.length > 0 ? settings.admin_urls : this.#identity.enrollment.admin_urls,
+      cluster_name: clusterName ?? this.clusterName,
+    };
+    if (JSON.stringify(enrollment) !== JSON.stringify(this.#identity.enrollment))
+      this.#store({ ...this.#identity, enrollment });
+  }
+
+  /** Notes that an admin said whether somebody deleted this node: only what is said is ever undone. */
+  noteDeletion(wasDeleted: boolean): void {
+    if ((this.#identity.was_deleted ?? false) !== wasDeleted)
+      this.#store({ ...this.#identity, was_deleted: wasDeleted });
+  }
+
+  #store(next: Enrolled): void {
+    this.#identity = next;
+    try {
+      storeIdentity(this.#path, next);
+    } catch (error) {
+      this.#log.warn({}, (error as Error).message);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** The start lock in an exec shim's directory: whoever makes it decides whether the exec shim ever starts something. */
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { SHIM_FILES } from './exec-shim-script.ts';
+
+/** What an exec shim writes into its start lock before it starts the script. */
+export interface StartLock {
+  /** Its process id, which is also that of its session and group. */
+  readonly pid: number;
+  readonly execution: ExecutionId;
+}
+
+/** Makes the start lock in the exec shim's place. True: that exec shim never started anything, and never will. */
+export function takeStartLock(directory: string): boolean {
+  try {
+    closeSync(openSync(join(directory, SHIM_FILES.startLock), 'wx', 0o600));
+    return true;
+  } catch (error) {
+    // A directory that is gone cannot hold a running exec shim's start lock either.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+/** The exec shim's start lock; null when there is none, or it is just being written. */
+export function readStartLock(directory: string): StartLock | null {
+  try {
+    const [, pid, execution] =
+      /^(\d+) (\S+)\n$/.exec(readFileSync(join(directory, SHIM_FILES.startLock), 'utf8')) ?? [];
+    return pid === undefined || execution === undefined
+      ? null
+      : { pid: Number(pid), execution: execution as ExecutionId };
+  } catch {
+    return null;
+  }
+}

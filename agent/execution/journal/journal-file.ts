@@ -1,0 +1,129 @@
+/** The journal's file: SQLite with an fsync where one is asked for, and refusals instead of throws. */
+import { closeSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+import { JOURNAL_SCHEMA, JOURNAL_VERSION, JournalVersionError, LATER_COLUMNS } from './journal-schema.ts';
+import type { Log } from '../../../transport/net/log.ts';
+
+/**
+ * How a transaction ends: on the disk, or in the system's hands. The latter survives the agent's death at once, and the
+ * machine's after the next `now`.
+ */
+export type Durability = 'now' | 'soon';
+
+/** A row, as SQLite gives it. */
+export type JournalRow = Record<string, string | number | bigint | Uint8Array | null>;
+
+/**
+ * Size to which the write-ahead log is made at opening, in pages of 4 KiB; it is begun anew when it is nearly full.
+ * Overwriting takes an fsync 0.11 ms where growing takes it 0.19 (measured).
+ */
+const LOG_PAGES = 256;
+
+/** One open file. */
+export class JournalFile {
+  readonly #database: DatabaseSync;
+  readonly #log: Log;
+  readonly #statements = new Map<string, StatementSync>();
+  #problem: string | null = null;
+  #durability: Durability = 'now';
+
+  /** Opens or creates it. Throws what SQLite throws when it is no sound journal. */
+  constructor(path: string, log: Log) {
+    this.#log = log;
+    closeSync(openSync(path, 'a', 0o600)); // SQLite would let others read it; its further files follow this one
+    this.#database = new DatabaseSync(path);
+    try {
+      this.#open();
+    } catch (error) {
+      this.#database.close();
+      throw error;
+    }
+  }
+
+  /** Null while writes succeed; else one sentence. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  /** One transaction. False: nothing changed, and `problem` says why. */
+  write(what: string, change: () => void, durability: Durability = 'now'): boolean {
+    try {
+      this.#setDurability(durability);
+      this.#database.exec('BEGIN IMMEDIATE');
+      change();
+      this.#database.exec('COMMIT');
+      if (this.#problem !== null) this.#log.info({}, 'The journal can be written again');
+      this.#problem = null;
+      return true;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      const problem = `the journal cannot ${what}: ${(error as Error).message}`;
+      if (this.#problem === null)
+        this.#log.error({}, `The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
+      this.#problem = problem;
+      return false;
+    }
+  }
+
+  run(sql: string, ...values: (string | number | null | Uint8Array)[]): void {
+    this.#prepared(sql).run(...values);
+  }
+
+  get(sql: string, ...values: (string | number)[]): JournalRow | undefined {
+    return this.#prepared(sql).get(...values);
+  }
+
+  all(sql: string): JournalRow[] {
+    return this.#prepared(sql).all();
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #open(): void {
+    this.#database.exec(
+      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1024',
+    );
+    const check = this.get('PRAGMA quick_check');
+    if (check?.['quick_check'] !== 'ok') throw new Error('quick_check found damage');
+    const version = this.get('PRAGMA user_version')?.['user_version'];
+    if (version === 0)
+      this.#database.exec(`BEGIN; ${JOURNAL_SCHEMA}; PRAGMA user_version = ${JOURNAL_VERSION}; COMMIT`);
+    else if (version !== JOURNAL_VERSION) throw new JournalVersionError(Number(version));
+    const columns = new Set(this.all("SELECT name FROM pragma_table_info('execution')").map((row) => row['name']));
+    for (const [name, type] of Object.entries(LATER_COLUMNS))
+      if (!columns.has(name)) this.#database.exec(`ALTER TABLE execution ADD COLUMN ${name} ${type}`);
+    this.#growLog();
+  }
+
+  #growLog(): void {
+    this.#setDurability('soon');
+    try {
+      this.#database.exec('PRAGMA wal_autocheckpoint = 0');
+      for (let page = 0; page < LOG_PAGES; page += 1)
+        this.run('INSERT INTO probe (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET filler = NULL');
+      this.#database.exec('PRAGMA wal_checkpoint(RESTART)');
+    } catch {
+      // A disk that has no room for it may have room for less.
+    }
+    this.#database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES - 16}`);
+  }
+
+  #setDurability(durability: Durability): void {
+    if (this.#durability === durability) return;
+    this.#database.exec(`PRAGMA synchronous = ${durability === 'now' ? 'FULL' : 'NORMAL'}`);
+    this.#durability = durability;
+  }
+
+  #prepared(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}

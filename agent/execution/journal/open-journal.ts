@@ -1,0 +1,48 @@
+/** Opens the journal, and sets a damaged one aside. */
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import type { DataDirectory } from '../../data-directory.ts';
+import { JournalVersionError } from './journal-schema.ts';
+import { Journal } from './journal.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Log } from '../../../transport/net/log.ts';
+import { AgentProblem, EXIT_STATUS, systemProblem } from '../../problem.ts';
+import type { Timeline } from '../timeline.ts';
+
+/**
+ * SQLite result codes that mean damage rather than trouble. Source: sqlite.org/rescode.html: SQLITE_CORRUPT,
+ * SQLITE_NOTADB.
+ */
+const DAMAGE_CODES = new Set([11, 26]);
+
+/**
+ * The journal at `path`. A damaged one is kept under a dated name and a new one begun: executions whose processes still
+ * have their files are taken up from there, the admin ends the others when `hello` does not name them. Throws an
+ * `AgentProblem` when the file belongs to a newer agent or cannot be used now.
+ */
+export function openJournal(path: string, timeline: Timeline, log: Log, ledger: Ledger | null): Journal {
+  try {
+    return new Journal(path, timeline, log, ledger);
+  } catch (error) {
+    if (error instanceof JournalVersionError) throw new AgentProblem(`${path}: ${error.message}`, EXIT_STATUS.failed);
+    if (!isDamage(error))
+      throw new AgentProblem(`The journal ${path} cannot be opened: ${systemProblem(error)}`, EXIT_STATUS.failed);
+  }
+  const aside = `${path}.damaged-${new Date(timeline.wallMs()).toISOString().replaceAll(/[:.]/g, '-')}`;
+  for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+  log.error(
+    {},
+    `The journal is damaged; it was kept as ${aside} and a new one begun: outputs that were not delivered yet are lost`,
+  );
+  return new Journal(path, timeline, log, ledger);
+}
+
+/** Removes the journal and the ledger of an identity that is given up. */
+export function removeJournal(directory: Pick<DataDirectory, 'journal' | 'ledger'>): void {
+  rmSync(directory.ledger, { force: true });
+  for (const suffix of ['', '-wal', '-shm']) rmSync(directory.journal + suffix, { force: true });
+}
+
+function isDamage(error: unknown): boolean {
+  const { errcode, message } = error as { errcode?: number; message: string };
+  return (errcode !== undefined && DAMAGE_CODES.has(errcode % 256)) || message.includes('quick_check');
+}

@@ -1,0 +1,129 @@
+/**
+ * What the exec shim of one execution has captured, read from its files: any position while it runs, head and tail in the
+ * end.
+ */
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
+import type { CapturedBytes } from './output-text.ts';
+
+/** Times a reader begins anew because the exec shim went on to the next file meanwhile. */
+const RETRIES_MAX = 20;
+
+/** Bytes at a position of the raw output. */
+export interface RawPiece {
+  /** Where they begin: later than asked for when what was there is not kept any more. */
+  readonly position: number;
+  readonly bytes: Buffer;
+}
+
+interface Extent {
+  readonly file: string;
+  /** Position of its first byte in the output. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Reads the files in an exec shim's directory. Missing files read as empty. */
+export class CapturedOutput {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Length of the output so far, in raw bytes. */
+  get length(): number {
+    return this.#extents().at(-1)?.to ?? 0;
+  }
+
+  /** True when the disk was full and output got lost. */
+  get hasLoss(): boolean {
+    return existsSync(join(this.#directory, SHIM_FILES.cut));
+  }
+
+  /**
+   * At most `bytesMax` bytes from `position` on, or from the first later position that is still kept; empty at the end.
+   */
+  read(position: number, bytesMax: number): RawPiece {
+    for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
+      const before = this.#segment();
+      const extent = this.#extents().find(({ to }) => position < to);
+      if (extent === undefined) return { position, bytes: Buffer.alloc(0) };
+      const from = Math.max(position, extent.from);
+      const bytes = readAt(extent.file, from - extent.from, Math.min(bytesMax, extent.to - from));
+      // The exec shim empties a file before it uses it again: what was read while it moved on may be of either time.
+      if (this.#segment() === before) return { position: from, bytes };
+    }
+    return { position, bytes: Buffer.alloc(0) };
+  }
+
+  /** All of it when it is at most `bytesMax` long, else its first and last `half` bytes. For an output that is over. */
+  ends(bytesMax: number, half: number): CapturedBytes {
+    const extents = this.#extents();
+    const length = extents.at(-1)?.to ?? 0;
+    const isWhole = extents.every((extent, index) => extent.from === (extents[index - 1]?.to ?? 0));
+    if (isWhole && length <= bytesMax) return { head: this.#gather(0, length), tail: null };
+    return { head: this.#gather(0, half), tail: this.#gather(Math.max(0, length - half), length) };
+  }
+
+  #gather(from: number, to: number): Buffer {
+    const pieces: Buffer[] = [];
+    for (let position = from; position < to;) {
+      const piece = this.read(position, to - position);
+      if (piece.bytes.length === 0 || piece.position >= to) break;
+      pieces.push(piece.bytes);
+      position = piece.position + piece.bytes.length;
+    }
+    return Buffer.concat(pieces);
+  }
+
+  #extents(): Extent[] {
+    const first = { file: join(this.#directory, SHIM_FILES.first), from: 0, to: this.#size(SHIM_FILES.first) };
+    const [number, before] = this.#segment().split(' ').map(Number);
+    if (number === undefined || before === undefined || number < 1) return [first];
+    const currentName = SHIM_FILES.ring[(number % 2) as 0 | 1];
+    const current = { file: join(this.#directory, currentName), from: before, to: before + this.#size(currentName) };
+    if (number === 1) return [first, current];
+    const olderName = SHIM_FILES.ring[((number - 1) % 2) as 0 | 1];
+    const older = { file: join(this.#directory, olderName), from: before - this.#size(olderName), to: before };
+    return [first, older, current];
+  }
+
+  /** "<number> <bytes before>", or empty. The exec shim writes it with a newline: without one it is being written. */
+  #segment(): string {
+    for (let attempt = 0; attempt < RETRIES_MAX; attempt += 1) {
+      const text = readText(join(this.#directory, SHIM_FILES.segment));
+      if (text === null) return '';
+      if (text.endsWith('\n')) return text.trim();
+    }
+    return '';
+  }
+
+  #size(name: string): number {
+    return statSync(join(this.#directory, name), { throwIfNoEntry: false })?.size ?? 0;
+  }
+}
+
+function readAt(file: string, offset: number, bytesMax: number): Buffer {
+  const buffer = Buffer.allocUnsafe(bytesMax);
+  let handle: number;
+  try {
+    handle = openSync(file, 'r');
+  } catch {
+    return Buffer.alloc(0); // its directory was removed: nothing is left to read
+  }
+  try {
+    return buffer.subarray(0, readSync(handle, buffer, 0, bytesMax, offset));
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function readText(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,81 @@
+/** Gets exec shims ready, each with its script on the disk, before its start is recorded; and then gives them their job. */
+import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutorOptions, Start } from '../executor-options.ts';
+import { interpreterOf } from '../exec-shim/interpreter.ts';
+import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
+import { giveJob, type ExecShim, type ExecShims } from '../exec-shim/exec-shims.ts';
+import { logStart, processTraceparent } from '../process-trace.ts';
+import { RunningExecution } from '../running-execution.ts';
+import type { Log } from '../../../transport/net/log.ts';
+
+/** Remembers why nothing can be started, while that is so. */
+export class StartKit {
+  readonly #shims: ExecShims;
+  readonly #log: Log;
+  #problem: string | null = null;
+
+  constructor(shims: ExecShims, log: Log) {
+    this.#shims = shims;
+    this.#log = log;
+  }
+
+  /** Null when executions can be started; else one sentence. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  /** Nothing is kept from starting any more. */
+  clear(): void {
+    this.#problem = null;
+  }
+
+  /** Null: the system gives no process or no room now, which `problem` says. */
+  prepare(commandText: string): ExecShim | null {
+    let shim: ExecShim | null = null;
+    try {
+      shim = this.#shims.take();
+      writeFileSync(join(shim.directory, SHIM_FILES.script), commandText, { flag: 'r+' });
+      if (this.#problem !== null) this.#log.info({}, 'Commands can be started again');
+      this.#problem = null;
+      return shim;
+    } catch (error) {
+      if (shim !== null) this.#shims.dismiss(shim);
+      const problem = `commands cannot be started: ${(error as Error).message}`;
+      if (this.#problem === null)
+        this.#log.error({}, `Commands cannot be started: ${(error as Error).message}. They wait until they can`);
+      this.#problem = problem;
+      return null;
+    }
+  }
+}
+
+/** Gives an exec shim the job whose start is recorded. `exited` is called when the exec shim, a child of this agent, ended. */
+export function begin(
+  { waiting, shim }: Start,
+  { timeline, outputBytesMax, log }: ExecutorOptions,
+  exited: (running: RunningExecution) => void,
+): RunningExecution {
+  giveJob(shim, waiting.execution, interpreterOf(waiting.commandText), processTraceparent(waiting.traceparent));
+  logStart(log, waiting.execution, waiting.traceparent);
+  const running = new RunningExecution({
+    execution: waiting.execution,
+    shim: shim.name,
+    directory: shim.directory,
+    pid: shim.pid,
+    outputBytesMax,
+    traceparent: waiting.traceparent,
+    deadlineMs: waiting.timeoutMs === null ? null : timeline.monotonicMs() + waiting.timeoutMs,
+    nowMs: () => timeline.monotonicMs(),
+  });
+  const gone = (name: NodeJS.Signals | null) => {
+    running.shimExited(name === null ? null : constants.signals[name]);
+    exited(running);
+  };
+  const { child } = shim;
+  child.ref(); // an idle exec shim does not hold the program open, a busy one does
+  if (child.exitCode !== null || child.signalCode !== null) setImmediate(() => gone(child.signalCode));
+  else child.once('exit', (_code, name) => gone(name));
+  return running;
+}

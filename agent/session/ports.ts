@@ -1,0 +1,189 @@
+/**
+ * What the session needs of the rest of the agent. A benchmark gives its own journal and runner and keeps thousands of
+ * sessions in one process.
+ */
+import type { Log } from '../../transport/net/log.ts';
+import type { AdminFrame, AgentFrameBody, Delivery, HealthReport } from '../../transport/protocol/frames.ts';
+import type { ExecutionId } from '../../transport/protocol/ids.ts';
+import type { SshGrant, SshVerdict, UnansweredLogin } from '../../transport/protocol/ssh.ts';
+import type { SessionCounters } from './session-counters.ts';
+
+/** What became of the deliveries of one frame. */
+export interface Received {
+  /**
+   * Durable now, or known from before: to be acknowledged. Those missing were refused (no room on the disk) and come
+   * again.
+   */
+  readonly acknowledged: readonly ExecutionId[];
+  /** Those of them that were not known before: to be run. */
+  readonly fresh: readonly ExecutionId[];
+  /** Those of them that ran before and that the journal had forgotten: their results are there again, to be sent. */
+  readonly answered?: readonly ExecutionId[];
+}
+
+/** How an execution ended, as the journal keeps it. */
+export interface Finished {
+  readonly outcome: 'completed' | 'cancelled';
+  /** -1 to 255. */
+  readonly exitCode: number;
+  readonly outputTruncated: boolean;
+  /** Length of the whole stored output in UTF-8 bytes. */
+  readonly outputBytes: number;
+  /** Its process in the trace of the delivery; absent when nobody traces it or no process ran. */
+  readonly trace?: { readonly traceparent: string; readonly ranMs: number; readonly endedMsAgo: number };
+}
+
+/** A piece of a stored output. */
+export interface OutputPiece {
+  readonly text: string;
+  /** Byte offset behind it. */
+  readonly next: number;
+}
+
+/**
+ * The journal as the session sees it. No method throws: what cannot be stored is refused, what is unknown is ignored.
+ */
+export interface SessionJournal {
+  /** Everything not forgotten: received, started or finished; for `hello`. */
+  holding(): readonly ExecutionId[];
+  /**
+   * Has the endings of these there again, to be sent; one of which nothing is known was lost with the journal. Returns
+   * those that were not there before. What could not be stored is not held afterwards.
+   */
+  recall(executions: readonly ExecutionId[]): readonly ExecutionId[];
+  /** Finished ones that are not forgotten, in the order in which they finished. */
+  finished(): readonly ExecutionId[];
+  /** Null unless finished. */
+  result(execution: ExecutionId): Finished | null;
+  /** Stored output from byte `offset`, at most `bytesMax`, never splitting a code point. Null unless finished. */
+  output(execution: ExecutionId, offset: number, bytesMax: number): OutputPiece | null;
+  /** Drops finished executions; ignores all others. */
+  forget(executions: readonly ExecutionId[]): void;
+  /** True when it can store; after a failure it tries. An in-memory one answers true. */
+  heal(): boolean;
+}
+
+/** Output of one execution as it grows. */
+export interface OutputCursor {
+  /**
+   * The next piece of at most `bytesMax` UTF-8 bytes, or null when there is none now. `offset` is the byte position in
+   * the whole replaced-UTF-8 output; a jump from the end of the piece before means that what lies between is not kept.
+   */
+  read(bytesMax: number): { readonly offset: number; readonly text: string } | null;
+  /** True once the execution is over; together with a null from `read` nothing will come any more. */
+  readonly ended: boolean;
+  /** Byte position of what `read` gives next. */
+  readonly offset: number;
+  close(): void;
+}
+
+/** What runs executions. Finished ones are in the journal before `Session.finished` is called with them. */
+export interface SessionRunner {
+  /** Stores deliveries in the journal, durably before it returns. */
+  receive(deliveries: readonly Delivery[]): Received;
+  /** These are in the journal and may be started, in this order, as concurrency allows. */
+  run(executions: readonly ExecutionId[]): void;
+  /** What the next `receive` brings was sent at `bornMs` or later, on the clock of `SessionPorts.aliveMs`. */
+  arriving?(bornMs: number): void;
+  /** Nothing that waits starts before an admin was asked. */
+  hold?(): void;
+  /** What waits until an admin was asked. */
+  held?(): readonly ExecutionId[];
+  /**
+   * An admin that was asked at `askedMs` says that these may start, for so long from then; `undefined`: it cannot say
+   * for how long.
+   */
+  release?(
+    open: readonly { readonly execution: ExecutionId; readonly expiresInMs: number | null | undefined }[],
+    askedMs: number,
+  ): void;
+  /** Ends their processes; the results say `cancelled`. Ignores unknown and finished ones. */
+  cancel(executions: readonly ExecutionId[]): void;
+  /** Ends their processes without a result and makes the journal forget them. */
+  settle(executions: readonly ExecutionId[]): void;
+  /**
+   * Follows an output from byte `offset`; null for an unknown execution. `wake` is called when `read` may have more.
+   */
+  tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null;
+}
+
+/** Time as the session sees it. `nowMs` never goes back and says nothing of the wall clock. */
+export interface SessionClock {
+  nowMs(): number;
+  /** Calls `act` once after `ms`; the answer cancels it. */
+  after(ms: number, act: () => void): () => void;
+}
+
+/** One connection to an admin. */
+export interface Link {
+  /** Queues one text message; `flushed` is called when it left this process. */
+  send(text: string, flushed?: () => void): void;
+  /** Bytes queued and not yet taken by the system. */
+  readonly bufferedBytes: number;
+  close(code: number, reason: string): void;
+  /** Ends it without a goodbye. `closed` is still called. */
+  terminate(): void;
+}
+
+/** What a link tells its owner. After `closed` nothing more comes. */
+export interface LinkOwner {
+  opened(link: Link): void;
+  message(link: Link, text: string): void;
+  /**
+   * `code` is the WebSocket close code; 1006 when the connection broke or never stood, and then `reason` says why, free
+   * of secrets; the HTTP status where the admin refused the connection.
+   */
+  closed(link: Link, code: number, reason: string): void;
+}
+
+/** Opens a connection to the admin at an http(s) URL. Never throws. */
+export type Dial = (adminUrl: string, token: string, owner: LinkOwner) => Link;
+
+/** Those parts of the agent that let people reach the machine. No method throws. */
+export interface SessionReach {
+  /**
+   * The admin at this URL, which need not be that of the session, wants a tunnel; the token is good once, for a few
+   * seconds. `vpnUrl`: where it says it is in the VPN.
+   */
+  openTunnel(adminUrl: string, token: string, vpnUrl?: string): void;
+  /** The answer to `Session.verifySsh`. */
+  verdict(attempt: number, verdict: SshVerdict): void;
+  /** These users and keys are gone: what they opened ends now. */
+  endSsh(usernames: readonly string[], keys: readonly string[]): void;
+  /**
+   * The oldest logins that no admin answered and that were not told on this session yet. Asked after every welcome
+   * (`stored` is null), and when some of them are stored, which are forgotten.
+   */
+  unanswered(stored: readonly string[] | null): readonly UnansweredLogin[];
+  /** By whom the live SSH sessions were opened; asked after every welcome. */
+  grants(): readonly SshGrant[];
+}
+
+/** Frames about the VPN, in and out. */
+export type AdminVpnFrame = Extract<AdminFrame, { type: `mesh-${string}` | 'netmaker-join' }>;
+export type AgentVpnFrameBody = Extract<AgentFrameBody, { type: `mesh-${string}` }>;
+
+/** This machine's membership in the VPN of its cluster. No method throws. */
+export interface SessionVpn {
+  told(order: AdminVpnFrame): void;
+}
+
+/** Everything that a session needs. */
+export interface SessionPorts {
+  readonly journal: SessionJournal;
+  readonly runner: SessionRunner;
+  /** Absent where nobody can be let in: the simulated agents of a benchmark. */
+  readonly reach?: SessionReach;
+  /** Absent where there can be no VPN: the simulated agents of a benchmark. */
+  readonly vpn?: SessionVpn;
+  readonly report: () => HealthReport;
+  /** Counted on here, for metrics. */
+  readonly counters?: SessionCounters;
+  readonly dial: Dial;
+  readonly clock: SessionClock;
+  /** ms that go on while the machine is suspended; the clock's own where that cannot be told. */
+  readonly aliveMs?: () => number;
+  /** Uniform in [0, 1), for the jitter. */
+  readonly random: () => number;
+  readonly log: Log;
+}

@@ -1,0 +1,106 @@
+import test from 'ava';
+import { enroll } from '../../../../agent/enrollment/enroll.ts';
+import type { EnrollmentOptions } from '../../../../agent/enrollment/enroll.ts';
+import type { HttpAnswer } from '../../../../agent/post-json.ts';
+import { AgentProblem } from '../../../../agent/problem.ts';
+import { silentLog } from '../../../support/agent/executor-fixture.ts';
+import { NODE, SETTINGS } from '../../../support/agent/session-fixture.ts';
+
+const ANSWER = {
+  node_id: NODE,
+  api_token: 't',
+  proxy_password: 'p',
+  cluster_name: 'c',
+  admin_urls: ['http://a.test'],
+  settings: SETTINGS,
+};
+
+const REQUEST: EnrollmentOptions['request'] = {
+  enrollment_key: 'k',
+  node_id: NODE,
+  version: '1',
+  id_type: 'persistent',
+  self_update_enabled: false,
+  ports: {
+    http_port: 1,
+    ssh_port: 2,
+    host_metrics_port: 3,
+    wireguard_metrics_port: 4,
+    http_proxy_port: 5,
+    socks5_proxy_port: 6,
+  },
+};
+
+/** Enrols against answers given in turn; an Error is a network error. */
+function attempts(
+  answers: readonly (HttpAnswer | Error)[],
+  adminUrls: readonly string[] = ['http://a.test/base/', 'https://b.test'],
+) {
+  const posted: string[] = [];
+  const waits: number[] = [];
+  const result = enroll({
+    request: REQUEST,
+    adminUrls,
+    log: silentLog,
+    random: () => 0.999_999,
+    sleep: async (ms) => {
+      waits.push(ms);
+    },
+    post: async (url) => {
+      const answer = answers[posted.length];
+      posted.push(url);
+      if (answer === undefined) throw new AgentProblem('the test has no further answer', 1);
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  });
+  return { result, posted, waits };
+}
+
+test('admins are tried in order, with their own paths, and the first good answer is taken', async (t) => {
+  const { result, posted, waits } = attempts([
+    new Error('connection refused'),
+    { status: 201, body: { data: ANSWER, meta: {} } },
+  ]);
+
+  t.deepEqual((await result) as unknown, ANSWER);
+  t.deepEqual(posted, ['http://a.test/base/api/v1/agents/enroll', 'https://b.test/api/v1/agents/enroll']);
+  t.deepEqual(waits, []);
+});
+
+test('overload, faults and nonsense are tried again, with waits that grow by the round up to 30 seconds', async (t) => {
+  const bad = [500, 502, 503, 429, 408].map((status) => ({ status, body: null }));
+  const answers = [
+    ...bad,
+    { status: 201, body: { data: { hello: 1 } } },
+    { status: 200, body: 'text' },
+    ...Array.from({ length: 20 }, () => new Error('no answer within 15 s')),
+  ];
+  const { result, waits } = attempts([...answers, { status: 201, body: { data: ANSWER } }], ['http://a.test']);
+
+  await result;
+
+  t.is(waits.length, answers.length);
+  t.true(waits.every((wait, index) => index === 0 || wait >= (waits[index - 1] ?? 0)));
+  t.is(waits.at(-1), 30_000);
+});
+
+test('a refusal is final, names the admin, and says what to do', async (t) => {
+  const { result, posted } = attempts([
+    { status: 403, body: { error: { code: 'key_spent', message: 'm', details: null }, meta: {} } },
+  ]);
+
+  const problem = await t.throwsAsync(result, { instanceOf: AgentProblem });
+
+  t.is(
+    problem.message,
+    'Enrolment was refused by http://a.test/base/: ENROLLMENT_KEY has no uses left: make a new key',
+  );
+  t.is(posted.length, 1);
+});
+
+test('an answer that is none of an admin is final as well, and said so', async (t) => {
+  const { result } = attempts([{ status: 302, body: null }]);
+
+  t.regex((await t.throwsAsync(result)).message, /it answered 302, which is no answer of an admin: check ADMIN_URLS/);
+});
