@@ -20,12 +20,3 @@ export const ASK_SWEEP_MS = 250;
  * docs/decisions/actors-on-nact.md.
  */
 export const CHILDREN_PER_SHARD_MAX = 128;
-
-/**
- * An admin that has not checked in for so long is gone, in ms: others own its clusters since long, and whoever looks
- * after the service has heard of it. It is listed as such and removed after ADMIN_FORGET_AFTER_MS.
- */
-export const ADMIN_GONE_MS = 300_000;
-
-/** Idempotency-Key length, in characters. */
-export const IDEMPOTENCY_KEY_CHARS_MAX = 255;

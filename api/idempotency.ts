@@ -3,13 +3,15 @@
  * refused.
  */
 import { hash } from 'node:crypto';
-import { IDEMPOTENCY_KEY_CHARS_MAX } from '../actors/limits.ts';
 import type { Reads } from './ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import { ok, refuse, type Result } from '../actors/refusal.ts';
 import type { AnyOperation } from './operation.ts';
 import type { Caller } from './principals.ts';
 import type { Principal } from './surface.ts';
+
+/** Idempotency-Key length, in characters. */
+export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
 
 /** What a key may look like: 1 to 255 printable ASCII characters, not a space at either end, where HTTP drops it. */
 export const IDEMPOTENCY_KEY = new RegExp(`^[!-~](?:[ -~]{0,${IDEMPOTENCY_KEY_CHARS_MAX - 2}}[!-~])?$`, 'u');

@@ -2,6 +2,12 @@
 import { z } from 'zod';
 import { resource, type Given } from './resource.ts';
 
+/**
+ * An admin that has not checked in for so long is gone, in ms: others own its clusters since long, and whoever looks
+ * after the service has heard of it. It is listed as such and removed after ADMIN_FORGET_AFTER_MS.
+ */
+export const ADMIN_GONE_MS = 300_000;
+
 const erlangName = z
   .string()
   .describe(

@@ -19,6 +19,7 @@ import * as agentRefusals from '../../agent/session/refusals.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
 import * as feeds from '../../api/feeds/limits.ts';
 import * as healthChecks from '../../api/health/checks.ts';
+import * as idempotency from '../../api/idempotency.ts';
 import * as listInput from '../../api/list-input.ts';
 import * as scrapes from '../../api/operations/scrapes.ts';
 import * as restFailures from '../../api/rest/failures.ts';
@@ -103,8 +104,10 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('api/rest/failures.ts', restFailures, [
       ['HEADER_BYTES_MAX', 'All headers of a request, its path and its query; more is a 400.'],
     ]),
-    limits('actors/limits.ts', actorLimits, [
+    limits('api/idempotency.ts', idempotency, [
       ['IDEMPOTENCY_KEY_CHARS_MAX', 'Characters of an `Idempotency-Key`; more is a 400.'],
+    ]),
+    limits('actors/limits.ts', actorLimits, [
       ['ASK_MS_MAX', 'An answer comes within this, if only a 503.'],
       ['MAILBOX_MESSAGES_MAX', 'Messages that wait at one node, cluster or command. Beyond it callers get 503.'],
     ]),

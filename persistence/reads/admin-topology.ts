@@ -1,9 +1,8 @@
 /** Admins and what they own, as the rows have it by the database's clock. */
 import type { Pool } from 'pg';
-import { ADMIN_GONE_MS } from '../../actors/limits.ts';
 import type { AdminTopology } from '../../api/ports.ts';
 import { instant } from '../../actors/resources/instant.ts';
-import type { AdminClusterResource, AdminTopologyEntry } from '../../actors/resources/admin.ts';
+import { ADMIN_GONE_MS, type AdminClusterResource, type AdminTopologyEntry } from '../../actors/resources/admin.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { erlangNodeName } from '../admin-names.ts';
 import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
