@@ -35,100 +35,8 @@ const TOO_MANY: Refusal = {
 
 /** What a webhook does with one message. Pure: `nowMs` is Unix time in ms. */
 export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookState, WebhookMessage> {
-  function transition(state: WebhookState, message: WebhookMessage, nowMs: number): Step<WebhookState> {
-    switch (message.type) {
-      case 'create':
-        return create(state, message, nowMs);
-      case 'delete':
-        return remove(state, message);
-      case 'redeliver':
-        return redeliver(state, message, nowMs);
-      case 'deliveries-stored':
-        return moving(
-          { ...state, supply: state.supply === 'idle' || state.supply === 'more' ? 'more' : 'loading-again' },
-          [],
-          nowMs,
-        );
-      case 'deliveries-loaded':
-        return moving(loaded(state, message), [], nowMs);
-      case 'delivery-attempted':
-        return attempted(state, message, nowMs);
-      case 'delivery-due':
-        return state.window.some(({ ref, phase }) => ref.id === message.delivery && phase === 'waiting')
-          ? moving(withPhase(state, message.delivery, 'ready'), [], nowMs)
-          : unchanged(state);
-      case 'refused':
-        return refused(state, message);
-      default:
-        return unreachable(message);
-    }
-  }
-
-  function moving(
-    state: WebhookState,
-    changes: readonly Change[],
-    nowMs: number,
-    first: readonly Effect[] = [],
-  ): Step<WebhookState> {
-    const moved = advanced(state, settings.concurrency, nowMs);
-    return step(moved.state, changes, [...first, ...moved.effects]);
-  }
-
-  function attempted(
-    state: WebhookState,
-    { delivery: id, attempt, random }: MessageOf<'delivery-attempted'>,
-    nowMs: number,
-  ): Step<WebhookState> {
-    const ref = state.window.find((one) => one.ref.id === id && one.phase === 'posting')?.ref;
-    if (ref === undefined) return unchanged(state);
-    // Another admin delivers now, and finds it among its rows; or this one again, and then it starts from them.
-    if (attempt === null) return step(withPhase(state, id, 'unsure'), []);
-    const { status, nextAttemptAtMs } = verdictOf(ref, attempt, settings.retryBaseMs, random, nowMs);
-    const change: Change = {
-      write: {
-        kind: 'delivery-attempted',
-        delivery: id,
-        number: ref.attempts + 1,
-        attempt,
-        status,
-        nextAttemptAtMs,
-        atMs: nowMs,
-      },
-      events: [],
-      notices: [],
-    };
-    const next =
-      status === 'pending'
-        ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs })
-        : without(state, id);
-    return moving(next, [change], nowMs);
-  }
-
-  function redeliver(
-    state: WebhookState,
-    { replyTo, delivery }: MessageOf<'redeliver'>,
-    nowMs: number,
-  ): Step<WebhookState> {
-    if (state.window.some(({ ref }) => ref.id === delivery.id))
-      return step(state, [], [refuse(replyTo, STILL_PENDING)]);
-    if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX)
-      return step(state, [], [refuse(replyTo, TOO_MANY)]);
-    const change: Change = {
-      write: { kind: 'delivery-reopened', delivery: delivery.id, attempts: delivery.attempts, atMs: nowMs },
-      events: [],
-      notices: [],
-    };
-    const ref: DeliveryRef = { ...delivery, attemptsMax: delivery.attempts + 1, dueAtMs: null };
-    return moving(
-      { ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] },
-      [change],
-      nowMs,
-      [answer(replyTo, ok(null))],
-    );
-  }
-
   return {
-    transition,
+    transition: (state, message, nowMs) => transition(state, message, settings, nowMs),
     // Only what is to be read: whoever lives already has its posts and reminders under way.
     recoveryEffects: (state) =>
       state.supply === 'unloaded'
@@ -144,6 +52,103 @@ export function webhookBehaviour(settings: WebhookSettings): Behaviour<WebhookSt
       finished: [],
     }),
   };
+}
+
+function transition(
+  state: WebhookState,
+  message: WebhookMessage,
+  settings: WebhookSettings,
+  nowMs: number,
+): Step<WebhookState> {
+  switch (message.type) {
+    case 'create':
+      return create(state, message, nowMs);
+    case 'delete':
+      return remove(state, message);
+    case 'redeliver':
+      return redeliver(state, message, settings, nowMs);
+    case 'deliveries-stored':
+      return moving(
+        { ...state, supply: state.supply === 'idle' || state.supply === 'more' ? 'more' : 'loading-again' },
+        settings,
+        nowMs,
+      );
+    case 'deliveries-loaded':
+      return moving(loaded(state, message), settings, nowMs);
+    case 'delivery-attempted':
+      return attempted(state, message, settings, nowMs);
+    case 'delivery-due':
+      return state.window.some(({ ref, phase }) => ref.id === message.delivery && phase === 'waiting')
+        ? moving(withPhase(state, message.delivery, 'ready'), settings, nowMs)
+        : unchanged(state);
+    case 'refused':
+      return refused(state, message);
+    default:
+      return unreachable(message);
+  }
+}
+
+/** Sends what may be sent now, after what was decided. */
+function moving(
+  state: WebhookState,
+  { concurrency }: WebhookSettings,
+  nowMs: number,
+  { changes = [], effects = [] }: { readonly changes?: readonly Change[]; readonly effects?: readonly Effect[] } = {},
+): Step<WebhookState> {
+  const moved = advanced(state, concurrency, nowMs);
+  return step(moved.state, changes, [...effects, ...moved.effects]);
+}
+
+function attempted(
+  state: WebhookState,
+  { delivery: id, attempt, random }: MessageOf<'delivery-attempted'>,
+  settings: WebhookSettings,
+  nowMs: number,
+): Step<WebhookState> {
+  const ref = state.window.find((one) => one.ref.id === id && one.phase === 'posting')?.ref;
+  if (ref === undefined) return unchanged(state);
+  // Another admin delivers now, and finds it among its rows; or this one again, and then it starts from them.
+  if (attempt === null) return step(withPhase(state, id, 'unsure'), []);
+  const { status, nextAttemptAtMs } = verdictOf(ref, attempt, settings.retryBaseMs, random, nowMs);
+  const change: Change = {
+    write: {
+      kind: 'delivery-attempted',
+      delivery: id,
+      number: ref.attempts + 1,
+      attempt,
+      status,
+      nextAttemptAtMs,
+      atMs: nowMs,
+    },
+    events: [],
+    notices: [],
+  };
+  const next =
+    status === 'pending'
+      ? withPhase(state, id, 'ready', { ...ref, attempts: ref.attempts + 1, dueAtMs: nextAttemptAtMs })
+      : without(state, id);
+  return moving(next, settings, nowMs, { changes: [change] });
+}
+
+function redeliver(
+  state: WebhookState,
+  { replyTo, delivery }: MessageOf<'redeliver'>,
+  settings: WebhookSettings,
+  nowMs: number,
+): Step<WebhookState> {
+  if (state.window.some(({ ref }) => ref.id === delivery.id)) return step(state, [], [refuse(replyTo, STILL_PENDING)]);
+  if (state.window.filter(({ isRedelivery }) => isRedelivery).length >= REDELIVERIES_MAX)
+    return step(state, [], [refuse(replyTo, TOO_MANY)]);
+  const change: Change = {
+    write: { kind: 'delivery-reopened', delivery: delivery.id, attempts: delivery.attempts, atMs: nowMs },
+    events: [],
+    notices: [],
+  };
+  const ref: DeliveryRef = { ...delivery, attemptsMax: delivery.attempts + 1, dueAtMs: null };
+  return moving({ ...state, window: [{ ref, phase: 'ready', isRedelivery: true }, ...state.window] }, settings, nowMs, {
+    changes: [change],
+    effects: [answer(replyTo, ok(null))],
+  });
 }
 
 /**
