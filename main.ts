@@ -43,7 +43,7 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
   try {
     const parts = await openParts(config, log, ends);
     const { url, feeds } = await openToOthers(config, parts);
-    await bringToLife(parts, feeds);
+    await startActors(parts, feeds);
     const { actors, proxies, storage } = parts;
     return { url, tree: actors.tree, proxies: proxies.running(), setBack: storage.setBack, stop: () => ends.run() };
   } catch (error) {
@@ -120,7 +120,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
 }
 
 /** Actors, events and sweeps. Sweeps and events end first, so that nothing new begins while the rest ends. */
-async function bringToLife(parts: Parts, feeds: Surfaces['feeds']): Promise<void> {
+async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void> {
   const { base, storage, agents, vpn, vpnRows, publishing, webhooks } = parts;
   const { ends, clock } = base;
   const { directory, ownership, vpnWatcher } = parts.actors.tree;

@@ -33,6 +33,6 @@ export function verdictOf(
   const isLasting = attempt.type === 'answered' && attempt.statusCode === GONE;
   if (isLasting || delivery.attempts + 1 >= delivery.attemptsMax) return { status: 'dropped', nextAttemptAtMs: null };
   const waitMs = Math.min(RETRY_WAIT_MS_MAX, baseMs * GROWTH ** delivery.attempts);
-  const wishMs = attempt.type === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;
-  return { status: 'pending', nextAttemptAtMs: nowMs + Math.max(wishMs, Math.round(waitMs * (0.5 + random / 2))) };
+  const askedMs = attempt.type === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;
+  return { status: 'pending', nextAttemptAtMs: nowMs + Math.max(askedMs, Math.round(waitMs * (0.5 + random / 2))) };
 }

@@ -45,7 +45,7 @@ export interface Passwords extends SurfacePasswords {
 }
 
 /** Hashes of new passwords are a lane beside those of the nodes. */
-const HASHING_LANE = '';
+const HASHING_QUEUE = '';
 
 const derive = promisify(argon2);
 
@@ -71,7 +71,7 @@ export function createPasswords(): Passwords {
   const queue = createFairQueue({ runningMax: HASHING_MAX, waitingMax: HASHES_WAITING_MAX });
   return {
     hash: (password) =>
-      queue(HASHING_LANE, async () => {
+      queue(HASHING_QUEUE, async () => {
         const salt = randomBytes(SALT_BYTES);
         const hash = await hashOf(password, { ...NOBODY, salt });
         return `$argon2id$v=${VERSION}$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${unpadded(salt)}$${unpadded(hash)}`;

@@ -138,7 +138,7 @@ export async function openWorld(
     connection: postgres.connection,
     env: { LOG_LEVEL: 'info', ENCRYPTION_KEY: encryptionKey, ...clocks?.admins.env, ...env },
     agentEnv: { ...clocks?.agents.env, ...agentEnv },
-    door: async (adminUrl) => {
+    frontProxy: async (adminUrl) => {
       const wire = await openWire(scope, adminUrl);
       wires.push(wire);
       return wire.url;

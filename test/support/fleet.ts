@@ -8,7 +8,7 @@ import type { ClusterResource } from '../../actors/resources/cluster.ts';
 import type { CommandResource, ExecutionResource } from '../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
-import { prepareAdmin, type AdminProgram, type Door } from './fleet/admin-program.ts';
+import { prepareAdmin, type AdminProgram, type FrontProxy } from './fleet/admin-program.ts';
 import { prepareAgent, type AgentProgram } from './fleet/agent-program.ts';
 import { restClient, type Rest } from './fleet/rest.ts';
 import type { Scope } from './scope.ts';
@@ -40,7 +40,7 @@ export interface FleetOptions {
   /** A database to use instead of a fresh one on the server of the tests. */
   readonly connection?: TestConnection;
   /** Puts something between the agents and each admin. */
-  readonly door?: Door;
+  readonly frontProxy?: FrontProxy;
 }
 
 /** What to run, besides the script. Without a targeting: everything. */
@@ -97,7 +97,7 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
   };
   const admins: AdminProgram[] = [];
   for (let index = 1; index <= (options.admins ?? 1); index += 1)
-    admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.door));
+    admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.frontProxy));
   await Promise.all(admins.map((admin) => admin.start()));
 
   const agents: AgentProgram[] = [];
@@ -107,7 +107,7 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
     directory,
     pool,
     scope,
-    agentEnv: { ADMIN_URLS: admins.map(({ door }) => door).join(','), ...options.agentEnv },
+    agentEnv: { ADMIN_URLS: admins.map(({ dialledUrl }) => dialledUrl).join(','), ...options.agentEnv },
   });
   await fleet.rest.post<ClusterResource>('/clusters', { name: CLUSTER });
   for (let index = 0; index < (options.agents ?? 0); index += 1) await fleet.addAgent();

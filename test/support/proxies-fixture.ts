@@ -20,7 +20,7 @@ export interface ProxiesFixture {
   readonly log: ReturnType<typeof recordingLog>;
   /** What was asked to be dialled, in order. */
   readonly dialled: DialRequest[];
-  /** What was shown at the door. */
+  /** The credentials that were shown. */
   readonly shown: (Credentials | null)[];
   /** Dials that were given up. */
   readonly aborted: DialRequest[];

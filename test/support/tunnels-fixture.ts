@@ -113,7 +113,7 @@ export async function tunnelsFixture(
 }
 
 function required<T>(one: T | null): T {
-  if (one === null) throw new Error('no door');
+  if (one === null) throw new Error('no listener');
   return one;
 }
 

@@ -81,7 +81,7 @@ test('with enforcement off nobody needs a key, and the metrics flag is apart', a
 
 test('an address that shows too many wrong keys gets 429 with Retry-After, another address 401, and a right key still works', async (t) => {
   const { api, clock, request } = await serveApi(t, { gate: { failuresPerMinuteMax: 3 } });
-  const knock = async (address: string, credential: string) => {
+  const tryKey = async (address: string, credential: string) => {
     const result = await api.call(
       catalogue.get_admin,
       {},
@@ -90,15 +90,15 @@ test('an address that shows too many wrong keys gets 429 with Retry-After, anoth
     return result.ok ? 'in' : [result.refusal.code, result.refusal.retryAfterSeconds];
   };
   const wrong = 'wrong-key-of-the-tests-12345';
-  for (let tries = 0; tries < 3; tries += 1) t.deepEqual(await knock('192.0.2.1', wrong), ['unauthorized', undefined]);
+  for (let tries = 0; tries < 3; tries += 1) t.deepEqual(await tryKey('192.0.2.1', wrong), ['unauthorized', undefined]);
   clock.nowMs += 20_000;
 
-  t.deepEqual(await knock('192.0.2.1', wrong), ['rate_limited', 40]);
-  t.deepEqual(await knock('192.0.2.2', wrong), ['unauthorized', undefined]);
-  t.is(await knock('192.0.2.1', KEYS.api), 'in');
+  t.deepEqual(await tryKey('192.0.2.1', wrong), ['rate_limited', 40]);
+  t.deepEqual(await tryKey('192.0.2.2', wrong), ['unauthorized', undefined]);
+  t.is(await tryKey('192.0.2.1', KEYS.api), 'in');
 
   clock.nowMs += 40_000;
-  t.deepEqual(await knock('192.0.2.1', wrong), ['unauthorized', undefined]);
+  t.deepEqual(await tryKey('192.0.2.1', wrong), ['unauthorized', undefined]);
   const headers = { authorization: `Bearer ${wrong}` };
   for (let tries = 0; tries < 3; tries += 1) await request('GET', '/api/v1/nodes', { headers });
   const limited = await request('GET', '/api/v1/nodes', { headers });

@@ -56,7 +56,7 @@ export async function startFixture(
 }
 
 /** Where a proxy is, and what is shown to it. */
-export interface Door {
+export interface ProxyAddress {
   readonly host: string;
   readonly port: number;
   readonly username?: string;
@@ -65,7 +65,7 @@ export interface Door {
 
 /** Sends a request of these bytes for the start line, and returns the status of the answer; 0 when there is none. */
 export async function httpStatus(
-  { host, port, username = '_', password = PASSWORD }: Door,
+  { host, port, username = '_', password = PASSWORD }: ProxyAddress,
   startLine: string,
 ): Promise<number> {
   const socket = await connected(host, port);
@@ -81,7 +81,7 @@ export async function httpStatus(
  * what went wrong before.
  */
 export async function socks5Reply(
-  { host, port, username = '_', password = PASSWORD }: Door,
+  { host, port, username = '_', password = PASSWORD }: ProxyAddress,
   target: { readonly name: string } | { readonly address: string },
   targetPort: number,
 ): Promise<number | string> {

@@ -12,7 +12,7 @@ export interface AdminProgram {
   /** Where it answers, also after a restart. */
   readonly url: string;
   /** Where agents are told to reach it: its URL, or something that stands before it. */
-  readonly door: string;
+  readonly dialledUrl: string;
   readonly httpProxyPort: number;
   readonly socks5ProxyPort: number;
   /** The run of now. */
@@ -26,20 +26,20 @@ export interface AdminProgram {
 }
 
 /** Puts something before an admin, and tells the URL of that. */
-export type Door = (adminUrl: string) => Promise<string>;
+export type FrontProxy = (adminUrl: string) => Promise<string>;
 
 /** Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. */
 export async function prepareAdmin(
   scope: Scope,
   name: string,
   env: Readonly<Record<string, string>>,
-  before: Door = async (adminUrl) => Promise.resolve(adminUrl),
+  before: FrontProxy = async (adminUrl) => Promise.resolve(adminUrl),
 ): Promise<AdminProgram> {
   const port = await freePort();
   const httpProxyPort = await freePort();
   const socks5ProxyPort = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const door = await before(url);
+  const dialledUrl = await before(url);
   const runs: Program[] = [];
   const current = (): Program => {
     const last = runs.at(-1);
@@ -49,7 +49,7 @@ export async function prepareAdmin(
   return {
     name,
     url,
-    door,
+    dialledUrl,
     httpProxyPort,
     socks5ProxyPort,
     runs,
@@ -66,7 +66,7 @@ export async function prepareAdmin(
         ADMIN_OBSERVER_PORT: '0',
         ADMIN_GATEWAY_ENABLED: 'false',
         ADMIN_NAME: name,
-        ADMIN_URLS: door,
+        ADMIN_URLS: dialledUrl,
         ...env,
       });
       runs.push(program);

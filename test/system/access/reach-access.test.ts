@@ -222,7 +222,7 @@ test.serial('a token of an agent, and a one-time token that was used, open no tu
   const { vpn_hostname: name } = await fleet().rest.get<{ readonly vpn_hostname: string }>(`/nodes/${raw.node_id}`);
   const asked = connectThrough(adminOf(fleet()).httpProxyPort, `${name}:1`).catch(() => null);
   const { token } = await session.frame('open-tunnel');
-  const knock = async (shown: string): Promise<number> =>
+  const tryToken = async (shown: string): Promise<number> =>
     new Promise((resolve) => {
       const socket = new WebSocket(adminOf(fleet()).url.replace('http', 'ws') + TUNNEL_PATH, TUNNEL_SUBPROTOCOL, {
         headers: { authorization: `Bearer ${shown}` },
@@ -236,10 +236,10 @@ test.serial('a token of an agent, and a one-time token that was used, open no tu
         .once('error', () => resolve(0));
     });
 
-  t.is(await knock(raw.api_token), 401);
-  t.is(await knock(identity(0).api_token), 401);
-  t.is(await knock(token), 101);
-  t.is(await knock(token), 401, 'it was used');
+  t.is(await tryToken(raw.api_token), 401);
+  t.is(await tryToken(identity(0).api_token), 401);
+  t.is(await tryToken(token), 101);
+  t.is(await tryToken(token), 401, 'it was used');
   session.sendRaw('over');
   await fleet().rest.call('DELETE', `/nodes/${raw.node_id}`);
   await asked;

@@ -66,14 +66,14 @@ address(neighbour, 'eth0', 'fd77::2/64');
 const fleet = await startFleet(scope, {
   connection: JSON.parse(process.argv[2] ?? '') as TestConnection,
   env: { ADMIN_API_HOST: '0.0.0.0' },
-  door: async (url) => Promise.resolve(url.replace('127.0.0.1', '10.77.0.1')),
+  frontProxy: async (url) => Promise.resolve(url.replace('127.0.0.1', '10.77.0.1')),
 }).catch(fail);
 const admin = adminOf(fleet);
 const dataDirectory = join(fleet.directory, 'machine');
 const agent = Program.run(scope, 'nsenter', [...inNetworkOf(machine), process.execPath, AGENT, 'up'], {
   AGENT_DATA_DIR: dataDirectory,
   ...FREE_PORTS,
-  ADMIN_URLS: admin.door,
+  ADMIN_URLS: admin.dialledUrl,
   AGENT_ALIASES: 'gw',
   ENROLLMENT_KEY: (await fleet.key()).key,
 });

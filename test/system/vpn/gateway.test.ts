@@ -149,8 +149,8 @@ test.serial(
   'members reach no service of the admin through the VPN, whichever of its addresses they take',
   async (t) => {
     t.timeout(hangAfter(TEST_MS_MAX));
-    const door = `http://${fixture.host.address}:44000/livez`;
-    t.true(await answers(red, door));
+    const livezUrl = `http://${fixture.host.address}:44000/livez`;
+    t.true(await answers(red, livezUrl));
 
     await hostile(red, ['10.71.0.0/24', `${INNER}/32`]);
 
@@ -164,7 +164,7 @@ test.serial(
       t.false(await answers(red, url), url);
     // Whoever is there without the firewall: the very same request inside of the machine.
     await fixture.host.run('curl', ['-s', '-o', '/dev/null', '-m', '5', `http://${INNER}:44000/livez`]);
-    t.true(await answers(red, door));
+    t.true(await answers(red, livezUrl));
   },
 );
 

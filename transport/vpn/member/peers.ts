@@ -30,7 +30,7 @@ import {
 import type { PathMessage } from './path-state.ts';
 import { refusalsOf } from './peer-set.ts';
 import { RelayedTraffic } from './relayed-traffic.ts';
-import { Turns } from './turns.ts';
+import { LoopPacer } from './loop-pacer.ts';
 
 /** Between two looks at whether the own relay is reached, in ms. */
 const PLACED_LOOK_MS = 20;
@@ -53,7 +53,7 @@ export class Peers {
   readonly #interface: InterfaceRepair;
   readonly #startedAtMs = performance.now();
   readonly #ending = new AbortController();
-  readonly #turns = new Turns();
+  readonly #pacer = new LoopPacer();
   readonly #running: Promise<void>;
   #wanted: WantedMember;
   #inbox: { readonly publicKey: string; readonly message: PathMessage }[] = [];
@@ -86,7 +86,7 @@ export class Peers {
           // the next reading repairs it
           this.#device?.setEndpoints([{ publicKey, endpoint, isSentNow: false }]).catch(() => {});
       },
-      changed: () => this.#turns.wake(),
+      changed: () => this.#pacer.wake(),
     });
     this.#peers = new KnownPeers(this.#own, {
       carries: (region) => this.#traffic.relays.carries(region),
@@ -105,13 +105,13 @@ export class Peers {
     this.#isWantedNew = true;
     this.#peers.clear();
     this.#peers.taken(); // of no use on another device
-    this.#turns.renew();
+    this.#pacer.renew();
   }
 
   become(wanted: WantedMember): void {
     this.#wanted = wanted;
     this.#isWantedNew = true;
-    this.#turns.renew();
+    this.#pacer.renew();
   }
 
   tryDirect(publicKey: string, inMs: number): void {
@@ -149,7 +149,7 @@ export class Peers {
 
   async close({ isKept }: { readonly isKept: boolean }): Promise<void> {
     this.#ending.abort();
-    this.#turns.end();
+    this.#pacer.end();
     await this.#running;
     this.#traffic.relays.close();
     if (isKept) await this.#leaveDirect().catch(() => {}); // the next start repairs it
@@ -166,13 +166,13 @@ export class Peers {
   #put(publicKey: string, message: PathMessage): void {
     if (!this.#peers.has(publicKey) || this.#inbox.length >= INBOX_MAX) return;
     this.#inbox.push({ publicKey, message });
-    this.#turns.wake();
+    this.#pacer.wake();
   }
 
   /** Never rejects. */
   async #run(): Promise<void> {
     for (;;) {
-      await this.#turns.next(
+      await this.#pacer.next(
         Math.min(
           this.#readAtMs,
           this.#repairAtMs,
@@ -185,13 +185,13 @@ export class Peers {
       try {
         await this.#turn(performance.now());
         this.#problem = null;
-        this.#turns.succeeded();
+        this.#pacer.succeeded();
       } catch (error) {
         // The device says for itself when it is gone; anything else is tried again, later each time.
         this.#problem = this.#device === null ? null : (error as Error).message;
         this.#isWantedNew = true;
         this.#repairAtMs = 0;
-        this.#turns.failed();
+        this.#pacer.failed();
       }
     }
   }

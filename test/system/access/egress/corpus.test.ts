@@ -16,22 +16,22 @@ import type { SealedProxies } from './sealed-proxies.ts';
  * Where the proxies listen: an address that no URL of the corpus has, so that connections of the clients are told
  * apart.
  */
-const DOOR = '127.0.0.99';
+const PROXY_HOST = '127.0.0.99';
 
 test.serial('no hostile URL leads through the proxies of an agent to anybody', async (t) => {
   const [dns, tripwire] = await Promise.all([startDnsServer(t, zoneAnswer), startTripwire(t)]);
-  const fixture = await startFixture(t, { AGENT_PROXY_HOST: DOOR }, resolverBy([dns.server]));
+  const fixture = await startFixture(t, { AGENT_PROXY_HOST: PROXY_HOST }, resolverBy([dns.server]));
   const urls = hostileUrls(tripwire.port).filter((entry) => entry.isDialled && isHostileToAgents(entry));
 
   const found = await letThrough(
-    { http: { host: DOOR, port: fixture.httpPort }, socks5: { host: DOOR, port: fixture.socks5Port } },
+    { http: { host: PROXY_HOST, port: fixture.httpPort }, socks5: { host: PROXY_HOST, port: fixture.socks5Port } },
     urls,
   );
 
   t.deepEqual(
     {
       found,
-      dialled: tripwire.dialled().filter((address) => address !== DOOR),
+      dialled: tripwire.dialled().filter((address) => address !== PROXY_HOST),
       arrived: tripwire.arrived,
       opened: fixture.egress.counts().opened,
     },
@@ -48,7 +48,7 @@ test.serial('the tripwire sees what comes of an operator who opens loopback', as
   const [dns, tripwire] = await Promise.all([startDnsServer(t, zoneAnswer), startTripwire(t)]);
   const fixture = await startFixture(
     t,
-    { AGENT_PROXY_HOST: DOOR, PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.0/8,::1' },
+    { AGENT_PROXY_HOST: PROXY_HOST, PROXY_CUSTOM_ALLOWED_HOSTS: '127.0.0.0/8,::1' },
     resolverBy([dns.server]),
   );
   const urls = ['127.0.0.1', '[::1]', 'plain.7f000001.corpus.test'].map((host) => ({
@@ -58,7 +58,7 @@ test.serial('the tripwire sees what comes of an operator who opens loopback', as
   }));
 
   const found = await letThrough(
-    { http: { host: DOOR, port: fixture.httpPort }, socks5: { host: DOOR, port: fixture.socks5Port } },
+    { http: { host: PROXY_HOST, port: fixture.httpPort }, socks5: { host: PROXY_HOST, port: fixture.socks5Port } },
     urls,
   );
 

@@ -4,12 +4,12 @@
 import { isIP } from 'node:net';
 import { addressKind } from '../../../../transport/net/guard/policy.ts';
 import { zoneAnswer, type HostileUrl } from '../guard/corpus.ts';
-import { httpStatus, socks5Reply, type Door } from '../../../support/agent/proxies-fixture.ts';
+import { httpStatus, socks5Reply, type ProxyAddress } from '../../../support/agent/proxies-fixture.ts';
 
-/** The doors of one agent. */
-export interface Doors {
-  readonly http: Door;
-  readonly socks5: Door;
+/** The proxies of one agent. */
+export interface ProxyAddresses {
+  readonly http: ProxyAddress;
+  readonly socks5: ProxyAddress;
 }
 
 const AT_ONCE = 16;
@@ -39,7 +39,7 @@ export function isHostileToAgents({ url, isNever }: HostileUrl): boolean {
  * Asks for each URL by GET, by CONNECT and by SOCKS5, as a name and as an address. Returns what was let through, one
  * line each.
  */
-export async function letThrough({ http, socks5 }: Doors, urls: readonly HostileUrl[]): Promise<string[]> {
+export async function letThrough({ http, socks5 }: ProxyAddresses, urls: readonly HostileUrl[]): Promise<string[]> {
   const found: string[] = [];
   const waiting = urls.values();
   await Promise.all(

@@ -31,17 +31,20 @@ export interface SealedProxies {
   readonly forbidden: readonly string[];
 }
 
-const DOOR = '127.0.0.99';
+const PROXY_HOST = '127.0.0.99';
 
 const scope = createScope();
 const dns = await startDnsServer(scope, zoneAnswer);
 const tripwire = await startTripwire(scope);
 const fixture = await startFixture(
   scope,
-  { AGENT_PROXY_HOST: DOOR, PROXY_BLOCKED_PORTS: 'none' },
+  { AGENT_PROXY_HOST: PROXY_HOST, PROXY_BLOCKED_PORTS: 'none' },
   resolverBy([dns.server]),
 );
-const doors = { http: { host: DOOR, port: fixture.httpPort }, socks5: { host: DOOR, port: fixture.socks5Port } };
+const proxies = {
+  http: { host: PROXY_HOST, port: fixture.httpPort },
+  socks5: { host: PROXY_HOST, port: fixture.socks5Port },
+};
 
 const good = [
   GOOD.address,
@@ -62,14 +65,14 @@ const seen: SealedProxies = {
   lan: { ...lan, asked: lan.found.length },
   forbidden: tripwire
     .dialled()
-    .filter((address) => address !== DOOR && !['public', 'private'].includes(addressKind(address))),
+    .filter((address) => address !== PROXY_HOST && !['public', 'private'].includes(addressKind(address))),
 };
 process.stdout.write(JSON.stringify(seen));
 await scope.end();
 
 async function round(urls: readonly HostileUrl[]): Promise<Round> {
   const before = { opened: fixture.egress.counts().opened, connects: connects() };
-  const found = await letThrough(doors, urls);
+  const found = await letThrough(proxies, urls);
   return {
     urls: urls.length,
     found,
@@ -84,5 +87,7 @@ function connects(): number {
     .split('\n')
     .filter((line) => line.startsWith('Tcp:'))
     .map((line) => line.split(/\s+/u));
-  return Number(values[names.indexOf('ActiveOpens')]) - tripwire.dialled().filter((address) => address === DOOR).length;
+  return (
+    Number(values[names.indexOf('ActiveOpens')]) - tripwire.dialled().filter((address) => address === PROXY_HOST).length
+  );
 }

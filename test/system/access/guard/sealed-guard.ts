@@ -36,13 +36,13 @@ const good: HostileUrl[] = [GOOD.address, `[${GOOD.address6}]`, GOOD.name].map((
 const guard = createGuard({ allowPrivate: false, resolve });
 
 const seen: SealedOutcome = {
-  closed: await sight(guard, hostile),
-  open: await sight(
+  closed: await outcomeOf(guard, hostile),
+  open: await outcomeOf(
     createGuard({ allowPrivate: true, resolve }),
     hostile.filter((entry) => entry.isNever),
   ),
-  good: await sight(guard, good),
-  unguarded: await sight(
+  good: await outcomeOf(guard, good),
+  unguarded: await outcomeOf(
     unguarded(resolve),
     hostile.filter((entry) => entry.isDialled && URL.canParse(entry.url)),
   ),
@@ -50,7 +50,7 @@ const seen: SealedOutcome = {
 process.stdout.write(JSON.stringify(seen));
 await scope.end();
 
-async function sight(guarding: Guarding, urls: readonly HostileUrl[]): Promise<GuardOutcome> {
+async function outcomeOf(guarding: Guarding, urls: readonly HostileUrl[]): Promise<GuardOutcome> {
   const before = counters();
   const found = await attack(guarding, urls);
   const after = counters();

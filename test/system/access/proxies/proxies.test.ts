@@ -135,15 +135,15 @@ test('without the password of the node nobody gets in, whatever else is shown', 
 
 test('who guesses is told to wait after 30 wrong passwords, and the right one still gets in', async (t) => {
   const [fixture, { port }] = await Promise.all([startFixture(t, OPEN), startServer(t)]);
-  const door = { host: '127.0.0.1', port: fixture.httpPort };
+  const proxy = { host: '127.0.0.1', port: fixture.httpPort };
   const line = `GET http://127.0.0.1:${port}/ HTTP/1.1`;
   const statuses: number[] = [];
 
   for (let guess = 0; guess < 32; guess += 1)
-    statuses.push(await httpStatus({ ...door, password: `guess ${guess}` }, line));
+    statuses.push(await httpStatus({ ...proxy, password: `guess ${guess}` }, line));
 
   t.deepEqual(statuses, [...Array.from({ length: 30 }, () => 407), 429, 429]);
-  t.is(await httpStatus(door, line), 200);
+  t.is(await httpStatus(proxy, line), 200);
   t.is(await socks5Reply({ host: '127.0.0.1', port: fixture.socks5Port }, { name: '127.0.0.1' }, port), 0);
 });
 

@@ -30,7 +30,7 @@ interface RawInsides {
   };
 }
 
-function knock(t: ExecutionContext, port: number): Socket {
+function openSocket(t: ExecutionContext, port: number): Socket {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
   t.teardown(() => {
@@ -56,14 +56,14 @@ test('the native crypto of ssh2 is there, and so are the insides that this serve
 
 test('garbage, silence and half a handshake hold up nobody, and end', async (t) => {
   const { fixture, words } = await withAlice(t, { limits: { loginMsMax: 1_500 } });
-  const garbage = knock(t, fixture.port);
+  const garbage = openSocket(t, fixture.port);
   garbage.write(randomBytes(100_000));
-  const http = knock(t, fixture.port);
+  const http = openSocket(t, fixture.port);
   http.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  const silent = knock(t, fixture.port);
-  const half = knock(t, fixture.port);
+  const silent = openSocket(t, fixture.port);
+  const half = openSocket(t, fixture.port);
   half.write('SSH-2.0-half\r\n');
-  const broken = knock(t, fixture.port);
+  const broken = openSocket(t, fixture.port);
   broken.write(
     Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.from([0xff, 0xff, 0xff, 0xff]), randomBytes(1_000)]),
   );
@@ -78,12 +78,12 @@ test('only so many connections log in at once: one more makes the oldest go, so 
   const fixture = await startSshFixture(t, { limits: { strangersMax: 3 } });
   const held: Socket[] = [];
   for (let count = 0; count < 3; count += 1) {
-    const socket = knock(t, fixture.port);
+    const socket = openSocket(t, fixture.port);
     held.push(socket);
     await once(socket, 'data');
   }
 
-  const [greeting] = (await once(knock(t, fixture.port), 'data')) as [Buffer];
+  const [greeting] = (await once(openSocket(t, fixture.port), 'data')) as [Buffer];
 
   t.true(String(greeting).startsWith('SSH-2.0-'));
   await closed(held[0] as Socket);

@@ -173,7 +173,7 @@ async function answerEater(
   t: ExecutionContext,
 ): Promise<{ readonly url: string; eats: boolean; readonly eaten: () => number }> {
   let eaten = 0;
-  const door = { url: '', eats: true, eaten: () => eaten };
+  const eater = { url: '', eats: true, eaten: () => eaten };
   const server: Server = createServer((client) => {
     const behind = connect(Number(new URL(adminUrl()).port), '127.0.0.1');
     for (const socket of [client, behind])
@@ -185,15 +185,15 @@ async function answerEater(
         });
     client.pipe(behind);
     behind.on('data', (data) => {
-      if (!door.eats) return client.write(data);
+      if (!eater.eats) return client.write(data);
       eaten += 1;
       return client.destroy();
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => void server.close());
-  door.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return door;
+  eater.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return eater;
 }
 
 test.serial(
@@ -202,12 +202,12 @@ test.serial(
     const [admin] = fleet().admins;
     const agent = await enrollRaw(t, fleet());
     const directory = newDirectory(t);
-    const door = await answerEater(t);
+    const eater = await answerEater(t);
     const first = new RecordingSpool(directory);
     const id = await record(first, ['once']);
     const lost = startUploads(t, first, agent.api_token);
-    lost.start(door.url);
-    await until('an answer to be lost', () => door.eaten() >= 2);
+    lost.start(eater.url);
+    await until('an answer to be lost', () => eater.eaten() >= 2);
     t.is((await stored(id)).username, 'ada', 'the admin has it');
     t.deepEqual(
       first.list().map((recording) => recording.id),
@@ -215,12 +215,12 @@ test.serial(
       'the agent does not know',
     );
     await admin?.kill();
-    door.eats = false;
+    eater.eats = false;
     await lost.close();
 
     const second = new RecordingSpool(directory);
     const next = startUploads(t, second, agent.api_token);
-    next.start(door.url);
+    next.start(eater.url);
     await until('it to be refused', () => next.warnings.length > 0);
     t.deepEqual(
       second.list().map((recording) => recording.id),

@@ -209,12 +209,12 @@ test('where its socket is seen is stored once, and told to the agent', (t) => {
 });
 
 test('wishes for direct paths are passed on within an allowance, which comes back', (t) => {
-  const wish = { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY } as const;
+  const directWanted = { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY } as const;
   const passed = (count: number, from: NodeState, nowMs: number) => {
     let state = from;
     let told = 0;
     for (let index = 0; index < count; index += 1) {
-      const step = say(state, wish, nowMs);
+      const step = say(state, directWanted, nowMs);
       state = step.state;
       told += step.effects.length;
     }

@@ -499,19 +499,19 @@ test('how well it is connected is told when a path changes, and now and then', a
 });
 
 test('a machine whose VPN is switched off and on again tells how well it is connected as before', async (t) => {
-  const rig = open(t);
-  await welcomed(rig);
-  rig.clock.pass(10_000);
-  rig.membership.configured({ mode: 'off' }, ADMIN, true);
-  await until('its end', () => rig.ends.length > 0);
-  rig.said.length = 0;
+  const fixture = open(t);
+  await welcomed(fixture);
+  fixture.clock.pass(10_000);
+  fixture.membership.configured({ mode: 'off' }, ADMIN, true);
+  await until('its end', () => fixture.ends.length > 0);
+  fixture.said.length = 0;
 
-  await welcomed(rig);
-  rig.said.length = 0;
-  rig.clock.pass(30_000);
+  await welcomed(fixture);
+  fixture.said.length = 0;
+  fixture.clock.pass(30_000);
 
   t.deepEqual(
-    rig.said.map(({ type }) => type),
+    fixture.said.map(({ type }) => type),
     ['mesh-report'],
   );
 });

@@ -29,7 +29,7 @@ async function over(stream: Duplex): Promise<void> {
 }
 
 /** The HTTP status with which the admin answers somebody who wants to open a tunnel, or 101. */
-async function knock(url: string, token: string, protocol = TUNNEL_SUBPROTOCOL): Promise<number> {
+async function tryToken(url: string, token: string, protocol = TUNNEL_SUBPROTOCOL): Promise<number> {
   const socket = new WebSocket(url.replace('http', 'ws') + TUNNEL_PATH, protocol, {
     headers: { authorization: `Bearer ${token}` },
   });
@@ -147,9 +147,9 @@ test('a token opens one tunnel, once', async (t) => {
   const port = await target(t, (socket) => socket.end());
   streamOf(await reach(port));
 
-  t.is(await knock(url, tokens[0] ?? ''), 401);
-  t.is(await knock(url, 'made-up-token-of-enough-characters'), 401);
-  t.is(await knock(url, ''), 401);
+  t.is(await tryToken(url, tokens[0] ?? ''), 401);
+  t.is(await tryToken(url, 'made-up-token-of-enough-characters'), 401);
+  t.is(await tryToken(url, ''), 401);
 });
 
 test('a token is worth nothing after its time, and who waited is told', async (t) => {
@@ -161,7 +161,7 @@ test('a token is worth nothing after its time, and who waited is told', async (t
   clock.pass(TUNNEL_OPEN_MS_MAX);
 
   t.like(await waiting, { ok: false, failure: 'offline' });
-  t.is(await knock(url, tokens[0] ?? ''), 401);
+  t.is(await tryToken(url, tokens[0] ?? ''), 401);
 });
 
 test('who gives up waiting is told at once, and the next one waits for the same tunnel', async (t) => {

@@ -41,7 +41,7 @@ for (const status of [200, 204, 400, 410, 429, 500]) {
 }
 
 test('a wish to be asked later is taken in seconds and as a date, and nonsense is not', async (t) => {
-  const wishes = [
+  const retryAfters = [
     '7',
     new Date(Math.floor(NOW_MS / 1_000) * 1_000 + 30_000).toUTCString(),
     'Sunday, 06-Nov-94 08:49:37 GMT',
@@ -54,12 +54,12 @@ test('a wish to be asked later is taken in seconds and as a date, and nonsense i
     '',
   ];
   const there = await receiver(t, (_request, response, count) =>
-    response.writeHead(503, { 'Retry-After': wishes[count - 1] }).end(),
+    response.writeHead(503, { 'Retry-After': retryAfters[count - 1] }).end(),
   );
   const sender = posting(t);
 
   const taken: unknown[] = [];
-  while (taken.length < wishes.length) {
+  while (taken.length < retryAfters.length) {
     const attempt = await sender.post(webhookTo(there.url), DELIVERY);
     taken.push(attempt?.type === 'answered' ? attempt.retryAfterMs : attempt);
   }

@@ -1,17 +1,17 @@
 /** A loop that fails, or that is due without end, leaves time for everything else. */
 import test from 'ava';
-import { FAILURE_MS_MIN, Turns } from '../../../../../transport/vpn/member/turns.ts';
+import { FAILURE_MS_MIN, LoopPacer } from '../../../../../transport/vpn/member/loop-pacer.ts';
 import type { Scope } from '../../../../support/scope.ts';
 
 /** A turn that waits does not keep its process alive: something else has to. */
-function startedTurns(t: Scope): Turns {
+function startedPacer(t: Scope): LoopPacer {
   const alive = setInterval(() => {}, 1_000);
   t.teardown(() => clearInterval(alive));
-  return new Turns();
+  return new LoopPacer();
 }
 
 test('turns that are always due let timers and sockets have theirs', async (t) => {
-  const turns = startedTurns(t);
+  const pacer = startedPacer(t);
   const timer = { hasFired: false };
   let count = 0;
   setTimeout(() => {
@@ -19,8 +19,8 @@ test('turns that are always due let timers and sockets have theirs', async (t) =
   }, 20);
 
   while (!timer.hasFired && count < 1_000_000) {
-    turns.wake();
-    await turns.next(0);
+    pacer.wake();
+    await pacer.next(0);
     count += 1;
   }
 
@@ -28,33 +28,33 @@ test('turns that are always due let timers and sockets have theirs', async (t) =
 });
 
 test('after a failure no turn comes before its wait, whatever is due and whoever wakes it; each failure in a row doubles it', async (t) => {
-  const turns = startedTurns(t);
+  const pacer = startedPacer(t);
   const waited = async (): Promise<number> => {
     const beganMs = performance.now();
-    turns.wake();
-    setTimeout(() => turns.wake(), 10);
-    await turns.next(0);
+    pacer.wake();
+    setTimeout(() => pacer.wake(), 10);
+    await pacer.next(0);
     return performance.now() - beganMs;
   };
 
-  turns.failed();
+  pacer.failed();
   t.true((await waited()) >= FAILURE_MS_MIN - 1);
-  turns.failed();
+  pacer.failed();
   t.true((await waited()) >= 2 * FAILURE_MS_MIN - 1);
-  turns.succeeded();
+  pacer.succeeded();
   t.true((await waited()) < FAILURE_MS_MIN);
 });
 
 test('something new waits no longer than after a first failure, and an end for nothing', async (t) => {
-  const turns = startedTurns(t);
-  for (let failures = 0; failures < 5; failures += 1) turns.failed();
+  const pacer = startedPacer(t);
+  for (let failures = 0; failures < 5; failures += 1) pacer.failed();
   const beganMs = performance.now();
 
-  turns.renew();
-  await turns.next(0);
+  pacer.renew();
+  await pacer.next(0);
   t.true(performance.now() - beganMs >= FAILURE_MS_MIN - 1);
-  turns.failed();
-  turns.end();
-  await turns.next(Infinity);
+  pacer.failed();
+  pacer.end();
+  await pacer.next(Infinity);
   t.true(performance.now() - beganMs < 4 * FAILURE_MS_MIN);
 });

@@ -15,7 +15,7 @@ export const FAILURE_MS_MAX = 8_000;
 const WAIT_MS_MAX = 5_000;
 
 /** Turns of one loop, by `performance.now()`. */
-export class Turns {
+export class LoopPacer {
   #isAwake = false;
   #isEnded = false;
   #wake: (() => void) | null = null;
