@@ -1,7 +1,7 @@
 /** What goes over relays: packets between a relay and the interface, and messages between members. */
 import type { RelayReach } from '../derp/socket.ts';
 import type { PathMessage } from './path-state.ts';
-import { createRelays, type Relays } from './relays.ts';
+import { Relays } from './relays.ts';
 import { createRelaySockets, type RelaySockets } from './relay-sockets.ts';
 import { decodePeerMessage, encodePeerMessage, isPeerMessage, type PeerMessage } from './peer-messages.ts';
 
@@ -33,7 +33,7 @@ export class RelayedTraffic {
       send: (publicKey, packet) => this.#send(publicKey, packet),
       straggled: ports.straggled,
     });
-    this.relays = createRelays({
+    this.relays = new Relays({
       received: (publicKey, packet) => this.#received(publicKey, packet),
       changed: ports.changed,
       ...(ports.reach === undefined ? {} : { reach: ports.reach }),

@@ -1,6 +1,6 @@
 /** Connections of a member to real relays. */
 import test from 'ava';
-import { createRelays } from '../../../../../transport/vpn/member/relays.ts';
+import { Relays } from '../../../../../transport/vpn/member/relays.ts';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
 import { startRelay } from '../../../../support/relay.ts';
 import { until } from '../../../../support/until.ts';
@@ -16,10 +16,7 @@ test('what was connected before an address went, or a sleep, is connected again 
         heard.push(`${publicKey} ${Buffer.from(packet).toString()}`);
       },
     },
-  ].map((ports) => createRelays({ ...ports, changed: () => {} })) as [
-    ReturnType<typeof createRelays>,
-    ReturnType<typeof createRelays>,
-  ];
+  ].map((ports) => new Relays({ ...ports, changed: () => {} })) as [Relays, Relays];
   t.teardown(() => {
     from.close();
     to.close();

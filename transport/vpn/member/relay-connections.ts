@@ -1,0 +1,118 @@
+/** Connections of one member to relays, each for as long as it is used. */
+import { connectDerp } from '../derp/client.ts';
+import type { DerpConnection } from '../derp/connection.ts';
+import type { RelayRegion } from '../derp/map.ts';
+import type { RelayReach } from '../derp/socket.ts';
+import { HOME_MS_MAX, RELAY_IDLE_MS, RELAY_WAITING_MAX, RELAYS_MAX } from './limits.ts';
+
+/** Whom they tell. */
+export interface RelayConnectionPorts {
+  readonly received: (publicKey: string, packet: Uint8Array) => void;
+  /** One was lost or found. */
+  readonly changed: () => void;
+  readonly reach?: RelayReach;
+}
+
+interface Connected {
+  readonly connection: DerpConnection;
+  usedAtMs: number;
+  /** Null: connected, or not yet known. */
+  lostAtMs: number | null;
+  /** Before it is connected for the first time. */
+  waiting: { readonly publicKey: string; readonly packet: Uint8Array }[];
+}
+
+/** By region. None at first. */
+export class RelayConnections {
+  readonly #ports: RelayConnectionPorts;
+  readonly #connected = new Map<number, Connected>();
+
+  constructor(ports: RelayConnectionPorts) {
+    this.#ports = ports;
+  }
+
+  /** Whether a connection that is needed is away. */
+  get isAnyLost(): boolean {
+    return [...this.#connected.values()].some(({ lostAtMs }) => lostAtMs !== null);
+  }
+
+  isOpen(region: number): boolean {
+    return this.#connected.get(region)?.connection.isOpen === true;
+  }
+
+  /** Since when it is away; null: it is not, or nothing is known of it. */
+  lostAtMs(region: number): number | null {
+    return this.#connected.get(region)?.lostAtMs ?? null;
+  }
+
+  /** A restart of a relay is no reason to look for other ways. */
+  isUsable(region: number): boolean {
+    const lostAtMs = this.lostAtMs(region);
+    return lostAtMs === null || performance.now() - lostAtMs < HOME_MS_MAX;
+  }
+
+  /** Connects to it, in place of an earlier connection. */
+  open(region: RelayRegion, privateKey: string, isHome: boolean): void {
+    this.#connected.get(region.id)?.connection.close();
+    this.#open(region, privateKey, isHome);
+  }
+
+  /** Connects where there is no connection. False: dropped. */
+  send(region: RelayRegion, privateKey: string, publicKey: string, packet: Uint8Array): boolean {
+    const known = this.#connected.get(region.id);
+    if (known === undefined && this.#connected.size > RELAYS_MAX) return false;
+    const entry = known ?? this.#open(region, privateKey, false);
+    entry.usedAtMs = performance.now();
+    if (!entry.connection.isOpen && entry.lostAtMs === null && entry.waiting.length < RELAY_WAITING_MAX) {
+      entry.waiting.push({ publicKey, packet });
+      return true;
+    }
+    return entry.connection.send(publicKey, packet);
+  }
+
+  /** Ends those that were not used lately, but this one. */
+  closeIdle(home: number | null): void {
+    const nowMs = performance.now();
+    for (const [region, { connection, usedAtMs }] of this.#connected) {
+      if (region === home || nowMs - usedAtMs < RELAY_IDLE_MS) continue;
+      connection.close();
+      this.#connected.delete(region);
+    }
+  }
+
+  closeAll(): void {
+    for (const { connection } of this.#connected.values()) connection.close();
+    this.#connected.clear();
+  }
+
+  #open(region: RelayRegion, privateKey: string, isHome: boolean): Connected {
+    const { received, changed, reach } = this.#ports;
+    const entry: Connected = {
+      usedAtMs: performance.now(),
+      lostAtMs: null,
+      waiting: [],
+      connection: connectDerp({
+        region,
+        privateKey,
+        isHome,
+        ...(reach === undefined ? {} : { reach }),
+        owner: {
+          received,
+          opened: () => {
+            entry.lostAtMs = null;
+            for (const { publicKey, packet } of entry.waiting) entry.connection.send(publicKey, packet);
+            entry.waiting = [];
+            changed();
+          },
+          lost: () => {
+            entry.lostAtMs ??= performance.now();
+            entry.waiting = [];
+            if (this.#connected.get(region.id) === entry) changed();
+          },
+        },
+      }),
+    };
+    this.#connected.set(region.id, entry);
+    return entry;
+  }
+}
