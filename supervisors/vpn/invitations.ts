@@ -43,58 +43,89 @@ export interface InvitationPorts {
   readonly log: Log;
 }
 
-/** Invitations that go by themselves. */
-export interface Invitations {
-  /** There may be somebody new. */
-  wake(): void;
-  start(): void;
-  stop(): Promise<void>;
-}
-
-/** Invitations, not started. */
-export function createInvitations({ manager, rows, sessions, clock, log }: InvitationPorts): Invitations {
-  const invitedAtMs = new Map<NodeId, number>();
+/** Invitations that go by themselves once they are started. */
+export class Invitations {
+  readonly #ports: InvitationPorts;
+  readonly #invitedAtMs = new Map<NodeId, number>();
   /** Of those, who were no hosts when it was looked. */
-  const absent = new Set<NodeId>();
-  let stopped = false;
-  let cancel = (): void => {};
-  let looking: Promise<void> | null = null;
-  let isWoken = false;
-  let wokeAtMs = -Infinity;
-  let told = '';
+  readonly #absent = new Set<NodeId>();
+  #isStopped = false;
+  #isWoken = false;
+  #cancel = (): void => {};
+  #looking: Promise<void> | null = null;
+  /** When the reconciler was asked to look last. */
+  #askedAtMs = -Infinity;
+  #told = '';
 
-  async function look(): Promise<void> {
+  constructor(ports: InvitationPorts) {
+    this.#ports = ports;
+  }
+
+  /** There may be somebody new. */
+  wake(): void {
+    if (this.#isWoken) return; // the first of many decides when
+    this.#isWoken = true;
+    if (this.#looking === null) this.#schedule(GATHER_MS);
+  }
+
+  start(): void {
+    this.#schedule(GATHER_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel();
+    await this.#looking;
+  }
+
+  #schedule(ms: number): void {
+    this.#cancel();
+    if (this.#isStopped) return;
+    this.#cancel = this.#ports.clock.after(ms, () => {
+      this.#isWoken = false;
+      this.#looking = this.#look().finally(() => {
+        this.#looking = null;
+        this.#schedule(this.#isWoken ? GATHER_MS : this.#isExpecting() ? ENTRY_LOOK_MS : LOOK_MS);
+      });
+    });
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    const { rows, clock, log } = this.#ports;
     try {
-      await invite(await waiting());
-      if (isExpecting() && clock.nowMs() - wokeAtMs >= ENTRY_LOOK_MS) {
-        wokeAtMs = clock.nowMs();
+      await this.#invite(await this.#waiting());
+      if (this.#isExpecting() && clock.nowMs() - this.#askedAtMs >= ENTRY_LOOK_MS) {
+        this.#askedAtMs = clock.nowMs();
         await rows.wake();
       }
-      told = '';
+      this.#told = '';
     } catch (error) {
       const problem = (error as Error).message;
-      if (!(error instanceof DatabaseUnavailable) && problem !== told)
+      if (!(error instanceof DatabaseUnavailable) && problem !== this.#told)
         log.warn({ error: problem }, 'machines cannot be told how to enter their VPN: trying again');
-      told = problem;
+      this.#told = problem;
     }
   }
 
   /** Whether somebody was told lately and is not known as a host yet. */
-  function isExpecting(): boolean {
-    return [...invitedAtMs].some(([node, atMs]) => absent.has(node) && clock.nowMs() - atMs < ENTRY_MS);
+  #isExpecting(): boolean {
+    const nowMs = this.#ports.clock.nowMs();
+    return [...this.#invitedAtMs].some(([node, atMs]) => this.#absent.has(node) && nowMs - atMs < ENTRY_MS);
   }
 
   /** Those that are connected here and were not told lately. */
-  async function waiting(): Promise<readonly Uninvited[]> {
+  async #waiting(): Promise<readonly Uninvited[]> {
+    const { rows, sessions, clock } = this.#ports;
     const nowMs = clock.nowMs();
-    for (const [node, atMs] of invitedAtMs)
-      if (nowMs - atMs >= INVITE_AGAIN_MS || nowMs < atMs) invitedAtMs.delete(node);
+    for (const [node, atMs] of this.#invitedAtMs)
+      if (nowMs - atMs >= INVITE_AGAIN_MS || nowMs < atMs) this.#invitedAtMs.delete(node);
     const found: Uninvited[] = [];
-    absent.clear();
+    this.#absent.clear();
     for (let after: NodeId | null = null; found.length < INVITATIONS_MAX;) {
       const page: readonly Uninvited[] = await rows.uninvited(ROWS_MAX, after);
-      for (const { node } of page) if (invitedAtMs.has(node)) absent.add(node);
-      found.push(...page.filter(({ node }) => sessions.has(node) && !invitedAtMs.has(node)));
+      for (const { node } of page) if (this.#invitedAtMs.has(node)) this.#absent.add(node);
+      found.push(...page.filter(({ node }) => sessions.has(node) && !this.#invitedAtMs.has(node)));
       const last = page.at(-1);
       if (last === undefined || page.length < ROWS_MAX) break;
       after = last.node;
@@ -102,46 +133,19 @@ export function createInvitations({ manager, rows, sessions, clock, log }: Invit
     return found.slice(0, INVITATIONS_MAX);
   }
 
-  async function invite(nodes: readonly Uninvited[]): Promise<void> {
+  async #invite(nodes: readonly Uninvited[]): Promise<void> {
     if (nodes.length === 0) return;
+    const { manager, sessions, clock } = this.#ports;
     const networks = new Set((await manager.networks()).map((network) => network.name));
     for (const [network, uninvited] of Map.groupBy(nodes, (one) => one.network)) {
       if (!networks.has(network)) continue; // it is about to be made
       const token = await manager.joinToken(network);
-      if (token === null || stopped) continue;
-      for (const { node } of uninvited)
-        if (sessions.send(node, { type: 'netmaker-join', network, token })) {
-          invitedAtMs.set(node, clock.nowMs());
-          absent.add(node);
-        }
+      if (token === null || this.#isStopped) continue;
+      for (const { node } of uninvited) {
+        if (!sessions.send(node, { type: 'netmaker-join', network, token })) continue;
+        this.#invitedAtMs.set(node, clock.nowMs());
+        this.#absent.add(node);
+      }
     }
   }
-
-  function schedule(ms: number): void {
-    cancel();
-    if (stopped) return;
-    cancel = clock.after(ms, () => {
-      isWoken = false;
-      looking = look().finally(() => {
-        looking = null;
-        schedule(isWoken ? GATHER_MS : isExpecting() ? ENTRY_LOOK_MS : LOOK_MS);
-      });
-    });
-  }
-
-  return {
-    wake() {
-      if (isWoken) return; // the first of many decides when
-      isWoken = true;
-      if (looking === null) schedule(GATHER_MS);
-    },
-    start() {
-      schedule(GATHER_MS);
-    },
-    async stop() {
-      stopped = true;
-      cancel();
-      await looking;
-    },
-  };
 }

@@ -7,7 +7,7 @@ import { monotonicMs } from '../../transport/net/clock.ts';
 import type { Unwind } from '../../transport/net/unwind.ts';
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { createInvitations, type InvitationPorts } from './invitations.ts';
+import { Invitations, type InvitationPorts } from './invitations.ts';
 import { Reconciler, type ReconcilerPorts } from './reconciler.ts';
 import type { VpnWatcher } from './watcher.ts';
 
@@ -79,7 +79,7 @@ function startCoordination(
   ports: ReconcilerPorts & Pick<InvitationPorts, 'sessions'> & { readonly listen: Listen },
 ): () => Promise<void> {
   const reconciler = new Reconciler(ports);
-  const invitations = ports.manager.kind === 'netmaker' ? createInvitations(ports) : null;
+  const invitations = ports.manager.kind === 'netmaker' ? new Invitations(ports) : null;
   const listener = ports.listen();
   listener.onNotice(() => {
     reconciler.wake();

@@ -4,7 +4,7 @@ import { v7 } from 'uuid';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
 import { VPN_LEASE_MS } from '../../../../persistence/vpn/vpn-rows.ts';
-import { createInvitations, INVITE_AGAIN_MS } from '../../../../supervisors/vpn/invitations.ts';
+import { Invitations, INVITE_AGAIN_MS } from '../../../../supervisors/vpn/invitations.ts';
 import { BACK_OFF_MS, CLAIM_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
@@ -208,7 +208,7 @@ test('machines that are in no VPN are told once how to enter it, and again after
   const sent: unknown[] = [];
   let looks = 0;
   let wakes = 0;
-  const invitations = createInvitations({
+  const invitations = new Invitations({
     manager: { networks: async () => [NETWORK], joinToken: async (network) => `token-of-${network}` },
     rows: {
       wake: async () => {
