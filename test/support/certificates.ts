@@ -1,7 +1,9 @@
 /** Certificates for tests of TLS: an authority of the test's own, and a server and a client that it vouches for. */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 
 /** Paths of PEM files. Keys are PKCS #8. */
@@ -75,4 +77,9 @@ async function certificate(name: string, key: string, file: string, options: rea
     ...options,
   ]);
   await chmod(key, 0o644); // some servers give up root before they read it; the directory is the test's own
+}
+
+/** From here on this process trusts their authority, as with NODE_EXTRA_CA_CERTS; does nothing where there are none. */
+export function trust(certificates: Certificates | null): void {
+  if (certificates) setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificates.ca, 'utf8')]);
 }

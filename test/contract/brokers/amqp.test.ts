@@ -1,8 +1,6 @@
 import ava, { type ExecutionContext } from 'ava';
-import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { inspect } from 'node:util';
 import { openAmqp } from '../../../transport/events/brokers/amqp.ts';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
@@ -17,6 +15,7 @@ import {
 } from '../../support/brokers/rabbitmq.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
+import { trust } from '../../support/certificates.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 
@@ -105,8 +104,7 @@ test.serial(
   async (t) => {
     const url = rabbit.url({ isTls: true, host: 'localhost' });
     t.regex(await refusal(t, url), /: its certificate is signed by nobody who is trusted here\.$/u);
-    // as NODE_EXTRA_CA_CERTS does
-    setDefaultCACertificates([...getCACertificates('default'), readFileSync(rabbit.certificates.ca, 'utf8')]);
+    trust(rabbit.certificates);
     await bindQueue(rabbit.url(), 'tls');
 
     for (const broker of [

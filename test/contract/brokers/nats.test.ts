@@ -1,15 +1,14 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { ExecutionContext } from 'ava';
 import { BATCH_EVENTS_MAX } from '../../../transport/events/brokers/broker.ts';
 import { openNats } from '../../../transport/events/brokers/nats.ts';
 import { STREAMS } from '../../../transport/events/brokers/nats-streams.ts';
 import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
-import { NATS_MODES, startNats, type NatsServer } from '../../support/brokers/nats.ts';
+import { NATS_MODES, startNats } from '../../support/brokers/nats.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { freeze } from '../../support/frozen.ts';
+import { trust } from '../../support/certificates.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
@@ -33,16 +32,11 @@ async function opened(t: ExecutionContext, env: Readonly<Record<string, string>>
   return broker;
 }
 
-/** From here on this process trusts the server, as with NODE_EXTRA_CA_CERTS. */
-function trust({ certificates }: NatsServer): void {
-  if (certificates) setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificates.ca, 'utf8')]);
-}
-
 for (const mode of NATS_MODES) {
   test(`signing in by ${mode}, events reach a subscriber under their types, with JetStream and without`, async (t) => {
     const server = await startNats(t, mode);
     const reader = await server.read('edge.>');
-    trust(server);
+    trust(server.certificates);
     const events = ONE_OF_EACH.map((type) => brokerEvent(type, 'subject'));
 
     for (const jetStream of ['false', 'true']) {

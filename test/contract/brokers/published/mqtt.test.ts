@@ -13,12 +13,13 @@ import {
   type Mosquitto,
   type MosquittoOptions,
 } from '../../../support/brokers/mosquitto.ts';
-import { COMMAND_EVENT_TYPES, startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
+import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
 import { brokerSettings } from '../../../support/brokers/settings.ts';
 import { certificates, type Certificates } from '../../../support/certificates.ts';
 import { freePort } from '../../../support/free-ports.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
+import { envelopes, eventsAcross, isWell, problemsOf, publishesWhatHappens, toldOnce } from './contract.ts';
 
 const { serial: test } = await peerTest('mosquitto', 'mosquitto_sub'); // serial: an admin each
 
@@ -107,14 +108,9 @@ async function directory(t: ExecutionContext): Promise<string> {
   return path;
 }
 
-/** Without repeats, as at least once is promised. */
-function envelopes(messages: readonly { readonly payload: string }[]): Envelope[] {
-  return [
-    ...new Map(
-      messages.map(({ payload }) => JSON.parse(payload) as Envelope).map((envelope) => [envelope.id, envelope]),
-    ).values(),
-  ];
-}
+/** What a consumer got. */
+const textsOf = (consumer: Awaited<ReturnType<typeof consumeMqtt>>) => () =>
+  consumer.messages().map(({ payload }) => payload);
 
 for (const [mode, { server: options, env }] of Object.entries(MODES)) {
   test(`connected ${mode}, the admin publishes what happens under its type`, async (t) => {
@@ -123,26 +119,12 @@ for (const [mode, { server: options, env }] of Object.entries(MODES)) {
     const consumer = await consumeMqtt(t, server);
     const admin = await startPublishingAdmin(t, 'mqtt', env(server, files));
 
-    const [event] = await admin.testEvents(1);
-    const execution = await admin.command();
+    await publishesWhatHappens(t, admin, textsOf(consumer));
 
-    const told = await until('the end of the execution', () => {
-      const seen = envelopes(consumer.messages()).filter(({ data }) => data['command_execution_id'] === execution.id);
-      return seen.length >= COMMAND_EVENT_TYPES.length && seen;
-    });
-    t.deepEqual(
-      told.map(({ type }) => type),
-      [...COMMAND_EVENT_TYPES],
-    );
-    t.deepEqual(
-      envelopes(consumer.messages()).find(({ id }) => id === event?.id),
-      event,
-    );
     t.deepEqual(
       consumer.messages().map(({ topic }) => topic),
       consumer.messages().map(({ payload }) => (JSON.parse(payload) as Envelope).type.replaceAll('.', '/')),
     );
-    t.is(await admin.brokerProblem(), null);
   });
 }
 
@@ -150,18 +132,15 @@ test('a server that goes and comes back while events flow has passed on all of t
   const server = await startMosquitto(t);
   const consumer = await consumeMqtt(t, server);
   const admin = await startPublishingAdmin(t, 'mqtt', { EVENT_BROKER_MQTT_URLS: url(server) });
-  const events = [...(await admin.testEvents(30))];
-  const flowing = admin.testEvents(100);
+  const events = await eventsAcross(admin, {
+    goes: () => server.stop(),
+    comes: () => server.start(),
+    flowing: 100,
+  });
 
-  await server.stop();
-  await until('the admin to notice', async () => (await admin.brokerProblem()) !== null);
-  events.push(...(await flowing));
-  await server.start();
-  events.push(...(await admin.testEvents(20)));
-
-  await until('all events', () => envelopes(consumer.messages()).length >= events.length);
-  t.deepEqual(envelopes(consumer.messages()), events);
-  await until('health', async () => (await admin.brokerProblem()) === null);
+  await until('all events', () => envelopes(textsOf(consumer)()).length >= events.length);
+  t.deepEqual(envelopes(textsOf(consumer)()), events);
+  await isWell(admin);
 });
 
 test('when the first server is away, the second gets the events', async (t) => {
@@ -174,7 +153,7 @@ test('when the first server is away, the second gets the events', async (t) => {
   const events = await admin.testEvents(3);
 
   await until('the events', () => consumer.messages().length >= events.length);
-  t.deepEqual(envelopes(consumer.messages()), events);
+  t.deepEqual(envelopes(textsOf(consumer)()), events);
   t.is(await admin.brokerProblem(), null);
 });
 
@@ -186,19 +165,12 @@ test('a wrong password delays no command, is told once, and is in no log line', 
     EVENT_BROKER_MQTT_PASSWORD: 'a-wrong-password',
   });
 
-  await admin.testEvents(1);
-  const execution = await admin.command();
-  const line = await admin.log.seen(/events cannot be published now/u);
-
-  t.is(execution.status, 'completed');
-  t.like(line, {
-    level: 'warn',
-    fields: {
-      error: `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).`,
-    },
-  });
-  t.false(JSON.stringify(admin.log.lines).includes('a-wrong-password'));
-  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
+  await toldOnce(
+    t,
+    admin,
+    `No server of EVENT_BROKER_MQTT_URLS takes the connection (localhost:${server.port}: it refuses the user name, password or certificate).`,
+    ['a-wrong-password'],
+  );
 });
 
 test('wrong settings stop the start, with a line that names each', async (t) => {
@@ -207,8 +179,7 @@ test('wrong settings stop the start, with a line that names each', async (t) => 
   const URLS = { EVENT_BROKER_MQTT_URLS: 'mqtt://localhost' };
   const TLS = { ...URLS, EVENT_BROKER_MQTT_SSL: 'true' };
   const CLIENT = { ...TLS, EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client };
-  const problem = (env: Readonly<Record<string, string>>): string =>
-    t.throws(() => brokerSettings('mqtt', env)).message;
+  const problem = problemsOf(t, 'mqtt');
   const shown = JSON.stringify(path);
 
   t.regex(problem({}), /^EVENT_BROKER_MQTT_URLS is not set: /u);

@@ -2,27 +2,20 @@
  * Events by NATS, end to end: a whole admin, a real server in every way of signing in, and a reader in the raw
  * protocol.
  */
-import { readFileSync } from 'node:fs';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { Envelope } from '../../../../actors/events.ts';
 import { NATS_MODES, startNats } from '../../../support/brokers/nats.ts';
-import type { NatsMessage, NatsReader } from '../../../support/brokers/nats-reader.ts';
-import { COMMAND_EVENT_TYPES, startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
-import { brokerSettings } from '../../../support/brokers/settings.ts';
+import type { NatsReader } from '../../../support/brokers/nats-reader.ts';
+import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
+import { trust } from '../../../support/certificates.ts';
 import { openGate } from '../../../support/gate.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
+import { arrivesLater, eventsAcross, isWell, problemsOf, publishesWhatHappens, toldOnce } from './contract.ts';
 
 const { serial: test } = await peerTest('nats-server'); // serial: an admin each
 
-/** Without repeats, as at least once is promised. */
-function envelopes(messages: readonly NatsMessage[]): Envelope[] {
-  return [
-    ...new Map(
-      messages.map(({ text }) => JSON.parse(text) as Envelope).map((envelope) => [envelope.id, envelope]),
-    ).values(),
-  ];
-}
+/** What a reader got. */
+const textsOf = (reader: NatsReader) => () => reader.messages.map(({ text }) => text);
 
 /** All that is in a stream, in order. */
 async function stored(reader: NatsReader, stream: string): Promise<Envelope[]> {
@@ -41,46 +34,25 @@ for (const mode of NATS_MODES) {
   test(`signed in by ${mode}, the admin publishes what happens under its type`, async (t) => {
     const server = await startNats(t, mode);
     const reader = await server.read('edge.>');
-    if (server.certificates)
-      setDefaultCACertificates([...getCACertificates('default'), readFileSync(server.certificates.ca, 'utf8')]);
+    trust(server.certificates);
     const admin = await startPublishingAdmin(t, 'nats', {
       ...server.env,
       EVENT_BROKER_NATS_JETSTREAM: String(mode !== 'none'),
     });
 
-    const [event] = await admin.testEvents(1);
-    const execution = await admin.command();
+    await publishesWhatHappens(t, admin, textsOf(reader));
 
-    const told = await until('the end of the execution', () => {
-      const seen = envelopes(reader.messages).filter(({ data }) => data['command_execution_id'] === execution.id);
-      return seen.length >= COMMAND_EVENT_TYPES.length ? seen : null;
-    });
-    t.deepEqual(
-      told.map(({ type }) => type),
-      [...COMMAND_EVENT_TYPES],
-    );
-    t.deepEqual(
-      envelopes(reader.messages).find(({ id }) => id === event?.id),
-      event,
-    );
     t.deepEqual(
       reader.messages.map(({ subject }) => subject),
       reader.messages.map(({ text }) => (JSON.parse(text) as Envelope).type),
     );
-    t.is(await admin.brokerProblem(), null);
   });
 }
 
 test('a server that is killed while events flow has them all in its stream afterwards, once each and in order', async (t) => {
   const server = await startNats(t, 'token');
   const admin = await startPublishingAdmin(t, 'nats', { ...server.env, EVENT_BROKER_NATS_JETSTREAM: 'true' });
-  const events = [...(await admin.testEvents(30))];
-  const flowing = admin.testEvents(150);
-
-  await server.kill();
-  await until('the admin to notice', async () => (await admin.brokerProblem()) !== null);
-  await server.start();
-  events.push(...(await flowing), ...(await admin.testEvents(20)));
+  const events = await eventsAcross(admin, { goes: () => server.kill(), comes: () => server.start() });
 
   const reader = await server.read();
   await until('all events', async () => (await stored(reader, 'EDGE_CORE_EVENTS')).length >= events.length);
@@ -88,7 +60,7 @@ test('a server that is killed while events flow has them all in its stream after
     (await stored(reader, 'EDGE_CORE_EVENTS')).map(({ id }) => id),
     events.map(({ id }) => id),
   );
-  await until('health', async () => (await admin.brokerProblem()) === null);
+  await isWell(admin);
 });
 
 test('without JetStream, what happens while the server is away reaches who is there when it is back, in order', async (t) => {
@@ -99,45 +71,30 @@ test('without JetStream, what happens while the server is away reaches who is th
     EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${gate.port}`,
   });
   const before = await server.read('edge.>');
-  const first = await admin.testEvents(5);
-  await until('the first events', () => before.messages.length >= first.length);
 
-  gate.shut();
-  await server.kill();
-  const later = await admin.testEvents(40);
-  t.regex(
-    await until('the admin to notice', async () => admin.brokerProblem()),
-    /^the broker cannot be reached: \d+ events wait$/u,
-  );
-  await server.start();
-  const after = await server.read('edge.>');
-  gate.open();
-
-  await until('the later events', () => envelopes(after.messages).length >= later.length);
-  t.deepEqual(envelopes(after.messages), [...later]);
+  await arrivesLater(t, admin, {
+    gate,
+    before: textsOf(before),
+    goes: () => server.kill(),
+    comes: async () => {
+      await server.start();
+      return textsOf(await server.read('edge.>'));
+    },
+  });
 });
 
 test('a wrong credential delays no command, is told once by the name of its setting, and is in no log line', async (t) => {
   const server = await startNats(t, 'token');
   const admin = await startPublishingAdmin(t, 'nats', { ...server.env, ...server.wrong?.env });
 
-  await admin.testEvents(1);
-  const execution = await admin.command();
-  const line = await admin.log.seen(/events cannot be published now/u);
-
-  t.is(execution.status, 'completed');
-  t.like(line, {
-    level: 'warn',
-    fields: { error: `NATS at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_NATS_TOKEN.` },
-  });
-  t.false(JSON.stringify(admin.log.lines).includes(server.wrong?.secret ?? ''));
-  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
+  await toldOnce(t, admin, `NATS at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_NATS_TOKEN.`, [
+    server.wrong?.secret ?? '',
+  ]);
 });
 
 test('wrong settings stop the start, with a line that names each', (t) => {
   const URLS = { EVENT_BROKER_NATS_URLS: 'nats://127.0.0.1:4222' };
-  const problem = (env: Readonly<Record<string, string>>): string =>
-    t.throws(() => brokerSettings('nats', env)).message;
+  const problem = problemsOf(t, 'nats');
 
   t.regex(problem({}), /^EVENT_BROKER_NATS_URLS is not set: /u);
   t.regex(

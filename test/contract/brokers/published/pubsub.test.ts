@@ -3,13 +3,12 @@
  */
 import ava from 'ava';
 import type { Envelope } from '../../../../actors/events.ts';
-import { COMMAND_EVENT_TYPES, startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
+import { startPublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
 import { consumePubSub, PUBSUB_PROJECT, startPubSub, type PubSubServer } from '../../../support/brokers/pubsub.ts';
-import { brokerSettings } from '../../../support/brokers/settings.ts';
 import { openGate } from '../../../support/gate.ts';
 import { peerTest } from '../../../support/peer-test.ts';
-import { createScope, type Scope } from '../../../support/scope.ts';
-import { until } from '../../../support/until.ts';
+import { createScope } from '../../../support/scope.ts';
+import { arrivesInTheOrderOfEach, environment, problemsOf, publishesWhatHappens, toldOnce } from './contract.ts';
 
 const test = await peerTest('pubsub');
 
@@ -23,30 +22,10 @@ test.before(async () => {
 
 ava.after.always('the server ends', () => file.end());
 
-/** The environment is that of the process, so these tests run one after another. */
-function environment(scope: Scope, names: Readonly<Record<string, string>>): void {
-  Object.assign(process.env, names);
-  scope.teardown(() => {
-    for (const name of Object.keys(names)) delete process.env[name];
-  });
-}
-
 const settingsOf = (topicIdPrefix: string) => ({
   EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT: PUBSUB_PROJECT,
   EVENT_BROKER_CLOUD_B_PUBSUB_TOPIC_ID_PREFIX: topicIdPrefix,
 });
-
-/** Without repeats, as at least once is promised. */
-function envelopes(messages: readonly { readonly body: string }[]): Envelope[] {
-  return [
-    ...new Map(
-      messages.map(({ body }) => JSON.parse(body) as Envelope).map((envelope) => [envelope.id, envelope]),
-    ).values(),
-  ];
-}
-
-/** Test events have a subject each, so that nothing is said of the order between them. */
-const byId = (events: readonly Envelope[]) => Object.fromEntries(events.map((event) => [event.id, event]));
 
 for (const prefix of ['admin-', '']) {
   test.serial(
@@ -56,26 +35,12 @@ for (const prefix of ['admin-', '']) {
       const consumer = await consumePubSub(t, server, prefix);
       const admin = await startPublishingAdmin(t, 'cloud_b_pubsub', { ...settingsOf(prefix), CORE_NAME: 'plant-7' });
 
-      const [event] = await admin.testEvents(1);
-      const execution = await admin.command();
+      await publishesWhatHappens(t, admin, () => consumer.messages().map(({ body }) => body));
 
-      const told = await until('the end of the execution', () => {
-        const seen = envelopes(consumer.messages()).filter(({ data }) => data['command_execution_id'] === execution.id);
-        return seen.length >= COMMAND_EVENT_TYPES.length && seen;
-      });
-      t.deepEqual(
-        told.map(({ type }) => type),
-        [...COMMAND_EVENT_TYPES],
-      );
-      t.deepEqual(
-        envelopes(consumer.messages()).find(({ id }) => id === event?.id),
-        event,
-      );
       t.deepEqual(
         consumer.messages().map(({ attributes }) => attributes),
         consumer.messages().map(({ body }) => ({ type: (JSON.parse(body) as Envelope).type, corename: 'plant-7' })),
       );
-      t.is(await admin.brokerProblem(), null);
     },
   );
 }
@@ -87,32 +52,8 @@ test.serial(
     environment(t, { PUBSUB_EMULATOR_HOST: `127.0.0.1:${gate.port}` });
     const consumer = await consumePubSub(t, server, 'outage-');
     const admin = await startPublishingAdmin(t, 'cloud_b_pubsub', settingsOf('outage-'));
-    const events = [...(await admin.testEvents(30))];
-    const flowing = admin.testEvents(100);
 
-    gate.shut();
-    await until('the admin to notice', async () => (await admin.brokerProblem()) !== null);
-    events.push(...(await flowing));
-    const executions = [await admin.command(), await admin.command()];
-    gate.open();
-    events.push(...(await admin.testEvents(20)));
-
-    await until(
-      'all events',
-      () =>
-        envelopes(consumer.messages()).filter(
-          ({ type }) => type === 'edge.core.test' || type.startsWith('edge.command_execution.'),
-        ).length >=
-        events.length + executions.length * COMMAND_EVENT_TYPES.length,
-    );
-    const arrived = envelopes(consumer.messages());
-    t.deepEqual(byId(arrived.filter(({ type }) => type === 'edge.core.test')), byId(events));
-    for (const { id } of executions)
-      t.deepEqual(
-        arrived.filter(({ data }) => data['command_execution_id'] === id).map(({ type }) => type),
-        [...COMMAND_EVENT_TYPES],
-      );
-    await until('health', async () => (await admin.brokerProblem()) === null);
+    await arrivesInTheOrderOfEach(t, admin, gate, () => consumer.messages().map(({ body }) => body));
   },
 );
 
@@ -120,16 +61,12 @@ test.serial('topics that are not there delay no command, and are told once by th
   environment(t, { PUBSUB_EMULATOR_HOST: server.host });
   const admin = await startPublishingAdmin(t, 'cloud_b_pubsub', settingsOf('nowhere-'));
 
-  await admin.testEvents(1);
-  const execution = await admin.command();
-  const line = await admin.log.seen(/events cannot be published now/u);
-
-  t.is(execution.status, 'completed');
-  t.regex(
-    (line.fields as { readonly error: string }).error,
+  await toldOnce(
+    t,
+    admin,
     /^Pub\/Sub does not take events for projects\/edge-tests\/topics\/nowhere-edge-[a-z-]+-events: the topic does not exist\.$/u,
+    [],
   );
-  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
 });
 
 test.serial('credentials that are missing are told once, and the admin lives on', async (t) => {
@@ -147,8 +84,7 @@ test.serial('credentials that are missing are told once, and the admin lives on'
 });
 
 test.serial('wrong settings stop the start, with a line that names each', (t) => {
-  const problem = (env: Readonly<Record<string, string>>): string =>
-    t.throws(() => brokerSettings('cloud_b_pubsub', env)).message;
+  const problem = problemsOf(t, 'cloud_b_pubsub');
 
   t.regex(problem({}), /^EVENT_BROKER_CLOUD_B_PUBSUB_PROJECT is not set: /u);
   t.regex(

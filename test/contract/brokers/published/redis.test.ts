@@ -2,15 +2,9 @@
  * Events by Redis, end to end: a whole admin, real servers alone, with sentinels and as a cluster, and redis-cli as the
  * reader.
  */
-import { readFileSync } from 'node:fs';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../../../actors/events.ts';
-import {
-  COMMAND_EVENT_TYPES,
-  startPublishingAdmin,
-  type PublishingAdmin,
-} from '../../../support/brokers/publishing-admin.ts';
+import { startPublishingAdmin, type PublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
 import {
   REDIS_MODES,
   startRedis,
@@ -19,47 +13,26 @@ import {
   type RedisReader,
   type RedisServer,
 } from '../../../support/brokers/redis.ts';
-import { brokerSettings } from '../../../support/brokers/settings.ts';
-import type { Certificates } from '../../../support/certificates.ts';
+import { trust } from '../../../support/certificates.ts';
 import { Program } from '../../../support/fleet/program.ts';
 import { openGate } from '../../../support/gate.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
+import { arrivesLater, envelopes, problemsOf, publishesWhatHappens, toldOnce } from './contract.ts';
 
 const test = await peerTest('redis-server');
 
-function trust(certificates: Certificates | null): void {
-  if (certificates) setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificates.ca, 'utf8')]);
-}
-
-/** Without repeats, as at least once is promised. */
-function envelopes(reader: RedisReader): Envelope[] {
-  const all = reader.messages().map(({ text }) => JSON.parse(text) as Envelope);
-  return [...new Map(all.map((envelope) => [envelope.id, envelope])).values()];
-}
+/** What a reader got. */
+const textsOf = (reader: RedisReader) => () => reader.messages().map(({ text }) => text);
 
 /** Makes the admin publish, and sees all of it arrive under its type. */
 async function publishes(t: ExecutionContext, admin: PublishingAdmin, reader: RedisReader): Promise<void> {
-  const [event] = await admin.testEvents(1);
-  const execution = await admin.command();
+  await publishesWhatHappens(t, admin, textsOf(reader));
 
-  const told = await until('the end of the execution', () => {
-    const seen = envelopes(reader).filter(({ data }) => data['command_execution_id'] === execution.id);
-    return seen.length >= COMMAND_EVENT_TYPES.length ? seen : null;
-  });
-  t.deepEqual(
-    told.map(({ type }) => type),
-    [...COMMAND_EVENT_TYPES],
-  );
-  t.deepEqual(
-    envelopes(reader).find(({ id }) => id === event?.id),
-    event,
-  );
   t.deepEqual(
     reader.messages().map(({ channel }) => channel),
     reader.messages().map(({ text }) => (JSON.parse(text) as Envelope).type),
   );
-  t.is(await admin.brokerProblem(), null);
 }
 
 for (const mode of REDIS_MODES) {
@@ -102,8 +75,8 @@ for (const isEncrypted of [false, true]) {
     const reader = await second.read();
     for (const gate of gates) gate.open();
 
-    await until('the events', () => envelopes(reader).length >= events.length);
-    t.deepEqual(envelopes(reader), [...events]);
+    await until('the events', () => envelopes(textsOf(reader)()).length >= events.length);
+    t.deepEqual(envelopes(textsOf(reader)()), [...events]);
   });
 }
 
@@ -115,47 +88,33 @@ test('what happens while the server is away reaches who is there when it is back
     EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${gate.port}`,
   });
   const before = await server.read();
-  const first = await admin.testEvents(5);
-  await until('the first events', () => before.messages().length >= first.length);
 
-  gate.shut();
-  await server.kill();
-  const later = await admin.testEvents(40);
-  t.regex(
-    await until('the admin to notice', async () => admin.brokerProblem()),
-    /^the broker cannot be reached: \d+ events wait$/u,
-  );
-  await server.start();
-  const after = await server.read();
-  gate.open();
-
-  await until('the later events', () => envelopes(after).length >= later.length);
-  t.deepEqual(envelopes(after), [...later]);
+  await arrivesLater(t, admin, {
+    gate,
+    before: textsOf(before),
+    goes: () => server.kill(),
+    comes: async () => {
+      await server.start();
+      return textsOf(await server.read());
+    },
+  });
 });
 
 test('a wrong credential delays no command, is told once by the name of its setting, and is in no log line', async (t) => {
   const server = await startRedis(t, 'acl');
   const admin = await startPublishingAdmin(t, 'redis', { ...server.env, EVENT_BROKER_REDIS_PASSWORD: 'another-word' });
 
-  await admin.testEvents(1);
-  const execution = await admin.command();
-  const line = await admin.log.seen(/events cannot be published now/u);
-
-  t.is(execution.status, 'completed');
-  t.like(line, {
-    level: 'warn',
-    fields: {
-      error: `Redis at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.`,
-    },
-  });
-  t.false(JSON.stringify(admin.log.lines).includes('another-word'));
-  t.regex((await admin.brokerProblem()) ?? '', /^the broker cannot be reached: \d+ events wait$/u);
+  await toldOnce(
+    t,
+    admin,
+    `Redis at 127.0.0.1:${server.port} cannot be used: it refuses EVENT_BROKER_REDIS_USERNAME with EVENT_BROKER_REDIS_PASSWORD.`,
+    ['another-word'],
+  );
 });
 
 test('wrong settings stop the start, with a line that names each', async (t) => {
   const URLS = { EVENT_BROKER_REDIS_URLS: 'redis://127.0.0.1:6379' };
-  const problem = (env: Readonly<Record<string, string>>): string =>
-    t.throws(() => brokerSettings('redis', env)).message;
+  const problem = problemsOf(t, 'redis');
 
   t.regex(problem({}), /^EVENT_BROKER_REDIS_URLS is not set: /u);
   t.regex(
