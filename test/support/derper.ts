@@ -1,8 +1,7 @@
 /** A real derper and its module's client, as processes of a test. Needs the peer `derper`. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from './free-ports.ts';
@@ -13,6 +12,7 @@ import { until } from './until.ts';
 import type { RelayRegion } from '../../transport/vpn/derp/map.ts';
 import { ownRelayMap } from '../../transport/vpn/relay/map.ts';
 import { certificateSha256, selfSigned } from '../../transport/vpn/relay/self-signed.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** A derper that listens. */
 export interface Derper {
@@ -30,8 +30,7 @@ const REGION = 901;
  * enter.
  */
 export async function startDerper(scope: Scope, { verifyUrl }: { readonly verifyUrl?: string } = {}): Promise<Derper> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-derper-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(scope);
   const host = 'relay.test';
   const { certificate, key } = selfSigned(host, Date.now());
   await writeFile(join(directory, `${host}.crt`), certificate);
@@ -91,8 +90,7 @@ export interface GoClient {
 
 /** Starts it with a map as it is published; resolves when it is connected. */
 export async function startGoClient(scope: Scope, derpMap: unknown, region: number): Promise<GoClient> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-derp-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(scope);
   await writeFile(join(directory, 'map.json'), JSON.stringify(derpMap));
   const program = spawn(
     join(dirname(await peerPath('derper')), 'derp'),

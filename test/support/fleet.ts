@@ -1,7 +1,5 @@
 /** A real fleet: admins and agents as processes of their own on a real database, and what a test says to them. */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool, type QueryResultRow } from 'pg';
 import type { ClusterResource } from '../../actors/resources/cluster.ts';
@@ -14,6 +12,7 @@ import { restClient, type Rest } from './fleet/rest.ts';
 import type { Scope } from './scope.ts';
 import type { TestConnection } from './server.ts';
 import { until } from './until.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** Keys of a fleet's admins, one a scope. */
 export const FLEET_KEYS = {
@@ -80,8 +79,7 @@ export interface Fleet {
 /** Starts a fleet that ends with the scope. Resolves when all of its agents are healthy. */
 export async function startFleet(scope: Scope, options: FleetOptions = {}): Promise<Fleet> {
   const connection = options.connection ?? (await freshDatabase(scope));
-  const directory = await mkdtemp(join(tmpdir(), 'edge-fleet-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const directory = temporaryDirectory(scope);
   const pool = new Pool({ ...connection, max: 4 });
   pool.on('error', () => {}); // a killed server; the next query dials again
   scope.teardown(() => pool.end());

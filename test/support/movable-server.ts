@@ -2,13 +2,13 @@
  * A PostgreSQL that can be lost with all that it held, and replaced by an empty one beneath those who are connected.
  */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink, unlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { programFile } from './programs.ts';
 import type { Scope } from './scope.ts';
 import { startTestServer, type TestConnection, type TestServer } from './server.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** Its place stays: a link to the directory of the socket. */
 export interface MovableServer {
@@ -30,8 +30,7 @@ export interface MovableServer {
 
 /** Starts one that ends with the scope. */
 export async function startMovableServer(scope: Scope): Promise<MovableServer> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-movable-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(scope);
   const host = join(directory, 'socket');
   let server: TestServer = await startTestServer();
   scope.teardown(() => server.stop());

@@ -1,11 +1,11 @@
 /** A real Prometheus, as Debian has it, on a port and a directory of its own. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../bench/fleet/ports.ts';
 import { Program } from './fleet/program.ts';
 import type { Scope } from './scope.ts';
 import { until } from './until.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** A target as it sees it. */
 export interface SeenTarget {
@@ -34,8 +34,7 @@ interface ApiAnswer<Data> {
 
 /** Starts it on this configuration. Resolves when it is ready; it ends with the scope. */
 export async function startPrometheus(scope: Scope, path: string, configuration: string): Promise<Prometheus> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-prometheus-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const directory = temporaryDirectory(scope);
   const file = join(directory, 'prometheus.yml');
   await writeFile(file, configuration);
   const port = await freePort();

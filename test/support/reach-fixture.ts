@@ -1,10 +1,9 @@
 /** What the tests of reaching machines have in common: how a fleet's proxies are used, and who may log in where. */
 import { execFile, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { SshUsernameResource } from '../../actors/resources/ssh.ts';
@@ -36,13 +35,6 @@ export function agentOf(fleet: Fleet, place = 0): AgentProgram {
   const agent = fleet.agents[place];
   if (agent === undefined) throw new Error(`there is no agent ${place}`);
   return agent;
-}
-
-/** A directory that goes with the scope. */
-export function directoryOf(scope: Scope): string {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-reach-'));
-  scope.teardown(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
 }
 
 /** Makes a key pair; the answer is the path of the private one. */

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { temporaryDirectory } from './agent/agent-process.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** A file system of `kib` KiB, or null where this user may not mount one. */
 export function smallDisk(t: ExecutionContext, kib: number): string | null {

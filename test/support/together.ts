@@ -18,7 +18,7 @@ export const TOGETHER_VARIABLE = 'EDGE_TEST_TOGETHER';
  */
 const TOGETHER = {
   actors: ['{actors,settings,supervisors,cli}/**'],
-  agent: ['agent', 'agent/{access,execution,session,vpn}/**'],
+  agent: ['agent', 'agent/{access,enrollment,execution,session,vpn}/**'],
   api: ['api', 'api/{debug,feeds}/**'],
   transport: ['transport/{protocol,tracing}/**', 'transport/net/exposition', 'transport/vpn/{gateway,member}/**'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

@@ -6,7 +6,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../../actors/ports.ts';
 import type { Egress } from '../../agent/access/egress/egress.ts';
 import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
-import type { Log } from '../../transport/net/log.ts';
 import { systemClock } from '../../transport/net/clock.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createTunnelGate } from '../../transport/tunnels/gate.ts';
@@ -18,6 +17,7 @@ import type { Dialled } from '../../transport/net/streams/dialled.ts';
 import { createJoins } from '../../transport/net/streams/join.ts';
 import { recordingLog } from './log.ts';
 import type { Scope } from './scope.ts';
+import { silentLog } from './log.ts';
 
 /** The node of the fixture. */
 export const NODE = '0190f5c2-7a11-4c3e-8f00-000000000001' as NodeId;
@@ -71,7 +71,7 @@ export async function tunnelsFixture(
   const agent = new AgentTunnels({
     egress: plainEgress,
     join: (one, other) => joins.join(one, other),
-    log: silent,
+    log: silentLog,
     vpnWay: () => ({ gateway, own: '127.0.0.3' }),
   });
   const tunnels = createTunnels({
@@ -146,5 +146,3 @@ const plainEgress: Egress = {
     }
   },
 };
-
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -4,13 +4,13 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Scope } from './scope.ts';
 import { reapAfterDeath } from './networks/reaper.ts';
 import { until } from './until.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** Where wireguard-go has its sockets, whatever the network that it is in. */
 export const WIREGUARD_SOCKETS = '/var/run/wireguard';
@@ -44,8 +44,7 @@ const run = promisify(execFile);
 
 /** Makes the networks and interfaces, and removes them at the end of the scope. */
 export async function startWireguard(scope: Scope): Promise<WireguardPair> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-wireguard-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(scope);
   const tag = `${process.pid}`.slice(-6);
   reapAfterDeath({ namespaces: `edge-wg-${tag}?`, paths: [join(WIREGUARD_SOCKETS, `edge${tag}?.sock`), directory] });
   const presharedKey = await said('wg', ['genpsk']);

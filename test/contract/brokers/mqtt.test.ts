@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { openMqtt } from '../../../transport/events/brokers/mqtt.ts';
@@ -15,6 +14,8 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { listening } from '../../support/listening.ts';
 
 const test = await peerTest('mosquitto', 'mosquitto_sub');
 
@@ -31,14 +32,8 @@ async function opened(
   return broker;
 }
 
-async function directory(t: ExecutionContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'edge-test-mqtt-'));
-  t.teardown(() => rm(path, { recursive: true, force: true }));
-  return path;
-}
-
 async function certificatesOf(t: ExecutionContext): Promise<Certificates> {
-  return certificates(await directory(t));
+  return certificates(temporaryDirectory(t));
 }
 
 /** Fails unless opening is refused in time; the message. */
@@ -179,7 +174,7 @@ for (const scheme of ['mqtt', 'ws'] as const) {
 
 test('files that cannot be read, or hold something else, are named by their setting', async (t) => {
   const files = await certificatesOf(t);
-  const path = join(await directory(t), 'missing.pem');
+  const path = join(temporaryDirectory(t), 'missing.pem');
   await writeFile(`${path}.txt`, 'no certificate');
 
   t.is(
@@ -223,15 +218,12 @@ test('the first server that takes the connection is used, and those before it ar
 
 test('a server that accepts and says nothing costs only its share of the time', async (t) => {
   const silent = createServer();
-  await once(silent.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => {
-    silent.close();
-  });
+  const port = await listening(t, silent);
   const server = await startMosquitto(t);
   const startMs = performance.now();
 
   const broker = await opened(t, {
-    urls: [`mqtt://127.0.0.1:${(silent.address() as AddressInfo).port}`, urlOf(server)],
+    urls: [`mqtt://127.0.0.1:${port}`, urlOf(server)],
   });
 
   t.true(performance.now() - startMs < patient(7_000));

@@ -3,10 +3,7 @@
  * in a value or a rejection, and none ends the program.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { webSocketDial } from '../../../agent/session/dial.ts';
 import { askAdmins } from '../../../agent/observability/doctor/admin-answers.ts';
@@ -25,11 +22,12 @@ import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/
 import { until } from '../../support/until.ts';
 import { portsOf } from '../../unit/transport/metrics/fixture.ts';
 import { DELIVERY, posting, webhookTo } from '../../support/webhook-receivers.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { silentLog } from '../../support/log.ts';
 
 /** Exchanges at a time. */
 const AT_ONCE = 25;
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 const TOKEN = 'a-token-of-the-tests-1234567890';
 
 /** Asks for one answer of the corpus; resolves when it is over. */
@@ -74,7 +72,7 @@ const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
     const tunnels = new AgentTunnels({
       egress: { dial: () => Promise.reject(new Error('nobody is dialled')) },
       join: () => {},
-      log: quiet,
+      log: silentLog,
     });
     t.teardown(() => tunnels.close());
     tunnels.open(url, TOKEN);
@@ -104,14 +102,13 @@ test.serial(
     const answers = hostileAnswers();
     let served = 0;
     const port = await openHostileTarget(t, answers, () => (served += 1) - 1);
-    const directory = mkdtempSync(join(tmpdir(), 'edge-recordings-'));
-    t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+    const directory = temporaryDirectory(t);
     const spool = new RecordingSpool(directory);
     const uploads = new RecordingUploads({
       spool,
       token: TOKEN,
       random: () => 0,
-      log: quiet,
+      log: silentLog,
       clock: {
         after(_ms, act) {
           const soon = setImmediate(act);

@@ -1,7 +1,6 @@
 /** Requests to Netmaker are bounded, and tell nobody its key or an address. */
 import test, { type ExecutionContext } from 'ava';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { VpnRefused, VpnUnavailable } from '../../../actors/vpn/vpn.ts';
 import { NetmakerClient } from '../../../transport/vpn/netmaker/client.ts';
 import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
@@ -15,6 +14,7 @@ import {
 import { leaksIn } from '../../support/canary.ts';
 import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
 import { netmakerFixture } from '../../support/vpn/database-fixture.ts';
+import { listening } from '../../support/listening.ts';
 
 async function open(t: ExecutionContext) {
   const netmaker = await startFakeNetmaker(t);
@@ -90,15 +90,9 @@ test('a list may be null, hold what nobody understands, or be wrapped', async (t
     '{"code": 200, "message": "ok", "response": null}',
   ];
   const server = createServer((_request, response) => response.end(bodies.shift()));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const port = await listening(t, server);
   const requests = new NetmakerRequests({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/a/proxy`,
+    url: `http://127.0.0.1:${port}/behind/a/proxy`,
     masterKey: 'k',
   });
   t.teardown(() => requests.close());

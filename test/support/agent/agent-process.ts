@@ -1,19 +1,9 @@
 /** A real agent process in a test: a directory of its own, its log, and an end. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { FREE_PORTS } from '../fleet/agent-program.ts';
 import { compileCache, programFile, withSourcePlaces } from '../programs.ts';
-
-/** A directory that is removed after the test. */
-export function temporaryDirectory(t: ExecutionContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-agent-test-'));
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 export class AgentProcess {
   readonly child: ChildProcess;

@@ -8,19 +8,16 @@ import { Journal } from '../../../agent/execution/journal/journal.ts';
 import { Ledger } from '../../../agent/execution/ledger/ledger.ts';
 import { scriptEnvironment } from '../../../agent/execution/exec-shim/exec-shims.ts';
 import type { Finished } from '../../../agent/session/ports.ts';
-import type { Log } from '../../../transport/net/log.ts';
 import { machineTimeline } from '../../../agent/execution/timeline.ts';
 import type { Delivery } from '../../../transport/protocol/frames.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { temporaryDirectory } from './agent-process.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
+import { silentLog } from '../log.ts';
 
 /** How an execution ended, with the output that the journal kept. */
 export interface Result extends Finished {
   readonly output: string;
 }
-
-/** Drops every line. */
-export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** An executor with a real journal and real processes, in a directory of its own. */
 export class Fixture {

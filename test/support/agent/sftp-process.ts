@@ -3,9 +3,6 @@
  * server's own code in them.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { ExecutionContext } from 'ava';
 import { sftpCommand } from '../../../agent/access/sftp/command.ts';
@@ -27,14 +24,6 @@ export interface Answer {
   readonly kind: number;
   readonly number: number;
   readonly rest: Buffer;
-}
-
-/** A directory that everybody may use, removed after the test. */
-export function temporaryDirectory(t: ExecutionContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-sftp-test-'));
-  chmodSync(directory, 0o777);
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
 }
 
 /** A number of 32 bits. */

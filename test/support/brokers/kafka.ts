@@ -1,7 +1,6 @@
 /** A real Apache Kafka for tests, and kcat as the independent client that reads what arrives there. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Admin } from '@platformatic/kafka';
@@ -12,6 +11,7 @@ import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 const run = promisify(execFile);
 
@@ -89,8 +89,7 @@ export interface KafkaMessage {
  */
 export async function startKafka(scope: Scope): Promise<KafkaServer> {
   const classPath = join(await peerPath('kafka'), '*');
-  const directory = await mkdtemp(join(tmpdir(), 'edge-test-kafka-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const directory = temporaryDirectory(scope);
   const ports = Object.fromEntries(
     await Promise.all([...LISTENERS, 'CONTROLLER'].map(async (name) => [name, await freePort()] as const)),
   );

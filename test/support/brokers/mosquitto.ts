@@ -1,8 +1,7 @@
 /** A real MQTT server for tests, and an independent client that reads what arrives there. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../free-ports.ts';
@@ -10,6 +9,7 @@ import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 const run = promisify(execFile);
 
@@ -61,8 +61,7 @@ export async function startMosquitto(scope: Scope, options: MosquittoOptions = {
 
 async function startOnPorts(scope: Scope, options: MosquittoOptions): Promise<Mosquitto> {
   const command = await peerPath('mosquitto');
-  const directory = await mkdtemp(join(tmpdir(), 'edge-test-mosquitto-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(scope);
   const [port, consumerPort] = [await freePort(), await freePort()];
   const file = join(directory, 'mosquitto.conf');
   await writeFile(file, await configuration(directory, port, consumerPort, options));

@@ -1,6 +1,5 @@
 /** A real NATS server for tests, in every way in which one may ask who comes. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
 import { certificates, type Certificates } from '../certificates.ts';
@@ -10,6 +9,7 @@ import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { readNats, type NatsReader, type ReaderSignIn } from './nats-reader.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 /** Ways to sign in. `tls` takes everybody, encrypted. */
 export const NATS_MODES = ['none', 'token', 'user', 'nkey', 'jwt', 'tls'] as const;
@@ -49,8 +49,7 @@ interface Way {
  */
 export async function startNats(scope: Scope, mode: NatsMode = 'none', further = ''): Promise<NatsServer> {
   const command = await peerPath('nats-server');
-  const directory = await mkdtemp(join(tmpdir(), 'edge-test-nats-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(scope);
   const port = await freePort();
   const made = mode === 'tls' ? await certificates(directory) : null;
   const way = WAYS[mode](made);

@@ -2,8 +2,7 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, type Channel, type ConsumeMessage } from 'amqplib';
@@ -13,6 +12,7 @@ import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 const run = promisify(execFile);
 
@@ -65,8 +65,7 @@ export interface RabbitServer {
  * with the scope.
  */
 export async function startRabbit(scope: Scope): Promise<RabbitServer> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-test-rabbitmq-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const directory = temporaryDirectory(scope);
   const scripts = existsSync(DEBIAN_SCRIPTS) ? DEBIAN_SCRIPTS : dirname(await peerPath('rabbitmq-server'));
   const [port, tlsPort, distributionPort, epmdPort] = [
     await freePort(),

@@ -1,7 +1,6 @@
 /** Real Redis servers for tests: alone, watched by sentinels, and as a cluster; read by redis-cli. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { certificates, type Certificates } from '../certificates.ts';
@@ -10,6 +9,7 @@ import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 const run = promisify(execFile);
 
@@ -73,7 +73,7 @@ export async function startRedis(
   shared: Certificates | null = null,
 ): Promise<RedisServer> {
   const command = await peerPath('redis-server');
-  const directory = await directoryOf(scope);
+  const directory = temporaryDirectory(scope);
   const port = await freePort();
   const made = shared ?? (mode === 'tls' ? await certificates(directory) : null);
   const file = join(directory, 'redis.conf');
@@ -149,7 +149,7 @@ export interface WatchedRedis {
  * three seconds.
  */
 export async function startWatchedRedis(scope: Scope, isEncrypted = false): Promise<WatchedRedis> {
-  const made = isEncrypted ? await certificates(await directoryOf(scope)) : null;
+  const made = isEncrypted ? await certificates(temporaryDirectory(scope)) : null;
   const mode = isEncrypted ? 'tls' : 'password';
   const replicated = [
     'masterauth password-of-the-tests',
@@ -205,7 +205,7 @@ async function startSentinel(
   made: Certificates | null,
 ): Promise<((...words: readonly string[]) => Promise<string>) & { readonly port: number }> {
   const command = await peerPath('redis-server');
-  const directory = await directoryOf(scope);
+  const directory = temporaryDirectory(scope);
   const port = await freePort();
   const file = join(directory, 'sentinel.conf');
   await writeFile(
@@ -266,12 +266,6 @@ export async function startRedisCluster(scope: Scope): Promise<readonly RedisSer
     ),
   );
   return nodes;
-}
-
-async function directoryOf(scope: Scope): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-test-redis-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true }));
-  return directory;
 }
 
 function address(port: number, made: Certificates | null): string[] {

@@ -10,13 +10,13 @@ import { webSocketDial } from '../../../agent/session/dial.ts';
 import { Membership } from '../../../agent/vpn/membership.ts';
 import type { Picture } from '../../../agent/vpn/picture.ts';
 import type { Link, SessionJournal, SessionRunner } from '../../../agent/session/ports.ts';
-import type { Log } from '../../../transport/net/log.ts';
 import { Session } from '../../../agent/session/session.ts';
 import { NOTHING_REFUSED, type MemberPorts, type WantedMember } from '../../../transport/vpn/member/member.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import type { AgentSettings } from '../../../transport/protocol/frames.ts';
 import type { Scope } from '../scope.ts';
 import { enrollment } from './raw-agent.ts';
+import { silentLog } from '../log.ts';
 
 /** One such node. */
 export interface VpnMember {
@@ -34,8 +34,6 @@ export interface VpnMember {
   cut(): void;
   stop(): void;
 }
-
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Nothing was ever run there. */
 const EMPTY: SessionJournal = {
@@ -79,7 +77,7 @@ export function startVpnMember(
     picturePath: join(own, 'picture.json'),
     clusterName: () => clusterName,
     clock: systemClock,
-    log: silent,
+    log: silentLog,
     say: (word) => session.sayOfVpn(word),
     named: (picture) => {
       if (picture !== null && pictures.at(-1) !== picture) pictures.push(picture);
@@ -126,7 +124,7 @@ export function startVpnMember(
       report: () => ({ services: [] }),
       clock: systemClock,
       random: () => Math.random() / 4,
-      log: silent,
+      log: silentLog,
       dial: (...words) => (link = dial(...words)),
     },
   );

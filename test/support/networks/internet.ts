@@ -3,7 +3,6 @@
  * root and the peers `root`,
  * `ip`, `nft` and `conntrack`. Nothing of it is connected to the network of the machine that it runs on.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Scope } from '../scope.ts';
@@ -12,6 +11,7 @@ import { startMachine, type Machine } from './machine.ts';
 import { createNamespace, namespacesOf, removeLeftovers } from './namespace.ts';
 import { reapAfterDeath } from './reaper.ts';
 import { startNat, type Nat, type NatKind } from './nat.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 export type { Link } from './ethernet.ts';
 export type { Machine } from './machine.ts';
@@ -56,8 +56,7 @@ export interface Internet {
 export async function startInternet(scope: Scope): Promise<Internet> {
   await removeLeftovers();
   reapAfterDeath({ namespaces: namespacesOf(process.pid), paths: [join(tmpdir(), `edge-internet-${process.pid}-*`)] });
-  const directory = await mkdtemp(join(tmpdir(), `edge-internet-${process.pid}-`));
-  scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const directory = temporaryDirectory(scope);
   const ethernet = await Ethernet.create(await createNamespace(scope, 'internet'), 'internet');
   const names: string[] = [];
   let addresses = 0;

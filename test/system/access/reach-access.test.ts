@@ -20,13 +20,13 @@ import {
   allow,
   closedAfterMs,
   connectThrough,
-  directoryOf,
   publicKey,
   runClient,
   sshWords,
   streamThrough,
   through,
 } from '../../support/reach-fixture.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const fleet = sharedFleet(test, {
   agents: 2,
@@ -126,7 +126,7 @@ test.serial('the proxies of an agent open for its own password alone', async (t)
 });
 
 test.serial('a user of one machine is nobody at another, also by the same name', async (t) => {
-  const directory = directoryOf(scope);
+  const directory = temporaryDirectory(scope);
   const [one, other] = await Promise.all([0, 1].map((place) => fleet().node(agentOf(fleet(), place))));
   if (one === undefined || other === undefined) throw new Error('two agents were asked for');
   const [ada, bob, evesAtOther] = [
@@ -175,7 +175,7 @@ test.serial('a user of one machine is nobody at another, also by the same name',
 test.serial(
   'a machine that moves to another cluster keeps its users; its old name leads nowhere at once',
   async (t) => {
-    const directory = directoryOf(scope);
+    const directory = temporaryDirectory(scope);
     const agent = agentOf(fleet(), 1);
     const before = await fleet().node(agent);
     const { path } = await allow(fleet(), before.id, 'mover', directory);

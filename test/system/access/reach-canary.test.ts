@@ -23,13 +23,13 @@ import {
   agentOf,
   allow,
   connectThrough,
-  directoryOf,
   runClient,
   sshWords,
   startClient,
   streamThrough,
 } from '../../support/reach-fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
 const RECOVERY = 'recovery-key-in-the-environment';
@@ -46,7 +46,7 @@ const OWN_VARIABLES =
 
 test.serial('nothing that opens a machine comes out anywhere', async (t) => {
   t.timeout(hangAfter(120_000));
-  const directory = directoryOf(t);
+  const directory = temporaryDirectory(t);
   const agent = agentOf(fleet());
   const node: NodeResource = await fleet().node(agent);
   const admin = adminOf(fleet());
@@ -176,7 +176,7 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
 });
 
 test.serial('a shell has nothing of what the agent was started with', async (t) => {
-  const directory = directoryOf(t);
+  const directory = temporaryDirectory(t);
   const agent = agentOf(fleet());
   await agent.kill();
   agent.start({

@@ -15,12 +15,12 @@ import {
   allow,
   closedAfterMs,
   connectThrough,
-  directoryOf,
   sshWords,
   startClient,
   streamThrough,
   through,
 } from '../../support/reach-fixture.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const fleet = sharedFleet(test, { agents: 3 });
 
@@ -117,7 +117,7 @@ test('an agent that is frozen is given up, and lets go of its targets when it wa
 });
 
 test('the deletion of a node ends what runs there over SSH, through the admin and past it, with its forwards', async (t) => {
-  const directory = directoryOf(t);
+  const directory = temporaryDirectory(t);
   const agent = agentOf(fleet(), 2);
   const node = await fleet().node(agent);
   const { path } = await allow(fleet(), node.id, 'deploy', directory);

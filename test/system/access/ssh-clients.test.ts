@@ -16,7 +16,6 @@ import { until } from '../../support/until.ts';
 import {
   adminOf,
   agentOf,
-  directoryOf,
   keyPair,
   publicKey,
   runClient,
@@ -24,6 +23,7 @@ import {
   startClient,
   through,
 } from '../../support/reach-fixture.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('ssh', 'scp', 'sftp', 'rsync', 'ssh-keygen', 'ncat');
 const scope = createScope();
@@ -44,7 +44,7 @@ let node: NodeResource;
 let keys: readonly string[];
 
 test.before(async () => {
-  directory = directoryOf(scope);
+  directory = temporaryDirectory(scope);
   node = await fleet().node(agentOf(fleet()));
   keys = await Promise.all(KEYS.map(([type, bits], index) => keyPair(join(directory, `key-${index}`), type, bits)));
   await fleet().rest.post(`/nodes/${node.id}/ssh_usernames`, {

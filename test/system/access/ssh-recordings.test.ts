@@ -7,23 +7,15 @@ import { peerTest } from '../../support/peer-test.ts';
 import type { Scope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import {
-  adminOf,
-  agentOf,
-  allow,
-  directoryOf,
-  runClient,
-  sshWords,
-  startClient,
-  through,
-} from '../../support/reach-fixture.ts';
+import { adminOf, agentOf, allow, runClient, sshWords, startClient, through } from '../../support/reach-fixture.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'ncat');
 const fleet = sharedFleet(ava, { agents: 1, env: { SSH_RECORDING: 'pty' } });
 
 /** A user of their own at the machine, and words of ssh up to the command. */
 async function user(t: Scope, name: string) {
-  const directory = directoryOf(t);
+  const directory = temporaryDirectory(t);
   const node = await fleet().node(agentOf(fleet()));
   const { path, resource } = await allow(fleet(), node.id, name, directory);
   return {

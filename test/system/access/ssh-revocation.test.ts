@@ -21,7 +21,6 @@ import {
   agentOf,
   allow,
   closedAfterMs,
-  directoryOf,
   keyPair,
   runClient,
   sshWords,
@@ -30,6 +29,7 @@ import {
   through,
   type Login,
 } from '../../support/reach-fixture.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'ncat');
 const scope = createScope();
@@ -52,7 +52,7 @@ let directory: string;
 let node: NodeResource;
 
 test.before(async () => {
-  directory = directoryOf(scope);
+  directory = temporaryDirectory(scope);
   node = await fleet().node(agentOf(fleet()));
 });
 

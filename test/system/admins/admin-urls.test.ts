@@ -3,8 +3,7 @@
  * docs/architecture.md, Sessions.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { Client } from 'pg';
@@ -18,6 +17,7 @@ import { createDatabase } from '../../support/database.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Agents refresh their settings at least this often, in ms. Source: docs/architecture.md, Sessions. */
 const REFRESH_MS_MAX = 600_000;
@@ -33,8 +33,7 @@ const TEST_MS_MAX = 300_000;
 async function startAdmins(scope: Scope) {
   const connection = await createDatabase({ teardown: (task) => scope.teardown(task) });
   const { user, database, host, port } = connection;
-  const directory = await mkdtemp(join(tmpdir(), 'edge-admin-urls-'));
-  scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const directory = temporaryDirectory(scope);
   const env: Record<string, string> = {
     ...FLEET_KEYS,
     DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`,

@@ -8,7 +8,8 @@ import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { until } from '../../support/until.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import type { DoubleHabits } from '../../support/agent/admin-double.ts';
-import { AgentProcess, temporaryDirectory } from '../../support/agent/agent-process.ts';
+import { AgentProcess } from '../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 async function adminAndSettings(t: ExecutionContext, habits: DoubleHabits = {}) {
   const admin = await AdminDouble.start(habits);

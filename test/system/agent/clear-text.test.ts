@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import test from 'ava';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
-import { AgentProcess, temporaryDirectory } from '../../support/agent/agent-process.ts';
+import { AgentProcess } from '../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 test('an admin beyond loopback that is named by http:// is warned of once at each start, enrolled or not', async (t) => {
   const admin = await AdminDouble.start();

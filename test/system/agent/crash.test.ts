@@ -13,7 +13,8 @@ import { until } from '../../support/until.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import type { DoubleHabits, DoubleSession } from '../../support/agent/admin-double.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { AgentProcess, temporaryDirectory } from '../../support/agent/agent-process.ts';
+import { AgentProcess } from '../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}, environment: Record<string, string> = {}) {
   const admin = await AdminDouble.start(habits);

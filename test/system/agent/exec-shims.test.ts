@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { removeDirectory } from '../../../agent/execution/exec-shim/exec-shims.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 test('a directory that a process fills while it is removed ends nobody, and is removed once it rests', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'edge-keepers-test-'));
-  t.teardown(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
+  const home = temporaryDirectory(t);
   const directory = join(home, 'keeper');
   mkdirSync(directory);
   const writer = spawn(

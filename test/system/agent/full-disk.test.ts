@@ -2,9 +2,9 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { until } from '../../support/until.ts';
-import { temporaryDirectory } from '../../support/agent/agent-process.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';
 import { fill, smallDisk } from '../../support/small-disk.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 test.serial(
   'a script that cannot be written to the disk waits and is said to; it runs when there is room',

@@ -11,7 +11,8 @@ import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
 import { until } from '../../support/until.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import type { DoubleHabits } from '../../support/agent/admin-double.ts';
-import { AgentProcess, temporaryDirectory } from '../../support/agent/agent-process.ts';
+import { AgentProcess } from '../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Longer than an agent takes for being busy, in ms. */
 const STALL_MS = STALL_MS_MIN + 1_500;

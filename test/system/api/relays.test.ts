@@ -2,9 +2,6 @@
  * The relay inside a whole admin, and what the admin tells others' relays: for the members of its rows, and for nobody
  * else.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Client } from 'pg';
 import test, { type ExecutionContext } from 'ava';
 import { BUSY_MS, patient } from '../../support/busy.ts';
@@ -15,13 +12,13 @@ import { fetchMap } from '../../../transport/vpn/derp/map-source.ts';
 import { createVet } from '../../../transport/net/guard/vetting.ts';
 import { RELAY_ADMISSION_PATH, RELAY_MAP_PATH } from '../../../transport/protocol/version.ts';
 import { startFleet } from './fleet.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const RELAY = { EMBEDDED_RELAY: 'true', EMBEDDED_RELAY_HOST: '127.0.0.1', EMBEDDED_RELAY_PORT: '0' };
 
 /** An admin with a relay, and members of its clusters by their keys. */
 async function startRelayedFleet(t: ExecutionContext, env: Readonly<Record<string, string>> = {}) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'edge-relays-'));
-  t.teardown(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = temporaryDirectory(t);
   const fleet = await startFleet(t, { ...RELAY, DATA_DIR: dataDir, ...env });
   const rows = new Client(fleet.admin.database);
   await rows.connect();

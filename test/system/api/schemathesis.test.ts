@@ -3,8 +3,7 @@
  * answer must be declared.
  */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ADMIN_KEYS } from '../../support/admin.ts';
@@ -12,6 +11,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { peerPath } from '../../support/peers.ts';
 import { startFleet } from './fleet.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('schemathesis');
 
@@ -55,8 +55,7 @@ test('no request that follows the document, or nearly does, gets an answer that 
   });
   await cluster('one', 3);
   await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } });
-  const directory = await mkdtemp(join(tmpdir(), 'edge-schemathesis-'));
-  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(t);
   await writeFile(join(directory, 'settings.toml'), SETTINGS);
 
   const words = [

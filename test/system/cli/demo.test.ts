@@ -1,21 +1,21 @@
 /** The demo from end to end, as a user starts it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const DEMO = fileURLToPath(new URL('../../../cli/demo.ts', import.meta.url));
 
 test.serial(
   'it runs a command on three agents and ends, with nothing left behind, twice on the same data',
   async (t) => {
-    const data = directory(t);
+    const data = temporaryDirectory(t);
 
     for (const time of ['first', 'second']) {
       const { status, stdout, stderr } = await run(['--exit', '--data', data]);
@@ -28,7 +28,7 @@ test.serial(
 );
 
 test.serial('Ctrl-C ends it with all of its processes', async (t) => {
-  const data = directory(t);
+  const data = temporaryDirectory(t);
   const demo = spawn(process.execPath, [DEMO, '--data', data], { stdio: ['ignore', 'pipe', 'inherit'] });
   let said = '';
   demo.stdout.on('data', (chunk: Buffer) => {
@@ -59,7 +59,7 @@ test.serial('a port that is taken is told, and so is an argument that is none', 
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
-  const data = directory(t);
+  const data = temporaryDirectory(t);
 
   for (const [args, said] of [
     [['--port', String((server.address() as AddressInfo).port)], /another program listens there/u],
@@ -84,10 +84,4 @@ async function run(
     text(demo.stderr),
   ]);
   return { status, stdout, stderr };
-}
-
-function directory(t: ExecutionContext): string {
-  const made = mkdtempSync(join(tmpdir(), 'edge-demo-'));
-  t.teardown(() => rmSync(made, { recursive: true, force: true, maxRetries: 5 }));
-  return made;
 }

@@ -1,8 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { symlink } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +10,7 @@ import packageFile from '../../../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
 import { createDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../cli/edge-admin.ts', import.meta.url));
 
@@ -159,8 +159,7 @@ test('a database that cannot be reached is told in one line, without its passwor
 });
 
 test('a database that is not there yet is waited for, with one line that says so', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-late-'));
-  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(t);
   const late = join(directory, 'socket');
   const { DATABASE_URL = '', ...env } = await servable(t);
   const url = new URL(DATABASE_URL);

@@ -1,12 +1,12 @@
 /** The command line against a real admin and real agents. */
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const fleet = sharedFleet(test, { agents: 3 });
 
@@ -232,8 +232,7 @@ test.serial('what cannot be done is one line on stderr, nothing on stdout, and a
 });
 
 test.serial('a login is remembered for its owner only, and only a key that works', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'edge-login-'));
-  t.teardown(() => rmSync(home, { recursive: true }));
+  const home = temporaryDirectory(t);
   const env = { XDG_CONFIG_HOME: home };
   const url = fleet().admins[0]?.url ?? '';
 

@@ -1,15 +1,15 @@
 /** `edge` against services that are not the one it signed in to, or say what no honest one says. */
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { storeConnection } from '../../../cli/connection.ts';
 import { Problem } from '../../../cli/problem.ts';
 import { checkedHostName } from '../../../cli/reach/host-names.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const KEY = 'remembered-key-CANARY-1234';
 const NODE = '01900000-0000-7000-8000-000000000001';
@@ -50,8 +50,7 @@ function home(
   t: ExecutionContext,
   stored: Parameters<typeof storeConnection>[0] | null = null,
 ): Record<string, string> {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-foreign-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   const env = { XDG_CONFIG_HOME: directory };
   if (stored !== null) storeConnection(stored, env);
   return env;
@@ -215,8 +214,7 @@ test('a domain that is one is written', async (t) => {
 });
 
 test('ssh is started for host names and ports only', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   writeFileSync(join(directory, 'ssh'), `#!/bin/sh\necho "$@" > ${join(directory, 'started')}\n`, { mode: 0o755 });
   const honest = {
     id: NODE,

@@ -1,6 +1,5 @@
 /** Recordings and asciinema: what an agent records is read by it, and what it records is played here. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
@@ -12,13 +11,13 @@ import { readCast } from '../../../cli/recordings/cast.ts';
 import { peerPath } from '../../support/peers.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('asciinema');
 
 /** Runs asciinema in a directory of its own, and in a terminal, without which it does nothing. */
 async function asciinema(t: Pick<ExecutionContext, 'teardown'>) {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-asciinema-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   const path = await peerPath('asciinema');
   const env = { PATH: process.env['PATH'] ?? '', HOME: directory, LC_ALL: 'C.UTF-8', TERM: 'xterm', SHELL: '/bin/sh' };
   const call = async (...args: string[]): Promise<string> => {

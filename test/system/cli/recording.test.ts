@@ -1,6 +1,5 @@
 /** Recordings by the command line: in pipes and in a real terminal. */
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
@@ -16,6 +15,7 @@ import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
 import { patient } from '../../support/busy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const EDGE = fileURLToPath(new URL('../../../cli/edge.ts', import.meta.url));
 
@@ -68,8 +68,7 @@ test.serial('recordings are listed by node and user, shown, saved and removed', 
   const cast = castOf([[0.1, 'o', 'saved']]);
   const shell = await bring(cast, { duration_ms: 65_432 });
   const command = await bring(castOf(), { username: 'eve', command: 'tail\u001B-f log', truncated: true });
-  const directory = mkdtempSync(join(tmpdir(), 'edge-recording-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   const file = join(directory, 'session.cast');
 
   const lines = (await data(t, 'ls', '--node', node)).trimEnd().split('\n');

@@ -4,11 +4,8 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
@@ -17,6 +14,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { connectedClient, mapOf, startClient } from '../../support/relay.ts';
 import { until } from '../../support/until.ts';
 import { newBoxKeys } from '../../../transport/vpn/derp/box.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('derper');
 
@@ -46,12 +44,6 @@ async function admitting(
     server.close();
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/relays/admission`, asked };
-}
-
-async function directory(t: ExecutionContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'edge-relay-'));
-  t.teardown(() => rm(path, { recursive: true, force: true }));
-  return path;
 }
 
 /** A relay alone; its map, as it said it. */
@@ -84,7 +76,7 @@ test('a relay that stands alone carries packets between whom the admin lets in, 
     t,
     new Map(pairs.map(({ publicKey }, index) => [publicKey.toString('hex'), [index === 2 ? 'mill' : 'press']])),
   );
-  const dataDir = await directory(t);
+  const dataDir = temporaryDirectory(t);
   const { child, ended, line, region } = await startAlone(t, dataDir, admission.url);
 
   const [one, other, foreign] = await Promise.all(
@@ -138,7 +130,7 @@ test('wrong settings and a taken port are told in a line each', async (t) => {
   const good = {
     RELAY_HOSTNAME: '127.0.0.1',
     RELAY_ADMISSION_URL: 'http://127.0.0.1:1/',
-    DATA_DIR: await directory(t),
+    DATA_DIR: temporaryDirectory(t),
     LOG_LEVEL: 'silent',
   };
 

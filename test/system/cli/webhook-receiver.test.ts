@@ -3,10 +3,9 @@
  * and against wrong ones.
  */
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
@@ -15,6 +14,7 @@ import { createVerify } from '../../../cli/webhook-receiver/signatures.ts';
 import { createSign } from '../../../transport/events/webhooks/signature.ts';
 import { until } from '../../support/until.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const PLAIN_SECRET = 'a plain secret, with ünusual letters';
@@ -103,8 +103,7 @@ function post(
 }
 
 test('what the reference library signed is taken and shown, with an encoded secret, a plain one, and one from a file', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-secret-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   writeFileSync(join(directory, 'secret'), `${SECRET}\n`);
 
   for (const [args, secret] of [
@@ -267,8 +266,7 @@ test('a receiver whose reader has gone ends, and answers nothing as received tha
 test('what a receiver cannot do is one line on stderr, and status 2 or 1', async (t) => {
   const receiver = await listening(t, '--secret', SECRET);
   const { port } = new URL(receiver.url);
-  const directory = mkdtempSync(join(tmpdir(), 'edge-secret-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   writeFileSync(join(directory, 'empty'), '\n');
   const cases: readonly (readonly [number, RegExp, readonly string[]])[] = [
     [2, /--secret-file FILE or --secret SECRET; or --on/u, []],

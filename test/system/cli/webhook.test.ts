@@ -1,7 +1,6 @@
 /** Webhooks by the command line, from end to end: a real admin delivers to the local receiver. */
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { WebhookDeliveryResource, WebhookResource } from '../../../actors/resources/webhook.ts';
@@ -10,6 +9,7 @@ import { freePort } from '../../support/free-ports.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { startEdge, type Ended, type RunningEdge } from '../../support/edge-program.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const fleet = sharedFleet(test, { env: { WEBHOOK_ALLOW_PRIVATE_IPS: 'true', WEBHOOK_RETRY_BASE_MS: '1' } });
 
@@ -53,12 +53,6 @@ async function listening(t: ExecutionContext, ...args: string[]): Promise<Listen
       return running.ended;
     },
   };
-}
-
-function directory(t: ExecutionContext): string {
-  const made = mkdtempSync(join(tmpdir(), 'edge-webhook-'));
-  t.teardown(() => rmSync(made, { recursive: true }));
-  return made;
 }
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '');
@@ -181,7 +175,7 @@ test.serial('a receiver that answers 500 sees each try, at an address that was g
 test.serial(
   'secrets and headers that were given are not shown, and a webhook is listed until it is removed',
   async (t) => {
-    const file = join(directory(t), 'secret');
+    const file = join(temporaryDirectory(t), 'secret');
     writeFileSync(file, 'kept-in-a-file-1234567890\n');
 
     const created = await data(

@@ -2,8 +2,7 @@
  * A real Prometheus with the configuration of deploy/ scrapes a real fleet: every expression of the dashboards has
  * something to show, and names nothing that is not exported.
  */
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FAMILIES } from '../../../api/metrics/families.ts';
 import { DASHBOARDS } from '../../../deploy/dashboards.ts';
@@ -16,6 +15,7 @@ import { ROOT } from '../../support/source-text.ts';
 import { until } from '../../support/until.ts';
 import { startWireguard, wireguardProblem } from '../../support/wireguard.ts';
 import { expressionsOf, expressionsOfRules, metricsOf } from './expressions.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('prometheus', 'wireguard-go', 'wg', 'ip');
 
@@ -51,8 +51,7 @@ function configuration(adminUrl: string, keyFile: string): string {
 }
 
 test('every dashboard has something to show of a fleet that works, and no rule and no panel names a metric that nobody exports', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-dashboards-'));
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(t);
   const keyFile = join(directory, 'metrics-key');
   writeFileSync(keyFile, FLEET_KEYS.METRICS_KEY, { mode: 0o600 });
   const fleet = await startFleet(t, { agents: 2 });

@@ -3,11 +3,9 @@
  * the runbooks, and the dashboards.
  */
 import { execFile } from 'node:child_process';
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ExecutionContext } from 'ava';
 import { DASHBOARDS, DASHBOARD_DIRECTORY, dashboardFile } from '../../../deploy/dashboards.ts';
 import { grafanaDashboard } from '../../../deploy/grafana/layout.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -15,6 +13,7 @@ import { promtool } from '../../support/promtool.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { ALERT_CASES } from './alert-cases.ts';
 import { expressionsOf } from './expressions.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const test = await peerTest('promtool');
 
@@ -31,12 +30,6 @@ const RULES = new Map(
       .map((block) => [block.slice(0, block.indexOf('\n')), block.replace(/^ {2}- name:[\s\S]*/mu, '')] as const),
   ),
 );
-
-function temporaryDirectory(t: ExecutionContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-monitoring-'));
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 test('Prometheus takes the configuration as it is, once the key is beside it', async (t) => {
   const directory = temporaryDirectory(t);

@@ -13,6 +13,7 @@ import { certificates, type Certificates } from '../../support/certificates.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { DELIVERY, ENVELOPE, posting, rawReceiver, receiver, webhookTo } from '../../support/webhook-receivers.ts';
+import { listening } from '../../support/listening.ts';
 
 const CLOSED = 'The connection was closed before an answer came.';
 const NO_HTTP = 'What came was no HTTP/1.1 answer.';
@@ -238,10 +239,7 @@ for (const [name, days, error] of [
     const server = createTlsServer({ key: await readFile(key), cert: await readFile(cert) }, (_request, response) =>
       response.end(),
     );
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    t.teardown(() => {
-      server.close();
-    });
+    const port = await listening(t, server);
     let requests = 0;
     server.on('request', () => {
       requests += 1;
@@ -250,7 +248,7 @@ for (const [name, days, error] of [
       connect: createGuard({ allowPrivate: true }).connector({ ca: await readFile(ca, 'utf8') }),
     });
 
-    t.like(await sender.post(webhookTo(`https://localhost:${(server.address() as AddressInfo).port}/`), DELIVERY), {
+    t.like(await sender.post(webhookTo(`https://localhost:${port}/`), DELIVERY), {
       type: 'failed',
       error,
     });
@@ -267,15 +265,9 @@ test('a server that speaks no TLS where it is wanted, and one that speaks only H
     cert: await readFile(made.server),
     ALPNProtocols: ['h2'],
   });
-  await once(h2.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => {
-    h2.close();
-  });
+  await listening(t, h2);
   const h2c = createHttp2Server();
-  await once(h2c.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => {
-    h2c.close();
-  });
+  await listening(t, h2c);
   const sender = posting(t, { connect: await trusting(), timeoutMs: 5_000 });
   const portOf = (server: { address(): unknown }): number => (server.address() as AddressInfo).port;
 

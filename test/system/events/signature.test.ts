@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { createSign } from '../../../transport/events/webhooks/signature.ts';
 import { DELIVERY, ENVELOPE, EVENT_ID, posting, receiver, webhookTo } from '../../support/webhook-receivers.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const run = promisify(execFile);
 
@@ -48,8 +48,7 @@ for (const [name, secret, verifier] of VERIFIERS) {
   });
 
   test(`openssl computes the same signature of the body with a ${name}`, async (t) => {
-    const directory = await mkdtemp(join(tmpdir(), 'edge-signature-'));
-    t.teardown(() => rm(directory, { recursive: true, force: true }));
+    const directory = temporaryDirectory(t);
     const file = join(directory, 'body');
     await writeFile(file, ENVELOPE);
 

@@ -3,11 +3,12 @@
  * whose session is at another admin.
  */
 import { createServer, type RequestListener } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
+import { createServer as createTcpServer, type Server } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import { startFleet, FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
+import { listening } from '../../support/listening.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
@@ -18,17 +19,6 @@ const REPORT = {
   collected_at: '2026-01-01T00:00:00.000Z',
   checks: [{ name: 'dns', status: 'pass', summary: 'Well.', hint: null, details: null, duration_ms: 1 }],
 };
-
-async function listening(t: ExecutionContext, server: Server): Promise<number> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(() => {
-    server.close();
-    (server as { closeAllConnections?: () => void }).closeAllConnections?.();
-  });
-  return (server.address() as AddressInfo).port;
-}
 
 /** A diagnosis while something else stands where the API of the agent was. */
 async function diagnosedWith(

@@ -8,7 +8,8 @@ import { startWebServer } from '../../../agent/observability/web-server.ts';
 import type { WebRoute, WebServer, WebServerOptions } from '../../../agent/observability/web-server.ts';
 import { until } from '../../support/until.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
-import { AgentProcess, temporaryDirectory } from '../../support/agent/agent-process.ts';
+import { AgentProcess } from '../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const TEXT = 'text/plain; charset=utf-8';
 const KEY = 'the-key';

@@ -5,8 +5,8 @@
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { processesWith } from '../../support/fleet/agent-program.ts';
@@ -17,6 +17,7 @@ import { until } from '../../support/until.ts';
 import { cable, hasNetwork, inNetworkOf } from '../../support/networks/cable.ts';
 import { guideBlocks, isPromised, type GuideBlock } from './guide-blocks.ts';
 import { Terminal, type Pasted } from './guide-terminal.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** What came of a block. `pasted` is null where the page says why it cannot be tried. */
 export interface TriedBlock extends GuideBlock {
@@ -42,8 +43,7 @@ const ROUTER = "http.createServer((_, answer) => answer.end('the router')).liste
 
 const scope = createScope();
 process.once('SIGTERM', () => void scope.end().then(() => process.exit(1)));
-const directory = mkdtempSync(join(tmpdir(), 'edge-guide-'));
-scope.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
+const directory = temporaryDirectory(scope);
 const home = userInfo().homedir; // that of ssh, whatever HOME says
 const env = {
   PATH: `${directory}/bin:${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,

@@ -1,6 +1,5 @@
 /** Backups of a database that is in use: whole, of one moment, and restored into an empty database only. */
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
@@ -14,6 +13,7 @@ import { silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { storeEvent } from './publishing/fixture.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** The key of `openedDatabase`. */
 const KEY = Buffer.alloc(32, 7);
@@ -24,12 +24,6 @@ const storageOf = ({ user, database, host, port }: TestConnection, key: Uint8Arr
   DATA_DIR: '/nowhere',
   ENCRYPTION_KEY: key,
 });
-
-async function directory(t: ExecutionContext): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'edge-backup-'));
-  t.teardown(() => rm(dir, { recursive: true, force: true }));
-  return dir;
-}
 
 /** Every row of every table, as text. */
 async function rowsOf(connection: TestConnection): Promise<Record<string, readonly string[]>> {
@@ -67,7 +61,7 @@ async function backedUp(t: ExecutionContext) {
   await opened.pool.query(
     `insert into command (id, command_text, targeting, inserted_at, updated_at) select gen_random_uuid(), 'c' || i, '{"type":"all"}', now(), now() from generate_series(1, 6000) i`,
   );
-  const file = join(await directory(t), 'edge.backup');
+  const file = join(temporaryDirectory(t), 'edge.backup');
   const said = await backUp(storageOf(connection), file, '9.9.9', silentLog);
   return { opened, connection, file, said };
 }
@@ -106,7 +100,7 @@ test('columns that lie in another order are restored by their names', async (t) 
   await opened.pool.query(
     'alter table cluster drop column node_limit; alter table cluster add column node_limit int null; update cluster set node_limit = 7',
   );
-  const file = join(await directory(t), 'reordered.backup');
+  const file = join(temporaryDirectory(t), 'reordered.backup');
   await backUp(storageOf(connection), file, '9.9.9', silentLog);
 
   const empty = await createDatabase(t, { schema: 'empty' });
@@ -132,7 +126,7 @@ test('a backup is of one moment, whatever is stored while it is written', async 
         insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', '${id}', now(), '{}')`);
     }
   })();
-  const file = join(await directory(t), 'moving.backup');
+  const file = join(temporaryDirectory(t), 'moving.backup');
   await backUp(storageOf(connection), file, '9.9.9', silentLog);
   over.abort();
   await load;

@@ -3,8 +3,7 @@
  * and contract a release later.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import test from 'ava';
@@ -20,6 +19,7 @@ import { Program } from '../../support/fleet/program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -43,8 +43,7 @@ for (const [name, commit] of Object.entries(RELEASES)) {
         t.falsy(process.env['CI'], reason);
         return;
       }
-      const directory = await mkdtemp(join(tmpdir(), 'edge-release-'));
-      t.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+      const directory = temporaryDirectory(t);
       execFileSync('/bin/sh', ['-c', `git -C "$1" archive "$2" | tar -x -C "$3"`, 'sh', ROOT, commit, directory]);
       await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
       const program = (file: string) => pathToFileURL(join(directory, 'cli', file));

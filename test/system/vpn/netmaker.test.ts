@@ -3,8 +3,7 @@
  * the real one does.
  */
 import test from 'ava';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { leaksIn } from '../../support/canary.ts';
@@ -12,6 +11,7 @@ import { CLUSTER, startFleet } from '../../support/fleet.ts';
 import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Networks may take a minute to be looked at without being told, and this machine is slow at times. */
 const DEADLINE_MS = 150_000;
@@ -19,8 +19,7 @@ const DEADLINE_MS = 150_000;
 test('machines enter the networks of their clusters, move, get names and leave, also while Netmaker is away for a time; nothing tells a key, a token or an address', async (t) => {
   t.timeout(hangAfter(900_000));
   const netmaker = await startFakeNetmaker(t, { ...MODERN, domain: 'edge.internal' });
-  const bin = await mkdtemp(join(tmpdir(), 'edge-netclient-'));
-  t.teardown(() => rm(bin, { recursive: true, force: true }));
+  const bin = temporaryDirectory(t);
   await writeFile(
     join(bin, 'netclient'),
     `#!/bin/sh

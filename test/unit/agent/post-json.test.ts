@@ -1,20 +1,14 @@
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { ANSWER_BYTES_MAX, postJson } from '../../../agent/post-json.ts';
+import { listening } from '../../support/listening.ts';
 
 async function server(t: ExecutionContext, listener: RequestListener): Promise<string> {
   const http = createServer(listener);
-  await new Promise<void>((resolve) => {
-    http.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}/`;
+  const port = await listening(t, http);
+  return `http://127.0.0.1:${port}/`;
 }
 
 test('the body goes as JSON and the answer comes back parsed', async (t) => {

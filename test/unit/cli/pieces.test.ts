@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { statSync, writeFileSync } from 'node:fs';
 import { TRPCClientError } from '@trpc/client';
 import test from 'ava';
 import { connectionFrom, DEFAULT_URL, storeConnection } from '../../../cli/connection.ts';
@@ -10,6 +8,7 @@ import { labelsOf } from '../../../cli/node-names.ts';
 import { recordText, rowsText } from '../../../cli/table.ts';
 import { EXIT, Problem, problemOf } from '../../../cli/problem.ts';
 import { createProgress, progressText } from '../../../cli/progress.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const SUMMARY = {
   total: 10,
@@ -143,8 +142,7 @@ test('the progress line is only for terminals', (t) => {
 });
 
 test('flags go before the environment, and that before what was remembered', (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-cli-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   const env = { XDG_CONFIG_HOME: directory };
 
   t.deepEqual(connectionFrom({}, env), { url: DEFAULT_URL, key: null });

@@ -2,21 +2,21 @@
  * The file of a backup while it is written: in bounded memory, and ending with what the system says where it cannot be
  * written.
  */
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import v8 from 'node:v8';
 import vm from 'node:vm';
 import test from 'ava';
 import { readLines, writeLines } from '../../../persistence/backup/lines.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Lines that each fill the buffer of the compressor, and what each may leave behind, in bytes. */
 const LINES = 5_000;
 const LEFT_BYTES_MAX = 50;
 
 test('writing a backup holds no more memory, however long it is', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'edge-lines-'));
-  t.teardown(() => rm(dir, { recursive: true, force: true }));
+  const dir = temporaryDirectory(t);
   const file = join(dir, 'backup');
   const collect = collector();
   const line = 'x'.repeat(20_000);

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { ADMIN_SETTING_THEMES, ADMIN_SETTINGS, readAdminConfig, type AdminConfig } from '../../../settings/admin.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const MASTER_KEY = 'a-master-key-for-tests';
 
@@ -180,8 +180,7 @@ test('every setting belongs to one theme', (t) => {
 });
 
 test('the key of a trace collector may be in a file as every secret may, and other variables of tracing go on as they are', (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-config-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   const file = join(directory, 'headers');
   writeFileSync(file, 'authorization=Bearer%20k\n');
 

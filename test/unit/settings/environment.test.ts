@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { readSettings, SECRET_FILE_BYTES_MAX, settingsHelp, settingsMarkdown } from '../../../settings/environment.ts';
 import { flag, integer, list, secret, text, urls } from '../../../settings/fields.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const shape = {
   HTTP_PORT: integer({ min: 1, max: 65_535 }).default(44_000).describe('Port of the API.'),
@@ -13,8 +14,7 @@ const shape = {
 };
 
 async function fileWith(t: ExecutionContext, content: string): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'edge-settings-'));
-  t.teardown(() => rm(dir, { recursive: true }));
+  const dir = temporaryDirectory(t);
   const path = join(dir, 'secret');
   await writeFile(path, content);
   return path;

@@ -66,7 +66,11 @@ export async function toldOnce(
 /** Test events before, during and after a time in which the broker is away; all of them, in order. */
 export async function eventsAcross(
   admin: PublishingAdmin,
-  { goes, comes, flowing: count = 150 }: { goes(): unknown; comes(): Promise<unknown>; readonly flowing?: number },
+  {
+    goes,
+    comes,
+    flowing: count = 150,
+  }: { readonly goes: () => unknown; readonly comes: () => Promise<unknown>; readonly flowing?: number },
 ): Promise<readonly Envelope[]> {
   const before = await admin.testEvents(30);
   const flowing = admin.testEvents(count);
@@ -90,7 +94,12 @@ export async function arrivesLater(
     before,
     goes,
     comes,
-  }: { readonly gate: Gate; readonly before: Texts; goes(): Promise<unknown>; comes(): Promise<Texts> },
+  }: {
+    readonly gate: Gate;
+    readonly before: Texts;
+    readonly goes: () => Promise<unknown>;
+    readonly comes: () => Promise<Texts>;
+  },
 ): Promise<void> {
   const first = await admin.testEvents(5);
   await until('the first events', async () => (await before()).length >= first.length);

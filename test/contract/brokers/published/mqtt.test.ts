@@ -2,10 +2,8 @@
  * Events by MQTT, end to end: a whole admin, a real server in every way of connecting, and an independent client with a
  * lasting session.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../../../actors/events.ts';
 import {
   consumeMqtt,
@@ -20,6 +18,7 @@ import { freePort } from '../../../support/free-ports.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { envelopes, eventsAcross, isWell, problemsOf, publishesWhatHappens, toldOnce } from './contract.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const { serial: test } = await peerTest('mosquitto', 'mosquitto_sub'); // serial: an admin each
 
@@ -102,19 +101,13 @@ const MODES: Readonly<Record<string, Mode>> = {
   },
 };
 
-async function directory(t: ExecutionContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'edge-test-mqtt-'));
-  t.teardown(() => rm(path, { recursive: true, force: true }));
-  return path;
-}
-
 /** What a consumer got. */
 const textsOf = (consumer: Awaited<ReturnType<typeof consumeMqtt>>) => () =>
   consumer.messages().map(({ payload }) => payload);
 
 for (const [mode, { server: options, env }] of Object.entries(MODES)) {
   test(`connected ${mode}, the admin publishes what happens under its type`, async (t) => {
-    const files = await certificates(await directory(t));
+    const files = await certificates(temporaryDirectory(t));
     const server = await startMosquitto(t, options(files));
     const consumer = await consumeMqtt(t, server);
     const admin = await startPublishingAdmin(t, 'mqtt', env(server, files));
@@ -174,8 +167,8 @@ test('a wrong password delays no command, is told once, and is in no log line', 
 });
 
 test('wrong settings stop the start, with a line that names each', async (t) => {
-  const [files, others] = [await certificates(await directory(t)), await certificates(await directory(t))];
-  const path = join(await directory(t), 'file.pem');
+  const [files, others] = [await certificates(temporaryDirectory(t)), await certificates(temporaryDirectory(t))];
+  const path = join(temporaryDirectory(t), 'file.pem');
   const URLS = { EVENT_BROKER_MQTT_URLS: 'mqtt://localhost' };
   const TLS = { ...URLS, EVENT_BROKER_MQTT_SSL: 'true' };
   const CLIENT = { ...TLS, EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client };

@@ -1,6 +1,6 @@
 /** How streams leave the machine: real sockets, a real DNS server, and tripwires where nobody may come (R2). */
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
@@ -12,6 +12,7 @@ import { until } from '../../../support/until.ts';
 import { startBlackHole } from '../guard/black-hole.ts';
 import { startDnsServer, type Answer, type Question } from '../../../support/dns-server.ts';
 import { startTripwire } from '../guard/tripwire.ts';
+import { listening } from '../../../support/listening.ts';
 
 type Options = Omit<EgressOptions, 'rules'> & { readonly rules?: Partial<EgressOptions['rules']> };
 
@@ -32,14 +33,6 @@ async function egressWithNames(
 ): Promise<{ egress: CountedEgress; questions: string[] }> {
   const { server, questions } = await startDnsServer(t, answer);
   return { egress: egressWith({ ...options, resolve: resolverBy([server]) }), questions };
-}
-
-async function listen(t: ExecutionContext, server: Server, address = '127.0.0.1', port = 0): Promise<number> {
-  await once(server.listen(port, address), 'listening');
-  t.teardown(() => {
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 /** A port on which nobody listens. */
@@ -85,13 +78,13 @@ async function outcomeKept(t: ExecutionContext, egress: CountedEgress, port: num
 test.serial('forward mode reaches this machine alone, whatever host was asked for, on IPv4 and on IPv6', async (t) => {
   const tripwire = await startTripwire(t);
   const ports = [
-    await listen(
+    await listening(
       t,
       createServer((socket) => {
         socket.end('v4');
       }),
     ),
-    await listen(
+    await listening(
       t,
       createServer((socket) => {
         socket.end('v6');
@@ -114,7 +107,7 @@ test.serial('forward mode reaches this machine alone, whatever host was asked fo
 });
 
 test.serial('a stream can be ended on one side while the other goes on', async (t) => {
-  const port = await listen(
+  const port = await listening(
     t,
     createServer({ allowHalfOpen: true }, (socket) => {
       const pieces: Buffer[] = [];
@@ -248,7 +241,7 @@ test.serial('what cannot be reached says why in a sentence that repeats what was
 test.serial(
   'an address that swallows what is sent to it is left for the next, and alone it is given up at the limit',
   async (t) => {
-    const port = await listen(
+    const port = await listening(
       t,
       createServer((socket) => {
         socket.end();
@@ -297,7 +290,7 @@ test.serial('who goes away is not dialled for any longer, neither in DNS nor in 
 });
 
 test.serial('who waits and who is connected are counted, each use by itself', async (t) => {
-  const port = await listen(
+  const port = await listening(
     t,
     createServer((socket) => {
       socket.on('error', () => {}).resume();
@@ -329,7 +322,7 @@ test.serial('who waits and who is connected are counted, each use by itself', as
 
 test.serial('a connection that breaks while nobody listens to it does not end the program', async (t) => {
   const server = createServer();
-  const port = await listen(t, server);
+  const port = await listening(t, server);
   const connected = once(server, 'connection') as Promise<[Socket]>;
   const egress = egressWith();
 
@@ -345,7 +338,7 @@ test.serial(
   'blocked ports are closed to every use, except that the agent itself can always be reached by the admin',
   async (t) => {
     const tripwire = await startTripwire(t);
-    const served = await listen(
+    const served = await listening(
       t,
       createServer((socket) => {
         socket.end();

@@ -1,9 +1,6 @@
 /** What is dialled: real requests by undici, real servers, real DNS (R2). */
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { Agent, request } from 'undici';
@@ -21,6 +18,8 @@ import { startBlackHole } from './black-hole.ts';
 import { startDnsServer, type Answer, type Question } from '../../../support/dns-server.ts';
 import { startTripwire } from './tripwire.ts';
 import { patient } from '../../../support/busy.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+import { listening } from '../../../support/listening.ts';
 
 async function fixture(
   t: ExecutionContext,
@@ -32,14 +31,6 @@ async function fixture(
   const agent = new Agent({ connect: guard.connector(connecting) });
   t.teardown(() => agent.destroy());
   return { guard, agent, questions };
-}
-
-async function listen(t: ExecutionContext, server: Server, address = '127.0.0.1'): Promise<number> {
-  await once(server.listen(0, address), 'listening');
-  t.teardown(() => {
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 test.serial('a name that turns bad between check and dial is not dialled', async (t) => {
@@ -112,7 +103,7 @@ test.serial('a Host header leads nowhere else', async (t) => {
 
 test.serial('a redirect is handed back, not followed', async (t) => {
   const trap = await startTripwire(t);
-  const port = await listen(
+  const port = await listening(
     t,
     createServer((socket) => {
       socket.once('data', () =>
@@ -130,14 +121,13 @@ test.serial('a redirect is handed back, not followed', async (t) => {
 });
 
 test.serial('TLS is for the name of the URL, at the address that was checked', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'guard-'));
-  t.teardown(() => rm(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   const paths = await certificates(directory); // for localhost
   const [key, cert, ca] = await Promise.all(
     [paths.serverKey, paths.server, paths.ca].map((path) => readFile(path, 'utf8')),
   );
   const names: (string | false | null)[] = [];
-  const port = await listen(
+  const port = await listening(
     t,
     createTlsServer({ key, cert }, (socket) => {
       names.push(socket.servername);
@@ -158,7 +148,7 @@ test.serial('a dead address does not keep from the next one that was checked', a
   const server = createServer((socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
   });
-  const port = await listen(t, server, '::1');
+  const port = await listening(t, server, '::1');
   const tripwire = await startTripwire(t);
   const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.4', '127.0.0.5', '::1'] }));
 
@@ -171,7 +161,7 @@ test.serial('a dead address does not keep from the next one that was checked', a
 });
 
 test.serial('an address that swallows what is sent to it is left for the next one within the limit', async (t) => {
-  const port = await listen(
+  const port = await listening(
     t,
     createServer((socket) => {
       socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
@@ -210,7 +200,7 @@ test.serial('ports of other protocols are not dialled', async (t) => {
 });
 
 test.serial('a handshake that never ends is given up at the limit', async (t) => {
-  const port = await listen(
+  const port = await listening(
     t,
     createServer((socket) => {
       socket.on('error', () => {});

@@ -18,6 +18,7 @@ import {
   startFixture,
   type AgentProxiesFixture,
 } from '../../../support/agent/proxies-fixture.ts';
+import { listening } from '../../../support/listening.ts';
 
 const test = await peerTest('curl');
 
@@ -43,11 +44,7 @@ async function startServer(t: ExecutionContext): Promise<{ port: number; asked: 
     asked.push(`${request.method} ${request.url} ${request.headers['proxy-authorization'] ?? ''}`.trim());
     response.end(`hello to ${request.headers.host}`);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  await listening(t, server);
   return { port: (server.address() as AddressInfo).port, asked };
 }
 

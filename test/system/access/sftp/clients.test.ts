@@ -19,7 +19,7 @@ import { peerPath } from '../../../support/peers.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { startSshd } from './sshd.ts';
-import { ENVIRONMENT, temporaryDirectory } from '../../../support/agent/sftp-process.ts';
+import { ENVIRONMENT } from '../../../support/agent/sftp-process.ts';
 
 const overSsh = await peerTest('sftp', 'sshd');
 const withParamiko = await peerTest('sshd', 'paramiko');
@@ -30,7 +30,11 @@ const run = promisify(execFile);
 const hash = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 overSsh('scp copies there and back, files and trees, with modes and times', async (t) => {
-  const [{ words, username }, local, remote] = [await startSshd(t), temporaryDirectory(t), temporaryDirectory(t)];
+  const [{ words, username }, local, remote] = [
+    await startSshd(t),
+    temporaryDirectory(t, 0o777),
+    temporaryDirectory(t, 0o777),
+  ];
   writeFileSync(join(local, 'file'), randomBytes(20_000_000));
   chmodSync(join(local, 'file'), 0o751);
   utimesSync(join(local, 'file'), 1_500_000_000, 1_500_000_000);
@@ -53,7 +57,7 @@ overSsh('scp copies there and back, files and trees, with modes and times', asyn
 });
 
 overSsh('scp is told what went wrong', async (t) => {
-  const [{ words, username }, local] = [await startSshd(t), temporaryDirectory(t)];
+  const [{ words, username }, local] = [await startSshd(t), temporaryDirectory(t, 0o777)];
   writeFileSync(join(local, 'file'), '');
 
   const missing = await t.throwsAsync<Error & { stderr: string }>(
@@ -68,7 +72,7 @@ overSsh('scp is told what went wrong', async (t) => {
 });
 
 withParamiko('paramiko reads, writes, lists, renames and asks, prefetched and in pieces', async (t) => {
-  const [{ port, key, username }, remote] = [await startSshd(t), temporaryDirectory(t)];
+  const [{ port, key, username }, remote] = [await startSshd(t), temporaryDirectory(t, 0o777)];
 
   const { stdout } = await run(await peerPath('paramiko'), [
     '-W',
@@ -99,7 +103,7 @@ withParamiko('paramiko reads, writes, lists, renames and asks, prefetched and in
 
 withSshfs('sshfs makes a file system of it, on which ordinary programs work', async (t) => {
   if (!existsSync('/dev/fuse') || process.getuid?.() !== 0) return t.pass('no file system can be mounted here');
-  const [remote, mount] = [temporaryDirectory(t), temporaryDirectory(t)];
+  const [remote, mount] = [temporaryDirectory(t, 0o777), temporaryDirectory(t, 0o777)];
   const [file, ...words] = sftpCommand(null);
   const server = spawn(file, words, { cwd: remote, env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
   const client = spawn(await peerPath('sshfs'), ['-f', '-o', 'slave', `:${remote}`, mount], {
@@ -170,6 +174,7 @@ except IOError as e: seen['exists'] = str(e)
 print(json.dumps(seen))
 client.close()
 `;
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** On a mounted file system: copies this repository's own kind of tree there and back, and what people do besides. */
 const SHELL = `

@@ -8,13 +8,14 @@ import { build, type BuildOptions } from 'esbuild';
 import { sftpCommand } from '../../../../agent/access/sftp/command.ts';
 import { become } from '../../../../agent/access/sftp/privileges.ts';
 import { ROOT } from '../../../support/source-text.ts';
-import { GREETING, temporaryDirectory } from '../../../support/agent/sftp-process.ts';
+import { GREETING } from '../../../support/agent/sftp-process.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** Bytes that one argument of a program may have. Source: Linux, MAX_ARG_STRLEN. */
 const ARGUMENT_BYTES_MAX = 131_072;
 
 test('the text of the program is a program, and short enough to hand over', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   const options: BuildOptions = {
     absWorkingDir: ROOT,
     bundle: true,

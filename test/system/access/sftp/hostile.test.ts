@@ -11,11 +11,11 @@ import {
   packet,
   SftpProcess,
   statusOf,
-  temporaryDirectory,
   text,
   u32,
   u64,
 } from '../../../support/agent/sftp-process.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const OPEN = 3,
   CLOSE = 4,
@@ -57,7 +57,7 @@ test('garbage ends the program with one line that says what it was', async (t) =
   ];
 
   for (const [name, bytes, reason] of cases) {
-    const server = SftpProcess.start(t, temporaryDirectory(t));
+    const server = SftpProcess.start(t, temporaryDirectory(t, 0o777));
     server.send(bytes);
 
     t.deepEqual(await server.end(), { code: 1, signal: null }, name);
@@ -66,7 +66,7 @@ test('garbage ends the program with one line that says what it was', async (t) =
 });
 
 test('a client opens a thousand files and no more, and can go on when it closed one', async (t) => {
-  const server = await SftpProcess.greeted(t, temporaryDirectory(t));
+  const server = await SftpProcess.greeted(t, temporaryDirectory(t, 0o777));
   server.send(
     Buffer.concat(
       Array.from({ length: 1_001 }, (_, index) =>
@@ -94,7 +94,7 @@ test('a client opens a thousand files and no more, and can go on when it closed 
 });
 
 test('a client that takes no answers is held back, in bounded memory, and gets all of them in the end', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   writeFileSync(join(directory, 'file'), Buffer.alloc(261_120, 'x'));
   const server = await SftpProcess.greeted(t, directory);
   const handle = await server.handle(OPEN, text('file'), READING, NO_ATTRIBUTES);
@@ -132,7 +132,7 @@ test('a client that takes no answers is held back, in bounded memory, and gets a
 });
 
 test('a client that goes away in the middle leaves no process behind', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   writeFileSync(join(directory, 'file'), Buffer.alloc(261_120, 'x'));
   const server = await SftpProcess.greeted(t, directory);
   const handle = await server.handle(OPEN, text('file'), READING, NO_ATTRIBUTES);
@@ -149,7 +149,7 @@ test('a client that goes away in the middle leaves no process behind', async (t)
 });
 
 test('files are closed with their handles, none stays open', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   writeFileSync(join(directory, 'file'), '');
   const server = await SftpProcess.greeted(t, directory);
   const open = () =>
@@ -177,7 +177,7 @@ test('files are closed with their handles, none stays open', async (t) => {
 });
 
 test('whatever follows the greeting, the answer is an answer or one line, never a crash', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   const names = fc.constantFrom('a', 'b', 'c/d', '', '.', '..', '\0', 'x'.repeat(300)).map((name) => text(name));
   const field = fc.oneof(
     names,

@@ -4,16 +4,8 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, statSync, wri
 import { join } from 'node:path';
 import ava, { type Implementation } from 'ava';
 import { fill, smallDisk } from '../../../support/small-disk.ts';
-import {
-  namesOf,
-  NO_ATTRIBUTES,
-  NOBODY,
-  SftpProcess,
-  temporaryDirectory,
-  text,
-  u32,
-  u64,
-} from '../../../support/agent/sftp-process.ts';
+import { namesOf, NO_ATTRIBUTES, NOBODY, SftpProcess, text, u32, u64 } from '../../../support/agent/sftp-process.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const OPEN = 3,
   CLOSE = 4,
@@ -36,7 +28,7 @@ const test: (title: string, implementation: Implementation<[]>) => void = isRoot
   : (title, implementation) => ava.skip(`${title} (skipped: only root can become others)`, implementation);
 
 test('a server that became an account has its user, its groups and nothing of root', async (t) => {
-  const server = await SftpProcess.greeted(t, temporaryDirectory(t), NOBODY);
+  const server = await SftpProcess.greeted(t, temporaryDirectory(t, 0o777), NOBODY);
 
   const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
   const tasks = execFileSync('sh', ['-c', `grep -h ^Uid: /proc/${server.child.pid}/task/*/status | sort -u`], {
@@ -53,7 +45,7 @@ test('a server that became an account has its user, its groups and nothing of ro
 });
 
 test('an account that the groups of the machine do not know has its own group only', async (t) => {
-  const server = await SftpProcess.greeted(t, temporaryDirectory(t), {
+  const server = await SftpProcess.greeted(t, temporaryDirectory(t, 0o777), {
     name: 'nobody-of-this-name',
     uid: 12_345,
     gid: 54_321,
@@ -66,7 +58,7 @@ test('an account that the groups of the machine do not know has its own group on
 });
 
 test('an account reads, writes and changes what it may, and is told of the rest', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   const at = (name: string) => join(directory, name);
   mkdirSync(at('closed'), { mode: 0o700 });
   mkdirSync(at('listed'));
@@ -100,7 +92,7 @@ test('an account reads, writes and changes what it may, and is told of the rest'
 });
 
 test('files in a directory that may be listed but not entered are named all the same', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   mkdirSync(join(directory, 'listed'));
   writeFileSync(join(directory, 'listed/file'), '');
   chmodSync(join(directory, 'listed'), 0o744);
@@ -117,7 +109,7 @@ test('files in a directory that may be listed but not entered are named all the 
 });
 
 test('owners are set by root, and a mode that lets others become the owner stays when both are asked for', async (t) => {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   writeFileSync(join(directory, 'file'), '');
   const server = await SftpProcess.greeted(t, directory);
 

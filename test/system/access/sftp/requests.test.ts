@@ -15,16 +15,8 @@ import {
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import {
-  namesOf,
-  NO_ATTRIBUTES,
-  packet,
-  SftpProcess,
-  temporaryDirectory,
-  text,
-  u32,
-  u64,
-} from '../../../support/agent/sftp-process.ts';
+import { namesOf, NO_ATTRIBUTES, packet, SftpProcess, text, u32, u64 } from '../../../support/agent/sftp-process.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const OPEN = 3,
   CLOSE = 4,
@@ -55,13 +47,13 @@ const READING = u32(1),
   EMPTYING = u32(0x02 | 0x08 | 0x10);
 
 async function start(t: ExecutionContext) {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   const server = await SftpProcess.greeted(t, directory);
   return { directory, server, at: (name: string) => join(directory, name) };
 }
 
 test('the greeting is answered with version 3 and the extensions, whatever version the client has', async (t) => {
-  const server = SftpProcess.start(t, temporaryDirectory(t));
+  const server = SftpProcess.start(t, temporaryDirectory(t, 0o777));
   server.send(packet(1, 6));
 
   const { kind, number, rest } = await server.answer();

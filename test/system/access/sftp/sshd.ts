@@ -9,7 +9,8 @@ import type { ExecutionContext } from 'ava';
 import { sftpCommand } from '../../../../agent/access/sftp/command.ts';
 import { peerPath } from '../../../support/peers.ts';
 import { until } from '../../../support/until.ts';
-import { ENVIRONMENT, temporaryDirectory } from '../../../support/agent/sftp-process.ts';
+import { ENVIRONMENT } from '../../../support/agent/sftp-process.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** Where it listens on this machine, and who gets in. */
 export interface Sshd {
@@ -23,7 +24,7 @@ export interface Sshd {
 
 /** Starts one; ended after the test. */
 export async function startSshd(t: ExecutionContext): Promise<Sshd> {
-  const directory = temporaryDirectory(t);
+  const directory = temporaryDirectory(t, 0o777);
   const [host, key, config] = ['host', 'key', 'config'].map((name) => join(directory, name)) as [
     string,
     string,

@@ -22,14 +22,14 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { peerTest } from '../../../support/peer-test.ts';
 import { sftp } from './openssh-client.ts';
-import { temporaryDirectory } from '../../../support/agent/sftp-process.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const test = await peerTest('sftp');
 
 /** Bytes of a file that does not fit into 32 bits. */
 const LARGE_BYTES = 5 * 1024 ** 3;
 
-const places = (t: ExecutionContext) => ({ local: temporaryDirectory(t), remote: temporaryDirectory(t) });
+const places = (t: ExecutionContext) => ({ local: temporaryDirectory(t, 0o777), remote: temporaryDirectory(t, 0o777) });
 const done = { status: 0, stdout: '', stderr: '' };
 
 test('files of all sizes around the sizes of requests come back as they were', async (t) => {

@@ -2,9 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { SshRecordingResource } from '../../../../actors/resources/ssh.ts';
@@ -16,6 +15,7 @@ import { createFakeClock } from '../../../support/fake-clock.ts';
 import { enrollRaw } from '../../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
 import { until } from '../../../support/until.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const USER = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d02';
 const BYTES_MAX = 65_536;
@@ -29,12 +29,6 @@ const hurried: Pick<SessionClock, 'after'> = {
     return () => clearTimeout(timer);
   },
 };
-
-function newDirectory(t: ExecutionContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-recordings-'));
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 /** Records a session that shows these texts, and waits until it is finished. Answers its id. */
 async function record(
@@ -97,7 +91,7 @@ test.serial(
   'finished recordings go to the admin one after the other, as they were recorded, and leave the disk',
   async (t) => {
     const agent = await enrollRaw(t, fleet());
-    const directory = newDirectory(t);
+    const directory = temporaryDirectory(t);
     const spool = new RecordingSpool(directory);
     const uploads = startUploads(t, spool, agent.api_token);
     const before = await record(spool, ['\u001B[1m', 'grüße'], undefined, 'ls -l');
@@ -141,7 +135,7 @@ test.serial(
 
 test.serial('a recording that reaches its limit with text that is long when written down is taken whole', async (t) => {
   const agent = await enrollRaw(t, fleet());
-  const spool = new RecordingSpool(newDirectory(t));
+  const spool = new RecordingSpool(temporaryDirectory(t));
   const ids = [
     await record(spool, ['\u0001'.repeat(BYTES_MAX)], BYTES_MAX),
     await record(
@@ -201,7 +195,7 @@ test.serial(
   async (t) => {
     const [admin] = fleet().admins;
     const agent = await enrollRaw(t, fleet());
-    const directory = newDirectory(t);
+    const directory = temporaryDirectory(t);
     const eater = await answerEater(t);
     const first = new RecordingSpool(directory);
     const id = await record(first, ['once']);
@@ -237,7 +231,7 @@ test.serial(
 test.serial('what no admin would ever take is given up with one line each, and keeps nothing else back', async (t) => {
   const agent = await enrollRaw(t, fleet());
   const other = await enrollRaw(t, fleet());
-  const directory = newDirectory(t);
+  const directory = temporaryDirectory(t);
   const spool = new RecordingSpool(directory);
   const large = await record(spool, [randomBytes(4 * BYTES_MAX).toString('hex')]);
   const damaged = await record(spool, ['damaged']);
@@ -275,7 +269,7 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
     server.close();
   });
   const clock = createFakeClock();
-  const spool = new RecordingSpool(newDirectory(t));
+  const spool = new RecordingSpool(temporaryDirectory(t));
   const ids = [await record(spool, ['one']), await record(spool, ['two'])];
   let begun = 0;
   const counted: UploadOptions['spool'] = {

@@ -1,8 +1,7 @@
 /** A machine behind its agent, somebody who may log in there, and programs that are run to their end. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -10,6 +9,7 @@ import type { NodeResource } from '../../../../actors/resources/node.ts';
 import { FLEET_KEYS, type Fleet } from '../../../support/fleet.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { startEdge, type Ended, type RunningEdge } from '../../../support/edge-program.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** Alias of the first agent. */
 export const ALIAS = 'web-1';
@@ -38,8 +38,7 @@ export interface ReachFixture {
 
 /** The fixture of a fleet with one agent that has the alias. */
 export async function createReachFixture(scope: Scope, fleet: Fleet): Promise<ReachFixture> {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-reach-'));
-  scope.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(scope);
   mkdirSync(join(directory, 'home'));
   const [admin] = fleet.admins;
   const [agent] = fleet.agents;

@@ -1,9 +1,8 @@
 /** What the commands that reach nodes are made of: words, targets, quotes, and what a proxy may answer. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
@@ -14,6 +13,7 @@ import { parsedProxy, proxyFrom, socks5Authority, type Proxy } from '../../../..
 import { cpWordsOf, sshWordsOf } from '../../../../cli/reach/ssh-words.ts';
 import { forwardOf, targetOf, targetText, wayTo } from '../../../../cli/reach/targets.ts';
 import { EXIT, Problem } from '../../../../cli/problem.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const usage = { instanceOf: Problem, message: /./u };
 const WAY = { username: '_', host: 'web-1.prod.edge.internal', port: 22 };
@@ -160,8 +160,7 @@ test('the proxy is where it is said to be, else beside the service, and its key 
 });
 
 test('paths survive the quotes of shells and of ssh, whatever is in them', (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-quotes-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
 
   for (const path of [
     '/plain/path',

@@ -4,10 +4,9 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer } from 'node:tls';
@@ -21,6 +20,8 @@ import { sharedFleet } from '../../../support/shared-fleet.ts';
 import { until } from '../../../support/until.ts';
 import { startEdge, type Ended, type RunningEdge } from '../../../support/edge-program.ts';
 import { ALIAS, createReachFixture, type ReachFixture } from './fixture.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+import { listening } from '../../../support/listening.ts';
 
 const scope = createScope();
 const fleet = sharedFleet(test, {
@@ -39,15 +40,6 @@ test.serial.before(async () => {
 });
 
 test.after.always('its files go', () => scope.end());
-
-/** A server on loopback that lives as long as the test. */
-async function listening(t: ExecutionContext, server: Server): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => {
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
 
 /** Answers all that it read, when it has read all, with its hash. */
 const hashing = (): Server =>
@@ -415,8 +407,7 @@ test.serial(
   'what edge login was told about the proxy is used by the next commands, for this service only',
   async (t) => {
     const port = await listening(t, hashing());
-    const directory = mkdtempSync(join(tmpdir(), 'edge-login-'));
-    t.teardown(() => rmSync(directory, { recursive: true }));
+    const directory = temporaryDirectory(t);
     const env = { XDG_CONFIG_HOME: directory };
     const {
       EDGE_URL: url = '',

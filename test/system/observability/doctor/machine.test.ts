@@ -6,8 +6,8 @@ import test, { type ExecutionContext } from 'ava';
 import { diagnose, type Check } from '../../../../agent/observability/doctor/check.ts';
 import { diskCheck, resourceChecks, systemCheck } from '../../../../agent/observability/doctor/machine.ts';
 import type { DiagnosisCheck } from '../../../../transport/protocol/diagnosis.ts';
-import { temporaryDirectory } from '../../../support/agent/agent-process.ts';
 import { fill, smallDisk } from '../../../support/small-disk.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 async function look(check: Check): Promise<DiagnosisCheck> {
   const {

@@ -1,7 +1,7 @@
 /** Checks of the network, against networks and admins that really are so. */
 import { execFile } from 'node:child_process';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { askAdmins } from '../../../../agent/observability/doctor/admin-answers.ts';
@@ -9,22 +9,9 @@ import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { networkChecks } from '../../../../agent/observability/doctor/network.ts';
 import type { Diagnosis } from '../../../../transport/protocol/diagnosis.ts';
 import { patient } from '../../../support/busy.ts';
+import { listening } from '../../../support/listening.ts';
 
 const SEALED = new URL('sealed-machine.ts', import.meta.url).pathname;
-
-async function listening(t: ExecutionContext, server: Server): Promise<number> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        (server as { closeAllConnections?: () => void }).closeAllConnections?.();
-      }),
-  );
-  return (server.address() as AddressInfo).port;
-}
 
 /** An admin whose clock is so far off. */
 async function admin(t: ExecutionContext, aheadMs: number | null, status = 200): Promise<string> {

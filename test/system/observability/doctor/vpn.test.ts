@@ -9,7 +9,7 @@ import { createVet } from '../../../../transport/net/guard/vetting.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/wireguard.ts';
-import { temporaryDirectory } from '../../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const test = await peerTest('wireguard-go', 'wg', 'ip');
 

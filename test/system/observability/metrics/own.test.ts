@@ -18,10 +18,12 @@ import { metricsProblems } from '../../../support/promtool.ts';
 import { documentedMetrics, familiesOf, seriesOf } from '../../../support/series.ts';
 import { until } from '../../../support/until.ts';
 import { AdminDouble } from '../../../support/agent/admin-double.ts';
-import { AgentProcess, temporaryDirectory } from '../../../support/agent/agent-process.ts';
-import { Fixture, silentLog } from '../../../support/agent/executor-fixture.ts';
+import { AgentProcess } from '../../../support/agent/agent-process.ts';
+import { Fixture } from '../../../support/agent/executor-fixture.ts';
+import { silentLog } from '../../../support/log.ts';
 import { httpStatus, socks5Reply, startFixture } from '../../../support/agent/proxies-fixture.ts';
 import { delivery, executionId, sessionFixture } from '../../../support/agent/session-fixture.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const test = await peerTest('promtool');
 

@@ -13,8 +13,8 @@ import { documentedMetrics, familiesOf, seriesOf } from '../../../support/series
 import { until } from '../../../support/until.ts';
 import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/wireguard.ts';
 import type { WireguardEnd, WireguardPair } from '../../../support/wireguard.ts';
-import { temporaryDirectory } from '../../../support/agent/agent-process.ts';
 import { patient } from '../../../support/busy.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const test = await peerTest('wireguard-go', 'wg', 'ip', 'promtool');
 

@@ -1,16 +1,6 @@
 /** Files of others, changed in place. */
 import { execFile } from 'node:child_process';
-import {
-  chmodSync,
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -22,10 +12,10 @@ import { FILE_BYTES_MAX } from '../../../../agent/vpn/names/limits.ts';
 import { vpnRecords } from '../../../../agent/vpn/names/records.ts';
 import { hookResolvConf, objectionIn, unhookResolvConf } from '../../../../agent/vpn/names/system/resolv-conf.ts';
 import { network, OTHER, peer, SELF } from '../../../support/agent/names-fixture.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 function file(t: ExecutionContext, content: string | Buffer): string {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-names-'));
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(t);
   const path = join(directory, 'hosts');
   writeFileSync(path, content);
   return path;

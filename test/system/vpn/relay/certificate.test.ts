@@ -1,21 +1,15 @@
 /** Certificates that a relay makes, and those that it is given. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { certificates } from '../../../support/certificates.ts';
 import { relayCertificate } from '../../../../transport/vpn/relay/certificate.ts';
 import { certificateSha256, selfSigned } from '../../../../transport/vpn/relay/self-signed.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const NOW = Date.UTC(2026, 10, 21);
 const NONE = { certificateFile: undefined, keyFile: undefined };
-
-async function directory(t: ExecutionContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'edge-certificate-'));
-  t.teardown(() => rm(path, { recursive: true, force: true }));
-  return path;
-}
 
 test('a self-signed certificate is one of X.509 that OpenSSL reads, for the host that it names, now and for ten years', (t) => {
   for (const host of ['relay.example.com', '198.51.100.7', '2001:db8::7', '::1', '::ffff:198.51.100.7']) {
@@ -32,7 +26,7 @@ test('a self-signed certificate is one of X.509 that OpenSSL reads, for the host
 });
 
 test('it is made once, for its owner alone, and made anew for another host or when it is nearly over', async (t) => {
-  const dataDir = await directory(t);
+  const dataDir = temporaryDirectory(t);
 
   const first = await relayCertificate({ ...NONE, dataDir, hostName: '2001:db8::7', nowMs: NOW });
   const again = await relayCertificate({ ...NONE, dataDir, hostName: '2001:db8::7', nowMs: NOW });
@@ -57,7 +51,7 @@ test('it is made once, for its owner alone, and made anew for another host or wh
 });
 
 test("the operator's own needs no pin; a file that is not there is told", async (t) => {
-  const made = await certificates(await directory(t));
+  const made = await certificates(temporaryDirectory(t));
   const given = await relayCertificate({
     certificateFile: made.server,
     keyFile: made.serverKey,

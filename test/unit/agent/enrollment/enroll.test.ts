@@ -3,7 +3,7 @@ import { enroll } from '../../../../agent/enrollment/enroll.ts';
 import type { EnrollmentOptions } from '../../../../agent/enrollment/enroll.ts';
 import type { HttpAnswer } from '../../../../agent/post-json.ts';
 import { AgentProblem } from '../../../../agent/problem.ts';
-import { silentLog } from '../../../support/agent/executor-fixture.ts';
+import { silentLog } from '../../../support/log.ts';
 import { NODE, SETTINGS } from '../../../support/agent/session-fixture.ts';
 
 const ANSWER = {

@@ -7,6 +7,7 @@ import type { WebSocket } from 'ws';
 import { sessionUrl, webSocketDial } from '../../../../agent/session/dial.ts';
 import type { Link } from '../../../../agent/session/ports.ts';
 import { FRAME_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
+import { listening } from '../../../support/listening.ts';
 
 /** Dials a server that does `welcome` with each connection, and collects what the link tells. */
 async function dialled(t: ExecutionContext, welcome: (socket: WebSocket) => void, refusal: string | null = null) {
@@ -128,13 +129,10 @@ test('a message whose handling throws ends the connection and nothing else', asy
   const http = createServer();
   const sockets = new WebSocketServer({ server: http });
   sockets.on('connection', (socket) => socket.send('poison'));
-  await new Promise<void>((resolve) => {
-    http.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(() => void http.close());
+  const port = await listening(t, http);
 
   const over = await new Promise<{ readonly code: number; readonly reason: string }>((resolve) => {
-    webSocketDial()(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'secret', {
+    webSocketDial()(`http://127.0.0.1:${port}`, 'secret', {
       opened: () => {},
       message: () => {
         throw new Error('it cannot be handled');

@@ -18,9 +18,9 @@ import {
 import type { VpnPeer, VpnSettings } from '../../../../transport/protocol/vpn.ts';
 import { NodeId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
-import { temporaryDirectory } from '../../../support/agent/agent-process.ts';
-import { silentLog } from '../../../support/agent/executor-fixture.ts';
+import { silentLog } from '../../../support/log.ts';
 import { FakeClock } from '../../../support/agent/session-fixture.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const ADMIN = 'http://192.0.2.1:44000';
 const PEER: VpnPeer = {

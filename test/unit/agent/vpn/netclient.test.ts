@@ -3,20 +3,19 @@
  * server, and root.
  */
 import test, { type ExecutionContext } from 'ava';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
 import { createNetclient, leaveNetmaker } from '../../../../agent/vpn/netclient.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const TOKEN = 'dG9rZW4tY2FuYXJ5LW9mLXRoaXMtdGVzdA==';
 
 async function open(t: ExecutionContext, script: string | null = 'exit 0') {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-netclient-'));
-  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(t);
   const calls = join(directory, 'calls');
   await writeFile(calls, '');
   if (script !== null) {

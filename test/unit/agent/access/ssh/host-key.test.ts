@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import test from 'ava';
 import { createHostKey, openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
-import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 test('every new key is one that can be read, also of those whose public key begins with a zero byte', (t) => {
   const unreadable = Array.from({ length: 3_000 }, createHostKey).filter(

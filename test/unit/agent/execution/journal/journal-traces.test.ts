@@ -4,9 +4,9 @@ import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { Journal } from '../../../../../agent/execution/journal/journal.ts';
 import { processTraceparent } from '../../../../../agent/execution/process-trace.ts';
-import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
-import { silentLog } from '../../../../support/agent/executor-fixture.ts';
+import { silentLog } from '../../../../support/log.ts';
 import { delivery, executionId } from '../../../../support/agent/session-fixture.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 

@@ -9,10 +9,10 @@ import { openJournal } from '../../../../../agent/execution/journal/open-journal
 import { AgentProblem } from '../../../../../agent/problem.ts';
 import type { Timeline } from '../../../../../agent/execution/timeline.ts';
 import { EXECUTIONS_PER_FRAME_MAX } from '../../../../../transport/protocol/limits.ts';
-import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
 import { fill, smallDisk } from '../../../../support/small-disk.ts';
-import { silentLog } from '../../../../support/agent/executor-fixture.ts';
+import { silentLog } from '../../../../support/log.ts';
 import { delivery, executionId } from '../../../../support/agent/session-fixture.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 interface Time {
   bootId: string;

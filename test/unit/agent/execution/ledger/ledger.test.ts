@@ -20,10 +20,10 @@ import { Ledger } from '../../../../../agent/execution/ledger/ledger.ts';
 import { LEDGER_RECORDS_MAX } from '../../../../../agent/execution/ledger/ledger-file.ts';
 import { AgentProblem } from '../../../../../agent/problem.ts';
 import { machineTimeline } from '../../../../../agent/execution/timeline.ts';
-import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
-import { silentLog } from '../../../../support/agent/executor-fixture.ts';
+import { silentLog } from '../../../../support/log.ts';
 import { delivery, executionId } from '../../../../support/agent/session-fixture.ts';
 import { fill, smallDisk } from '../../../../support/small-disk.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 const SHIM = '0123456789abcdef01234567';
 

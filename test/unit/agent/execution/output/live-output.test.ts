@@ -4,7 +4,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { CapturedOutput } from '../../../../../agent/execution/output/captured-output.ts';
 import { LiveOutput } from '../../../../../agent/execution/output/live-output.ts';
-import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 test('whatever the pieces it comes in, the text and its offsets are those of the whole', (t) => {
   const directory = temporaryDirectory(t);

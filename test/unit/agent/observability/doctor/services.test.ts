@@ -1,6 +1,6 @@
 /** Checks of the agent's services, against ports that are closed, taken, or held by something else. */
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { diagnose } from '../../../../../agent/observability/doctor/check.ts';
@@ -9,21 +9,8 @@ import { sshCheck, type SshSources } from '../../../../../agent/observability/do
 import { openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
 import { SETPRIV_PATHS } from '../../../../../agent/access/ssh/sessions/launch.ts';
 import { AGENT_DIAGNOSTICS_PATH } from '../../../../../transport/protocol/agent-api.ts';
-import { temporaryDirectory } from '../../../../support/agent/agent-process.ts';
-
-async function listening(t: ExecutionContext, server: Server): Promise<number> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        (server as { closeAllConnections?: () => void }).closeAllConnections?.();
-      }),
-  );
-  return (server.address() as AddressInfo).port;
-}
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
+import { listening } from '../../../../support/listening.ts';
 
 const saying = (text: string) =>
   createServer((socket) => {

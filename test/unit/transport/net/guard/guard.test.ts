@@ -1,8 +1,7 @@
 /** What is said to somebody who gives a URL, and what DNS may do to it: real queries to a real server (R2). */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import * as fc from 'fast-check';
@@ -13,6 +12,7 @@ import { ANSWERS_MAX, URL_CHARS_MAX } from '../../../../../transport/net/guard/l
 import { resolverBy, systemResolver } from '../../../../../transport/net/guard/resolution.ts';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
 import { startDnsServer, type Answer, type Question } from '../../../../support/dns-server.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 const GOOD = '93.184.215.14';
 const GOOD_6 = '2606:4700:4700::1111';
@@ -292,8 +292,7 @@ test('localhost is this machine, whoever is asked', async (t) => {
 });
 
 test('what the hosts file names is not asked for, and is checked like any answer', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'guard-'));
-  t.teardown(() => rm(directory, { recursive: true }));
+  const directory = temporaryDirectory(t);
   const hostsFile = join(directory, 'hosts');
   await writeFile(
     hostsFile,

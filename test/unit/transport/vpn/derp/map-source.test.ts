@@ -1,14 +1,14 @@
 /** Where relay maps come from (R2). */
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
 import { createMapSource, followMap, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
 import { until } from '../../../../support/until.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 const reach = { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] };
 
@@ -33,8 +33,7 @@ const text =
     void answer.writeHead(status).end(body);
 
 async function cacheFile(t: ExecutionContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'edge-maps-'));
-  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(t);
   return join(directory, 'relay-map.json');
 }
 

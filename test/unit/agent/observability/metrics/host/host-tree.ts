@@ -1,20 +1,19 @@
 /** A machine made of files: what the kernel would say, as a test wants it. */
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { createExporter } from '../../../../../../agent/observability/metrics/host/exporter.ts';
 import type { Collector } from '../../../../../../agent/observability/metrics/host/collector.ts';
 import type { HostRoots } from '../../../../../../agent/observability/metrics/host/files.ts';
 import { createSyntaxCheck } from '../../../../../../transport/net/exposition/syntax.ts';
+import { temporaryDirectory } from '../../../../../support/temporary-directory.ts';
 
 /** Files by their path from the root, such as `proc/loadavg`; an array is a link to what it names. */
 export type Tree = Readonly<Record<string, string | Uint8Array | readonly [target: string]>>;
 
 /** Writes them into a directory of the test's own. */
 export async function hostOf(t: Pick<ExecutionContext, 'teardown'>, tree: Tree): Promise<HostRoots> {
-  const root = await mkdtemp(join(tmpdir(), 'edge-host-'));
-  t.teardown(() => rm(root, { recursive: true, force: true }));
+  const root = temporaryDirectory(t);
   for (const directory of ['proc', 'sys']) await mkdir(join(root, directory));
   for (const [path, content] of Object.entries(tree)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
