@@ -16,7 +16,7 @@ import { isSame, peersOf } from './vpn-peers.ts';
  */
 export const VPN_CHANGES_MAX = 64;
 
-/** Both sides of a pair begin to try a direct path after this, in ms: their sessions deliver the word within it. */
+/** Both sides of a pair begin to try a direct path after this, in ms: their sessions deliver the message within it. */
 const TRY_IN_MS = 250;
 
 /**

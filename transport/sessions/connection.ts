@@ -192,7 +192,10 @@ const FINAL_TEXT = 0x81;
 const LENGTH_16_BITS = 126;
 const LENGTH_64_BITS = 127;
 
-/** Frames a text as a server does: unmasked, unfragmented, uncompressed. */
+/**
+ * Frames a text as a server does: unmasked, unfragmented, uncompressed. One buffer, since `ws` writes header and payload
+ * apart, which costs a gathering system call a frame: a quarter of the admin's time in a fan-out.
+ */
 export function textFrame(text: string): Buffer {
   const length = Buffer.byteLength(text);
   const headerBytes = length < LENGTH_16_BITS ? 2 : length < 65_536 ? 4 : 10;

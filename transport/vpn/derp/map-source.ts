@@ -204,8 +204,8 @@ export interface FollowedMap {
 }
 
 /**
- * The relay map in force: begins with the one that is on the disk. `mapped` is told of each that is another than the last; null: there are no
- * relays.
+ * The relay map in force: begins with the one that is on the disk. `mapped` is told of each that is another than the
+ * last; null: there are no relays.
  */
 export function followMap(source: MapSource, mapped: (map: RelayMap | null) => void): FollowedMap {
   let map: RelayMap | null = null;

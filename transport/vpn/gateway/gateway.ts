@@ -34,7 +34,7 @@ export const HANDSHAKE_MS_MAX = 180_000;
 const PATHS_MS_MAX = 1_000;
 
 /**
- * Both sides of a pair begin to try a direct path after this, in ms: the node's session delivers the word within it.
+ * Both sides of a pair begin to try a direct path after this, in ms: the node's session delivers the message within it.
  */
 const TRY_IN_MS = 250;
 

@@ -12,10 +12,9 @@ test('a header that is wrong is left out, and the others are sent with the spans
     OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-wide=%E2%82%AC',
   };
   // As where an admin runs: the library reads the environment by itself.
-  const before = { ...process.env };
   Object.assign(process.env, variables);
   t.teardown(() => {
-    process.env = before;
+    for (const name of Object.keys(variables)) delete process.env[name];
   });
   const { settings, warnings } = readTracingSettings(variables);
   t.is(warnings.length, 2);
