@@ -7,122 +7,10 @@ import {
   addressKind,
   isAllowedAddress,
   isPublicAddress,
-  type AddressKind,
   type Ruling,
 } from '../../../../../transport/net/guard/policy.ts';
 import { EMBEDDINGS, v4Forms } from '../../../../support/address-forms.ts';
-
-/**
- * IANA's special-purpose registries of 2026-11, what is not assigned as unicast, and where clouds have their metadata,
- * with what the guard makes of each.
- */
-const SPECIAL: Readonly<Record<string, AddressKind>> = {
-  '0.0.0.0/8': 'forbidden',
-  '10.0.0.0/8': 'private',
-  '100.64.0.0/10': 'private',
-  '127.0.0.0/8': 'loopback',
-  '169.254.0.0/16': 'reserved',
-  '169.254.169.0/24': 'forbidden',
-  '169.254.170.0/24': 'forbidden',
-  '172.16.0.0/12': 'private',
-  '192.0.0.0/24': 'reserved',
-  '192.0.2.0/24': 'reserved',
-  '192.31.196.0/24': 'forbidden',
-  '192.52.193.0/24': 'forbidden',
-  '192.88.99.0/24': 'reserved',
-  '192.168.0.0/16': 'private',
-  '192.175.48.0/24': 'forbidden',
-  '198.18.0.0/15': 'reserved',
-  '198.51.100.0/24': 'reserved',
-  '203.0.113.0/24': 'reserved',
-  '224.0.0.0/4': 'forbidden',
-  '240.0.0.0/4': 'reserved',
-  '255.255.255.255/32': 'forbidden',
-  '::/128': 'forbidden',
-  '::1/128': 'loopback',
-  '::ffff:0:0/96': 'forbidden',
-  '::/96': 'forbidden',
-  '::ffff:0:0:0/96': 'forbidden',
-  '64:ff9b::/96': 'forbidden',
-  '64:ff9b:1::/48': 'forbidden',
-  '100::/64': 'forbidden',
-  '100:0:0:1::/64': 'forbidden',
-  '2001::/23': 'reserved',
-  '2001::/32': 'forbidden',
-  '2001:2::/48': 'forbidden',
-  '2001:3::/32': 'forbidden',
-  '2001:4:112::/48': 'forbidden',
-  '2001:10::/28': 'forbidden',
-  '2001:20::/28': 'forbidden',
-  '2001:30::/28': 'forbidden',
-  '2001:db8::/32': 'reserved',
-  '2002::/16': 'forbidden',
-  '2620:4f:8000::/48': 'forbidden',
-  '3fff::/20': 'reserved',
-  '5f00::/16': 'forbidden',
-  'fc00::/7': 'private',
-  'fe80::/10': 'reserved',
-  'fec0::/10': 'forbidden',
-  'ff00::/8': 'forbidden',
-  '400::/6': 'forbidden',
-  '800::/5': 'forbidden',
-  '1000::/4': 'forbidden',
-  '4000::/3': 'forbidden',
-  '6000::/3': 'forbidden',
-  '8000::/3': 'forbidden',
-  'a000::/3': 'forbidden',
-  'c000::/3': 'forbidden',
-  'e000::/4': 'forbidden',
-  'f000::/5': 'forbidden',
-  'f800::/6': 'forbidden',
-  'fe00::/9': 'forbidden',
-};
-
-/** Whoever may reach these has the machine's credentials. */
-const METADATA = [
-  '169.254.169.254',
-  '169.254.170.2',
-  '169.254.170.23',
-  '169.254.0.23',
-  '168.63.129.16',
-  '100.100.100.200',
-  '192.0.0.192',
-  'fd00:ec2::254',
-  'fd00:ec2::23',
-  'fd20:ce::254',
-  'fd00:c1::a9fe:a9fe',
-  'fd00:a9fe:a9fe::1',
-  'fd00:42::42',
-  'fe80::a9fe:a9fe',
-];
-
-const PUBLIC = [
-  '1.1.1.1',
-  '8.8.8.8',
-  '9.255.255.255',
-  '11.0.0.0',
-  '100.63.255.255',
-  '100.128.0.0',
-  '126.255.255.255',
-  '128.0.0.0',
-  '168.63.129.15',
-  '169.253.255.255',
-  '169.255.0.0',
-  '172.15.255.255',
-  '172.32.0.0',
-  '192.0.1.0',
-  '192.167.255.255',
-  '192.169.0.0',
-  '198.17.255.255',
-  '198.20.0.0',
-  '223.255.255.255',
-  '2001:200::1',
-  '2001:4860:4860::8888',
-  '2606:4700:4700::1111',
-  '2a00:1450:4001::1',
-  '2003::1',
-  '3ffe:ffff::1',
-];
+import { SPECIAL, METADATA, PUBLIC } from './registries.ts';
 
 function inBlock(cidr: string): fc.Arbitrary<string> {
   const [block, bits] = ipaddr.parseCIDR(cidr);
@@ -140,6 +28,7 @@ function inBlock(cidr: string): fc.Arbitrary<string> {
 }
 
 const closedBlocks = Object.keys(SPECIAL).filter((cidr) => ['forbidden', 'reserved'].includes(SPECIAL[cidr] ?? ''));
+
 const v4Block = fc.constantFrom(...Object.keys(SPECIAL).filter((cidr) => !cidr.includes(':')));
 
 for (const [cidr, kind] of Object.entries(SPECIAL)) {

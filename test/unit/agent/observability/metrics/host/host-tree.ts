@@ -11,6 +11,11 @@ import { temporaryDirectory } from '../../../../../support/temporary-directory.t
 /** Files by their path from the root, such as `proc/loadavg`; an array is a link to what it names. */
 export type Tree = Readonly<Record<string, string | Uint8Array | readonly [target: string]>>;
 
+/** Files of one directory. */
+export function within(directory: string, files: Readonly<Record<string, string>>): Tree {
+  return Object.fromEntries(Object.entries(files).map(([name, content]) => [`${directory}/${name}`, `${content}\n`]));
+}
+
 /** Writes them into a directory of the test's own. */
 export async function hostOf(t: Pick<ExecutionContext, 'teardown'>, tree: Tree): Promise<HostRoots> {
   const root = temporaryDirectory(t);

@@ -1,0 +1,79 @@
+/** Nodes that come back to a cluster with a recovery key. What the rows decide is tested with the committer. */
+import test from 'ava';
+import { REPLY_TO, keyRecord, MADE_MS, nodeRecord } from '../../../support/actors.ts';
+import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
+
+test('a recovery key that fits no node makes no new one', (t) => {
+  const step = enroll({ recoveryKeyHash: RECOVERY });
+
+  t.deepEqual(step.changes, []);
+  t.deepEqual(step.effects, [
+    {
+      type: 'answer',
+      to: REPLY_TO,
+      result: { ok: false, refusal: { code: 'conflict', message: 'The recovery key fits no node.' } },
+    },
+  ] as never);
+});
+
+test('a recovery spends a use, keeps what the node was, ends its older session, and tells of a new version', (t) => {
+  const step = enroll({
+    recoveryKeyHash: RECOVERY,
+    existing: {
+      node: nodeRecord({ version: '0.9.0', status: 'healthy' }),
+      everConnected: true,
+      machineSecretHash: null,
+    },
+  });
+
+  const data = {
+    ...snapshot,
+    status: 'healthy',
+    last_seen_at: '2026-01-15T10:00:00.000Z',
+    inserted_at: '2026-01-15T10:00:00.000Z',
+  };
+  t.deepEqual(
+    step.changes.map((change) => change.write),
+    [{ ...write, existing: { type: 'recovery', keyHash: RECOVERY } }] as never,
+  );
+  t.deepEqual(
+    step.changes[0]?.events.map((event) => [event.type, event.data]),
+    [
+      ['edge.enrollment_key.verified', verified],
+      ['edge.node.reregistered', data],
+      ['edge.node.version_changed', { ...data, previous_version: '0.9.0' }],
+    ] as never,
+  );
+  // tunnels of the credential that is no more end also where no session is left
+  t.true(step.changes[0]?.notices.some((notice) => notice.type === 'node-revoked'));
+  t.is(step.effects[0]?.type, 'tell');
+});
+
+test('a recovery is judged by the rows, recovery key first: a key that is spent or over makes no other answer of it (E2)', (t) => {
+  for (const more of [{ usesRemaining: 0 }, { expiredAtMs: MADE_MS }]) {
+    const step = enroll({
+      key: keyRecord(more),
+      recoveryKeyHash: RECOVERY,
+      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE },
+      machineSecretHash: Buffer.alloc(32, 4),
+    });
+
+    t.like(step.changes[0]?.write, {
+      kind: 'node-enrolled',
+      spendsUse: true,
+      existing: { type: 'recovery', keyHash: RECOVERY },
+    } as never);
+  }
+});
+
+test('a recovery with the same version tells of no new one', (t) => {
+  const [change] = enroll({
+    recoveryKeyHash: RECOVERY,
+    existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null },
+  }).changes;
+
+  t.deepEqual(
+    change?.events.map((event) => event.type),
+    ['edge.enrollment_key.verified', 'edge.node.reregistered'],
+  );
+});

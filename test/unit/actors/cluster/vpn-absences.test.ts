@@ -1,0 +1,144 @@
+/** What a cluster tells members that were away, and what an owner does that comes new. */
+import test from 'ava';
+import * as fc from 'fast-check';
+import { VPN_CHANGES_MAX } from '../../../../actors/cluster/vpn.ts';
+import type { VpnBody } from '../../../../actors/node/messages.ts';
+import type { VpnMemberRecord } from '../../../../actors/records.ts';
+import { changedPicture, wholePicture, type Picture } from '../../../../agent/vpn/picture.ts';
+import { NOW_MS } from '../../../support/actors.ts';
+import { EPOCH, node, key, member, GATEWAY, Listening } from './vpn-fixture.ts';
+
+/** What a member makes of frames. */
+function learned(known: Picture | null, bodies: readonly VpnBody[]): Picture | null {
+  return bodies.reduce((picture: Picture | null, body) => {
+    if (body.type === 'mesh-network') return wholePicture({ seq: 1, ...body });
+    return body.type === 'mesh-changed' ? changedPicture(picture, { seq: 1, ...body }) : picture;
+  }, known);
+}
+
+test('a member that comes before its row was read waits for it, and is told then', (t) => {
+  const cluster = new Listening().read([member(1)]).wants(2);
+  t.deepEqual(cluster.effects, [{ type: 'read-vpn' }]);
+
+  cluster.read([member(1), member(2)]);
+
+  t.deepEqual(
+    cluster.told(2).map((body) => body.type),
+    ['mesh-network'],
+  );
+});
+
+test('a member that was away for some changes is told these, one that has the present state nothing, and one of another epoch everything', (t) => {
+  const cluster = new Listening().read([member(1), member(2)]);
+  const held = cluster.revision;
+  cluster.read([member(1), member(2), member(3)]).read([member(1), member(3)]);
+
+  t.deepEqual(
+    cluster
+      .wants(1, held)
+      .told(1)
+      .map((body) => body.type),
+    ['mesh-changed', 'mesh-changed'],
+  );
+  t.deepEqual(cluster.wants(1, cluster.revision).told(1), []);
+  t.deepEqual(
+    cluster
+      .wants(1, { ...held, epoch: EPOCH - 1 })
+      .told(1)
+      .map((body) => body.type),
+    ['mesh-network'],
+  );
+});
+
+test(`of more than ${VPN_CHANGES_MAX} changes the oldest are forgotten: who missed them is told everything`, (t) => {
+  const cluster = new Listening().read([member(1)]);
+  const held = cluster.revision;
+  for (let round = 0; round <= VPN_CHANGES_MAX; round += 1) cluster.read([member(1, { aliases: [`a${round}`] })]);
+
+  t.is(cluster.state.vpn.changes.length, VPN_CHANGES_MAX);
+  t.deepEqual(
+    cluster
+      .wants(1, held)
+      .told(1)
+      .map((body) => body.type),
+    ['mesh-network'],
+  );
+});
+
+test('a new owner, and an actor that crashed, count on from where nobody has been', (t) => {
+  const before = new Listening().read([member(1), member(2)]).read([member(1)]);
+  const after = new Listening();
+  after.nowMs = NOW_MS + 60_000;
+  after.read([member(1)]);
+
+  t.true(after.revision.number > before.revision.number);
+  t.deepEqual(
+    after
+      .wants(1, before.revision)
+      .told(1)
+      .map((body) => body.type),
+    ['mesh-network'],
+  );
+});
+
+test('whatever joins, leaves and changes, and whoever is away meanwhile, each member has exactly the VPN of the rows in the end', (t) => {
+  const change = fc.record({
+    number: fc.integer({ min: 1, max: 6 }),
+    what: fc.constantFrom('join', 'leave', 'rotate', 'alias', 'away', 'back', 'own', 'gateway'),
+  });
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
+      const cluster = new Listening().read([]);
+      const rows = new Map<number, VpnMemberRecord>();
+      const pictures = new Map<number, Picture | null>();
+      let epoch = EPOCH;
+      let gateway: typeof GATEWAY | null = null;
+      const hear = (): void => {
+        for (const [number, picture] of pictures) {
+          const bodies = cluster.told(number);
+          if (bodies.length > 0) pictures.set(number, learned(picture, bodies));
+        }
+      };
+      const away = new Map<number, Picture | null>();
+      for (const { number, what } of changes) {
+        if (what === 'join') rows.set(number, member(number));
+        if (what === 'leave') {
+          rows.delete(number);
+          pictures.delete(number);
+        }
+        const row = rows.get(number);
+        if (what === 'rotate' && row)
+          rows.set(number, {
+            ...row,
+            publicKey: key(number, changes.length + rows.size + Math.round(Number(row.publicKey === key(number)))),
+          });
+        if (what === 'alias' && row) rows.set(number, { ...row, aliases: [...row.aliases, 'more'].slice(-3) });
+        if (what === 'away') {
+          away.set(number, pictures.get(number) ?? null);
+          pictures.delete(number);
+        }
+        if (what === 'own') epoch += 1;
+        if (what === 'gateway') gateway = gateway === null ? GATEWAY : null;
+        cluster.nowMs += 1_000;
+        cluster.read([...rows.values()], gateway, epoch);
+        hear();
+        if ((what === 'back' || what === 'join') && rows.has(number) && !pictures.has(number)) {
+          pictures.set(number, away.get(number) ?? null);
+          cluster.wants(number, pictures.get(number)?.revision ?? null);
+          hear();
+        }
+      }
+      for (const [number, picture] of pictures) {
+        const wanted = [...rows.values()].filter((row) => row.node !== node(number)).map((row) => row.publicKey);
+        t.deepEqual(
+          [...(picture?.peers.keys() ?? [])].toSorted(),
+          [...wanted, ...(gateway === null ? [] : [key(0)])].toSorted(),
+        );
+        t.is(picture?.network.public_key, rows.get(number)?.publicKey);
+        t.deepEqual(picture?.revision, cluster.revision);
+      }
+    }),
+    { numRuns: 200 },
+  );
+  t.pass();
+});

@@ -1,0 +1,196 @@
+/** What the rows bring up of executions that the node does not hold: looked up, loaded, found again (C3, C5). */
+import test from 'ava';
+import type { NodeMessage } from '../../../../actors/node/messages.ts';
+import { OPEN_EXECUTIONS_MAX } from '../../../../actors/node/state.ts';
+import { execution, liveNode, MADE_MS, nodeState, NOW_MS, open, result, session } from '../../../support/actors.ts';
+import { behaviour, say, sends, range, delivered } from './executions-fixture.ts';
+
+test('an acknowledgement of an execution that is over makes the agent end it; one that only the rows knew becomes sent and gets its cancel', (t) => {
+  const retry = {
+    type: 'executions-acknowledged',
+    session: session(1),
+    executions: [execution(1), execution(2), execution(3)],
+  } as const;
+
+  const step = say(liveNode([], { reads: 1 }), {
+    type: 'executions-looked-up',
+    asked: [execution(1), execution(2), execution(3)],
+    executions: [open(2), open(3, 'sent', { cancelRequestedAtMs: MADE_MS })],
+    retry,
+  });
+
+  t.deepEqual(
+    step.changes.map((change) => change.write),
+    [{ kind: 'execution-sent', execution: execution(2), atMs: NOW_MS }],
+  );
+  t.deepEqual(step.effects, [sends('settle', [execution(1)]), sends('cancel', [execution(3)])]);
+  t.deepEqual([...(step.state.session?.delivered ?? [])], [execution(2), execution(3)]);
+});
+
+test('what was read is older than what is known', (t) => {
+  const step = say(liveNode([open(1, 'sent')], { reads: 1 }), {
+    type: 'executions-looked-up',
+    asked: [execution(1)],
+    executions: [open(1)],
+    retry: { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] },
+  });
+
+  t.deepEqual(step.changes, []);
+  t.is(step.state.open.get(execution(1))?.status, 'sent');
+});
+
+test(`a node holds ${OPEN_EXECUTIONS_MAX} executions; the rest is its backlog, asked for when half are over, with those that it has`, (t) => {
+  const first = say(liveNode(), {
+    type: 'run',
+    executions: range(1, OPEN_EXECUTIONS_MAX + 10).map((number) => open(number)),
+  });
+  t.deepEqual([first.state.open.size, first.state.backlog], [OPEN_EXECUTIONS_MAX, true]);
+
+  const half = OPEN_EXECUTIONS_MAX / 2;
+  const later = say(first.state, {
+    type: 'results-arrived',
+    session: session(1),
+    results: range(1, half).map((number) => result(number)),
+  });
+
+  t.deepEqual(
+    later.effects.filter((effect) => effect.type === 'load-open'),
+    [{ type: 'load-open', limit: half, except: range(half + 1, half).map(execution) }],
+  );
+  t.is(later.state.loading, 'asked');
+});
+
+test('executions that are stored while the backlog is read are not missed: it is read again', (t) => {
+  const reading = liveNode([], { backlog: true, loading: 'asked', reads: 1 });
+
+  const told = say(reading, { type: 'run', executions: [open(5)] });
+  const read = say(told.state, { type: 'executions-loaded', executions: [open(4)], more: false });
+
+  t.deepEqual(told.state, { ...reading, loading: 'more' });
+  t.deepEqual(delivered(read), [execution(4)]);
+  t.deepEqual(
+    read.effects.filter((effect) => effect.type === 'load-open').map((effect) => effect.except),
+    [[execution(4)]],
+  );
+});
+
+test('an execution that ended while rows were read is not taken up again, whatever the reading says (C3)', (t) => {
+  const reading = liveNode([], { backlog: true, loading: 'asked', reads: 2 });
+  const cancel: NodeMessage = { type: 'cancel', executions: [execution(5)], replyTo: null };
+
+  const cancelled = say(reading, {
+    type: 'executions-looked-up',
+    asked: [execution(5)],
+    executions: [open(5)],
+    retry: cancel,
+  });
+  const expired = say(cancelled.state, { type: 'executions-expired', executions: [execution(6)] });
+  const read = say(expired.state, { type: 'executions-loaded', executions: [open(5), open(6), open(7)], more: false });
+
+  t.deepEqual(
+    cancelled.changes.map((change) => change.write.kind),
+    ['execution-finished'],
+  );
+  t.deepEqual([...expired.state.over], [execution(5), execution(6)]);
+  t.deepEqual(delivered(read), [execution(7)]);
+  t.deepEqual([read.state.reads, read.state.over.size], [0, 0]);
+});
+
+test('a look-up that was under way when its execution ended finds it over', (t) => {
+  const retry = { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] } as const;
+  const looking = liveNode([open(1)], { reads: 1 });
+
+  const ended = say(looking, { type: 'results-arrived', session: session(1), results: [result(1)] });
+  const found = say(ended.state, {
+    type: 'executions-looked-up',
+    asked: [execution(1)],
+    executions: [open(1, 'sent')],
+    retry,
+  });
+
+  t.deepEqual([found.changes, found.effects, found.state.open.size], [[], [sends('settle', [execution(1)])], 0]);
+});
+
+test('what was committed in doubt is over for the readings under way, as far as the rows tell', (t) => {
+  const live = liveNode([open(1), open(2), open(9)], { reads: 1, loading: 'asked' });
+  const rows = (backlog: boolean) =>
+    nodeState({
+      open: new Map([
+        [execution(2), open(2)],
+        [execution(5), open(5)],
+      ]),
+      backlog,
+    });
+
+  t.deepEqual([...behaviour.refreshed(live, rows(false)).over], [execution(1), execution(9)]);
+  t.deepEqual(
+    [...behaviour.refreshed(live, rows(true)).over],
+    [execution(1)],
+    'what is younger than the oldest of a backlog may be open',
+  );
+  t.like(behaviour.refreshed(live, rows(false)), { session: live.session, reads: 1, loading: 'more' });
+});
+
+test('answers to an actor that crashed are asked for again by the one that follows', (t) => {
+  const retry = { type: 'results-arrived', session: session(1), results: [result(1)] } as const;
+
+  const again = say(liveNode(), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1)], retry });
+
+  t.deepEqual([again.changes, again.effects], [[], [{ type: 'look-up', executions: [execution(1)], retry }]]);
+});
+
+test('rows that an actor was not waiting for change nothing', (t) => {
+  const step = say(liveNode(), { type: 'executions-loaded', executions: [open(4)], more: true });
+
+  t.deepEqual([step.changes, step.effects, step.state.open.size], [[], [], 0]);
+});
+
+test('the backlog brings up what happened to it meanwhile: cancelled while pending, sent and lost by the agent, sent and to be cancelled', (t) => {
+  const reading = liveNode([], { backlog: true, loading: 'asked', reads: 1, delivered: [execution(3)] });
+
+  const step = say(reading, {
+    type: 'executions-loaded',
+    executions: [
+      open(1, 'pending', { cancelRequestedAtMs: MADE_MS }),
+      open(2, 'sent'),
+      open(3, 'sent', { cancelRequestedAtMs: MADE_MS }),
+    ],
+    more: false,
+  });
+
+  t.deepEqual(
+    step.changes.map(
+      (change) =>
+        'ending' in change.write && [change.write.execution, change.write.status, change.write.ending.exitCode],
+    ),
+    [
+      [execution(1), 'cancelled', 143],
+      [execution(2), 'cancelled', 137],
+    ],
+  );
+  t.deepEqual(step.effects, [sends('settle', [execution(1)]), sends('cancel', [execution(3)])]);
+  t.deepEqual([...step.state.open.keys()], [execution(3)]);
+});
+
+test('what the backlog brings up as sent, and the agent did not name, is asked for where the agent remembers what it ran', (t) => {
+  const live = liveNode([], { backlog: true, loading: 'asked', reads: 1, delivered: [] });
+  const reading = { ...live, session: live.session === null ? null : { ...live.session, recalls: true } };
+
+  const step = say(reading, { type: 'executions-loaded', executions: [open(2, 'sent'), open(3)], more: false });
+
+  t.deepEqual(step.changes, []);
+  t.deepEqual(
+    step.effects.map((effect) => effect.type === 'send' && effect.frame.type),
+    ['recall', 'deliver'],
+  );
+  t.deepEqual([...step.state.open.keys()], [execution(2), execution(3)]);
+});
+
+test('a full node remembers that there is more to look for', (t) => {
+  const full = liveNode(range(1, OPEN_EXECUTIONS_MAX).map((number) => open(number, 'sent')));
+
+  t.deepEqual(say(full, { type: 'rescan' }).state, { ...full, backlog: true });
+  t.deepEqual(say(liveNode([open(1)]), { type: 'rescan' }).effects, [
+    { type: 'load-open', limit: OPEN_EXECUTIONS_MAX - 1, except: [execution(1)] },
+  ]);
+});

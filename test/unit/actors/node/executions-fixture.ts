@@ -1,0 +1,50 @@
+/** What tests of the executions of a node say to it, and what it says to its agent. */
+import type { NodeMessage } from '../../../../actors/node/messages.ts';
+import type { NodeState } from '../../../../actors/node/state.ts';
+import { nodeBehaviour } from '../../../../actors/node/transition.ts';
+import { commandRecord, execution, NODE, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
+
+/** What a node does with each message. */
+export const behaviour = nodeBehaviour(SETTINGS);
+
+/** An execution as its events tell it, once it was sent. */
+export const snapshot = {
+  command_execution_id: execution(1),
+  command_id: commandRecord().id,
+  node_id: NODE,
+  cluster_name: 'factory',
+  command_text: 'true',
+  timeout: null,
+  status: 'sent',
+  exit_code: null,
+  target_all: false,
+  expired_at: null,
+  sent_at: '2026-01-15T10:01:00.000Z',
+  completed_at: null,
+  cancelled_at: null,
+  inserted_at: '2026-01-15T10:00:00.000Z',
+  updated_at: '2026-01-15T10:01:00.000Z',
+};
+
+/** One step of the node. */
+export function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
+  return behaviour.transition(state, message, nowMs);
+}
+
+/** The frame that goes to the agent, as an effect. */
+export function sends(type: string, executions: readonly unknown[], to = 1) {
+  return { type: 'send', session: session(to), frame: { type, executions } };
+}
+
+/** `count` numbers from `from` on. */
+export function range(from: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => from + index);
+}
+
+/** The executions that a step delivers, in their order. */
+export function delivered(step: { readonly effects: readonly { readonly type: string }[] }): readonly unknown[] {
+  return step.effects.flatMap((effect) => {
+    const { frame } = effect as { frame?: { type: string; deliveries?: readonly { execution: unknown }[] } };
+    return frame?.type === 'deliver' ? (frame.deliveries ?? []).map((delivery) => delivery.execution) : [];
+  });
+}

@@ -1,0 +1,176 @@
+/** When a webhook posts its deliveries, and what becomes of each try. */
+import test from 'ava';
+import { refuse } from '../../../../actors/refusal.ts';
+import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
+import { REDELIVERIES_MAX, unloaded, WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
+import { REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
+import {
+  after,
+  answered,
+  attempted,
+  behaviour,
+  delivery,
+  FAILED,
+  postedBy,
+  posting,
+  RECORD,
+  webhook,
+} from '../../../support/webhook-actor.ts';
+import { SAME, loadedBy, numbers } from './fixture.ts';
+
+test('deliveries of different subjects are posted at once, as many as may be in flight', (t) => {
+  const { state, effects } = after(
+    webhook(),
+    { type: 'deliveries-stored' },
+    loadedBy(
+      1,
+      [1, 2, 3].map((number) => delivery(number)),
+    ),
+  );
+
+  t.deepEqual(postedBy(effects), [id('d', 1), id('d', 2)]);
+  t.deepEqual(
+    state.window.map(({ phase }) => phase),
+    ['posting', 'posting', 'ready'],
+  );
+  t.deepEqual(postedBy(after(state, attempted(delivery(2), answered(200))).effects), [id('d', 3)]);
+});
+
+test('deliveries of one subject are posted one after another, also while the first waits for its next try (V2)', (t) => {
+  const [first, second] = [delivery(1, { subject: SAME }), delivery(2, { subject: SAME })];
+  const begun = after(webhook(), { type: 'deliveries-stored' }, loadedBy(1, [first, second]));
+  t.deepEqual(postedBy(begun.effects), [first.id]);
+
+  const failed = after(begun.state, attempted(first, answered(503)));
+  t.deepEqual(failed.effects, [
+    { type: 'remind', key: first.id, afterMs: 500, message: { type: 'delivery-due', delivery: first.id } },
+  ]);
+  const stored = after(failed.state, { type: 'deliveries-stored' });
+  t.deepEqual(postedBy(stored.effects), []);
+
+  const again = behaviour.transition(stored.state, { type: 'delivery-due', delivery: first.id }, NOW_MS + 500);
+  t.deepEqual(postedBy(again.effects), [first.id]);
+  t.deepEqual(postedBy(behaviour.transition(again.state, attempted(first, answered(204)), NOW_MS + 501).effects), [
+    second.id,
+  ]);
+});
+
+test('each try is stored with its number and what came of it; the last one drops it', (t) => {
+  for (const [attempts, attempt, status, nextAttemptAtMs] of [
+    [0, FAILED, 'pending', NOW_MS + 500],
+    [1, answered(503), 'pending', NOW_MS + 2_000],
+    [2, FAILED, 'dropped', null],
+    [1, answered(204), 'delivered', null],
+    [0, answered(410), 'dropped', null],
+  ] as const) {
+    const ref = delivery(1, { attempts });
+
+    const { state, changes } = after(webhook([posting(ref)]), attempted(ref, attempt));
+
+    t.deepEqual(changes, [
+      {
+        write: {
+          kind: 'delivery-attempted',
+          delivery: ref.id,
+          number: attempts + 1,
+          attempt,
+          status,
+          nextAttemptAtMs,
+          atMs: NOW_MS,
+        },
+        events: [],
+        notices: [],
+      },
+    ]);
+    t.deepEqual(
+      state.window.map((one) => one.ref.attempts),
+      status === 'pending' ? [attempts + 1] : [],
+    );
+  }
+});
+
+test('a delivery found with a time to come waits for it, one whose time has passed does not', (t) => {
+  const [early, late] = [
+    delivery(1, { attempts: 1, dueAtMs: NOW_MS - 1 }),
+    delivery(2, { attempts: 1, dueAtMs: NOW_MS + 3_000 }),
+  ];
+
+  const { effects } = after(webhook(), { type: 'deliveries-stored' }, loadedBy(1, [early, late]));
+
+  t.deepEqual(postedBy(effects), [early.id]);
+  t.deepEqual(
+    effects.filter(({ type }) => type === 'remind'),
+    [{ type: 'remind', key: late.id, afterMs: 3_000, message: { type: 'delivery-due', delivery: late.id } }],
+  );
+});
+
+test('sending again adds one more try, in no order, and holds up nobody', (t) => {
+  const before = delivery(5, { subject: SAME });
+  const old = delivery(1, { subject: SAME, attempts: 3, attemptsMax: 3, dueAtMs: null });
+
+  const { state, changes, effects } = after(webhook([posting(before), delivery(6, { subject: SAME })]), {
+    type: 'redeliver',
+    replyTo: REPLY_TO,
+    delivery: old,
+  });
+
+  t.deepEqual(
+    changes.map(({ write }) => write),
+    [{ kind: 'delivery-reopened', delivery: old.id, attempts: 3, atMs: NOW_MS }],
+  );
+  t.deepEqual(effects[0], { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } });
+  t.deepEqual(postedBy(effects), [old.id]);
+  const failed = after(state, attempted(old, FAILED));
+  t.like(failed.changes[0]?.write, { number: 4, status: 'dropped' });
+  t.deepEqual(postedBy(failed.effects), []); // its subject is still busy
+});
+
+test('sending again is refused while it has not finished, and when too many wait', (t) => {
+  const old = delivery(1, { attempts: 3 });
+  const redeliver: WebhookMessage = { type: 'redeliver', replyTo: REPLY_TO, delivery: old };
+  const busy = webhook(
+    numbers(1, REDELIVERIES_MAX).map((number) => ({ ref: delivery(100 + number), phase: 'ready', isRedelivery: true })),
+  );
+
+  t.like(after(webhook([posting(old)]), redeliver), {
+    changes: [],
+    effects: [{ result: { ok: false, refusal: { code: 'conflict' } } }],
+  });
+  t.like(after(busy, redeliver), {
+    changes: [],
+    effects: [{ result: { ok: false, refusal: { code: 'rate_limited' } } }],
+  });
+});
+
+test('a try that this admin was not allowed to make counts for nothing, and holds up its subject until the rows are read', (t) => {
+  const [first, second] = [delivery(1, { subject: SAME }), delivery(2, { subject: SAME })];
+
+  const withheld = after(webhook([posting(first), second]), attempted(first, null));
+
+  t.deepEqual([withheld.changes, withheld.effects], [[], []]);
+  t.deepEqual(postedBy(after(withheld.state, { type: 'deliveries-stored' }, loadedBy(1, [])).effects), []);
+});
+
+test('after a refused write the rows say what became of the delivery, and its subject waits for that', (t) => {
+  const [first, second] = [delivery(1, { subject: SAME }), delivery(2, { subject: SAME })];
+  const begun = webhook([posting(first), second]);
+  const decided = after(begun, attempted(first, answered(503)));
+  const write = decided.changes[0]!.write;
+  const reread = behaviour.refreshed(decided.state, unloaded(RECORD));
+  t.deepEqual(behaviour.recoveryEffects(reread, NOW_MS), [
+    { type: 'load-deliveries', load: 1, after: null, limit: WINDOW_DELIVERIES_MAX },
+  ]);
+
+  const refused = after(reread, { type: 'refused', write, refusal: refuse('conflict', 'no').refusal });
+  t.deepEqual(refused.effects, []);
+  const open = after(refused.state, loadedBy(1, [delivery(1, { subject: SAME, attempts: 2 }), second]));
+  const over = after(refused.state, loadedBy(1, [second]));
+  const unread = after(refused.state, loadedBy(1, [], true));
+
+  t.deepEqual(
+    open.effects.flatMap((effect) => (effect.type === 'post' ? [[effect.delivery.id, effect.delivery.attempts]] : [])),
+    [[first.id, 2]],
+  );
+  t.deepEqual(postedBy(over.effects), [second.id]);
+  t.deepEqual(postedBy(unread.effects), []);
+});

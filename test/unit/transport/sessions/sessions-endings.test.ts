@@ -1,0 +1,135 @@
+/** How sessions end, over real sockets, and when an agent was last heard. */
+import test from 'ava';
+import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../../../../transport/protocol/limits.ts';
+import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
+import { HEALTHY, NODE } from '../../../support/actors.ts';
+import { BUSY_MS, patient } from '../../../support/busy.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { until } from '../../../support/until.ts';
+import { openGate } from './fixture.ts';
+
+test('a session that does not say hello in time is ended, and so is one that falls silent; its node hears when it was last heard', async (t) => {
+  const clock = createFakeClock();
+  const fixture = await openGate(t, { clock });
+  const mute = fixture.dial();
+  await mute.opened();
+  clock.pass(HELLO_MS_MAX + SWEEP_MS);
+  t.is((await mute.closed()).code, 1006);
+  t.deepEqual(fixture.told, []);
+
+  const heardMs = clock.nowMs();
+  const silent = await fixture.live();
+  clock.pass(SESSION_SILENCE_MS_MAX);
+  t.is(fixture.sessions.count(), 1);
+  clock.pass(2 * SWEEP_MS);
+  t.is((await silent.closed()).code, 1006);
+  t.deepEqual(
+    fixture.messages('agent-disconnected').map((message) => message.lastHeardMs),
+    [heardMs],
+  );
+});
+
+test('an agent that pings and does not report is told of as late, once', async (t) => {
+  const clock = createFakeClock();
+  const fixture = await openGate(t, { clock });
+  const agent = await fixture.live();
+  for (let elapsedMs = 0; elapsedMs < REPORT_LATE_MS + 15_000; elapsedMs += 5_000) {
+    clock.pass(5_000);
+    agent.send({ type: 'ping' });
+    const pongs = agent.frames.length;
+    await until('it is answered', () => agent.frames.length > pongs);
+  }
+  t.is(fixture.messages('report-late').length, 1);
+
+  agent.send({ type: 'report', report: HEALTHY });
+  await until('it is heard', () => fixture.messages('agent-reported').length === 1);
+  for (let elapsedMs = 0; elapsedMs < REPORT_LATE_MS + 15_000; elapsedMs += 5_000) {
+    clock.pass(5_000);
+    agent.send({ type: 'ping' });
+    const pongs = agent.frames.length;
+    await until('it is answered', () => agent.frames.length > pongs);
+  }
+  t.is(fixture.messages('report-late').length, 2);
+});
+
+test('hanging up carries its code and its reason, to a session or to whatever session a node has', async (t) => {
+  const fixture = await openGate(t);
+  const older = await fixture.live();
+  const newer = await fixture.live();
+  const [first] = fixture.messages('agent-connected');
+
+  fixture.sessions.hangUp(first!.session, 4001, 'a newer session of this node took over');
+  t.deepEqual(await older.closed(), { code: 4001, reason: 'a newer session of this node took over' });
+  fixture.sessions.hangUpNode(NODE, 4003, 'the node was deleted');
+  t.deepEqual(await newer.closed(), { code: 4003, reason: 'the node was deleted' });
+
+  t.deepEqual(
+    fixture.messages('agent-disconnected').map((message) => message.session),
+    fixture.messages('agent-connected').map((message) => message.session),
+  );
+});
+
+test('a reason that is too long is cut between two characters', async (t) => {
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+
+  fixture.sessions.hangUpNode(NODE, 4003, 'é'.repeat(100));
+
+  t.deepEqual(await agent.closed(), { code: 4003, reason: 'é'.repeat(61) });
+});
+
+test('a peer that does not answer a close is gone a second later', async (t) => {
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  agent.socket.pause();
+  const began = performance.now();
+
+  fixture.sessions.hangUpNode(NODE, 4003, '');
+  agent.socket.resume();
+  await agent.closed();
+
+  t.true(performance.now() - began < patient(1_000 + BUSY_MS));
+});
+
+test('when the admin stops, every agent is told to come back, also one that comes just then', async (t) => {
+  const fixture = await openGate(t);
+  const agents = [await fixture.live(), await fixture.live()];
+
+  fixture.sessions.close();
+  const late = fixture.dial();
+
+  for (const agent of [...agents, late])
+    t.deepEqual(await agent.closed(), { code: 4000, reason: 'the admin is shutting down' });
+});
+
+test('frames to a session that is gone are dropped', async (t) => {
+  const fixture = await openGate(t);
+  const agent = await fixture.live();
+  const { session } = fixture.messages('agent-connected')[0]!;
+  agent.socket.close();
+  await until('it is gone', () => fixture.sessions.count() === 0);
+
+  t.notThrows(() => fixture.sessions.send(session, { type: 'pong' }));
+  t.notThrows(() => fixture.sessions.hangUp(session, 4000, ''));
+});
+
+test('who was heard is told once, also of sessions that have ended since', async (t) => {
+  const clock = createFakeClock();
+  const fixture = await openGate(t, { clock });
+  const agent = await fixture.live();
+  const greetedMs = clock.nowMs();
+  clock.pass(1_000);
+  t.deepEqual(fixture.sessions.heard(), [{ node: NODE, atMs: greetedMs }]);
+
+  clock.pass(1_000);
+  t.deepEqual(fixture.sessions.heard(), []);
+  agent.send({ type: 'ping' });
+  await until('it is answered', () => agent.frames.length === 1);
+  const heardMs = clock.nowMs();
+  agent.socket.close();
+  await until('it is gone', () => fixture.sessions.count() === 0);
+  clock.pass(500);
+
+  t.deepEqual(fixture.sessions.heard(), [{ node: NODE, atMs: heardMs }]);
+  t.deepEqual(fixture.sessions.heard(), []);
+});
