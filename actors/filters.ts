@@ -2,7 +2,7 @@
  * What lists can be filtered and sorted by, once: lists, discovery and targeting read it, persistence gives each field
  * its SQL.
  */
-import { Registration } from '../transport/protocol/frames.ts';
+import { Registration } from '../transport/protocol/agent-description.ts';
 import { EVENT_TYPES } from './events.ts';
 import { DELIVERY_STATUSES } from './resources/webhook.ts';
 import { EXECUTION_STATUSES } from './resources/command.ts';

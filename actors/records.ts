@@ -1,5 +1,5 @@
 /** Rows as actors hold them. Times are Unix ms. */
-import type { AgentPorts } from '../transport/protocol/frames.ts';
+import type { AgentPorts } from '../transport/protocol/agent-description.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
 import type { EventType } from './events.ts';

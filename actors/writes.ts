@@ -2,7 +2,7 @@
  * Every row change that a step may ask for, in the words of the domain. Persistence knows the SQL and guards each by
  * the states it may follow.
  */
-import type { AgentPorts } from '../transport/protocol/frames.ts';
+import type { AgentPorts } from '../transport/protocol/agent-description.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
 import type { SshGrant } from '../transport/protocol/ssh.ts';
 import type { CommandRecord, VpnPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';

@@ -5,7 +5,7 @@ import { choice, flag, integer, list, port, secret, text, urls } from '../settin
 import type { Settings } from '../settings/environment.ts';
 import { AliasName } from '../transport/protocol/cluster-names.ts';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
-import type { AgentPorts, Registration } from '../transport/protocol/frames.ts';
+import type { AgentPorts, Registration } from '../transport/protocol/agent-description.ts';
 import { OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
 import { defaultDataDirectory } from './default-directory.ts';
 import { hostRule } from './access/egress/host-rules.ts';

@@ -1,6 +1,7 @@
 /** The agent of one enrolment, put together: commands, ways in, VPN, metrics, reports, and the session with admins. */
 import { DELETED_REASON } from '../transport/protocol/close-codes.ts';
-import type { AgentPorts, AgentSettings } from '../transport/protocol/frames.ts';
+import type { AgentSettings } from '../transport/protocol/frames.ts';
+import type { AgentPorts } from '../transport/protocol/agent-description.ts';
 import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { startTimer } from '../transport/net/streams/timer.ts';
 import type { PickedPorts } from './free-ports.ts';

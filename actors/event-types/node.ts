@@ -1,6 +1,6 @@
 /** Events of nodes. Each carries the whole node, and what it was before where it changed. */
 import { z } from 'zod';
-import { Registration } from '../../transport/protocol/frames.ts';
+import { Registration } from '../../transport/protocol/agent-description.ts';
 import { NODE_STATUSES } from '../resources/node.ts';
 import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';

@@ -5,7 +5,7 @@
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { Effect, Step } from '../step.ts';
 import { step } from '../step.ts';
-import { lookedUp } from './executions.ts';
+import { lookedUp } from './looked-up.ts';
 import type { NodeMessage, MessageOf } from './messages.ts';
 import type { NodeState } from './state.ts';
 

@@ -1,5 +1,6 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
-import type { AdminFrameBody, ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
+import type { AdminFrameBody, ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { VpnAdvertisement, VpnReport } from '../../transport/protocol/vpn.ts';
 import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/protocol/ssh.ts';

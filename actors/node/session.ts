@@ -3,7 +3,8 @@
  * because agents reconnect mid-flight.
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import type { AgentSettings, Registration } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { Registration } from '../../transport/protocol/agent-description.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
@@ -13,7 +14,8 @@ import { step, unchanged } from '../step.ts';
 import type { NodeRecord } from '../records.ts';
 import { NO_SSH } from '../ssh/login.ts';
 import { deliver } from './delivery.ts';
-import { cancelRecoveryEffects, markSent, missing } from './executions.ts';
+import { cancelRecoveryEffects, markSent } from './executions.ts';
+import { missing } from './looked-up.ts';
 import { NEW_VPN_SESSION } from './vpn-state.ts';
 import type { MessageOf } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';

@@ -1,13 +1,13 @@
-/** SSH at a node: its usernames and keys, and whether a login is let in. */
+/** SSH logins at a node: whether one is let in, and what is told of it. */
 import type { SessionId } from '../../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict } from '../../transport/protocol/ssh.ts';
 import type { DomainEvent } from '../event-catalogue.ts';
-import type { Change, Effect, Step } from '../step.ts';
-import { answer, step, unchanged } from '../step.ts';
-import { ok } from '../refusal.ts';
+import { type Change, type Effect, type Step, step, unchanged } from '../step.ts';
 import { instant } from '../resources/instant.ts';
-import type { SshOutcome, SshSession, SshTried } from '../ssh/login.ts';
 import {
+  type SshOutcome,
+  type SshSession,
+  type SshTried,
   refundAttempt,
   SSH_ATTEMPTS_VERIFYING_MAX,
   SSH_DECIDED_MS_MAX,
@@ -17,60 +17,11 @@ import {
   withGrants,
 } from '../ssh/login.ts';
 import type { Write } from '../writes.ts';
-import { idempotencyRecord } from './administration.ts';
 import type { MessageOf } from './messages.ts';
-import { sshPublicKeyResource, sshUsernameResource } from './resource.ts';
 import type { LiveSession, NodeState } from './state.ts';
+import { end } from './ssh-access.ts';
 
 type Verified = Extract<Write, { kind: 'ssh-verified' }>;
-
-/** Adds a username with its keys. A name or key that is taken is refused by its constraint. */
-export function createSshUsername(
-  state: NodeState,
-  { replyTo, username, idempotency }: MessageOf<'create-ssh-username'>,
-  nowMs: number,
-): Step<NodeState> {
-  const resource = sshUsernameResource(username, state.record.id, nowMs);
-  const write = { kind: 'ssh-username-created' as const, node: state.record.id, username, atMs: nowMs };
-  return step(
-    state,
-    [{ write, events: [], notices: [], idempotencyRecord: idempotencyRecord(idempotency, resource) }],
-    [answer(replyTo, ok(resource))],
-  );
-}
-
-/** Removes a username with its keys, and ends the sessions that it opened (E5). */
-export function deleteSshUsername(
-  state: NodeState,
-  { replyTo, id }: MessageOf<'delete-ssh-username'>,
-): Step<NodeState> {
-  const write = { kind: 'ssh-username-deleted' as const, node: state.record.id, id };
-  return step(state, [{ write, events: [], notices: [] }], [...end(state, [id], []), answer(replyTo, ok(null))]);
-}
-
-/** Adds a key to a username. */
-export function createSshPublicKey(
-  state: NodeState,
-  { replyTo, sshUsername, key, idempotency }: MessageOf<'create-ssh-public-key'>,
-  nowMs: number,
-): Step<NodeState> {
-  const resource = sshPublicKeyResource(key, sshUsername, nowMs);
-  const write = { kind: 'ssh-public-key-created' as const, node: state.record.id, sshUsername, key, atMs: nowMs };
-  return step(
-    state,
-    [{ write, events: [], notices: [], idempotencyRecord: idempotencyRecord(idempotency, resource) }],
-    [answer(replyTo, ok(resource))],
-  );
-}
-
-/** Removes a key, and ends the sessions that it opened (E5). */
-export function deleteSshPublicKey(
-  state: NodeState,
-  { replyTo, id }: MessageOf<'delete-ssh-public-key'>,
-): Step<NodeState> {
-  const write = { kind: 'ssh-public-key-deleted' as const, node: state.record.id, id };
-  return step(state, [{ write, events: [], notices: [] }], [...end(state, [], [id]), answer(replyTo, ok(null))]);
-}
 
 /**
  * Somebody tries to log in: the rows are asked, unless it is one of too many. An attempt that is asked about twice has
@@ -292,16 +243,4 @@ function verifiedEvent(
 function verdict(session: SessionId, attempt: number, grant: SshGrant | null): Effect {
   const answer: SshVerdict = grant === null ? { accepted: false } : { accepted: true, grant };
   return { type: 'send', session, frame: { type: 'ssh-verdict', attempt, verdict: answer } };
-}
-
-function end({ session }: NodeState, usernames: readonly string[], keys: readonly string[]): readonly Effect[] {
-  return session === null
-    ? []
-    : [
-        {
-          type: 'send',
-          session: session.id,
-          frame: { type: 'end-ssh', ssh_username_ids: [...usernames], ssh_public_key_ids: [...keys] },
-        },
-      ];
 }

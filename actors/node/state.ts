@@ -1,6 +1,6 @@
 /** What a node's actor holds: its record, its session, and the executions that its agent still waits for. */
 import type { TokenBucket } from '../../transport/net/token-bucket.ts';
-import type { HealthReport } from '../../transport/protocol/frames.ts';
+import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, VpnPlace, NodeRecord, OpenExecution } from '../records.ts';
 import type { VpnAllowances, VpnSession } from './vpn-state.ts';

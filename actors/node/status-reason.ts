@@ -2,7 +2,7 @@
  * Why a node has its status, in one sentence for an operator, and what that rests on. Nothing in it is a secret or an
  * address (E4, R3).
  */
-import type { HealthReport } from '../../transport/protocol/frames.ts';
+import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import { VPN_PATHS } from '../../transport/protocol/vpn.ts';
 import type { NodeRecord, Standing } from '../records.ts';
 import { instant } from '../resources/instant.ts';

@@ -23,10 +23,10 @@ import {
   expired,
   finished,
   loaded,
-  lookedUp,
   outputPart,
   run,
 } from './executions.ts';
+import { lookedUp } from './looked-up.ts';
 import { advertised } from './vpn-advertisement.ts';
 import { directWanted, vpnRefused, vpnReported, vpnTold, observed } from './vpn.ts';
 import { withinLookUps } from './look-ups.ts';
@@ -35,10 +35,6 @@ import { connected, disconnected, late, reported, silenceRecoveryEffects, silent
 import { dampingRecoveryEffects, shown } from './status.ts';
 import {
   attempted,
-  createSshPublicKey,
-  createSshUsername,
-  deleteSshPublicKey,
-  deleteSshUsername,
   grantsChecked,
   grantRecoveryEffects,
   grantsReported,
@@ -46,8 +42,9 @@ import {
   verified,
   unansweredReported,
 } from './ssh.ts';
+import { createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername } from './ssh-access.ts';
 import { NOTHING_READ } from './state.ts';
-import type { LiveSession, NodeState } from './state.ts';
+import type { NodeState } from './state.ts';
 
 /** What a node's behaviour depends on besides its state. */
 export interface NodeSettings {
@@ -65,130 +62,155 @@ export interface NodeSettings {
 
 /** What a node does with one message. Pure: `nowMs` is Unix time in ms. */
 export function nodeBehaviour(settings: NodeSettings): Behaviour<NodeState, NodeMessage> {
-  function decide(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
-    switch (message.type) {
-      case 'agent-connected':
-        return connected(state, message, settings, nowMs);
-      case 'agent-disconnected':
-        return current(state, message.session) === null
-          ? unchanged(state)
-          : disconnected(state, message, settings.unreachableAfterMs, nowMs);
-      case 'agent-reported': {
-        const session = current(state, message.session);
-        return session === null
-          ? unchanged(state)
-          : reported(state, session, message.report, settings.dampingMs, nowMs);
-      }
-      case 'report-late': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : late(state, session, settings.dampingMs, nowMs);
-      }
-      case 'silence-elapsed':
-        return silent(state, message, settings.unreachableAfterMs, nowMs);
-      case 'status-lasted':
-        return shown(state, settings.dampingMs, nowMs);
-      case 'executions-acknowledged':
-        return current(state, message.session) === null ? unchanged(state) : acknowledged(state, message, nowMs);
-      case 'output-part-arrived':
-        return current(state, message.session) === null ? unchanged(state) : outputPart(state, message);
-      case 'results-arrived':
-        return current(state, message.session) === null ? unchanged(state) : finished(state, message, nowMs);
-      case 'ssh-attempted': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : attempted(state, session, message, nowMs);
-      }
-      case 'ssh-verified': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : verified(state, session, message, nowMs);
-      }
-      case 'ssh-unanswered-reported': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : unansweredReported(state, session, message, nowMs);
-      }
-      case 'ssh-grants-reported': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : grantsReported(state, session, message);
-      }
-      case 'ssh-grants-checked':
-        return current(state, message.session) === null ? unchanged(state) : grantsChecked(state, message);
-      case 'mesh-advertised': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : advertised(state, session, message, settings.agent.mesh, nowMs);
-      }
-      case 'mesh-observed':
-        return observed(state, message, nowMs);
-      case 'direct-wanted': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : directWanted(state, message, nowMs);
-      }
-      case 'mesh-reported': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : vpnReported(state, session, message, nowMs);
-      }
-      case 'mesh-told':
-        return vpnTold(state, message);
-      case 'run':
-        return run(state, message, nowMs);
-      case 'rescan':
-        return rescan(state);
-      case 'executions-loaded':
-        return loaded(state, message, nowMs);
-      case 'executions-asked':
-        return current(state, message.session) === null ? unchanged(state) : asked(state, message);
-      case 'executions-looked-up':
-        return message.retry.type === 'executions-asked'
-          ? answered(state, message, message.retry, nowMs, decide)
-          : lookedUp(state, message, nowMs, decide);
-      case 'delivery-withheld': {
-        const session = current(state, message.session);
-        return session === null ? unchanged(state) : withheld(state, session, message.executions, nowMs);
-      }
-      case 'executions-expired':
-        return expired(state, message, nowMs);
-      case 'cancel':
-        return cancel(state, message, nowMs);
-      case 'create-alias':
-        return createAlias(state, message, settings.vpnDomain, nowMs);
-      case 'delete-alias':
-        return deleteAlias(state, message);
-      case 'create-ssh-username':
-        return createSshUsername(state, message, nowMs);
-      case 'delete-ssh-username':
-        return deleteSshUsername(state, message);
-      case 'create-ssh-public-key':
-        return createSshPublicKey(state, message, nowMs);
-      case 'delete-ssh-public-key':
-        return deleteSshPublicKey(state, message);
-      case 'set-recovery-key':
-        return setRecoveryKey(state, message, nowMs);
-      case 'clear-recovery-key':
-        return clearRecoveryKey(state, message);
-      case 'change-cluster':
-        return changeCluster(state, message, settings.vpnDomain, nowMs);
-      case 'delete':
-        return remove(state, message, nowMs);
-      case 'forget':
-        return forget(state, nowMs);
-      case 'revoked':
-        return revoked(state, message.reason);
-      case 'refused':
-        return refused(state, message, nowMs);
-      default:
-        return unreachable(message);
-    }
-  }
+  const decide: Decide = (state, message, nowMs) =>
+    isNews(message) ? ofSession(state, message, settings, nowMs) : ofNode(state, message, settings, nowMs, decide);
+  return {
+    transition: (state, message, nowMs) => transition(state, message, nowMs, decide),
+    recoveryEffects: (state, nowMs) => recoveryEffects(state, settings, nowMs),
+    refreshed,
+  };
+}
 
-  /** Keeps count of the reads under way, and of what ended meanwhile. */
-  function transition(state: NodeState, message: NodeMessage, nowMs: number): Step<NodeState> {
-    if (message.type !== 'executions-loaded' && message.type !== 'executions-looked-up')
-      return counted(withinLookUps(decide(state, message, nowMs), nowMs));
-    // Asked by an actor that crashed: what it says is older than the rows that this one was made of.
-    if (state.reads === 0)
-      return message.type === 'executions-loaded' ? unchanged(state) : counted(decide(state, message.retry, nowMs));
-    return counted(decide({ ...state, reads: state.reads - 1 }, message, nowMs));
-  }
+type Decide = (state: NodeState, message: NodeMessage, nowMs: number) => Step<NodeState>;
 
-  return { transition, recoveryEffects: (state, nowMs) => recoveryEffects(state, settings, nowMs), refreshed };
+/** Keeps count of the reads under way, and of what ended meanwhile. */
+function transition(state: NodeState, message: NodeMessage, nowMs: number, decide: Decide): Step<NodeState> {
+  if (message.type !== 'executions-loaded' && message.type !== 'executions-looked-up')
+    return counted(withinLookUps(decide(state, message, nowMs), nowMs));
+  // Asked by an actor that crashed: what it says is older than the rows that this one was made of.
+  if (state.reads === 0)
+    return message.type === 'executions-loaded' ? unchanged(state) : counted(decide(state, message.retry, nowMs));
+  return counted(decide({ ...state, reads: state.reads - 1 }, message, nowMs));
+}
+
+/** News of a session, or of what it asked for: nothing once a newer session took its place. */
+type News = Exclude<Extract<NodeMessage, { readonly session: SessionId }>, { readonly type: 'agent-connected' }>;
+
+function isNews(message: NodeMessage): message is News {
+  return 'session' in message && message.type !== 'agent-connected';
+}
+
+function ofSession(state: NodeState, message: News, settings: NodeSettings, nowMs: number): Step<NodeState> {
+  const { session } = state;
+  if (session?.id !== message.session) return unchanged(state);
+  switch (message.type) {
+    case 'agent-disconnected':
+      return disconnected(state, message, settings.unreachableAfterMs, nowMs);
+    case 'agent-reported':
+      return reported(state, session, message.report, settings.dampingMs, nowMs);
+    case 'report-late':
+      return late(state, session, settings.dampingMs, nowMs);
+    case 'executions-acknowledged':
+      return acknowledged(state, message, nowMs);
+    case 'executions-asked':
+      return asked(state, message);
+    case 'output-part-arrived':
+      return outputPart(state, message);
+    case 'results-arrived':
+      return finished(state, message, nowMs);
+    case 'delivery-withheld':
+      return withheld(state, session, message.executions, nowMs);
+    case 'ssh-attempted':
+      return attempted(state, session, message, nowMs);
+    case 'ssh-verified':
+      return verified(state, session, message, nowMs);
+    case 'ssh-unanswered-reported':
+      return unansweredReported(state, session, message, nowMs);
+    case 'ssh-grants-reported':
+      return grantsReported(state, session, message);
+    case 'ssh-grants-checked':
+      return grantsChecked(state, message);
+    case 'mesh-advertised':
+      return advertised(state, session, message, settings.agent.mesh, nowMs);
+    case 'direct-wanted':
+      return directWanted(state, message, nowMs);
+    case 'mesh-reported':
+      return vpnReported(state, session, message, nowMs);
+    default:
+      return unreachable(message);
+  }
+}
+
+function ofNode(
+  state: NodeState,
+  message: Exclude<NodeMessage, News>,
+  settings: NodeSettings,
+  nowMs: number,
+  decide: Decide,
+): Step<NodeState> {
+  switch (message.type) {
+    case 'agent-connected':
+      return connected(state, message, settings, nowMs);
+    case 'silence-elapsed':
+      return silent(state, message, settings.unreachableAfterMs, nowMs);
+    case 'status-lasted':
+      return shown(state, settings.dampingMs, nowMs);
+    case 'mesh-observed':
+      return observed(state, message, nowMs);
+    case 'mesh-told':
+      return vpnTold(state, message);
+    case 'run':
+      return run(state, message, nowMs);
+    case 'rescan':
+      return rescan(state);
+    case 'executions-loaded':
+      return loaded(state, message, nowMs);
+    case 'executions-looked-up':
+      return message.retry.type === 'executions-asked'
+        ? answered(state, message, message.retry, nowMs, decide)
+        : lookedUp(state, message, nowMs, decide);
+    case 'executions-expired':
+      return expired(state, message, nowMs);
+    case 'cancel':
+      return cancel(state, message, nowMs);
+    case 'forget':
+      return forget(state, nowMs);
+    case 'revoked':
+      return revoked(state, message.reason);
+    case 'refused':
+      return refused(state, message, nowMs);
+    default:
+      return administered(state, message, settings, nowMs);
+  }
+}
+
+/** What administrators ask for. */
+type Request = Extract<
+  NodeMessage,
+  {
+    readonly type:
+      | `${'create' | 'delete'}-${'alias' | 'ssh-username' | 'ssh-public-key'}`
+      | `${'set' | 'clear'}-recovery-key`
+      | 'change-cluster'
+      | 'delete';
+  }
+>;
+
+function administered(state: NodeState, message: Request, settings: NodeSettings, nowMs: number): Step<NodeState> {
+  switch (message.type) {
+    case 'create-alias':
+      return createAlias(state, message, settings.vpnDomain, nowMs);
+    case 'delete-alias':
+      return deleteAlias(state, message);
+    case 'create-ssh-username':
+      return createSshUsername(state, message, nowMs);
+    case 'delete-ssh-username':
+      return deleteSshUsername(state, message);
+    case 'create-ssh-public-key':
+      return createSshPublicKey(state, message, nowMs);
+    case 'delete-ssh-public-key':
+      return deleteSshPublicKey(state, message);
+    case 'set-recovery-key':
+      return setRecoveryKey(state, message, nowMs);
+    case 'clear-recovery-key':
+      return clearRecoveryKey(state, message);
+    case 'change-cluster':
+      return changeCluster(state, message, settings.vpnDomain, nowMs);
+    case 'delete':
+      return remove(state, message, nowMs);
+    default:
+      return unreachable(message);
+  }
 }
 
 function counted(decided: Step<NodeState>): Step<NodeState> {
@@ -199,11 +221,6 @@ function counted(decided: Step<NodeState>): Step<NodeState> {
   return reads === state.reads && over === state.over
     ? decided
     : step({ ...state, reads, over }, decided.changes, effects);
-}
-
-/** The live session when the news is of it; null when it is of an older one. */
-function current(state: NodeState, session: SessionId): LiveSession | null {
-  return state.session?.id === session ? state.session : null;
 }
 
 /** A write found its row in another state: someone else ended that execution, so the agent must end it too. */

@@ -2,7 +2,7 @@
  * A node and its alias as clients see them. Tokens, passwords and VPN addresses are never among their fields (E4, R3).
  */
 import { z } from 'zod';
-import { AgentPorts, Registration } from '../../transport/protocol/frames.ts';
+import { AgentPorts, Registration } from '../../transport/protocol/agent-description.ts';
 import { VPN_PATHS } from '../../transport/protocol/vpn.ts';
 import { resource, stored, type Given } from './resource.ts';
 

@@ -1,5 +1,5 @@
 /** How people get at this machine, put together: streams out of it, tunnels from admins, its own proxies, and SSH. */
-import type { AgentPorts } from '../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import type { SshCredential, SshRecordingSettings } from '../../transport/protocol/ssh.ts';
 import { createJoins } from '../../transport/net/streams/join.ts';
 import { egressRulesOf, withLoopback } from '../config.ts';

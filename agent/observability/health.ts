@@ -1,6 +1,6 @@
 /** What the agent says about itself: one entry a service, healthy or with the reason why not. */
 import { statfsSync } from 'node:fs';
-import type { HealthReport } from '../../transport/protocol/frames.ts';
+import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 
 /** Free bytes of the data directory's disk below which it counts as full: one output at its largest. */
 export const DISK_FREE_BYTES_MIN = 16_777_216;

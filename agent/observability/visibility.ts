@@ -1,7 +1,7 @@
 /** How this machine is seen, put together: the agent's API and the two exporters, each on its port. */
 import { AGENT_DIAGNOSTICS_PATH, AGENT_METRICS_PATH, EXPORTER_PATH } from '../../transport/protocol/agent-api.ts';
 import type { Diagnosis } from '../../transport/protocol/diagnosis.ts';
-import type { AgentPorts } from '../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import { EXPOSITION_TYPE } from '../../transport/net/exposition/exposition.ts';
 import { apiKeyOf } from './api-key.ts';
 import { withLoopback } from '../config.ts';

@@ -3,7 +3,8 @@
  * sessions in one process.
  */
 import type { Log } from '../../transport/net/log.ts';
-import type { AdminFrame, AgentFrameBody, Delivery, HealthReport } from '../../transport/protocol/frames.ts';
+import type { HealthReport } from '../../transport/protocol/agent-description.ts';
+import type { AdminFrame, AgentFrameBody, Delivery } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict, UnansweredLogin } from '../../transport/protocol/ssh.ts';
 import type { SessionCounters } from './session-counters.ts';

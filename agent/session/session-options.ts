@@ -1,5 +1,6 @@
 /** What a session is told of its node, and which admins it may be sent to. */
-import type { AgentFrameBody, AgentSettings, Registration } from '../../transport/protocol/frames.ts';
+import type { AgentFrameBody, AgentSettings } from '../../transport/protocol/frames.ts';
+import type { Registration } from '../../transport/protocol/agent-description.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import type { SessionPorts } from './ports.ts';

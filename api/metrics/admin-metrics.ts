@@ -5,7 +5,7 @@
 import { createRegistry } from './registry.ts';
 import { createRequestTimes, type RequestTimes } from './request-times.ts';
 import { describe, type AdminMetricsResource } from './resource.ts';
-import type { Readings } from './families.ts';
+import type { Readings } from './family.ts';
 import type { MetricSources, TotalReadings } from './sources.ts';
 
 /**

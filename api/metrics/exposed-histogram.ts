@@ -1,6 +1,6 @@
 /** Histograms that were counted elsewhere, in the form in which prom-client writes metrics. */
 import type { Histogram } from '../../transport/net/histogram.ts';
-import type { Labels, Sample } from './families.ts';
+import type { Labels, Sample } from './family.ts';
 
 /** A line of a metric, as prom-client writes it: `sharedLabels` of several lines are made text once. */
 interface Line {

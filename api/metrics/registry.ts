@@ -6,7 +6,8 @@ import { stat, readdir } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { collectDefaultMetrics, Counter, Gauge, Registry, type Metric } from 'prom-client';
 import { Exposed } from './exposed-histogram.ts';
-import { FAMILIES, type Family, type Readings } from './families.ts';
+import { FAMILIES } from './families.ts';
+import { type Family, type Readings } from './family.ts';
 
 /** Content type of what is written. Source: Prometheus, exposition formats. */
 export const EXPOSITION_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;

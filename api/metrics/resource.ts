@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Histogram } from '../../transport/net/histogram.ts';
 import { METRICS_SOURCES } from '../../actors/resources/node-metrics.ts';
 import type { AdminMetricsView } from '../views/admin-metrics.ts';
-import type { Readings } from './families.ts';
+import type { Readings } from './family.ts';
 import { meanOf, quantileOf } from './quantiles.ts';
 import type { Counts, LiveReadings, ProxyReadings } from './sources.ts';
 

@@ -3,7 +3,8 @@
  * beside one by hand.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { FAMILIES, type Readings } from '../../api/metrics/families.ts';
+import { FAMILIES } from '../../api/metrics/families.ts';
+import { type Readings } from '../../api/metrics/family.ts';
 import { createRegistry } from '../../api/metrics/registry.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { renderByHand } from '../floor/exposition.ts';

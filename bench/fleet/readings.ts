@@ -1,6 +1,6 @@
 /** Readings of an admin of which everything was asked: the largest exposition that there can be. */
 import { catalogue } from '../../api/catalogue.ts';
-import type { Readings } from '../../api/metrics/families.ts';
+import type { Readings } from '../../api/metrics/family.ts';
 import { createRequestTimes } from '../../api/metrics/request-times.ts';
 import { NO_ROWS, restingReadings } from '../../test/support/metric-sources.ts';
 

@@ -1,6 +1,6 @@
 /** The floor of a scrape: the same metrics as text, with nothing between. */
 import type { Histogram } from '../../transport/net/histogram.ts';
-import type { Family, Labels, Readings, Sample } from '../../api/metrics/families.ts';
+import type { Family, Labels, Readings, Sample } from '../../api/metrics/family.ts';
 
 /** The exposition of these families, by hand. */
 export function renderByHand(families: readonly Family[], readings: Readings): string {

@@ -7,7 +7,8 @@ import { STALE_EPOCH, type Refusal } from '../../actors/refusal.ts';
 import type { Change } from '../../actors/step.ts';
 import type { HotWrite } from '../../actors/writes.ts';
 import { insertSerializedEvents, serializeEvents } from './event-rows.ts';
-import { HOT_STATEMENTS, keyOf } from './hot-statements.ts';
+import { HOT_STATEMENTS } from './hot-statements.ts';
+import { keyOf } from './statement.ts';
 import { insertIdempotencyRecord } from './idempotency-records.ts';
 
 /** A hot change, which is all that a batch takes. */

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { isUnavailable } from '../availability.ts';
 import type { Unit } from './hot-batch.ts';
-import { keyOf } from './hot-statements.ts';
+import { keyOf } from './statement.ts';
 import type { Waiting } from './units.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Where nodes are asked for their metrics: the look-up of every scrape, so those that wait together are one query. */
 import type { Pool } from 'pg';
-import type { AgentPorts } from '../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { batched } from './batch.ts';
 import { rowsOf, sql } from './sql.ts';

@@ -2,7 +2,7 @@
 import type { EnrollmentKeyRecord, NodeRecord } from '../../actors/records.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 import type { StatusDetail } from '../entities/node.ts';
-import type { AgentPorts } from '../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { sql } from './sql.ts';
 

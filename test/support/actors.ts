@@ -15,7 +15,8 @@ import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
 import type { BehaviourSettings } from '../../supervisors/runtime/kinds.ts';
-import type { ExecutionResult, HealthReport, Registration } from '../../transport/protocol/frames.ts';
+import type { ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 
 /** An id that is the same in every run: `id('a', 3)`. The letter must be a hex digit. */

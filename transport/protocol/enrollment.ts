@@ -1,7 +1,8 @@
 /** Enrolment: what an agent posts to ENROLL_PATH, what it gets, and the key blob that starts it. */
 import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
-import { AgentPorts, AgentSettings } from './frames.ts';
+import { AgentSettings } from './frames.ts';
+import { AgentPorts } from './agent-description.ts';
 import { NodeId } from './ids.ts';
 import { wireText, wireUrl } from './text.ts';
 import { WireguardKey } from './wireguard.ts';

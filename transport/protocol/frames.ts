@@ -31,47 +31,14 @@ import {
 import { foreignText, wireText, wireUrl } from './text.ts';
 import { Traceparent } from './trace-context.ts';
 import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
+import { Registration, HealthReport } from './agent-description.ts';
 
-const Port = z.int().min(1).max(65_535);
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
-const Version = wireText().min(1).max(64);
-
 /**
  * Rises by one with every frame of a direction, from 1, on each connection. A gap means a broken peer and ends the
  * session (4008).
  */
 const seq = z.int().min(1);
-
-/** The ports an agent listens on. Names as in the node's event snapshot. */
-export const AgentPorts = z.object({
-  http_port: Port,
-  ssh_port: Port,
-  host_metrics_port: Port,
-  wireguard_metrics_port: Port,
-  http_proxy_port: Port,
-  socks5_proxy_port: Port,
-});
-export type AgentPorts = z.infer<typeof AgentPorts>;
-
-/** What an agent says of itself whenever it enrols or connects. */
-export const Registration = z.object({
-  version: Version,
-  id_type: z.enum(['persistent', 'random']),
-  ports: AgentPorts,
-  self_update_enabled: z.boolean(),
-});
-export type Registration = z.infer<typeof Registration>;
-
-/** One service of the agent. `detail` is one sentence for an operator, free of secrets and addresses. */
-export const ServiceReport = z.object({
-  name: wireText().min(1).max(64),
-  healthy: z.boolean(),
-  detail: wireText().max(512).nullable(),
-});
-
-/** Health of an agent: healthy when all of its services are. */
-export const HealthReport = z.object({ services: z.array(ServiceReport).max(32) });
-export type HealthReport = z.infer<typeof HealthReport>;
 
 /** Settings that the admin hands to its agents. Refreshed at least every 10 minutes (spec, rule 8). */
 export const AgentSettings = z.object({

@@ -3,7 +3,7 @@
  * time, and nothing of them is believed.
  */
 import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
-import type { AgentPorts } from '../protocol/frames.ts';
+import type { AgentPorts } from '../protocol/agent-description.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialFailure } from '../net/streams/dialled.ts';
 import { createAnswerShelf, readAnswer, type AnswerJudge } from './agent-answer.ts';

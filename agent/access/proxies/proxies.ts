@@ -1,5 +1,5 @@
 /** This machine's own proxies: for clients near it, who reach through them what the agent may reach. */
-import type { AgentPorts } from '../../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import { monotonicMs } from '../../../transport/net/clock.ts';
 import { createAdmission, PLAIN_USERNAME } from '../../../transport/proxies/admission.ts';
 import { startProxies, type Proxies } from '../../../transport/proxies/proxies.ts';

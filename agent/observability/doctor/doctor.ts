@@ -3,7 +3,7 @@
  * while something below does not.
  */
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
-import type { AgentPorts } from '../../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import { createVet } from '../../../transport/net/guard/vetting.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Service } from '../health.ts';

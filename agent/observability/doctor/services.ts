@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 import { AGENT_DIAGNOSTICS_PATH, EXPORTER_PATH } from '../../../transport/protocol/agent-api.ts';
-import type { AgentPorts } from '../../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import type { Service } from '../health.ts';
 import { OPEN_PROXIES_HINT } from '../../access/proxies/open-proxies.ts';
 import type { Refused } from '../../session/refusals.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
-import type { AgentPorts } from '../../../transport/protocol/frames.ts';
+import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import { PROTOCOL_VERSION, TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';

@@ -12,7 +12,7 @@ import { EVENT_TYPES, type Envelope, type EventType } from '../../../actors/even
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { SshUsernameResource } from '../../../actors/resources/ssh.ts';
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
-import type { Registration } from '../../../transport/protocol/frames.ts';
+import type { Registration } from '../../../transport/protocol/agent-description.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { socketClient } from '../../support/api/trpc-clients.ts';
 import { createDatabase } from '../../support/database.ts';

@@ -7,7 +7,7 @@ import type { Behaviour } from '../../../../actors/behaviour.ts';
 import type { Effect } from '../../../../actors/step.ts';
 import type { NodeRecord } from '../../../../actors/records.ts';
 import type { NodeStatus } from '../../../../actors/resources/node.ts';
-import type { HealthReport } from '../../../../transport/protocol/frames.ts';
+import type { HealthReport } from '../../../../transport/protocol/agent-description.ts';
 import { nodeState, NOW_MS, REGISTRATION, session, SETTINGS, told } from '../../../support/actors.ts';
 
 /** A change as its event told it. */

@@ -6,7 +6,7 @@ import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/session.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { Standing } from '../../../../actors/records.ts';
-import type { HealthReport } from '../../../../transport/protocol/frames.ts';
+import type { HealthReport } from '../../../../transport/protocol/agent-description.ts';
 import {
   evidence,
   HEALTHY,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { createHistogram } from '../../../../transport/net/histogram.ts';
-import { FAMILIES, type Readings } from '../../../../api/metrics/families.ts';
+import { FAMILIES } from '../../../../api/metrics/families.ts';
+import { type Readings } from '../../../../api/metrics/family.ts';
 import type { LiveReadings } from '../../../../api/metrics/sources.ts';
 import { NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
 

@@ -1,0 +1,37 @@
+/** What an agent says of itself: its version, its ports, its health. */
+import { z } from 'zod';
+import { wireText } from './text.ts';
+
+const Port = z.int().min(1).max(65_535);
+const Version = wireText().min(1).max(64);
+
+/** The ports an agent listens on. Names as in the node's event snapshot. */
+export const AgentPorts = z.object({
+  http_port: Port,
+  ssh_port: Port,
+  host_metrics_port: Port,
+  wireguard_metrics_port: Port,
+  http_proxy_port: Port,
+  socks5_proxy_port: Port,
+});
+export type AgentPorts = z.infer<typeof AgentPorts>;
+
+/** What an agent says of itself whenever it enrols or connects. */
+export const Registration = z.object({
+  version: Version,
+  id_type: z.enum(['persistent', 'random']),
+  ports: AgentPorts,
+  self_update_enabled: z.boolean(),
+});
+export type Registration = z.infer<typeof Registration>;
+
+/** One service of the agent. `detail` is one sentence for an operator, free of secrets and addresses. */
+export const ServiceReport = z.object({
+  name: wireText().min(1).max(64),
+  healthy: z.boolean(),
+  detail: wireText().max(512).nullable(),
+});
+
+/** Health of an agent: healthy when all of its services are. */
+export const HealthReport = z.object({ services: z.array(ServiceReport).max(32) });
+export type HealthReport = z.infer<typeof HealthReport>;
