@@ -169,8 +169,19 @@ function ofNode(
       return revoked(state, message.reason);
     case 'refused':
       return refused(state, message, nowMs);
-    default:
+    case 'create-alias':
+    case 'delete-alias':
+    case 'create-ssh-username':
+    case 'delete-ssh-username':
+    case 'create-ssh-public-key':
+    case 'delete-ssh-public-key':
+    case 'set-recovery-key':
+    case 'clear-recovery-key':
+    case 'change-cluster':
+    case 'delete':
       return administered(state, message, settings, nowMs);
+    default:
+      return unreachable(message);
   }
 }
 
