@@ -3,8 +3,7 @@ import { answered, asked } from './asked.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../behaviour.ts';
-import type { Effect, Step } from '../step.ts';
-import { step, unchanged, unreachable } from '../step.ts';
+import { step, unchanged, unreachable, type Effect, type Step } from '../step.ts';
 import {
   changeCluster,
   clearRecoveryKey,
@@ -43,8 +42,7 @@ import {
   unansweredReported,
 } from './ssh.ts';
 import { createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername } from './ssh-access.ts';
-import { NOTHING_READ } from './state.ts';
-import type { NodeState } from './state.ts';
+import { NOTHING_READ, type NodeState } from './state.ts';
 
 /** What a node's behaviour depends on besides its state. */
 export interface NodeSettings {
