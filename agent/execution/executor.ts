@@ -36,6 +36,7 @@ export class Executor implements SessionRunner {
   readonly #look: LookTimer;
   #parkTimer: NodeJS.Timeout | null = null;
   #isClosing = false;
+  #isDetached = false;
   #onIdle: (() => void) | null = null;
 
   constructor(options: ExecutorOptions) {
@@ -134,6 +135,7 @@ export class Executor implements SessionRunner {
   }
 
   settle(executions: readonly ExecutionId[]): void {
+    if (this.#isDetached) return; // their processes are the next executor's, and an admin settles them again
     const idle: ExecutionId[] = [];
     for (const execution of executions) {
       this.#waiting.remove(execution);
@@ -182,6 +184,7 @@ export class Executor implements SessionRunner {
   /** Lets go of everything as it is: what runs goes on, and the next executor of this journal takes it up. */
   detach(): void {
     this.#isClosing = true;
+    this.#isDetached = true;
     this.#stopTimers();
     this.#waiting.clear();
     this.#running.clear();

@@ -49,6 +49,7 @@ export class JournalFile {
   /** One transaction. False: nothing changed, and `problem` says why. */
   write(what: string, change: () => void, durability: Durability = 'now'): boolean {
     try {
+      this.#takeBack();
       this.#setDurability(durability);
       this.#database.exec('BEGIN IMMEDIATE');
       change();
@@ -57,12 +58,25 @@ export class JournalFile {
       this.#problem = null;
       return true;
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      this.#takeBackNowOrLater();
       const problem = `the journal cannot ${what}: ${(error as Error).message}`;
       if (this.#problem === null)
         this.#log.error({}, `The journal cannot ${what}: ${(error as Error).message}. New commands wait until it can`);
       this.#problem = problem;
       return false;
+    }
+  }
+
+  #takeBack(): void {
+    if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+  }
+
+  /** A disk that refuses even this is asked again before the next transaction. */
+  #takeBackNowOrLater(): void {
+    try {
+      this.#takeBack();
+    } catch {
+      // What refused the transaction is the problem that is told.
     }
   }
 

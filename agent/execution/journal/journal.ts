@@ -12,12 +12,10 @@ import { JournalRows, type RowState } from './journal-rows.ts';
 import type { Ledger, LedgerStart } from '../ledger/ledger.ts';
 import type { Finished, OutputPiece, Received, SessionJournal } from '../../session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
+import { LateSync } from './late-sync.ts';
 import { reconcile } from './reconciliation.ts';
 import type { PlanStarts } from '../starts/start-plan.ts';
 import { stampNow, type Timeline } from '../timeline.ts';
-
-/** A result that no admin has confirmed by then is forced onto the disk, in ms. */
-const SYNC_AFTER_MS = 100;
 
 /**
  * Every method that writes has done so when it returns true, and has changed nothing when it returns false: the disk is
@@ -26,7 +24,7 @@ const SYNC_AFTER_MS = 100;
  * Receipts and starts are fsynced before the method returns: acknowledgements (C4) and processes (C3) follow from them.
  * A start is fsynced in the ledger, which a damaged journal does not touch; the journal's own record of it follows with
  * the next fsync.
- * Ends are fsynced SYNC_AFTER_MS later, if they are not confirmed by then, and forgetting is not: a machine that goes
+ * Ends are fsynced a moment later (`LateSync`), if they are not confirmed by then, and forgetting is not: a machine that goes
  * down in between finds an execution that was started and lost, which it was a moment before as well, and an admin that
  * has the result ignores that. It halves the fsyncs of a fan-out to many agents of one disk.
  */
@@ -40,7 +38,7 @@ export class Journal implements SessionJournal {
   /** Confirmed while the disk refused the deletion: not to be sent again, and deleted with the next success. */
   readonly #unwanted = new Set<ExecutionId>();
   readonly #past = { received: 0, completed: 0, cancelled: 0, dropped: 0 };
-  #sync: NodeJS.Timeout | null = null;
+  readonly #sync = new LateSync(() => this.#touch());
 
   /**
    * Opens or creates the journal at `path`. `ledger` remembers what ran when it has forgotten; it stays its owner's to
@@ -86,7 +84,10 @@ export class Journal implements SessionJournal {
    * every execution waits for `start`.
    */
   receive(deliveries: readonly Delivery[], planStarts: PlanStarts | null = null): Received {
-    const known = deliveries.filter((delivery) => this.#states.has(delivery.execution));
+    const named = deliveries.map(({ execution }) => execution);
+    const kept = this.#wantAgain(named);
+    if (named.some((execution) => this.#unwanted.has(execution))) this.erase([]); // once gone they are as any other
+    const known = named.filter((execution) => this.#states.has(execution) && !this.#unwanted.has(execution));
     const room = EXECUTIONS_PER_FRAME_MAX - this.#states.size;
     const unknown = new Map(
       deliveries
@@ -98,18 +99,32 @@ export class Journal implements SessionJournal {
     const { ran = [], unheard = [] } = Object.groupBy(fresh, ({ execution }) =>
       this.#ledger?.stateOf(execution) == null ? 'unheard' : 'ran',
     );
-    const answered = this.#recall(ran.map((delivery) => delivery.execution));
+    const answered = [...kept, ...this.#recall(ran.map((delivery) => delivery.execution))];
     const stored = this.#insert(unheard, planStarts) ? unheard.map((delivery) => delivery.execution) : [];
     return {
-      acknowledged: [...new Set(known.map((delivery) => delivery.execution)), ...answered, ...stored],
+      acknowledged: [...new Set([...known, ...answered, ...stored])],
       fresh: stored,
       ...(answered.length > 0 && { answered }),
     };
   }
 
   recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
+    const kept = this.#wantAgain(executions);
     const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);
-    return this.#recall([...new Set(executions)].filter((execution) => !this.#states.has(execution)).slice(0, room));
+    const lost = this.#recall(
+      [...new Set(executions)].filter((execution) => !this.#states.has(execution)).slice(0, room),
+    );
+    return [...kept, ...lost];
+  }
+
+  /**
+   * Confirmed results that the disk did not let go, of these: whoever names them again has lost them since (a database
+   * that was set back) and gets them as they are.
+   */
+  #wantAgain(executions: readonly ExecutionId[]): readonly ExecutionId[] {
+    return executions.filter(
+      (execution) => this.#states.get(execution) === 'finished' && this.#unwanted.delete(execution),
+    );
   }
 
   /** Puts results back of executions that the ledger knows and the journal does not. Returns those that are there. */
@@ -183,10 +198,7 @@ export class Journal implements SessionJournal {
     return starts.length === 0 || this.#ledger === null || this.#ledger.start(starts);
   }
 
-  /**
-   * A start that is in the ledger is on the disk already: the journal's own may follow, so that both together cost one
-   * fsync.
-   */
+  /** A start in the ledger is on the disk already: the journal's own may follow, so that both cost one fsync. */
   #afterLedger(): Durability {
     return this.#ledger === null ? 'now' : 'soon';
   }
@@ -222,7 +234,7 @@ export class Journal implements SessionJournal {
     this.#ledger?.end(
       endings.filter(({ execution }) => this.#states.has(execution) && this.#states.get(execution) !== 'finished'),
     );
-    this.#syncLater();
+    this.#sync.arm();
     for (const { execution, outcome } of endings) {
       if (!this.#states.has(execution) || this.#states.get(execution) === 'finished') continue;
       this.#states.set(execution, 'finished');
@@ -245,8 +257,7 @@ export class Journal implements SessionJournal {
 
   /** Drops executions in any state: the admin wants nothing of them any more. */
   erase(executions: readonly ExecutionId[]): void {
-    for (const execution of executions) {
-      if (!this.#states.has(execution) || this.#unwanted.has(execution)) continue;
+    for (const execution of executions.filter((one) => this.#states.has(one) && !this.#unwanted.has(one))) {
       this.#unwanted.add(execution);
       if (this.#states.get(execution) !== 'finished') this.#past.dropped += 1;
     }
@@ -277,16 +288,13 @@ export class Journal implements SessionJournal {
     return this.#file.problem === null || this.#file.write('write', () => this.#rows.probe());
   }
 
-  #syncLater(): void {
-    this.#sync ??= setTimeout(() => {
-      this.#sync = null;
-      // Any synced transaction takes those before it along. Its row changes nothing.
-      if ([...this.#states.values()].includes('finished')) this.#file.write('write', () => this.#rows.touch());
-    }, SYNC_AFTER_MS).unref();
+  /** Any synced transaction takes those before it along. Its row changes nothing. */
+  #touch(): void {
+    if ([...this.#states.values()].includes('finished')) this.#file.write('write', () => this.#rows.touch());
   }
 
   close(): void {
-    if (this.#sync !== null) clearTimeout(this.#sync);
+    this.#sync.close();
     this.#file.close();
   }
 }

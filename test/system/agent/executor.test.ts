@@ -371,3 +371,24 @@ test.serial('an agent that takes up more than may run at once starts nothing bes
     left,
   );
 });
+
+test.serial('what is settled after an executor has let go stays for the next one, which ends it', async (t) => {
+  const before = new Fixture(t);
+  const word = `86${process.pid}`;
+  const left = before.start(`sleep ${word}`);
+  await until('it to run', () => processesWith(word).length > 0);
+  before.executor.detach();
+
+  before.executor.settle([left]);
+
+  t.deepEqual(
+    before.journal.started().map(({ execution }) => execution),
+    [left],
+  );
+  before.journal.close();
+  const after = new Fixture(t, {}, before.directory);
+  after.executor.recover();
+  after.executor.settle([left]);
+  await until('it to be gone', () => after.journal.holding().length === 0);
+  t.deepEqual(processesWith(word), []);
+});

@@ -220,3 +220,58 @@ test('a full disk refuses deliveries, keeps what is there, and heals', (t) => {
   t.is(problem(), null);
   t.deepEqual(journal.receive([delivery(taken + 1)]).fresh, [executionId(taken + 1)]);
 });
+
+test('a confirmed result that the disk did not let go is answered, whole, when the admin sends its execution again', (t) => {
+  const { journal } = journalIn(t);
+  journal.receive([1, 2].map((n) => delivery(n)));
+  journal.finish([1, 2].map((n) => ({ ...END, execution: executionId(n), output: Buffer.from(`out ${n}`) })));
+  refusing('COMMIT', () => journal.forget([1, 2].map(executionId)));
+  t.deepEqual(journal.holding(), []);
+
+  const received = journal.receive([delivery(1)]);
+  const recalled = journal.recall([executionId(2)]);
+
+  t.deepEqual(received, { acknowledged: [executionId(1)], fresh: [], answered: [executionId(1)] });
+  t.deepEqual(recalled, [executionId(2)]);
+  t.deepEqual(journal.finished(), [1, 2].map(executionId));
+  t.is(journal.output(executionId(1), 0, 100)?.text, 'out 1');
+});
+
+test('an execution that was settled while the disk refused it comes again once the disk lets it go, and not before', (t) => {
+  const { journal } = journalIn(t);
+  journal.receive([delivery(1)]);
+  refusing('COMMIT', () => journal.erase([executionId(1)]));
+
+  const refused = refusing('COMMIT', () => journal.receive([delivery(1)]));
+  const taken = journal.receive([delivery(1)]);
+
+  t.deepEqual(refused, { acknowledged: [], fresh: [] });
+  t.deepEqual(taken, { acknowledged: [executionId(1)], fresh: [executionId(1)] });
+  t.deepEqual(journal.waiting(), [executionId(1)]);
+});
+
+test('a change that cannot even be taken back is refused like any other, and is gone with the next', (t) => {
+  const { journal } = journalIn(t);
+
+  const refused = refusing('COMMIT', () => refusing('ROLLBACK', () => journal.receive([delivery(1)])));
+  const taken = journal.receive([delivery(2)]);
+
+  t.deepEqual(refused, { acknowledged: [], fresh: [] });
+  t.deepEqual(taken.fresh, [executionId(2)]);
+  t.deepEqual(journal.holding(), [executionId(2)]);
+  t.is(journal.load(executionId(1)), null);
+});
+
+/** What `act` gives while SQLite refuses this statement, as it does on a broken disk. */
+function refusing<T>(statement: 'COMMIT' | 'ROLLBACK', act: () => T): T {
+  const { exec } = DatabaseSync.prototype;
+  DatabaseSync.prototype.exec = function refuse(sql) {
+    if (sql === statement) throw new Error('disk I/O error');
+    exec.call(this, sql);
+  };
+  try {
+    return act();
+  } finally {
+    DatabaseSync.prototype.exec = exec;
+  }
+}
