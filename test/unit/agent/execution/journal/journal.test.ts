@@ -264,7 +264,7 @@ test('a change that cannot even be taken back is refused like any other, and is 
 
 /** What `act` gives while SQLite refuses this statement, as it does on a broken disk. */
 function refusing<T>(statement: 'COMMIT' | 'ROLLBACK', act: () => T): T {
-  const exec = Reflect.get(DatabaseSync.prototype, 'exec') as (this: DatabaseSync, sql: string) => void;
+  const exec: (this: DatabaseSync, sql: string) => void = Reflect.get(DatabaseSync.prototype, 'exec');
   DatabaseSync.prototype.exec = function refuse(sql) {
     if (sql === statement) throw new Error('disk I/O error');
     exec.call(this, sql);
