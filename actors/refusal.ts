@@ -1,4 +1,7 @@
-/** Expected failures are values of a closed list. A throw is a bug. */
+/**
+ * Expected failures are values of a closed list. A throw is a bug. The sentence stands with who refuses; for constraints
+ * of the database in persistence/committer/constraint-refusals.ts.
+ */
 
 /** Every reason to refuse. Each surface maps them in an exhaustive table. Source: docs/api.md, Errors. */
 export type RefusalCode =

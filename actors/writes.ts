@@ -6,7 +6,7 @@ import type { AgentPorts } from '../transport/protocol/agent-description.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
 import type { SshGrant } from '../transport/protocol/ssh.ts';
 import type { CommandRecord, VpnPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
-import type { SshTried } from './ssh/login.ts';
+import type { SshTried } from './ssh/login-attempts.ts';
 import type { EventType } from './events.ts';
 import type { DeliveryStatus } from './resources/webhook.ts';
 import type { NodeStatus } from './resources/node.ts';

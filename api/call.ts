@@ -8,7 +8,7 @@ import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
-import { createAddressLimits } from './address-limits.ts';
+import { createAddressLimits } from './keyless-limits.ts';
 import { codeOf } from './metrics/request-times.ts';
 import { listing, type Listing, type PageOf } from './listing.ts';
 import { parse } from './parse.ts';

@@ -12,7 +12,7 @@ import type { ProxyPorts } from './docs/guide/page.ts';
 import { createFeeds, type Feeds } from './feeds/feeds.ts';
 import type { FeedReads, Tails } from './feeds/ports.ts';
 import { adminCluster } from './health/admin-cluster.ts';
-import { sharedChecks } from './health/checks.ts';
+import { sharedChecks } from './health/check-runner.ts';
 import type { HealthPorts } from './health/ports.ts';
 import { subsystems } from './health/subsystems.ts';
 import { mountMcp } from './mcp/mount.ts';
@@ -23,7 +23,7 @@ import type { GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
 import { createApi, type Api, type Mount } from './rest/server.ts';
 import { mountTrpc } from './trpc/mount.ts';
-import type { OwnNames } from './web-pages.ts';
+import type { OwnNames } from './origins.ts';
 
 /** The settings for them, under their names. */
 export interface SurfaceSettings {

@@ -5,7 +5,7 @@ import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { createAddressLimiter } from '../transport/net/window-limiter.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { Principal, Scope, Surface } from './surface.ts';
-import { FOREIGN_HOST, type WebPages } from './web-pages.ts';
+import { FOREIGN_HOST, type WebPages } from './origins.ts';
 
 /** One call's circumstances. */
 export interface Caller {

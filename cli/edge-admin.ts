@@ -12,7 +12,7 @@ import type { Log } from '../transport/net/log.ts';
 import { openSurfaces } from '../settings/authentication.ts';
 import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
-import { EXIT_BAD_SETTINGS, EXIT_START_FAILED, runUntilSignalled } from './lifetime.ts';
+import { EXIT_BAD_SETTINGS, EXIT_START_FAILED, runUntilSignalled } from './signals.ts';
 import { startRenewed } from './renewal.ts';
 
 const USAGE = `edge-admin ${packageFile.version}: the control service of an edge fleet

@@ -1,6 +1,6 @@
 /** An admin that starts anew, in the same process, when its database was set back beneath it. */
 import type { Log } from '../transport/net/log.ts';
-import { EXIT_START_FAILED, type Running } from './lifetime.ts';
+import { EXIT_START_FAILED, type Running } from './signals.ts';
 
 /** What can be renewed. */
 export interface Renewable extends Running {

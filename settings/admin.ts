@@ -8,7 +8,7 @@ import { debugDashboardProblems, DEBUG_DASHBOARD_SETTINGS } from './debug-dashbo
 import { readSettings, type Settings } from './environment.ts';
 import { EVENT_BROKER_SETTINGS } from './event-broker.ts';
 import { EVENT_SETTINGS } from './events.ts';
-import { IDENTITY_SETTINGS } from './identity.ts';
+import { FLEET_SETTINGS } from './fleet.ts';
 import { labelOf } from './names.ts';
 import { REACH_SETTINGS } from './reach.ts';
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './relay.ts';
@@ -21,7 +21,7 @@ import { netmakerProblems, VPN_SETTINGS, vpnProblems } from './vpn.ts';
 export const ADMIN_SETTING_THEMES = {
   'Keys and enforcement': AUTHENTICATION_SETTINGS,
   'API server': SERVER_SETTINGS,
-  'This admin': IDENTITY_SETTINGS,
+  'This admin': FLEET_SETTINGS,
   'Clusters and names': CLUSTER_SETTINGS,
   VPN: VPN_SETTINGS,
   Relay: EMBEDDED_RELAY_SETTINGS,
@@ -37,7 +37,7 @@ export const ADMIN_SETTING_THEMES = {
 export const ADMIN_SETTINGS = {
   ...AUTHENTICATION_SETTINGS,
   ...SERVER_SETTINGS,
-  ...IDENTITY_SETTINGS,
+  ...FLEET_SETTINGS,
   ...CLUSTER_SETTINGS,
   ...VPN_SETTINGS,
   ...EMBEDDED_RELAY_SETTINGS,
@@ -141,7 +141,7 @@ export function gateSettings(config: AdminConfig) {
   };
 }
 
-/** What this admin is called besides ADMIN_URLS. Shape: api/web-pages.ts, OwnNames. */
+/** What this admin is called besides ADMIN_URLS. Shape: api/origins.ts, OwnNames. */
 export function ownNames({ ADMIN_ALLOWED_HOSTS, ADMIN_OWN_URL, METRICS_BASE_URL }: AdminConfig) {
   return { hosts: ADMIN_ALLOWED_HOSTS ?? [], urls: [ADMIN_OWN_URL, METRICS_BASE_URL].flatMap((url) => url ?? []) };
 }

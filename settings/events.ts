@@ -1,4 +1,4 @@
-/** Settings of webhooks, and of the age of events. Those of brokers: event-broker.ts. */
+/** Settings of webhooks. Those of brokers: event-broker.ts; how long events are kept: storage.ts. */
 import { durationMs, flag, integer } from './fields.ts';
 
 /** Webhooks and events. */

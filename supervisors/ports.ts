@@ -9,7 +9,7 @@ import type { CommandState } from '../actors/command/state.ts';
 import type { NodeState } from '../actors/node/state.ts';
 import type { VpnReading, OpenExecution, WebhookRecord } from '../actors/records.ts';
 import type { Refusal } from '../actors/refusal.ts';
-import type { SshOutcome } from '../actors/ssh/login.ts';
+import type { SshOutcome } from '../actors/ssh/login-attempts.ts';
 import type { Change } from '../actors/step.ts';
 import type { Attempt, DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { WebhookState } from '../actors/webhook/state.ts';

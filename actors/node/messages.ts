@@ -7,7 +7,7 @@ import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/p
 import type { IdempotencyRecord, OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
 import type { ReplyTo } from '../reply-to.ts';
 import type { Refusal } from '../refusal.ts';
-import type { SshOutcome } from '../ssh/login.ts';
+import type { SshOutcome } from '../ssh/login-attempts.ts';
 import type { Write } from '../writes.ts';
 
 /** An idempotent create: the answer is stored under the client's key with it. */

@@ -12,7 +12,7 @@ import type { DomainEvent } from '../event-catalogue.ts';
 import type { Change, Effect, Step } from '../step.ts';
 import { step, unchanged } from '../step.ts';
 import type { NodeRecord } from '../records.ts';
-import { NO_SSH } from '../ssh/login.ts';
+import { NO_SSH } from '../ssh/login-attempts.ts';
 import { deliver } from './delivery.ts';
 import { cancelRecoveryEffects, markSent } from './executions.ts';
 import { missing } from './looked-up.ts';

@@ -15,7 +15,7 @@ import {
   takeAttempt,
   takeRefusal,
   withGrants,
-} from '../ssh/login.ts';
+} from '../ssh/login-attempts.ts';
 import type { Write } from '../writes.ts';
 import type { MessageOf } from './messages.ts';
 import type { LiveSession, NodeState } from './state.ts';

@@ -4,7 +4,7 @@ import type { HealthReport } from '../../transport/protocol/agent-description.ts
 import type { ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 import type { AliasRecord, VpnPlace, NodeRecord, OpenExecution } from '../records.ts';
 import type { VpnAllowances, VpnSession } from './vpn-state.ts';
-import type { SshAllowance, SshSession } from '../ssh/login.ts';
+import type { SshAllowance, SshSession } from '../ssh/login-attempts.ts';
 
 /**
  * Most open executions that a node holds in memory; the rest waits in the database as `backlog`. Bounds memory (L2) and

@@ -13,7 +13,7 @@ import {
 } from '../../transport/protocol/version.ts';
 import type { AgentVpnFrameBody, SessionPorts } from './ports.ts';
 import { arrived, recalled, type DeliveryPorts } from './deliveries.ts';
-import { Asking } from './asking.ts';
+import { Asking } from './still-open.ts';
 import { ResultSender } from './result-sender.ts';
 import { isFollowed } from './session-options.ts';
 import { TailSender } from './tail-sender.ts';

@@ -12,7 +12,7 @@ import { sendRefusal } from '../rest/answers.ts';
 import { addressOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
 import { createAddressLimiter } from '../../transport/net/window-limiter.ts';
-import { FOREIGN_HOST, type WebPages } from '../web-pages.ts';
+import { FOREIGN_HOST, type WebPages } from '../origins.ts';
 import { ACTORS_A_PAGE, debugPage, REFRESH_SECONDS } from './page.ts';
 import { startSampling } from './samples.ts';
 

@@ -5,7 +5,7 @@
 import { METRICS_SOURCES, type MetricsSource } from '../../actors/resources/node-metrics.ts';
 import { API_PREFIX } from '../rest/routes.ts';
 import { schemaOf, type JsonSchema } from '../schemas.ts';
-import { DISCOVERY_INPUT } from '../targets.ts';
+import { DISCOVERY_INPUT } from '../scrape-targets.ts';
 
 /** One GET without an envelope. */
 export interface ScrapeRoute {

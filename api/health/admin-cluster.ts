@@ -1,6 +1,6 @@
 /** All admins that share this database, as any one of them sees them: what /health/cluster checks. */
 import { ADMIN_GONE_MS } from '../../actors/resources/admin.ts';
-import { HealthProblem, type HealthCheck } from './checks.ts';
+import { HealthProblem, type HealthCheck } from './check-runner.ts';
 import type { HealthPorts } from './ports.ts';
 import { takesWrites } from './subsystems.ts';
 

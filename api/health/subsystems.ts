@@ -1,5 +1,5 @@
 /** The subsystems of one admin: what /healthz and check_admin_health check. Source: docs/health.md. */
-import { DoesNotApply, HealthNote, HealthProblem, retried, type HealthCheck } from './checks.ts';
+import { DoesNotApply, HealthNote, HealthProblem, retried, type HealthCheck } from './check-runner.ts';
 import type { HealthPorts } from './ports.ts';
 
 /**

@@ -8,7 +8,7 @@ import { ok } from '../../actors/refusal.ts';
 import { expositionOf, ExpositionView } from '../exposition-text.ts';
 import { NodeIdInput, nothing } from '../inputs.ts';
 import { operation } from '../operation.ts';
-import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin, targetOf, TargetView } from '../targets.ts';
+import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin, targetOf, TargetView } from '../scrape-targets.ts';
 
 /** Entries in one answer: some 20,000 tokens of a model. The discovery routes have no such bound. */
 export const TARGETS_MAX = 200;

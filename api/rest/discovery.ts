@@ -10,7 +10,7 @@ import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../ports.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
-import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin } from '../targets.ts';
+import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin } from '../scrape-targets.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';

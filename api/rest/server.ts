@@ -12,7 +12,7 @@ import { registerDocumentation } from '../docs/routes.ts';
 import type { OperationPorts } from '../ports.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
 import { createRequestRecords, type RequestRecords } from '../request-record.ts';
-import { createWebPages, type OwnNames, type WebPages } from '../web-pages.ts';
+import { createWebPages, type OwnNames, type WebPages } from '../origins.ts';
 import { registerAdminMetrics } from './admin-metrics.ts';
 import { sendRefusal } from './answers.ts';
 import { registerDiscovery } from './discovery.ts';

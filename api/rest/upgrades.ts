@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
-import type { WebPages } from '../web-pages.ts';
+import type { WebPages } from '../origins.ts';
 import { errorBody } from './answers.ts';
 
 /** Takes the socket over, with what was already read of it. */

@@ -6,7 +6,7 @@ import { chmod, mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_PER_SECOND } from '../../actors/ssh/login.ts';
+import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_PER_SECOND } from '../../actors/ssh/login-attempts.ts';
 import { createScope } from '../../test/support/scope.ts';
 import { startBenchServer } from '../fleet/database.ts';
 import { freePort } from '../fleet/ports.ts';

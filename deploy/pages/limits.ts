@@ -3,7 +3,7 @@ import * as actorLimits from '../../actors/limits.ts';
 import * as nodeDelivery from '../../actors/node/delivery.ts';
 import * as nodeState from '../../actors/node/state.ts';
 import * as publishedEvent from '../../actors/published-event.ts';
-import * as sshLogin from '../../actors/ssh/login.ts';
+import * as sshLogin from '../../actors/ssh/login-attempts.ts';
 import * as sshKey from '../../actors/ssh/public-key.ts';
 import * as webhookDelivery from '../../actors/webhook/delivery.ts';
 import * as webhookRetry from '../../actors/webhook/retry.ts';
@@ -18,7 +18,7 @@ import * as runningExecution from '../../agent/execution/running-execution.ts';
 import * as agentRefusals from '../../agent/session/refusals.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
 import * as feeds from '../../api/feeds/limits.ts';
-import * as healthChecks from '../../api/health/checks.ts';
+import * as healthChecks from '../../api/health/check-runner.ts';
 import * as idempotency from '../../api/idempotency.ts';
 import * as listInput from '../../api/list-input.ts';
 import * as scrapes from '../../api/operations/scrapes.ts';
@@ -112,7 +112,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['MAILBOX_MESSAGES_MAX', 'Messages that wait at one node, cluster or command. Beyond it callers get 503.'],
     ]),
     limits('persistence/database.ts', database, [['QUERY_MS_MAX', 'A statement that takes longer fails with a 503.']]),
-    limits('api/health/checks.ts', healthChecks, [
+    limits('api/health/check-runner.ts', healthChecks, [
       ['CHECK_MS_MAX', 'A health check that takes longer counts as failed.'],
     ]),
     limits('persistence/committer/cluster-rows.ts', clusterRows, [
@@ -215,7 +215,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('actors/ssh/public-key.ts', sshKey, [
       ['RSA_BITS_MIN', 'Bits of an RSA key, at least; a shorter one is a 422.'],
     ]),
-    limits('actors/ssh/login.ts', sshLogin, [
+    limits('actors/ssh/login-attempts.ts', sshLogin, [
       ['SSH_ATTEMPTS_BURST_MAX', 'Failed logins in a row at one node. Beyond it they are refused without a look.'],
       ['SSH_ATTEMPTS_PER_SECOND', 'How many more of them in a second.'],
     ]),

@@ -8,7 +8,7 @@ import { isConflict } from '../availability.ts';
 import { ORM_CONNECTIONS_MAX } from '../database.ts';
 import { createSemaphore } from '../semaphore.ts';
 import { deleteExecutions } from './chunks.ts';
-import { storeCold, type ColdOutcome, type ColdPorts } from './cold.ts';
+import { storeCold, type ColdOutcome, type ColdPorts } from './cold-writes.ts';
 import type { CommitNews } from './commit-news.ts';
 import { CONFLICTS_MAX } from './hot-commits.ts';
 import type { Outage } from './outage.ts';

@@ -10,7 +10,7 @@ import { isHot } from '../../actors/writes.ts';
 import type { Committer, RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { markCancelled } from './chunks.ts';
-import type { ColdPorts } from './cold.ts';
+import type { ColdPorts } from './cold-writes.ts';
 import { ColdCommits } from './cold-commits.ts';
 import { CommitNews, type CommitCounters } from './commit-news.ts';
 import type { HotChange } from './hot-batch.ts';

@@ -4,7 +4,7 @@ import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/
 import type { AliasRecord, VpnPlace, OpenExecution } from '../../actors/records.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_VPN_ALLOWANCES } from '../../actors/node/vpn-state.ts';
-import { FULL_ALLOWANCE } from '../../actors/ssh/login.ts';
+import { FULL_ALLOWANCE } from '../../actors/ssh/login-attempts.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { vpnPlaces } from '../vpn/readings.ts';
 import { NODE_COLUMNS, nodeRecord, type NodeRow } from '../reads/record-rows.ts';

@@ -4,7 +4,7 @@
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
-import { prunePublicKeys } from './public-keys.ts';
+import { prunePublicEnrollmentKeys } from './public-enrollment-keys.ts';
 import { dropOf, dropOrphans, expireDue, type EndedExecution } from './ended.ts';
 import {
   pruneCommands,
@@ -87,7 +87,7 @@ export function createSweeps(
         outputParts: await pruneOutputParts(pool, limit),
         deliveries: await pruneDeliveries(pool, before(now, deliveryDays * DAY_MS), limit),
         orphanDeliveries: await pruneOrphanDeliveries(pool, limit),
-        publicKeys: await prunePublicKeys(pool, limit),
+        publicKeys: await prunePublicEnrollmentKeys(pool, limit),
         recordings: await pruneRecordings(pool, before(now, recordingDays * DAY_MS), limit),
       };
     },

@@ -13,7 +13,7 @@ import type { ReplyTo } from '../../actors/reply-to.ts';
 import { FULL_VPN_ALLOWANCES, NEW_VPN_SESSION } from '../../actors/node/vpn-state.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
-import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login.ts';
+import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login-attempts.ts';
 import type { BehaviourSettings } from '../../supervisors/runtime/kinds.ts';
 import type { ExecutionResult } from '../../transport/protocol/frames.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';

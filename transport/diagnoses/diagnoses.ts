@@ -13,7 +13,7 @@ import type { NodeId } from '../protocol/ids.ts';
 import { DIAGNOSES_MAX, DIAGNOSIS_MS_MAX, REPORT_MS_MAX, STORE_MS_MAX } from './limits.ts';
 import type { DiagnosisPorts, NodeStanding } from './ports.ts';
 import { cleaned, readReport, reportOf } from './reading.ts';
-import { lookFromHere, reportCheck, versionCheck } from './way.ts';
+import { lookFromHere, reportCheck, versionCheck } from './admin-checks.ts';
 
 /** Diagnoses through this admin. */
 export function createDiagnoses(ports: DiagnosisPorts): NodeDiagnoses {

@@ -18,7 +18,7 @@ import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
 import type { SessionCounters, SessionPorts } from './session-ports.ts';
 import { SocketListeners } from './socket-listeners.ts';
 import { createStallDetector, type StallDetector } from './stall-detector.ts';
-import { createUnstored } from './unstored.ts';
+import { createUnstored } from './unstored-output.ts';
 
 /** The live sessions, for actors (SessionLink), feeds (`tails`) and metrics. None at first. */
 export class Sessions implements SessionLink {

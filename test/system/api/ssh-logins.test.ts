@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import { holdTable } from '../../chaos/commit-hold.ts';
-import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_VERIFYING_MAX } from '../../../actors/ssh/login.ts';
+import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_VERIFYING_MAX } from '../../../actors/ssh/login-attempts.ts';
 import type { SshCredential } from '../../../transport/protocol/ssh.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { createScope } from '../../support/scope.ts';

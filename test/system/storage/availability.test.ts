@@ -7,7 +7,7 @@ import { asUnavailable, isLost, isUnavailable } from '../../../persistence/avail
 import { openDatabase } from '../../../persistence/database.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createReads } from '../../../persistence/reads/reads.ts';
-import { createRecords } from '../../../persistence/records.ts';
+import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { createVault } from '../../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';

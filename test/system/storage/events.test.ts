@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
-import { createRecords } from '../../../persistence/records.ts';
+import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
 
 async function write(client: Opened['pool'] | PoolClient, subject: string): Promise<void> {

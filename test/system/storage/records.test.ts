@@ -2,7 +2,7 @@ import test from 'ava';
 import { isTerminal } from '../../../actors/resources/command.ts';
 import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
 import { createAdminTopology } from '../../../persistence/reads/admin-topology.ts';
-import { createRecords } from '../../../persistence/records.ts';
+import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { openStorageFixture } from './fixture.ts';

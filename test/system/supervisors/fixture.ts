@@ -18,7 +18,7 @@ import { createLeases, LEASE_MS } from '../../../persistence/leases.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createReads } from '../../../persistence/reads/reads.ts';
 import { createPasswords } from '../../../persistence/ssh/passwords.ts';
-import { createSshLogins } from '../../../persistence/ssh/verifier.ts';
+import { createSshLogins } from '../../../persistence/ssh/login-check.ts';
 import { createVault } from '../../../persistence/vault.ts';
 import type { KindTable } from '../../../supervisors/runtime/kinds.ts';
 import { createTree, type Tree } from '../../../supervisors/tree.ts';

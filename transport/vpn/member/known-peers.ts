@@ -17,7 +17,7 @@ import {
 } from './limits.ts';
 import type { PeerPath, WantedMember } from './member.ts';
 import type { PathMessage, PathReading, PathState, PathStep } from './path-state.ts';
-import { meet, transition } from './paths.ts';
+import { meet, transition } from './path-transition.ts';
 import { allowedIpsOf } from './peer-set.ts';
 
 /** What peers need of their member. */

@@ -34,7 +34,7 @@ import {
   becomeDirect,
   commit,
   direct,
-} from './path-steps.ts';
+} from './path-entries.ts';
 
 /** What was read of the interface. */
 export function read(state: PathState, reading: PathReading, nowMs: number): PathStep {

@@ -4,7 +4,7 @@
  */
 import { AGREED_IN_MS, ANSWER_MS_MAX, PROBES, SECOND_HANDSHAKE_MS, TRY_MS_MAX } from './limits.ts';
 import type { Relayed, Trying, PathState, PathStep } from './path-state.ts';
-import { commit, knownOf, mayTryAtMs, relayed, step, tryAt, waitAfter } from './path-steps.ts';
+import { commit, knownOf, mayTryAtMs, relayed, step, tryAt, waitAfter } from './path-entries.ts';
 
 /** The peer asks, over the relay, for a try. */
 export function asked(state: PathState, nowMs: number): PathStep {

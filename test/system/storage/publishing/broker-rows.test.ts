@@ -14,7 +14,7 @@ import {
 } from '../../../../persistence/publishing/broker-rows.ts';
 import { channelLeases } from '../../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../../persistence/publishing/names.ts';
-import { createRecords } from '../../../../persistence/records.ts';
+import { createRecords } from '../../../../persistence/ownerless-writes.ts';
 import { heldChannel, openTransaction, OTHER_ADMIN, storeEvent, type Held } from './fixture.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, BROKER_CHANNEL);

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { envelope, type EventType } from '../../../../actors/events.ts';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { createEventBodies, KEPT_BYTES_MAX } from '../../../../persistence/publishing/event-bodies.ts';
-import { createRecords } from '../../../../persistence/records.ts';
+import { createRecords } from '../../../../persistence/ownerless-writes.ts';
 import { openedDatabase } from '../../../support/opened.ts';
 import { storeEvent } from './fixture.ts';
 

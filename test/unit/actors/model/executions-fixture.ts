@@ -13,7 +13,7 @@ import type { OpenExecution } from '../../../../actors/records.ts';
 import { isTerminal, type ExecutionStatus } from '../../../../actors/resources/command.ts';
 import { FULL_LOOK_UPS } from '../../../../actors/node/look-ups.ts';
 import { FULL_VPN_ALLOWANCES } from '../../../../actors/node/vpn-state.ts';
-import { FULL_ALLOWANCE } from '../../../../actors/ssh/login.ts';
+import { FULL_ALLOWANCE } from '../../../../actors/ssh/login-attempts.ts';
 import type { AdminFrameBody, AgentFrameBody, ExecutionResult } from '../../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import {

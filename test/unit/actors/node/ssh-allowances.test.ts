@@ -6,7 +6,7 @@ import {
   SSH_ATTEMPTS_PER_SECOND,
   SSH_ATTEMPTS_VERIFYING_MAX,
   SSH_REFUSALS_TOLD_BURST_MAX,
-} from '../../../../actors/ssh/login.ts';
+} from '../../../../actors/ssh/login-attempts.ts';
 import { liveNode, NOW_MS, session } from '../../../support/actors.ts';
 import { behaviour, YES, UNKNOWN, key, attempted, verified, after, verdicts, said } from './ssh-fixture.ts';
 

@@ -3,7 +3,7 @@ import type { Effect, Step } from '../../../../actors/step.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
-import type { SshOutcome } from '../../../../actors/ssh/login.ts';
+import type { SshOutcome } from '../../../../actors/ssh/login-attempts.ts';
 import type { SshCredential } from '../../../../transport/protocol/ssh.ts';
 import { id, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
 

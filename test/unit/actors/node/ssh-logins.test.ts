@@ -1,7 +1,7 @@
 /** SSH logins at a node: who is asked about what, and what is told before and after it is stored. */
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import { SSH_DECIDED_MS_MAX, type SshOutcome, SSH_UNANSWERED_MS_MAX } from '../../../../actors/ssh/login.ts';
+import { SSH_DECIDED_MS_MAX, type SshOutcome, SSH_UNANSWERED_MS_MAX } from '../../../../actors/ssh/login-attempts.ts';
 import { liveNode, NODE, nodeState, NOW_MS, session } from '../../../support/actors.ts';
 import {
   behaviour,

@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import type { DatabaseSnapshot } from '../../../../actors/inspection.ts';
 import { DEBUG_PATH, mountDebug } from '../../../../api/debug/routes.ts';
-import { createWebPages } from '../../../../api/web-pages.ts';
+import { createWebPages } from '../../../../api/origins.ts';
 import type { MountKit } from '../../../../api/rest/server.ts';
 import { systemClock } from '../../../../transport/net/clock.ts';
 import { until } from '../../../support/until.ts';

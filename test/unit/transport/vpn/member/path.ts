@@ -1,5 +1,5 @@
 /** A path as a test plays it: with a clock of its own, told one message after another. */
-import { meet, transition } from '../../../../../transport/vpn/member/paths.ts';
+import { meet, transition } from '../../../../../transport/vpn/member/path-transition.ts';
 import {
   RELAY,
   type PathEffect,

@@ -3,7 +3,7 @@ import test from 'ava';
 import { Pool } from 'pg';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
-import { createSshLogins } from '../../../../persistence/ssh/verifier.ts';
+import { createSshLogins } from '../../../../persistence/ssh/login-check.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { openedDatabase } from '../../../support/opened.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { Pool } from 'pg';
 import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/cluster-rows.ts';
-import { prunePublicKeys } from '../../../persistence/sweeps/public-keys.ts';
+import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/public-enrollment-keys.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -61,7 +61,11 @@ test('public keys that are over are deleted after a while, by the clock of the d
     await pool.query(insert, [count, expires, uses, usedBefore, isPublic]);
 
   t.deepEqual(
-    [await prunePublicKeys(pool, 4), await prunePublicKeys(pool, 4), await prunePublicKeys(pool, 4)],
+    [
+      await prunePublicEnrollmentKeys(pool, 4),
+      await prunePublicEnrollmentKeys(pool, 4),
+      await prunePublicEnrollmentKeys(pool, 4),
+    ],
     [4, 1, 0],
   );
 

@@ -2,7 +2,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import test from 'ava';
-import { createWebPages } from '../../../api/web-pages.ts';
+import { createWebPages } from '../../../api/origins.ts';
 import { serveApi } from '../../support/api/fakes.ts';
 
 const pages = createWebPages({

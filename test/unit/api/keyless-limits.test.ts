@@ -1,6 +1,6 @@
 /** How often one address may do what needs no key. */
 import test from 'ava';
-import { createAddressLimits } from '../../../api/address-limits.ts';
+import { createAddressLimits } from '../../../api/keyless-limits.ts';
 import type { AnyOperation } from '../../../api/operation.ts';
 import type { Caller } from '../../../api/principals.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';

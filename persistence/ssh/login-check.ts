@@ -2,7 +2,7 @@
 import type { Pool } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { SshOutcome } from '../../actors/ssh/login.ts';
+import type { SshOutcome } from '../../actors/ssh/login-attempts.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { fingerprintOf, type SshCredential } from '../../transport/protocol/ssh.ts';
 import { batched } from '../reads/batch.ts';

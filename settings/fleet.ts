@@ -4,7 +4,7 @@ import { durationMs, integer, text, urls } from './fields.ts';
 import { label } from './names.ts';
 
 /** This admin. */
-export const IDENTITY_SETTINGS = {
+export const FLEET_SETTINGS = {
   ADMIN_NAME: label(63)
     .optional()
     .meta({ defaultText: 'the host name', description: 'Name of this admin, its own among its peers.' }),

@@ -24,7 +24,7 @@ import {
   begin,
   relayed,
   direct,
-} from './path-steps.ts';
+} from './path-entries.ts';
 import { asked, answered, agreed, heard, ask, nextProbe } from './path-tries.ts';
 
 /** A path to a peer that was just met. One that an earlier run left direct and alive stays as it is. */

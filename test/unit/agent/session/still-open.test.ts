@@ -1,6 +1,6 @@
 /** What an agent makes of an admin of a version that cannot be asked what may still start. */
 import test from 'ava';
-import { Asking } from '../../../../agent/session/asking.ts';
+import { Asking } from '../../../../agent/session/still-open.ts';
 import { StartGate } from '../../../../agent/execution/starts/start-gate.ts';
 import { PROTOCOL_VERSION_ASKS } from '../../../../transport/protocol/version.ts';
 import { executionId, NotingRunner } from '../../../support/agent/session-fixture.ts';

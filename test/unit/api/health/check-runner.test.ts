@@ -2,7 +2,7 @@
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import { adminCluster } from '../../../../api/health/admin-cluster.ts';
-import { DoesNotApply, HealthProblem, retried, runChecks, sharedChecks } from '../../../../api/health/checks.ts';
+import { DoesNotApply, HealthProblem, retried, runChecks, sharedChecks } from '../../../../api/health/check-runner.ts';
 import type { HealthPorts } from '../../../../api/health/ports.ts';
 import { subsystems, VPN_MANAGER_TRIES_MAX } from '../../../../api/health/subsystems.ts';
 import { patient } from '../../../support/busy.ts';

@@ -11,7 +11,7 @@ const LOST_ANSWER_MINUTES = 10;
  * Deletes at most `limit` public keys that expired, or let their node in, a while ago by the database's clock (O2).
  * Returns how many.
  */
-export async function prunePublicKeys(pool: Pool, limit: number): Promise<number> {
+export async function prunePublicEnrollmentKeys(pool: Pool, limit: number): Promise<number> {
   const rows = await rowsOf(
     pool,
     'pruning public enrolment keys',

@@ -5,6 +5,7 @@ import type { ExecutionId } from '../protocol/ids.ts';
 import type { Connection } from './connection.ts';
 import { COUNTED_FRAME_BYTES_MIN, UNSTORED_BYTES_MAX } from './limits.ts';
 
+/** Counts it. */
 export interface Unstored {
   /** A frame with output came. */
   came(connection: Connection, execution: ExecutionId, bytes: number): void;
