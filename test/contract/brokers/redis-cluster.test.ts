@@ -4,7 +4,8 @@ import { numberedEvents } from '../../support/brokers/events.ts';
 import { startRedis, startRedisCluster, startWatchedRedis } from '../../support/brokers/redis.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
-import { opened, trust, events } from './redis-fixture.ts';
+import { trust } from '../../support/certificates.ts';
+import { opened, events } from './redis-fixture.ts';
 
 const test = await peerTest('redis-server');
 

@@ -1,11 +1,8 @@
 /** Connections to Redis, and what arrives at its subscribers. */
-import { readFileSync } from 'node:fs';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { ExecutionContext } from 'ava';
 import { openRedis } from '../../../transport/events/brokers/redis.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
-import type { Certificates } from '../../support/certificates.ts';
 import { silentLog } from '../../support/log.ts';
 
 /** A connection to the server, closed with the test. */
@@ -13,11 +10,6 @@ export async function opened(t: ExecutionContext, env: Readonly<Record<string, s
   const broker = await openRedis(brokerSettings('redis', env), log);
   t.teardown(() => broker.close());
   return broker;
-}
-
-/** From here on this process trusts the server, as with NODE_EXTRA_CA_CERTS. */
-export function trust(certificates: Certificates | null): void {
-  if (certificates) setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificates.ca, 'utf8')]);
 }
 
 /** Events and what a subscriber should see of them. */

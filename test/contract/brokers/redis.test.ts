@@ -9,7 +9,8 @@ import { recordingLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
-import { opened, trust, events } from './redis-fixture.ts';
+import { trust } from '../../support/certificates.ts';
+import { opened, events } from './redis-fixture.ts';
 
 const test = await peerTest('redis-server');
 

@@ -1,19 +1,12 @@
 /** A session with everything around it under the test's control: no socket, no clock, no disk. */
-import type {
-  Dial,
-  Finished,
-  Link,
-  LinkOwner,
-  OutputCursor,
-  SessionJournal,
-  SessionRunner,
-} from '../../../agent/session/ports.ts';
+import type { Dial, Link, LinkOwner, OutputCursor, SessionRunner } from '../../../agent/session/ports.ts';
 import { createSessionCounters } from '../../../agent/session/session-counters.ts';
 import { Session } from '../../../agent/session/session.ts';
 import type { SessionOptions } from '../../../agent/session/session-options.ts';
 import { decodeAgentFrame, encodeFrame } from '../../../transport/protocol/codec.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../../transport/protocol/frames.ts';
 import { ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { MemoryJournal } from './memory-journal.ts';
 
 /** Settings as an admin sends them. */
 export const SETTINGS: AgentSettings = { admin_urls: ['http://a.test'], derp_map_urls: [], refresh_ms: 600_000 };
@@ -131,63 +124,6 @@ export class FakeLink implements Link {
 
   types(): string[] {
     return this.frames.map((frame) => frame.type);
-  }
-}
-
-/** Keeps everything in maps. Refuses to store while `isFull`. */
-export class MemoryJournal implements SessionJournal {
-  readonly held = new Map<ExecutionId, (Finished & { readonly output: string }) | null>();
-  isFull = false;
-
-  holding(): readonly ExecutionId[] {
-    return [...this.held.keys()];
-  }
-
-  receive(deliveries: readonly Delivery[]) {
-    const ids = deliveries.map((each) => each.execution);
-    const known = ids.filter((execution) => this.held.has(execution));
-    const fresh = this.isFull ? [] : ids.filter((execution) => !this.held.has(execution));
-    for (const execution of fresh) this.held.set(execution, null);
-    return { acknowledged: [...known, ...fresh], fresh };
-  }
-
-  recall(executions: readonly ExecutionId[]) {
-    const ended = this.isFull ? [] : executions.filter((execution) => !this.held.has(execution));
-    for (const execution of ended) this.finish(execution);
-    return ended;
-  }
-
-  finish(execution: ExecutionId, output = ''): void {
-    this.held.set(execution, {
-      outcome: 'completed',
-      exitCode: 0,
-      outputTruncated: false,
-      outputBytes: Buffer.byteLength(output),
-      output,
-    });
-  }
-
-  finished(): readonly ExecutionId[] {
-    return [...this.held].filter(([, result]) => result !== null).map(([execution]) => execution);
-  }
-
-  result(execution: ExecutionId): Finished | null {
-    return this.held.get(execution) ?? null;
-  }
-
-  output(execution: ExecutionId, offset: number, bytesMax: number) {
-    const result = this.held.get(execution);
-    if (result === null || result === undefined) return null;
-    const text = result.output.slice(offset, offset + bytesMax); // tests use ASCII here
-    return { text, next: offset + text.length };
-  }
-
-  forget(executions: readonly ExecutionId[]): void {
-    for (const execution of executions) this.held.delete(execution);
-  }
-
-  heal(): boolean {
-    return !this.isFull;
   }
 }
 

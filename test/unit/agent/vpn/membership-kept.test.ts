@@ -1,0 +1,115 @@
+/** What an agent keeps of its membership in files: its key, how it is rotated, and the VPN that it was told. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { until } from '../../../support/until.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+import { ADMIN, PEER, GATEWAY, EMBEDDED, open, network, welcomed } from './membership-fixture.ts';
+
+test('an agent that starts again is in its VPN before any admin answers, and says which state it holds', async (t) => {
+  const directory = temporaryDirectory(t);
+  const first = open(t, { directory });
+  await welcomed(first);
+  first.membership.session.told(network(first.publicKey(), 7));
+  await first.membership.close({ isKept: true });
+
+  const second = open(t, { directory });
+  await until('a member', () => second.wanted.length > 0);
+  t.deepEqual([...(second.wanted[0]?.peers.keys() ?? [])], [PEER.public_key, GATEWAY.public_key]);
+  second.membership.configured(EMBEDDED, ADMIN, true);
+
+  t.is(second.publicKey(), first.publicKey());
+  await until('what it holds', () =>
+    second.said.some((word) => word.type === 'mesh-advertise' && word.advertisement.revision?.number === 7),
+  );
+  t.deepEqual(first.ends, [{ isKept: true }]);
+});
+
+test('a new key is said first, and used when the others know it', async (t) => {
+  const fixture = open(t);
+  await welcomed(fixture);
+  const before = fixture.publicKey();
+  fixture.membership.session.told(network(before, 7));
+  const oldPrivate = fixture.wanted.at(-1)?.privateKey;
+  fixture.said.length = 0;
+
+  fixture.membership.rotate();
+  const [word] = fixture.said;
+  const next = word?.type === 'mesh-advertise' ? word.advertisement.public_key : '';
+  t.not(next, before);
+  t.is(fixture.publicKey(), before);
+  fixture.membership.session.told({
+    seq: 2,
+    type: 'mesh-changed',
+    from: { epoch: 1, number: 7 },
+    to: { epoch: 1, number: 8 },
+    set: [],
+    removed: [],
+  });
+  t.is(fixture.wanted.at(-1)?.privateKey, oldPrivate);
+
+  fixture.membership.session.told(network(next, 9));
+
+  t.is(fixture.publicKey(), next);
+  t.not(fixture.wanted.at(-1)?.privateKey, oldPrivate);
+  t.is(fixture.wanted.at(-1)?.peers.size, 2);
+});
+
+test('a rotation that no admin has heard of goes on after a restart', async (t) => {
+  const directory = temporaryDirectory(t);
+  const first = open(t, { directory });
+  await welcomed(first);
+  first.membership.session.told(network(first.publicKey(), 7));
+  first.membership.rotate();
+  const asked = first.said.at(-1);
+  await first.membership.close({ isKept: true });
+
+  const second = open(t, { directory });
+  await welcomed(second);
+
+  const again = second.said.at(-1);
+  t.is(
+    again?.type === 'mesh-advertise' && again.advertisement.public_key,
+    asked?.type === 'mesh-advertise' && asked.advertisement.public_key,
+  );
+});
+
+test('changes that come together are stored together, and all of them at the end', async (t) => {
+  const directory = temporaryDirectory(t);
+  const fixture = open(t, { directory });
+  await welcomed(fixture);
+  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  const stored = (): unknown =>
+    (JSON.parse(readFileSync(join(directory, 'mesh-network.json'), 'utf8')) as { revision: { number: number } })
+      .revision.number;
+  const change = (number: number): void =>
+    fixture.membership.session.told({
+      seq: number,
+      type: 'mesh-changed',
+      from: { epoch: 1, number: number - 1 },
+      to: { epoch: 1, number },
+      set: [],
+      removed: [],
+    });
+
+  change(8);
+  change(9);
+  t.is(stored(), 7);
+  fixture.clock.pass(1_000);
+  t.is(stored(), 9);
+
+  change(10);
+  await fixture.membership.close({ isKept: true });
+  t.is(stored(), 10);
+});
+
+test('files that are damaged are made anew', async (t) => {
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'mesh-keys.json'), '{');
+  writeFileSync(join(directory, 'mesh-network.json'), 'null');
+  const fixture = open(t, { directory });
+
+  await welcomed(fixture);
+
+  t.is(fixture.publicKey().length, 44);
+});
