@@ -5,14 +5,14 @@ import { patternsTogether, TOGETHER_DIRECTORY, TOGETHER_VARIABLE } from './test/
 const outside = process.env[TOGETHER_VARIABLE] === 'yes' ? patternsTogether() : [`${TOGETHER_DIRECTORY}/*.test.ts`];
 
 /**
- * Tests run as processes of their own (native addons and signals want that), three at a time, as many of them wait for
+ * Tests run as processes of their own (native addons and signals want that), four at a time, as many of them wait for
  * other programs most of the time. The longest come first. Of the unit tests many share one where all of them run.
  */
 export default {
   files: ['test/**/*.test.ts', ...outside.map((pattern) => `!${pattern}`)],
   extensions: ['ts'],
   workerThreads: false,
-  concurrency: 3,
+  concurrency: 4,
   timeout: '5m',
   require: ['./test/support/duration-recorder.ts'],
   sortTestFiles: (one, other) => secondsOf(other) - secondsOf(one) || one.localeCompare(other),

@@ -82,16 +82,7 @@ export function createNetclient({ node, directory, clock, log, env = process.env
     }
     problem = null;
     done = { network, token, atMs: clock.nowMs() };
-    try {
-      writeDurably(statePath, `${JSON.stringify({ network })}\n`);
-    } catch (error) {
-      log.warn(
-        {
-          problem: (error as Error).message,
-        },
-        'The network that this machine has joined could not be noted: it is not left by itself',
-      );
-    }
+    noteEntered(statePath, network, log);
     log.info({ network }, 'This machine has asked Netmaker into the VPN of its cluster');
   }
 
@@ -115,6 +106,18 @@ export function createNetclient({ node, directory, clock, log, env = process.env
       await running;
     },
   };
+}
+
+/** So that it is left when the agent is told to enter another. */
+function noteEntered(statePath: string, network: string, log: Log): void {
+  try {
+    writeDurably(statePath, `${JSON.stringify({ network })}\n`);
+  } catch (error) {
+    log.warn(
+      { problem: (error as Error).message },
+      'The network that this machine has joined could not be noted: it is not left by itself',
+    );
+  }
 }
 
 /** Leaves the network that this agent has entered, and forgets it. Never rejects; what fails is a warning. */

@@ -34,16 +34,6 @@ export interface ListenerOptions {
   readonly changed: () => void;
 }
 
-/** An address that is listened on, or will be. */
-export interface Listener {
-  readonly address: string;
-  /** Null: it has not been tried yet. */
-  readonly state: ListenerState | null;
-  /** Tries now, if it is not listening. */
-  retry(): void;
-  close(): Promise<void>;
-}
-
 /** Both sockets of an address that is listened on. */
 interface Sockets {
   readonly udp: UdpSocket;
@@ -51,79 +41,99 @@ interface Sockets {
   readonly connections: Set<Socket>;
 }
 
-/** Starts at once; what fails is tried again after 0.1 s, 0.2 s, … 5 s, until `close`. */
-export function createListener(options: ListenerOptions): Listener {
-  const { address, changed } = options;
-  let state: ListenerState | null = null;
-  let sockets: Sockets | null = null;
-  let waitMs = LISTEN_RETRY_MS_MIN;
-  let timer: NodeJS.Timeout | undefined;
-  let isClosed = false;
-  let attempt: Promise<void> | null = null;
+/**
+ * An address that is listened on, or will be. Starts at once; what fails is tried again after 0.1 s, 0.2 s, … 5 s, until
+ * `close`.
+ */
+export class Listener {
+  readonly address: string;
+  readonly #options: ListenerOptions;
+  #state: ListenerState | null = null;
+  #sockets: Sockets | null = null;
+  #waitMs = LISTEN_RETRY_MS_MIN;
+  #timer: NodeJS.Timeout | undefined;
+  #attempt: Promise<void> | null = null;
+  #isClosed = false;
 
-  const tell = (next: ListenerState) => {
-    const isSame =
-      state !== null &&
-      state.isListening === next.isListening &&
-      (state.isListening ? '' : state.code) === (next.isListening ? '' : next.code);
-    state = next;
-    if (!isSame && !isClosed) changed();
-  };
-  const tryAgainLater = () => {
-    if (isClosed) return;
-    timer = setTimeout(start, waitMs).unref();
-    waitMs = Math.min(waitMs * 2, LISTEN_RETRY_MS_MAX);
-  };
-  const lost = (code: string) => {
-    if (sockets === null) return;
-    const broken = sockets;
-    sockets = null;
-    void shut(broken);
-    tell({ isListening: false, code });
-    tryAgainLater();
-  };
-  const listen = async () => {
+  constructor(options: ListenerOptions) {
+    this.address = options.address;
+    this.#options = options;
+    this.#start();
+  }
+
+  /** Null: it has not been tried yet. */
+  get state(): ListenerState | null {
+    return this.#state;
+  }
+
+  /** Tries now, if it is not listening. */
+  retry(): void {
+    this.#waitMs = LISTEN_RETRY_MS_MIN;
+    this.#start();
+  }
+
+  /** Ends both sockets and what is connected. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#attempt;
+    const open = this.#sockets;
+    this.#sockets = null;
+    if (open !== null) await shut(open);
+  }
+
+  #start(): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed || this.#sockets !== null || this.#attempt !== null) return;
+    this.#attempt = this.#listen().finally(() => {
+      this.#attempt = null;
+    });
+  }
+
+  async #listen(): Promise<void> {
     try {
-      const opened = await openSockets(options, lost);
-      if (isClosed) {
+      const opened = await openSockets(this.#options, (code) => {
+        this.#lost(code);
+      });
+      if (this.#isClosed) {
         await shut(opened);
         return;
       }
-      sockets = opened;
-      waitMs = LISTEN_RETRY_MS_MIN;
-      tell({ isListening: true, port: opened.udp.address().port });
+      this.#sockets = opened;
+      this.#waitMs = LISTEN_RETRY_MS_MIN;
+      this.#tell({ isListening: true, port: opened.udp.address().port });
     } catch (error) {
-      tell({ isListening: false, code: (error as NodeJS.ErrnoException).code ?? 'unknown error' });
-      tryAgainLater();
+      this.#tell({ isListening: false, code: (error as NodeJS.ErrnoException).code ?? 'unknown error' });
+      this.#tryAgainLater();
     }
-  };
-  function start(): void {
-    clearTimeout(timer);
-    if (isClosed || sockets !== null || attempt !== null) return;
-    attempt = listen().finally(() => {
-      attempt = null;
-    });
   }
-  start();
 
-  return {
-    address,
-    get state() {
-      return state;
-    },
-    retry() {
-      waitMs = LISTEN_RETRY_MS_MIN;
-      start();
-    },
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      await attempt;
-      const open = sockets;
-      sockets = null;
-      if (open !== null) await shut(open);
-    },
-  };
+  #lost(code: string): void {
+    if (this.#sockets === null) return;
+    const broken = this.#sockets;
+    this.#sockets = null;
+    void shut(broken);
+    this.#tell({ isListening: false, code });
+    this.#tryAgainLater();
+  }
+
+  #tryAgainLater(): void {
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      this.#start();
+    }, this.#waitMs).unref();
+    this.#waitMs = Math.min(this.#waitMs * 2, LISTEN_RETRY_MS_MAX);
+  }
+
+  #tell(next: ListenerState): void {
+    const before = this.#state;
+    const isSame =
+      before !== null &&
+      before.isListening === next.isListening &&
+      (before.isListening ? '' : before.code) === (next.isListening ? '' : next.code);
+    this.#state = next;
+    if (!isSame && !this.#isClosed) this.#options.changed();
+  }
 }
 
 /** Both or none. Rejects with the system's error. `lost`: they broke later. */

@@ -4,8 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createAdmission } from './admission.ts';
-import { createListener } from './listener.ts';
-import type { Listener, ListenerState } from './listener.ts';
+import { Listener, type ListenerState } from './listener.ts';
 import { replyTo } from './reply.ts';
 import type { VpnRecords } from './records.ts';
 
@@ -47,7 +46,7 @@ export function createResolver({ port, loopback, nowMs, changed }: ResolverOptio
   const admission = createAdmission({ ranges: () => records?.ranges ?? [], nowMs });
 
   const open = (address: string) =>
-    createListener({
+    new Listener({
       address,
       port,
       changed,

@@ -12,7 +12,7 @@ import {
   QUERIES_PER_SECOND_MAX,
   QUERY_BYTES_MAX,
 } from '../../../../../agent/vpn/names/limits.ts';
-import { createListener } from '../../../../../agent/vpn/names/listener.ts';
+import { Listener } from '../../../../../agent/vpn/names/listener.ts';
 import { vpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { createResolver, loopbackAddress, type Resolver } from '../../../../../agent/vpn/names/resolver.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
@@ -233,7 +233,7 @@ test('a port that another program has is taken when that one goes', async (t) =>
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
   let changes = 0;
-  const listener = createListener({
+  const listener = new Listener({
     address: '127.0.0.1',
     port,
     answer: () => null,
@@ -250,7 +250,7 @@ test('a port that another program has is taken when that one goes', async (t) =>
 });
 
 test('an address that the machine does not have is tried again and again, and given up on close', async (t) => {
-  const listener = createListener({ address: '192.0.2.1', port: 0, answer: () => null, changed: () => {} });
+  const listener = new Listener({ address: '192.0.2.1', port: 0, answer: () => null, changed: () => {} });
   t.deepEqual(await until('a state', () => listener.state), { isListening: false, code: 'EADDRNOTAVAIL' });
   listener.retry();
   await listener.close();
