@@ -3,6 +3,7 @@
  * root and the peers `root`,
  * `ip`, `nft` and `conntrack`. Nothing of it is connected to the network of the machine that it runs on.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Scope } from '../scope.ts';
@@ -11,7 +12,6 @@ import { startMachine, type Machine } from './machine.ts';
 import { createNamespace, namespacesOf, removeLeftovers } from './namespace.ts';
 import { reapAfterDeath } from './reaper.ts';
 import { startNat, type Nat, type NatKind } from './nat.ts';
-import { temporaryDirectory } from '../temporary-directory.ts';
 
 export type { Link } from './ethernet.ts';
 export type { Machine } from './machine.ts';
@@ -55,8 +55,10 @@ export interface Internet {
  */
 export async function startInternet(scope: Scope): Promise<Internet> {
   await removeLeftovers();
-  reapAfterDeath({ namespaces: namespacesOf(process.pid), paths: [join(tmpdir(), `edge-internet-${process.pid}-*`)] });
-  const directory = temporaryDirectory(scope);
+  const prefix = join(tmpdir(), `edge-internet-${process.pid}-`); // by which it is found when this process is killed
+  reapAfterDeath({ namespaces: namespacesOf(process.pid), paths: [`${prefix}*`] });
+  const directory = await mkdtemp(prefix);
+  scope.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const ethernet = await Ethernet.create(await createNamespace(scope, 'internet'), 'internet');
   const names: string[] = [];
   let addresses = 0;
