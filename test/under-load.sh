@@ -20,7 +20,7 @@ for run in $(seq "$runs"); do
   started=$SECONDS
   node test/run.ts "$@" > "$log" 2>&1 || status=1
   echo "run $run of $runs, $((SECONDS - started)) s: $(tail -n 1 "$log")"
-  grep -A 40 '✘ \[fail\]' "$log"
+  grep '✘' "$log" && sed -n '/^  ─$/,$p' "$log" # what failed, and below the rule why
   rm "$log"
 done
 exit "$status"
