@@ -19,6 +19,7 @@ import { accountsOfMachine } from './ssh/login/accounts.ts';
 import { createAsking } from './ssh/login/admin-verdicts.ts';
 import type { VerifySsh } from './ssh/login/login.ts';
 import { SshServer } from './ssh/server.ts';
+import { RecordingRecovery } from './ssh/recording/recovery.ts';
 import { RecordingSpool } from './ssh/recording/spool.ts';
 import { openUnanswered } from './ssh/login/unanswered.ts';
 import { RecordingUploads } from './ssh/recording/upload.ts';
@@ -87,6 +88,7 @@ export async function startReach(options: ReachOptions): Promise<Reach> {
   const spool = new RecordingSpool(directory.sshRecordings);
   const uploads = new RecordingUploads({ spool, token, clock, random: Math.random, log });
   spool.onFinished = () => uploads.wake();
+  const recovery = new RecordingRecovery({ spool, clock, log });
   const ssh = config.AGENT_SSH_ENABLED ? newSshServer(options, asking.verify, egress, spool) : null;
   const sshPort = (await ssh?.start()) ?? null;
   if (ssh !== null && sshPort !== null)
@@ -115,7 +117,13 @@ export async function startReach(options: ReachOptions): Promise<Reach> {
       uploads.start(adminUrl);
     },
     async close() {
-      await Promise.all([proxies.close(DRAIN_MS_MAX), joins.drain(DRAIN_MS_MAX), ssh?.close(), uploads.close()]);
+      await Promise.all([
+        proxies.close(DRAIN_MS_MAX),
+        joins.drain(DRAIN_MS_MAX),
+        ssh?.close(),
+        uploads.close(),
+        recovery.close(),
+      ]);
       tunnels.close();
     },
   };

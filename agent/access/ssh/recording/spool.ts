@@ -9,11 +9,8 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { promisify } from 'node:util';
-import { constants, gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
 import { Uuid } from '../../../../transport/protocol/ids.ts';
 import { systemProblem } from '../../../problem.ts';
@@ -57,8 +54,8 @@ export class RecordingSpool {
   #bytes = 0;
   #problem: string | null = null;
 
-  /** Resolves when the recordings of an agent that was killed are finished, as far as they came, as truncated. */
-  readonly recovered: Promise<void>;
+  /** Ids of those that were left open when this directory was opened: their agent was killed. See recovery.ts. */
+  readonly left: readonly string[];
   /** Called when one was finished. */
   onFinished: (() => void) | null = null;
 
@@ -66,7 +63,7 @@ export class RecordingSpool {
   constructor(directory: string, bytesMax: number = SPOOL_BYTES_MAX) {
     this.#directory = directory;
     this.#bytesMax = bytesMax;
-    this.recovered = this.#recover(this.#takeUp());
+    this.left = this.#takeUp();
   }
 
   /** Finished ones that are still here, oldest first. */
@@ -109,48 +106,57 @@ export class RecordingSpool {
     return this.#bytes < this.#bytesMax;
   }
 
-  /** It is over. */
-  finish(sidecar: RecordingSidecar): void {
+  /**
+   * It is over. False: `problem` says why it could not be stored as finished, and it stays open. A crash in here leaves
+   * it open or finished, never without its text.
+   */
+  finish(sidecar: RecordingSidecar): boolean {
     const { id } = sidecar;
-    this.#attempt(() => {
+    const isStored = this.#attempt(() => {
       const size = statSync(this.#path(id, '.open.gz')).size;
       writeFileSync(this.#path(id, '.json.new'), JSON.stringify(sidecar), { mode: 0o600 });
-      renameSync(this.#path(id, '.open.gz'), this.#path(id, '.cast.gz'));
       renameSync(this.#path(id, '.json.new'), this.#path(id, '.json'));
+      renameSync(this.#path(id, '.open.gz'), this.#path(id, '.cast.gz'));
       rmSync(this.#path(id, '.open.json'), { force: true });
       this.#finished.set(id, { ...sidecar, bytes: size });
+      return true;
     });
     this.onFinished?.();
+    return isStored !== null;
+  }
+
+  /** Where an open one has its description and its text. */
+  openFiles(id: string): { readonly sidecar: string; readonly text: string } {
+    return { sidecar: this.#path(id, '.open.json'), text: this.#path(id, '.open.gz') };
+  }
+
+  /** Removes an open one: nothing can be made of it. */
+  discard(id: string): void {
+    this.#attempt(() => {
+      this.#bytes -= statSync(this.#path(id, '.open.gz'), { throwIfNoEntry: false })?.size ?? 0;
+    });
+    this.#removeFiles(id, ['.json', '.open.json', '.open.gz']);
   }
 
   /** What is here. Returns the ids of those that were left open. */
   #takeUp(): readonly string[] {
-    const left: string[] = [];
+    const open: string[] = [];
     this.#attempt(() => {
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
       for (const name of readdirSync(this.#directory).toSorted()) {
         const path = join(this.#directory, name);
-        this.#bytes += statSync(path).size;
         const [id, suffix] = [name.slice(0, 36), name.slice(36)];
-        if (suffix === '.open.json') left.push(id);
+        if (suffix.endsWith('.new')) this.#removeFiles(id, [suffix]); // half written when an agent was killed
+        if (suffix.endsWith('.gz')) this.#bytes += statSync(path).size;
+        if (suffix === '.open.json') open.push(id);
         const sidecar = suffix === '.json' ? readSidecar(path) : null;
         if (sidecar === null) continue;
         const size = statSync(this.#path(id, '.cast.gz'), { throwIfNoEntry: false })?.size;
         if (size !== undefined) this.#finished.set(id, { ...sidecar, bytes: size });
       }
     });
-    return left;
-  }
-
-  async #recover(left: readonly string[]): Promise<void> {
-    for (const id of left) {
-      const sidecar = readSidecar(this.#path(id, '.open.json'));
-      // beyond repair: it goes, below
-      const durationMs = sidecar === null ? null : await repair(this.#path(id, '.open.gz')).catch(() => null);
-      if (sidecar !== null && durationMs !== null)
-        this.finish({ ...sidecar, duration_ms: durationMs, truncated: true });
-      else this.#removeFiles(id, ['.open.json', '.open.gz']);
-    }
+    for (const id of open) if (this.#finished.has(id)) this.#removeFiles(id, ['.open.json']);
+    return open.filter((id) => !this.#finished.has(id));
   }
 
   #removeFiles(id: string, suffixes: readonly string[]): void {
@@ -176,25 +182,15 @@ export class RecordingSpool {
   }
 }
 
-/**
- * Makes a file that was cut anywhere whole again: what can be read of it, up to the last whole line. Resolves with its
- * duration in ms, or null when there is nothing in it.
- */
-async function repair(file: string): Promise<number | null> {
-  const text = (await promisify(gunzip)(await readFile(file), { finishFlush: constants.Z_SYNC_FLUSH })).toString(
-    'utf8',
-  );
-  const lines = text.slice(0, text.lastIndexOf('\n') + 1);
-  if (lines === '') return null;
-  await writeFile(file, await promisify(gzip)(lines), { mode: 0o600 });
-  const last = JSON.parse(lines.slice(lines.lastIndexOf('\n', lines.length - 2) + 1)) as unknown;
-  return Array.isArray(last) && typeof last[0] === 'number' ? Math.round(last[0] * 1_000) : 0;
+/** A description as it is stored. Throws unless it is whole. */
+export function parseSidecar(text: string): RecordingSidecar {
+  return Sidecar.parse(JSON.parse(text));
 }
 
 function readSidecar(path: string): RecordingSidecar | null {
   try {
-    return Sidecar.parse(JSON.parse(readFileSync(path, 'utf8')));
+    return parseSidecar(readFileSync(path, 'utf8'));
   } catch {
-    return null; // cut by a crash: without it nobody knows whose recording it is
+    return null; // without it nobody knows whose recording it is
   }
 }

@@ -7,8 +7,11 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { ExecutionContext } from 'ava';
 import { beginRecording } from '../../../../agent/access/ssh/recording/recorder.ts';
+import { RecordingRecovery } from '../../../../agent/access/ssh/recording/recovery.ts';
 import { RecordingSpool } from '../../../../agent/access/ssh/recording/spool.ts';
 import type { SshRecordingSettings } from '../../../../transport/protocol/ssh.ts';
+import { createFakeClock } from '../../../support/fake-clock.ts';
+import { silentLog } from '../../../support/log.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
@@ -151,7 +154,7 @@ test('the recording of an agent that was killed is finished by the next one, as 
   truncateSync(join(path, open), statSync(join(path, open)).size - 1);
 
   const spool = new RecordingSpool(path);
-  await spool.recovered;
+  await new RecordingRecovery({ spool, clock: createFakeClock(), log: silentLog }).round;
   const [entry] = spool.list();
   const [stream] = entry === undefined ? [] : [spool.read(entry.id)];
 
