@@ -2,8 +2,9 @@
 import type { Connection } from 'ssh2';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
 import type { Egress } from '../egress/egress.ts';
+import { refuseBeyondLimit } from './channel-limit.ts';
 import { carryForwards } from './forwarding/forwards.ts';
-import { DISCONNECT, OPEN_FAILURE, channelsOf, disconnect, guardWindows, refuseChannel, socketOf } from './library.ts';
+import { DISCONNECT, disconnect, guardWindows, socketOf } from './library.ts';
 import { GOODBYE_MS_MAX } from './limits.ts';
 import { openRemoteForwards } from './forwarding/remote-forwards.ts';
 import { ShellSession } from './sessions/session.ts';
@@ -37,13 +38,7 @@ export class LiveConnection {
     this.#hangUpMs = limits.hangUpMs;
     guardWindows(client, () => disconnect(client, DISCONNECT.byApplication, 'You sent more than the window allows'));
     client.on('session', (accept, reject) => {
-      if (channelsOf(client) > limits.channelsMax)
-        return refuseChannel(
-          client,
-          reject,
-          OPEN_FAILURE.resourceShortage,
-          `more than ${limits.channelsMax} channels at once`,
-        );
+      if (refuseBeyondLimit(client, reject, limits)) return;
       const session: ShellSession = new ShellSession(accept(), options, () => this.#left(session));
       this.#sessions.add(session);
     });

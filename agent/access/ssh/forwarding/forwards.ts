@@ -3,7 +3,8 @@ import type { Duplex } from 'node:stream';
 import type { Connection, ServerChannel } from 'ssh2';
 import type { DialFailure } from '../../../../transport/net/streams/dialled.ts';
 import type { Egress } from '../../egress/egress.ts';
-import { OPEN_FAILURE, channelsOf, isOpen, refuseChannel, sendEnd, silence } from '../library.ts';
+import { refuseBeyondLimit } from '../channel-limit.ts';
+import { OPEN_FAILURE, isOpen, refuseChannel, sendEnd, silence } from '../library.ts';
 import type { SshLimits } from '../limits.ts';
 import { ChannelWriter } from '../sessions/channel-writer.ts';
 
@@ -26,13 +27,7 @@ export function carryForwards(client: Connection, egress: Egress, limits: SshLim
   const over = new AbortController();
   client.on('end', () => over.abort()).on('close', () => over.abort());
   client.on('tcpip', (accept, reject, { destIP: host, destPort: port }) => {
-    if (channelsOf(client) > limits.channelsMax)
-      return refuseChannel(
-        client,
-        reject,
-        OPEN_FAILURE.resourceShortage,
-        `more than ${limits.channelsMax} channels at once`,
-      );
+    if (refuseBeyondLimit(client, reject, limits)) return;
     void open(host, port, accept, reject);
   });
 
