@@ -7,22 +7,16 @@ import { Endings } from './endings.ts';
 import { neverStarted, type Ending } from './execution.ts';
 import type { ExecutorOptions, Start } from './executor-options.ts';
 import { ExecShims } from './exec-shim/exec-shims.ts';
-import { LookTimer, nextLookMs } from './look-times.ts';
+import { Parking } from './exec-shim/parking.ts';
+import { LookTimer } from './look-times.ts';
 import type { OutputCursor, Received, SessionRunner } from '../session/ports.ts';
-import { listProcesses, type ProcessEntry } from './processes.ts';
 import { logEnd } from './process-trace.ts';
 import { takeUp } from './recovery.ts';
 import type { RunningExecution } from './running-execution.ts';
+import { RunningExecutions } from './running-executions.ts';
 import { begin, StartKit } from './starts/start-kit.ts';
 import { storedOutputCursor } from './output/stored-output.ts';
 import { WaitingQueue } from './starts/waiting-queue.ts';
-import { WatchedOutputs } from './output/watched-outputs.ts';
-
-/**
- * An idle agent starts its waiting exec shim so long after the last execution, in ms: not while a fan-out to many agents
- * of one machine is under way.
- */
-const PARK_AFTER_MS = 250;
 
 /** The runner of a real agent. It owns the journal's executions: what arrives is stored, and started, through it. */
 export class Executor implements SessionRunner {
@@ -30,11 +24,10 @@ export class Executor implements SessionRunner {
   readonly #shims: ExecShims;
   readonly #kit: StartKit;
   readonly #waiting: WaitingQueue;
-  readonly #running = new Map<ExecutionId, RunningExecution>();
-  readonly #watched = new WatchedOutputs();
+  readonly #running: RunningExecutions;
   readonly #endings: Endings;
   readonly #look: LookTimer;
-  #parkTimer: NodeJS.Timeout | null = null;
+  readonly #parking: Parking;
   #isClosing = false;
   #isDetached = false;
   #onIdle: (() => void) | null = null;
@@ -47,6 +40,7 @@ export class Executor implements SessionRunner {
       outputBytesMax: options.outputBytesMax,
       environment: options.environment,
     });
+    this.#parking = new Parking(this.#shims);
     this.#kit = new StartKit(this.#shims, options.log);
     this.#look = new LookTimer(
       () => options.timeline.monotonicMs(),
@@ -56,6 +50,11 @@ export class Executor implements SessionRunner {
       prepare: (commandText) => this.#kit.prepare(commandText),
       dismiss: (shim) => this.#shims.dismiss(shim),
       retry: () => this.#arm(),
+    });
+    this.#running = new RunningExecutions({
+      isEnding: (execution) => this.#endings.has(execution),
+      over: (running) => this.#over(running),
+      goesOn: () => this.#arm(),
     });
     this.#endings = new Endings(options.journal, {
       stored: (executions) => this.#stored(executions),
@@ -76,7 +75,7 @@ export class Executor implements SessionRunner {
 
   /** Takes up what an earlier agent left: running and ended processes, and the queue. Call once, first. */
   recover(): void {
-    takeUp(this.#options, { add: (running) => this.#add(running), end: (ending) => this.#end(ending) });
+    takeUp(this.#options, { add: (running) => this.#running.add(running), end: (ending) => this.#end(ending) });
     // nobody knows for how long: the clock may have been set, the node deleted
     this.#waiting.ask(this.#options.journal.waiting());
     this.run(this.#options.journal.waiting());
@@ -145,18 +144,17 @@ export class Executor implements SessionRunner {
     }
     this.#endings.drop(idle);
     this.#options.journal.erase(idle);
-    for (const execution of idle) this.#watched.ended(execution, null);
+    for (const execution of idle) this.#running.remove(execution);
     this.#tick();
   }
 
   tail(execution: ExecutionId, offset: number, wake: () => void): OutputCursor | null {
-    const running = this.#running.get(execution);
-    if (running === undefined && !this.#waiting.has(execution)) {
+    if (this.#running.get(execution) === undefined && !this.#waiting.has(execution)) {
       return this.#options.journal.result(execution) === null
         ? null
         : storedOutputCursor(this.#options.journal, execution, offset);
     }
-    const cursor = this.#watched.open(execution, offset, wake, running?.captured ?? null);
+    const cursor = this.#running.watch(execution, offset, wake);
     this.#arm();
     return cursor;
   }
@@ -167,17 +165,18 @@ export class Executor implements SessionRunner {
    */
   async close({ keepsWaiting = false }: { readonly keepsWaiting?: boolean } = {}): Promise<void> {
     this.#isClosing = true;
+    this.#parking.stop();
     this.#waiting.clear();
     if (!keepsWaiting)
       for (const execution of this.#options.journal.waiting())
         if (!this.#endings.has(execution)) this.#end(neverStarted(execution, EXIT_CANCELLED));
-    for (const running of this.#running.values()) running.stop('cancel');
+    this.#running.cancelAll();
     this.#tick();
     if (this.#running.size + this.#endings.size > 0)
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;
       });
-    this.#stopTimers();
+    this.#look.clear();
     this.#shims.close();
   }
 
@@ -185,7 +184,8 @@ export class Executor implements SessionRunner {
   detach(): void {
     this.#isClosing = true;
     this.#isDetached = true;
-    this.#stopTimers();
+    this.#parking.stop();
+    this.#look.clear();
     this.#waiting.clear();
     this.#running.clear();
     this.#endings.clear(); // what they say is found again in the directories of their exec shims
@@ -211,7 +211,7 @@ export class Executor implements SessionRunner {
   /** Its start is recorded: now its process may exist (C3). */
   #begin(start: Start): void {
     this.#waiting.remove(start.waiting.execution);
-    this.#add(begin(start, this.#options, (running) => this.#check(running, listProcesses)));
+    this.#running.add(begin(start, this.#options, (running) => this.#running.look(running)));
     this.#arm();
   }
 
@@ -220,32 +220,20 @@ export class Executor implements SessionRunner {
     return Math.max(0, this.#options.concurrency - this.#running.size - this.#waiting.planned);
   }
 
-  #add(running: RunningExecution): void {
-    this.#running.set(running.execution, running);
-    this.#watched.started(running.execution, running.captured);
-  }
-
   #tick(): void {
     this.#look.clear();
-    let listed: ProcessEntry[] | null = null;
-    const processes = () => (listed ??= listProcesses());
-    for (const running of this.#running.values()) this.#check(running, processes);
-    this.#watched.look();
+    this.#running.lookAtAll();
     this.#endings.flushLater();
     if (this.#waiting.size === 0) this.#kit.clear(); // nothing is kept from starting
     this.#startWaiting();
     this.#arm();
   }
 
-  #check(running: RunningExecution, processes: () => readonly ProcessEntry[]): void {
-    if (this.#running.get(running.execution) !== running || this.#endings.has(running.execution)) return;
-    if (!running.check(processes)) return this.#arm();
-    if (running.isSettled) {
-      this.#options.journal.erase([running.execution]);
-      this.#remove(running);
-    } else {
-      this.#end(running.ending());
-    }
+  #over(running: RunningExecution): void {
+    if (!running.isSettled) return this.#end(running.ending());
+    this.#options.journal.erase([running.execution]);
+    this.#running.remove(running.execution);
+    this.#idled();
   }
 
   #end(ending: Ending): void {
@@ -255,19 +243,9 @@ export class Executor implements SessionRunner {
 
   #stored(executions: readonly ExecutionId[]): void {
     this.#options.onFinished(executions);
-    for (const execution of executions) {
-      const running = this.#running.get(execution);
-      if (running !== undefined) this.#remove(running);
-      else this.#watched.ended(execution, null);
-    }
+    for (const execution of executions) this.#running.remove(execution);
     this.#startWaiting();
     this.#parkLater();
-    this.#idled();
-  }
-
-  #remove(running: RunningExecution): void {
-    this.#running.delete(running.execution);
-    this.#watched.ended(running.execution, running.directory);
     this.#idled();
   }
 
@@ -276,25 +254,15 @@ export class Executor implements SessionRunner {
   }
 
   #parkLater(): void {
-    if (this.#parkTimer !== null) clearTimeout(this.#parkTimer);
-    if (this.#isClosing || this.#running.size > 0) return;
-    this.#parkTimer = setTimeout(() => {
-      if (!this.#isClosing) this.#shims.park();
-    }, PARK_AFTER_MS);
-    this.#parkTimer.unref();
+    if (this.#isClosing || this.#running.size > 0) this.#parking.stop();
+    else this.#parking.later();
   }
 
   #arm(): void {
-    const inMs = nextLookMs(this.#running.values(), {
-      isWatched: this.#watched.isWatched,
-      hasWork: this.#waiting.size + this.#endings.size > 0,
-      nowMs: this.#options.timeline.monotonicMs(),
-    });
+    const inMs = this.#running.nextLookMs(
+      this.#waiting.size + this.#endings.size > 0,
+      this.#options.timeline.monotonicMs(),
+    );
     if (inMs !== null) this.#look.in(inMs);
-  }
-
-  #stopTimers(): void {
-    this.#look.clear();
-    if (this.#parkTimer !== null) clearTimeout(this.#parkTimer);
   }
 }

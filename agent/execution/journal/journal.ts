@@ -4,16 +4,18 @@
  */
 import type { Delivery } from '../../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
-import { EXECUTIONS_PER_FRAME_MAX, EXIT_CANCELLED } from '../../../transport/protocol/limits.ts';
+import { EXIT_CANCELLED } from '../../../transport/protocol/limits.ts';
 import { neverStarted, type Ending, type JournalCounts, type Started, type Waiting } from '../execution.ts';
 import { formerEnd } from './former-end.ts';
-import { JournalFile, type Durability } from './journal-file.ts';
-import { JournalRows, type RowState } from './journal-rows.ts';
+import { HeldExecutions } from './held-executions.ts';
+import { JournalFile } from './journal-file.ts';
+import { JournalRows } from './journal-rows.ts';
 import type { Ledger, LedgerStart } from '../ledger/ledger.ts';
 import type { Finished, OutputPiece, Received, SessionJournal } from '../../session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { LateSync } from './late-sync.ts';
 import { reconcile } from './reconciliation.ts';
+import { recordStarts } from './start-record.ts';
 import type { PlanStarts } from '../starts/start-plan.ts';
 import { stampNow, type Timeline } from '../timeline.ts';
 
@@ -33,11 +35,7 @@ export class Journal implements SessionJournal {
   readonly #rows: JournalRows;
   readonly #ledger: Ledger | null;
   readonly #timeline: Timeline;
-  /** Ids in the order of receipt, with their state; the rows hold the rest. */
-  readonly #states = new Map<ExecutionId, RowState>();
-  /** Confirmed while the disk refused the deletion: not to be sent again, and deleted with the next success. */
-  readonly #unwanted = new Set<ExecutionId>();
-  readonly #past = { received: 0, completed: 0, cancelled: 0, dropped: 0 };
+  readonly #held: HeldExecutions;
   readonly #sync = new LateSync(() => this.#touch());
 
   /**
@@ -49,10 +47,10 @@ export class Journal implements SessionJournal {
     this.#ledger = ledger;
     this.#file = new JournalFile(path, log);
     this.#rows = new JournalRows(this.#file, timeline);
-    for (const [execution, state] of this.#rows.states()) this.#states.set(execution, state);
+    this.#held = new HeldExecutions(this.#rows.states());
     if (ledger === null) return;
     reconcile(ledger, {
-      states: this.#states,
+      states: this.#held.states,
       rows: this.#rows,
       restore: (start) => this.restore(start),
       answer: (executions) => this.#recall(executions),
@@ -66,17 +64,15 @@ export class Journal implements SessionJournal {
 
   /** For metrics. */
   counts(): JournalCounts {
-    const now = { received: 0, started: 0, finished: 0 };
-    for (const [execution, state] of this.#states) if (!this.#unwanted.has(execution)) now[state] += 1;
-    return { waiting: now.received, started: now.started, unconfirmed: now.finished, ...this.#past };
+    return this.#held.counts();
   }
 
   holding(): readonly ExecutionId[] {
-    return [...this.#states.keys()].filter((execution) => !this.#unwanted.has(execution));
+    return this.#held.wanted();
   }
 
   finished(): readonly ExecutionId[] {
-    return this.#rows.finished().filter((execution) => !this.#unwanted.has(execution));
+    return this.#rows.finished().filter((execution) => !this.#held.unwanted.has(execution));
   }
 
   /**
@@ -85,16 +81,15 @@ export class Journal implements SessionJournal {
    */
   receive(deliveries: readonly Delivery[], planStarts: PlanStarts | null = null): Received {
     const named = deliveries.map(({ execution }) => execution);
-    const kept = this.#wantAgain(named);
-    if (named.some((execution) => this.#unwanted.has(execution))) this.erase([]); // once gone they are as any other
-    const known = named.filter((execution) => this.#states.has(execution) && !this.#unwanted.has(execution));
-    const room = EXECUTIONS_PER_FRAME_MAX - this.#states.size;
+    const kept = this.#held.wantAgain(named);
+    if (named.some((execution) => this.#held.unwanted.has(execution))) this.erase([]); // once gone they are as any other
+    const known = named.filter((execution) => this.#held.has(execution));
     const unknown = new Map(
       deliveries
-        .filter((delivery) => !this.#states.has(delivery.execution))
+        .filter((delivery) => !this.#held.states.has(delivery.execution))
         .map((delivery) => [delivery.execution, delivery]),
     );
-    const fresh = [...unknown.values()].slice(0, Math.max(0, room));
+    const fresh = [...unknown.values()].slice(0, this.#held.room);
     // What ran before is answered, never run: the database was set back to before it had the result (C3).
     const { ran = [], unheard = [] } = Object.groupBy(fresh, ({ execution }) =>
       this.#ledger?.stateOf(execution) == null ? 'unheard' : 'ran',
@@ -109,22 +104,11 @@ export class Journal implements SessionJournal {
   }
 
   recall(executions: readonly ExecutionId[]): readonly ExecutionId[] {
-    const kept = this.#wantAgain(executions);
-    const room = Math.max(0, EXECUTIONS_PER_FRAME_MAX - this.#states.size);
+    const kept = this.#held.wantAgain(executions);
     const lost = this.#recall(
-      [...new Set(executions)].filter((execution) => !this.#states.has(execution)).slice(0, room),
+      [...new Set(executions)].filter((execution) => !this.#held.states.has(execution)).slice(0, this.#held.room),
     );
     return [...kept, ...lost];
-  }
-
-  /**
-   * Confirmed results that the disk did not let go, of these: whoever names them again has lost them since (a database
-   * that was set back) and gets them as they are.
-   */
-  #wantAgain(executions: readonly ExecutionId[]): readonly ExecutionId[] {
-    return executions.filter(
-      (execution) => this.#states.get(execution) === 'finished' && this.#unwanted.delete(execution),
-    );
   }
 
   /** Puts results back of executions that the ledger knows and the journal does not. Returns those that are there. */
@@ -135,41 +119,33 @@ export class Journal implements SessionJournal {
       for (const execution of executions) this.#rows.replace(execution, formerEnd(this.#ledger, execution), stamp);
     });
     if (!isStored) return [];
-    for (const execution of executions) this.#states.set(execution, 'finished');
+    this.#held.set(executions, 'finished');
     return executions;
   }
 
   #insert(fresh: readonly Delivery[], planStarts: PlanStarts | null): boolean {
     if (fresh.length === 0) return true;
     const plan = planStarts?.(fresh);
-    const stateOf = (execution: ExecutionId) => (plan?.shims.has(execution) === true ? 'started' : 'received');
     const starts = [...(plan?.shims ?? [])].map(([execution, shim]) => ({ execution, shim }));
-    if (!this.#noteStarts(starts)) {
-      plan?.refused();
-      return false;
-    }
-    const isStored = this.#file.write(
-      'take in executions',
-      () => {
-        const stamp = stampNow(this.#timeline);
-        for (const delivery of fresh) this.#rows.insert(delivery, plan?.shims.get(delivery.execution) ?? null, stamp);
-      },
-      starts.length === fresh.length ? this.#afterLedger() : 'now',
-    );
+    const isStored = this.#recordStarts('take in executions', starts, starts.length === fresh.length, () => {
+      const stamp = stampNow(this.#timeline);
+      for (const delivery of fresh) this.#rows.insert(delivery, plan?.shims.get(delivery.execution) ?? null, stamp);
+    });
     if (!isStored) {
-      this.#ledger?.withdraw(starts.map(({ execution }) => execution));
       plan?.refused();
       return false;
     }
-    this.#past.received += fresh.length;
-    for (const { execution } of fresh) this.#states.set(execution, stateOf(execution));
+    this.#held.received(
+      fresh.map(({ execution }) => execution),
+      (execution) => (plan?.shims.has(execution) === true ? 'started' : 'received'),
+    );
     plan?.stored();
     return true;
   }
 
   /** Ids of all that have not started, in the order of receipt. */
   waiting(): readonly ExecutionId[] {
-    return [...this.#states].filter(([, state]) => state === 'received').map(([execution]) => execution);
+    return this.#held.inState('received');
   }
 
   /** What is needed to start it; null when it is not waiting. */
@@ -179,28 +155,20 @@ export class Journal implements SessionJournal {
 
   /** Records starts before any of their processes exists. */
   start(starts: readonly { readonly execution: ExecutionId; readonly shim: string }[]): boolean {
-    if (!this.#noteStarts(starts)) return false;
-    const isStored = this.#file.write(
-      'record a start',
-      () => {
-        const stamp = stampNow(this.#timeline);
-        for (const start of starts) this.#rows.start(start, stamp);
-      },
-      this.#afterLedger(),
-    );
-    if (!isStored) this.#ledger?.withdraw(starts.map(({ execution }) => execution));
-    if (isStored) for (const { execution } of starts) this.#states.set(execution, 'started');
+    const isStored = this.#recordStarts('record a start', starts, true, () => {
+      const stamp = stampNow(this.#timeline);
+      for (const start of starts) this.#rows.start(start, stamp);
+    });
+    if (isStored)
+      this.#held.set(
+        starts.map(({ execution }) => execution),
+        'started',
+      );
     return isStored;
   }
 
-  /** Before their processes exist, and before the journal: the ledger has starts that the journal may lose. */
-  #noteStarts(starts: readonly LedgerStart[]): boolean {
-    return starts.length === 0 || this.#ledger === null || this.#ledger.start(starts);
-  }
-
-  /** A start in the ledger is on the disk already: the journal's own may follow, so that both cost one fsync. */
-  #afterLedger(): Durability {
-    return this.#ledger === null ? 'now' : 'soon';
+  #recordStarts(what: string, starts: readonly LedgerStart[], isNothingElse: boolean, change: () => void): boolean {
+    return recordStarts({ file: this.#file, ledger: this.#ledger }, { what, starts, isNothingElse, change });
   }
 
   /**
@@ -208,10 +176,10 @@ export class Journal implements SessionJournal {
    * down. False when it is known, the execution is over, or it cannot be stored.
    */
   restore(start: { readonly execution: ExecutionId; readonly shim: string }): boolean {
-    if (['started', 'finished'].includes(this.#states.get(start.execution) ?? '')) return false;
+    if (['started', 'finished'].includes(this.#held.states.get(start.execution) ?? '')) return false;
     const stamp = stampNow(this.#timeline);
     const isStored = this.#file.write('take up an execution', () => this.#rows.restore(start, stamp));
-    if (isStored) this.#states.set(start.execution, 'started');
+    if (isStored) this.#held.set([start.execution], 'started');
     return isStored;
   }
 
@@ -231,15 +199,9 @@ export class Journal implements SessionJournal {
       'soon',
     );
     if (!isStored) return false;
-    this.#ledger?.end(
-      endings.filter(({ execution }) => this.#states.has(execution) && this.#states.get(execution) !== 'finished'),
-    );
+    this.#ledger?.end(endings.filter(({ execution }) => this.#held.isUnfinished(execution)));
     this.#sync.arm();
-    for (const { execution, outcome } of endings) {
-      if (!this.#states.has(execution) || this.#states.get(execution) === 'finished') continue;
-      this.#states.set(execution, 'finished');
-      this.#past[outcome] += 1;
-    }
+    this.#held.finished(endings);
     return true;
   }
 
@@ -252,32 +214,29 @@ export class Journal implements SessionJournal {
   }
 
   forget(executions: readonly ExecutionId[]): void {
-    this.erase(executions.filter((execution) => this.#states.get(execution) === 'finished'));
+    this.erase(executions.filter((execution) => this.#held.states.get(execution) === 'finished'));
   }
 
   /** Drops executions in any state: the admin wants nothing of them any more. */
   erase(executions: readonly ExecutionId[]): void {
-    for (const execution of executions.filter((one) => this.#states.has(one) && !this.#unwanted.has(one))) {
-      this.#unwanted.add(execution);
-      if (this.#states.get(execution) !== 'finished') this.#past.dropped += 1;
-    }
-    if (this.#unwanted.size === 0) return;
+    this.#held.giveUp(executions);
+    const { unwanted } = this.#held;
+    if (unwanted.size === 0) return;
     const isStored = this.#file.write(
       'drop what admins confirmed',
       () => {
-        for (const execution of this.#unwanted) this.#rows.delete(execution);
+        for (const execution of unwanted) this.#rows.delete(execution);
       },
       'soon',
     );
     if (!isStored) return;
-    this.#tellLedger([...this.#unwanted]);
-    for (const execution of this.#unwanted) this.#states.delete(execution);
-    this.#unwanted.clear();
+    this.#tellLedger([...unwanted]);
+    this.#held.forgetUnwanted();
   }
 
   /** What ran and is wanted no more counts as cancelled, should it ever be sent again; what never started may be. */
   #tellLedger(executions: readonly ExecutionId[]): void {
-    const started = executions.filter((execution) => this.#states.get(execution) === 'started');
+    const started = executions.filter((execution) => this.#held.states.get(execution) === 'started');
     this.#ledger?.end(started.map((execution) => neverStarted(execution, EXIT_CANCELLED)));
     this.#ledger?.confirm(executions);
   }
@@ -290,7 +249,7 @@ export class Journal implements SessionJournal {
 
   /** Any synced transaction takes those before it along. Its row changes nothing. */
   #touch(): void {
-    if ([...this.#states.values()].includes('finished')) this.#file.write('write', () => this.#rows.touch());
+    if (this.#held.inState('finished').length > 0) this.#file.write('write', () => this.#rows.touch());
   }
 
   close(): void {
