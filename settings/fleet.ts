@@ -1,6 +1,6 @@
 /** Settings of an admin as one of several: its name, its peers, and when they and their nodes are taken for gone. */
 import { WIREGUARD_PEERS_MAX } from '../transport/protocol/wireguard.ts';
-import { durationMs, integer, text, urls } from './fields.ts';
+import { durationMs, integer, text } from './fields.ts';
 import { label } from './names.ts';
 
 /** This admin. */
@@ -17,9 +17,6 @@ export const FLEET_SETTINGS = {
     .default(20_000)
     .describe('Peers that this admin may have, admins and nodes together.'),
   CORE_NAME: text({ max: 128 }).default('default').describe('Name of this service in the events it publishes.'),
-  CORE_DERP_MAP_URLS: urls()
-    .optional()
-    .meta({ defaultText: 'none', description: 'URLs of one complete relay map, in order; the first usable one wins.' }),
   ADMIN_FORGET_AFTER_MS: durationMs({ min: 5_000, max: 2_592_000_000 })
     .default(3_600_000)
     .describe('An admin that has not checked in for so long is removed from the list.'),

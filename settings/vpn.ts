@@ -1,7 +1,10 @@
-/** Settings of the VPN: who coordinates it, the admin's gateway and its observer. Those of relays: relay.ts. */
+/**
+ * Settings of the VPN: who coordinates it, which relays its members know, the admin's gateway and its observer. Those of
+ * a relay of this service's own: relay.ts.
+ */
 import { z } from 'zod';
 import type { Settings } from './environment.ts';
-import { flag, port, secret, text, url } from './fields.ts';
+import { flag, port, secret, text, url, urls } from './fields.ts';
 
 /** Default UDP port of the gateway: the one that WireGuard's own tools take. */
 const ADMIN_WIREGUARD_PORT = 51_820;
@@ -19,6 +22,9 @@ export const VPN_SETTINGS = {
   EDGE_VPN_MASTER_KEY: secret()
     .optional()
     .meta({ defaultText: 'none', description: 'Master key of that server. Required with EDGE_VPN_API_URL.' }),
+  CORE_DERP_MAP_URLS: urls()
+    .optional()
+    .meta({ defaultText: 'none', description: 'URLs of one complete relay map, in order; the first usable one wins.' }),
   ADMIN_GATEWAY_ENABLED: flag()
     .default(true)
     .describe(

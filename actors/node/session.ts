@@ -5,7 +5,6 @@
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { Registration } from '../../transport/protocol/agent-description.ts';
-import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { DomainEvent } from '../event-catalogue.ts';
@@ -20,19 +19,8 @@ import { NEW_VPN_SESSION } from './vpn-state.ts';
 import type { MessageOf } from './messages.ts';
 import { nodeSnapshot } from './snapshots.ts';
 import type { LiveSession, NodeState } from './state.ts';
-import { judged, seen, shown, unreachable } from './status.ts';
-
-/**
- * An agent may take this long to be back after its admin was away, in ms: its longest wait between two tries, and a try
- * that an admin which stands still holds up for 10 s.
- */
-export const AGENT_RETURN_MS_MAX = RECONNECT_MS_MAX + 10_000;
-
-/**
- * A reminder that comes later than this was held up by an absence of the admin, in ms: an event loop that is only busy
- * is sooner.
- */
-export const REMINDER_LATE_MS_MAX = 3_000;
+import { silenceEffect, silenceRecoveryEffects } from './reachability.ts';
+import { judged, seen, shown } from './status.ts';
 
 /**
  * A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is
@@ -102,27 +90,8 @@ export function disconnected(
     [],
     message.isOurs
       ? silenceRecoveryEffects(gone, unreachableAfterMs, nowMs)
-      : [silence(message.lastHeardMs + unreachableAfterMs - nowMs, nowMs)],
+      : [silenceEffect(message.lastHeardMs + unreachableAfterMs - nowMs, nowMs)],
   );
-}
-
-/**
- * What a node without a session has ahead: to be out of reach, unless its agent comes. After an absence of the admin itself
- * the agents get the time that they may take to come back.
- */
-export function silenceRecoveryEffects(state: NodeState, unreachableAfterMs: number, nowMs: number): readonly Effect[] {
-  if (state.session !== null || state.record.status === 'unreachable') return [];
-  return [silence(Math.max(unreachableAfterMs, AGENT_RETURN_MS_MAX), nowMs)];
-}
-
-function silence(afterMs: number, nowMs: number): Effect {
-  const waitMs = Math.max(0, afterMs);
-  return {
-    type: 'remind',
-    key: 'silence',
-    afterMs: waitMs,
-    message: { type: 'silence-elapsed', dueMs: nowMs + waitMs },
-  };
 }
 
 /** A report: in time, and perhaps of another health. */
@@ -143,20 +112,6 @@ export function reported(
 /** Reports stopped while the session lives. */
 export function late(state: NodeState, session: LiveSession, dampingMs: number, nowMs: number): Step<NodeState> {
   return shown({ ...state, session: judged({ ...session, reportLate: true }, nowMs) }, dampingMs, nowMs);
-}
-
-/** Nothing was heard for long enough, and no session came in the meantime. */
-export function silent(
-  state: NodeState,
-  { dueMs }: MessageOf<'silence-elapsed'>,
-  unreachableAfterMs: number,
-  nowMs: number,
-): Step<NodeState> {
-  if (state.session !== null) return unchanged(state);
-  // It was this admin that was away, frozen or without its database: nobody could have come back.
-  if (nowMs - dueMs > REMINDER_LATE_MS_MAX)
-    return step(state, [], silenceRecoveryEffects(state, unreachableAfterMs, nowMs));
-  return unreachable(state, nowMs);
 }
 
 /**

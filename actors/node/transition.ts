@@ -1,5 +1,5 @@
 /** The behaviour of a node. */
-import { answered, asked } from './asked.ts';
+import { answered, asked } from './start-permission.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../behaviour.ts';
@@ -30,7 +30,8 @@ import { advertised } from './vpn-advertisement.ts';
 import { directWanted, vpnRefused, vpnReported, vpnTold, observed } from './vpn.ts';
 import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
-import { connected, disconnected, late, reported, silenceRecoveryEffects, silent } from './session.ts';
+import { silenceRecoveryEffects, silent } from './reachability.ts';
+import { connected, disconnected, late, reported } from './session.ts';
 import { dampingRecoveryEffects, shown } from './status.ts';
 import {
   attempted,

@@ -6,7 +6,7 @@ import { checkProxy } from '../reach/dial.ts';
 import { startForwards, type LocalForward } from '../reach/local-forwards.ts';
 import { nodePlace } from '../reach/places.ts';
 import { proxyFrom } from '../reach/proxy.ts';
-import { forwardOf, targetText } from '../reach/targets.ts';
+import { forwardOf, targetText } from '../reach/stream-targets.ts';
 import { sessionOf } from '../session.ts';
 
 const HELP = `

@@ -10,7 +10,7 @@ import { EXIT, Problem, problemOf } from '../problem.ts';
 import { dial } from './dial.ts';
 import { proxyFrom } from './proxy.ts';
 import { isHostName, SSH_PORT } from './host-names.ts';
-import { targetOf, wayTo } from './targets.ts';
+import { targetOf, wayTo } from './stream-targets.ts';
 
 /** What to connect to. */
 export interface ConnectOptions {

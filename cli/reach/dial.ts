@@ -5,7 +5,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { EXIT, Problem } from '../problem.ts';
 import type { Proxy } from './proxy.ts';
-import { targetText, type Way } from './targets.ts';
+import { targetText, type Way } from './stream-targets.ts';
 
 /** The proxy must have taken the connection within this time, in ms. */
 const CONNECT_MS_MAX = 10_000;

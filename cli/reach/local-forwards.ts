@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { Problem } from '../problem.ts';
 import { dial } from './dial.ts';
 import type { Proxy } from './proxy.ts';
-import { targetText, wayTo, type Forward, type Target } from './targets.ts';
+import { targetText, wayTo, type Forward, type Target } from './stream-targets.ts';
 
 /** Connections of one local port at a time; more are closed at once. */
 const CONNECTIONS_MAX = 1_024;

@@ -23,7 +23,7 @@ import { isUuid, type Source } from './source.ts';
 import { SSH_RECORDINGS } from './ssh-recordings.ts';
 import { SSH_PUBLIC_KEYS, SSH_USERNAMES } from './ssh.ts';
 import { createSummaries } from './summaries.ts';
-import { targeter } from './targets.ts';
+import { targeter } from './targeted-nodes.ts';
 import { createSemaphore } from '../semaphore.ts';
 import { deliveryOf, WEBHOOK_DELIVERIES } from './webhook-deliveries.ts';
 import { WEBHOOKS } from './webhooks.ts';

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { USAGE, type Answer } from './http-answers.ts';
 import { HEADER_LINES_MAX } from './limits.ts';
 import type { Credentials } from './ports.ts';
-import { authorityOf, type Target } from './targets.ts';
+import { authorityOf, type Target } from './client-targets.ts';
 
 /** The part of a request that is judged. */
 export interface RequestHead extends Pick<IncomingMessage, 'method' | 'url' | 'httpVersion'> {

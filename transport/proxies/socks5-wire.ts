@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net';
 import type { DialFailure } from '../net/streams/dialled.ts';
 import type { Credentials } from './ports.ts';
-import { hostOf } from './targets.ts';
+import { hostOf } from './client-targets.ts';
 
 /** Version, the first byte of a greeting, a request and a reply. */
 export const SOCKS_VERSION = 5;

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { AGENT_RETURN_MS_MAX } from '../../../actors/node/session.ts';
+import { AGENT_RETURN_MS_MAX } from '../../../actors/node/reachability.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';

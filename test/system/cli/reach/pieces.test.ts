@@ -11,7 +11,7 @@ import { isHostName } from '../../../../cli/reach/host-names.ts';
 import { configWord, shellWord } from '../../../../cli/reach/openssh.ts';
 import { parsedProxy, proxyFrom, socks5Authority, type Proxy } from '../../../../cli/reach/proxy.ts';
 import { cpWordsOf, sshWordsOf } from '../../../../cli/reach/ssh-words.ts';
-import { forwardOf, targetOf, targetText, wayTo } from '../../../../cli/reach/targets.ts';
+import { forwardOf, targetOf, targetText, wayTo } from '../../../../cli/reach/stream-targets.ts';
 import { EXIT, Problem } from '../../../../cli/problem.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 

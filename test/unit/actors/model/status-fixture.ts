@@ -1,5 +1,5 @@
 /** One node between an agent and an admin that both come and go: its actor, its row, its reminders and a clock. */
-import { AGENT_RETURN_MS_MAX, REMINDER_LATE_MS_MAX } from '../../../../actors/node/session.ts';
+import { AGENT_RETURN_MS_MAX, REMINDER_LATE_MS_MAX } from '../../../../actors/node/reachability.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';

@@ -5,7 +5,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { CALM_CHANGES_MAX, CHANGES_TOLD_MAX, DAMPING_WINDOW_MS } from '../../../../actors/node/damping.ts';
-import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/session.ts';
+import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/reachability.ts';
 import { statusOf } from '../../../../actors/node/status.ts';
 import { REPORT_INTERVAL_MS } from '../../../../transport/protocol/limits.ts';
 import { StatusFixture } from './status-fixture.ts';

@@ -1,7 +1,7 @@
 /** What reports, silence and the end of a session do to a node. */
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/session.ts';
+import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/reachability.ts';
 import {
   evidence,
   execution,

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { DAMPING_WINDOW_MS } from '../../../../actors/node/damping.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/session.ts';
+import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/reachability.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { Standing } from '../../../../actors/records.ts';

@@ -7,7 +7,7 @@ import {
   readForwarded,
   type RequestHead,
 } from '../../../../transport/proxies/http-requests.ts';
-import { authorityOf } from '../../../../transport/proxies/targets.ts';
+import { authorityOf } from '../../../../transport/proxies/client-targets.ts';
 
 const SELF = 'edge-self';
 

@@ -1,4 +1,4 @@
-/** Where streams go, as people write it on the command line. */
+/** Where streams go: their targets, as people write it on the command line. */
 import { isIPv6 } from 'node:net';
 import { EXIT, Problem } from '../problem.ts';
 import { SELF_USERNAME } from './proxy.ts';

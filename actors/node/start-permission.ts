@@ -1,6 +1,6 @@
 /**
- * An agent that stood still or started anew asks what of its queue may still start: the rows say, whatever this actor
- * holds (C8).
+ * Whether executions may still start: an agent that stood still or started anew asks it of its queue, and the rows say,
+ * whatever this actor holds (C8).
  */
 import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
 import type { Effect, Step } from '../step.ts';
