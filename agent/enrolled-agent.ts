@@ -13,7 +13,7 @@ import type { Journal } from './execution/journal/journal.ts';
 import { openExecutor } from './execution/open-executor.ts';
 import { BEAT_MS } from './execution/starts/start-gate.ts';
 import { aliveMs } from './execution/timeline.ts';
-import { sayGoodbye, type AgentEnd } from './goodbye.ts';
+import { stopParts, type AgentEnd } from './stopping.ts';
 import { trimMemory } from './trim-memory.ts';
 import { Reports } from './observability/doctor/reports.ts';
 import { diskService, healthReport, type Service } from './observability/health.ts';
@@ -117,7 +117,7 @@ export class EnrolledAgent {
     const whenConfirmed = (act: () => void) => {
       this.#allConfirmed = act;
     };
-    await sayGoodbye({ journal, executor, reach, visibility, reports, vpn, session, whenConfirmed, log }, end);
+    await stopParts({ journal, executor, reach, visibility, reports, vpn, session, whenConfirmed, log }, end);
     return end;
   }
 

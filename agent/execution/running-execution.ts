@@ -7,7 +7,7 @@ import { CapturedOutput } from './output/captured-output.ts';
 import { readStartLock } from './exec-shim/start-lock.ts';
 import type { Ending } from './execution.ts';
 import { SHIM_FILES } from './exec-shim/exec-shim-script.ts';
-import { halfBytes, storedOutput } from './output/output-text.ts';
+import { halfBytes, storedOutput } from './output/output-limit.ts';
 import { isShim, lives, membersOf, signal } from './processes.ts';
 import type { ProcessEntry } from './processes.ts';
 

@@ -7,7 +7,7 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Interpreter } from './interpreter.ts';
 import { SHIM_FILES, SHIM_MARK, SHIM_SCRIPT } from './exec-shim-script.ts';
-import { halfBytes } from '../output/output-text.ts';
+import { halfBytes } from '../output/output-limit.ts';
 
 /** Bytes more than half of the output that are captured at either end: a cut may fall into a code point of 4 bytes. */
 const HALF_SLACK_BYTES = 8;

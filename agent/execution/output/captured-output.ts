@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHIM_FILES } from '../exec-shim/exec-shim-script.ts';
-import type { CapturedBytes } from './output-text.ts';
+import type { CapturedBytes } from './output-limit.ts';
 
 /** Times a reader begins anew because the exec shim went on to the next file meanwhile. */
 const RETRIES_MAX = 20;

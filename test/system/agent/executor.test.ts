@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { CUT_MARKER } from '../../../agent/execution/output/output-text.ts';
+import { CUT_MARKER } from '../../../agent/execution/output/output-limit.ts';
 import { listProcesses } from '../../../agent/execution/processes.ts';
 import { until } from '../../support/until.ts';
 import { Fixture } from '../../support/agent/executor-fixture.ts';

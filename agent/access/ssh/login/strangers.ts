@@ -1,30 +1,30 @@
 /** Connections to the SSH server that are not logged in: bounded in number and time, and the oldest makes room. */
 import type { Socket } from 'node:net';
-import { Admission } from './admission.ts';
+import { AddressLimits } from './address-limits.ts';
 import type { SshLimits } from '../limits.ts';
 
 /** Whoever holds connections without logging in must not keep others out. */
 export class Strangers {
   readonly #limits: SshLimits;
-  readonly #admission: Admission;
+  readonly #addresses: AddressLimits;
   /** Each with what is to be done once it is a stranger no more. */
   readonly #waiting = new Map<Socket, () => void>();
 
   constructor(limits: SshLimits) {
     this.#limits = limits;
-    this.#admission = new Admission(limits);
+    this.#addresses = new AddressLimits(limits);
   }
 
   /** Lets a new connection in, for as long as a login may take. Or says in one line why not. */
   enter(socket: Socket): string | null {
     const address = addressOf(socket);
-    const problem = this.#admission.enter(address);
+    const problem = this.#addresses.enter(address);
     if (problem !== null) return problem;
     if (this.#waiting.size >= this.#limits.strangersMax) this.#cutOldest();
     const late = setTimeout(() => socket.destroy(), this.#limits.loginMsMax);
     this.#waiting.set(socket, () => {
       clearTimeout(late);
-      this.#admission.leave(address);
+      this.#addresses.leave(address);
     });
     socket.once('close', () => this.leave(socket));
     return null;
@@ -39,7 +39,7 @@ export class Strangers {
 
   /** A wrong password or signature came from there: how long the answer is to wait, in ms. */
   failed(socket: Socket): number {
-    return this.#admission.fail(addressOf(socket));
+    return this.#addresses.fail(addressOf(socket));
   }
 
   #cutOldest(): void {

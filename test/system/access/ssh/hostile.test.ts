@@ -7,9 +7,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { Admission } from '../../../../agent/access/ssh/login/admission.ts';
+import { AddressLimits } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { openHostKey } from '../../../../agent/access/ssh/host-key.ts';
-import { FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from '../../../../agent/access/ssh/login/admission.ts';
+import { FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { SSH_LIMITS } from '../../../../agent/access/ssh/limits.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
@@ -95,33 +95,33 @@ test('only so many connections log in at once: one more makes the oldest go, so 
 
 test('addresses elsewhere have limits of their own, also those of one network of IPv6; loopback waits after failures', (t) => {
   let nowMs = 0;
-  const admission = new Admission({ ...SSH_LIMITS, strangersPerAddressMax: 2, failuresMax: 2 }, () => nowMs);
+  const addresses = new AddressLimits({ ...SSH_LIMITS, strangersPerAddressMax: 2, failuresMax: 2 }, () => nowMs);
 
   t.deepEqual(
-    ['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map((address) => admission.enter(address) === null),
+    ['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map((address) => addresses.enter(address) === null),
     [true, true, false],
   );
   t.deepEqual(
     ['2001:db8::1', '2001:db8:0:0:ffff::2', '2001:db8::3', '2001:db8:0:1::3'].map(
-      (address) => admission.enter(address) === null,
+      (address) => addresses.enter(address) === null,
     ),
     [true, true, false, true],
   );
-  admission.leave('192.0.2.1');
-  t.is(admission.enter('192.0.2.1'), null);
+  addresses.leave('192.0.2.1');
+  t.is(addresses.enter('192.0.2.1'), null);
 
   t.deepEqual(
-    Array.from({ length: 3 }, () => admission.fail('198.51.100.7')),
+    Array.from({ length: 3 }, () => addresses.fail('198.51.100.7')),
     [0, 0, FAILURE_DELAY_MS],
   );
-  t.regex(admission.enter('198.51.100.7') ?? '', /too many failed logins/u);
+  t.regex(addresses.enter('198.51.100.7') ?? '', /too many failed logins/u);
   t.deepEqual(
-    Array.from({ length: 3 }, () => admission.fail('127.0.0.1')),
+    Array.from({ length: 3 }, () => addresses.fail('127.0.0.1')),
     [0, 0, FAILURE_DELAY_MS],
   );
-  t.is(admission.enter('127.0.0.1'), null);
+  t.is(addresses.enter('127.0.0.1'), null);
   nowMs = FAILURE_WINDOW_MS;
-  t.is(admission.enter('198.51.100.7'), null);
+  t.is(addresses.enter('198.51.100.7'), null);
 });
 
 test('who was wrong too often from loopback waits, and who is right does not', async (t) => {

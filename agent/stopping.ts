@@ -15,7 +15,7 @@ import type { AgentVpn } from './vpn/vpn.ts';
  * After a signal, results that the admin has not confirmed are waited for this long at most, in ms. The journal keeps
  * the rest.
  */
-const GOODBYE_MS_MAX = 10_000;
+const CONFIRMATION_MS_MAX = 10_000;
 
 /**
  * Commands that do not end, or whose ends the disk does not take, are left to the next start after this, in ms: TERM,
@@ -46,10 +46,10 @@ export interface RunningParts {
 }
 
 /** Resolves when nothing of it is left that holds the process. */
-export async function sayGoodbye(parts: RunningParts, end: AgentEnd): Promise<void> {
+export async function stopParts(parts: RunningParts, end: AgentEnd): Promise<void> {
   const { journal, executor, session, log } = parts;
   if (end === EXIT_STATUS.ok) log.info({}, 'Stopping: running commands are ended and reported');
-  const deadline = sleep(GOODBYE_MS_MAX);
+  const deadline = sleep(CONFIRMATION_MS_MAX);
   parts.visibility.close();
   parts.reports.close();
   // Joined again: the next round takes up what runs, as after a restart.

@@ -1,7 +1,7 @@
-/** The text of an output, whole and cut (C10). */
+/** The text of an output that is stored, whole and cut (C10). */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { CUT_MARKER, storedOutput } from '../../../../../agent/execution/output/output-text.ts';
+import { CUT_MARKER, storedOutput } from '../../../../../agent/execution/output/output-limit.ts';
 
 /** Bytes as processes write them: text, pieces of code points, NUL and noise. */
 const bytes = fc

@@ -1,4 +1,4 @@
-/** Who may knock: bounds on connections that are not logged in, and on failures. */
+/** What one address may do before it is logged in: connections at once, and failures within a while. */
 import { isLoopbackAddress } from '../../../../transport/net/addresses.ts';
 import { sourceNetwork } from '../../../../transport/net/source-networks.ts';
 import { createAddressLimiter, type WindowLimiter } from '../../../../transport/net/window-limiter.ts';
@@ -17,7 +17,7 @@ export const FAILURE_WINDOW_MS = 60_000;
 const FAILURE_ADDRESSES_MAX = 1_024;
 
 /** Counts strangers and their failures. `nowMs` is monotonic, in ms. */
-export class Admission {
+export class AddressLimits {
   readonly #limits: SshLimits;
   readonly #strangers = new Map<string, number>();
   readonly #failures: WindowLimiter;
