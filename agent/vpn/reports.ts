@@ -15,6 +15,7 @@ export class Reports {
   readonly #clock: SessionClock;
   readonly #report: () => boolean;
   #dueMs = 0;
+  #isStopped = false;
   #cancel = (): void => {};
 
   /** `report`: false: there is nothing to tell of, and nothing is due then. */
@@ -25,15 +26,17 @@ export class Reports {
 
   /** Reports from now on, until it is stopped. */
   start(): void {
+    this.#isStopped = false;
     this.#within(REPORT_MS);
   }
 
-  /** A path changed. */
+  /** A path changed. Once it is stopped that is nobody's news: a member that goes loses its paths. */
   soon(): void {
-    this.#within(REPORT_GATHER_MS);
+    if (!this.#isStopped) this.#within(REPORT_GATHER_MS);
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#cancel();
     this.#dueMs = 0;
   }
