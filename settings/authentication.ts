@@ -1,4 +1,5 @@
 /** Keys of an admin's callers, which surfaces ask for one, and at which addresses they may be left open. */
+import { isLoopbackHost } from '../transport/net/addresses.ts';
 import { bearerKey, flag, integer } from './fields.ts';
 import { isWeakKey } from './weak-keys.ts';
 
@@ -93,7 +94,7 @@ export function openSurfaces(read: Openness): readonly OpenSurface[] {
 /** One line for each address beyond loopback at which something is open without a second setting that says so. */
 export function opennessProblems(read: Openness & { readonly ALLOW_UNAUTHENTICATED_REMOTE_ACCESS: boolean }): string[] {
   if (read.ALLOW_UNAUTHENTICATED_REMOTE_ACCESS) return [];
-  const reached = openSurfaces(read).filter(({ host }) => !isLoopback(host));
+  const reached = openSurfaces(read).filter(({ host }) => !isLoopbackHost(host));
   return (['ADMIN_API_HOST', 'ADMIN_PROXY_HOST'] as const).flatMap((name) => {
     const open = reached.filter(({ hostSetting }) => hostSetting === name);
     const [first] = open;
@@ -102,9 +103,4 @@ export function opennessProblems(read: Openness & { readonly ALLOW_UNAUTHENTICAT
       `${name} is "${first.host}", where other machines connect, and ${open.map(({ setting }) => setting).join(', ')} ${open.length === 1 ? 'is' : 'are'} false: it should be 127.0.0.1, or ALLOW_UNAUTHENTICATED_REMOTE_ACCESS should be true`,
     ];
   });
-}
-
-/** Whether only this machine reaches it. */
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/u.test(host);
 }

@@ -24,7 +24,8 @@ interface Rule {
 
 const WIRE = 'transport/protocol/';
 const NET = 'transport/net/';
-const PURE_NET = ['token-bucket.ts', 'addresses.ts', 'endpoints.ts', 'log.ts'].map((file) => `${NET}${file}`);
+const ADDRESSES = `${NET}addresses.ts`;
+const PURE_NET = [ADDRESSES, ...['token-bucket.ts', 'endpoints.ts', 'log.ts'].map((file) => `${NET}${file}`)];
 const PROXIES = 'transport/proxies/';
 const WIREGUARD = 'transport/vpn/wireguard/';
 const DERP = 'transport/vpn/derp/';
@@ -42,7 +43,8 @@ const PORTS = ['api/ports.ts', 'api/feeds/ports.ts', 'supervisors/ports.ts', 'tr
  * main.ts joins them.
  */
 const PARTS: Readonly<Record<string, Rule>> = {
-  'settings/': { values: [WIRE], types: ['transport/events/brokers/settings.ts'] },
+  // What an address is, and so whether other machines connect there, is said once, for every program.
+  'settings/': { values: [WIRE, ADDRESSES], types: ['transport/events/brokers/settings.ts'] },
   [WIRE]: { values: [] },
   // A leaf that both sides use: streams, who may be dialled, metrics as text, clocks, the log.
   [NET]: { values: [] },
@@ -60,7 +62,10 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'transport/': { values: ['actors/', WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER], types: PORTS },
   'api/': { values: ['actors/', WIRE, NET] },
   'agent/': { values: [WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, 'settings/'] },
-  'cli/': { values: [WIRE, 'settings/', 'package.json'], types: ['api/', 'actors/ports.ts', `${NET}log.ts`] },
+  'cli/': {
+    values: [WIRE, ADDRESSES, 'settings/', 'package.json'],
+    types: ['api/', 'actors/ports.ts', `${NET}log.ts`],
+  },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },
   'cli/edge-admin.ts': {
     values: ['cli/', 'cli/relay.ts', 'main.ts', 'persistence/backup/', NET, 'settings/', 'package.json'],

@@ -1,6 +1,6 @@
 /** `edge webhook listen`. */
-import { isIPv4 } from 'node:net';
 import { InvalidArgumentError, type Command as Program } from 'commander';
+import { isLoopbackHost } from '../../transport/net/addresses.ts';
 import { words } from '../arguments.ts';
 import { eventText } from '../event-text.ts';
 import { eventTypesOf } from '../event-types.ts';
@@ -86,8 +86,8 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
     if (
       webhook !== null &&
       flags.publicUrl === undefined &&
-      isLoopback(flags.host) &&
-      !isLoopback(new URL(connection.url).hostname)
+      isLoopbackHost(flags.host) &&
+      !isLoopbackHost(new URL(connection.url).hostname)
     )
       tell(
         `${connection.url} is another machine as it seems, which sends to itself at ${flags.host}: give --host or --public-url`,
@@ -123,10 +123,6 @@ function show(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error == null ? resolve() : reject(error)));
   });
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 function port(text: string): number {

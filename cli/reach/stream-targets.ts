@@ -53,7 +53,7 @@ export function forwardOf(text: string): Forward {
  * it.
  */
 export function wayTo(nodeHost: string, { host, port }: Target): Way {
-  return isLoopback(host) ? { username: SELF_USERNAME, host: nodeHost, port } : { username: nodeHost, host, port };
+  return isNodeItself(host) ? { username: SELF_USERNAME, host: nodeHost, port } : { username: nodeHost, host, port };
 }
 
 /** A target in one word, an IPv6 address in brackets. */
@@ -67,6 +67,7 @@ function readTarget(host: string, port: string, portMin: number): Target | null 
   return { host: bare, port: number };
 }
 
-function isLoopback(host: string): boolean {
+/** The names of loopback that a tunnel to the node itself stands for. Its other addresses go to the node's own rules. */
+function isNodeItself(host: string): boolean {
   return host.toLowerCase() === 'localhost' || host === '127.0.0.1' || host === '::1';
 }

@@ -97,6 +97,14 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /**
+ * Whether a host is the machine itself, as people and URLs write hosts: `localhost`, or an address of loopback, in
+ * brackets or not, also one that IPv6 carries. No other name is: a resolver may know any.
+ */
+export function isLoopbackHost(host: string): boolean {
+  return /^localhost\.?$/iu.test(host) || packetClass(host.replace(/^\[(.*)\]$/u, '$1')) === 'loopback';
+}
+
+/**
  * Whether an address means another machine in every network: private, or link-local of IPv6. Link-local of IPv4, where
  * metadata services are, does not count.
  */

@@ -4,6 +4,7 @@ import {
   addressClass,
   isLocalNetworkAddress,
   isLoopbackAddress,
+  isLoopbackHost,
   isMetadataAddress,
   isReachableClass,
   packetClass,
@@ -86,6 +87,27 @@ test('the machine itself is known in every form in which a socket writes it', (t
       (address) => isLoopbackAddress(address),
     ),
     [true, true, true, true, true, false, false, false],
+  );
+});
+
+test('a host is the machine itself as localhost or by an address of loopback, in brackets or not, and by no other name', (t) => {
+  const own = ['localhost', 'LOCALHOST', 'localhost.', '127.0.0.1', '127.9.9.9', '::1', '[::1]', '[::ffff:7f00:1]'];
+  const others = [
+    '',
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    '127.1',
+    '127.0.0.256',
+    '127.example.com',
+    'a.localhost',
+    '[127.0.0.1',
+    '[]',
+  ];
+
+  t.deepEqual(
+    [...own, ...others].filter((host) => isLoopbackHost(host)),
+    own,
   );
 });
 
