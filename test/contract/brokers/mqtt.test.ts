@@ -113,7 +113,7 @@ test('a server that none of the authorities vouches for, or whose name is anothe
 });
 
 for (const scheme of ['mqtt', 'ws'] as const) {
-  test(`mutual TLS: the client certificate lets in, and without it nobody gets in (${scheme})`, async (t) => {
+  test(`with mutual TLS the client certificate lets in, and without it nobody gets in (${scheme})`, async (t) => {
     const files = await certificatesOf(t);
     const server = await startMosquitto(t, {
       isWebSocket: scheme === 'ws',

@@ -41,7 +41,7 @@ test('a lost session is sought again from the first admin', (t) => {
   t.is(link().url, 'http://a.test');
 });
 
-test('replaced by a newer session, it waits the longest before it tries again, and says so', (t) => {
+test('an agent that is replaced by a newer session waits the longest before it tries again, and says so', (t) => {
   const { clock, link, links, lines } = sessionFixture();
   link().welcome();
 
@@ -54,7 +54,7 @@ test('replaced by a newer session, it waits the longest before it tries again, a
   t.true(lines.some((line) => line.includes('newer session')));
 });
 
-test('revoked, it never dials again', (t) => {
+test('a revoked agent never dials again', (t) => {
   const reasons: string[] = [];
   const { clock, link, links } = sessionFixture({ onRevoked: (reason) => reasons.push(reason) });
   link().welcome();
@@ -67,7 +67,7 @@ test('revoked, it never dials again', (t) => {
   t.is(clock.timers, 0);
 });
 
-test('unknown to all admins, it asks once more soon, then seldom, says so once, and asks to join again each time', (t) => {
+test('an agent that no admin knows asks once more soon, then seldom, says so once, and asks to join again each time', (t) => {
   const unknown: boolean[] = [];
   const { clock, link, links, lines, session } = sessionFixture({
     adminUrls: () => ['http://a.test', 'http://b.test'],
@@ -96,7 +96,7 @@ test('unknown to all admins, it asks once more soon, then seldom, says so once, 
   t.is(session.refusal, null);
 });
 
-test('unknown to one admin while another cannot be reached, it goes on asking as after any loss', (t) => {
+test('an agent that one admin does not know, while another cannot be reached, goes on asking as after any loss', (t) => {
   const { clock, link, links } = sessionFixture({ adminUrls: () => ['http://a.test', 'http://b.test'] });
   for (let round = 0; round < 3; round += 1) {
     link().hangUp(401, 'it answered 401');
@@ -108,7 +108,7 @@ test('unknown to one admin while another cannot be reached, it goes on asking as
   }
 });
 
-test('told that its node was deleted, it says so at once and is seldom back', (t) => {
+test('an agent that is told that its node was deleted says so at once and is seldom back', (t) => {
   const unknown: boolean[] = [];
   const { clock, link, links, lines, session } = sessionFixture({
     onUnknown: (wasDeleted) => unknown.push(wasDeleted),
@@ -121,7 +121,7 @@ test('told that its node was deleted, it says so at once and is seldom back', (t
   t.regex(lines.at(-1) ?? '', /was deleted at the admin/);
 });
 
-test('sent to another admin it goes there; to none, to no URL, or from https to http it does not', (t) => {
+test('an agent that is sent to another admin goes there; to none, to no URL, or from https to http it does not', (t) => {
   const { clock, link } = sessionFixture({ adminUrls: () => ['https://a.test'] });
   const followed = (reason: string) => {
     link().hangUp(CLOSE.elsewhere, reason);
@@ -135,7 +135,7 @@ test('sent to another admin it goes there; to none, to no URL, or from https to 
   t.is(followed('http://b.test'), 'https://a.test');
 });
 
-test('two admins that send it to each other do not make it spin', (t) => {
+test('two admins that send an agent to each other do not make it spin', (t) => {
   const { clock, link, links } = sessionFixture();
   for (let hop = 0; hop < 10; hop += 1) {
     link().hangUp(CLOSE.elsewhere, `http://${hop % 2 === 0 ? 'b' : 'a'}.test`);

@@ -4,7 +4,7 @@ import { CLOSE } from '../../../../transport/protocol/close-codes.ts';
 import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
 import { SETTINGS, delivery, sessionFixture } from '../../../support/agent/session-fixture.ts';
 
-test('it pings and reports every 10 seconds, and takes 20 seconds of silence for the end', (t) => {
+test('an agent pings and reports every 10 seconds, and takes 20 seconds of silence for the end', (t) => {
   const { clock, link, links } = sessionFixture();
   link().welcome();
   for (let pings = 0; pings < 5; pings += 1) {

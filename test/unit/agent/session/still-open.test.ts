@@ -5,7 +5,7 @@ import { StartGate } from '../../../../agent/execution/starts/start-gate.ts';
 import { PROTOCOL_VERSION_ASKS } from '../../../../transport/protocol/version.ts';
 import { executionId, NotingRunner } from '../../../support/agent/session-fixture.ts';
 
-test('an admin of before has said what ended during a stall once it answers a ping of after it, and not when that ping goes out', (t) => {
+test('an admin of an earlier version has said what ended during a stall once it answers a ping that came after it, and not when that ping goes out', (t) => {
   let nowMs = 0;
   const gate = new StartGate(() => nowMs);
   const runner = Object.assign(new NotingRunner(), {

@@ -125,7 +125,7 @@ test('what the admin refuses is a problem, until it gives a VPN', async (t) => {
   t.is(fixture.membership.service.problem(), null);
 });
 
-test('one that was refused asks again when settings come', async (t) => {
+test('a machine that was refused asks again when settings come', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
   fixture.membership.session.told({

@@ -46,7 +46,7 @@ node_time_seconds 1.7000936665e+09
 node_boot_time_seconds 1.7e+09
 `;
 
-test('a machine as a record', (t) => {
+test('what a machine measures is read into a record', (t) => {
   const record = host(HOST);
 
   t.deepEqual(record, {
@@ -130,7 +130,7 @@ edge_agent_ssh_authentications_total 3
 edge_agent_ssh_connections_total 4
 `;
 
-test('an agent as a record', (t) => {
+test('what an agent counts is read into a record', (t) => {
   const record = agent(AGENT);
 
   t.deepEqual(record, {

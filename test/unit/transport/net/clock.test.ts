@@ -17,7 +17,7 @@ function machine() {
   };
 }
 
-test('it goes as the monotonic clock goes, however often it is asked', (t) => {
+test('the lease clock goes as the monotonic clock goes, however often it is asked', (t) => {
   const { runs, witnesses } = machine();
   const leaseClockMs = createLeaseClock(witnesses);
   const beganMs = leaseClockMs();
@@ -85,7 +85,7 @@ test('a wall clock that is set back, slewed, or read in whole milliseconds chang
   t.is(Math.round(leaseClockMs() - beganMs), 3_600_360);
 });
 
-test('it never goes back and never less than the longest of what the clocks say passed, but for a little', (t) => {
+test('the lease clock never goes back, nor less than the longest of what the clocks say passed, but for a little', (t) => {
   const step = fc.record({
     runs: fc.nat(5_000),
     suspended: fc.constantFrom(0, 0, 0, 300, 60_000),
@@ -109,7 +109,7 @@ test('it never goes back and never less than the longest of what the clocks say 
   );
 });
 
-test('the real one counts with the real clocks', async (t) => {
+test('the real lease clock counts with the real clocks', async (t) => {
   const leaseClockMs = createLeaseClock();
   const [beganMs, monotonicMs] = [leaseClockMs(), performance.now()];
 

@@ -30,7 +30,7 @@ test('what was taken comes back at its rate, in fractions too, and never beyond 
   );
 });
 
-test('one that asks again and again before its time gets as much as one that waits', (t) => {
+test('whoever asks again and again before the time gets as much as whoever waits', (t) => {
   let bucket = fullBucket(LIMITS);
   let taken = 0;
   for (let atMs = START_MS; atMs < START_MS + 10_000; atMs += 50) {

@@ -68,7 +68,7 @@ const REFUSED: Readonly<Record<string, unknown>> = {
 for (const [what, header] of Object.entries(REFUSED))
   test(`${what} is refused`, (t) => t.is(parseTraceparent(header), null));
 
-test('of a later version that is read which this one knows', (t) => {
+test('of a later version what this one knows is read', (t) => {
   t.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-01-what-the-future-will-be-like`), {
     traceId: TRACE,
     spanId: SPAN,

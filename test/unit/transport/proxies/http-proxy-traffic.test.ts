@@ -202,7 +202,7 @@ test('a client that ends its side after the request hears the answer', async (t)
   t.regex(await text(client), /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nlate$/su);
 });
 
-test('one request at a time: what is sent behind one is not sent on', async (t) => {
+test('requests are taken one at a time: what is sent behind one is not sent on', async (t) => {
   const web = await openWeb(t, (_incoming, response) => {
     setImmediate(() => response.end('first'));
   });

@@ -93,7 +93,7 @@ test('a login that is wrong is told so, and the connection ends', async (t) => {
   t.notRegex(JSON.stringify(proxy.log.lines), /guess/u);
 });
 
-test('an address that showed too many wrong ones is turned away, and counted so', async (t) => {
+test('an address that showed too many wrong logins is turned away, and counted so', async (t) => {
   const proxy = await openProxies(t, { admit: () => ({ ok: false, reason: 'throttled' }) });
 
   t.deepEqual(await said(t, proxy.socksPort, Buffer.concat([GREETING_PASSWORD, login('_', 'x')])), [5, 2, 1, 1]);

@@ -44,7 +44,7 @@ function journalIn(
 
 const END = { outcome: 'completed', exitCode: 0, outputTruncated: false } as const;
 
-test('what was received, started and finished is there when it is opened again', (t) => {
+test('what was received, started and finished is there when the journal is opened again', (t) => {
   const { journal, path, time } = journalIn(t);
   journal.receive([1, 2, 3, 4].map((n) => delivery(n)));
   journal.start([
@@ -100,7 +100,7 @@ test('a finished execution stays as it ended, and a started one does not start a
   t.deepEqual(journal.waiting(), []);
 });
 
-test('it holds as many as hello can name, and refuses the rest', (t) => {
+test('the journal holds as many executions as hello can name, and refuses the rest', (t) => {
   const { journal } = journalIn(t);
   journal.receive(Array.from({ length: EXECUTIONS_PER_FRAME_MAX - 1 }, (_, n) => delivery(n)));
 

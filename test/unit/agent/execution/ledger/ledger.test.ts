@@ -45,7 +45,7 @@ const ended = (n: number, output = 'out\n') => ({
   output: Buffer.from(output),
 });
 
-test('starts, endings and confirmations are there when it is opened again, and nobody else may read them', (t) => {
+test('starts, endings and confirmations are there when the ledger is opened again, and nobody else may read them', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
   t.true(ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), shim: SHIM }))));
@@ -84,7 +84,7 @@ test('a start that is taken back is one that never was', (t) => {
   t.is(ledgerAt(t, path).stateOf(executionId(1)), null);
 });
 
-test('it is bounded in number: the oldest that ended make room, one that runs is never forgotten', (t) => {
+test('the ledger is bounded in number: the oldest that ended make room, one that runs is never forgotten', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
   ledger.start([{ execution: executionId(1), shim: SHIM }]);
@@ -134,7 +134,7 @@ for (const [what, harm] of [
   ['empty', (path: string) => truncateSync(path, 0)],
   ['cut in its header', (path: string) => truncateSync(path, 20)],
 ] as const) {
-  test(`one that is ${what} is set aside, and a new one begun`, (t) => {
+  test(`a ledger that is ${what} is set aside, and a new one begun`, (t) => {
     const directory = temporaryDirectory(t);
     const path = join(directory, 'ledger');
     const first = ledgerAt(t, path);
@@ -152,7 +152,7 @@ for (const [what, harm] of [
   });
 }
 
-test('one that was cut in a record keeps those before it', (t) => {
+test('a ledger that was cut in a record keeps the records before it', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const first = ledgerAt(t, path);
   first.end([ended(1), ended(2), ended(3)]);
@@ -168,7 +168,7 @@ test('one that was cut in a record keeps those before it', (t) => {
   );
 });
 
-test('what an admin misses is answered from it, with its status; what it does not know is lost, and what the journal holds stays as it is', (t) => {
+test('what an admin misses is answered from the ledger, with its status; what that does not know is lost, and what the journal holds stays as it is', (t) => {
   const directory = temporaryDirectory(t);
   const ledger = ledgerAt(t, join(directory, 'ledger'));
   ledger.start([{ execution: executionId(1), shim: SHIM }]);
@@ -192,7 +192,7 @@ test('what an admin misses is answered from it, with its status; what it does no
   t.deepEqual(journal.recall([executionId(1)]), []);
 });
 
-test('one of a newer agent stops this one, and is left alone', (t) => {
+test('a ledger of a newer agent stops this one, and is left alone', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const header = encodeHeader(2);
   writeFileSync(path, header);
@@ -203,7 +203,7 @@ test('one of a newer agent stops this one, and is left alone', (t) => {
   t.deepEqual(readFileSync(path), header);
 });
 
-test('on a full disk one that is there takes starts and endings; one that is not there is made when there is room', (t) => {
+test('on a full disk a ledger that is there takes starts and endings; a missing one is made when there is room', (t) => {
   const disk = smallDisk(t, 1_024);
   if (disk === null) {
     t.pass('not tried: this user cannot mount a disk');
@@ -224,7 +224,7 @@ test('on a full disk one that is there takes starts and endings; one that is not
   t.is(missing.problem, null);
 });
 
-test('opened again it goes on behind the execution that came last, not behind the one that ended last', (t) => {
+test('a ledger that is opened again goes on behind the execution that came last, not behind the one that ended last', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   const ledger = ledgerAt(t, path);
   ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), shim: SHIM })));
@@ -260,7 +260,7 @@ test('a start that could not be recorded is not remembered as one: sent again it
   t.deepEqual([next.stateOf(former), next.stateOf(latter)], [null, 'started']);
 });
 
-test('one that was cut behind its header takes records again', (t) => {
+test('a ledger that was cut behind its header takes records again', (t) => {
   const path = join(temporaryDirectory(t), 'ledger');
   ledgerAt(t, path).close();
   truncateSync(path, RECORD_BYTES);

@@ -82,7 +82,7 @@ test('an admin that is busy, away or broken is tried again later; an old one not
   t.is(posts.length, 4);
 });
 
-test('after the end none is brought', async (t) => {
+test('after the end no report is brought', async (t) => {
   const { upload, posts, pass } = fixture();
   upload.connected('http://admin');
   upload.close();

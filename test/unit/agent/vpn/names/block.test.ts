@@ -34,7 +34,7 @@ const text = fc
 
 const lines = fc.array(fc.constantFrom('own 1', 'own 2', 'own 3'), { minLength: 1, maxLength: 4 });
 
-test('a block between two marks, after whatever is there', (t) => {
+test('a block stands between two marks, after whatever is there', (t) => {
   t.is(withBlock('a\n', block(SELF, ['own 1'])), `a\n# BEGIN edge-agent ${SELF}\nown 1\n# END edge-agent ${SELF}\n`);
   t.is(
     withBlock('a\n', block(SELF, ['own 1'], 'first')),

@@ -106,7 +106,7 @@ test('systemd-resolved is told of servers and domains for the interface, and of 
   );
 });
 
-test('where it fails the hosts file is taken, without a word of addresses in the log', async (t) => {
+test('where systemd-resolved fails the hosts file is taken, without a word of addresses in the log', async (t) => {
   const { names, log, file } = fixture(t, 'resolver', {
     resolvectl: 'echo "no link 100.64.1.2" >&2; [ "$1" != domain ]',
   });

@@ -100,7 +100,7 @@ test('a receiver that takes long to accept the body gets all of it', async (t) =
   t.true(Buffer.concat(got).toString().endsWith(`\r\n\r\n${body}`));
 });
 
-test('102 and 103 before it are no answer', async (t) => {
+test('102 and 103 before an answer are none', async (t) => {
   const there = await rawReceiver(t, (socket) => {
     afterRequest(socket, () =>
       socket.write(

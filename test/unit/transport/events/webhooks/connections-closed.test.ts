@@ -95,7 +95,7 @@ test('each of several requests that meet closing connections goes out on a new o
   t.is(sender.counters.resent, 3);
 });
 
-test('it goes out on a new connection, not on another kept one, which may be closing too', async (t) => {
+test('a request that meets a closing connection goes out on a new one, not on another kept one, which may be closing too', async (t) => {
   let requests = 0;
   const there = await rawReceiver(t, (socket, connection) => {
     atEachRequest(socket, () => {
@@ -116,7 +116,7 @@ test('it goes out on a new connection, not on another kept one, which may be clo
   t.is(there.connections(), 4);
 });
 
-test('it goes out once more only: a receiver that closes each connection has not answered', async (t) => {
+test('a request goes out once more only: a receiver that closes each connection has not answered', async (t) => {
   let requests = 0;
   const there = await rawReceiver(t, (socket) => {
     atEachRequest(socket, () => {
@@ -162,7 +162,7 @@ for (const [name, say] of [
   ['had it for a while', ''],
   ['began to answer', 'HTTP/1.1 20'],
 ] as const) {
-  test(`a receiver that ${name} and closed gets it once in this try`, async (t) => {
+  test(`a receiver that ${name} and closed gets the request once in this try`, async (t) => {
     let requests = 0;
     let nowMs = 0;
     const there = await rawReceiver(t, (socket) => {

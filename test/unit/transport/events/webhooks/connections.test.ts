@@ -75,7 +75,7 @@ test('of several requests to one webhook one that hangs holds up no other', asyn
   t.is(await hung, null);
 });
 
-test('over IPv6', async (t) => {
+test('a receiver is reached over IPv6', async (t) => {
   const there = await receiver(t, (_request, response) => response.end('six'), '::1');
 
   t.like(await posting(t).post(webhookTo(there.url), DELIVERY), { statusCode: 200, answer: 'six' });

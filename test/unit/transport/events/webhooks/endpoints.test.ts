@@ -59,7 +59,7 @@ test('what is not used for long is forgotten, unless a request is under way', as
   await endpoints.close();
 });
 
-test('there are no more than their limit: the one that was used longest ago goes', async (t) => {
+test('endpoints are no more than their limit: the one that was used longest ago goes', async (t) => {
   const now = { ms: 0 };
   const { endpoints, opened } = endpointsAt(now);
   const sealed = webhook('same');

@@ -117,14 +117,14 @@ test('what Prometheus reads is an exposition, however its bytes are cut', (t) =>
   );
 });
 
-test('what is none is refused with its line and what is wrong with it, however its bytes are cut', (t) => {
+test('what is no exposition is refused with its line and what is wrong with it, however its bytes are cut', (t) => {
   for (const [text, problem] of WRONG)
     for (const size of [1, 2, 3, 7, Infinity])
       t.regex(problemOf(text, size) ?? 'nothing', problem, JSON.stringify(String(text)).slice(0, 200));
   t.is(problemOf('up 1\n# a comment\n\nup{\n'), '4 has labels that are none');
 });
 
-test('it holds no more than a line, however long none ends', (t) => {
+test('the check holds no more than a line, however long none ends', (t) => {
   const check = createSyntaxCheck();
   const pieces = Array.from({ length: 20 }, () => check.take(Buffer.alloc(1_000, 'x')));
 

@@ -25,7 +25,7 @@ test.serial('a timer of a month runs once, after a month', (t) => {
   t.deepEqual([early, late, runs], [0, 0, 1]);
 });
 
-test.serial('a cancelled one never runs, in whichever of its parts it is', (t) => {
+test.serial('a cancelled timer never runs, in whichever of its parts it is', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   let runs = 0;

@@ -14,7 +14,7 @@ test('a key may spend its burst at once, then its share a second, by however man
   t.is(allowances.of('another').spend(5_000, 3_000), 0);
 });
 
-test('one that comes back has what it had; what is whole again is forgotten', (t) => {
+test('a key that comes back has what it had; an allowance that is whole again is forgotten', (t) => {
   const allowances = createAllowances({ tokensMax: 5_000, tokensPerSecond: 1_000 });
 
   t.is(allowances.of('key').spend(6_000, 0), 1_000);

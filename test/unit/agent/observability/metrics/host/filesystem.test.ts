@@ -95,7 +95,7 @@ test('a file system that refuses to answer has an error and no size', async (t) 
   ]);
 });
 
-test('one that hangs costs its time limit once, holds up nobody, and is asked again when it has answered', async (t) => {
+test('a file system that hangs costs its time limit once, holds up nobody, and is asked again when it has answered', async (t) => {
   const asked: string[] = [];
   const back = Promise.withResolvers<StatsFs>();
   const collector = createFilesystemCollector((path) => {
