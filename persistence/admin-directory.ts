@@ -3,6 +3,7 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import { raw } from '@mikro-orm/postgresql';
 import { v7 } from 'uuid';
 import type { Clock } from '../actors/ports.ts';
+import type { AdminResource } from '../actors/resources/admin.ts';
 import { asUnavailable } from './availability.ts';
 import { erlangNodeName } from './admin-names.ts';
 import { Admin, AdminIdentity } from './entities/admin.ts';
@@ -24,93 +25,110 @@ export class AnotherAdminGroup extends Error {
 }
 
 /** The AdminDirectory port, and how this admin comes to be in it. */
-export interface AdminRegistry extends AdminDirectory {
+export class AdminRegistry implements AdminDirectory {
+  readonly #orm: MikroORM;
+  readonly #self: AdminSelf;
+  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #startedAt: Date;
+  /** The name keeps its id over restarts: it is known after the first check-in. */
+  #id: string | null = null;
+
+  constructor(orm: MikroORM, self: AdminSelf, clock: Pick<Clock, 'nowMs'>) {
+    this.#orm = orm;
+    this.#self = self;
+    this.#clock = clock;
+    this.#startedAt = new Date(clock.nowMs());
+  }
+
   /**
    * Throws AnotherAdminGroup while admins of another ADMIN_CLUSTER_NAME use this database: they would be one group
    * under two names.
    */
-  checkGroup(): Promise<void>;
+  async checkGroup(): Promise<void> {
+    const { name, adminClusterName } = this.#self;
+    const other = await guarded(() =>
+      this.#orm.em.fork().findOne(Admin, {
+        name: { $ne: name },
+        adminClusterName: { $ne: adminClusterName },
+        lastCheckedIn: lately(),
+      }),
+    );
+    if (other !== null)
+      throw new AnotherAdminGroup(
+        `ADMIN_CLUSTER_NAME is "${adminClusterName}": it should be "${other.adminClusterName}", as that of the admin ${other.name}, which uses this database now. To change it, stop all admins first.`,
+      );
+  }
+
   /**
    * Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_MS_MAX, as
    * renewing leases does.
    */
-  checkIn(): Promise<string>;
-  /** Removes other admins that have not checked in for so long by the database's clock. Answers how many. */
-  forgetGone(afterMs: number): Promise<number>;
-  /** Removes this admin from the list, at shutdown. */
-  checkOut(): Promise<void>;
-}
-
-/** The AdminDirectory port, with the means to appear in it. */
-export function createAdminRegistry(orm: MikroORM, self: AdminSelf, clock: Pick<Clock, 'nowMs'>): AdminRegistry {
-  const startedAt = new Date(clock.nowMs());
-  let id: string | null = null; // the name keeps its id over restarts: it is known after the first check-in
-  const checkIn = (): Promise<string> =>
-    guarded(async () => {
-      id ??= await identityOf(orm, self.name);
-      const row = await orm.em
+  checkIn(): Promise<string> {
+    return guarded(async () => {
+      this.#id ??= await identityOf(this.#orm, this.#self.name);
+      const row = await this.#orm.em
         .fork()
         .upsert(
           Admin,
-          { id, ...self, startedAt, lastCheckedIn: raw('now()') },
+          { id: this.#id, ...this.#self, startedAt: this.#startedAt, lastCheckedIn: raw('now()') },
           { onConflictFields: ['name'], onConflictExcludeFields: ['id'] },
         );
       // Another id is there where an older release ran under this name meanwhile: that one is known to others now.
-      if (row.id !== id) await orm.em.fork().nativeUpdate(AdminIdentity, { name: self.name }, { id: row.id });
-      id = row.id;
+      if (row.id !== this.#id)
+        await this.#orm.em.fork().nativeUpdate(AdminIdentity, { name: this.#self.name }, { id: row.id });
+      this.#id = row.id;
       return row.id;
     });
-  return {
-    checkIn,
-    async checkGroup() {
-      const other = await guarded(() =>
-        orm.em.fork().findOne(Admin, {
-          name: { $ne: self.name },
-          adminClusterName: { $ne: self.adminClusterName },
-          lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) },
-        }),
-      );
-      if (other !== null)
-        throw new AnotherAdminGroup(
-          `ADMIN_CLUSTER_NAME is "${self.adminClusterName}": it should be "${other.adminClusterName}", as that of the admin ${other.name}, which uses this database now. To change it, stop all admins first.`,
-        );
-    },
-    forgetGone: (afterMs) =>
-      guarded(() =>
-        orm.em.fork().nativeDelete(Admin, {
-          name: { $ne: self.name },
-          lastCheckedIn: { $lt: raw("clock_timestamp() - ? * interval '1 ms'", [afterMs]) },
-        }),
-      ),
-    checkOut: () =>
-      guarded(async () => {
-        await orm.em.fork().nativeDelete(Admin, { name: self.name });
+  }
+
+  /** Removes other admins that have not checked in for so long by the database's clock. Answers how many. */
+  forgetGone(afterMs: number): Promise<number> {
+    return guarded(() =>
+      this.#orm.em.fork().nativeDelete(Admin, {
+        name: { $ne: this.#self.name },
+        lastCheckedIn: { $lt: raw("clock_timestamp() - ? * interval '1 ms'", [afterMs]) },
       }),
-    me: () =>
-      guarded(async () => {
-        const em = orm.em.fork();
-        const peers = await em.count(Admin, {
-          name: { $ne: self.name },
-          lastCheckedIn: { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) },
-        });
-        const row = await em.findOne(Admin, { name: self.name });
-        const own = row?.id ?? (await checkIn());
-        return {
-          id: own,
-          name: self.name,
-          version: self.version,
-          role: 'admin' as const,
-          admin_cluster_name: self.adminClusterName,
-          erlang_node_name: erlangNodeName(self),
-          vpn_host_id: own, // its gateway is known by it
-          vpn_hostname: null,
-          max_wireguard_peers: self.maxWireguardPeers,
-          admin_peer_count: peers,
-          edge_node_capacity: Math.max(0, self.maxWireguardPeers - peers),
-          last_computed_at: new Date(clock.nowMs()).toISOString(),
-        };
-      }),
-  };
+    );
+  }
+
+  /** Removes this admin from the list, at shutdown. */
+  checkOut(): Promise<void> {
+    return guarded(async () => {
+      await this.#orm.em.fork().nativeDelete(Admin, { name: this.#self.name });
+    });
+  }
+
+  me(): Promise<AdminResource> {
+    return guarded(async () => {
+      const em = this.#orm.em.fork();
+      const peers = await em.count(Admin, { name: { $ne: this.#self.name }, lastCheckedIn: lately() });
+      const row = await em.findOne(Admin, { name: this.#self.name });
+      return this.#resource(row?.id ?? (await this.checkIn()), peers);
+    });
+  }
+
+  #resource(id: string, peers: number): AdminResource {
+    const { name, version, adminClusterName, maxWireguardPeers } = this.#self;
+    return {
+      id,
+      name,
+      version,
+      role: 'admin',
+      admin_cluster_name: adminClusterName,
+      erlang_node_name: erlangNodeName(this.#self),
+      vpn_host_id: id, // its gateway is known by it
+      vpn_hostname: null,
+      max_wireguard_peers: maxWireguardPeers,
+      admin_peer_count: peers,
+      edge_node_capacity: Math.max(0, maxWireguardPeers - peers),
+      last_computed_at: new Date(this.#clock.nowMs()).toISOString(),
+    };
+  }
+}
+
+/** Not longer ago than ADMIN_SILENCE_MS_MAX. */
+function lately() {
+  return { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) };
 }
 
 /** The one that was stored first for this name; a new name gets a new one. */

@@ -17,16 +17,6 @@ const ASK_EVERY_MS = 1_000;
  */
 export const SKEW_MS_MAX = 5_000;
 
-/** The running clock. */
-export interface DatabaseClock extends Clock {
-  /** How far the clock of this machine is ahead of the database's, in ms; negative: behind. */
-  skewMs(): number;
-  /** Whether that is more than SKEW_MS_MAX: one of the two is wrong, and nobody knows which. */
-  isSkewed(): boolean;
-  /** Resolves when no question is under way any more. */
-  stop(): Promise<void>;
-}
-
 /** What it runs on: this machine's own clock, and one that never jumps. */
 interface LocalTime {
   readonly clock: Clock;
@@ -36,71 +26,99 @@ interface LocalTime {
 
 /**
  * Asks the database for its time, and then each second. In between the time goes on by the monotonic clock, so that a
- * machine whose clock is set notices nothing. Rejects with DatabaseUnavailable when the first question is not answered;
- * later ones are asked again.
+ * machine whose clock is set notices nothing.
  */
-export async function startDatabaseClock(pool: Pool, { clock, monotonicMs, log }: LocalTime): Promise<DatabaseClock> {
-  let offsetMs: number | null = null;
-  let wasSkewed = false;
-  let stopped = false;
-  let asking: Promise<void> = Promise.resolve();
-  let cancel: () => void = () => undefined;
+export class DatabaseClock implements Clock {
+  readonly #pool: Pool;
+  readonly #local: LocalTime;
+  /** What is added to the monotonic clock. */
+  #offsetMs: number | null = null;
+  #wasSkewed = false;
+  #isStopped = false;
+  #asking: Promise<void> = Promise.resolve();
+  #cancel: () => void = () => undefined;
+
+  private constructor(pool: Pool, local: LocalTime) {
+    this.#pool = pool;
+    this.#local = local;
+  }
+
+  /** Rejects with DatabaseUnavailable when the first question is not answered; later ones are asked again. */
+  static async start(pool: Pool, local: LocalTime): Promise<DatabaseClock> {
+    const clock = new DatabaseClock(pool, local);
+    await clock.#ask();
+    clock.#schedule();
+    return clock;
+  }
+
+  nowMs(): number {
+    return Math.round(this.#local.monotonicMs() + (this.#offsetMs ?? 0));
+  }
+
+  after(ms: number, run: () => void): () => void {
+    return this.#local.clock.after(ms, run);
+  }
+
+  /** How far the clock of this machine is ahead of the database's, in ms; negative: behind. */
+  skewMs(): number {
+    return this.#local.clock.nowMs() - this.nowMs();
+  }
+
+  /** Whether that is more than SKEW_MS_MAX: one of the two is wrong, and nobody knows which. */
+  isSkewed(): boolean {
+    return Math.abs(this.skewMs()) > SKEW_MS_MAX;
+  }
+
+  /** Resolves when no question is under way any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel();
+    await this.#asking;
+  }
+
+  #schedule(): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#local.clock.after(ASK_EVERY_MS, () => {
+      this.#asking = this.#askAgain().then(() => this.#schedule());
+    });
+  }
+
+  async #askAgain(): Promise<void> {
+    try {
+      await this.#ask();
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable))
+        this.#local.log.error({ error }, 'the database does not tell its time');
+    }
+  }
 
   /**
    * The answer was written between the question and its arrival: the offset moves no further than that demands, so that
    * it does not jitter.
    */
-  async function ask(): Promise<void> {
+  async #ask(): Promise<void> {
+    const { monotonicMs } = this.#local;
     const askedMs = monotonicMs();
     const [row] = await rowsOf<{ ms: number }>(
-      pool,
+      this.#pool,
       'asking for the time',
       sql`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
     );
     if (row === undefined) throw new Error('A statement without a condition gave no row.');
     const [least, most] = [row.ms - monotonicMs(), row.ms - askedMs];
-    offsetMs = offsetMs === null ? (least + most) / 2 : Math.min(most, Math.max(least, offsetMs));
-    tell();
+    this.#offsetMs = this.#offsetMs === null ? (least + most) / 2 : Math.min(most, Math.max(least, this.#offsetMs));
+    this.#tell();
   }
 
-  const nowMs = (): number => Math.round(monotonicMs() + (offsetMs ?? 0));
-  const skewMs = (): number => clock.nowMs() - nowMs();
-  const isSkewed = (): boolean => Math.abs(skewMs()) > SKEW_MS_MAX;
-
-  function tell(): void {
-    const now = isSkewed();
-    if (now !== wasSkewed)
-      log.warn(
-        { skew_ms: skewMs() },
-        now
+  #tell(): void {
+    const isSkewed = this.isSkewed();
+    if (isSkewed !== this.#wasSkewed)
+      this.#local.log.warn(
+        { skew_ms: this.skewMs() },
+        isSkewed
           ? 'the clock of this machine differs from the database: nothing is pruned'
           : 'the clock of this machine agrees with the database again',
       );
-    wasSkewed = now;
+    this.#wasSkewed = isSkewed;
   }
-
-  function schedule(): void {
-    if (stopped) return;
-    cancel = clock.after(ASK_EVERY_MS, () => {
-      asking = ask()
-        .catch((error: unknown) => {
-          if (!(error instanceof DatabaseUnavailable)) log.error({ error }, 'the database does not tell its time');
-        })
-        .then(schedule);
-    });
-  }
-
-  await ask();
-  schedule();
-  return {
-    nowMs,
-    skewMs,
-    isSkewed,
-    after: (ms, run) => clock.after(ms, run),
-    stop: async () => {
-      stopped = true;
-      cancel();
-      await asking;
-    },
-  };
 }

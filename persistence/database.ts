@@ -8,7 +8,7 @@ import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { asUnavailable } from './availability.ts';
 import { ENTITIES } from './entities/all.ts';
-import { startListener, type Listener } from './publishing/listener.ts';
+import { Listener } from './publishing/listener.ts';
 import { bringUpToDate } from './schema-version.ts';
 
 /** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
@@ -129,7 +129,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
       }
     },
     listen: (channels, clock) =>
-      startListener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, channels, clock, log),
+      new Listener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, channels, clock, log),
     close: async () => {
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
     },

@@ -38,97 +38,97 @@ export interface Owned {
   readonly epoch: number;
 }
 
-export interface Leases {
+/** Leases on this pool. Every call rejects with DatabaseUnavailable when the database is away. */
+export class Leases {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
   /**
    * Renews what this process owns, also what ran out and nobody took. Returns what it still owns: a cluster that is
    * missing was taken over. Epochs count, not only the admin: another process of the same name has taken everything up
    * under new ones.
    */
-  renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]>;
-  /** Live admins and free clusters, in one snapshot. */
-  survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }>;
-  /** Takes those of the clusters that are still free; each gets the next epoch. */
-  claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
-  /**
-   * At boot: takes what this admin still holds from before its crash, under a new epoch, so that nothing of its old
-   * self can write.
-   */
-  retake(adminId: string): Promise<readonly Owned[]>;
-  /** Lets these go at once, for a drain. */
-  release(adminId: string, owned: readonly Owned[]): Promise<void>;
-  /** Who owns a cluster, and where; null when nobody does. */
-  ownerOf(cluster: ClusterId): Promise<{ readonly adminId: string; readonly url: string } | null>;
-}
-
-/** Leases on this pool. Every call rejects with DatabaseUnavailable when the database is away. */
-export function createLeases(pool: Pool): Leases {
-  async function query<R extends object>(doing: string, text: string, values: unknown[]): Promise<readonly R[]> {
-    try {
-      return (await pool.query<R>(text, values)).rows;
-    } catch (error) {
-      throw asUnavailable(error, doing);
-    }
-  }
-
-  async function changed(doing: string, text: string, values: unknown[]): Promise<readonly Owned[]> {
-    const rows = await query<{ cluster_id: ClusterId; epoch: string }>(doing, text, values);
-    return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
-  }
-
-  return {
-    renew(adminId, owned) {
-      return changed(
-        'renewing leases',
-        `with mine as (${MINE})
+  renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]> {
+    return this.#changed(
+      'renewing leases',
+      `with mine as (${MINE})
         update cluster_ownership o set lease_until = clock_timestamp() + $4 * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text`,
-        [...named(adminId, owned), LEASE_MS],
-      );
-    },
-    async survey() {
-      const rows = await query<{ admins: LiveAdmin[] | null; free: FreeCluster[] | null }>(
-        'looking for clusters without owner',
-        `select
+      [...named(adminId, owned), LEASE_MS],
+    );
+  }
+
+  /** Live admins and free clusters, in one snapshot. */
+  async survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }> {
+    const rows = await this.#query<{ admins: LiveAdmin[] | null; free: FreeCluster[] | null }>(
+      'looking for clusters without owner',
+      `select
         (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0)))
           from admin a left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp() group by admin_id) o on o.admin_id = a.id
           where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
         (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until <= clock_timestamp()) as free`,
-        [ADMIN_SILENCE_MS_MAX],
-      );
-      return { admins: rows[0]?.admins ?? [], free: rows[0]?.free ?? [] };
-    },
-    async claim(adminId, clusters) {
-      if (clusters.length === 0) return [];
-      return changed(
-        'claiming clusters',
-        `with free as (select cluster_id from cluster_ownership where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() order by cluster_id for update)
+      [ADMIN_SILENCE_MS_MAX],
+    );
+    return { admins: rows[0]?.admins ?? [], free: rows[0]?.free ?? [] };
+  }
+
+  /** Takes those of the clusters that are still free; each gets the next epoch. */
+  async claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]> {
+    if (clusters.length === 0) return [];
+    return this.#changed(
+      'claiming clusters',
+      `with free as (select cluster_id from cluster_ownership where cluster_id = any($2::uuid[]) and lease_until <= clock_timestamp() order by cluster_id for update)
         update cluster_ownership o set admin_id = $1, epoch = o.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 ms' from free where o.cluster_id = free.cluster_id returning o.cluster_id, o.epoch::text`,
-        [adminId, clusters, LEASE_MS],
-      );
-    },
-    retake(adminId) {
-      return changed(
-        'taking up leases again',
-        `with mine as (select cluster_id from cluster_ownership where admin_id = $1 order by cluster_id for update)
+      [adminId, clusters, LEASE_MS],
+    );
+  }
+
+  /**
+   * At boot: takes what this admin still holds from before its crash, under a new epoch, so that nothing of its old
+   * self can write.
+   */
+  retake(adminId: string): Promise<readonly Owned[]> {
+    return this.#changed(
+      'taking up leases again',
+      `with mine as (select cluster_id from cluster_ownership where admin_id = $1 order by cluster_id for update)
         update cluster_ownership o set epoch = o.epoch + 1, lease_until = clock_timestamp() + $2 * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text`,
-        [adminId, LEASE_MS],
-      );
-    },
-    async release(adminId, owned) {
-      await query(
-        'releasing leases',
-        `with mine as (${MINE}) update cluster_ownership o set lease_until = clock_timestamp() from mine where o.cluster_id = mine.cluster_id and o.lease_until > clock_timestamp()`,
-        named(adminId, owned),
-      );
-    },
-    async ownerOf(cluster) {
-      const rows = await query<{ id: string; url: string }>(
-        'looking for the owner of a cluster',
-        'select a.id, a.url from cluster_ownership w join admin a on a.id = w.admin_id where w.cluster_id = $1 and w.lease_until > clock_timestamp()',
-        [cluster],
-      );
-      return rows[0] === undefined ? null : { adminId: rows[0].id, url: rows[0].url };
-    },
-  };
+      [adminId, LEASE_MS],
+    );
+  }
+
+  /** Lets these go at once, for a drain. */
+  async release(adminId: string, owned: readonly Owned[]): Promise<void> {
+    await this.#query(
+      'releasing leases',
+      `with mine as (${MINE}) update cluster_ownership o set lease_until = clock_timestamp() from mine where o.cluster_id = mine.cluster_id and o.lease_until > clock_timestamp()`,
+      named(adminId, owned),
+    );
+  }
+
+  /** Who owns a cluster, and where; null when nobody does. */
+  async ownerOf(cluster: ClusterId): Promise<{ readonly adminId: string; readonly url: string } | null> {
+    const rows = await this.#query<{ id: string; url: string }>(
+      'looking for the owner of a cluster',
+      'select a.id, a.url from cluster_ownership w join admin a on a.id = w.admin_id where w.cluster_id = $1 and w.lease_until > clock_timestamp()',
+      [cluster],
+    );
+    return rows[0] === undefined ? null : { adminId: rows[0].id, url: rows[0].url };
+  }
+
+  async #changed(doing: string, text: string, values: unknown[]): Promise<readonly Owned[]> {
+    const rows = await this.#query<{ cluster_id: ClusterId; epoch: string }>(doing, text, values);
+    return rows.map((row) => ({ cluster: row.cluster_id, epoch: Number(row.epoch) }));
+  }
+
+  async #query<R extends object>(doing: string, text: string, values: unknown[]): Promise<readonly R[]> {
+    try {
+      return (await this.#pool.query<R>(text, values)).rows;
+    } catch (error) {
+      throw asUnavailable(error, doing);
+    }
+  }
 }
 
 /**

@@ -3,10 +3,10 @@ import type { Bus } from '../actors/bus.ts';
 import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
-import { createAdminRegistry } from './admin-directory.ts';
+import { AdminRegistry } from './admin-directory.ts';
 import { awaitDatabase } from './arrival.ts';
 import { GroupCommitter } from './committer/committer.ts';
-import { startDatabaseClock } from './database-clock.ts';
+import { DatabaseClock } from './database-clock.ts';
 import { openDatabase, type Database } from './database.ts';
 import { encryptionKeyIn } from './embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './embedded/launcher.ts';
@@ -57,7 +57,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   await awaitDatabase(database.pool, settings.DATABASE_WAIT_MS, log);
   await database.migrate();
   const incarnation = await watchIncarnation(database.pool, settings.ADMIN_NAME);
-  const clock = await startDatabaseClock(database.pool, { clock: systemClock, monotonicMs, log });
+  const clock = await DatabaseClock.start(database.pool, { clock: systemClock, monotonicMs, log });
   ends.add('the clock', () => clock.stop());
   await checkEncryptionKey(database.orm, vault);
   const registry = registryOf(settings, options, database, clock);
@@ -74,7 +74,7 @@ function registryOf(
   { orm }: Database,
   clock: { nowMs(): number },
 ) {
-  return createAdminRegistry(
+  return new AdminRegistry(
     orm,
     {
       name: settings.ADMIN_NAME,

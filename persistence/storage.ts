@@ -9,7 +9,7 @@ import type { Database } from './database.ts';
 import { healthCounts } from './health.ts';
 import type { IncarnationWatch } from './incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
-import { createLeases, LEASE_MS } from './leases.ts';
+import { Leases, LEASE_MS } from './leases.ts';
 import { createLoader } from './loader/loader.ts';
 import { wantTunnel } from './admin-messages.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './publishing/broker-rows.ts';
@@ -18,7 +18,7 @@ import { createEventBodies } from './publishing/event-bodies.ts';
 import { hearEvents } from './publishing/event-notices.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './publishing/routing.ts';
-import { createAdminTopology } from './reads/admin-topology.ts';
+import { StoredAdminTopology } from './reads/admin-topology.ts';
 import { executionsOf } from './reads/briefs.ts';
 import { changedExecutions } from './reads/changed-executions.ts';
 import { createDiscovery } from './reads/discovery.ts';
@@ -31,10 +31,11 @@ import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/login-check.ts';
 import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
 import { readTotals } from './totals.ts';
-import { createEmbeddedVpnRows } from './vpn/embedded-vpn-rows.ts';
+import { StoredNetworks } from './vpn/embedded-vpn-rows.ts';
 import { relayClustersLookUp, vpnMemberLookUp } from './vpn/key-look-ups.ts';
 import { VPN_MEMBER_CHANGES, readVpns, storeGateway } from './vpn/readings.ts';
-import { createVpnRows, VPN_CHANGES, VPN_LEASE_MS } from './vpn/vpn-rows.ts';
+import { VPN_LEASE_MS } from './vpn/vpn-lease.ts';
+import { StoredVpnRows, VPN_CHANGES } from './vpn/vpn-rows.ts';
 import type { Vault } from './vault.ts';
 import { createWriteProbe } from './write-probe.ts';
 
@@ -93,7 +94,7 @@ export class Storage {
       domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
       ranges: { v4Ranges: settings.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: settings.CLUSTER_V4_SUBNET_PREFIX },
     });
-    this.#leases = createLeases(database.writes);
+    this.#leases = new Leases(database.writes);
     this.#relayClusters = relayClustersLookUp(database.pool);
   }
 
@@ -121,14 +122,14 @@ export class Storage {
   /** What actors are made from, where their steps go, and under which leases. */
   forActors() {
     const { adminId, committer, incarnation, registry, database } = this.#opened;
-    const leases = { ...this.#leases, checkIn: () => incarnation.compared().then(() => registry.checkIn()) };
     const clusterVpnRows = { read: (clusters: readonly ClusterId[]) => readVpns(database.pool, clusters) };
     return {
       adminId,
       committer,
       loader: createLoader(database.pool),
-      leases,
+      leases: this.#leases,
       leaseMs: LEASE_MS,
+      checkIn: () => incarnation.compared().then(() => registry.checkIn()),
       ssh: this.#ssh,
       clusterVpnRows,
     };
@@ -156,8 +157,8 @@ export class Storage {
     const { adminId, database } = this.#opened;
     const { pool } = database;
     return {
-      hosts: createVpnRows(pool, adminId),
-      embedded: createEmbeddedVpnRows(database),
+      hosts: new StoredVpnRows(pool, adminId),
+      embedded: new StoredNetworks(database),
       leaseMs: VPN_LEASE_MS,
       memberOf: vpnMemberLookUp(pool, monotonicMs),
       clustersOf: this.#relayClusters,
@@ -230,7 +231,7 @@ export class Storage {
         vault,
         passwords: this.#passwords,
         admin: registry,
-        adminTopology: createAdminTopology(pool, {
+        adminTopology: new StoredAdminTopology(pool, {
           adminClusterName: settings.ADMIN_CLUSTER_NAME,
           domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
         }),

@@ -34,6 +34,8 @@ export interface TreePorts {
   readonly leases: LeasePort;
   /** What the database grants, in ms. */
   readonly leaseMs: number;
+  /** Says that this admin is there. */
+  readonly checkIn: () => Promise<unknown>;
   readonly sessions: SessionLink;
   readonly webhookSender: WebhookSender;
   readonly ssh: SshVerifier;
@@ -90,6 +92,7 @@ export function createTree(ports: TreePorts): Tree {
   const ownership: Ownership = new Ownership({
     adminId: ports.adminId,
     leases: ports.leases,
+    checkIn: ports.checkIn,
     held,
     directory,
     loader,

@@ -34,6 +34,15 @@ export interface VpnHostRows {
   forgetHosts(hosts: readonly VpnHost[]): Promise<void>;
 }
 
+/** The right to reconcile, which one admin has at a time. */
+export interface ReconcilerLease {
+  /** The epoch under which it is held. Null: another admin has it. */
+  claim(): Promise<number | null>;
+  /** False: it was taken. */
+  renew(epoch: number): Promise<boolean>;
+  release(epoch: number): Promise<void>;
+}
+
 /** Rows for reconciling. Every call rejects with DatabaseUnavailable when the database is away. */
 export interface VpnRows extends VpnHostRows {
   /** All that should be. */
@@ -50,13 +59,7 @@ export interface VpnRows extends VpnHostRows {
   uninvited(limit: number, after: NodeId | null): Promise<readonly Uninvited[]>;
   /** Whoever reconciles looks at once, at whichever admin. */
   wake(): Promise<void>;
-  readonly lease: {
-    /** Null: another admin has it. */
-    claim(): Promise<number | null>;
-    /** False: it was taken. */
-    renew(epoch: number): Promise<boolean>;
-    release(epoch: number): Promise<void>;
-  };
+  readonly lease: ReconcilerLease;
 }
 
 /** Networks as the embedded manager has them: the rows that the members of a network are told of. */

@@ -27,7 +27,7 @@ import * as jsonBody from '../../api/rest/json-body.ts';
 import * as targetingInput from '../../api/targeting-input.ts';
 import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
 import * as waitingRoom from '../../api/trpc/waiting-room.ts';
-import * as clusterRows from '../../persistence/committer/cluster-rows.ts';
+import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
 import * as sshRows from '../../persistence/committer/ssh-rows.ts';
 import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
 import * as database from '../../persistence/database.ts';
@@ -115,7 +115,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     limits('api/health/check-runner.ts', healthChecks, [
       ['CHECK_MS_MAX', 'A health check that takes longer counts as failed.'],
     ]),
-    limits('persistence/committer/cluster-rows.ts', clusterRows, [
+    limits('persistence/committer/enrollment-key-rows.ts', enrollmentKeyRows, [
       ['PUBLIC_KEYS_MAX', 'Public enrolment keys that wait to be used. Beyond it none are made (429).'],
     ]),
     limits('api/operations/scrapes.ts', scrapes, [

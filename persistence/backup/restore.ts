@@ -1,12 +1,9 @@
 /** Loads a backup into a database that holds nothing yet. */
 import type { Client } from 'pg';
-import { BackupRefused, isHeader, readLines, type BackupHeader } from './lines.ts';
-import { migrationsOf, quoted, tablesOf, type TableShape } from './tables.ts';
 import type { BackupSummary } from './dump.ts';
-
-/** Text of rows in one statement, in bytes, and how many they are at most. */
-const LOADED_BYTES_MAX = 4_194_304;
-const LOADED_ROWS_MAX = 5_000;
+import { BackupRefused, isHeader, readLines, type BackupHeader, type BackupLine } from './lines.ts';
+import { declareShape, RowLoader } from './row-loader.ts';
+import { migrationsOf, quoted, tablesOf } from './tables.ts';
 
 /** Tables that migrations write rows into, which are those of the backup after a restore. */
 const SEEDED = ['event_channel', 'database_incarnation'];
@@ -38,46 +35,10 @@ export async function restoreBackup(
 
   await client.query('begin');
   try {
-    for (const table of header.tables) {
-      // counts and such are rows of the backup
-      await client.query(`alter table ${quoted(table.name)} disable trigger user`);
-      await declareShape(client, table);
-    }
-    const columnsOf = new Map(
-      header.tables.map(({ name, columns }) => [name, columns.map((column) => quoted(nameOf(column))).join(', ')]),
-    );
-    for (const name of SEEDED.filter((seeded) => header.tables.some((table) => table.name === seeded)))
-      await client.query(`delete from ${quoted(name)}`);
-    let rows = 0;
-    let waiting: string[] = [];
-    let bytes = 0;
-    let table = '';
-    const load = async (): Promise<void> => {
-      if (waiting.length > 0) await insert(client, table, columnsOf.get(table) ?? '', waiting);
-      [waiting, bytes] = [[], 0];
-    };
-    for await (const line of lines) {
-      if (typeof line === 'string') {
-        waiting.push(line);
-        bytes += line.length;
-        rows += 1;
-        if (bytes >= LOADED_BYTES_MAX || waiting.length >= LOADED_ROWS_MAX) await load();
-      } else {
-        await load();
-        if ('table' in line) table = line.table;
-      }
-    }
-    for (const { table: of, column, value, isCalled } of header.sequences)
-      await client.query('select setval(pg_get_serial_sequence($1, $2), $3, $4)', [
-        quoted(of),
-        column,
-        value,
-        isCalled,
-      ]);
-    const {
-      rows: [check],
-    } = await client.query<{ sealed: string }>('select sealed from secret_check limit 1');
-    ports.checkKey(check?.sealed ?? null);
+    await prepare(client, header);
+    const rows = await load(client, header, lines);
+    await setSequences(client, header);
+    await checkKey(ports);
     for (const { name } of header.tables) await client.query(`alter table ${quoted(name)} enable trigger user`);
     await client.query('commit');
     await client.query('analyze');
@@ -88,31 +49,42 @@ export async function restoreBackup(
   }
 }
 
-/**
- * A type with the columns in the order in which the backup has them: where one was dropped and came back, tables of the
- * same columns differ in it.
- */
-async function declareShape(client: Client, { name, columns }: TableShape): Promise<void> {
-  await client.query(
-    `create temporary table ${rowShape(name)} (${columns.map((column) => `${quoted(nameOf(column))} ${column.slice(nameOf(column).length)}`).join(', ')}) on commit drop`,
-  );
+/** Counts and such, which triggers keep, are rows of the backup. */
+async function prepare(client: Client, { tables }: BackupHeader): Promise<void> {
+  for (const table of tables) {
+    await client.query(`alter table ${quoted(table.name)} disable trigger user`);
+    await declareShape(client, table);
+  }
+  for (const name of SEEDED.filter((seeded) => tables.some((table) => table.name === seeded)))
+    await client.query(`delete from ${quoted(name)}`);
 }
 
-function rowShape(table: string): string {
-  return `pg_temp.${quoted(`row_of_${table}`)}`;
+/** Answers how many rows there were. */
+async function load(client: Client, { tables }: BackupHeader, lines: AsyncIterable<BackupLine>): Promise<number> {
+  const loader = new RowLoader(client, tables);
+  for await (const line of lines) {
+    if (typeof line === 'string') await loader.add(line);
+    else if ('table' in line) await loader.begin(line.table);
+    else await loader.flush();
+  }
+  return loader.rows;
 }
 
-function nameOf(column: string): string {
-  return column.slice(0, column.indexOf(' '));
+async function setSequences(client: Client, { sequences }: BackupHeader): Promise<void> {
+  for (const { table, column, value, isCalled } of sequences)
+    await client.query('select setval(pg_get_serial_sequence($1, $2), $3, $4)', [
+      quoted(table),
+      column,
+      value,
+      isCalled,
+    ]);
 }
 
-function insert(client: Client, table: string, columns: string, rows: readonly string[]): Promise<unknown> {
-  const [into, shape] = [quoted(table), rowShape(table)];
-  // "offset 0" keeps the row from being read once for each of its columns.
-  return client.query(
-    `insert into ${into} (${columns}) overriding system value select (one.row).* from (select line::${shape} as row from unnest($1::text[]) line offset 0) one`,
-    [rows],
-  );
+async function checkKey(ports: RestorePorts): Promise<void> {
+  const {
+    rows: [check],
+  } = await ports.client.query<{ sealed: string }>('select sealed from secret_check limit 1');
+  ports.checkKey(check?.sealed ?? null);
 }
 
 /** An interrupted restore left tables without rows: those may be there. */

@@ -13,6 +13,7 @@ import { Event } from '../entities/event.ts';
 import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { refusalOf } from './constraint-refusals.ts';
 import { writeCluster } from './cluster-rows.ts';
+import { writeEnrollmentKey } from './enrollment-key-rows.ts';
 import { EnrollmentRefused, enrollNode } from './enrollment-rows.ts';
 import { writeVpn } from './vpn-rows.ts';
 import { writeNode } from './node-rows.ts';
@@ -83,10 +84,11 @@ function perform(
     case 'cluster-created':
     case 'cluster-limited':
     case 'cluster-deleted':
+      return writeCluster(em, write, adminId);
     case 'key-created':
     case 'key-updated':
     case 'key-deleted':
-      return writeCluster(em, write, adminId);
+      return writeEnrollmentKey(em, write);
     case 'node-enrolled':
       return enrollNode(em, write, events);
     case 'node-registered':

@@ -9,40 +9,17 @@ import { openIdempotencyRecord } from '../committer/idempotency-records.ts';
 import { CommandExecution } from '../entities/command.ts';
 import { IdempotencyKey } from '../entities/idempotency-key.ts';
 import { Alias } from '../entities/node.ts';
-import { batched } from './batch.ts';
-import {
-  ENROLLMENT_KEY_COLUMNS,
-  enrollmentKeyRecord,
-  NODE_COLUMNS,
-  nodeRecord,
-  type EnrollmentKeyRow,
-  type NodeRow,
-} from './record-rows.ts';
-import { rowsOf, sql, type Sql } from './sql.ts';
+import { rowsOf, sql } from './sql.ts';
 
 /** For how long an answer is remembered. Source: docs/api.md, Retried creates. */
 export const IDEMPOTENCY_RECORD_HOURS = 24;
 
 type LookUps = Pick<
   Reads,
-  | 'clusterId'
-  | 'executionNode'
-  | 'aliasNode'
-  | 'sshUsernameNode'
-  | 'sshPublicKeyNode'
-  | 'enrollmentKeyByNonce'
-  | 'enrollmentKey'
-  | 'nodeForEnrollment'
-  | 'nodeByToken'
-  | 'deletedByToken'
-  | 'idempotencyRecord'
-  | 'ping'
+  'clusterId' | 'executionNode' | 'aliasNode' | 'sshUsernameNode' | 'sshPublicKeyNode' | 'idempotencyRecord' | 'ping'
 >;
 
-/**
- * The look-ups of the read side. Those that a reconnecting fleet makes go past MikroORM's unit of work, and share
- * queries.
- */
+/** A cluster by its name, which node something belongs to, and idempotency records. */
 export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
   return {
     clusterId: async (name) => {
@@ -80,24 +57,6 @@ export function lookUps(orm: MikroORM, pool: Pool, vault: Vault): LookUps {
       );
       return row?.node ?? null;
     },
-    enrollmentKeyByNonce: (nonceHash) => key(pool, sql`k.nonce_hash = ${Buffer.from(nonceHash)}`),
-    enrollmentKey: (id) => key(pool, sql`k.id = ${id}::uuid`),
-    nodeForEnrollment: async (id) => {
-      const [row] = await rowsOf<NodeRow & { machine_secret_hash: Buffer | null }>(
-        pool,
-        'finding a node',
-        sql`select ${NODE_COLUMNS}, n.machine_secret_hash from node n join cluster c on c.id = n.cluster_id where n.id = ${id}::uuid`,
-      );
-      return row === undefined
-        ? null
-        : {
-            node: nodeRecord(row),
-            everConnected: row.last_seen_at !== null,
-            machineSecretHash: row.machine_secret_hash,
-          };
-    },
-    nodeByToken: batched((hashes: readonly Uint8Array[]) => nodesByToken(pool, hashes)),
-    deletedByToken: batched((hashes: readonly Uint8Array[]) => deletedByToken(pool, hashes)),
     idempotencyRecord: (scope, key) =>
       entity('finding a remembered answer', async () => {
         const row = await orm.em.fork().findOne(IdempotencyKey, {
@@ -119,37 +78,4 @@ async function entity<T>(doing: string, read: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw asUnavailable(error, doing);
   }
-}
-
-async function key(pool: Pool, where: Sql): ReturnType<Reads['enrollmentKey']> {
-  const [row] = await rowsOf<EnrollmentKeyRow>(
-    pool,
-    'finding an enrolment key',
-    sql`select ${ENROLLMENT_KEY_COLUMNS} from enrollment_key k join cluster c on c.id = k.cluster_id where ${where}`,
-  );
-  return row === undefined ? null : enrollmentKeyRecord(row);
-}
-
-async function nodesByToken(
-  pool: Pool,
-  hashes: readonly Uint8Array[],
-): Promise<readonly ({ readonly node: NodeId; readonly cluster: ClusterId } | null)[]> {
-  const rows = await rowsOf<{ token_hash: Buffer; node: NodeId; cluster: ClusterId }>(
-    pool,
-    'finding the nodes of tokens',
-    sql`
-    select token_hash, id as node, cluster_id as cluster from node where token_hash = any(${hashes.map((hash) => Buffer.from(hash))}::bytea[])`,
-  );
-  const byHash = new Map(rows.map(({ token_hash, node, cluster }) => [token_hash.toString('hex'), { node, cluster }]));
-  return hashes.map((hash) => byHash.get(Buffer.from(hash).toString('hex')) ?? null);
-}
-
-async function deletedByToken(pool: Pool, hashes: readonly Uint8Array[]): Promise<readonly boolean[]> {
-  const rows = await rowsOf<{ token_hash: Buffer }>(
-    pool,
-    'finding deleted nodes of tokens',
-    sql`select token_hash from deleted_node where token_hash = any(${hashes.map((hash) => Buffer.from(hash))}::bytea[])`,
-  );
-  const deleted = new Set(rows.map(({ token_hash }) => token_hash.toString('hex')));
-  return hashes.map((hash) => deleted.has(Buffer.from(hash).toString('hex')));
 }

@@ -11,6 +11,7 @@ import { CONNECT_MS_MAX } from '../database.ts';
 import { ALIASES } from './aliases.ts';
 import { CLUSTERS } from './clusters.ts';
 import { COMMANDS } from './commands.ts';
+import { credentials } from './credentials.ts';
 import { ENROLLMENT_KEYS } from './enrollment-keys.ts';
 import { eventsAfter } from './events.ts';
 import { EXECUTIONS } from './executions.ts';
@@ -88,6 +89,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
   const found = lookUps(orm, pool, vault);
   return {
     ...found,
+    ...credentials(pool),
     list: (name, query) => listSemaphore(() => page(SOURCES[name], reading, query)),
     get: async (name, key) => {
       const id = name === 'clusters' ? await found.clusterId(key) : key;

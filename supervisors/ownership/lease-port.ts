@@ -10,8 +10,6 @@ export interface Owned {
 
 /** What ownership needs of the database. Implemented by persistence. */
 export interface LeasePort {
-  /** Says that this admin is there. */
-  checkIn(): Promise<unknown>;
   renew(adminId: string, owned: readonly Owned[]): Promise<readonly Owned[]>;
   retake(adminId: string): Promise<readonly Owned[]>;
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;

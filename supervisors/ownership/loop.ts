@@ -27,6 +27,8 @@ export const ROUNDS_APART_MS_MAX = 3_000;
 export interface OwnershipPorts {
   readonly adminId: string;
   readonly leases: LeasePort;
+  /** Says that this admin is there. */
+  readonly checkIn: () => Promise<unknown>;
   readonly held: HeldLeases;
   readonly directory: Directory;
   readonly loader: Loader;
@@ -131,9 +133,9 @@ export class Ownership {
   }
 
   async #compare(): Promise<void> {
-    const { adminId, leases } = this.#ports;
+    const { adminId, leases, checkIn } = this.#ports;
     const sentAtMs = this.#ports.leaseClockMs();
-    await leases.checkIn();
+    await checkIn();
     await this.#borrowed.giveBack();
     await this.#renew(sentAtMs);
     const { admins, free } = await leases.survey();

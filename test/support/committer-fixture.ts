@@ -8,7 +8,7 @@ import type { Change } from '../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../actors/writes.ts';
 import { GroupCommitter } from '../../persistence/committer/committer.ts';
 import { openDatabase } from '../../persistence/database.ts';
-import { createLeases } from '../../persistence/leases.ts';
+import { Leases } from '../../persistence/leases.ts';
 import { createVault } from '../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { commandRecord, MADE_MS, NOW_MS, PORTS } from './actors.ts';
@@ -20,7 +20,7 @@ import type { TestConnection } from './server.ts';
 export interface Fixture {
   readonly connection: TestConnection;
   readonly committer: GroupCommitter;
-  readonly leases: ReturnType<typeof createLeases>;
+  readonly leases: Leases;
   readonly adminId: string;
   readonly notices: Notice[];
   readonly log: ReturnType<typeof recordingLog>;
@@ -64,7 +64,7 @@ export async function openFixture(t: ExecutionContext, beside?: TestConnection):
     notices,
     log,
     rows,
-    leases: createLeases(database.writes),
+    leases: new Leases(database.writes),
     async commit(lease, writes) {
       const changes = writes.map((write) => ('write' in write ? write : change(write)));
       const refused = await committer.commit(lease, changes);

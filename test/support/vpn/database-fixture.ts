@@ -5,8 +5,8 @@ import type { Lease } from '../../../actors/behaviour.ts';
 import type { VpnRows } from '../../../actors/vpn/rows.ts';
 import { hostNameOf, networkOf, type VpnManager, type VpnNetwork } from '../../../actors/vpn/vpn.ts';
 import { openDatabase } from '../../../persistence/database.ts';
-import { createEmbeddedVpnRows } from '../../../persistence/vpn/embedded-vpn-rows.ts';
-import { createVpnRows } from '../../../persistence/vpn/vpn-rows.ts';
+import { StoredNetworks } from '../../../persistence/vpn/embedded-vpn-rows.ts';
+import { StoredVpnRows } from '../../../persistence/vpn/vpn-rows.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createEmbeddedVpn } from '../../../transport/vpn/embedded.ts';
 import { NetmakerVpn } from '../../../transport/vpn/netmaker/netmaker.ts';
@@ -56,7 +56,7 @@ export async function openWorld(
     log: committerFixture.log,
   });
   t.teardown(() => database.close());
-  const rows = createVpnRows(database.pool, committerFixture.adminId);
+  const rows = new StoredVpnRows(database.pool, committerFixture.adminId);
   const manager = managerOf(rows, database);
   t.teardown(() => manager.close());
   const leases = new Map<ClusterId, FixtureCluster['lease']>();
@@ -73,7 +73,7 @@ export async function openWorld(
     rows,
     adminId: committerFixture.adminId,
     sql: (text, values) => committerFixture.rows(text, values),
-    rowsOf: (adminId) => createVpnRows(database.pool, adminId),
+    rowsOf: (adminId) => new StoredVpnRows(database.pool, adminId),
     async cluster(name) {
       const lease = await committerFixture.cluster(name === undefined ? {} : { name });
       leases.set(lease.cluster, lease);
@@ -110,7 +110,7 @@ export async function openWorld(
 export function embeddedFixture(t: ExecutionContext): Promise<VpnFixture> {
   return openWorld(
     t,
-    (_rows, database) => createEmbeddedVpn(createEmbeddedVpnRows(database)),
+    (_rows, database) => createEmbeddedVpn(new StoredNetworks(database)),
     async (network, node, _token, fixture) => {
       await fixture.sql(
         `insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)

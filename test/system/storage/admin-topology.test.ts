@@ -1,7 +1,7 @@
 /** Admins and what they own, out of the rows. */
 import test from 'ava';
-import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
-import { createAdminTopology } from '../../../persistence/reads/admin-topology.ts';
+import { AdminRegistry } from '../../../persistence/admin-directory.ts';
+import { StoredAdminTopology } from '../../../persistence/reads/admin-topology.ts';
 import type { ClusterId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
 
@@ -9,7 +9,7 @@ test('topology, owners and orphans are what the rows say', async (t) => {
   const { orm, pool } = await openedDatabase(t);
   const clock = { nowMs: () => Date.now() };
   const admit = (name: string, adminClusterName: string, maxWireguardPeers: number): Promise<string> =>
-    createAdminRegistry(
+    new AdminRegistry(
       orm,
       { name, url: `http://${name}.example.com:44000`, adminClusterName, version: '1', maxWireguardPeers },
       clock,
@@ -52,7 +52,7 @@ test('topology, owners and orphans are what the rows say', async (t) => {
   const gamma = await cluster('gamma', 3, ids.far, 60, 1);
   const orphan = await cluster('orphan', 4, ids.late, -60, 1);
 
-  const topology = createAdminTopology(pool, { adminClusterName: 'east', domain: 'vpn.test' });
+  const topology = new StoredAdminTopology(pool, { adminClusterName: 'east', domain: 'vpn.test' });
 
   const entry = (name: 'one' | 'two', max: number) => ({
     name,
@@ -102,7 +102,7 @@ test('topology, owners and orphans are what the rows say', async (t) => {
 test('an admin that has not checked in for so long is removed by another, and nobody else', async (t) => {
   const { orm, pool } = await openedDatabase(t);
   const registry = (name: string) =>
-    createAdminRegistry(
+    new AdminRegistry(
       orm,
       { name, url: `http://${name}.example.com:44000`, adminClusterName: 'east', version: '1', maxWireguardPeers: 10 },
       { nowMs: () => Date.now() },

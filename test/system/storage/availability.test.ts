@@ -2,7 +2,7 @@ import test from 'ava';
 import { readdir, readFile } from 'node:fs/promises';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
+import { AdminRegistry } from '../../../persistence/admin-directory.ts';
 import { asUnavailable, isLost, isUnavailable } from '../../../persistence/availability.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
@@ -51,7 +51,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     deliveryDays: 7,
     recordingDays: 30,
   });
-  const registry = createAdminRegistry(
+  const registry = new AdminRegistry(
     orm,
     { name: 'me', url: 'http://me', adminClusterName: 'default', version: '0', maxWireguardPeers: 9 },
     { nowMs: () => Date.now() },

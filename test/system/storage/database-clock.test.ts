@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { SKEW_MS_MAX, startDatabaseClock } from '../../../persistence/database-clock.ts';
+import { DatabaseClock, SKEW_MS_MAX } from '../../../persistence/database-clock.ts';
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -32,7 +32,7 @@ test('a machine a day ahead goes by the database, and knows by how much it is wr
   const { clock, waiting } = wrongClock(DAY_MS);
   const log = recordingLog();
 
-  const known = await startDatabaseClock(pool, { clock, monotonicMs: () => performance.now(), log });
+  const known = await DatabaseClock.start(pool, { clock, monotonicMs: () => performance.now(), log });
   t.true(Math.abs(known.nowMs() - Date.now()) < ROUND_TRIP_MS_MAX);
   t.true(Math.abs(known.skewMs() - DAY_MS) < ROUND_TRIP_MS_MAX);
   t.true(known.isSkewed());
@@ -55,7 +55,7 @@ test('a machine that stood still knows the time again with the next answer', asy
   const { clock, waiting } = wrongClock(0);
   let stoodStillMs = 0;
 
-  const known = await startDatabaseClock(pool, {
+  const known = await DatabaseClock.start(pool, {
     clock,
     monotonicMs: () => performance.now() - stoodStillMs,
     log: silentLog,
@@ -75,7 +75,7 @@ test('without a database there is no time to start with', async (t) => {
     query: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
   });
 
-  await t.throwsAsync(startDatabaseClock(away, { clock, monotonicMs: () => performance.now(), log: silentLog }), {
+  await t.throwsAsync(DatabaseClock.start(away, { clock, monotonicMs: () => performance.now(), log: silentLog }), {
     instanceOf: DatabaseUnavailable,
   });
 });

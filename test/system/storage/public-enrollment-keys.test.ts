@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { Pool } from 'pg';
-import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/cluster-rows.ts';
+import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/enrollment-key-rows.ts';
 import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/public-enrollment-keys.ts';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { restClient } from '../../support/fleet/rest.ts';

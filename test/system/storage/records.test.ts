@@ -1,7 +1,7 @@
 import test from 'ava';
 import { isTerminal } from '../../../actors/resources/command.ts';
-import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
-import { createAdminTopology } from '../../../persistence/reads/admin-topology.ts';
+import { AdminRegistry } from '../../../persistence/admin-directory.ts';
+import { StoredAdminTopology } from '../../../persistence/reads/admin-topology.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -28,7 +28,7 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
   const { orm, pool } = await openedDatabase(t);
   const clock = { nowMs: () => Date.UTC(2026, 0, 1) };
   const admin = (name: string) =>
-    createAdminRegistry(
+    new AdminRegistry(
       orm,
       { name, url: `http://${name}`, adminClusterName: 'default', version: '0.1.0', maxWireguardPeers: 100 },
       clock,
@@ -61,7 +61,7 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
 
 test('an admin keeps its id when it was stopped in order, and has one name wherever it is shown', async (t) => {
   const { orm, pool } = await openedDatabase(t);
-  const admin = createAdminRegistry(
+  const admin = new AdminRegistry(
     orm,
     {
       name: 'one',
@@ -73,7 +73,7 @@ test('an admin keeps its id when it was stopped in order, and has one name where
     { nowMs: () => 0 },
   );
   const again = (): typeof admin =>
-    createAdminRegistry(
+    new AdminRegistry(
       orm,
       {
         name: 'one',
@@ -91,7 +91,7 @@ test('an admin keeps its id when it was stopped in order, and has one name where
   t.is(await again().checkIn(), id);
 
   const { vpn_host_id: host, erlang_node_name: name } = await again().me();
-  const { topology } = await createAdminTopology(pool, { adminClusterName: 'default', domain: 'x' }).mine();
+  const { topology } = await new StoredAdminTopology(pool, { adminClusterName: 'default', domain: 'x' }).mine();
   t.deepEqual([host, name], [id, 'one@one.example.com']);
   t.deepEqual(
     topology.map((entry) => [entry.vpn_host_id, entry.erlang_node_name]),
@@ -110,7 +110,7 @@ test('an admin keeps its id when it was stopped in order, and has one name where
 test('an admin of another group is refused while the others run, and says which name it should have', async (t) => {
   const { orm } = await openedDatabase(t);
   const admin = (name: string, adminClusterName: string) =>
-    createAdminRegistry(
+    new AdminRegistry(
       orm,
       { name, url: '', adminClusterName, version: '0.1.0', maxWireguardPeers: 100 },
       { nowMs: () => 0 },

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { GroupCommitter } from '../../../persistence/committer/committer.ts';
-import { createLeases } from '../../../persistence/leases.ts';
+import { Leases } from '../../../persistence/leases.ts';
 import { CONNECT_MS_MAX, LOCK_MS_MAX } from '../../../persistence/database.ts';
 import { commandRecord } from '../../support/actors.ts';
 import { change } from '../../support/committer-fixture.ts';
@@ -70,7 +70,7 @@ test('reads that take every connection of theirs, each for long, keep neither a 
     log: recordingLog(),
     committed: () => {},
   });
-  const leases = createLeases(opened.writes);
+  const leases = new Leases(opened.writes);
   const beganMs = performance.now();
 
   const reads = Array.from({ length: READS }, () =>

@@ -10,11 +10,11 @@ import { createTracer } from '../../../actors/tracer.ts';
 import type { Result } from '../../../actors/refusal.ts';
 import type { DeliveryStatus } from '../../../actors/resources/webhook.ts';
 import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
-import { createAdminRegistry } from '../../../persistence/admin-directory.ts';
+import { AdminRegistry } from '../../../persistence/admin-directory.ts';
 import { GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { openDatabase, type Database } from '../../../persistence/database.ts';
 import { readVpns } from '../../../persistence/vpn/readings.ts';
-import { createLeases, LEASE_MS } from '../../../persistence/leases.ts';
+import { Leases, LEASE_MS } from '../../../persistence/leases.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createReads } from '../../../persistence/reads/reads.ts';
 import { createPasswords } from '../../../persistence/ssh/passwords.ts';
@@ -96,7 +96,7 @@ export interface SupervisorsFixture {
   readonly connection: TestConnection;
   readonly database: Database;
   readonly committer: GroupCommitter;
-  readonly leases: ReturnType<typeof createLeases>;
+  readonly leases: Leases;
   readonly tree: Tree;
   readonly adminId: string;
   readonly sessions: RecordedSessions;
@@ -147,7 +147,7 @@ export async function startSupervisors(
     ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 },
   });
   supervisorsFixtures += 1;
-  const registry = createAdminRegistry(
+  const registry = new AdminRegistry(
     database.orm,
     {
       name: options.name ?? `admin-${supervisorsFixtures}`,
@@ -167,7 +167,7 @@ export async function startSupervisors(
     stirred.emit('told');
   });
   const committer = new GroupCommitter({ database, vault, adminId, log, committed: (told) => bus.publish(told) });
-  const leases = createLeases(database.writes);
+  const leases = new Leases(database.writes);
   const sessions = recordedSessions();
   const webhookSender = recordedSender();
   const loader = createLoader(database.pool);
@@ -186,7 +186,8 @@ export async function startSupervisors(
     leaseMs: LEASE_MS,
     committer: options.committer?.(committer) ?? committer,
     loader: options.loader?.(loader) ?? loader,
-    leases: { ...leases, checkIn: () => registry.checkIn() },
+    leases,
+    checkIn: () => registry.checkIn(),
     leaseClockMs: options.leaseClockMs ?? createLeaseClock(),
     ...(options.kinds !== undefined && { kinds: options.kinds }),
   });

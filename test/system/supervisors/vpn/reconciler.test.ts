@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { v7 } from 'uuid';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
-import { VPN_LEASE_MS } from '../../../../persistence/vpn/vpn-rows.ts';
+import { VPN_LEASE_MS } from '../../../../persistence/vpn/vpn-lease.ts';
 import { Invitations, INVITE_AGAIN_MS } from '../../../../supervisors/vpn/invitations.ts';
 import { BACK_OFF_MS, CLAIM_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';

@@ -1,0 +1,78 @@
+/** What machines show to be let in, and whose it is: enrolment keys, tokens, and the ids of nodes. */
+import type { Pool } from 'pg';
+import type { Reads } from '../../api/ports.ts';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import { batched } from './batch.ts';
+import {
+  ENROLLMENT_KEY_COLUMNS,
+  enrollmentKeyRecord,
+  NODE_COLUMNS,
+  nodeRecord,
+  type EnrollmentKeyRow,
+  type NodeRow,
+} from './record-rows.ts';
+import { rowsOf, sql, type Sql } from './sql.ts';
+
+type Credentials = Pick<
+  Reads,
+  'enrollmentKeyByNonce' | 'enrollmentKey' | 'nodeForEnrollment' | 'nodeByToken' | 'deletedByToken'
+>;
+
+/** Those that a whole fleet asks for when it reconnects share queries. */
+export function credentials(pool: Pool): Credentials {
+  return {
+    enrollmentKeyByNonce: (nonceHash) => enrollmentKey(pool, sql`k.nonce_hash = ${Buffer.from(nonceHash)}`),
+    enrollmentKey: (id) => enrollmentKey(pool, sql`k.id = ${id}::uuid`),
+    nodeForEnrollment: (id) => nodeForEnrollment(pool, id),
+    nodeByToken: batched((hashes: readonly Uint8Array[]) => nodesByToken(pool, hashes)),
+    deletedByToken: batched((hashes: readonly Uint8Array[]) => deletedByToken(pool, hashes)),
+  };
+}
+
+async function enrollmentKey(pool: Pool, where: Sql): ReturnType<Reads['enrollmentKey']> {
+  const [row] = await rowsOf<EnrollmentKeyRow>(
+    pool,
+    'finding an enrolment key',
+    sql`select ${ENROLLMENT_KEY_COLUMNS} from enrollment_key k join cluster c on c.id = k.cluster_id where ${where}`,
+  );
+  return row === undefined ? null : enrollmentKeyRecord(row);
+}
+
+async function nodeForEnrollment(pool: Pool, id: NodeId): ReturnType<Reads['nodeForEnrollment']> {
+  const [row] = await rowsOf<NodeRow & { machine_secret_hash: Buffer | null }>(
+    pool,
+    'finding a node',
+    sql`select ${NODE_COLUMNS}, n.machine_secret_hash from node n join cluster c on c.id = n.cluster_id where n.id = ${id}::uuid`,
+  );
+  return row === undefined
+    ? null
+    : {
+        node: nodeRecord(row),
+        everConnected: row.last_seen_at !== null,
+        machineSecretHash: row.machine_secret_hash,
+      };
+}
+
+async function nodesByToken(
+  pool: Pool,
+  hashes: readonly Uint8Array[],
+): Promise<readonly ({ readonly node: NodeId; readonly cluster: ClusterId } | null)[]> {
+  const rows = await rowsOf<{ token_hash: Buffer; node: NodeId; cluster: ClusterId }>(
+    pool,
+    'finding the nodes of tokens',
+    sql`
+    select token_hash, id as node, cluster_id as cluster from node where token_hash = any(${hashes.map((hash) => Buffer.from(hash))}::bytea[])`,
+  );
+  const byHash = new Map(rows.map(({ token_hash, node, cluster }) => [token_hash.toString('hex'), { node, cluster }]));
+  return hashes.map((hash) => byHash.get(Buffer.from(hash).toString('hex')) ?? null);
+}
+
+async function deletedByToken(pool: Pool, hashes: readonly Uint8Array[]): Promise<readonly boolean[]> {
+  const rows = await rowsOf<{ token_hash: Buffer }>(
+    pool,
+    'finding deleted nodes of tokens',
+    sql`select token_hash from deleted_node where token_hash = any(${hashes.map((hash) => Buffer.from(hash))}::bytea[])`,
+  );
+  const deleted = new Set(rows.map(({ token_hash }) => token_hash.toString('hex')));
+  return hashes.map((hash) => deleted.has(Buffer.from(hash).toString('hex')));
+}
