@@ -5,7 +5,7 @@ import type { Addressed } from '../../../actors/messages.ts';
 import type { ClusterId, NodeId } from '../../protocol/ids.ts';
 import type { VpnObserver } from '../../protocol/vpn.ts';
 import type { ObserverCounters } from './counters.ts';
-import { startEndpointObserver } from './observer.ts';
+import { EndpointObserver } from './observer.ts';
 
 /** What the admin's settings say of it. */
 export interface AdminObserverSettings {
@@ -53,7 +53,7 @@ export async function startAdminObserver(
 ): Promise<AdminObserver> {
   if (!settings.ADMIN_OBSERVER_ENABLED) return { observers: [], readings: () => null, close: () => Promise.resolve() };
   const { memberOf, owns, tell, ...rest } = ports;
-  const observer = await startEndpointObserver({
+  const observer = await EndpointObserver.start({
     host: settings.ADMIN_OBSERVER_HOST,
     port: settings.ADMIN_OBSERVER_PORT,
     memberOf,

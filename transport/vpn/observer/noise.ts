@@ -75,97 +75,100 @@ export interface ProvenInitiation extends Initiation {
 }
 
 /** One static key, and what it answers. Nothing here throws, whatever the packet. */
-export interface Responder {
+export class Responder {
+  readonly #secret: KeyObject;
+  readonly #own: Buffer;
+  readonly #begun: Buffer;
+  readonly #mac1;
+
+  /** With this private key (32 bytes), or a new one. */
+  constructor(privateKey: Uint8Array | null = null) {
+    this.#secret =
+      privateKey === null
+        ? generateKeyPairSync('x25519').privateKey
+        : createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, privateKey]), format: 'der', type: 'pkcs8' });
+    this.#own = rawOf(createPublicKey(this.#secret));
+    this.#begun = hash(IDENTIFIED, this.#own);
+    this.#mac1 = blake2s.create({ key: hash(LABEL_MAC1, this.#own), dkLen: MAC_BYTES });
+  }
+
   /** Base64. */
-  readonly publicKey: string;
+  get publicKey(): string {
+    return this.#own.toString('base64');
+  }
+
   /** Whether this is an initiation by one who knows our public key: cheap, and asked first. */
-  isMeantForUs(packet: Buffer): boolean;
+  isMeantForUs(packet: Buffer): boolean {
+    if (packet.length !== INITIATION_BYTES || packet.readUInt32LE(0) !== INITIATION) return false;
+    return timingSafeEqual(
+      this.#mac1.clone().update(packet.subarray(0, AT.mac1)).digest(),
+      packet.subarray(AT.mac1, AT.mac2),
+    );
+  }
+
   /** Who begins; null: nobody, it is forged. */
-  read(packet: Buffer): Initiation | null;
+  read(packet: Buffer): Initiation | null {
+    const ephemeralRaw = packet.subarray(AT.ephemeral, AT.key);
+    const [chain] = derived(CONSTRUCTION, ephemeralRaw, 1);
+    const ephemeral = keyOf(ephemeralRaw);
+    const sealedKey = packet.subarray(AT.key, AT.timestamp);
+    const transcript = hash(this.#begun, ephemeralRaw);
+    const shared = sharedSecret(this.#secret, ephemeral);
+    if (shared === null) return null;
+    const [chained, key] = derived(chain, shared, 2);
+    const raw = open(key, 0n, sealedKey, transcript);
+    return raw === null
+      ? null
+      : {
+          publicKey: raw.toString('base64'),
+          packet,
+          ephemeral,
+          chain: chained,
+          transcript: hash(transcript, sealedKey),
+        };
+  }
+
   /** What is computed once for one who begins; null: this is no key that anybody can have. */
-  initiator(publicKey: string): Initiator | null;
+  initiator(publicKey: string): Initiator | null {
+    const raw = Buffer.from(publicKey, 'base64');
+    const key = keyOf(raw);
+    const shared = sharedSecret(this.#secret, key);
+    return shared === null ? null : { raw, key, shared };
+  }
+
   /** Null: its sender does not have the key that it names. */
-  prove(initiation: Initiation, initiator: Initiator): ProvenInitiation | null;
+  prove(initiation: Initiation, { shared }: Initiator): ProvenInitiation | null {
+    const sealed = initiation.packet.subarray(AT.timestamp, AT.mac1);
+    const [chain, key] = derived(initiation.chain, shared, 2);
+    const timestamp = open(key, 0n, sealed, initiation.transcript);
+    return timestamp?.length === TIMESTAMP_BYTES
+      ? { ...initiation, chain, transcript: hash(initiation.transcript, sealed), timestamp }
+      : null;
+  }
+
   /** The response, under an index of ours, and the key with which its packets to us come. */
   respond(
-    initiation: ProvenInitiation,
+    { packet: asked, ephemeral, chain, transcript }: ProvenInitiation,
     initiator: Initiator,
     index: number,
-  ): { readonly packet: Buffer; readonly receiveKey: Buffer };
-}
+  ): { readonly packet: Buffer; readonly receiveKey: Buffer } {
+    const mine = generateKeyPairSync('x25519');
+    const mineRaw = rawOf(mine.publicKey);
+    let chained = derived(chain, mineRaw, 1)[0];
+    for (const key of [ephemeral, initiator.key])
+      chained = derived(chained, sharedSecret(mine.privateKey, key) ?? EMPTY, 1)[0];
+    const [last, mixed, key] = derived(chained, NO_PRESHARED_KEY, 3);
+    const sealed = seal(key, hash(hash(transcript, mineRaw), mixed));
 
-/** A responder with this private key (32 bytes), or a new one. */
-export function createResponder(privateKey: Uint8Array | null = null): Responder {
-  const secret =
-    privateKey === null
-      ? generateKeyPairSync('x25519').privateKey
-      : createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, privateKey]), format: 'der', type: 'pkcs8' });
-  const own = rawOf(createPublicKey(secret));
-  const begun = hash(IDENTIFIED, own);
-  const mac1 = blake2s.create({ key: hash(LABEL_MAC1, own), dkLen: MAC_BYTES });
-
-  return {
-    publicKey: own.toString('base64'),
-    isMeantForUs(packet) {
-      if (packet.length !== INITIATION_BYTES || packet.readUInt32LE(0) !== INITIATION) return false;
-      return timingSafeEqual(
-        mac1.clone().update(packet.subarray(0, AT.mac1)).digest(),
-        packet.subarray(AT.mac1, AT.mac2),
-      );
-    },
-    read(packet) {
-      const ephemeralRaw = packet.subarray(AT.ephemeral, AT.key);
-      const [chain] = derived(CONSTRUCTION, ephemeralRaw, 1);
-      const ephemeral = keyOf(ephemeralRaw);
-      const sealedKey = packet.subarray(AT.key, AT.timestamp);
-      const transcript = hash(begun, ephemeralRaw);
-      const shared = sharedSecret(secret, ephemeral);
-      if (shared === null) return null;
-      const [chained, key] = derived(chain, shared, 2);
-      const raw = open(key, 0n, sealedKey, transcript);
-      return raw === null
-        ? null
-        : {
-            publicKey: raw.toString('base64'),
-            packet,
-            ephemeral,
-            chain: chained,
-            transcript: hash(transcript, sealedKey),
-          };
-    },
-    initiator(publicKey) {
-      const raw = Buffer.from(publicKey, 'base64');
-      const key = keyOf(raw);
-      const shared = sharedSecret(secret, key);
-      return shared === null ? null : { raw, key, shared };
-    },
-    prove(initiation, { shared }) {
-      const sealed = initiation.packet.subarray(AT.timestamp, AT.mac1);
-      const [chain, key] = derived(initiation.chain, shared, 2);
-      const timestamp = open(key, 0n, sealed, initiation.transcript);
-      return timestamp?.length === TIMESTAMP_BYTES
-        ? { ...initiation, chain, transcript: hash(initiation.transcript, sealed), timestamp }
-        : null;
-    },
-    respond({ packet: asked, ephemeral, chain, transcript }, initiator, index) {
-      const mine = generateKeyPairSync('x25519');
-      const mineRaw = rawOf(mine.publicKey);
-      let chained = derived(chain, mineRaw, 1)[0];
-      for (const key of [ephemeral, initiator.key])
-        chained = derived(chained, sharedSecret(mine.privateKey, key) ?? EMPTY, 1)[0];
-      const [last, mixed, key] = derived(chained, NO_PRESHARED_KEY, 3);
-      const sealed = seal(key, hash(hash(transcript, mineRaw), mixed));
-
-      const packet = Buffer.alloc(RESPONSE_BYTES);
-      packet.writeUInt32LE(RESPONSE, 0);
-      packet.writeUInt32LE(index, 4);
-      asked.copy(packet, 8, 4, 8);
-      mineRaw.copy(packet, 12);
-      sealed.copy(packet, 44);
-      packet.set(blake2s(packet.subarray(0, 60), { key: hash(LABEL_MAC1, initiator.raw), dkLen: MAC_BYTES }), 60);
-      return { packet, receiveKey: derived(last, EMPTY, 2)[0] };
-    },
-  };
+    const packet = Buffer.alloc(RESPONSE_BYTES);
+    packet.writeUInt32LE(RESPONSE, 0);
+    packet.writeUInt32LE(index, 4);
+    asked.copy(packet, 8, 4, 8);
+    mineRaw.copy(packet, 12);
+    sealed.copy(packet, 44);
+    packet.set(blake2s(packet.subarray(0, 60), { key: hash(LABEL_MAC1, initiator.raw), dkLen: MAC_BYTES }), 60);
+    return { packet, receiveKey: derived(last, EMPTY, 2)[0] };
+  }
 }
 
 /** Which of our indexes an empty packet names, and its counter; null: this is no such packet. */

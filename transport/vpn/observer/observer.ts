@@ -11,14 +11,12 @@ import { endpointOf } from '../../net/endpoints.ts';
 import { noneObserved } from './counters.ts';
 import type { ObserverCounters } from './counters.ts';
 import { SESSION_MS_MAX, SWEEP_MS } from './limits.ts';
-import { createResponder } from './noise.ts';
-import { createObserverPort } from './port.ts';
-import type { ObserverPort } from './port.ts';
+import { Responder } from './noise.ts';
+import { ObserverPort } from './port.ts';
 import { createHandshakeQuota } from './quota.ts';
 import { lastHeardMs, neverSeen, observe, toTell } from './observed-endpoints.ts';
 import type { Place, ObservedEndpoints } from './observed-endpoints.ts';
-import { openObserverSocket } from './socket.ts';
-import type { ObserverSocket } from './socket.ts';
+import { ObserverSocket } from './socket.ts';
 
 /** Ports of one observer: two, which tell the kind of a NAT. */
 const PORTS = 2;
@@ -50,116 +48,143 @@ export interface ObserverPlace {
   readonly publicKey: string;
 }
 
+/** One of its ports, with what is behind it. */
+interface Opened<Member> {
+  readonly place: ObserverPlace;
+  readonly port: ObserverPort<Member>;
+  readonly socket: ObserverSocket;
+}
+
 /** A running observer. */
-export interface EndpointObserver {
+export class EndpointObserver<Member> {
+  readonly #options: ObserverOptions<Member>;
+  readonly #counters = noneObserved();
+  readonly #quota = createHandshakeQuota();
+  readonly #known = new Map<string, { member: Member; observed: ObservedEndpoints }>();
+  /** Members of whom there is something to tell later. */
+  readonly #due = new Set<string>();
+  readonly #opened: Opened<Member>[] = [];
+  /** Why ports could not be had. */
+  readonly #failures: string[] = [];
+  #cancel: () => void = () => undefined;
+
+  private constructor(options: ObserverOptions<Member>) {
+    this.#options = options;
+  }
+
+  /** Starts one. A port that is taken is done without, and said once. */
+  static async start<Member>(options: ObserverOptions<Member>): Promise<EndpointObserver<Member>> {
+    const observer = new EndpointObserver(options);
+    await observer.#openPorts();
+    observer.#sweepLater();
+    return observer;
+  }
+
   /**
    * Ports that could be had; without any, nobody is seen, and members reach each other on their LAN, by their own
    * addresses, or by relays.
    */
-  readonly places: readonly ObserverPlace[];
-  readonly counters: Readonly<ObserverCounters>;
-  /** Members that have shaken hands lately. */
-  members(): number;
-  /** Its ports: `closed` for the moment, by a flood; `missing`: could not be had. */
-  ports(): Readonly<Record<'open' | 'closed' | 'missing', number>>;
-  close(): Promise<void>;
-}
-
-/** Starts one. A port that is taken is done without, and said once. */
-export async function startEndpointObserver<Member>(options: ObserverOptions<Member>): Promise<EndpointObserver> {
-  const { host, port: firstPort, memberOf, clock, monotonicMs, log } = options;
-  const counters = noneObserved();
-  const quota = createHandshakeQuota();
-  const known = new Map<string, { member: Member; observed: ObservedEndpoints }>();
-  const due = new Set<string>();
-  const opened: { readonly place: ObserverPlace; readonly port: ObserverPort; readonly socket: ObserverSocket }[] = [];
-  const failures: string[] = [];
-
-  for (let at = 0; at < PORTS; at++) {
-    const wanted = firstPort === 0 ? 0 : firstPort + at;
-    try {
-      opened.push(await openPort(opened.length, wanted));
-    } catch (error) {
-      failures.push(
-        `UDP port ${wanted} cannot be listened on (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
-      );
-    }
+  get places(): readonly ObserverPlace[] {
+    return this.#opened.map(({ place }) => place);
   }
-  if (failures.length > 0)
-    log.warn(
-      { problem: failures.join('; ') },
-      'the observer of the VPN does without a port: machines behind NAT may have to use relays',
-    );
 
-  async function openPort(at: number, wanted: number): Promise<(typeof opened)[number]> {
-    const responder = createResponder();
-    const port: ObserverPort = createObserverPort<Member>({
+  get counters(): Readonly<ObserverCounters> {
+    return this.#counters;
+  }
+
+  /** Members that have shaken hands lately. */
+  members(): number {
+    return this.#known.size;
+  }
+
+  /** Its ports: `closed` for the moment, by a flood; `missing`: could not be had. */
+  ports(): Readonly<Record<'open' | 'closed' | 'missing', number>> {
+    const open = this.#opened.filter(({ socket }) => socket.isOpen()).length;
+    return { open, closed: this.#opened.length - open, missing: this.#failures.length };
+  }
+
+  async close(): Promise<void> {
+    this.#cancel();
+    await Promise.all(this.#opened.map(({ socket }) => socket.close()));
+  }
+
+  async #openPorts(): Promise<void> {
+    const { port: first, log } = this.#options;
+    for (let at = 0; at < PORTS; at++) {
+      const wanted = first === 0 ? 0 : first + at;
+      try {
+        this.#opened.push(await this.#openPort(this.#opened.length, wanted));
+      } catch (error) {
+        const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+        this.#failures.push(`UDP port ${wanted} cannot be listened on (${code})`);
+      }
+    }
+    if (this.#failures.length > 0)
+      log.warn(
+        { problem: this.#failures.join('; ') },
+        'the observer of the VPN does without a port: machines behind NAT may have to use relays',
+      );
+  }
+
+  async #openPort(at: number, wanted: number): Promise<Opened<Member>> {
+    const { host, memberOf, clock, monotonicMs, log } = this.#options;
+    const responder = new Responder();
+    const port = new ObserverPort<Member>({
       responder,
-      quota,
-      counters,
+      quota: this.#quota,
+      counters: this.#counters,
       monotonicMs,
       memberOf,
       send: (packet, to) => socket.send(packet, to),
-      seen: (publicKey, member, from) => see(at, publicKey, member, from),
+      seen: (publicKey, member, from) => this.#see(at, publicKey, member, from),
     });
-    const socket: ObserverSocket = await openObserverSocket({
+    const socket: ObserverSocket = await ObserverSocket.open({
       host,
       port: wanted,
       clock,
       monotonicMs,
       onPacket: (packet, from) => port.take(packet, from),
-      onShut() {
-        counters.shut += 1;
+      onShut: () => {
+        this.#counters.shut += 1;
         log.warn({ port: socket.port }, 'a port of the observer is flooded and closed for some seconds');
       },
     });
     return { place: { port: socket.port, publicKey: responder.publicKey }, port, socket };
   }
 
-  function see(at: number, publicKey: string, member: Member, from: RemoteInfo): void {
+  #see(at: number, publicKey: string, member: Member, from: RemoteInfo): void {
     const endpoint = endpointOfPeer(from);
     if (endpoint === null) return;
-    const nowMs = monotonicMs();
-    const observed = known.get(publicKey)?.observed ?? neverSeen(opened.length);
-    known.set(publicKey, { member, observed: observe(observed, at, endpoint, nowMs) });
-    tell(publicKey, nowMs);
+    const nowMs = this.#options.monotonicMs();
+    const observed = this.#known.get(publicKey)?.observed ?? neverSeen(this.#opened.length);
+    this.#known.set(publicKey, { member, observed: observe(observed, at, endpoint, nowMs) });
+    this.#tell(publicKey, nowMs);
   }
 
-  function tell(publicKey: string, nowMs: number): void {
-    const entry = known.get(publicKey);
-    if (entry === undefined) return void due.delete(publicKey);
+  #tell(publicKey: string, nowMs: number): void {
+    const entry = this.#known.get(publicKey);
+    if (entry === undefined) return void this.#due.delete(publicKey);
     const { observed, place, isDueLater } = toTell(entry.observed, nowMs);
     entry.observed = observed;
-    if (isDueLater) due.add(publicKey);
-    else due.delete(publicKey);
+    if (isDueLater) this.#due.add(publicKey);
+    else this.#due.delete(publicKey);
     if (place === null) return;
-    counters.told += 1;
-    options.seen(entry.member, publicKey, place);
+    this.#counters.told += 1;
+    this.#options.seen(entry.member, publicKey, place);
   }
 
-  let cancel = clock.after(SWEEP_MS, sweep);
-  function sweep(): void {
-    const nowMs = monotonicMs();
-    for (const publicKey of due) tell(publicKey, nowMs);
-    for (const { port } of opened) port.sweep();
-    for (const [publicKey, { observed }] of known)
-      if (nowMs - (lastHeardMs(observed) ?? 0) > SESSION_MS_MAX) known.delete(publicKey);
-    cancel = clock.after(SWEEP_MS, sweep);
+  #sweepLater(): void {
+    this.#cancel = this.#options.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
-  return {
-    places: opened.map(({ place }) => place),
-    counters,
-    members: () => known.size,
-    ports() {
-      const open = opened.filter(({ socket }) => socket.isOpen()).length;
-      return { open, closed: opened.length - open, missing: failures.length };
-    },
-    async close() {
-      cancel();
-      await Promise.all(opened.map(({ socket }) => socket.close()));
-    },
-  };
+  #sweep(): void {
+    const nowMs = this.#options.monotonicMs();
+    for (const publicKey of this.#due) this.#tell(publicKey, nowMs);
+    for (const { port } of this.#opened) port.sweep();
+    for (const [publicKey, { observed }] of this.#known)
+      if (nowMs - (lastHeardMs(observed) ?? 0) > SESSION_MS_MAX) this.#known.delete(publicKey);
+    this.#sweepLater();
+  }
 }
 
 /** As WireguardEndpoint; null: an address that has a meaning on one link only. */

@@ -47,105 +47,111 @@ export interface PortOptions<Member> {
   readonly seen: (publicKey: string, member: Member, from: RemoteInfo) => void;
 }
 
-/** A port. */
-export interface ObserverPort {
-  /** Takes any packet; never throws. */
-  take(packet: Buffer, from: RemoteInfo): void;
-  /** Forgets those that were silent for SESSION_MS_MAX. */
-  sweep(): void;
-  members(): number;
-}
-
 /** A port that knows nobody yet. */
-export function createObserverPort<Member>({
-  responder,
-  quota,
-  counters,
-  monotonicMs,
-  memberOf,
-  send,
-  seen,
-}: PortOptions<Member>): ObserverPort {
-  const contacts = new Map<string, Contact<Member>>();
-  const sessions = new Map<number, Session>();
-  const lookedUp = new Set<string>();
+export class ObserverPort<Member> {
+  readonly #options: PortOptions<Member>;
+  readonly #contacts = new Map<string, Contact<Member>>();
+  readonly #sessions = new Map<number, Session>();
+  readonly #lookedUp = new Set<string>();
 
-  function take(packet: Buffer, from: RemoteInfo): void {
+  constructor(options: PortOptions<Member>) {
+    this.#options = options;
+  }
+
+  /** Takes any packet; never throws. */
+  take(packet: Buffer, from: RemoteInfo): void {
+    const { responder, quota, monotonicMs } = this.#options;
     const keepalive = readKeepalive(packet);
-    if (keepalive !== null) count(heard(packet, keepalive.index, keepalive.counter, from));
-    else if (!responder.isMeantForUs(packet)) count('garbage');
-    else if (!quota(from.address, monotonicMs())) count('limited');
-    else begin(packet, from);
+    if (keepalive !== null) this.#count(this.#heard(packet, keepalive.index, keepalive.counter, from));
+    else if (!responder.isMeantForUs(packet)) this.#count('garbage');
+    else if (!quota(from.address, monotonicMs())) this.#count('limited');
+    else this.#begin(packet, from);
   }
 
-  function count(outcome: PacketOutcome): void {
-    counters.packets[outcome] += 1;
+  /**
+   * Forgets those that were silent for SESSION_MS_MAX. With its session goes the time of its last handshake: a member
+   * whose clock was set back would else never be answered again.
+   */
+  sweep(): void {
+    const nowMs = this.#options.monotonicMs();
+    for (const [publicKey, { answeredMs }] of this.#contacts)
+      if (nowMs - answeredMs > SESSION_MS_MAX) this.#forget(publicKey);
   }
 
-  function heard(packet: Buffer, index: number, counter: bigint, from: RemoteInfo): PacketOutcome {
-    const session = sessions.get(index);
-    const contact = session === undefined ? undefined : contacts.get(session.publicKey);
-    if (session === undefined || contact === undefined || monotonicMs() - session.sinceMs > SESSION_MS_MAX)
+  members(): number {
+    return this.#contacts.size;
+  }
+
+  #count(outcome: PacketOutcome): void {
+    this.#options.counters.packets[outcome] += 1;
+  }
+
+  #heard(packet: Buffer, index: number, counter: bigint, from: RemoteInfo): PacketOutcome {
+    const session = this.#sessions.get(index);
+    const contact = session === undefined ? undefined : this.#contacts.get(session.publicKey);
+    if (
+      session === undefined ||
+      contact === undefined ||
+      this.#options.monotonicMs() - session.sinceMs > SESSION_MS_MAX
+    )
       return 'unknown_session';
     // Late ones say where the member was, not where it is.
     if (session.counter !== null && counter <= session.counter) return 'replayed';
     if (!isKeepaliveOf(session.receiveKey, packet, counter)) return 'forged';
-    sessions.set(index, { ...session, counter });
+    this.#sessions.set(index, { ...session, counter });
     if (index === contact.offered) {
-      if (contact.current !== null) sessions.delete(contact.current);
-      contacts.set(session.publicKey, { ...contact, offered: null, current: index });
+      if (contact.current !== null) this.#sessions.delete(contact.current);
+      this.#contacts.set(session.publicKey, { ...contact, offered: null, current: index });
     }
-    seen(session.publicKey, contact.member, from);
+    this.#options.seen(session.publicKey, contact.member, from);
     return 'seen';
   }
 
   /** The sender is looked up each time: it may have left. One that is being looked up is not looked up twice. */
-  function begin(packet: Buffer, from: RemoteInfo): void {
-    const initiation = responder.read(packet);
-    if (initiation === null) return count('forged');
+  #begin(packet: Buffer, from: RemoteInfo): void {
+    const initiation = this.#options.responder.read(packet);
+    if (initiation === null) return this.#count('forged');
     const { publicKey } = initiation;
-    if (lookedUp.size >= LOOK_UPS_MAX || lookedUp.has(publicKey)) return count('limited');
-    lookedUp.add(publicKey);
-    void answered(initiation, from)
-      .then(count)
-      .finally(() => lookedUp.delete(publicKey));
+    if (this.#lookedUp.size >= LOOK_UPS_MAX || this.#lookedUp.has(publicKey)) return this.#count('limited');
+    this.#lookedUp.add(publicKey);
+    void this.#answered(initiation, from)
+      .then((outcome) => this.#count(outcome))
+      .finally(() => this.#lookedUp.delete(publicKey));
   }
 
-  async function answered(initiation: Initiation, from: RemoteInfo): Promise<PacketOutcome> {
+  async #answered(initiation: Initiation, from: RemoteInfo): Promise<PacketOutcome> {
     const { publicKey } = initiation;
     let member: Member | null;
     try {
-      member = await memberOf(publicKey);
+      member = await this.#options.memberOf(publicKey);
     } catch {
-      member = contacts.get(publicKey)?.member ?? null; // the rows are away: who was a member a moment ago still is
+      // The rows are away: who was a member a moment ago still is.
+      member = this.#contacts.get(publicKey)?.member ?? null;
       if (member === null) return 'unanswered';
     }
     if (member === null) {
-      forget(publicKey);
+      this.#forget(publicKey);
       return 'stranger';
     }
-    return respond(initiation, member, from);
+    return this.#respond(initiation, member, from);
   }
 
-  function respond(initiation: Initiation, member: Member, from: RemoteInfo): PacketOutcome {
+  #respond(initiation: Initiation, member: Member, from: RemoteInfo): PacketOutcome {
+    const { responder, monotonicMs, send } = this.#options;
     const { publicKey } = initiation;
     const nowMs = monotonicMs();
-    const contact = contacts.get(publicKey);
-    if (
-      (contact === undefined && contacts.size >= MEMBERS_MAX) ||
-      (contact !== undefined && nowMs - contact.answeredMs < HANDSHAKE_EVERY_MS_MIN)
-    )
-      return 'limited';
+    const contact = this.#contacts.get(publicKey);
+    if (!this.#mayAnswer(contact, nowMs)) return 'limited';
     const initiator = contact?.initiator ?? responder.initiator(publicKey);
     const proven = initiator === null ? null : responder.prove(initiation, initiator);
     if (initiator === null || proven === null) return 'forged';
     if (contact !== undefined && Buffer.compare(proven.timestamp, contact.timestamp) <= 0) return 'replayed';
 
-    const index = freeIndex();
+    const index = this.#freeIndex();
     const { packet, receiveKey } = responder.respond(proven, initiator, index);
-    if (contact !== undefined && contact.offered !== null) sessions.delete(contact.offered);
-    sessions.set(index, { publicKey, receiveKey, sinceMs: nowMs, counter: null });
-    contacts.set(publicKey, {
+    if (contact !== undefined && contact.offered !== null) this.#sessions.delete(contact.offered);
+    this.#sessions.set(index, { publicKey, receiveKey, sinceMs: nowMs, counter: null });
+    this.#contacts.set(publicKey, {
       member,
       initiator,
       timestamp: proven.timestamp,
@@ -157,30 +163,23 @@ export function createObserverPort<Member>({
     return 'answered';
   }
 
-  function freeIndex(): number {
+  #mayAnswer(contact: Contact<Member> | undefined, nowMs: number): boolean {
+    return contact === undefined
+      ? this.#contacts.size < MEMBERS_MAX
+      : nowMs - contact.answeredMs >= HANDSHAKE_EVERY_MS_MIN;
+  }
+
+  #freeIndex(): number {
     for (;;) {
       const index = randomInt(INDEX_MAX);
-      if (!sessions.has(index)) return index;
+      if (!this.#sessions.has(index)) return index;
     }
   }
 
-  function forget(publicKey: string): void {
-    const contact = contacts.get(publicKey);
+  #forget(publicKey: string): void {
+    const contact = this.#contacts.get(publicKey);
     if (contact === undefined) return;
-    contacts.delete(publicKey);
-    for (const index of [contact.offered, contact.current]) if (index !== null) sessions.delete(index);
+    this.#contacts.delete(publicKey);
+    for (const index of [contact.offered, contact.current]) if (index !== null) this.#sessions.delete(index);
   }
-
-  return {
-    take,
-    /**
-     * With its session goes the time of its last handshake: a member whose clock was set back would else never be
-     * answered again.
-     */
-    sweep() {
-      const nowMs = monotonicMs();
-      for (const [publicKey, { answeredMs }] of contacts) if (nowMs - answeredMs > SESSION_MS_MAX) forget(publicKey);
-    },
-    members: () => contacts.size,
-  };
 }

@@ -8,6 +8,9 @@ import { PACKETS_PER_SECOND_MAX, SHUT_MS } from './limits.ts';
 /** Any address of both families. */
 export const ANY_ADDRESS = '::';
 
+/** The same where a kernel has no IPv6. */
+const ANY_IPV4_ADDRESS = '0.0.0.0';
+
 /**
  * Room for packets that wait while the admin does something else, in bytes: the kernel gives less where its own limit
  * is lower.
@@ -19,16 +22,6 @@ const PACKET_LIMITS = { perWindowMax: PACKETS_PER_SECOND_MAX, windowMs: 1_000, k
 
 /** Where a kernel has no IPv6. */
 const NO_IPV6 = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL']);
-
-/** An open one. */
-export interface ObserverSocket {
-  readonly port: number;
-  /** Sends, or drops it. */
-  send(packet: Buffer, to: RemoteInfo): void;
-  /** Not closed by a flood or a failure. */
-  isOpen(): boolean;
-  close(): Promise<void>;
-}
 
 /** What a socket is given. */
 export interface SocketOptions {
@@ -43,34 +36,64 @@ export interface SocketOptions {
   readonly onShut: () => void;
 }
 
-/** Opens one. Rejects when the port or the address cannot be had. */
-export async function openObserverSocket({
-  host,
-  port: wantedPort,
-  clock,
-  monotonicMs,
-  onPacket,
-  onShut,
-}: SocketOptions): Promise<ObserverSocket> {
-  let boundHost = host;
-  let socket: Socket | null = await bound(host, wantedPort).catch((error: unknown) => {
-    if (host !== ANY_ADDRESS || !NO_IPV6.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    boundHost = '0.0.0.0';
-    return bound(boundHost, wantedPort);
-  });
-  const { port } = socket.address();
-  let isClosed = false;
-  let cancel: () => void = () => {};
-  listen(socket);
+/** An open one. */
+export class ObserverSocket {
+  readonly port: number;
+  readonly #host: string;
+  readonly #options: SocketOptions;
+  #socket: Socket | null;
+  #isClosed = false;
+  #cancel: () => void = () => undefined;
 
-  function listen(opened: Socket): void {
+  private constructor(socket: Socket, host: string, options: SocketOptions) {
+    this.#socket = socket;
+    this.#host = host;
+    this.#options = options;
+    this.port = socket.address().port;
+    this.#listen(socket);
+  }
+
+  /** Rejects when the port or the address cannot be had. */
+  static async open(options: SocketOptions): Promise<ObserverSocket> {
+    const { host, port } = options;
+    try {
+      return new ObserverSocket(await bound(host, port), host, options);
+    } catch (error) {
+      if (host !== ANY_ADDRESS || !NO_IPV6.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      return new ObserverSocket(await bound(ANY_IPV4_ADDRESS, port), ANY_IPV4_ADDRESS, options);
+    }
+  }
+
+  /** Sends, or drops it. */
+  send(packet: Buffer, to: RemoteInfo): void {
+    this.#socket?.send(packet, to.port, to.address, () => {}); // a packet that cannot be sent is one that was lost
+  }
+
+  /** Not closed by a flood or a failure. */
+  isOpen(): boolean {
+    return this.#socket !== null;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancel();
+    const opened = this.#socket;
+    this.#socket = null;
+    if (opened !== null)
+      await new Promise<void>((resolve) => {
+        opened.close(resolve);
+      });
+  }
+
+  #listen(opened: Socket): void {
+    const { monotonicMs, onShut, onPacket } = this.#options;
     const packets = createWindowLimiter(PACKET_LIMITS, { nowMs: monotonicMs });
     // An error is the end of a socket, as a flood is: it is opened again after the same while.
-    opened.on('error', () => shut(opened));
+    opened.on('error', () => this.#shut(opened));
     opened.on('message', (packet, from) => {
       if (packets.add(EVERYBODY) > 0) {
         onShut();
-        shut(opened);
+        this.#shut(opened);
       } else if (from.port !== 0) {
         // who says that it sends from port 0 can neither be answered, which Node refuses by throwing, nor be told of
         onPacket(packet, from);
@@ -78,43 +101,29 @@ export async function openObserverSocket({
     });
   }
 
-  function shut(opened: Socket): void {
-    if (socket !== opened) return;
-    socket = null;
+  #shut(opened: Socket): void {
+    if (this.#socket !== opened) return;
+    this.#socket = null;
     opened.removeAllListeners('message');
     opened.close();
-    cancel = clock.after(SHUT_MS, () => void reopen());
+    this.#reopenLater();
   }
 
-  async function reopen(): Promise<void> {
-    const opened = await bound(boundHost, port).catch(() => null);
-    if (isClosed) {
+  #reopenLater(): void {
+    this.#cancel = this.#options.clock.after(SHUT_MS, () => void this.#reopen());
+  }
+
+  async #reopen(): Promise<void> {
+    const opened = await bound(this.#host, this.port).catch(() => null);
+    if (this.#isClosed) {
       opened?.close();
     } else if (opened === null) {
-      cancel = clock.after(SHUT_MS, () => void reopen()); // somebody else has the port: until it is given back
+      this.#reopenLater(); // somebody else has the port: until it is given back
     } else {
-      socket = opened;
-      listen(opened);
+      this.#socket = opened;
+      this.#listen(opened);
     }
   }
-
-  return {
-    port,
-    send(packet, to) {
-      socket?.send(packet, to.port, to.address, () => {}); // a packet that cannot be sent is one that was lost
-    },
-    isOpen: () => socket !== null,
-    async close() {
-      isClosed = true;
-      cancel();
-      const opened = socket;
-      socket = null;
-      if (opened !== null)
-        await new Promise<void>((resolve) => {
-          opened.close(resolve);
-        });
-    },
-  };
 }
 
 async function bound(host: string, port: number): Promise<Socket> {

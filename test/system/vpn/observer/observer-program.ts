@@ -2,12 +2,12 @@
  * An observer as a program, for networks of tests: the keys of members are its arguments. Prints a line of JSON for its
  * places, and one for each place of a member that it tells.
  */
-import { startEndpointObserver } from '../../../../transport/vpn/observer/observer.ts';
+import { EndpointObserver } from '../../../../transport/vpn/observer/observer.ts';
 import { monotonicMs, systemClock } from '../../../../transport/net/clock.ts';
 import { silentLog } from '../../../support/log.ts';
 
 const members = new Set(process.argv.slice(2));
-const observer = await startEndpointObserver({
+const observer = await EndpointObserver.start({
   host: '::',
   port: 43_478,
   memberOf: async (publicKey) => (members.has(publicKey) ? publicKey : null),

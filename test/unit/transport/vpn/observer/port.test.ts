@@ -9,8 +9,8 @@ import {
   SESSION_MS_MAX,
   SOURCE_HANDSHAKES_BURST_MAX,
 } from '../../../../../transport/vpn/observer/limits.ts';
-import { createResponder } from '../../../../../transport/vpn/observer/noise.ts';
-import { createObserverPort } from '../../../../../transport/vpn/observer/port.ts';
+import { Responder } from '../../../../../transport/vpn/observer/noise.ts';
+import { ObserverPort } from '../../../../../transport/vpn/observer/port.ts';
 import { createHandshakeQuota } from '../../../../../transport/vpn/observer/quota.ts';
 import { until } from '../../../../support/until.ts';
 import { begin, newPair, sign, type Pair } from './initiator.ts';
@@ -20,13 +20,13 @@ function startPort({
   members = [newPair()],
   memberOf = undefined as ((key: string) => Promise<string | null>) | undefined,
 } = {}) {
-  const responder = createResponder();
+  const responder = new Responder();
   const counters = noneObserved();
   const sent: { packet: Buffer; to: RemoteInfo }[] = [];
   const seen: { publicKey: string; from: string }[] = [];
   let nowMs = 1_000_000;
   let asked = 0;
-  const port = createObserverPort<string>({
+  const port = new ObserverPort<string>({
     responder,
     counters,
     quota: createHandshakeQuota(),
@@ -231,7 +231,7 @@ test("a key that nobody can have is nobody's: where the secret would be known to
   await fixture.take(packet);
 
   t.is(fixture.counters.packets.forged, 1);
-  t.is(createResponder().initiator(Buffer.alloc(32).toString('base64')), null);
+  t.is(new Responder().initiator(Buffer.alloc(32).toString('base64')), null);
 });
 
 test('one source begins no more handshakes than its share, and all together no more than theirs', async (t) => {

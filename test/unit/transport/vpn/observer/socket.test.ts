@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { PACKETS_PER_SECOND_MAX, SHUT_MS } from '../../../../../transport/vpn/observer/limits.ts';
-import { openObserverSocket } from '../../../../../transport/vpn/observer/socket.ts';
-import { startEndpointObserver } from '../../../../../transport/vpn/observer/observer.ts';
+import { ObserverSocket } from '../../../../../transport/vpn/observer/socket.ts';
+import { EndpointObserver } from '../../../../../transport/vpn/observer/observer.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { recordingLog, silentLog } from '../../../../support/log.ts';
 import { udpSockets } from '../../../../support/udp-sockets.ts';
@@ -34,7 +34,7 @@ test('a port that is flooded is closed for a while, and hears again afterwards',
   let packets = 0;
   let shut = 0;
   let last = '';
-  const socket = await openObserverSocket({
+  const socket = await ObserverSocket.open({
     host: '127.0.0.1',
     port: 0,
     clock,
@@ -64,7 +64,7 @@ test('a port that is flooded is closed for a while, and hears again afterwards',
 test('as many packets in the time that they may take close nothing', async (t) => {
   const clock = createFakeClock();
   let packets = 0;
-  const socket = await openObserverSocket({
+  const socket = await ObserverSocket.open({
     host: '::',
     port: 0,
     clock,
@@ -91,7 +91,7 @@ test('a port that somebody has is done without, and said in one line', async (t)
   const { port } = taken.address();
   const log = recordingLog();
 
-  const observer = await startEndpointObserver({
+  const observer = await EndpointObserver.start({
     host: '127.0.0.1',
     port,
     memberOf: async () => null,
@@ -113,7 +113,7 @@ test('a port that somebody has is done without, and said in one line', async (t)
 
 test('two ports have two keys, and another start has others', async (t) => {
   const start = () =>
-    startEndpointObserver({
+    EndpointObserver.start({
       host: '127.0.0.1',
       port: 0,
       memberOf: async () => null,
@@ -141,7 +141,7 @@ test('a packet that says it comes from port 0 is dropped, as it can neither be a
   const clock = createFakeClock();
   const heard: string[] = [];
   const socketOf = udpSockets(t);
-  const socket = await openObserverSocket({
+  const socket = await ObserverSocket.open({
     host: '127.0.0.1',
     port: 0,
     clock,
