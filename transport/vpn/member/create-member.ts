@@ -4,7 +4,7 @@ import type { WireguardDevice } from '../wireguard/device.ts';
 import { openDevice } from '../wireguard/open.ts';
 import { REOPEN_MS_MAX, REOPEN_MS_MIN } from './limits.ts';
 import { systemInterfaces, type Interfaces } from './local-endpoints.ts';
-import type { Member, MemberPorts, WantedMember } from './member.ts';
+import type { Member, MemberPlace, MemberPorts, MemberRefusals, PeerPath, WantedMember } from './member.ts';
 import { Peers } from './peers.ts';
 
 /** What a member is made of. */
@@ -30,71 +30,104 @@ export type CreatedMember =
 
 /** Opens the interface, or takes over the one that an earlier run left, with its direct paths. Rejects never. */
 export async function createMember(options: MemberOptions, ports: MemberPorts): Promise<CreatedMember> {
-  const { interfaceName: name, listenPort, relayReach, interfaces = systemInterfaces } = options;
-  let wanted = options.wanted;
-  let lost: string | null = null;
-  let isClosed = false;
-  let again: NodeJS.Timeout | null = null;
-  let opening: Promise<void> = Promise.resolve();
-
+  const { interfaceName: name, listenPort, wanted } = options;
   const opened = await openDevice({ name, listenPort, privateKey: wanted.privateKey, mtu: wanted.mtu });
   if (!opened.ok) return opened;
-  const peers = new Peers(
-    { listenPort, interfaceName: name, interfaces, wanted, ...(relayReach === undefined ? {} : { relayReach }) },
-    ports,
-  );
-  use(opened.device);
+  const member = new DeviceMember(options, ports, opened.device);
   // Others that were told of it before it has a relay would look for it elsewhere first.
-  await peers.placed();
+  await member.placed();
+  return { ok: true, member };
+}
 
-  return {
-    ok: true,
-    member: {
-      become(next) {
-        wanted = next;
-        peers.become(next);
-      },
-      tryDirect: (publicKey, inMs) => peers.tryDirect(publicKey, inMs),
-      paths: () => peers.paths(),
-      place: () => peers.place(),
-      refused: () => peers.refused(),
-      problem: () => lost ?? peers.problem(),
-      async close(end) {
-        isClosed = true;
-        if (again !== null) clearTimeout(again);
-        await opening;
-        await peers.close(end);
-      },
-    },
-  };
+/** On a device, which is opened again whenever it is lost. */
+class DeviceMember implements Member {
+  readonly #options: MemberOptions;
+  readonly #ports: MemberPorts;
+  readonly #peers: Peers;
+  #wanted: WantedMember;
+  /** Why there is no device now; null: there is one. */
+  #lost: string | null = null;
+  #isClosed = false;
+  #again: NodeJS.Timeout | null = null;
+  #opening: Promise<void> = Promise.resolve();
 
-  function use(device: WireguardDevice): void {
-    lost = null;
-    peers.use(device);
+  constructor(options: MemberOptions, ports: MemberPorts, device: WireguardDevice) {
+    const { interfaceName, listenPort, wanted, relayReach, interfaces = systemInterfaces } = options;
+    this.#options = options;
+    this.#ports = ports;
+    this.#wanted = wanted;
+    this.#peers = new Peers(
+      { listenPort, interfaceName, interfaces, wanted, ...(relayReach === undefined ? {} : { relayReach }) },
+      ports,
+    );
+    this.#use(device);
+  }
+
+  placed(): Promise<void> {
+    return this.#peers.placed();
+  }
+
+  become(wanted: WantedMember): void {
+    this.#wanted = wanted;
+    this.#peers.become(wanted);
+  }
+
+  tryDirect(publicKey: string, inMs: number): void {
+    this.#peers.tryDirect(publicKey, inMs);
+  }
+
+  paths(): readonly PeerPath[] {
+    return this.#peers.paths();
+  }
+
+  place(): MemberPlace {
+    return this.#peers.place();
+  }
+
+  refused(): MemberRefusals {
+    return this.#peers.refused();
+  }
+
+  problem(): string | null {
+    return this.#lost ?? this.#peers.problem();
+  }
+
+  async close(end: { readonly isKept: boolean }): Promise<void> {
+    this.#isClosed = true;
+    if (this.#again !== null) clearTimeout(this.#again);
+    await this.#opening;
+    await this.#peers.close(end);
+  }
+
+  #use(device: WireguardDevice): void {
+    this.#lost = null;
+    this.#peers.use(device);
     device.onLost((problem) => {
-      lost = problem;
-      peers.use(null);
-      ports.changed();
-      reopenIn(REOPEN_MS_MIN);
+      this.#lost = problem;
+      this.#peers.use(null);
+      this.#ports.changed();
+      this.#reopenIn(REOPEN_MS_MIN);
     });
   }
 
-  function reopenIn(ms: number): void {
-    if (isClosed) return;
-    again = setTimeout(() => {
-      opening = reopen(ms);
+  #reopenIn(ms: number): void {
+    if (this.#isClosed) return;
+    this.#again = setTimeout(() => {
+      this.#opening = this.#reopen(ms);
     }, ms);
-    again.unref();
+    this.#again.unref();
   }
 
   /** Never rejects. */
-  async function reopen(afterMs: number): Promise<void> {
-    const next = await openDevice({ name, listenPort, privateKey: wanted.privateKey, mtu: wanted.mtu });
+  async #reopen(afterMs: number): Promise<void> {
+    const { interfaceName: name, listenPort } = this.#options;
+    const { privateKey, mtu } = this.#wanted;
+    const next = await openDevice({ name, listenPort, privateKey, mtu });
     if (next.ok) {
-      use(next.device);
-      return ports.changed();
+      this.#use(next.device);
+      return this.#ports.changed();
     }
-    lost = next.problem;
-    reopenIn(Math.min(afterMs * 2, REOPEN_MS_MAX));
+    this.#lost = next.problem;
+    this.#reopenIn(Math.min(afterMs * 2, REOPEN_MS_MAX));
   }
 }

@@ -2,7 +2,7 @@
 import type { RelayReach } from '../derp/socket.ts';
 import type { PathMessage } from './path-state.ts';
 import { Relays } from './relays.ts';
-import { createRelaySockets, type RelaySockets } from './relay-sockets.ts';
+import { RelaySockets } from './relay-sockets.ts';
 import { decodePeerMessage, encodePeerMessage, isPeerMessage, type PeerMessage } from './peer-messages.ts';
 
 /** What it needs of the member. */
@@ -28,7 +28,7 @@ export class RelayedTraffic {
 
   constructor(ports: TrafficPorts) {
     this.#ports = ports;
-    this.relaySockets = createRelaySockets({
+    this.relaySockets = new RelaySockets({
       wireguardPort: ports.wireguardPort,
       send: (publicKey, packet) => this.#send(publicKey, packet),
       straggled: ports.straggled,
