@@ -3,7 +3,7 @@
  * of both when it goes.
  */
 import { existsSync } from 'node:fs';
-import { createMapSource, followMap } from '../../transport/vpn/derp/map-source.ts';
+import { MapSource, followMap } from '../../transport/vpn/derp/map-source.ts';
 import { createVet } from '../../transport/net/guard/vetting.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { VpnPath } from '../../transport/protocol/vpn.ts';
@@ -87,7 +87,7 @@ export function startVpn({
   });
   const netclient = createNetclient({ node, directory: directory.path, clock, log });
   const relayMap = followMap(
-    createMapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap),
+    new MapSource({ vet: createVet({ allowPrivate: false }), trusted: adminUrls }, directory.relayMap),
     (map) => membership.mapped(map),
   );
   const rotate = (): void => membership.rotate();

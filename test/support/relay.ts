@@ -2,13 +2,12 @@
 import { createScope, type Scope } from './scope.ts';
 import { until } from './until.ts';
 import { silentLog } from './log.ts';
-import { connectDerp, type DerpOptions } from '../../transport/vpn/derp/client.ts';
+import { DerpClient, type DerpOptions } from '../../transport/vpn/derp/client.ts';
 import { boxKeys, newBoxKeys } from '../../transport/vpn/derp/box.ts';
-import type { DerpConnection } from '../../transport/vpn/derp/connection.ts';
 import { readRelayMap, type RelayMap, type RelayRegion } from '../../transport/vpn/derp/map.ts';
 import type { RelayAdmission } from '../../transport/vpn/relay/admission.ts';
 import { ownRelayMap } from '../../transport/vpn/relay/map.ts';
-import { createRelay, type Relay, type RelayOptions } from '../../transport/vpn/relay/relay.ts';
+import { Relay, type RelayOptions } from '../../transport/vpn/relay/relay.ts';
 import { certificateSha256, selfSigned } from '../../transport/vpn/relay/self-signed.ts';
 import { listenForRelay } from '../../transport/vpn/relay/server.ts';
 
@@ -43,7 +42,7 @@ export async function startRelay(
   scope: Scope,
   { host = '127.0.0.1', port = 0, regionId = 900, hostName = '127.0.0.1', ...options }: StartRelayOptions = {},
 ): Promise<StartedRelay> {
-  const relay = createRelay({ admission: openAdmission, log: silentLog, ...options });
+  const relay = new Relay({ admission: openAdmission, log: silentLog, ...options });
   const { certificate, key } = selfSigned(hostName, Date.now());
   let derpMap: unknown = null;
   const server = await listenForRelay({
@@ -81,7 +80,7 @@ export function mapOf(derpMap: unknown): RelayMap {
 /** A client that remembers what it was told. */
 export interface RelayClient {
   readonly publicKey: string;
-  readonly connection: DerpConnection;
+  readonly connection: DerpClient;
   readonly packets: { readonly from: string; readonly packet: Buffer }[];
   readonly problems: string[];
   readonly warnings: string[];
@@ -101,7 +100,7 @@ export function startClient(
     problems: [],
     warnings: [],
     opened: 0,
-    connection: connectDerp({
+    connection: new DerpClient({
       region,
       reconnectMsMin: 20,
       reconnectMsMax: 200,

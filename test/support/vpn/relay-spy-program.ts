@@ -5,7 +5,7 @@
 import { openAdmission } from '../relay.ts';
 import { silentLog } from '../log.ts';
 import { ownRelayMap } from '../../../transport/vpn/relay/map.ts';
-import { createRelay } from '../../../transport/vpn/relay/relay.ts';
+import { Relay } from '../../../transport/vpn/relay/relay.ts';
 import { certificateSha256, selfSigned } from '../../../transport/vpn/relay/self-signed.ts';
 import { listenForRelay } from '../../../transport/vpn/relay/server.ts';
 
@@ -14,7 +14,7 @@ const SAY_MS = 200;
 
 const [address = '', port = '', regionId = '', hexMarker = ''] = process.argv.slice(2);
 const marker = Buffer.from(hexMarker, 'hex');
-const relay = createRelay({ admission: openAdmission, log: silentLog });
+const relay = new Relay({ admission: openAdmission, log: silentLog });
 let bytes = 0;
 let markers = 0;
 const { certificate, key } = selfSigned(address, Date.now());
@@ -25,7 +25,8 @@ await listenForRelay({
   key,
   map: null,
   relay: {
-    ...relay,
+    publicKey: relay.publicKey,
+    close: () => relay.close(),
     accept(stream, head, from) {
       let tail = Buffer.alloc(0);
       stream.on('data', (chunk: Buffer) => {

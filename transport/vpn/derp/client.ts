@@ -1,12 +1,28 @@
 /** A client of one region's relays, which is connected whenever one of them answers. */
 import type { Duplex } from 'node:stream';
-import { boxKeys, keyOf } from './box.ts';
-import { DERP_PACKET_BYTES_MAX, type DerpConnection, type DerpOwner } from './connection.ts';
+import { BinaryKeys } from './binary-keys.ts';
+import { boxKeys, type BoxKeys } from './box.ts';
+import { DERP_PACKET_BYTES_MAX } from './frames.ts';
 import { KEYS_MAX, PING_MS, RECONNECT_MS_MAX, RECONNECT_MS_MIN, SILENCE_MS_MAX } from './limits.ts';
 import type { RelayNode, RelayRegion } from './map.ts';
-import { startDerpSession, type DerpEnd, type DerpSession } from './session.ts';
+import { DerpSession, type DerpEnd } from './session.ts';
 import type { RelayReach } from './socket.ts';
 import { DERP_FORMS, FormRefused, openRelayStream, type DerpForm } from './stream.ts';
+
+/** What a client tells its owner. */
+export interface DerpOwner {
+  /** A packet that the relay says is from the owner of this key. */
+  received(publicKey: string, packet: Uint8Array): void;
+  opened(): void;
+  /**
+   * It was lost and is made again by itself; the problem in one sentence. Also when no relay of the region was reached.
+   */
+  lost(problem: string): void;
+  /**
+   * The relay says what is wrong with this connection, for example that another one has the same key; empty: no more.
+   */
+  warned?(problem: string): void;
+}
 
 /** Whom to connect to, as whom. */
 export interface DerpOptions {
@@ -38,57 +54,69 @@ const GROWTH = 2;
 /** A connection that lasted so long, in ms, was a good one: the next attempt comes soon. */
 const STEADY_MS = 10_000;
 
+/** What is taken where the options say nothing. */
+const DEFAULTS = {
+  isHome: false,
+  reach: {},
+  random: Math.random,
+  pingMs: PING_MS,
+  silenceMsMax: SILENCE_MS_MAX,
+  reconnectMsMin: RECONNECT_MS_MIN,
+  reconnectMsMax: RECONNECT_MS_MAX,
+} as const;
+
 /**
- * Connects, and again whenever the connection is lost, until it is closed. The relays of the region are tried in their
- * order, each by upgrade and then as a
- * WebSocket; the form that a relay took is tried first the next time. Throws when the private key is none.
+ * A live connection, or one that is being made again: connects whenever the connection is lost, until it is closed. The relays of the region are tried in their
+ * order, each by upgrade and then as a WebSocket; the form that a relay took is tried first the next time.
  */
-export function connectDerp({
-  region,
-  privateKey,
-  owner,
-  isHome = false,
-  reach = {},
-  random = Math.random,
-  pingMs = PING_MS,
-  silenceMsMax = SILENCE_MS_MAX,
-  reconnectMsMin = RECONNECT_MS_MIN,
-  reconnectMsMax = RECONNECT_MS_MAX,
-}: DerpOptions): DerpConnection {
-  const keys = boxKeys(privateKey);
-  const closing = new AbortController();
-  const binaryKeys = new Map<string, Buffer>();
-  const forms = new Map<RelayNode, DerpForm>();
-  let session: DerpSession | null = null;
-  let wake: (() => void) | null = null;
+export class DerpClient {
+  readonly #options: Required<DerpOptions>;
+  readonly #keys: BoxKeys;
+  readonly #binaryKeys = new BinaryKeys(KEYS_MAX);
+  readonly #forms = new Map<RelayNode, DerpForm>();
+  readonly #closing = new AbortController();
+  #session: DerpSession | null = null;
+  #wake: (() => void) | null = null;
 
-  void run();
+  /** Begins at once. Throws when the private key is none. */
+  constructor(options: DerpOptions) {
+    this.#options = { ...DEFAULTS, ...options };
+    this.#keys = boxKeys(options.privateKey);
+    void this.#run();
+  }
 
-  return {
-    get isOpen() {
-      return session?.isOpen === true;
-    },
-    send(publicKey, packet) {
-      if (session === null || packet.length > DERP_PACKET_BYTES_MAX) return false;
-      const key = binaryKey(publicKey);
-      return key !== null && session.send(key, packet);
-    },
-    close() {
-      closing.abort();
-      session?.end('closed');
-      wake?.();
-    },
-  };
+  /** Whether packets go out now. */
+  get isOpen(): boolean {
+    return this.#session?.isOpen === true;
+  }
+
+  /**
+   * Hands a packet to the relay, for a key as `wg` writes it. False: it was dropped, since nothing is connected or too
+   * much waits already. Nothing is ever queued beyond the limit.
+   */
+  send(publicKey: string, packet: Uint8Array): boolean {
+    if (this.#session === null || packet.length > DERP_PACKET_BYTES_MAX) return false;
+    const key = this.#binaryKeys.of(publicKey);
+    return key !== null && this.#session.send(key, packet);
+  }
+
+  /** Never connects again. */
+  close(): void {
+    this.#closing.abort();
+    this.#session?.end('closed');
+    this.#wake?.();
+  }
 
   /** Never rejects. */
-  async function run(): Promise<void> {
+  async #run(): Promise<void> {
+    const { region, owner, reconnectMsMin, reconnectMsMax, random } = this.#options;
     let round = 0;
-    while (!closing.signal.aborted) {
+    while (!this.#closing.signal.aborted) {
       const problems: string[] = [];
       let restMs: number | null = null;
       for (const node of region.nodes) {
-        const tried = await attempt(node);
-        if (closing.signal.aborted) return;
+        const tried = await this.#attempt(node);
+        if (this.#closing.signal.aborted) return;
         problems.push(`${node.hostName}: ${tried.problem}`);
         if (tried.openMs === null) continue;
         restMs = tried.waitMs;
@@ -97,7 +125,7 @@ export function connectDerp({
       }
       owner.lost(problems.join('; '));
       const bound = Math.min(reconnectMsMax, reconnectMsMin * GROWTH ** Math.min(round + 1, 16));
-      await pause(Math.min(restMs ?? 0, reconnectMsMax) + reconnectMsMin + random() * (bound - reconnectMsMin));
+      await this.#pause(Math.min(restMs ?? 0, reconnectMsMax) + reconnectMsMin + random() * (bound - reconnectMsMin));
       round += 1;
     }
   }
@@ -105,31 +133,34 @@ export function connectDerp({
   /**
    * One relay, until it is lost. The first problem is told: later ones are of the same cause, seen from further away.
    */
-  async function attempt(node: RelayNode): Promise<Attempt> {
+  async #attempt(node: RelayNode): Promise<Attempt> {
+    const { signal } = this.#closing;
     let problem: string | null = null;
-    const last = forms.get(node);
+    const last = this.#forms.get(node);
     for (const form of last === undefined ? DERP_FORMS : DERP_FORMS.toSorted((a) => (a === last ? -1 : 1))) {
       try {
-        const { stream, head } = await openRelayStream(node, form, reach, closing.signal);
-        const tried = await spoken(stream, head, () => forms.set(node, form));
+        const { stream, head } = await openRelayStream(node, form, this.#options.reach, signal);
+        const tried = await this.#spoken(stream, head, () => this.#forms.set(node, form));
         if (tried.spoke) return tried;
         problem ??= tried.problem;
       } catch (error) {
         problem ??= (error as Error).message;
         if (!(error instanceof FormRefused)) break;
       }
-      if (closing.signal.aborted) break;
+      if (signal.aborted) break;
     }
     return { problem: problem ?? '', openMs: null, waitMs: null };
   }
 
-  async function spoken(stream: Duplex, head: Buffer, worked: () => void): Promise<Attempt & DerpEnd> {
+  /** One session, until it has ended. `worked`: the relay let us in. */
+  async #spoken(stream: Duplex, head: Buffer, worked: () => void): Promise<Attempt & DerpEnd> {
+    const { owner, isHome, pingMs, silenceMsMax } = this.#options;
     return await new Promise((resolve) => {
       let openedAtMs: number | null = null;
-      session = startDerpSession({
+      this.#session = new DerpSession({
         stream,
         head,
-        keys,
+        keys: this.#keys,
         isHome,
         pingMs,
         silenceMsMax,
@@ -140,34 +171,24 @@ export function connectDerp({
         },
         received: (source, packet) => owner.received(source.toString('base64'), packet),
         warned: (problem) => owner.warned?.(problem),
-        ended(end) {
-          session = null;
+        ended: (end) => {
+          this.#session = null;
           resolve({ ...end, openMs: openedAtMs === null ? null : performance.now() - openedAtMs });
         },
       });
-      if (closing.signal.aborted) session.end('closed');
+      if (this.#closing.signal.aborted) this.#session.end('closed');
     });
   }
 
-  function binaryKey(publicKey: string): Buffer | null {
-    const known = binaryKeys.get(publicKey);
-    if (known !== undefined) return known;
-    const key = keyOf(publicKey);
-    if (key === null) return null;
-    if (binaryKeys.size >= KEYS_MAX) binaryKeys.clear();
-    binaryKeys.set(publicKey, key);
-    return key;
-  }
-
-  async function pause(ms: number): Promise<void> {
-    if (closing.signal.aborted) return;
+  async #pause(ms: number): Promise<void> {
+    if (this.#closing.signal.aborted) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms).unref();
-      wake = () => {
+      this.#wake = () => {
         clearTimeout(timer);
         resolve();
       };
     });
-    wake = null;
+    this.#wake = null;
   }
 }

@@ -2,7 +2,6 @@
  * Frames of the public DERP protocol, version 2: a byte of type, four of length (big-endian, of the payload alone), the
  * payload. Source: tailscale.com/derp.
  */
-import { DERP_PACKET_BYTES_MAX } from './connection.ts';
 
 /** Bytes before a payload. */
 export const HEADER_BYTES = 5;
@@ -35,6 +34,9 @@ export const FRAME = {
   health: 0x14,
   restarting: 0x15,
 } as const;
+
+/** Packets of at most so many bytes. Source: the protocol, MaxPacketSize. */
+export const DERP_PACKET_BYTES_MAX = 65_536;
 
 /** Largest frame that carries a packet, in bytes of payload. */
 export const PACKET_FRAME_BYTES_MAX = KEY_BYTES + DERP_PACKET_BYTES_MAX;

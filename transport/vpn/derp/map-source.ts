@@ -36,19 +36,6 @@ export interface KnownMap {
   readonly problems: readonly string[];
 }
 
-/** Where the map is had from. */
-export interface MapSource {
-  /**
-   * Fetches anew from these, in order; of none, nothing is remembered any more. Null: none of them gave one, and none
-   * is remembered. Calls come one after another. Never rejects.
-   */
-  refresh(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null>;
-  /** The last good one, before any URL is asked; null: none is on the disk. Never rejects. */
-  remembered(): Promise<KnownMap | null>;
-  /** Why the last refresh got none from a URL; empty: it did, or there was none to ask. */
-  problems(): readonly string[];
-}
-
 /**
  * One URL, bounded in time and bytes. No redirect is followed, and what was checked is what is dialled. Never rejects.
  */
@@ -81,68 +68,94 @@ export async function fetchMap(text: string, { vet, trusted }: MapReach, signal?
   }
 }
 
-/** Makes a source. `cacheFile` holds the last good map, readable by its owner only; null: none is kept. */
-export function createMapSource(reach: MapReach, cacheFile: string | null): MapSource {
-  let known: KnownMap | null = null;
+/** Where the map is had from. */
+export class MapSource {
+  readonly #reach: MapReach;
+  readonly #cacheFile: string | null;
+  #known: KnownMap | null = null;
   /** What the known map was read from. */
-  let text: string | null = null;
-  let stored: string | null = null;
-  let problems: readonly string[] = [];
-  let turn: Promise<KnownMap | null> = Promise.resolve(null);
+  #text: string | null = null;
+  /** What is in the file. */
+  #stored: string | null = null;
+  #problems: readonly string[] = [];
+  #turn: Promise<KnownMap | null> = Promise.resolve(null);
 
-  return {
-    refresh(urls, signal) {
-      turn = turn.then(() => refreshed(urls, signal));
-      return turn;
-    },
-    remembered() {
-      turn = turn.then(async () => (known ??= await fromDisk()));
-      return turn;
-    },
-    problems: () => problems,
-  };
+  /** `cacheFile` holds the last good map, readable by its owner only; null: none is kept. */
+  constructor(reach: MapReach, cacheFile: string | null) {
+    this.#reach = reach;
+    this.#cacheFile = cacheFile;
+  }
 
-  async function refreshed(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null> {
+  /**
+   * Fetches anew from these, in order; of none, nothing is remembered any more. Null: none of them gave one, and none
+   * is remembered. Calls come one after another. Never rejects.
+   */
+  refresh(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null> {
+    this.#turn = this.#turn.then(() => this.#refreshed(urls, signal));
+    return this.#turn;
+  }
+
+  /** The last good one, before any URL is asked; null: none is on the disk. Never rejects. */
+  remembered(): Promise<KnownMap | null> {
+    this.#turn = this.#turn.then(async () => (this.#known ??= await this.#fromDisk()));
+    return this.#turn;
+  }
+
+  /** Why the last refresh got none from a URL; empty: it did, or there was none to ask. */
+  problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  async #refreshed(urls: readonly string[], signal?: AbortSignal): Promise<KnownMap | null> {
     const failures: string[] = [];
     for (const url of urls.slice(0, URLS_MAX)) {
-      const fetched = await fetchMap(url, reach, signal);
-      if (fetched.ok) {
-        problems = [];
-        known = { map: known !== null && text === fetched.text ? known.map : fetched.map, url, problems: failures };
-        ({ text } = fetched);
-        await store(fetched.text);
-        return known;
-      }
+      const fetched = await fetchMap(url, this.#reach, signal);
+      if (fetched.ok) return this.#use({ map: fetched.map, url, problems: failures }, fetched.text);
       failures.push(`${originOf(url)}: ${fetched.problem}`);
     }
-    problems = failures;
-    if (urls.length === 0) {
-      // Relays are not wanted any more, also not those from the disk at the next start.
-      // then they are wanted until an admin answers
-      if (cacheFile !== null) await rm(cacheFile, { force: true }).catch(() => {});
-      return (known = text = stored = null);
-    }
-    const last = known ?? (await fromDisk());
-    known = last === null ? null : { ...last, problems: failures };
+    this.#problems = failures;
+    if (urls.length === 0) return this.#forget();
+    const last = this.#known ?? (await this.#fromDisk());
+    this.#known = last === null ? null : { ...last, problems: failures };
+    return this.#known;
+  }
+
+  async #use(fetched: KnownMap, text: string): Promise<KnownMap> {
+    const known = this.#known !== null && this.#text === text ? { ...fetched, map: this.#known.map } : fetched;
+    this.#problems = [];
+    this.#known = known;
+    this.#text = text;
+    await this.#store(text);
     return known;
   }
 
-  async function fromDisk(): Promise<KnownMap | null> {
-    if (cacheFile === null) return null;
-    const kept = await readFile(cacheFile, 'utf8').catch(() => null);
+  /** Relays are not wanted any more, also not those from the disk at the next start. */
+  async #forget(): Promise<null> {
+    // A file that stays: they are wanted until an admin answers.
+    if (this.#cacheFile !== null) await rm(this.#cacheFile, { force: true }).catch(() => {});
+    this.#known = null;
+    this.#text = null;
+    this.#stored = null;
+    return null;
+  }
+
+  async #fromDisk(): Promise<KnownMap | null> {
+    if (this.#cacheFile === null) return null;
+    const kept = await readFile(this.#cacheFile, 'utf8').catch(() => null);
     const read = kept === null ? null : readRelayMap(kept);
     if (read?.ok !== true) return null;
-    text = stored = kept;
+    this.#text = kept;
+    this.#stored = kept;
     return { map: read.map, url: null, problems: [] };
   }
 
   /** Whole or not at all. A disk that is full costs only the memory of the map. */
-  async function store(fetched: string): Promise<void> {
-    if (cacheFile === null || fetched === stored) return;
+  async #store(text: string): Promise<void> {
+    if (this.#cacheFile === null || text === this.#stored) return;
     try {
-      await writeFile(`${cacheFile}.new`, fetched, { mode: 0o600 });
-      await rename(`${cacheFile}.new`, cacheFile);
-      stored = fetched;
+      await writeFile(`${this.#cacheFile}.new`, text, { mode: 0o600 });
+      await rename(`${this.#cacheFile}.new`, this.#cacheFile);
+      this.#stored = text;
     } catch {
       // it is fetched again at the next start
     }

@@ -18,98 +18,115 @@ export interface OutboxLimits {
   readonly dropped?: (frame: Buffer) => void;
 }
 
-/** Frames on their way out. */
-export interface Outbox {
-  /** False: this frame was dropped. */
-  push(frame: Buffer): boolean;
-  /** Goes out before the packets that wait. */
-  notice(frame: Buffer): void;
-  /** Since when the stream has not taken what it was given, as `performance.now()`; null: it takes. */
-  stuckSinceMs(): number | null;
-  /** Nothing is written any more. */
-  close(): void;
-}
+/** Frames on their way out of one stream. */
+export class Outbox {
+  readonly #stream: Writable;
+  readonly #limits: OutboxLimits;
+  #frames: Buffer[] = [];
+  /** Frames before it are gone: to shift an array of hundreds with each packet would cost more than the packet. */
+  #head = 0;
+  #frameBytes = 0;
+  #notices: Buffer[] = [];
+  #writtenBytes = 0;
+  #writtenAtMs = 0;
+  #isFlushing = false;
+  #isClosed = false;
 
-/** Makes the outbox of a stream. */
-export function createOutbox(
-  stream: Writable,
-  { bytesMax, framesMax, drops, writeBytesMax, dropped }: OutboxLimits,
-): Outbox {
-  let frames: Buffer[] = [];
-  // frames before it are gone: to shift an array of hundreds with each packet would cost more than the packet
-  let head = 0;
-  let frameBytes = 0;
-  let notices: Buffer[] = [];
-  let writtenBytes = 0;
-  let writtenAtMs = 0;
-  let isFlushing = false;
-  let isClosed = false;
-
-  return {
-    push(frame) {
-      if (isClosed) return false;
-      if (
-        drops === 'newest' &&
-        (frameBytes + writtenBytes + frame.length > bytesMax || frames.length - head >= framesMax)
-      ) {
-        dropped?.(frame);
-        return false;
-      }
-      frames.push(frame);
-      frameBytes += frame.length;
-      while ((frameBytes > bytesMax || frames.length - head > framesMax) && frames.length - head > 1) {
-        const oldest = frames[head];
-        head += 1;
-        if (oldest === undefined) break;
-        frameBytes -= oldest.length;
-        dropped?.(oldest);
-      }
-      soon();
-      return true;
-    },
-    notice(frame) {
-      if (isClosed || notices.length >= NOTICES_MAX) return;
-      notices.push(frame);
-      soon();
-    },
-    stuckSinceMs: () => (writtenBytes > 0 ? writtenAtMs : null),
-    close() {
-      isClosed = true;
-      frames = [];
-      notices = [];
-    },
-  };
-
-  /** After what this turn of the event loop still brings. */
-  function soon(): void {
-    if (isFlushing || writtenBytes > 0) return;
-    isFlushing = true;
-    setImmediate(flush);
+  constructor(stream: Writable, limits: OutboxLimits) {
+    this.#stream = stream;
+    this.#limits = limits;
   }
 
-  function flush(): void {
-    isFlushing = false;
-    if (isClosed || stream.destroyed || !stream.writable) return;
-    const batch = notices;
-    notices = [];
+  /** False: this frame was dropped. */
+  push(frame: Buffer): boolean {
+    if (this.#isClosed) return false;
+    if (this.#limits.drops === 'newest' && !this.#hasRoomFor(frame)) {
+      this.#limits.dropped?.(frame);
+      return false;
+    }
+    this.#frames.push(frame);
+    this.#frameBytes += frame.length;
+    this.#dropOldest();
+    this.#soon();
+    return true;
+  }
+
+  /** Goes out before the packets that wait. */
+  notice(frame: Buffer): void {
+    if (this.#isClosed || this.#notices.length >= NOTICES_MAX) return;
+    this.#notices.push(frame);
+    this.#soon();
+  }
+
+  /** Since when the stream has not taken what it was given, as `performance.now()`; null: it takes. */
+  stuckSinceMs(): number | null {
+    return this.#writtenBytes > 0 ? this.#writtenAtMs : null;
+  }
+
+  /** Nothing is written any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#frames = [];
+    this.#notices = [];
+  }
+
+  get #waiting(): number {
+    return this.#frames.length - this.#head;
+  }
+
+  #hasRoomFor(frame: Buffer): boolean {
+    const { bytesMax, framesMax } = this.#limits;
+    return this.#frameBytes + this.#writtenBytes + frame.length <= bytesMax && this.#waiting < framesMax;
+  }
+
+  /** Until what waits is within the limits, or one frame. */
+  #dropOldest(): void {
+    const { bytesMax, framesMax, dropped } = this.#limits;
+    while (this.#waiting > 1 && (this.#frameBytes > bytesMax || this.#waiting > framesMax)) {
+      const oldest = this.#frames[this.#head];
+      if (oldest === undefined) return;
+      this.#head += 1;
+      this.#frameBytes -= oldest.length;
+      dropped?.(oldest);
+    }
+  }
+
+  /** After what this turn of the event loop still brings. */
+  #soon(): void {
+    if (this.#isFlushing || this.#writtenBytes > 0) return;
+    this.#isFlushing = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isFlushing = false;
+    if (this.#isClosed || this.#stream.destroyed || !this.#stream.writable) return;
+    const [batch, bytes] = this.#nextBatch();
+    if (bytes === 0) return;
+    this.#writtenBytes = bytes;
+    this.#writtenAtMs = performance.now();
+    const [only] = batch;
+    this.#stream.write(batch.length === 1 && only !== undefined ? only : Buffer.concat(batch, bytes), () => {
+      this.#writtenBytes = 0;
+      if (this.#frames.length > 0 || this.#notices.length > 0) this.#flush();
+    });
+  }
+
+  /** What leaves in one write, and how long it is: all notices first. */
+  #nextBatch(): readonly [readonly Buffer[], number] {
+    const batch = this.#notices;
+    this.#notices = [];
     let bytes = batch.reduce((sum, frame) => sum + frame.length, 0);
-    while (head < frames.length) {
-      const frame = frames[head];
-      if (frame === undefined || (bytes > 0 && bytes + frame.length > writeBytesMax)) break;
+    while (this.#head < this.#frames.length) {
+      const frame = this.#frames[this.#head];
+      if (frame === undefined || (bytes > 0 && bytes + frame.length > this.#limits.writeBytesMax)) break;
       batch.push(frame);
       bytes += frame.length;
-      frameBytes -= frame.length;
-      head += 1;
+      this.#frameBytes -= frame.length;
+      this.#head += 1;
     }
-    frames = head === frames.length ? [] : frames.slice(head);
-    head = 0;
-    if (bytes === 0) return;
-    writtenBytes = bytes;
-    writtenAtMs = performance.now();
-    const [only] = batch;
-    stream.write(batch.length === 1 && only !== undefined ? only : Buffer.concat(batch, bytes), () => {
-      writtenBytes = 0;
-      if (frames.length > 0 || notices.length > 0) flush();
-    });
+    this.#frames = this.#head === this.#frames.length ? [] : this.#frames.slice(this.#head);
+    this.#head = 0;
+    return [batch, bytes];
   }
 }

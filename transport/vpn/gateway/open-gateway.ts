@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { RelayMap } from '../derp/map.ts';
-import { createMapSource, type MapSource } from '../derp/map-source.ts';
+import { MapSource } from '../derp/map-source.ts';
 import { createVet } from '../../net/guard/vetting.ts';
 import { createMember } from '../member/create-member.ts';
 import { makeKeyPair } from '../wireguard/keys.ts';
@@ -50,7 +50,7 @@ export function openGateway(
   ports: OpenGatewayPorts,
 ): Gateway {
   const interfaceName = gatewayInterface(adminId);
-  const maps = createMapSource({ vet: createVet({ allowPrivate: false }), trusted: ports.adminUrls }, null);
+  const maps = new MapSource({ vet: createVet({ allowPrivate: false }), trusted: ports.adminUrls }, null);
   return new Gateway({
     ...ports,
     host,

@@ -1,6 +1,5 @@
 /** Connections of one member to relays, each for as long as it is used. */
-import { connectDerp } from '../derp/client.ts';
-import type { DerpConnection } from '../derp/connection.ts';
+import { DerpClient } from '../derp/client.ts';
 import type { RelayRegion } from '../derp/map.ts';
 import type { RelayReach } from '../derp/socket.ts';
 import { HOME_MS_MAX, RELAY_IDLE_MS, RELAY_WAITING_MAX, RELAYS_MAX } from './limits.ts';
@@ -14,7 +13,7 @@ export interface RelayConnectionPorts {
 }
 
 interface Connected {
-  readonly connection: DerpConnection;
+  readonly connection: DerpClient;
   usedAtMs: number;
   /** Null: connected, or not yet known. */
   lostAtMs: number | null;
@@ -91,7 +90,7 @@ export class RelayConnections {
       usedAtMs: performance.now(),
       lostAtMs: null,
       waiting: [],
-      connection: connectDerp({
+      connection: new DerpClient({
         region,
         privateKey,
         isHome,

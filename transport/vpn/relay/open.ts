@@ -6,7 +6,7 @@ import type { Log } from '../../net/log.ts';
 import type { RelayAdmission } from './admission.ts';
 import { relayCertificate, type CertificateOptions } from './certificate.ts';
 import { ownRelayMap, type OwnRegion } from './map.ts';
-import { createRelay, type Relay } from './relay.ts';
+import { Relay } from './relay.ts';
 import { listenForRelay } from './server.ts';
 
 /** What it takes. */
@@ -38,7 +38,7 @@ export async function openRelay({
   ...certificateOptions
 }: OpenRelayOptions): Promise<OpenedRelay> {
   const { certificate, key, pin } = await relayCertificate(certificateOptions);
-  const relay = createRelay({ admission, log });
+  const relay = new Relay({ admission, log });
   let derpMap: unknown = null;
   const server = await listenForRelay({ relay, host, port, certificate, key, map: () => derpMap }).catch(
     (error: unknown) => {

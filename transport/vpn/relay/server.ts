@@ -16,7 +16,7 @@ import type { Relay } from './relay.ts';
 
 /** Where and as whom it listens. */
 export interface RelayServerOptions {
-  readonly relay: Relay;
+  readonly relay: Pick<Relay, 'publicKey' | 'accept' | 'close'>;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -41,6 +41,18 @@ const PROBES = new Set(['/derp/probe', '/derp/latency-check']);
 /** How often those that did not ask in time are looked for, in ms: by Node's default they would stay 30 s longer. */
 const LATE_LOOK_MS = 1_000;
 
+/** How clients are listened to, whoever they are. */
+const SERVER_OPTIONS = {
+  minVersion: 'TLSv1.2',
+  handshakeTimeout: HANDSHAKE_MS_MAX,
+  headersTimeout: HANDSHAKE_MS_MAX,
+  requestTimeout: HANDSHAKE_MS_MAX,
+  connectionsCheckingInterval: LATE_LOOK_MS,
+  maxHeaderSize: HEADER_BYTES_MAX,
+  noDelay: true,
+  keepAlive: true,
+} as const;
+
 /** Listens. Rejects with what the system says. */
 export async function listenForRelay({
   relay,
@@ -51,18 +63,30 @@ export async function listenForRelay({
   map,
   connectionsMax = CONNECTIONS_MAX,
 }: RelayServerOptions): Promise<RelayServer> {
-  const server = createServer({
-    cert: certificate,
-    key,
-    minVersion: 'TLSv1.2',
-    handshakeTimeout: HANDSHAKE_MS_MAX,
-    headersTimeout: HANDSHAKE_MS_MAX,
-    requestTimeout: HANDSHAKE_MS_MAX,
-    connectionsCheckingInterval: LATE_LOOK_MS,
-    maxHeaderSize: HEADER_BYTES_MAX,
-    noDelay: true,
-    keepAlive: true,
-  });
+  const server = createServer({ cert: certificate, key, ...SERVER_OPTIONS });
+  server.maxConnections = connectionsMax + STRANGERS_MAX; // those that did not ask for anything yet included
+  server.on('request', (request, answer) => respond(request, answer, map));
+  server.on('upgrade', upgradesTo(relay));
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  server.on('clientError', (_error, socket) => socket.destroy());
+  server.listen({ host, port });
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      relay.close();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+    },
+  };
+}
+
+/** Takes what asks for DERP, in either form, and refuses the rest. */
+function upgradesTo(
+  relay: RelayServerOptions['relay'],
+): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -70,9 +94,7 @@ export async function listenForRelay({
     maxPayload: PACKET_FRAME_BYTES_MAX * 2,
     handleProtocols: (offered) => (offered.has(DERP_SUBPROTOCOL) ? DERP_SUBPROTOCOL : false),
   });
-  server.maxConnections = connectionsMax + STRANGERS_MAX; // those that did not ask for anything yet included
-  server.on('request', (request, answer) => respond(request, answer, map));
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  return (request, socket, head) => {
     socket.on('error', () => socket.destroy());
     const address = request.socket.remoteAddress ?? '';
     const protocol = request.headers.upgrade?.toLowerCase();
@@ -87,20 +109,6 @@ export async function listenForRelay({
         relay.accept(createWebSocketStream(webSocket), Buffer.alloc(0), address),
       );
     } else refuse(socket, '426 Upgrade Required');
-  });
-  server.on('tlsClientError', (_error, socket) => socket.destroy());
-  server.on('clientError', (_error, socket) => socket.destroy());
-  server.listen({ host, port });
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      relay.close();
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
-    },
   };
 }
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
-import { createMapSource, followMap, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
+import { MapSource, followMap, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
 import { until } from '../../../../support/until.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
@@ -48,7 +48,7 @@ test('the first URL with a usable map wins, the next ones are not asked, and map
     }),
   ];
 
-  const known = await createMapSource(reach, null).refresh([broken, first, second]);
+  const known = await new MapSource(reach, null).refresh([broken, first, second]);
 
   t.deepEqual(
     [[...(known?.map.regions.keys() ?? [])], known?.url, known?.problems, asked],
@@ -59,9 +59,9 @@ test('the first URL with a usable map wins, the next ones are not asked, and map
 test('the last good map is kept on the disk, for its owner alone, and is used when no URL gives one', async (t) => {
   const file = await cacheFile(t);
   const [good, gone] = [await serve(t, text(derpMap(901))), await serve(t, text('', 503))];
-  await createMapSource(reach, file).refresh([good]);
+  await new MapSource(reach, file).refresh([good]);
 
-  const later = createMapSource(reach, file);
+  const later = new MapSource(reach, file);
   const known = await later.refresh([gone]);
 
   t.deepEqual(
@@ -76,11 +76,11 @@ test('a map on the disk that was damaged is none', async (t) => {
   const file = await cacheFile(t);
   await writeFile(file, derpMap(901).slice(0, -3));
 
-  t.is(await createMapSource(reach, file).refresh(['http://127.0.0.1:9/']), null);
+  t.is(await new MapSource(reach, file).refresh(['http://127.0.0.1:9/']), null);
 });
 
 test('without URLs there are no relays, whatever was known before', async (t) => {
-  const source = createMapSource(reach, await cacheFile(t));
+  const source = new MapSource(reach, await cacheFile(t));
   await source.refresh([await serve(t, text(derpMap(901)))]);
 
   t.is(await source.refresh([]), null);
@@ -132,8 +132,8 @@ test('a map that did not change is the same object, and one that did is another'
   const file = await cacheFile(t);
   let published = derpMap(901);
   const url = await serve(t, (request, answer) => text(published)(request, answer));
-  await createMapSource(reach, file).refresh([url]);
-  const source = createMapSource(reach, file);
+  await new MapSource(reach, file).refresh([url]);
+  const source = new MapSource(reach, file);
 
   const atStart = await source.remembered();
   const [same, still] = [await source.refresh([url]), await source.refresh([url])];
@@ -148,12 +148,12 @@ test('a map that did not change is the same object, and one that did is another'
 test('where no relays are wanted any more, none is remembered', async (t) => {
   const file = await cacheFile(t);
   const url = await serve(t, text(derpMap(901)));
-  const source = createMapSource(reach, file);
+  const source = new MapSource(reach, file);
   await source.refresh([url]);
 
   t.is(await source.refresh([]), null);
 
-  t.deepEqual([await source.remembered(), await createMapSource(reach, file).remembered()], [null, null]);
+  t.deepEqual([await source.remembered(), await new MapSource(reach, file).remembered()], [null, null]);
 });
 
 test('who follows a map is told of the one on the disk at first, and of each other one once', async (t) => {
@@ -161,8 +161,8 @@ test('who follows a map is told of the one on the disk at first, and of each oth
   const told: (readonly number[] | null)[] = [];
   let published = derpMap(901);
   const url = await serve(t, (request, answer) => text(published)(request, answer));
-  await createMapSource(reach, file).refresh([url]);
-  const source = createMapSource(reach, file);
+  await new MapSource(reach, file).refresh([url]);
+  const source = new MapSource(reach, file);
 
   const followed = followMap(source, (map) => {
     told.push(map === null ? null : [...map.regions.keys()]);
