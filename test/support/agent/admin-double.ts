@@ -101,6 +101,9 @@ export interface DoubleHabits {
   readonly enrolls?: (request: Record<string, unknown>, attempt: number) => { status: number; body: unknown } | 'drop';
 }
 
+/** Between two looks at what is no frame, in ms. */
+const LOOK_MS = 25;
+
 export class AdminDouble {
   readonly sessions: DoubleSession[] = [];
   readonly enrollments: Record<string, unknown>[] = [];
@@ -147,11 +150,16 @@ export class AdminDouble {
     });
   }
 
-  /** Resolves with what `look` finds, as soon as it finds something. */
+  /** Resolves with what `look` finds, as soon as it finds something: at each frame, and now and then, for what is no frame. */
   async until<T>(what: string, look: () => T | undefined | null | false, ms = 15_000): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const done = () => {
+        clearTimeout(timer);
+        clearInterval(looks);
         this.#waiters.delete(check);
+      };
+      const timer = setTimeout(() => {
+        done();
         reject(
           new Error(
             `waited ${ms} ms in vain for ${what}; sessions: ${JSON.stringify(this.sessions.map((session) => session.frames.map((frame) => frame.type)))}`,
@@ -161,10 +169,10 @@ export class AdminDouble {
       const check = () => {
         const found = look();
         if (found === undefined || found === null || found === false) return;
-        clearTimeout(timer);
-        this.#waiters.delete(check);
+        done();
         resolve(found);
       };
+      const looks = setInterval(check, LOOK_MS);
       this.#waiters.add(check);
       check();
     });

@@ -45,9 +45,15 @@ async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}) {
 /** The time is what is tested here: nothing else tells a stall from a pause between two deliveries. */
 async function stall(agent: AgentProcess, meanwhile: () => void = () => {}): Promise<void> {
   agent.child.kill('SIGSTOP');
+  await until('it stands still', async () => stateOf(agent) === 'T');
   meanwhile();
   await sleep(STALL_MS);
   agent.child.kill('SIGCONT');
+}
+
+/** Its state as the kernel has it: `T` is stopped. Source: proc_pid_stat(5). */
+function stateOf(agent: AgentProcess): string | undefined {
+  return readFileSync(`/proc/${agent.child.pid}/stat`, 'latin1').split(') ')[1]?.[0];
 }
 
 test.serial(

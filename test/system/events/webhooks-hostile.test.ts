@@ -25,7 +25,7 @@ import {
 import { until } from '../../support/until.ts';
 
 /** Patience with one request, in ms, and tries: small, so that a test is quick. */
-const TIMEOUT_MS = 400;
+const TIMEOUT_MS = 2_000;
 const ATTEMPTS = 3;
 
 interface Fixture {

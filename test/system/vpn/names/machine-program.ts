@@ -56,6 +56,8 @@ const places = {
   resolvectl: process.env['RESOLVED'] ? `${process.env['RESOLVED']}/usr/bin/resolvectl` : '/nowhere/resolvectl',
 };
 const names = new Map<NodeId, Names>();
+/** What each of them may touch. */
+const reach = new Map<NodeId, typeof places>();
 const log: string[] = [];
 const occupied = new Map<string, Socket>();
 
@@ -76,6 +78,8 @@ async function carryOut(call: Call): Promise<unknown> {
         log.push(`${message} ${JSON.stringify(fields)}`);
       };
       const node = call.node ?? SELF;
+      const own = { ...places };
+      reach.set(node, own);
       names.set(
         node,
         createNames({
@@ -84,7 +88,7 @@ async function carryOut(call: Call): Promise<unknown> {
           node,
           interfaceName,
           log: { debug: say, info: say, warn: say, error: say },
-          places,
+          places: own,
         }),
       );
       return null;
@@ -97,8 +101,15 @@ async function carryOut(call: Call): Promise<unknown> {
       await named(call.node).close();
       return await named(call.node).close();
     }
-    case 'forget':
+    case 'forget': {
+      // What looks after them goes on here, as a killed agent would not: it reaches nothing any more.
+      Object.assign(reach.get(call.node ?? SELF) ?? {}, {
+        hosts: '/nowhere/hosts',
+        resolvConf: '/nowhere/resolv.conf',
+        resolvectl: '/nowhere/resolvectl',
+      });
       return void names.delete(call.node ?? SELF);
+    }
     case 'remove':
       return await removeNames({
         node: call.node ?? SELF,

@@ -92,6 +92,7 @@ test.serial(
       t.is((await machine.run('sh', '-c', command)).status, 0, command);
     await until('names', async () => (await addresses(machine, 'web-1.prod.edge.internal')).length === 2);
 
+    await machine.forget();
     await machine.remove();
     t.notRegex(await routes(machine), /prod/u);
   },
