@@ -7,7 +7,7 @@ import type { Clock } from '../actors/ports.ts';
 import type { Log } from './net/log.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import type { NodeDiagnoses, NodeMetrics } from '../api/ports.ts';
-import { createDiagnoses } from './diagnoses/diagnoses.ts';
+import { Diagnoses } from './diagnoses/diagnoses.ts';
 import type { DiagnosisPorts } from './diagnoses/ports.ts';
 import { createScrapeCounters } from './metrics/counters.ts';
 import { createScrapes } from './metrics/scrapes.ts';
@@ -20,10 +20,10 @@ import { SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
 import { createSessionGate, type GatePorts } from './sessions/gate.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
-import { createAgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
+import { AgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
 import { createTunnelGate } from './tunnels/gate.ts';
 import { createReach, type Reach, type ReachPorts } from './tunnels/reach.ts';
-import { createTunnels, type Tunnels } from './tunnels/tunnels.ts';
+import { Tunnels } from './tunnels/tunnels.ts';
 
 /** Wrong tokens are counted over this, in ms, and of so many addresses at once. */
 const FAILURES_WINDOW_MS = 60_000;
@@ -111,7 +111,7 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     tell: (addressed) => ports.directory.tell(addressed),
     revoked: (node) => bus.publish([{ type: 'node-revoked', node }]),
   });
-  const tunnels = createTunnels({
+  const tunnels = new Tunnels({
     clock,
     log,
     monotonicMs,
@@ -150,14 +150,14 @@ function questionsTo(
   { adminId, version, rows, tracer, clock, log }: AgentLinkPorts,
   scrapes: ReturnType<typeof createScrapeCounters>,
 ): Pick<AgentLinks, 'nodeMetrics' | 'nodeDiagnoses'> {
-  const requests = tracedRequests(createAgentRequests({ tunnels, endpointOf: rows.endpointOf }), tracer);
+  const requests = tracedRequests(new AgentRequests({ tunnels, endpointOf: rows.endpointOf }), tracer);
   return {
     nodeMetrics: createScrapes({
       requests,
       msMax: settings.METRICS_SCRAPE_TIMEOUT_MS,
       scraped: (...one) => scrapes.scraped(...one),
     }),
-    nodeDiagnoses: createDiagnoses({
+    nodeDiagnoses: new Diagnoses({
       requests,
       tunnels,
       hasSession: (node) => sessions.has(node),

@@ -1,7 +1,7 @@
 /** How people get at this machine, put together: streams out of it, tunnels from admins, its own proxies, and SSH. */
 import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
 import type { SshCredential, SshRecordingSettings } from '../../transport/protocol/ssh.ts';
-import { createJoins } from '../../transport/net/streams/join.ts';
+import { Joins } from '../../transport/net/streams/join.ts';
 import { egressRulesOf, withLoopback } from '../config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
@@ -80,7 +80,7 @@ export async function startReach(options: ReachOptions): Promise<Reach> {
   const egress = new CountedEgress({ rules: egressRulesOf(config), proxies: () => listening });
   const proxies = await startAgentProxies({ config, picked, password: proxyPassword, egress, log });
   listening = proxies.listening;
-  const joins = createJoins();
+  const joins = new Joins();
   const join: TunnelsOptions['join'] = (one, other) => joins.join(one, other);
   const tunnels = new AgentTunnels({ egress, join, log, ...(vpnWay !== undefined && { vpnWay }) });
   const unanswered = openUnanswered(directory.sshUnanswered, log);

@@ -9,12 +9,11 @@ import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import { systemClock } from '../../transport/net/clock.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createTunnelGate } from '../../transport/tunnels/gate.ts';
-import { createTunnels } from '../../transport/tunnels/tunnels.ts';
-import type { Tunnels } from '../../transport/tunnels/tunnels.ts';
+import { Tunnels } from '../../transport/tunnels/tunnels.ts';
 import { openListener } from '../../transport/vpn/gateway/entrance.ts';
 import { notDialled } from '../../transport/net/streams/dialled.ts';
 import type { Dialled } from '../../transport/net/streams/dialled.ts';
-import { createJoins } from '../../transport/net/streams/join.ts';
+import { Joins } from '../../transport/net/streams/join.ts';
 import { recordingLog } from './log.ts';
 import type { Scope } from './scope.ts';
 import { silentLog } from './log.ts';
@@ -67,14 +66,14 @@ export async function tunnelsFixture(
   }: FixtureOptions = {},
 ): Promise<Fixture> {
   const tokens: string[] = [];
-  const joins = createJoins();
+  const joins = new Joins();
   const agent = new AgentTunnels({
     egress: plainEgress,
     join: (one, other) => joins.join(one, other),
     log: silentLog,
     vpnWay: () => ({ gateway, own: '127.0.0.3' }),
   });
-  const tunnels = createTunnels({
+  const tunnels = new Tunnels({
     clock,
     log: recordingLog(),
     monotonicMs: () => clock.nowMs(),

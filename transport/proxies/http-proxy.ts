@@ -5,15 +5,17 @@ import type { Socket } from 'node:net';
 import { contained } from '../net/streams/contained.ts';
 import { reset } from '../net/streams/reset.ts';
 import { createCounters, type BlockReason } from './counters.ts';
-import { createGuests } from './guests.ts';
+import type { Passed } from './forwarded-request.ts';
+import { Guests } from './guests.ts';
 import { admissionAnswer, dialAnswer, rawAnswer, USAGE, type Answer } from './http-answers.ts';
-import { answer, createForward, type Passed } from './http-forward.ts';
+import { answer, type Exchange } from './http-exchange.ts';
+import { Forwarder } from './http-forward.ts';
 import { credentialsOf, readConnect, readForwarded } from './http-requests.ts';
 import { HEADER_BYTES_MAX } from './limits.ts';
 import { clientAddress, type Admission } from './ports.ts';
+import type { ProxyFront, Serving } from './serving.ts';
 import { SOCKS_VERSION } from './socks5-wire.ts';
-import type { ProxyFront } from './socks5.ts';
-import { createDial, openTunnel, type Answers, type Serving } from './tunnels.ts';
+import { createDial, openTunnel, type Answers, type Dial } from './tunnels.ts';
 
 /**
  * Time that Node gives the headers of a later request on a kept connection, on top of what the first one has, in ms: so
@@ -32,118 +34,151 @@ const NOT_HTTP: Answer = { status: 400, message: `The request is not HTTP as it 
 const NO_PROXY_REQUEST: Answer = { status: 400, message: USAGE };
 const ONE_AT_A_TIME: Answer = { status: 400, message: 'Send one request at a time on a connection.' };
 
-/** Makes as many equal servers as addresses are listened on. */
-export function createHttpProxy(serving: Serving, count: number): ProxyFront & { readonly passed: Readonly<Passed> } {
-  const { limits, joins, log } = serving;
-  const pseudonym = `edge-${randomBytes(6).toString('hex')}`;
-  const counters = createCounters();
-  const busy = new WeakSet<Socket>();
-  const guests = createGuests(limits, counters, (socket) =>
-    busy.has(socket) ? reset(socket) : guests.dismiss(socket, rawAnswer(SLOW)),
-  );
-  const dial = createDial(serving, counters);
-  const { forward, passed } = createForward({ limits, log, dial, guests, pseudonym });
+/** Equal servers, as many as addresses are listened on. */
+export class HttpProxy implements ProxyFront {
+  readonly servers: readonly Server[];
+  readonly counters = createCounters();
+  readonly guests: Guests;
+  readonly #serving: Serving;
+  readonly #pseudonym = `edge-${randomBytes(6).toString('hex')}`;
+  /** Connections on which an answer is under way. */
+  readonly #busy = new WeakSet<Socket>();
+  readonly #dial: Dial;
+  readonly #forwarder: Forwarder;
 
-  function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
-    const refuse = (said: Answer, reason: BlockReason): void => {
-      blocked(socket, reason);
-      answer({ request, response }, said, guests);
-    };
-    response.on('error', ignore);
-    if (busy.has(socket)) {
-      // its answer waits for the one before; nothing is read after it
-      blocked(socket, 'unsupported');
-      response.shouldKeepAlive = false;
-      socket.pause();
-      response.writeHead(ONE_AT_A_TIME.status).end();
-      return;
-    }
-    busy.add(socket);
-    response.once('close', () => busy.delete(socket));
-    // whoever takes this for a web server needs no password to be told
-    if (request.url?.startsWith('/') === true) return refuse(NO_PROXY_REQUEST, 'malformed');
-    const admission = admit(request);
-    if (!admission.ok) return refuse(admissionAnswer(admission.reason), admission.reason);
-    guests.admit(socket);
-    const read = readForwarded(request, pseudonym);
-    if (!read.ok) return refuse(read.answer, read.reason);
-    return forward({ request, response }, admission.username, read);
+  constructor(serving: Serving, count: number) {
+    const { limits, log } = serving;
+    this.#serving = serving;
+    this.guests = new Guests(limits, this.counters, (socket) => this.#late(socket));
+    this.#dial = createDial(serving, this.counters);
+    this.#forwarder = new Forwarder({ limits, log, dial: this.#dial, guests: this.guests, pseudonym: this.#pseudonym });
+    this.servers = Array.from({ length: count }, () => this.#server());
   }
 
-  function onConnect(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    const refuse = (said: Answer, reason: BlockReason): void => {
-      blocked(socket, reason);
-      guests.dismiss(socket, rawAnswer(said));
-    };
-    if (busy.has(socket)) return reset(socket); // an answer is under way on it
-    const admission = admit(request);
-    if (!admission.ok) return refuse(admissionAnswer(admission.reason), admission.reason);
-    guests.admit(socket);
-    const read = readConnect(request, pseudonym);
-    if (!read.ok) return refuse(read.answer, read.reason);
-    return openTunnel(socket, { username: admission.username, ...read.target }, head, ANSWERS, { dial, joins, guests });
+  /** Bodies of absolute-form requests so far. */
+  get passed(): Readonly<Passed> {
+    return this.#forwarder.passed;
   }
 
-  function onClientError(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Socket): void {
-    if (socket.writableEnded || error.code === 'ECONNRESET') return;
-    const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    blocked(socket, isSlow ? 'slow' : 'malformed');
-    const first = error.rawPacket?.[0];
-    if (busy.has(socket)) reset(socket);
-    else if (first === SOCKS_VERSION || first === SOCKS_VERSION - 1) guests.dismiss(socket, '');
-    else guests.dismiss(socket, rawAnswer(isSlow ? SLOW : error.code === 'HPE_HEADER_OVERFLOW' ? TOO_LARGE : NOT_HTTP));
-  }
-
-  function admit(request: IncomingMessage): Admission {
-    return serving.ports.admit(credentialsOf(request.headers['proxy-authorization']), clientAddress(request.socket));
-  }
-
-  function blocked(socket: Socket, reason: BlockReason): void {
-    counters.blocked[reason] += 1;
-    log.debug({ client: clientAddress(socket), reason }, 'an HTTP proxy client was turned away');
-  }
-
-  function broke(error: unknown, socket: Socket): void {
-    log.warn({ error }, 'a request to the HTTP proxy broke off');
-    reset(socket);
-  }
-
-  function server(): Server {
-    const made = createServer({
+  #server(): Server {
+    const { handshakeMsMax, keepAliveMsMax } = this.#serving.limits;
+    const server = createServer({
       noDelay: true,
       maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: limits.handshakeMsMax + NODE_HEADERS_MS,
+      headersTimeout: handshakeMsMax + NODE_HEADERS_MS,
       requestTimeout: 0,
-      keepAliveTimeout: limits.keepAliveMsMax,
+      keepAliveTimeout: keepAliveMsMax,
       connectionsCheckingInterval: NODE_HEADERS_MS,
       requireHostHeader: false,
       insecureHTTPParser: false,
     });
-    made.maxHeadersCount = 0; // Node would drop what is beyond and serve the rest: the lines are counted by us
-    Object.assign(made, { httpAllowHalfOpen: true }); // a client that has said all may still hear the answer
-    const asked = contained(onRequest, (error, request) => broke(error, request.socket));
-    return made
-      .on('connection', (socket) => void guests.enter(socket))
+    server.maxHeadersCount = 0; // Node would drop what is beyond and serve the rest: the lines are counted by us
+    Object.assign(server, { httpAllowHalfOpen: true }); // a client that has said all may still hear the answer
+    const asked = contained(
+      (request: IncomingMessage, response: ServerResponse) => this.#onRequest({ request, response }),
+      (error, request) => this.#broke(error, request.socket),
+    );
+    return server
+      .on('connection', (socket) => void this.guests.enter(socket))
       .on('request', asked)
       .on('checkContinue', asked)
       .on(
         'connect',
         contained(
-          (request, socket, head) => onConnect(request, socket as Socket, head),
-          (error, _request, socket) => broke(error, socket as Socket),
+          (request, socket, head) => this.#onConnect(request, socket as Socket, head),
+          (error, _request, socket) => this.#broke(error, socket as Socket),
         ),
       )
       .on(
         'clientError',
         contained(
-          (error, socket) => onClientError(error, socket as Socket),
-          (error, _problem, socket) => broke(error, socket as Socket),
+          (error, socket) => this.#onClientError(error, socket as Socket),
+          (error, _problem, socket) => this.#broke(error, socket as Socket),
         ),
       );
   }
 
-  return { servers: Array.from({ length: count }, server), counters, guests, passed };
+  #onRequest(exchange: Exchange): void {
+    const { request, response } = exchange;
+    const { socket } = request;
+    response.on('error', ignore);
+    if (this.#busy.has(socket)) return this.#refuseSecond(exchange);
+    this.#busy.add(socket);
+    response.once('close', () => this.#busy.delete(socket));
+    // whoever takes this for a web server needs no password to be told
+    if (request.url?.startsWith('/') === true) return this.#refuse(exchange, NO_PROXY_REQUEST, 'malformed');
+    const admission = this.#admit(request);
+    if (!admission.ok) return this.#refuse(exchange, admissionAnswer(admission.reason), admission.reason);
+    this.guests.admit(socket);
+    const read = readForwarded(request, this.#pseudonym);
+    if (!read.ok) return this.#refuse(exchange, read.answer, read.reason);
+    return this.#forwarder.send(exchange, admission.username, read);
+  }
+
+  /** Its answer waits for the one before; nothing is read after it. */
+  #refuseSecond({ request: { socket }, response }: Exchange): void {
+    this.#blocked(socket, 'unsupported');
+    response.shouldKeepAlive = false;
+    socket.pause();
+    response.writeHead(ONE_AT_A_TIME.status).end();
+  }
+
+  #refuse(exchange: Exchange, said: Answer, reason: BlockReason): void {
+    this.#blocked(exchange.request.socket, reason);
+    answer(exchange, said, this.guests);
+  }
+
+  #onConnect(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    if (this.#busy.has(socket)) return reset(socket); // an answer is under way on it
+    const admission = this.#admit(request);
+    if (!admission.ok) return this.#dismiss(socket, admissionAnswer(admission.reason), admission.reason);
+    this.guests.admit(socket);
+    const read = readConnect(request, this.#pseudonym);
+    if (!read.ok) return this.#dismiss(socket, read.answer, read.reason);
+    const { joins } = this.#serving;
+    const work = { dial: this.#dial, joins, guests: this.guests };
+    return openTunnel(socket, { username: admission.username, ...read.target }, head, ANSWERS, work);
+  }
+
+  /** Refuses on a socket that Node's server let go of. */
+  #dismiss(socket: Socket, said: Answer, reason: BlockReason): void {
+    this.#blocked(socket, reason);
+    this.guests.dismiss(socket, rawAnswer(said));
+  }
+
+  #onClientError(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Socket): void {
+    if (socket.writableEnded || error.code === 'ECONNRESET') return;
+    const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    this.#blocked(socket, isSlow ? 'slow' : 'malformed');
+    const first = error.rawPacket?.[0];
+    if (this.#busy.has(socket)) reset(socket);
+    else if (first === SOCKS_VERSION || first === SOCKS_VERSION - 1) this.guests.dismiss(socket, '');
+    else
+      this.guests.dismiss(
+        socket,
+        rawAnswer(isSlow ? SLOW : error.code === 'HPE_HEADER_OVERFLOW' ? TOO_LARGE : NOT_HTTP),
+      );
+  }
+
+  #late(socket: Socket): void {
+    if (this.#busy.has(socket)) reset(socket);
+    else this.guests.dismiss(socket, rawAnswer(SLOW));
+  }
+
+  #admit(request: IncomingMessage): Admission {
+    const credentials = credentialsOf(request.headers['proxy-authorization']);
+    return this.#serving.ports.admit(credentials, clientAddress(request.socket));
+  }
+
+  #blocked(socket: Socket, reason: BlockReason): void {
+    this.counters.blocked[reason] += 1;
+    this.#serving.log.debug({ client: clientAddress(socket), reason }, 'an HTTP proxy client was turned away');
+  }
+
+  #broke(error: unknown, socket: Socket): void {
+    this.#serving.log.warn({ error }, 'a request to the HTTP proxy broke off');
+    reset(socket);
+  }
 }
 
 function ignore(): void {}

@@ -1,11 +1,11 @@
 /** The HTTP and the SOCKS5 proxy of one program: started, counted and ended together. */
 import { once } from 'node:events';
 import type { Server } from 'node:net';
-import { createJoins, joinClock, type Joins } from '../net/streams/join.ts';
+import { joinClock, Joins } from '../net/streams/join.ts';
 import { IDLE_MS_MAX, LIFE_MS_MAX } from '../net/streams/limits.ts';
 import { listenAt } from '../net/streams/listen.ts';
 import type { ProxyCounters } from './counters.ts';
-import { createHttpProxy } from './http-proxy.ts';
+import { HttpProxy } from './http-proxy.ts';
 import {
   CONNECT_MS_MAX,
   CONNECTIONS_MAX,
@@ -17,7 +17,8 @@ import {
 } from './limits.ts';
 import type { ProxyPorts } from './ports.ts';
 import type { Log } from '../net/log.ts';
-import { createSocks5Proxy, type ProxyFront } from './socks5.ts';
+import type { ProxyFront } from './serving.ts';
+import { createSocks5Proxy } from './socks5.ts';
 
 /** Where a server listens. */
 export interface Listening {
@@ -90,11 +91,11 @@ const LIMITS: ProxyLimits = {
  */
 export async function startProxies({ ports, log, http, socks5, limits: given = {} }: ProxiesOptions): Promise<Proxies> {
   const limits = { ...LIMITS, ...given };
-  const joins = createJoins(limits);
+  const joins = new Joins(limits);
   const serving = { ports, log, limits, joins };
-  const httpFront = createHttpProxy(serving, http.hosts.length);
+  const httpFront = new HttpProxy(serving, http.hosts.length);
   const socksFront = createSocks5Proxy(serving, socks5.hosts.length);
-  const fronts = [httpFront, socksFront];
+  const fronts: readonly ProxyFront[] = [httpFront, socksFront];
   const started = await Promise.all([
     listenAll('HTTP proxy', httpFront, http, log),
     listenAll('SOCKS5 proxy', socksFront, socks5, log),

@@ -1,19 +1,8 @@
 /** Who makes room when a server is full: whoever holds more than the newcomer, and of one holder what nobody uses. */
 import type { Socket } from 'node:net';
 
-/** Connections by who holds them. */
-export interface Shares {
-  /** One more of this holder, which is the `sourceNetwork` of a client. */
-  add(socket: Socket, holder: string, nowMs: number): void;
-  delete(socket: Socket): void;
-  /**
-   * The connection that should end for one of this holder; undefined: none, as it holds the most itself and uses all of
-   * it.
-   */
-  giver(holder: string, waiting: Iterable<Socket>, nowMs: number): Socket | undefined;
-  /** Looks which connections moved bytes since the last look. */
-  look(nowMs: number): void;
-}
+/** A connection that counts its bytes. */
+type Counting = Pick<Socket, 'bytesRead' | 'bytesWritten'>;
 
 /** One connection. */
 interface Held {
@@ -22,63 +11,76 @@ interface Held {
   movedMs: number;
 }
 
-/** Nobody holds anything. `idleMsMin`: what was without a byte for so long makes room for others of its own holder. */
-export function createShares(idleMsMin: number): Shares {
-  const held = new Map<Socket, Held>();
-  const counts = new Map<string, number>();
+/** Connections by who holds them. None at first. */
+export class Shares<Connection extends Counting> {
+  readonly #idleMsMin: number;
+  readonly #held = new Map<Connection, Held>();
+  readonly #counts = new Map<string, number>();
 
-  function heaviest(): readonly [string, number] {
+  /** What was without a byte for `idleMsMin` makes room for others of its own holder. */
+  constructor(idleMsMin: number) {
+    this.#idleMsMin = idleMsMin;
+  }
+
+  /** One more of this holder, which is the `sourceNetwork` of a client. */
+  add(connection: Connection, holder: string, nowMs: number): void {
+    this.#held.set(connection, { holder, bytes: bytesOf(connection), movedMs: nowMs });
+    this.#counts.set(holder, (this.#counts.get(holder) ?? 0) + 1);
+  }
+
+  delete(connection: Connection): void {
+    const holder = this.#held.get(connection)?.holder;
+    if (holder === undefined) return;
+    this.#held.delete(connection);
+    const left = (this.#counts.get(holder) ?? 1) - 1;
+    if (left > 0) this.#counts.set(holder, left);
+    else this.#counts.delete(holder);
+  }
+
+  /**
+   * The connection that should end for one of this holder; undefined: none, as it holds the most itself and uses all of
+   * it.
+   */
+  giver(holder: string, waiting: Iterable<Connection>, nowMs: number): Connection | undefined {
+    const own = this.#counts.get(holder) ?? 0;
+    // Whoever did not sign in yet goes first, but never for somebody who holds more.
+    let ownWaiting: Connection | undefined;
+    for (const connection of waiting) {
+      const other = this.#held.get(connection)?.holder ?? '';
+      if (other === holder) ownWaiting ??= connection;
+      else if ((this.#counts.get(other) ?? 0) > own) return connection;
+    }
+    const [most, count] = this.#heaviest();
+    if (count > own + 1) return this.#longestIdle(most)?.[0];
+    if (ownWaiting !== undefined) return ownWaiting;
+    const idle = own > 0 ? this.#longestIdle(holder) : undefined;
+    return idle !== undefined && nowMs - idle[1].movedMs >= this.#idleMsMin ? idle[0] : undefined;
+  }
+
+  /** Looks which connections moved bytes since the last look. */
+  look(nowMs: number): void {
+    for (const [connection, one] of this.#held) {
+      const bytes = bytesOf(connection);
+      if (bytes === one.bytes) continue;
+      one.bytes = bytes;
+      one.movedMs = nowMs;
+    }
+  }
+
+  #heaviest(): readonly [string, number] {
     let most: readonly [string, number] = ['', 0];
-    for (const entry of counts) if (entry[1] > most[1]) most = entry;
+    for (const entry of this.#counts) if (entry[1] > most[1]) most = entry;
     return most;
   }
 
-  function longestIdle(of: string): readonly [Socket, Held] | undefined {
-    let longest: readonly [Socket, Held] | undefined;
-    for (const entry of held)
+  #longestIdle(of: string): readonly [Connection, Held] | undefined {
+    let longest: readonly [Connection, Held] | undefined;
+    for (const entry of this.#held)
       if (entry[1].holder === of && (longest === undefined || entry[1].movedMs < longest[1].movedMs)) longest = entry;
     return longest;
   }
-
-  return {
-    add(socket, holder, nowMs) {
-      held.set(socket, { holder, bytes: bytesOf(socket), movedMs: nowMs });
-      counts.set(holder, (counts.get(holder) ?? 0) + 1);
-    },
-    delete(socket) {
-      const holder = held.get(socket)?.holder;
-      if (holder === undefined) return;
-      held.delete(socket);
-      const left = (counts.get(holder) ?? 1) - 1;
-      if (left > 0) counts.set(holder, left);
-      else counts.delete(holder);
-    },
-    giver(holder, waiting, nowMs) {
-      const own = counts.get(holder) ?? 0;
-      // Whoever did not sign in yet goes first, but never for somebody who holds more.
-      let ownWaiting: Socket | undefined;
-      for (const socket of waiting) {
-        const other = held.get(socket)?.holder ?? '';
-        if (other === holder) ownWaiting ??= socket;
-        else if ((counts.get(other) ?? 0) > own) return socket;
-      }
-      const [most, count] = heaviest();
-      if (count > own + 1) return longestIdle(most)?.[0];
-      if (ownWaiting !== undefined) return ownWaiting;
-      const idle = own > 0 ? longestIdle(holder) : undefined;
-      return idle !== undefined && nowMs - idle[1].movedMs >= idleMsMin ? idle[0] : undefined;
-    },
-    look(nowMs) {
-      for (const [socket, one] of held) {
-        const bytes = bytesOf(socket);
-        if (bytes === one.bytes) continue;
-        one.bytes = bytes;
-        one.movedMs = nowMs;
-      }
-    },
-  };
 }
 
-function bytesOf({ bytesRead, bytesWritten }: Socket): number {
+function bytesOf({ bytesRead, bytesWritten }: Counting): number {
   return bytesRead + bytesWritten;
 }

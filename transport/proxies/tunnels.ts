@@ -6,17 +6,9 @@ import { reset } from '../net/streams/reset.ts';
 import type { ProxyCounters } from './counters.ts';
 import { createDeadlines } from './deadlines.ts';
 import type { Guests } from './guests.ts';
-import { EARLY_BYTES_MAX, type ProxyLimits } from './limits.ts';
-import type { DialRequest, ProxyPorts } from './ports.ts';
-import type { Log } from '../net/log.ts';
-
-/** What both servers work with. */
-export interface Serving {
-  readonly ports: ProxyPorts;
-  readonly log: Log;
-  readonly limits: ProxyLimits;
-  readonly joins: Joins;
-}
+import { EARLY_BYTES_MAX } from './limits.ts';
+import type { DialRequest } from './ports.ts';
+import type { Serving } from './serving.ts';
 
 /** What a protocol says to a client once the dial is over. */
 export interface Answers {

@@ -4,11 +4,8 @@ import { traceparentOf } from '../protocol/trace-context.ts';
 import type { AgentRequests } from '../tunnels/agent-requests.ts';
 
 /** The same requests, each with a `traceparent` of its own where there is a trace to continue. */
-export function tracedRequests(requests: AgentRequests, tracer: Tracer): AgentRequests {
+export function tracedRequests(requests: Pick<AgentRequests, 'get'>, tracer: Tracer): Pick<AgentRequests, 'get'> {
   return {
-    get open() {
-      return requests.open;
-    },
     async get(node, wanted) {
       const parent = tracer.current();
       if (parent === null) return requests.get(node, wanted);

@@ -6,7 +6,7 @@ import { agentApiKey, type AgentServer } from '../protocol/agent-api.ts';
 import type { AgentPorts } from '../protocol/agent-description.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { DialFailure } from '../net/streams/dialled.ts';
-import { createAnswerShelf, readAnswer, type AnswerJudge } from './agent-answer.ts';
+import { createAnswerShelf, readAnswer, type AnswerJudge, type AnswerWanted } from './agent-answer.ts';
 import { AGENT_REQUEST_GIVES_WAY_MS, AGENT_REQUESTS_MAX, NODE_REQUESTS_MAX } from './limits.ts';
 import type { Tunnels } from './tunnels.ts';
 
@@ -51,40 +51,62 @@ export type AgentAnswer =
   | { readonly ok: true; readonly type: string; readonly body: readonly Buffer[] }
   | { readonly ok: false; readonly failure: AgentFailure; readonly message: string };
 
-/** Asks agents. */
-export interface AgentRequests {
-  /** Never rejects but when the database is away; resolves within `msMax`. */
-  get(node: NodeId, wanted: AgentRequest): Promise<AgentAnswer>;
-  /** Requests under way. */
-  readonly open: number;
-}
-
-/** Nobody is asked yet. */
-export function createAgentRequests({
-  tunnels,
-  endpointOf,
-  nowMs = () => performance.now(),
-}: AgentRequestPorts): AgentRequests {
-  const openOf = new Map<NodeId, number>();
-  const shelf = createAnswerShelf();
+/** Asks agents. Nobody is asked yet. */
+export class AgentRequests {
+  readonly #tunnels: AgentRequestPorts['tunnels'];
+  readonly #endpointOf: AgentRequestPorts['endpointOf'];
+  readonly #nowMs: () => number;
+  readonly #openOf = new Map<NodeId, number>();
+  readonly #shelf = createAnswerShelf();
   /** Under way with the time when each began, the oldest first; without those that made room. */
-  const open = new Map<Limit, number>();
+  readonly #open = new Map<Limit, number>();
+
+  constructor({ tunnels, endpointOf, nowMs = () => performance.now() }: AgentRequestPorts) {
+    this.#tunnels = tunnels;
+    this.#endpointOf = endpointOf;
+    this.#nowMs = nowMs;
+  }
+
+  /** Requests under way. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** Never rejects but when the database is away; resolves within `msMax`. */
+  async get(node: NodeId, wanted: AgentRequest): Promise<AgentAnswer> {
+    const ofNode = this.#openOf.get(node) ?? 0;
+    if (ofNode >= NODE_REQUESTS_MAX)
+      return failed('overloaded', `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`);
+    if (!this.#hasRoom()) return CROWDED;
+    this.#openOf.set(node, ofNode + 1);
+    const limit = limitOf(wanted);
+    this.#open.set(limit, this.#nowMs());
+    try {
+      return await this.#ask(node, wanted, limit);
+    } finally {
+      limit.end();
+      this.#open.delete(limit);
+      const left = (this.#openOf.get(node) ?? 1) - 1;
+      if (left === 0) this.#openOf.delete(node);
+      else this.#openOf.set(node, left);
+    }
+  }
 
   /** False: all of them are young. */
-  function hasRoom(): boolean {
-    if (open.size < AGENT_REQUESTS_MAX) return true;
-    const [[oldest, sinceMs] = [null, 0]] = open;
-    if (oldest === null || nowMs() - sinceMs < AGENT_REQUEST_GIVES_WAY_MS) return false;
-    open.delete(oldest);
+  #hasRoom(): boolean {
+    if (this.#open.size < AGENT_REQUESTS_MAX) return true;
+    const [[oldest, sinceMs] = [null, 0]] = this.#open;
+    if (oldest === null || this.#nowMs() - sinceMs < AGENT_REQUEST_GIVES_WAY_MS) return false;
+    this.#open.delete(oldest);
     oldest.giveWay();
     return true;
   }
 
-  async function ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
-    const endpoint = await Promise.race([endpointOf(node), limit.over]);
+  async #ask(node: NodeId, wanted: AgentRequest, limit: Limit): Promise<AgentAnswer> {
+    const endpoint = await Promise.race([this.#endpointOf(node), limit.over]);
     if (endpoint === 'over') return limit.failure();
     if (endpoint === null) return failed('unknown_node', 'There is no such node.');
-    const dialled = await tunnels.reach(
+    const dialled = await this.#tunnels.reach(
       node,
       { use: 'self', host: 'localhost', port: endpoint.ports[PORT_OF[wanted.server]] },
       limit.signal,
@@ -94,47 +116,19 @@ export function createAgentRequests({
       return limit.failure();
     }
     if (!dialled.ok) return failed(FAILURES[dialled.failure], SENTENCES[dialled.failure]);
-    const key: Readonly<Record<string, string>> =
-      wanted.server === 'api' ? { authorization: `Bearer ${agentApiKey(endpoint.tokenHash)}` } : {};
-    const { path, bytesMax, judge, headers } = wanted;
-    const answered = await readAnswer(
-      dialled.stream,
-      { path, bytesMax, judge, headers: { ...headers, ...key } },
-      shelf,
-      limit.signal,
-    );
+    const answered = await readAnswer(dialled.stream, answerWanted(wanted, endpoint), this.#shelf, limit.signal);
     if (limit.signal.aborted) return limit.failure();
     return answered.ok
       ? { ok: true, type: answered.type, body: [answered.body] }
       : failed(answered.overloaded ? 'overloaded' : 'invalid', answered.problem);
   }
+}
 
-  return {
-    get open() {
-      return open.size;
-    },
-    async get(node, wanted) {
-      const ofNode = openOf.get(node) ?? 0;
-      if (ofNode >= NODE_REQUESTS_MAX)
-        return failed(
-          'overloaded',
-          `This node is asked ${NODE_REQUESTS_MAX} things at once already: try again shortly.`,
-        );
-      if (!hasRoom()) return CROWDED;
-      openOf.set(node, ofNode + 1);
-      const limit = limitOf(wanted);
-      open.set(limit, nowMs());
-      try {
-        return await ask(node, wanted, limit);
-      } finally {
-        limit.end();
-        open.delete(limit);
-        const left = (openOf.get(node) ?? 1) - 1;
-        if (left === 0) openOf.delete(node);
-        else openOf.set(node, left);
-      }
-    },
-  };
+/** With the key, where that server asks for one. */
+function answerWanted({ server, path, bytesMax, judge, headers }: AgentRequest, endpoint: AgentEndpoint): AnswerWanted {
+  const key: Readonly<Record<string, string>> =
+    server === 'api' ? { authorization: `Bearer ${agentApiKey(endpoint.tokenHash)}` } : {};
+  return { path, bytesMax, judge, headers: { ...headers, ...key } };
 }
 
 /** How long one request may go on. */

@@ -29,104 +29,100 @@ export interface TunnelTarget {
   readonly port: number;
 }
 
-/** An open tunnel. */
-export interface Tunnel {
+/** An open tunnel over these bytes. `closed` is called once, when it is over. */
+export class Tunnel {
+  readonly #session: ClientHttp2Session;
+  readonly #nowMs: () => number;
+  #streams = 0;
+  #idleSinceMs: number;
+  #heardMs: number;
+  #beatMs: number;
+
+  constructor(bytes: Duplex, nowMs: () => number, closed: () => void) {
+    this.#nowMs = nowMs;
+    this.#idleSinceMs = nowMs();
+    this.#heardMs = nowMs();
+    this.#beatMs = nowMs();
+    const mayGoOn = createFrameQuota();
+    bytes.on('data', (chunk: Buffer) => {
+      if (!mayGoOn(chunk, nowMs())) this.destroy();
+    });
+    const session = connect('http://tunnel', {
+      createConnection: () => bytes,
+      maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES },
+    });
+    this.#session = session;
+    session.on('connect', () => {
+      if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
+    }); // it may be cut by what came with its first bytes
+    session.on('error', () => {}); // `close` follows
+    session.on('close', () => {
+      bytes.destroy();
+      closed();
+    });
+    bytes.on('close', () => this.destroy());
+  }
+
   /** Opens a stream; it is connected at the far end when this resolves. Never rejects. */
-  open(target: TunnelTarget, signal: AbortSignal): Promise<Dialled>;
-  /** False once it takes no new streams: it ends, or has ended. */
-  readonly isOpen: boolean;
-  /** Streams that are open or being opened. */
-  readonly streams: number;
-  /** For how long there was none, in ms. */
-  idleMs(nowMs: number): number;
-  /** Asks for a sign of life when it is time, and ends a tunnel that gave none. */
-  beat(nowMs: number): void;
-  /** Refuses new streams and ends when the last one did. */
-  close(): void;
-  /** Ends it with all streams, at once. */
-  destroy(): void;
-}
-
-/** Runs a tunnel over these bytes. `closed` is called once, when it is over. */
-export function runTunnel(bytes: Duplex, nowMs: () => number, closed: () => void): Tunnel {
-  let streams = 0;
-  let idleSinceMs = nowMs();
-  let heardMs = nowMs();
-  let beatMs = nowMs();
-
-  const mayGoOn = createFrameQuota();
-  bytes.on('data', (chunk: Buffer) => {
-    if (!mayGoOn(chunk, nowMs())) cut();
-  });
-  const session: ClientHttp2Session = connect('http://tunnel', {
-    createConnection: () => bytes,
-    maxSessionMemory: TUNNEL_MEMORY_MB_MAX,
-    settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: TUNNEL_FRAME_BYTES },
-  });
-  session.on('connect', () => {
-    if (!session.destroyed) session.setLocalWindowSize(TUNNEL_WINDOW_BYTES);
-  }); // it may be cut by what came with its first bytes
-  session.on('error', () => {}); // `close` follows
-  session.on('close', () => {
-    bytes.destroy();
-    closed();
-  });
-  bytes.on('close', cut);
-
-  /** With an error, or its streams would end as if their far ends were done. */
-  function cut(): void {
-    if (!session.destroyed) session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
-  }
-
-  function ended(): void {
-    streams -= 1;
-    if (streams === 0) idleSinceMs = nowMs();
-  }
-
-  const isOpen = (): boolean => !session.closed && !session.destroyed;
-
-  return {
-    open(target, signal) {
-      if (!isOpen()) return Promise.resolve(notDialled('offline', 'The connection to the machine was lost.'));
-      if (streams >= TUNNEL_STREAMS_MAX)
-        return Promise.resolve(
-          notDialled(
-            'overloaded',
-            `More than ${TUNNEL_STREAMS_MAX} connections to this machine are open: close some, or try again later.`,
-          ),
-        );
-      if (signal.aborted) return Promise.resolve(notDialled('timed_out', 'It took too long to connect.'));
-      streams += 1;
-      const stream = session.request(
-        {
-          [constants.HTTP2_HEADER_METHOD]: 'CONNECT',
-          [constants.HTTP2_HEADER_AUTHORITY]: authorityOf(target),
-          [USE_HEADER]: target.use,
-        },
-        { endStream: false },
+  open(target: TunnelTarget, signal: AbortSignal): Promise<Dialled> {
+    if (!this.isOpen) return Promise.resolve(notDialled('offline', 'The connection to the machine was lost.'));
+    if (this.#streams >= TUNNEL_STREAMS_MAX)
+      return Promise.resolve(
+        notDialled(
+          'overloaded',
+          `More than ${TUNNEL_STREAMS_MAX} connections to this machine are open: close some, or try again later.`,
+        ),
       );
-      stream.once('close', ended);
-      stream.once('headers', cut); // interim answers, which no agent sends
-      return answered(stream, signal);
-    },
-    get isOpen() {
-      return isOpen();
-    },
-    get streams() {
-      return streams;
-    },
-    idleMs: (now) => (streams > 0 ? 0 : now - idleSinceMs),
-    beat(now) {
-      if (session.destroyed || now - beatMs < TUNNEL_PING_MS) return;
-      if (now - heardMs > TUNNEL_SILENCE_MS_MAX) return cut();
-      beatMs = now;
-      session.ping((error) => {
-        if (error === null) heardMs = nowMs();
-      });
-    },
-    close: () => session.close(),
-    destroy: cut,
-  };
+    if (signal.aborted) return Promise.resolve(notDialled('timed_out', 'It took too long to connect.'));
+    this.#streams += 1;
+    const stream = this.#session.request(
+      {
+        [constants.HTTP2_HEADER_METHOD]: 'CONNECT',
+        [constants.HTTP2_HEADER_AUTHORITY]: authorityOf(target),
+        [USE_HEADER]: target.use,
+      },
+      { endStream: false },
+    );
+    stream.once('close', () => this.#ended());
+    stream.once('headers', () => this.destroy()); // interim answers, which no agent sends
+    return answered(stream, signal);
+  }
+
+  /** False once it takes no new streams: it ends, or has ended. */
+  get isOpen(): boolean {
+    return !this.#session.closed && !this.#session.destroyed;
+  }
+
+  /** For how long there was no stream that is open or being opened, in ms. */
+  idleMs(nowMs: number): number {
+    return this.#streams > 0 ? 0 : nowMs - this.#idleSinceMs;
+  }
+
+  /** Asks for a sign of life when it is time, and ends a tunnel that gave none. */
+  beat(nowMs: number): void {
+    if (this.#session.destroyed || nowMs - this.#beatMs < TUNNEL_PING_MS) return;
+    if (nowMs - this.#heardMs > TUNNEL_SILENCE_MS_MAX) return this.destroy();
+    this.#beatMs = nowMs;
+    this.#session.ping((error) => {
+      if (error === null) this.#heardMs = this.#nowMs();
+    });
+  }
+
+  /** Refuses new streams and ends when the last one did. */
+  close(): void {
+    this.#session.close();
+  }
+
+  /** Ends it at once: with an error, or its streams would end as if their far ends were done. */
+  destroy(): void {
+    if (!this.#session.destroyed) this.#session.destroy(new Error('the tunnel was cut'), constants.NGHTTP2_CANCEL);
+  }
+
+  #ended(): void {
+    this.#streams -= 1;
+    if (this.#streams === 0) this.#idleSinceMs = this.#nowMs();
+  }
 }
 
 /** The answer to a CONNECT: the stream itself, or why there is none. */

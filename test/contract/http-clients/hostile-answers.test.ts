@@ -15,7 +15,7 @@ import { AgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
 import { fetchMap } from '../../../transport/vpn/derp/map-source.ts';
 import { createVet } from '../../../transport/net/guard/vetting.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
-import { createAgentRequests } from '../../../transport/tunnels/agent-requests.ts';
+import { AgentRequests } from '../../../transport/tunnels/agent-requests.ts';
 import { createUrlAdmission } from '../../../transport/vpn/relay/url-admission.ts';
 import { NetmakerRequests } from '../../../transport/vpn/netmaker/requests.ts';
 import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
@@ -41,7 +41,7 @@ const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
       sender.post(webhookTo(url, { id: `01890000-0000-7000-8000-${String(index % 20).padStart(12, '0')}` }), DELIVERY);
   },
   'a server of an agent that is scraped': () => {
-    const requests = createAgentRequests({
+    const requests = new AgentRequests({
       tunnels: { reach: async (_node, { port }) => ({ ok: true, stream: connect(port, '127.0.0.1') }) },
       endpointOf: async (node) => ({ ports: portsOf(Number(node.split(' ')[0])), tokenHash: Buffer.from('hash') }),
     });

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import type { NodeStanding, DiagnosisPorts } from '../../../../transport/diagnoses/ports.ts';
-import { createDiagnoses } from '../../../../transport/diagnoses/diagnoses.ts';
+import { Diagnoses } from '../../../../transport/diagnoses/diagnoses.ts';
 import { DIAGNOSES_MAX } from '../../../../transport/diagnoses/limits.ts';
 import { Diagnosis } from '../../../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
@@ -50,7 +50,7 @@ function fixture(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStand
     },
     ...more,
   };
-  return { diagnoses: createDiagnoses(ports), stored, log };
+  return { diagnoses: new Diagnoses(ports), stored, log };
 }
 
 async function reportOf(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStanding> = {}) {

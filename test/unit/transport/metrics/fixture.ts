@@ -1,8 +1,7 @@
 /** Scrapes through a real tunnel of servers that a test plays. */
 import type { Socket } from 'node:net';
 import type { NodeMetrics } from '../../../../api/ports.ts';
-import { createAgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
-import type { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
+import { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
 import { createScrapes, type ScrapeOutcome } from '../../../../transport/metrics/scrapes.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { target, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
@@ -36,7 +35,7 @@ export async function scrapeFixture(
   const { tunnels } = await tunnelsFixture(scope);
   const port = await target(scope, serve);
   const outcomes: ScrapeOutcome[] = [];
-  const requests = createAgentRequests({
+  const requests = new AgentRequests({
     tunnels,
     endpointOf: async () => ({ ports: portsOf(port), tokenHash: Buffer.from('hash') }),
   });

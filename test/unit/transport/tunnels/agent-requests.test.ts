@@ -2,7 +2,7 @@
 import net, { type Socket } from 'node:net';
 import test from 'ava';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { createAgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
+import { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
 import {
   AGENT_REQUEST_GIVES_WAY_MS,
   AGENT_REQUESTS_MAX,
@@ -35,7 +35,7 @@ test('nodes that hang do not keep others from being asked: the request that take
   });
   const last = nodeId(AGENT_REQUESTS_MAX);
   let nowMs = 0;
-  const requests = createAgentRequests({
+  const requests = new AgentRequests({
     tunnels,
     endpointOf: async (node) => ({ ports: portsOf(node === last ? honest : silent), tokenHash: Buffer.from('hash') }),
     nowMs: () => nowMs,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { createJoins, type Ended, type JoinsOptions } from '../../../../../transport/net/streams/join.ts';
+import { Joins, type Ended, type JoinsOptions } from '../../../../../transport/net/streams/join.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
 import { until } from '../../../../support/until.ts';
 import { http2Pair, rest, tcpPair, type Pair } from '../../../../support/stream-pairs.ts';
@@ -16,7 +16,7 @@ async function tunnel(
     ...options
   }: JoinsOptions & { readonly make?: (t: ExecutionContext) => Promise<Pair>; readonly head?: Buffer | null } = {},
 ) {
-  const joins = createJoins(options);
+  const joins = new Joins(options);
   const [near, far] = await Promise.all([tcpPair(t), make(t)]);
   const ended = Promise.withResolvers<Ended>();
   let told = 0;
@@ -106,7 +106,7 @@ for (const [how, problem] of [
 test('an HTTP/2 connection that breaks cuts the clients of its streams', async (t) => {
   const near = await tcpPair(t);
   const far = await http2Pair(t);
-  const joins = createJoins();
+  const joins = new Joins();
   joins.join(near.ours, far.ours);
   const heard = rest(near.theirs);
   far.theirs.write('half of');
@@ -134,14 +134,14 @@ test('a side that ended before the join ends the other one', async (t) => {
   near.ours.resume();
   await once(near.ours, 'end');
 
-  createJoins().join(near.ours, far.ours);
+  new Joins().join(near.ours, far.ours);
 
   t.deepEqual(await rest(far.theirs), { bytes: Buffer.alloc(0), isWhole: true });
 });
 
 test('a side that is gone before the join cuts the other one', async (t) => {
   const [near, far] = await Promise.all([tcpPair(t), tcpPair(t)]);
-  const joins = createJoins();
+  const joins = new Joins();
   near.ours.destroy();
   const asked = rest(far.theirs);
 
@@ -204,7 +204,7 @@ test('a tunnel is cut at the end of its life, however busy', async (t) => {
 
 test('all tunnels are watched by one timer, and none runs while there is none', async (t) => {
   const clock = createFakeClock();
-  const joins = createJoins({ clock, idleMsMax: 10_000 });
+  const joins = new Joins({ clock, idleMsMax: 10_000 });
   t.is(clock.waiting(), 0);
 
   for (let count = 0; count < 5; count += 1) joins.join((await tcpPair(t)).ours, (await tcpPair(t)).ours);
@@ -217,7 +217,7 @@ test('all tunnels are watched by one timer, and none runs while there is none', 
 
 test('at shutdown tunnels may end by themselves, and those that do not are cut', async (t) => {
   const clock = createFakeClock();
-  const joins = createJoins({ clock });
+  const joins = new Joins({ clock });
   const [a, b, c, d] = await Promise.all([tcpPair(t), tcpPair(t), tcpPair(t), tcpPair(t)]);
   joins.join(a.ours, b.ours);
   joins.join(c.ours, d.ours);
@@ -237,7 +237,7 @@ test('at shutdown tunnels may end by themselves, and those that do not are cut',
 
 test('a drain with nothing left to wait for is over at once, and what comes after it is cut', async (t) => {
   const clock = createFakeClock();
-  const joins = createJoins({ clock });
+  const joins = new Joins({ clock });
   const [near, far] = await Promise.all([tcpPair(t), tcpPair(t)]);
 
   await joins.drain(5_000);
@@ -249,7 +249,7 @@ test('a drain with nothing left to wait for is over at once, and what comes afte
 
 test('between streams that do not count, bytes are counted here', async (t) => {
   const [near, far] = [loop(), loop()];
-  const joins = createJoins();
+  const joins = new Joins();
   joins.join(near, far);
 
   near.push('seven b');
