@@ -88,7 +88,6 @@ export class Guests {
 
   #makeRoom(holder: string, nowMs: number): boolean {
     this.#counters.blocked.crowded += 1;
-    this.#shares.look(nowMs);
     const giver = this.#shares.giver(holder, this.#waiting.all(), nowMs);
     if (giver === undefined) return false;
     reset(giver);

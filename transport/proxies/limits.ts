@@ -21,6 +21,12 @@ export const IDLE_GIVES_WAY_MS = 10_000;
 /** How often it is looked which connections moved bytes, in ms. 4,096 of them take less than a millisecond. */
 export const SHARES_LOOK_MS = 2_500;
 
+/**
+ * The shortest time between two such looks, in ms, however many come to a full server: a hundredth of a core at most.
+ * A connection whose first byte for long came within it may still count as idle.
+ */
+export const SHARES_LOOK_MS_MIN = 100;
+
 /** How long open tunnels may go on after a server stopped taking new ones, in ms. */
 export const DRAIN_MS_MAX = 5_000;
 

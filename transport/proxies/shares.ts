@@ -1,5 +1,6 @@
 /** Who makes room when a server is full: whoever holds more than the newcomer, and of one holder what nobody uses. */
 import type { Socket } from 'node:net';
+import { SHARES_LOOK_MS_MIN } from './limits.ts';
 
 /** A connection that counts its bytes. */
 type Counting = Pick<Socket, 'bytesRead' | 'bytesWritten'>;
@@ -14,12 +15,15 @@ interface Held {
 /** Connections by who holds them. None at first. */
 export class Shares<Connection extends Counting> {
   readonly #idleMsMin: number;
+  readonly #lookMsMin: number;
   readonly #held = new Map<Connection, Held>();
   readonly #counts = new Map<string, number>();
+  #lookedMs = -Infinity;
 
   /** What was without a byte for `idleMsMin` makes room for others of its own holder. */
   constructor(idleMsMin: number) {
     this.#idleMsMin = idleMsMin;
+    this.#lookMsMin = Math.min(SHARES_LOOK_MS_MIN, idleMsMin / 4);
   }
 
   /** One more of this holder, which is the `sourceNetwork` of a client. */
@@ -39,9 +43,10 @@ export class Shares<Connection extends Counting> {
 
   /**
    * The connection that should end for one of this holder; undefined: none, as it holds the most itself and uses all of
-   * it.
+   * it. Looks first, unless the last look was just now: a crowd of newcomers costs no more than one.
    */
   giver(holder: string, waiting: Iterable<Connection>, nowMs: number): Connection | undefined {
+    if (nowMs - this.#lookedMs >= this.#lookMsMin) this.look(nowMs);
     const own = this.#counts.get(holder) ?? 0;
     // Whoever did not sign in yet goes first, but never for somebody who holds more.
     let ownWaiting: Connection | undefined;
@@ -59,6 +64,7 @@ export class Shares<Connection extends Counting> {
 
   /** Looks which connections moved bytes since the last look. */
   look(nowMs: number): void {
+    this.#lookedMs = nowMs;
     for (const [connection, one] of this.#held) {
       const bytes = bytesOf(connection);
       if (bytes === one.bytes) continue;

@@ -4,6 +4,8 @@ import test, { type ExecutionContext } from 'ava';
 import { until } from '../../../support/until.ts';
 import { rest } from '../../../support/stream-pairs.ts';
 import { basic, echoes, openProxies, openTarget, type ProxiesFixture } from '../../../support/proxies-fixture.ts';
+import { IDLE_GIVES_WAY_MS, SHARES_LOOK_MS_MIN } from '../../../../transport/proxies/limits.ts';
+import { Shares } from '../../../../transport/proxies/shares.ts';
 import { handshake, LET_IN, take } from './socks5-client.ts';
 
 /** Connections of a proxy in these tests. */
@@ -110,3 +112,38 @@ for (const protocol of ['http', 'socks5'] as const) {
     );
   });
 }
+
+test('however many come to a full server, its connections are looked over once in a while and not for each', (t) => {
+  let looks = 0;
+  const connection = {
+    bytesWritten: 0,
+    get bytesRead() {
+      looks += 1;
+      return 0;
+    },
+  };
+  const shares = new Shares<typeof connection>(IDLE_GIVES_WAY_MS);
+  shares.add(connection, 'holder', 0);
+  looks = 0;
+
+  for (let nowMs = 0; nowMs < 10 * SHARES_LOOK_MS_MIN; nowMs += 1) shares.giver('another', [], nowMs);
+
+  t.is(looks, 10);
+});
+
+test('a newcomer sees what moved before it came, as long as nobody has looked just now', (t) => {
+  const [used, idle] = [
+    { bytesRead: 0, bytesWritten: 0 },
+    { bytesRead: 0, bytesWritten: 0 },
+  ];
+  const shares = new Shares<typeof used>(IDLE_GIVES_WAY_MS);
+  shares.add(used, 'holder', 0);
+  shares.add(idle, 'holder', 0);
+  used.bytesWritten += 1;
+
+  const giver = shares.giver('holder', [], IDLE_GIVES_WAY_MS);
+  shares.delete(idle);
+
+  t.is(giver, idle);
+  t.is(shares.giver('holder', [], IDLE_GIVES_WAY_MS), undefined);
+});
