@@ -9,11 +9,7 @@ import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
 import { createVault } from '../../persistence/vault.ts';
 import { monotonicMs } from '../../transport/net/clock.ts';
 import { createGuard } from '../../transport/net/guard/guard.ts';
-import {
-  createWebhookSender,
-  type OpenWebhookSender,
-  type WebhookSenderOptions,
-} from '../../transport/events/webhooks/sender.ts';
+import { HttpWebhookSender, type WebhookSenderOptions } from '../../transport/events/webhooks/sender.ts';
 import { silentLog } from './log.ts';
 
 /** A request as its receiver got it. */
@@ -53,8 +49,8 @@ export const vault = createVault(Buffer.alloc(32, 5));
 export function posting(
   t: Pick<ExecutionContext, 'teardown'>,
   options: Partial<WebhookSenderOptions> = {},
-): OpenWebhookSender {
-  const sender = createWebhookSender({
+): HttpWebhookSender {
+  const sender = new HttpWebhookSender({
     vault,
     connect: createGuard({ allowPrivate: true }).connector(),
     bodyOf: () => Promise.resolve(Buffer.from(ENVELOPE)),

@@ -47,65 +47,104 @@ const CUT_CODES: readonly string[] = ['ECONNRESET', 'EPIPE', 'CONN_CLOSE', 'READ
 /** Connects, declares the exchange and asks for confirms. */
 export async function openAmqp(settings: AmqpSettings, log: Log): Promise<Broker> {
   const options = optionsOf(settings);
-  const connection = new Connection(options);
-  // eslint-disable-next-line no-underscore-dangle -- the name is the client's. Its reader asks for as many bytes as a frame says it has, which may be more than Node takes.
-  containListeners((connection as unknown as { readonly _socket: Socket })._socket);
-  const name = `RabbitMQ at ${options.hostname}:${options.port} (EVENT_BROKER_RABBITMQ_URL)`;
-  const lost = Promise.withResolvers<Error>();
-  let blocked: string | null = null;
-  /** The client would connect again by itself: it is ended at the first trouble. */
-  const onTrouble = (error: unknown) => {
-    connection.unsafeDestroy();
-    lost.resolve(new Error(`The connection to ${name} is lost: ${amqpReason(error)}.`, { cause: error }));
-  };
-  connection.on('error', onTrouble);
-  connection.on('connection.blocked', (reason) => {
-    blocked = reason;
-    log.warn({ reason }, 'RabbitMQ takes no events now');
-  });
-  connection.on('connection.unblocked', () => {
-    blocked = null;
-    log.info({}, 'RabbitMQ takes events again');
-  });
-
+  const link = new Link(options, log);
   try {
     const channel = await within(
       CONNECT_MS_MAX,
-      Promise.race([openChannel(connection), troubleOf(connection)]),
+      Promise.race([openChannel(link.connection), troubleOf(link.connection)]),
       () => new Error(`it does not answer within ${CONNECT_MS_MAX} ms`),
     );
-    const onChannelClose = () => onTrouble(new Error('it closed the channel'));
-    channel.once('close', onChannelClose);
-    return {
-      lost: lost.promise,
-      publish: (events) =>
-        within(
-          PUBLISH_MS_MAX,
-          publish(channel, events),
-          () =>
-            new Error(
-              blocked === null
-                ? `it has not confirmed ${events.length} events within ${PUBLISH_MS_MAX} ms`
-                : `it takes no events now (${blocked})`,
-            ),
-        ).catch((error: unknown) => {
-          throw new Error(`${name} did not take the events: ${amqpReason(error)}.`, { cause: error });
-        }),
-      async close() {
-        channel.off('close', onChannelClose);
-        await within(
-          CLOSE_MS_MAX,
-          channel.close().then(() => connection.close()),
-          () => new Error('it does not say goodbye'),
-        ).catch(() => {});
-        connection.unsafeDestroy();
-      },
-    };
+    return new AmqpBroker(link, channel);
   } catch (error) {
-    connection.unsafeDestroy();
+    link.connection.unsafeDestroy();
     const hint =
       !options.tls && CUT_CODES.includes(codeOf(error)) ? '; EVENT_BROKER_RABBITMQ_SSL may have to be true' : '';
-    throw new Error(`${name} cannot be used: ${amqpReason(error)}${hint}.`, { cause: error });
+    throw new Error(`${link.name} cannot be used: ${amqpReason(error)}${hint}.`, { cause: error });
+  }
+}
+
+/** A connection, and what the broker said on it. */
+class Link {
+  readonly connection: Connection;
+  /** For messages to operators. */
+  readonly name: string;
+  readonly #lost = Promise.withResolvers<Error>();
+  #blocked: string | null = null;
+
+  constructor(options: ConnectionOptions, log: Log) {
+    this.connection = new Connection(options);
+    this.name = `RabbitMQ at ${options.hostname}:${options.port} (EVENT_BROKER_RABBITMQ_URL)`;
+    // eslint-disable-next-line no-underscore-dangle -- the name is the client's. Its reader asks for as many bytes as a frame says it has, which may be more than Node takes.
+    containListeners((this.connection as unknown as { readonly _socket: Socket })._socket);
+    this.connection.on('error', (error) => this.trouble(error));
+    this.connection.on('connection.blocked', (reason) => {
+      this.#blocked = reason;
+      log.warn({ reason }, 'RabbitMQ takes no events now');
+    });
+    this.connection.on('connection.unblocked', () => {
+      this.#blocked = null;
+      log.info({}, 'RabbitMQ takes events again');
+    });
+  }
+
+  /** Resolves with the first trouble. */
+  get lost(): Promise<Error> {
+    return this.#lost.promise;
+  }
+
+  /** Why the broker takes no events now, in its words; null: it takes them. */
+  get blocked(): string | null {
+    return this.#blocked;
+  }
+
+  /** The client would connect again by itself: it is ended at the first trouble. */
+  trouble(error: unknown): void {
+    this.connection.unsafeDestroy();
+    this.#lost.resolve(new Error(`The connection to ${this.name} is lost: ${amqpReason(error)}.`, { cause: error }));
+  }
+}
+
+/** A link whose channel confirms what it stored. */
+class AmqpBroker implements Broker {
+  readonly lost: Promise<Error>;
+  readonly #link: Link;
+  readonly #channel: Channel;
+
+  constructor(link: Link, channel: Channel) {
+    this.lost = link.lost;
+    this.#link = link;
+    this.#channel = channel;
+    channel.once('close', this.#channelClosed);
+  }
+
+  async publish(events: readonly PublishedEvent[]): Promise<void> {
+    try {
+      await within(PUBLISH_MS_MAX, publish(this.#channel, events), () => this.#unconfirmed(events.length));
+    } catch (error) {
+      throw new Error(`${this.#link.name} did not take the events: ${amqpReason(error)}.`, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    const { connection } = this.#link;
+    this.#channel.off('close', this.#channelClosed);
+    await within(
+      CLOSE_MS_MAX,
+      this.#channel.close().then(() => connection.close()),
+      () => new Error('it does not say goodbye'),
+    ).catch(() => {});
+    connection.unsafeDestroy();
+  }
+
+  readonly #channelClosed = (): void => this.#link.trouble(new Error('it closed the channel'));
+
+  #unconfirmed(count: number): Error {
+    const { blocked } = this.#link;
+    return new Error(
+      blocked === null
+        ? `it has not confirmed ${count} events within ${PUBLISH_MS_MAX} ms`
+        : `it takes no events now (${blocked})`,
+    );
   }
 }
 

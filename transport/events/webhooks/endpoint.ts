@@ -3,7 +3,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import type { WebhookRecord } from '../../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../../actors/sealed-columns.ts';
 import { hideValues } from './hidden-values.ts';
-import { createReceiverConnections, type ReceiverConnections } from './receiver-connections.ts';
+import { ReceiverConnections } from './receiver-connections.ts';
 import type { Post } from './post.ts';
 import { createSign, type Sign } from './signature.ts';
 
@@ -52,7 +52,7 @@ export function createEndpoint(
   const sign = createSign(vault.open(webhook.sealedSecret, webhookSecret(webhook.id)));
   const own = JSON.parse(vault.open(webhook.sealedHeaders, webhookHeaders(webhook.id))) as Record<string, string>;
   return {
-    connections: createReceiverConnections(url.origin, connect, connectionsMax),
+    connections: new ReceiverConnections(url.origin, connect, connectionsMax),
     request: requestOf(`${url.pathname}${url.search}`, sign, userAgent, Object.entries(own).flat()),
     hide: hideValues(Object.values(own)),
     posts: new Set(),

@@ -5,7 +5,7 @@ import type { UrlGuard } from '../../../api/ports.ts';
 import { monotonicMs } from '../../net/clock.ts';
 import { createGuard } from '../../net/guard/guard.ts';
 import { deliveriesOf } from './counters.ts';
-import { createWebhookSender, type OpenWebhookSender, type WebhookSenderOptions } from './sender.ts';
+import { HttpWebhookSender, type WebhookSenderOptions } from './sender.ts';
 
 /** The settings for it, under their names. */
 export interface WebhookSettings {
@@ -22,7 +22,7 @@ export interface WebhookOutPorts extends Pick<WebhookSenderOptions, 'vault' | 'b
 
 /** The way out. */
 export interface WebhooksOut {
-  readonly sender: OpenWebhookSender;
+  readonly sender: HttpWebhookSender;
   readonly urlGuard: UrlGuard;
   /** For metrics: tries by what they came to. */
   readings(): { readonly webhookDeliveries: Readonly<Record<string, number>> };
@@ -31,7 +31,7 @@ export interface WebhooksOut {
 /** Nothing is sent yet. */
 export function openWebhooks(settings: WebhookSettings, { clock, log, ...ports }: WebhookOutPorts): WebhooksOut {
   const guard = createGuard({ allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE_IPS });
-  const sender = createWebhookSender({
+  const sender = new HttpWebhookSender({
     ...ports,
     connect: guard.connector(),
     timeoutMs: settings.WEBHOOK_TIMEOUT_MS,

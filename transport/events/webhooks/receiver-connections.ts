@@ -17,41 +17,80 @@ export interface ConnectionUser {
   useConnection(connection: ReceiverConnection): void;
 }
 
-/** At most so many connections; who finds none free waits in line. */
-export interface ReceiverConnections {
-  /** Calls `useConnection`, now or when a connection is free. */
-  take(user: ConnectionUser): void;
-  /** Leaves the line. */
-  leave(user: ConnectionUser): void;
-  /** Gives a connection back after a whole answer. */
-  release(connection: ReceiverConnection): void;
-  /** Ends a connection with what is under way on it; the next user gets a new one. */
-  drop(connection: ReceiverConnection): void;
-  /** The same for a connection that was just closed: its user gets the new one. */
-  replace(connection: ReceiverConnection, user: ConnectionUser): void;
-  /** From now on nobody gets a connection. */
-  shut(): void;
-  /** Ends all. Resolves when the sockets are closed. */
-  destroy(): Promise<void>;
-}
-
 /**
- * Connections to an origin. Timeouts are the users' own: undici's are looked at twice a second, and begin anew with each
- * byte.
+ * Connections to an origin, at most so many; who finds none free waits in line. Timeouts are the users' own: undici's
+ * are looked at twice a second, and begin anew with each byte.
  */
-export function createReceiverConnections(
-  origin: string,
-  connect: buildConnector.connector,
-  connectionsMax: number,
-): ReceiverConnections {
-  const all = new Set<ReceiverConnection>();
-  const free: ReceiverConnection[] = [];
-  const line: ConnectionUser[] = [];
-  let isShut = false;
+export class ReceiverConnections {
+  readonly #origin: string;
+  readonly #connect: buildConnector.connector;
+  readonly #connectionsMax: number;
+  readonly #all = new Set<ReceiverConnection>();
+  readonly #free: ReceiverConnection[] = [];
+  readonly #line: ConnectionUser[] = [];
+  #isShut = false;
 
-  function opened(): ReceiverConnection {
-    const client = new Client(origin, {
-      connect,
+  constructor(origin: string, connect: buildConnector.connector, connectionsMax: number) {
+    this.#origin = origin;
+    this.#connect = connect;
+    this.#connectionsMax = connectionsMax;
+  }
+
+  /** Calls `useConnection`, now or when a connection is free. */
+  take(user: ConnectionUser): void {
+    const connection = this.#free.pop(); // the one used last: others get idle and are closed
+    if (connection !== undefined) user.useConnection(connection);
+    else if (this.#all.size < this.#connectionsMax) user.useConnection(this.#opened());
+    else this.#line.push(user);
+  }
+
+  /** Leaves the line. */
+  leave(user: ConnectionUser): void {
+    const at = this.#line.indexOf(user);
+    if (at !== -1) this.#line.splice(at, 1);
+  }
+
+  /** Gives a connection back after a whole answer. */
+  release(connection: ReceiverConnection): void {
+    connection.carried += 1;
+    this.#free.push(connection);
+    this.#serveNext();
+  }
+
+  /** Ends a connection with what is under way on it; the next user gets a new one. */
+  drop(connection: ReceiverConnection): void {
+    if (!this.#all.delete(connection)) return;
+    void connection.client.destroy();
+    this.#serveNext();
+  }
+
+  /** The same for a connection that was just closed: its user gets the new one. */
+  replace(connection: ReceiverConnection, user: ConnectionUser): void {
+    this.#all.delete(connection);
+    void connection.client.destroy();
+    user.useConnection(this.#opened());
+  }
+
+  /** From now on nobody gets a connection. */
+  shut(): void {
+    this.#isShut = true;
+  }
+
+  /** Ends all. Resolves when the sockets are closed. */
+  async destroy(): Promise<void> {
+    const ending = [...this.#all].map(({ client }) => client.destroy());
+    this.#all.clear();
+    await Promise.all(ending);
+  }
+
+  #serveNext(): void {
+    const user = this.#isShut ? undefined : this.#line.shift();
+    if (user !== undefined) user.useConnection(this.#free.pop() ?? this.#opened());
+  }
+
+  #opened(): ReceiverConnection {
+    const client = new Client(this.#origin, {
+      connect: this.#connect,
       pipelining: 1,
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -65,48 +104,7 @@ export function createReceiverConnections(
     client.on('connect', () => {
       connection.carried = 0;
     });
-    all.add(connection);
+    this.#all.add(connection);
     return connection;
   }
-
-  function serveNext(): void {
-    const user = isShut ? undefined : line.shift();
-    if (user !== undefined) user.useConnection(free.pop() ?? opened());
-  }
-
-  return {
-    take(user) {
-      const connection = free.pop(); // the one used last: others get idle and are closed
-      if (connection !== undefined) user.useConnection(connection);
-      else if (all.size < connectionsMax) user.useConnection(opened());
-      else line.push(user);
-    },
-    leave(user) {
-      const at = line.indexOf(user);
-      if (at !== -1) line.splice(at, 1);
-    },
-    release(connection) {
-      connection.carried += 1;
-      free.push(connection);
-      serveNext();
-    },
-    drop(connection) {
-      if (!all.delete(connection)) return;
-      void connection.client.destroy();
-      serveNext();
-    },
-    replace(connection, user) {
-      all.delete(connection);
-      void connection.client.destroy();
-      user.useConnection(opened());
-    },
-    shut() {
-      isShut = true;
-    },
-    async destroy() {
-      const ending = [...all].map(({ client }) => client.destroy());
-      all.clear();
-      await Promise.all(ending);
-    },
-  };
 }

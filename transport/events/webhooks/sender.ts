@@ -8,7 +8,7 @@ import type { Attempt, DeliveryRef } from '../../../actors/webhook/delivery.ts';
 import { retryAfterMs } from './answer.ts';
 import { answerClass, createCounters, type WebhookCounters } from './counters.ts';
 import type { Endpoint, Vault } from './endpoint.ts';
-import { createEndpoints } from './endpoints.ts';
+import { createEndpoints, type Endpoints } from './endpoints.ts';
 import type { Failure } from './failures.ts';
 import { BODY_RETRY_MS } from './limits.ts';
 import { Post, type Outcome } from './post.ts';
@@ -37,16 +37,6 @@ export interface WebhookSenderOptions {
   readonly log: Log;
 }
 
-/** The port, what it counts, and its end. */
-export interface OpenWebhookSender extends WebhookSender {
-  readonly counters: WebhookCounters;
-  /**
-   * Cuts all requests: they come to null, as does every later one. Resolves when the sockets are closed. Waiting for
-   * answers is up to the caller, before.
-   */
-  close(): Promise<void>;
-}
-
 const EVENT_GONE: Failure = { kind: 'event-gone', sentence: 'The event is older than events are kept.' };
 const UNSENDABLE: Failure = {
   kind: 'unsendable',
@@ -54,45 +44,65 @@ const UNSENDABLE: Failure = {
 };
 
 /**
- * Makes the port. A status with whole headers is the answer, whatever becomes of the body: 3xx too, nothing is
- * followed.
- * Connections are kept a few seconds; a try whose kept connection was just being closed is sent once more, see post.ts.
+ * The port over HTTP. A status with whole headers is the answer, whatever becomes of the body: 3xx too, nothing is
+ * followed. Connections are kept a few seconds; a try whose kept connection was just being closed is sent once more,
+ * see post.ts.
  */
-export function createWebhookSender(options: WebhookSenderOptions): OpenWebhookSender {
-  const { bodyOf, mayDeliver, monotonicMs, nowMs, log, timeoutMs } = options;
-  const counters = createCounters();
-  const endpoints = createEndpoints({ ...options, userAgent: `edge-fleet-control/${options.version}` });
-  let isClosed = false;
+export class HttpWebhookSender implements WebhookSender {
+  readonly counters: WebhookCounters = createCounters();
+  readonly #options: WebhookSenderOptions;
+  readonly #endpoints: Endpoints;
+  #isClosed = false;
 
-  async function post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null> {
-    if (isClosed || !mayDeliver()) return cut();
+  constructor(options: WebhookSenderOptions) {
+    this.#options = options;
+    this.#endpoints = createEndpoints({ ...options, userAgent: `edge-fleet-control/${options.version}` });
+  }
+
+  async post(webhook: WebhookRecord, delivery: DeliveryRef): Promise<Attempt | null> {
+    if (this.#isClosed || !this.#options.mayDeliver()) return this.#cut();
     let endpoint: Endpoint;
     try {
-      endpoint = endpoints.of(webhook);
+      endpoint = this.#endpoints.of(webhook);
     } catch (error) {
-      log.error({ webhook: webhook.id, error }, 'a webhook could not be opened');
-      return failed(nowMs(), 0, UNSENDABLE);
+      this.#options.log.error({ webhook: webhook.id, error }, 'a webhook could not be opened');
+      return this.#failed(this.#options.nowMs(), 0, UNSENDABLE);
     }
     endpoint.users += 1;
     try {
-      const body = await readBody(endpoint, delivery.cursor);
-      if (!isWanted(endpoint)) return cut(); // asked here, where nothing can come in between
-      return body === null ? failed(nowMs(), 0, EVENT_GONE) : await attempt(endpoint, delivery.eventId, body);
+      const body = await this.#readBody(endpoint, delivery.cursor);
+      if (!this.#isWanted(endpoint)) return this.#cut(); // asked here, where nothing can come in between
+      return body === null
+        ? this.#failed(this.#options.nowMs(), 0, EVENT_GONE)
+        : await this.#attempt(endpoint, delivery.eventId, body);
     } finally {
       endpoint.users -= 1;
     }
+  }
+
+  cut(webhook: string): void {
+    this.#endpoints.cut(webhook);
+  }
+
+  /**
+   * Cuts all requests: they come to null, as does every later one. Resolves when the sockets are closed. Waiting for
+   * answers is up to the caller, before.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#endpoints.close();
   }
 
   /**
    * Null: it is gone, or nobody wants it any more. A database that does not answer costs the receiver no try, and no
    * time of it.
    */
-  async function readBody(endpoint: Endpoint, cursor: string): Promise<Uint8Array | null> {
-    while (isWanted(endpoint)) {
+  async #readBody(endpoint: Endpoint, cursor: string): Promise<Uint8Array | null> {
+    while (this.#isWanted(endpoint)) {
       try {
-        return await bodyOf(cursor);
+        return await this.#options.bodyOf(cursor);
       } catch (error) {
-        log.warn({ error }, 'an event could not be read for its webhooks');
+        this.#options.log.warn({ error }, 'an event could not be read for its webhooks');
       }
       await new Promise((resolve) => {
         setTimeout(resolve, BODY_RETRY_MS).unref();
@@ -101,12 +111,13 @@ export function createWebhookSender(options: WebhookSenderOptions): OpenWebhookS
     return null;
   }
 
-  function isWanted(endpoint: Endpoint): boolean {
-    return !endpoint.isCut && mayDeliver();
+  #isWanted(endpoint: Endpoint): boolean {
+    return !endpoint.isCut && this.#options.mayDeliver();
   }
 
-  function attempt(endpoint: Endpoint, eventId: string, body: Uint8Array): Promise<Attempt | null> {
-    counters.posts += 1;
+  #attempt(endpoint: Endpoint, eventId: string, body: Uint8Array): Promise<Attempt | null> {
+    const { timeoutMs, mayDeliver, monotonicMs, nowMs } = this.#options;
+    this.counters.posts += 1;
     return new Promise((resolve) => {
       const begun = new Post({
         connections: endpoint.connections,
@@ -115,10 +126,10 @@ export function createWebhookSender(options: WebhookSenderOptions): OpenWebhookS
         mayDeliver,
         monotonicMs,
         nowMs,
-        onResent,
-        onOutcome(ended, outcome) {
+        onResent: this.#onResent,
+        onOutcome: (ended, outcome) => {
           endpoint.posts.delete(ended);
-          resolve(attemptOf(outcome, ended.atMs, endpoint));
+          resolve(this.#attemptOf(outcome, ended.atMs, endpoint));
         },
       });
       endpoint.posts.add(begun);
@@ -126,44 +137,33 @@ export function createWebhookSender(options: WebhookSenderOptions): OpenWebhookS
     });
   }
 
-  function onResent(): void {
-    counters.resent += 1;
-  }
+  /** One for all requests. */
+  readonly #onResent = (): void => {
+    this.counters.resent += 1;
+  };
 
-  function attemptOf(outcome: Outcome, atMs: number, { hide }: Endpoint): Attempt | null {
-    if (outcome === null) return cut();
-    if (outcome.type === 'failed') return failed(atMs, outcome.ms, outcome.failure);
+  #attemptOf(outcome: Outcome, atMs: number, { hide }: Endpoint): Attempt | null {
+    if (outcome === null) return this.#cut();
+    if (outcome.type === 'failed') return this.#failed(atMs, outcome.ms, outcome.failure);
     const { statusCode, retryAfter, answer, ms } = outcome;
-    counters.answers[answerClass(statusCode)] += 1;
+    this.counters.answers[answerClass(statusCode)] += 1;
     return {
       type: 'answered',
       atMs,
       durationMs: Math.round(ms),
       statusCode,
-      retryAfterMs: retryAfterMs(retryAfter, nowMs()),
+      retryAfterMs: retryAfterMs(retryAfter, this.#options.nowMs()),
       answer: hide(answer),
     };
   }
 
-  function failed(atMs: number, ms: number, { kind, sentence }: Failure): Attempt {
-    counters.failures[kind] += 1;
+  #failed(atMs: number, ms: number, { kind, sentence }: Failure): Attempt {
+    this.counters.failures[kind] += 1;
     return { type: 'failed', atMs, durationMs: Math.round(ms), error: sentence };
   }
 
-  function cut(): null {
-    counters.cut += 1;
+  #cut(): null {
+    this.counters.cut += 1;
     return null;
   }
-
-  return {
-    post,
-    cut(webhook) {
-      endpoints.cut(webhook);
-    },
-    counters,
-    async close() {
-      isClosed = true;
-      await endpoints.close();
-    },
-  };
 }
