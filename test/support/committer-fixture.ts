@@ -1,5 +1,6 @@
 /** The real committer on a real database, with rows to write to. */
 import type { ExecutionContext } from 'ava';
+import { Client } from 'pg';
 import { v7 } from 'uuid';
 import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Lease } from '../../actors/behaviour.ts';
@@ -7,38 +8,18 @@ import type { Notice } from '../../actors/notice.ts';
 import type { Change } from '../../actors/step.ts';
 import type { ColdWrite, NodeEnrolled, Write } from '../../actors/writes.ts';
 import { GroupCommitter } from '../../persistence/committer/committer.ts';
-import { openDatabase } from '../../persistence/database.ts';
+import { openDatabase, type Database } from '../../persistence/database.ts';
 import { Leases } from '../../persistence/leases.ts';
 import { createVault } from '../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
-import { commandRecord, MADE_MS, NOW_MS, PORTS } from './actors.ts';
+import { commandRecord, MADE_MS, NOW_MS, PORTS, WELL } from './actors.ts';
 import { createDatabase } from './database.ts';
 import { recordingLog } from './log.ts';
 import type { TestConnection } from './server.ts';
+import { until } from './until.ts';
 
-/** A committer over a database of its own, and what it told others. */
-export interface Fixture {
-  readonly connection: TestConnection;
-  readonly committer: GroupCommitter;
-  readonly leases: Leases;
-  readonly adminId: string;
-  readonly notices: Notice[];
-  readonly log: ReturnType<typeof recordingLog>;
-  rows<R extends object>(text: string, values?: unknown[]): Promise<R[]>;
-  /** Codes of what was refused, `ok` for what was not, in the order given. */
-  commit(lease: Lease | null, writes: readonly (Write | Change)[]): Promise<string[]>;
-  cluster(
-    more?: Partial<Extract<ColdWrite, { kind: 'cluster-created' }>>,
-  ): Promise<Lease & { readonly cluster: ClusterId }>;
-  key(cluster: ClusterId, usesRemaining: number | null, expiredAtMs?: number | null): Promise<string>;
-  node(lease: Lease & { readonly cluster: ClusterId }): Promise<NodeId>;
-  /** A command with one execution on each node. */
-  executions(
-    nodes: readonly NodeId[],
-  ): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }>;
-  row(execution: ExecutionId): Promise<Record<string, unknown>>;
-  eventsOf(subject: string): Promise<string[]>;
-}
+/** A cluster under the epoch at which the fixture owns it. */
+export type ClusterLease = Lease & { readonly cluster: ClusterId };
 
 /** Opens it on a database of its own, or beside another on the same one. */
 export async function openFixture(t: ExecutionContext, beside?: TestConnection): Promise<Fixture> {
@@ -46,91 +27,155 @@ export async function openFixture(t: ExecutionContext, beside?: TestConnection):
   const log = recordingLog();
   const database = await openDatabase({ connection, poolMax: 10, log });
   t.teardown(() => database.close());
-  const notices: Notice[] = [];
-  const adminId = v7();
-  const committer = new GroupCommitter({
-    database,
-    vault: createVault(Buffer.alloc(32, 7)),
-    adminId,
-    log,
-    committed: (told) => notices.push(...told),
-  });
-  const rows = async <R extends object>(text: string, values: unknown[] = []): Promise<R[]> =>
-    (await database.pool.query<R>(text, values)).rows;
-  const fixture: Fixture = {
-    connection,
-    committer,
-    adminId,
-    notices,
-    log,
-    rows,
-    leases: new Leases(database.writes),
-    async commit(lease, writes) {
-      const changes = writes.map((write) => ('write' in write ? write : change(write)));
-      const refused = await committer.commit(lease, changes);
-      return changes.map((one) => refused.find((refusal) => refusal.change === one)?.refusal.code ?? 'ok');
-    },
-    async cluster(more = {}) {
-      const id = v7() as ClusterId;
-      const octets = [...Buffer.from(id.replaceAll('-', ''), 'hex').subarray(13)];
-      const write = {
-        kind: 'cluster-created' as const,
-        id,
-        name: `c${id.slice(-12)}`,
-        ipv4Range: `10.${octets[0]}.${octets[1]}.0/24`,
-        ipv6Range: `fd00:${id.slice(-4)}:${id.slice(-8, -4)}::/64`,
-        nodeLimit: null,
-        atMs: MADE_MS,
-        ...more,
-      };
-      const [outcome] = await fixture.commit(null, [write]);
-      if (outcome !== 'ok') throw new Error(`the cluster was refused: ${outcome}`);
-      // nobody renews here
-      await rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [id]);
-      return { cluster: id, epoch: 1 };
-    },
-    async key(cluster, usesRemaining, expiredAtMs = null) {
-      const id = v7();
-      await fixture.commit(null, [
-        {
-          kind: 'key-created',
-          id,
-          cluster,
-          name: null,
-          nonceHash: Buffer.from(id),
-          sealedKey: 's',
-          expiredAtMs,
-          usesRemaining,
-          atMs: MADE_MS,
-        },
-      ]);
-      return id;
-    },
-    async node(lease) {
-      const write = enrolment(lease.cluster, await fixture.key(lease.cluster, null));
-      const [outcome] = await fixture.commit(lease, [enrolled(write)]);
-      if (outcome !== 'ok') throw new Error(`the node was refused: ${outcome}`);
-      return write.node;
-    },
-    async executions(nodes) {
-      const command = commandRecord({ id: v7() as CommandId });
-      const executions = nodes.map((node) => ({ id: v7() as ExecutionId, node, clusterName: 'c' }));
-      await fixture.commit(null, [{ kind: 'command-created', command, executions }]);
-      return { command: command.id, executions: executions.map((execution) => execution.id) };
-    },
-    row: async (execution) =>
-      (
-        await rows<Record<string, unknown>>(
-          'select status, exit_code, output, output_truncated, sent_at is not null as sent, completed_at is not null as completed, cancelled_at is not null as cancelled, cancel_requested_at is not null as cancelling from command_execution where id = $1',
-          [execution],
-        )
-      )[0] ?? {},
-    eventsOf: async (subject) =>
-      (await rows<{ type: string }>('select type from event where subject = $1 order by txid, seq', [subject])).map(
-        (row) => row.type,
-      ),
-  };
-  return fixture;
+  return new Fixture(t, connection, database, log);
+}
+
+/** A committer over a database of its own, and what it told others. */
+export class Fixture {
+  readonly connection: TestConnection;
+  readonly database: Database;
+  readonly committer: GroupCommitter;
+  readonly leases: Leases;
+  readonly adminId = v7();
+  readonly notices: Notice[] = [];
+  readonly log: ReturnType<typeof recordingLog>;
+  readonly #t: ExecutionContext;
+
+  constructor(t: ExecutionContext, connection: TestConnection, database: Database, log: Fixture['log']) {
+    this.#t = t;
+    this.connection = connection;
+    this.database = database;
+    this.log = log;
+    this.leases = new Leases(database.writes);
+    this.committer = new GroupCommitter({
+      database,
+      vault: createVault(Buffer.alloc(32, 7)),
+      adminId: this.adminId,
+      log,
+      committed: (told) => this.notices.push(...told),
+    });
+  }
+
+  async rows<R extends object>(text: string, values: unknown[] = []): Promise<R[]> {
+    return (await this.database.pool.query<R>(text, values)).rows;
+  }
+
+  /** Codes of what was refused, `ok` for what was not, in the order given. */
+  async commit(lease: Lease | null, writes: readonly (Write | Change)[]): Promise<string[]> {
+    const changes = writes.map((write) => ('write' in write ? write : change(write)));
+    const refused = await this.committer.commit(lease, changes);
+    return changes.map((one) => refused.find((refusal) => refusal.change === one)?.refusal.code ?? 'ok');
+  }
+
+  /** Stores it; rejects when it is refused. */
+  async store(lease: Lease | null, write: Write | Change): Promise<void> {
+    const [outcome] = await this.commit(lease, [write]);
+    if (outcome !== 'ok') throw new Error(`it was refused: ${outcome}`);
+  }
+
+  async cluster(more: Partial<Extract<ColdWrite, { kind: 'cluster-created' }>> = {}): Promise<ClusterLease> {
+    const id = v7() as ClusterId;
+    const octets = [...Buffer.from(id.replaceAll('-', ''), 'hex').subarray(13)];
+    await this.store(null, {
+      kind: 'cluster-created' as const,
+      id,
+      name: `c${id.slice(-12)}`,
+      ipv4Range: `10.${octets[0]}.${octets[1]}.0/24`,
+      ipv6Range: `fd00:${id.slice(-4)}:${id.slice(-8, -4)}::/64`,
+      nodeLimit: null,
+      atMs: MADE_MS,
+      ...more,
+    });
+    // nobody renews here
+    await this.rows("update cluster_ownership set lease_until = now() + interval '1 h' where cluster_id = $1", [id]);
+    return { cluster: id, epoch: 1 };
+  }
+
+  async key(cluster: ClusterId, usesRemaining: number | null, expiredAtMs: number | null = null): Promise<string> {
+    const id = v7();
+    await this.store(null, {
+      kind: 'key-created',
+      id,
+      cluster,
+      name: null,
+      nonceHash: Buffer.from(id),
+      sealedKey: 's',
+      expiredAtMs,
+      usesRemaining,
+      atMs: MADE_MS,
+    });
+    return id;
+  }
+
+  async node(lease: ClusterLease): Promise<NodeId> {
+    const write = enrolment(lease.cluster, await this.key(lease.cluster, null));
+    await this.store(lease, enrolled(write));
+    return write.node;
+  }
+
+  /** A command with one execution on each node. */
+  async executions(
+    nodes: readonly NodeId[],
+  ): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }> {
+    const command = commandRecord({ id: v7() as CommandId });
+    const executions = nodes.map((node) => ({ id: v7() as ExecutionId, node, clusterName: 'c' }));
+    await this.store(null, { kind: 'command-created', command, executions });
+    return { command: command.id, executions: executions.map((execution) => execution.id) };
+  }
+
+  /** A command on one node: its execution. */
+  async execution(node: NodeId): Promise<ExecutionId> {
+    const { executions } = await this.executions([node]);
+    return executions[0] as ExecutionId;
+  }
+
+  async row(execution: ExecutionId): Promise<Record<string, unknown>> {
+    const [row] = await this.rows<Record<string, unknown>>(
+      'select status, exit_code, output, output_truncated, sent_at is not null as sent, completed_at is not null as completed, cancelled_at is not null as cancelled, cancel_requested_at is not null as cancelling from command_execution where id = $1',
+      [execution],
+    );
+    return row ?? {};
+  }
+
+  async statuses(...executions: readonly ExecutionId[]): Promise<unknown[]> {
+    return Promise.all(executions.map(async (execution) => (await this.row(execution))['status']));
+  }
+
+  async eventsOf(subject: string): Promise<string[]> {
+    const text = 'select type from event where subject = $1 order by txid, seq';
+    return (await this.rows<{ type: string }>(text, [subject])).map((row) => row.type);
+  }
+
+  /** A connection in a transaction that holds what this statement locks, until it ends or the test does. */
+  async holder(locking: string, values: unknown[] = []): Promise<Client> {
+    const client = new Client(this.connection);
+    await client.connect();
+    this.#t.teardown(() => client.end());
+    await client.query('set idle_in_transaction_session_timeout = 0');
+    await client.query('begin');
+    await client.query(locking, values);
+    return client;
+  }
+
+  /** Processes of the server that wait for a lock, once there are so many. */
+  waiting(count: number): Promise<readonly number[]> {
+    return until(`${count} in line`, async () => {
+      const waiting = await this.rows<{ pid: number }>(
+        "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      return waiting.length === count ? waiting.map(({ pid }) => pid) : null;
+    });
+  }
+
+  /** What was logged above the level of debugging. */
+  loud(): readonly string[] {
+    return this.log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message);
+  }
+}
+
+/** A node is well, as its owner stores it. */
+export function well(node: NodeId, more: Partial<Extract<Write, { kind: 'node-status' }>> = {}): Write {
+  return { kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS, ...more };
 }
 
 /** A change with one event about the entity of its write, so that a test sees whether the event was stored. */

@@ -15,17 +15,19 @@ export interface Opened extends Database {
 /** Domain of host names in tests. */
 export const DOMAIN = 'edge.test';
 
+/** Under which secrets of these tests are sealed. */
+export const VAULT = createVault(Buffer.alloc(32, 7));
+
+/** Reads of these connections. */
+export function readsOf(database: Pick<Database, 'orm' | 'pool'>): Reads {
+  const ranges = { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 };
+  return createReads({ ...database, vault: VAULT, domain: DOMAIN, ranges });
+}
+
 /** A database of the test's own, closed and dropped at its end. */
 export async function openedDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<Opened> {
   const connection = await createDatabase(t);
   const database = await openDatabase({ connection, poolMax: 10, log: silentLog });
   t.teardown(() => database.close());
-  const vault = createVault(Buffer.alloc(32, 7));
-  const reads = createReads({
-    ...database,
-    vault,
-    domain: DOMAIN,
-    ranges: { v4Ranges: ['100.64.0.0/10'], v4Prefix: 24 },
-  });
-  return { ...database, vault, reads };
+  return { ...database, vault: VAULT, reads: readsOf(database) };
 }

@@ -1,12 +1,12 @@
 /** A disk that can be full, for tests. */
 import { execFileSync } from 'node:child_process';
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-/** A file system of `kib` KiB, or null where this user may not mount one. */
-export function smallDisk(t: ExecutionContext, kib: number): string | null {
+/** A file system of `kib` KiB, or null where this user may not mount one; by default it is its own alone. */
+export function smallDisk(t: ExecutionContext, kib: number, mode = 0o700): string | null {
   const directory = temporaryDirectory(t);
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', directory], { stdio: 'ignore' });
@@ -16,6 +16,7 @@ export function smallDisk(t: ExecutionContext, kib: number): string | null {
   t.teardown(() => {
     execFileSync('umount', ['-l', directory]);
   });
+  chmodSync(directory, mode);
   return directory;
 }
 

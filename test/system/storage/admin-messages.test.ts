@@ -1,15 +1,17 @@
+/** What admins tell each other by way of the database, and who is heard. */
 import { once } from 'node:events';
 import test from 'ava';
 import type { Notification } from 'pg';
 import { v7 } from 'uuid';
 import { announcePresence, HERE_EVERY_MS, UNHEARD_MS_MIN } from '../../../persistence/peer-presence.ts';
 import { deletedNodes, expiredLately, ADMIN_CHANNEL, readAdminMessage } from '../../../persistence/admin-messages.ts';
-import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { storeAdmin } from '../../support/stored-rows.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 import { openStorageFixture } from './fixture.ts';
 
 test('of some nodes, those are named that are there no more', async (t) => {
@@ -26,11 +28,7 @@ test('of some nodes, those are named that are there no more', async (t) => {
 test('what a sweep expires is told to the other admins with its commit, and an owner that did not listen finds it', async (t) => {
   const opened = await openedDatabase(t);
   await openStorageFixture(opened);
-  const [sweeping, owner] = [v7(), v7()];
-  await opened.pool.query(
-    `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, 'owner', 'http://x', 'x', '1', 1, now(), now())`,
-    [owner],
-  );
+  const [sweeping, owner] = [v7(), await storeAdmin(opened.pool, 'owner')];
   await opened.pool.query(
     `insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, $1, 1, now() + interval '1 minute' from cluster on conflict (cluster_id) do update set admin_id = $1`,
     [owner],
@@ -44,13 +42,7 @@ test('what a sweep expires is told to the other admins with its commit, and an o
   await listener.query(`listen ${ADMIN_CHANNEL}`);
   const heard = once(listener, 'notification') as Promise<[Notification]>;
 
-  const [ended, ...others] = await createSweeps(opened.pool, {
-    adminId: sweeping,
-    executionDays: 30,
-    eventDays: 7,
-    deliveryDays: 7,
-    recordingDays: 30,
-  }).expireDue();
+  const [ended, ...others] = await sweepsOf(opened.pool, { adminId: sweeping }).expireDue();
 
   t.deepEqual(others, []);
   t.deepEqual(readAdminMessage((await heard)[0].payload ?? ''), {
@@ -62,41 +54,34 @@ test('what a sweep expires is told to the other admins with its commit, and an o
   t.deepEqual(await expiredLately(opened.pool, sweeping), []);
 });
 
-test('what is no word of admins is left aside', (t) => {
+test('what is no message of admins is left aside', (t) => {
   for (const payload of ['', 'null', '{', '{"type":"tunnel-wanted"}', '{"type":"of another version"}'])
     t.is(readAdminMessage(payload), null, payload);
 });
 
 test('an admin that checks in and says nothing is not heard; one of another version, one that just came and one that is gone need not be', async (t) => {
   const { pool } = await openedDatabase(t);
-  const ids = { me: v7(), peer: v7(), other: v7(), fresh: v7(), gone: v7() };
-  for (const [name, id] of Object.entries(ids)) {
-    await pool.query(
-      `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, $2, 'http://x', 'x', $3, 1, clock_timestamp() - $4 * interval '1 s', clock_timestamp() - $5 * interval '1 s')`,
-      [id, name, name === 'other' ? '0.0.9' : '1.0.0', name === 'fresh' ? 1 : 3_600, name === 'gone' ? 60 : -600],
-    );
-  }
+  const [me, peer] = [await storeAdmin(pool, 'me'), await storeAdmin(pool, 'peer')];
+  await storeAdmin(pool, 'other', { version: '0.0.9' });
+  await storeAdmin(pool, 'fresh', { startedAgo: 1 });
+  await storeAdmin(pool, 'gone', { heardAgo: 60 });
   const clock = createFakeClock();
-  const presence = announcePresence(pool, ids.me, { clock, monotonicMs: () => clock.nowMs(), log: recordingLog() });
+  const presence = announcePresence(pool, me, { clock, monotonicMs: () => clock.nowMs(), log: recordingLog() });
   t.teardown(() => presence.stop());
   t.deepEqual(await presence.unheard(), { total: 2, unheard: 0 });
 
   clock.pass(UNHEARD_MS_MIN);
-  presence.heard(ids.me);
+  presence.heard(me);
   clock.pass(HERE_EVERY_MS);
 
   t.deepEqual(await presence.unheard(), { total: 2, unheard: 1 });
-  presence.heard(ids.peer);
+  presence.heard(peer);
   t.deepEqual(await presence.unheard(), { total: 2, unheard: 0 });
 });
 
-test("words that were lost with the database are nobody's silence", async (t) => {
+test("what was lost with the database is nobody's silence", async (t) => {
   const { pool } = await openedDatabase(t);
-  const me = v7();
-  await pool.query(
-    `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ($1, 'me', 'http://x', 'x', '1', 1, clock_timestamp() - interval '1 hour', clock_timestamp() + interval '1 hour')`,
-    [me],
-  );
+  const me = await storeAdmin(pool, 'me');
   const clock = createFakeClock();
   let isAway = true;
   const flaky = new Proxy(pool, {
@@ -118,7 +103,7 @@ test("words that were lost with the database are nobody's silence", async (t) =>
   });
 });
 
-test('the word that an admin is here comes to all who listen', async (t) => {
+test('the message that an admin is here comes to all who listen', async (t) => {
   const { pool } = await openedDatabase(t);
   const listener = await pool.connect();
   t.teardown(() => listener.release(true));

@@ -1,19 +1,15 @@
 /** Admins and what they own, out of the rows. */
 import test from 'ava';
-import { AdminRegistry } from '../../../persistence/admin-directory.ts';
 import { StoredAdminTopology } from '../../../persistence/reads/admin-topology.ts';
 import type { ClusterId } from '../../../transport/protocol/ids.ts';
+import { registryOf } from '../../support/admin-registry.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { storeCluster } from '../../support/stored-rows.ts';
 
 test('topology, owners and orphans are what the rows say', async (t) => {
   const { orm, pool } = await openedDatabase(t);
-  const clock = { nowMs: () => Date.now() };
   const admit = (name: string, adminClusterName: string, maxWireguardPeers: number): Promise<string> =>
-    new AdminRegistry(
-      orm,
-      { name, url: `http://${name}.example.com:44000`, adminClusterName, version: '1', maxWireguardPeers },
-      clock,
-    ).checkIn();
+    registryOf(orm, name, { url: `http://${name}.example.com:44000`, adminClusterName, maxWireguardPeers }).checkIn();
   const ids = {
     one: await admit('one', 'east', 100),
     two: await admit('two', 'east', 50),
@@ -30,22 +26,17 @@ test('topology, owners and orphans are what the rows say', async (t) => {
     leaseSeconds: number,
     nodes: number,
   ): Promise<readonly string[]> => {
-    const {
-      rows: [row],
-    } = await pool.query<{ id: string }>(
-      'insert into cluster (id, name, ipv4_range, ipv6_range, node_count, inserted_at, updated_at) values (gen_random_uuid(), $1, $2, $3, $4, now(), now()) returning id',
-      [name, `10.9.${index}.0/24`, `fd00:9:9:${index}::/64`, nodes],
-    );
+    const id = await storeCluster(pool, name, { number: index, nodes });
     await pool.query(
       `insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) values ($1, $2, 1, now() + $3 * interval '1 second')`,
-      [row?.id, owner, leaseSeconds],
+      [id, owner, leaseSeconds],
     );
     const { rows } = await pool.query<{ id: string }>(
       `insert into node (id, cluster_id, status, version, id_type, http_port, ssh_port, host_metrics_port, wireguard_metrics_port, http_proxy_port, socks5_proxy_port, self_update_enabled, token_hash, sealed_proxy_password, status_since, inserted_at, updated_at)
       select gen_random_uuid(), $1, 'healthy', '1', 'persistent', 1, 2, 3, 4, 5, 6, false, sha256(gen_random_uuid()::text::bytea), '', now(), now(), now() from generate_series(1, $2::int) returning id`,
-      [row?.id, nodes],
+      [id, nodes],
     );
-    return rows.map(({ id }) => `node-${id}.${name}.vpn.test`).toSorted();
+    return rows.map((node) => `node-${node.id}.${name}.vpn.test`).toSorted();
   };
   const alpha = await cluster('alpha', 1, ids.one, 60, 2);
   const beta = await cluster('beta', 2, ids.two, 60, 0);
@@ -101,13 +92,7 @@ test('topology, owners and orphans are what the rows say', async (t) => {
 
 test('an admin that has not checked in for so long is removed by another, and nobody else', async (t) => {
   const { orm, pool } = await openedDatabase(t);
-  const registry = (name: string) =>
-    new AdminRegistry(
-      orm,
-      { name, url: `http://${name}.example.com:44000`, adminClusterName: 'east', version: '1', maxWireguardPeers: 10 },
-      { nowMs: () => Date.now() },
-    );
-  const [one, two, gone] = [registry('one'), registry('two'), registry('gone')];
+  const [one, two, gone] = [registryOf(orm, 'one'), registryOf(orm, 'two'), registryOf(orm, 'gone')];
   for (const each of [one, two, gone]) await each.checkIn();
   await pool.query(
     `update admin set last_checked_in = clock_timestamp() - case name when 'two' then interval '50 seconds' else interval '70 seconds' end where name <> 'one'`,

@@ -1,35 +1,22 @@
 import test from 'ava';
-import { readdir, readFile } from 'node:fs/promises';
 import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
-import { AdminRegistry } from '../../../persistence/admin-directory.ts';
 import { asUnavailable, isLost, isUnavailable } from '../../../persistence/availability.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
-import { createReads } from '../../../persistence/reads/reads.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
-import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
-import { createVault } from '../../../persistence/vault.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { silentLog } from '../../support/log.ts';
-import { openedDatabase } from '../../support/opened.ts';
+import { openedDatabase, readsOf } from '../../support/opened.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
+import { registryOf } from '../../support/admin-registry.ts';
+import { processesOf, signal } from '../../support/server-processes.ts';
 import { startTestServer } from '../../support/server.ts';
 import { patient } from '../../support/busy.ts';
 
 /** Source: docs/promises.md, L3. */
 const CALL_MS_MAX = 5_000;
 const BACK_MS_MAX = 3_000;
-
-/** A server's processes: the postmaster and all it has forked. */
-async function processes(postmaster: number): Promise<readonly number[]> {
-  const all = (await readdir('/proc')).map(Number).filter(Number.isInteger);
-  const parents = await Promise.all(
-    all.map(async (pid) =>
-      Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1]),
-    ),
-  );
-  return [postmaster, ...all.filter((_, index) => parents[index] === postmaster)];
-}
 
 test('with the database stopped no call hangs over 5 s, and all is well within 3 s of its return', async (t) => {
   const server = await startTestServer();
@@ -40,22 +27,11 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
   });
   await database.migrate();
   const { orm, pool } = database;
-  const vault = createVault(Buffer.alloc(32, 7));
-  const reads = createReads({ orm, pool, vault, domain: 'x', ranges: { v4Ranges: ['10.0.0.0/8'], v4Prefix: 24 } });
+  const reads = readsOf(database);
   const loader = createLoader(pool);
   const records = createRecords(pool);
-  const sweeps = createSweeps(pool, {
-    adminId: v7(),
-    executionDays: 30,
-    eventDays: 7,
-    deliveryDays: 7,
-    recordingDays: 30,
-  });
-  const registry = new AdminRegistry(
-    orm,
-    { name: 'me', url: 'http://me', adminClusterName: 'default', version: '0', maxWireguardPeers: 9 },
-    { nowMs: () => Date.now() },
-  );
+  const sweeps = sweepsOf(pool);
+  const registry = registryOf(orm, 'me');
   const id = v7();
   const query = { filters: [], sort: [], page: 1, pageSize: 20 };
   const calls: readonly (() => Promise<unknown>)[] = [
@@ -92,9 +68,9 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
     () => registry.me(),
   ];
   await Promise.all(calls.map((call) => call())); // so that connections are open
-  const pids = await processes((await server.pid())!);
+  const pids = await processesOf((await server.pid())!);
 
-  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  signal(pids, 'SIGSTOP');
   const outcomes = await Promise.all(
     calls.map(async (call) => {
       const startedMs = performance.now();
@@ -110,7 +86,7 @@ test('with the database stopped no call hangs over 5 s, and all is well within 3
       };
     }),
   );
-  for (const pid of pids) process.kill(pid, 'SIGCONT');
+  signal(pids, 'SIGCONT');
 
   for (const { unavailable, tookMs, error, call } of outcomes) {
     t.true(unavailable, `${call}: ${String(error)}`);

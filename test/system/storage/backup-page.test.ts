@@ -3,8 +3,7 @@
  * an admin that serves before and after.
  */
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ExecutionContext } from 'ava';
@@ -15,6 +14,7 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { peerPath } from '../../support/peers.ts';
 import { Program } from '../../support/fleet/program.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
 
@@ -32,9 +32,7 @@ async function blocksOf(kind: 'embedded' | 'own'): Promise<readonly string[]> {
 }
 
 async function directory(t: ExecutionContext): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'edge-page-'));
-  await chmod(dir, 0o755);
-  t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
+  const dir = temporaryDirectory(t, 0o755);
   await mkdir(join(dir, 'bin'));
   await writeFile(join(dir, 'bin', 'edge-admin'), `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`, {
     mode: 0o755,

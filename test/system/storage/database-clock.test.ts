@@ -1,11 +1,10 @@
 /** Time as the database tells it, beside a machine whose clock is wrong (O2). */
 import test from 'ava';
-import { v7 } from 'uuid';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { DatabaseClock, SKEW_MS_MAX } from '../../../persistence/database-clock.ts';
-import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 import { openStorageFixture } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -90,13 +89,7 @@ test('sweeps take every cutoff from the database: what is due and old by its clo
   );
   const [due] = fixture.command_executions.filter(({ status }) => status === 'pending' || status === 'sent');
   await pool.query(`update command_execution set expired_at = now() - interval '1 second' where id = $1`, [due?.id]);
-  const sweeps = createSweeps(pool, {
-    adminId: v7(),
-    executionDays: 30,
-    eventDays: 7,
-    deliveryDays: 7,
-    recordingDays: 30,
-  });
+  const sweeps = sweepsOf(pool);
 
   t.deepEqual<readonly string[], readonly (string | undefined)[]>(
     (await sweeps.expireDue()).map(({ execution }) => execution),
@@ -115,13 +108,7 @@ test('events stamped in the future do not stop retention', async (t) => {
   await store(3_000, '-1 day'); // of an admin whose clock was a day ahead
   await store(40, '8 days');
   await store(5, '1 day');
-  const sweeps = createSweeps(pool, {
-    adminId: v7(),
-    executionDays: 30,
-    eventDays: 7,
-    deliveryDays: 7,
-    recordingDays: 30,
-  });
+  const sweeps = sweepsOf(pool);
 
   t.is((await sweeps.prune()).events, 40);
 });

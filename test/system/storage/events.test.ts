@@ -1,18 +1,12 @@
+/** Events as they are read on: in the order of their commits, with none left out. */
 import test from 'ava';
 import { v7 } from 'uuid';
-import type { PoolClient } from 'pg';
 import { nextForBroker, type BrokerBatch } from '../../../persistence/publishing/broker-rows.ts';
 import { channelLeases } from '../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../persistence/publishing/names.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
-
-async function write(client: Opened['pool'] | PoolClient, subject: string): Promise<void> {
-  await client.query(
-    `insert into event (id, type, subject, time, data) values (gen_random_uuid(), 'edge.core.test', $1, now(), '{}')`,
-    [subject],
-  );
-}
+import { openTransaction, storeEvent } from './publishing/fixture.ts';
 
 /** Everything after the cursor, a few at a time. */
 async function readOn(
@@ -32,16 +26,14 @@ test('a transaction that commits late is not skipped, and nothing newer comes be
   const opened = await openedDatabase(t);
   const [early, late, newer, last] = [v7(), v7(), v7(), v7()] as const;
   const { cursor } = await opened.reads.eventsAfter(null, 10);
-  await write(opened.pool, early);
-  const slow = await opened.pool.connect();
-  await slow.query('begin');
-  await write(slow, late);
-  await write(opened.pool, newer);
+  await storeEvent(opened.pool, early);
+  const slow = await openTransaction(opened);
+  await storeEvent(slow.client, late);
+  await storeEvent(opened.pool, newer);
 
   const before = await readOn(opened, cursor);
-  await slow.query('commit');
-  slow.release();
-  await write(opened.pool, last);
+  await slow.commit();
+  await storeEvent(opened.pool, last);
   const after = await readOn(opened, before.cursor);
 
   t.deepEqual(before.subjects, [early]);
@@ -74,13 +66,11 @@ test('the order of events is that of numbers: the tenth comes after the ninth, f
 test('a reader that starts at the end while a transaction runs gets its events when it commits', async (t) => {
   const opened = await openedDatabase(t);
   const late = v7();
-  const slow = await opened.pool.connect();
-  await slow.query('begin');
-  await write(slow, late);
+  const slow = await openTransaction(opened);
+  await storeEvent(slow.client, late);
 
   const { events, cursor } = await opened.reads.eventsAfter(null, 10);
-  await slow.query('commit');
-  slow.release();
+  await slow.commit();
 
   t.deepEqual(events, []);
   t.deepEqual((await readOn(opened, cursor)).subjects, [late]);
@@ -102,7 +92,7 @@ test('an event that goes with no row change is stored as published', async (t) =
 
 test('what is no cursor reads from the end', async (t) => {
   const opened = await openedDatabase(t);
-  await write(opened.pool, v7());
+  await storeEvent(opened.pool, v7());
 
   for (const cursor of ['', 'x', '1', '1-', '-1-1', '1-1-1', '99999999999999999999999-1', '1-99999999999999999999']) {
     t.deepEqual((await opened.reads.eventsAfter(cursor, 10)).events, [], cursor);

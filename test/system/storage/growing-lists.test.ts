@@ -3,6 +3,7 @@ import test from 'ava';
 import { v7 } from 'uuid';
 import type { ListQuery } from '../../../actors/filters.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { storeCommands } from '../../support/stored-rows.ts';
 
 const ROWS = 400;
 const PAGE_SIZE = 20;
@@ -10,12 +11,11 @@ const PAGE_SIZE = 20;
 /** More than the rows can be pages: inserts add some. */
 const PAGES_MAX = 200;
 
-async function insert({ pool }: Opened, count: number): Promise<void> {
-  await pool.query(
-    `insert into command (id, command_text, targeting, inserted_at, updated_at) select id, 'x', '{"type":"all"}', now(), now() from unnest($1::uuid[]) as id`,
-    [Array.from({ length: count }, () => v7())],
+const insert = ({ pool }: Opened, count: number): Promise<void> =>
+  storeCommands(
+    pool,
+    Array.from({ length: count }, () => v7()),
   );
-}
 
 /** All ids that a walk from the first page to the last shows, in the order in which it shows them. */
 async function walk(

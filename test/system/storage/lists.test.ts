@@ -4,7 +4,8 @@ import { LISTS, type Filter, type FilterField, type ListName, type ListQuery } f
 import { PAGE_OUTPUT_BYTES_MAX } from '../../../persistence/reads/executions.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { modelList } from './model.ts';
-import { keyBlob, openStorageFixture, type Fixture } from './fixture.ts';
+import { keyBlob } from './entities.ts';
+import { openStorageFixture, type Fixture } from './fixture.ts';
 
 const NAMES = Object.keys(LISTS) as ListName[];
 const EPOCH_MS = Date.UTC(2026, 0, 1);
@@ -139,8 +140,9 @@ test('every page of a long list, from both ends, is the slice of the whole', asy
 });
 
 test('the total follows inserts and deletes, also those rolled back', async (t) => {
-  const { pool, reads, ...opened } = await openedDatabase(t);
-  await openStorageFixture({ pool, reads, ...opened });
+  const opened = await openedDatabase(t);
+  const { pool, reads } = opened;
+  await openStorageFixture(opened);
   const total = async () =>
     (await reads.list('command_executions', { filters: [], sort: [], page: 1, pageSize: 1 })).totalCount;
   const before = await total();
@@ -178,8 +180,9 @@ test('the counts of a command follow its executions, also when finished ones are
 });
 
 test('a page of large outputs shows those that fit its budget, and says of the others that they are withheld, which is not cut', async (t) => {
-  const { pool, reads, ...opened } = await openedDatabase(t);
-  const fixture = await openStorageFixture({ pool, reads, ...opened });
+  const opened = await openedDatabase(t);
+  const { pool, reads } = opened;
+  const fixture = await openStorageFixture(opened);
   const ran = fixture.command_executions.filter(({ status }) => status === 'completed').map(({ id }) => id);
   const size = PAGE_OUTPUT_BYTES_MAX / 4;
   await pool.query(

@@ -1,6 +1,7 @@
 /** Lists as plain JavaScript would filter and sort them: what the SQL is held against. */
 import { LISTS, type Filter, type ListName, type ListQuery } from '../../../actors/filters.ts';
-import { keyBlob, type Fixture } from './fixture.ts';
+import { keyBlob } from './entities.ts';
+import type { Fixture } from './fixture.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Value = string | number | boolean | null;

@@ -1,28 +1,16 @@
+/** The status of a node as rows, for other admins and over a migration. */
 import { randomUUID } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import { openDatabase } from '../../../persistence/database.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
-import { createReads } from '../../../persistence/reads/reads.ts';
-import { createVault } from '../../../persistence/vault.ts';
 import { evidence, NOW_MS } from '../../support/actors.ts';
-import { silentLog } from '../../support/log.ts';
-import { openFixture } from '../../support/committer-fixture.ts';
+import { openFixture, well, type Fixture } from '../../support/committer-fixture.ts';
+import { readsOf } from '../../support/opened.ts';
 
 /** The rows of a fixture as another admin reads them. */
-async function anotherAdmin(t: Parameters<typeof openFixture>[0], fixture: Awaited<ReturnType<typeof openFixture>>) {
-  const database = await openDatabase({ connection: fixture.connection, poolMax: 3, log: silentLog });
-  t.teardown(() => database.close());
-  return {
-    database,
-    loader: createLoader(database.pool),
-    reads: createReads({
-      ...database,
-      vault: createVault(Buffer.alloc(32, 7)),
-      domain: 'edge.test',
-      ranges: { v4Ranges: ['10.0.0.0/8'], v4Prefix: 24 },
-    }),
-  };
+async function anotherAdmin(t: ExecutionContext, { connection }: Fixture) {
+  const { database } = await openFixture(t, connection);
+  return { database, loader: createLoader(database.pool), reads: readsOf(database) };
 }
 
 test('since when a node has its status, why, and when it changed lately are what another admin finds', async (t) => {
@@ -41,10 +29,7 @@ test('since when a node has its status, why, and when it changed lately are what
     changesMs: [NOW_MS - 9_000, NOW_MS - 5_000],
   };
 
-  t.deepEqual(
-    await fixture.commit(lease, [{ kind: 'node-status', node, status: 'unhealthy', standing, atMs: NOW_MS }]),
-    ['ok'],
-  );
+  t.deepEqual(await fixture.commit(lease, [well(node, { status: 'unhealthy', standing })]), ['ok']);
 
   const state = await loader.node(node);
   t.deepEqual([state?.record.status, state?.record.standing], ['unhealthy', standing]);

@@ -3,19 +3,13 @@ import { v7 } from 'uuid';
 import { COMMANDS } from '../../../persistence/reads/commands.ts';
 import { createPageAnchors, type PageAnchors } from '../../../persistence/reads/page-anchors.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { storeCommands } from '../../support/stored-rows.ts';
 
 const ROWS = 46_000;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 const ATTEMPTS_MAX = 1_000;
 
 const idAt = (ms: number) => v7({ msecs: EPOCH_MS + ms, random: crypto.getRandomValues(new Uint8Array(16)) });
-
-async function insert({ pool }: Opened, ids: readonly string[]): Promise<void> {
-  await pool.query(
-    `insert into command (id, command_text, targeting, inserted_at, updated_at) select id, 'x', '{"type":"all"}', now(), now() from unnest($1::uuid[]) as id`,
-    [ids],
-  );
-}
 
 /** The row that the page anchors find at a position, asked again until they know. */
 async function found(
@@ -43,7 +37,7 @@ test.serial('page anchors find the row at any place, near them, whatever comes a
   const opened = await openedDatabase(t);
   const anchors = createPageAnchors(opened.pool, COMMANDS);
   let ids = Array.from({ length: ROWS }, (_, index) => idAt(index * 2)).toSorted();
-  await insert(opened, ids);
+  await storeCommands(opened.pool, ids);
   const holds = async (what: string) => {
     for (const position of [0, 1, 4_999, 5_000, 5_001, 29_999, 34_444, ids.length - 1]) {
       const { id, totalCount, skip } = await found(opened, anchors, position);
@@ -54,12 +48,12 @@ test.serial('page anchors find the row at any place, near them, whatever comes a
   await holds('at first');
 
   const newer = Array.from({ length: 30_000 }, (_, index) => idAt(ROWS * 2 + index));
-  await insert(opened, newer);
+  await storeCommands(opened.pool, newer);
   ids = [...ids, ...newer].toSorted();
   await holds('after newer rows');
 
   const late = [idAt(1), idAt(46_001)];
-  await insert(opened, late);
+  await storeCommands(opened.pool, late);
   ids = [...ids, ...late].toSorted();
   await holds('after rows that came late');
 
@@ -70,7 +64,7 @@ test.serial('page anchors find the row at any place, near them, whatever comes a
 
   await opened.pool.query('delete from command where id = $1', [ids[7]]);
   const instead = idAt(60_003);
-  await insert(opened, [instead]);
+  await storeCommands(opened.pool, [instead]);
   ids = [...ids.filter((_, index) => index !== 7), instead].toSorted();
   await holds('after one went and another came elsewhere, both among page anchors');
 });
@@ -78,7 +72,7 @@ test.serial('page anchors find the row at any place, near them, whatever comes a
 test.serial('a page deep in a long list is the same from a page anchor as from an end', async (t) => {
   const opened = await openedDatabase(t);
   const ids = Array.from({ length: ROWS }, (_, index) => idAt(index)).toSorted();
-  await insert(opened, ids);
+  await storeCommands(opened.pool, ids);
   const page = async (number: number, descending: boolean) => {
     const { rows, totalCount } = await opened.reads.list('commands', {
       filters: [],
@@ -106,8 +100,8 @@ test.serial(
   "pages deep in a long list that are asked for at once do not wait for each other's connections",
   async (t) => {
     const opened = await openedDatabase(t);
-    await insert(
-      opened,
+    await storeCommands(
+      opened.pool,
       Array.from({ length: ROWS }, (_, index) => idAt(index)),
     );
     const { max } = opened.pool.options;

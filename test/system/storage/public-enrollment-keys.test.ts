@@ -1,5 +1,4 @@
 /** Enrolment keys that anybody makes: few from one address, bounded in all, gone when they are over. */
-import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { Pool } from 'pg';
 import { PUBLIC_KEYS_MAX } from '../../../persistence/committer/enrollment-key-rows.ts';
@@ -7,6 +6,7 @@ import { prunePublicEnrollmentKeys } from '../../../persistence/sweeps/public-en
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { storeCluster } from '../../support/stored-rows.ts';
 
 const PATH = '/clusters/default/enrollment_keys/public';
 
@@ -44,12 +44,8 @@ test(`at most ${PUBLIC_KEYS_MAX} public keys wait to be used; others are created
 });
 
 test('public keys that are over are deleted after a while, by the clock of the database, and no others', async (t) => {
-  const { pool, orm } = await openedDatabase(t);
-  await orm.em
-    .fork()
-    .execute(
-      `insert into cluster (id, name, ipv4_range, ipv6_range, node_count, inserted_at, updated_at) values ('${randomUUID()}', 'demo', '100.64.0.0/24', 'fd00::/64', 0, now(), now())`,
-    );
+  const { pool } = await openedDatabase(t);
+  await storeCluster(pool, 'demo');
   for (const [count, expires, uses, usedBefore, isPublic] of [
     [3, '-11 minutes', 1, null, true],
     [2, '40 minutes', 0, '11 minutes', true],

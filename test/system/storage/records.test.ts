@@ -1,10 +1,13 @@
+/** What no actor owns: executions that are over, admins, and ranges that are free. */
 import test from 'ava';
 import { isTerminal } from '../../../actors/resources/command.ts';
-import { AdminRegistry } from '../../../persistence/admin-directory.ts';
 import { StoredAdminTopology } from '../../../persistence/reads/admin-topology.ts';
+import { createReads } from '../../../persistence/reads/reads.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
+import { registryOf } from '../../support/admin-registry.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { storeAdmin, storeCluster } from '../../support/stored-rows.ts';
 import { openStorageFixture } from './fixture.ts';
 
 test('an execution is deleted when it is terminal, refused while it is not, and not found twice', async (t) => {
@@ -26,13 +29,7 @@ test('an execution is deleted when it is terminal, refused while it is not, and 
 
 test('an admin keeps its id over restarts, and counts the peers that have checked in lately', async (t) => {
   const { orm, pool } = await openedDatabase(t);
-  const clock = { nowMs: () => Date.UTC(2026, 0, 1) };
-  const admin = (name: string) =>
-    new AdminRegistry(
-      orm,
-      { name, url: `http://${name}`, adminClusterName: 'default', version: '0.1.0', maxWireguardPeers: 100 },
-      clock,
-    );
+  const admin = (name: string) => registryOf(orm, name, { nowMs: () => Date.UTC(2026, 0, 1) });
 
   const id = await admin('one').checkIn();
   t.is(await admin('one').checkIn(), id);
@@ -61,29 +58,8 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
 
 test('an admin keeps its id when it was stopped in order, and has one name wherever it is shown', async (t) => {
   const { orm, pool } = await openedDatabase(t);
-  const admin = new AdminRegistry(
-    orm,
-    {
-      name: 'one',
-      url: 'https://one.example.com:44000',
-      adminClusterName: 'default',
-      version: '0.1.0',
-      maxWireguardPeers: 100,
-    },
-    { nowMs: () => 0 },
-  );
-  const again = (): typeof admin =>
-    new AdminRegistry(
-      orm,
-      {
-        name: 'one',
-        url: 'https://one.example.com:44000',
-        adminClusterName: 'default',
-        version: '0.1.0',
-        maxWireguardPeers: 100,
-      },
-      { nowMs: () => 0 },
-    );
+  const again = () => registryOf(orm, 'one', { url: 'https://one.example.com:44000' });
+  const admin = again();
   const id = await admin.checkIn();
 
   await admin.checkOut();
@@ -99,22 +75,15 @@ test('an admin keeps its id when it was stopped in order, and has one name where
   );
   // A release that knows nothing of identities made another entry meanwhile: others know that one.
   await admin.checkOut();
-  await pool.query(
-    `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in) values ('0190f5c2-7a11-7c3e-8f00-000000000009', 'one', '', 'default', '0', 1, now(), now())`,
-  );
-  t.is(await again().checkIn(), '0190f5c2-7a11-7c3e-8f00-000000000009');
+  const other = await storeAdmin(pool, 'one');
+  t.is(await again().checkIn(), other);
   await admin.checkOut();
-  t.is(await again().checkIn(), '0190f5c2-7a11-7c3e-8f00-000000000009');
+  t.is(await again().checkIn(), other);
 });
 
 test('an admin of another group is refused while the others run, and says which name it should have', async (t) => {
   const { orm } = await openedDatabase(t);
-  const admin = (name: string, adminClusterName: string) =>
-    new AdminRegistry(
-      orm,
-      { name, url: '', adminClusterName, version: '0.1.0', maxWireguardPeers: 100 },
-      { nowMs: () => 0 },
-    );
+  const admin = (name: string, adminClusterName: string) => registryOf(orm, name, { adminClusterName });
   await admin('one', 'eu').checkGroup();
   await admin('one', 'eu').checkIn();
 
@@ -132,24 +101,18 @@ test('an admin of another group is refused while the others run, and says which 
 
 test('free ranges avoid what clusters have, until there are none', async (t) => {
   const { pool, reads: _, ...opened } = await openedDatabase(t);
-  const { createReads } = await import('../../../persistence/reads/reads.ts');
   const reads = createReads({
     ...opened,
     pool,
     domain: 'x',
     ranges: { v4Ranges: ['10.0.0.0/29', '10.1.0.0/22'], v4Prefix: 24 },
   });
-  await pool.query(
-    `insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values (gen_random_uuid(), 'odd', '10.1.1.128/26', 'fd00:ffff::/64', now(), now())`,
-  );
+  await storeCluster(pool, 'odd', { ipv4Range: '10.1.1.128/26', ipv6Range: 'fd00:ffff::/64' });
 
   const given: string[] = [];
   for (let free = await reads.freeRanges(); free !== null; free = await reads.freeRanges()) {
     given.push(free.ipv4Range);
-    await pool.query(
-      `insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values (gen_random_uuid(), $1, $2, $3, now(), now())`,
-      [`c${given.length}`, free.ipv4Range, free.ipv6Range],
-    );
+    await storeCluster(pool, `c${given.length}`, free);
     t.regex(free.ipv6Range, /^fd[0-9a-f]{2}:[0-9a-f:]+::\/64$/u);
   }
 

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { v7 } from 'uuid';
 import { openDatabase } from '../../../persistence/database.ts';
 import { SchemaTooNew } from '../../../persistence/schema-version.ts';
 import { createDatabase } from '../../support/database.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
+import { storeCluster } from '../../support/stored-rows.ts';
 
 /**
  * What the migration makes and MikroORM's entities have no words for. Anything else that differs is a mistake in one of
@@ -73,21 +73,21 @@ test('a database that a newer version made is refused in one line, and left alon
 
 test('ranges of clusters cannot overlap, and their names are taken once', async (t) => {
   const { pool } = await openedDatabase(t);
-  const insert = (name: string, v4: string, v6: string) =>
-    pool.query(
-      'insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values ($1, $2, $3, $4, now(), now())',
-      [v7(), name, v4, v6],
-    );
-  const refusal = async (name: string, v4: string, v6: string) =>
-    (await t.throwsAsync<Error & { constraint?: string }>(insert(name, v4, v6)))?.constraint;
-  await insert('a', '10.0.1.0/24', 'fd00:0:0:1::/64');
+  await storeCluster(pool, 'a', { ipv4Range: '10.0.1.0/24', ipv6Range: 'fd00:0:0:1::/64' });
 
-  t.is(await refusal('b', '10.0.0.0/16', 'fd00:0:0:2::/64'), 'cluster_ipv4_overlap');
-  t.is(await refusal('b', '10.0.1.128/25', 'fd00:0:0:2::/64'), 'cluster_ipv4_overlap');
-  t.is(await refusal('b', '10.0.2.0/24', 'fd00:0:0:1::/64'), 'cluster_ipv6_overlap');
-  t.is(await refusal('a', '10.0.2.0/24', 'fd00:0:0:2::/64'), 'cluster_name_taken');
-  t.is(await refusal('default', '10.0.2.0/24', 'fd00:0:0:2::/64'), 'cluster_name_check');
-  await insert('b', '10.0.2.0/24', 'fd00:0:0:2::/64');
+  for (const [name, ipv4Range, ipv6Range, constraint] of [
+    ['b', '10.0.0.0/16', 'fd00:0:0:2::/64', 'cluster_ipv4_overlap'],
+    ['b', '10.0.1.128/25', 'fd00:0:0:2::/64', 'cluster_ipv4_overlap'],
+    ['b', '10.0.2.0/24', 'fd00:0:0:1::/64', 'cluster_ipv6_overlap'],
+    ['a', '10.0.2.0/24', 'fd00:0:0:2::/64', 'cluster_name_taken'],
+    ['default', '10.0.2.0/24', 'fd00:0:0:2::/64', 'cluster_name_check'],
+  ] as const) {
+    const error = await t.throwsAsync<Error & { constraint?: string }>(
+      storeCluster(pool, name, { ipv4Range, ipv6Range }),
+    );
+    t.is(error?.constraint, constraint);
+  }
+  await storeCluster(pool, 'b', { ipv4Range: '10.0.2.0/24', ipv6Range: 'fd00:0:0:2::/64' });
 });
 
 /** What takes away something that admins of the release before read or write. */

@@ -2,23 +2,21 @@
  * The event of an expiry stands behind those of what came before it, whatever else is stored at the same moment (V2).
  */
 import test from 'ava';
-import { v7 } from 'uuid';
 import type { Pool, PoolClient } from 'pg';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
-import { sql } from '../../../persistence/reads/sql.ts';
-import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
 import { until } from '../../support/until.ts';
 import { openStorageFixture } from './fixture.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
-const NOW = sql`${new Date(NOW_MS)}::timestamptz`;
-const RETENTION = { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 };
+const expireDue = (pool: Pool) => sweepsOf(pool, { nowMs: NOW_MS }).expireDue();
 const ANY_LOCK = 4_712;
 
 /** So many executions that are pending and due, in the order in which a sweep takes them; nothing else is. */
-async function dueIn({ pool, ...opened }: Opened, count: number): Promise<readonly string[]> {
-  const fixture = await openStorageFixture({ pool, ...opened });
+async function dueIn(opened: Opened, count: number): Promise<readonly string[]> {
+  const fixture = await openStorageFixture(opened);
+  const { pool } = opened;
   const ids = fixture.command_executions
     .filter(({ status }: ExecutionResource) => status === 'pending')
     .slice(0, count)
@@ -76,8 +74,8 @@ test('a row that a later transaction changed before the sweep came to it is left
     await send(opened, id);
   });
 
-  t.deepEqual(await createSweeps(held, RETENTION, NOW).expireDue(), []);
-  t.is((await createSweeps(opened.pool, RETENTION, NOW).expireDue()).length, 1);
+  t.deepEqual(await expireDue(held), []);
+  t.is((await expireDue(opened.pool)).length, 1);
 
   t.deepEqual(await eventsOf(opened, id), ['sent', 'expired']);
 });
@@ -100,7 +98,7 @@ test('so is one that changed behind the snapshot of the sweep, while it was at a
   const holder = await pool.connect();
   await holder.query('select pg_advisory_lock($1)', [ANY_LOCK]);
 
-  const sweeping = createSweeps(held, RETENTION, NOW).expireDue();
+  const sweeping = expireDue(held);
   await until(
     'the sweep is at the first row',
     async () => (await pool.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount === 1,
@@ -114,7 +112,7 @@ test('so is one that changed behind the snapshot of the sweep, while it was at a
     [first],
   );
   t.deepEqual<readonly string[], readonly string[]>(
-    (await createSweeps(pool, RETENTION, NOW).expireDue()).map(({ execution }) => execution),
+    (await expireDue(pool)).map(({ execution }) => execution),
     [second],
   );
   t.deepEqual([await eventsOf(opened, first), await eventsOf(opened, second)], [['expired'], ['sent', 'expired']]);

@@ -1,12 +1,11 @@
+/** What sweeps expire, drop and prune, with what they tell of it. */
 import test from 'ava';
-import { v7 } from 'uuid';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
-import { sql } from '../../../persistence/reads/sql.ts';
-import { markOwnerless, OWNERLESS_MS_MIN } from '../../../persistence/sweeps/ownerless.ts';
-import { createSweeps, type Sweeps } from '../../../persistence/sweeps/sweeps.ts';
-import { openedDatabase, type Opened } from '../../support/opened.ts';
-import { openStorageFixture, type Fixture } from './fixture.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { storeCommands } from '../../support/stored-rows.ts';
+import { sweepsOf } from '../../support/sweeps.ts';
+import { openStorageFixture } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -16,19 +15,18 @@ const WEBHOOK = 'aaaaaaaa-0000-7000-8000-00000000000a';
 /** In the middle of the expiries that the fixture has. */
 const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 
-async function swept(
-  t: Parameters<typeof openedDatabase>[0],
-  nowMs = NOW_MS,
-): Promise<{ opened: Opened; fixture: Fixture; sweeps: Sweeps; events: () => Promise<readonly StoredEvent[]> }> {
+/** The rows of the fixture, sweeps at this time, and the events since. */
+async function swept(t: Parameters<typeof openedDatabase>[0], nowMs = NOW_MS) {
   const opened = await openedDatabase(t);
   const fixture = await openStorageFixture(opened);
-  const sweeps = createSweeps(
-    opened.pool,
-    { adminId: v7(), executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 },
-    sql`${new Date(nowMs)}::timestamptz`,
-  );
+  const sweeps = sweepsOf(opened.pool, { nowMs });
   const { cursor } = await opened.reads.eventsAfter(null, 1);
-  return { opened, fixture, sweeps, events: async () => (await opened.reads.eventsAfter(cursor, 1_000)).events };
+  return {
+    opened,
+    fixture,
+    sweeps,
+    events: async (): Promise<readonly StoredEvent[]> => (await opened.reads.eventsAfter(cursor, 1_000)).events,
+  };
 }
 
 const sorted = (texts: readonly string[]): readonly string[] => texts.toSorted();
@@ -172,14 +170,9 @@ test('what has been kept long enough is pruned, executions with their events, th
 
 test('a command that never reached a node is pruned by its age', async (t) => {
   const { opened, sweeps } = await swept(t);
-  const insert = (id: string, ageDays: number) =>
-    opened.pool.query(
-      `insert into command (id, command_text, targeting, inserted_at, updated_at) values ($1, 'x', '{"type":"all"}', $2, $2)`,
-      [id, new Date(NOW_MS - ageDays * DAY_MS)],
-    );
   const [old, young] = [crypto.randomUUID(), crypto.randomUUID()];
-  await insert(old, 31);
-  await insert(young, 29);
+  await storeCommands(opened.pool, [old], new Date(NOW_MS - 31 * DAY_MS));
+  await storeCommands(opened.pool, [young], new Date(NOW_MS - 29 * DAY_MS));
 
   const { commands } = await sweeps.prune();
 
@@ -291,74 +284,4 @@ test('recordings are kept for their days by the clock of the admin, whatever tha
 
   t.deepEqual(batches, [3, 2, 0]);
   t.is(await count(), all - 5);
-});
-
-test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
-  const {
-    opened: { pool },
-    fixture,
-    events,
-  } = await swept(t);
-  const clusters = [...new Set(fixture.nodes.map(({ cluster_name: name }) => name))].toSorted();
-  await pool.query(
-    `insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, null, 1, clock_timestamp() + interval '1 hour' from cluster on conflict (cluster_id) do update set lease_until = excluded.lease_until`,
-  );
-  await pool.query(`update node set status = 'healthy', status_reason = null`);
-  const expire = (name: string | undefined, seconds: number) =>
-    pool.query(
-      `update cluster_ownership set lease_until = clock_timestamp() - $2 * interval '1 s' where cluster_id = (select id from cluster where name = $1)`,
-      [name, seconds],
-    );
-  await expire(clusters[0], 60);
-  await expire(clusters[1], 60);
-  await expire(clusters[2], 10);
-  const claiming = await pool.connect();
-  await claiming.query('begin');
-  await claiming.query(
-    'select from cluster_ownership where cluster_id = (select id from cluster where name = $1) for update',
-    [clusters[1]],
-  );
-
-  const epochs = async () =>
-    (
-      await pool.query<{ epoch: number }>(
-        'select o.epoch::int from cluster_ownership o join cluster c on c.id = o.cluster_id where c.name = any($1) order by c.name',
-        [clusters.slice(0, 3)],
-      )
-    ).rows.map(({ epoch }) => epoch);
-  const before = await epochs();
-  const unwatched = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 29_999 }, 1_000);
-  const hasty = await markOwnerless(pool, { unreachableAfterMs: 1_000, watchedMs: OWNERLESS_MS_MIN - 1 }, 1_000);
-  const marked = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 1_000);
-  const again = await markOwnerless(pool, { unreachableAfterMs: 30_000, watchedMs: 30_000 }, 1_000);
-  await claiming.query('rollback');
-  claiming.release();
-
-  const ownerless = fixture.nodes
-    .filter(({ cluster_name: name }) => name === clusters[0])
-    .map(({ id }) => id)
-    .toSorted();
-  t.true(ownerless.length > 0);
-  t.deepEqual([unwatched, hasty, [...marked].map(String).toSorted(), again], [[], [], ownerless, []]);
-  t.deepEqual(
-    (await epochs()).map((epoch, index) => epoch - (before[index] ?? 0)),
-    [1, 0, 0],
-  );
-  const { rows } = await pool.query<{ id: string; status_reason: string }>(
-    `select id, status_reason from node where status = 'unreachable' order by id`,
-  );
-  t.deepEqual(
-    rows.map(({ id }) => id),
-    ownerless,
-  );
-  t.regex(rows[0]?.status_reason ?? '', /^No admin has owned its cluster since \d{4}-/u);
-  t.deepEqual(
-    sorted(
-      (await events()).map(
-        ({ type, subject, data }) =>
-          `${type} ${subject} ${String((data as { previous_status?: string }).previous_status)}`,
-      ),
-    ),
-    ownerless.map((id) => `edge.node.status_changed ${id} healthy`),
-  );
 });

@@ -13,7 +13,7 @@ import {
 } from './publishing/fixture.ts';
 
 /** A webhook with so many deliveries of events of one transaction. */
-async function scene(t: Parameters<typeof heldChannel>[0], events: number) {
+async function openDeliveries(t: Parameters<typeof heldChannel>[0], events: number) {
   const opened = await heldChannel(t, WEBHOOKS_CHANNEL);
   const webhook = await storeWebhook(opened, ['edge.core.test', 'edge.node.registered']);
   const { client, commit } = await openTransaction(opened);
@@ -25,7 +25,7 @@ async function scene(t: Parameters<typeof heldChannel>[0], events: number) {
 }
 
 test('a webhook comes back from its row with nothing loaded, and null when there is none', async (t) => {
-  const { loader, webhook } = await scene(t, 1);
+  const { loader, webhook } = await openDeliveries(t, 1);
 
   const state = await loader.webhook(webhook);
 
@@ -41,7 +41,7 @@ test('a webhook comes back from its row with nothing loaded, and null when there
 });
 
 test('unfinished deliveries are loaded in the order of their events, a few at a time, without those that are finished', async (t) => {
-  const { loader, pool, webhook, cursors } = await scene(t, 25);
+  const { loader, pool, webhook, cursors } = await openDeliveries(t, 25);
   t.is(cursors.length, 25);
   await pool.query(`update webhook_delivery set status = 'delivered', attempt_count = 1 where event_seq % 5 = 0`);
   await pool.query(
@@ -72,7 +72,7 @@ test('unfinished deliveries are loaded in the order of their events, a few at a 
 });
 
 test('a single delivery tells of its tries, oldest first; a list does not', async (t) => {
-  const { pool, reads } = await scene(t, 1);
+  const { pool, reads } = await openDeliveries(t, 1);
   const {
     rows: [{ id } = { id: '' }],
   } = await pool.query<{ id: string }>('select id from webhook_delivery');
@@ -108,7 +108,7 @@ test('a single delivery tells of its tries, oldest first; a list does not', asyn
 });
 
 test('a delivery is found for one more try as its actor would hold it, unless it, its webhook or its event is gone', async (t) => {
-  const { pool, reads, loader, webhook, ...opened } = await scene(t, 2);
+  const { pool, reads, loader, webhook, ...opened } = await openDeliveries(t, 2);
   const {
     deliveries: [first, second],
   } = await loader.deliveries(webhook, null, 2);

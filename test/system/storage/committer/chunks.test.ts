@@ -4,12 +4,12 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { CHUNK_EXECUTIONS_MAX } from '../../../../persistence/committer/chunks.ts';
-import { createSweeps, SWEEP_ROWS_MAX } from '../../../../persistence/sweeps/sweeps.ts';
-import { openDatabase } from '../../../../persistence/database.ts';
-import { silentLog } from '../../../support/log.ts';
+import { SWEEP_ROWS_MAX } from '../../../../persistence/sweeps/sweeps.ts';
 import type { CommandId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { openFixture, type Fixture } from '../../../support/committer-fixture.ts';
+import { storeCommands } from '../../../support/stored-rows.ts';
+import { sweepsOf } from '../../../support/sweeps.ts';
 
 /** Three transactions, the last of which is not full. `EXECUTIONS=150000` shows what the issue was. */
 const EXECUTIONS = Number(process.env['EXECUTIONS'] ?? 2 * CHUNK_EXECUTIONS_MAX + 1_000);
@@ -17,16 +17,12 @@ const EXECUTIONS = Number(process.env['EXECUTIONS'] ?? 2 * CHUNK_EXECUTIONS_MAX 
 /** So many open executions: of one node, or of one command and as many nodes. */
 async function store(fixture: Fixture, node: NodeId | null): Promise<CommandId> {
   const command = v7() as CommandId;
-  const count = EXECUTIONS;
-  await fixture.rows(
-    `insert into command (id, command_text, targeting, inserted_at, updated_at) values ($1, 'x', '{"type":"all"}', now(), now())`,
-    [command],
-  );
-  for (let done = 0; done < count; done += 10_000) {
+  await storeCommands(fixture.database.pool, [command]);
+  for (let done = 0; done < EXECUTIONS; done += 10_000) {
     await fixture.rows(
       `insert into command_execution (id, command_id, node_id, cluster_name, target_all, inserted_at, updated_at)
       select uuid_v7(), case when $1::uuid is null then $2::uuid else gen_random_uuid() end, coalesce($1::uuid, gen_random_uuid()), 'c', true, now(), now() from generate_series(1, least(10000, $3::int))`,
-      [node, command, count - done],
+      [node, command, EXECUTIONS - done],
     );
   }
   return command;
@@ -51,15 +47,7 @@ test('a node with very many waiting executions is deleted; what is beyond a chun
   t.deepEqual(await statuses(fixture), { dropped: CHUNK_EXECUTIONS_MAX, pending: EXECUTIONS - CHUNK_EXECUTIONS_MAX });
   t.deepEqual(await fixture.rows('select from node where id = $1', [node]), []);
 
-  const database = await openDatabase({ connection: fixture.connection, poolMax: 4, log: silentLog });
-  t.teardown(() => database.close());
-  const sweeps = createSweeps(database.pool, {
-    adminId: v7(),
-    executionDays: 30,
-    eventDays: 7,
-    deliveryDays: 7,
-    recordingDays: 30,
-  });
+  const sweeps = sweepsOf(fixture.database.pool);
   let dropped = 0;
   for (let batch = SWEEP_ROWS_MAX; batch === SWEEP_ROWS_MAX; dropped += batch)
     batch = (await sweeps.dropOf(node)).length;
@@ -71,19 +59,8 @@ test('executions of a node that is there are dropped by nobody', async (t) => {
   const fixture = await openFixture(t);
   const node = await fixture.node(await fixture.cluster());
   await fixture.executions([node]);
-  const database = await openDatabase({ connection: fixture.connection, poolMax: 4, log: silentLog });
-  t.teardown(() => database.close());
 
-  t.deepEqual(
-    await createSweeps(database.pool, {
-      adminId: v7(),
-      executionDays: 30,
-      eventDays: 7,
-      deliveryDays: 7,
-      recordingDays: 30,
-    }).dropOf(node),
-    [],
-  );
+  t.deepEqual(await sweepsOf(fixture.database.pool).dropOf(node), []);
   t.deepEqual(await statuses(fixture), { pending: 1 });
 });
 

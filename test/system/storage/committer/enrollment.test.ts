@@ -2,9 +2,51 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { v7 } from 'uuid';
-import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { NOW_MS, WELL } from '../../../support/actors.ts';
-import { enrolled, enrolment, openFixture } from '../../../support/committer-fixture.ts';
+import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
+import type { NodeEnrolled } from '../../../../actors/writes.ts';
+import { NOW_MS } from '../../../support/actors.ts';
+import {
+  enrolled,
+  enrolment,
+  openFixture,
+  well,
+  type ClusterLease,
+  type Fixture,
+} from '../../../support/committer-fixture.ts';
+
+/** What agents that come one after another are told. */
+async function told(fixture: Fixture, lease: ClusterLease, ...writes: readonly NodeEnrolled[]): Promise<string[]> {
+  const outcomes: string[] = [];
+  for (const write of writes) outcomes.push(...(await fixture.commit(lease, [enrolled(write)])));
+  return outcomes;
+}
+
+/** What agents that come at once are told, in no order: every second of them by the other admin, where there is one. */
+async function toldAtOnce(
+  fixtures: readonly Fixture[],
+  lease: ClusterLease,
+  writes: readonly NodeEnrolled[],
+): Promise<string[]> {
+  const outcomes = await Promise.all(
+    writes.map((write, index) => fixtures[index % fixtures.length]!.commit(lease, [enrolled(write)])),
+  );
+  return outcomes.flat().toSorted();
+}
+
+/** The same machine once more, as after an answer that was lost. */
+function retryOf(first: NodeEnrolled, machineSecretHash: Uint8Array | null = null): NodeEnrolled {
+  return {
+    ...first,
+    spendsUse: false,
+    existing: { type: 'retry', machineSecretHash },
+    machineSecretHash,
+    tokenHash: Buffer.from(v7()),
+  };
+}
+
+/** Uses that the only key has left, and nodes that are counted. */
+const usesAndNodes = (fixture: Fixture) =>
+  fixture.rows('select uses_remaining as uses, (select node_count from cluster) as nodes from enrollment_key');
 
 test('k uses let exactly k of n agents in, whoever comes when and through whichever admin; the others are told that it is spent (E1)', async (t) => {
   const fixture = await openFixture(t);
@@ -18,14 +60,12 @@ test('k uses let exactly k of n agents in, whoever comes when and through whiche
         const key = await fixture.key(lease.cluster, uses);
         const writes = agents.map(() => enrolment(lease.cluster, key));
 
-        const outcomes = (
-          await Promise.all(
-            agents.map((isOther, index) => (isOther ? other : fixture).commit(lease, [enrolled(writes[index]!)])),
-          )
-        ).flat();
+        const outcomes = await Promise.all(
+          writes.map((write, index) => (agents[index] ? other : fixture).commit(lease, [enrolled(write)])),
+        );
 
         const inside = Math.min(uses, agents.length);
-        t.deepEqual(outcomes.toSorted(), [
+        t.deepEqual(outcomes.flat().toSorted(), [
           ...Array<string>(agents.length - inside).fill('key_spent'),
           ...Array<string>(inside).fill('ok'),
         ]);
@@ -62,15 +102,12 @@ test('a node limit holds when more come at once, and what they used of the key i
   const lease = await fixture.cluster({ nodeLimit: 3 });
   const key = await fixture.key(lease.cluster, 50);
 
-  const outcomes = (
-    await Promise.all(Array.from({ length: 8 }, () => fixture.commit(lease, [enrolled(enrolment(lease.cluster, key))])))
-  ).flat();
-
-  t.deepEqual(outcomes.toSorted(), [...Array<string>(5).fill('node_limit_reached'), ...Array<string>(3).fill('ok')]);
-  t.deepEqual(
-    await fixture.rows('select node_count, (select uses_remaining from enrollment_key) as uses from cluster'),
-    [{ node_count: 3, uses: 47 }],
-  );
+  const writes = Array.from({ length: 8 }, () => enrolment(lease.cluster, key));
+  t.deepEqual(await toldAtOnce([fixture], lease, writes), [
+    ...Array<string>(5).fill('node_limit_reached'),
+    ...Array<string>(3).fill('ok'),
+  ]);
+  t.deepEqual(await usesAndNodes(fixture), [{ uses: 47, nodes: 3 }]);
   const lefts = await fixture.rows<{ left: number }>(
     "select (data->>'uses_remaining')::int as left from event where data->>'result' = 'node_limit_reached'",
   );
@@ -86,17 +123,10 @@ test('of several that come with one recovery key one wins, and it is gone (E2)',
   const keyHash = Buffer.alloc(32, 5);
   await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
 
-  const outcomes = (
-    await Promise.all(
-      Array.from({ length: 6 }, (_, index) =>
-        (index % 2 === 0 ? fixture : other).commit(lease, [
-          enrolled(enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash } })),
-        ]),
-      ),
-    )
-  ).flat();
-
-  t.deepEqual(outcomes.toSorted(), [...Array<string>(5).fill('conflict'), 'ok']);
+  const writes = Array.from({ length: 6 }, () =>
+    enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash } }),
+  );
+  t.deepEqual(await toldAtOnce([fixture, other], lease, writes), [...Array<string>(5).fill('conflict'), 'ok']);
   t.deepEqual(
     await fixture.rows(
       'select uses_remaining, (select count(*)::int from recovery_key) as keys, (select node_count from cluster) as nodes from enrollment_key where id = $1',
@@ -115,23 +145,15 @@ test('a recovery key of another node, another cluster or another secret consumes
   await fixture.commit(lease, [{ kind: 'recovery-key-set', node, cluster: lease.cluster, keyHash, atMs: NOW_MS }]);
   const before = await fixture.rows('select * from node order by id');
 
+  const recovery = (cluster: ClusterId, by: string, who: NodeId, shown: Buffer) =>
+    enrolment(cluster, by, { node: who, existing: { type: 'recovery', keyHash: shown } });
   t.deepEqual(
-    await fixture.commit(lease, [
-      enrolled(enrolment(lease.cluster, key, { node, existing: { type: 'recovery', keyHash: Buffer.alloc(32, 6) } })),
-    ]),
-    ['conflict'],
-  );
-  t.deepEqual(
-    await fixture.commit(lease, [
-      enrolled(enrolment(lease.cluster, key, { node: neighbour, existing: { type: 'recovery', keyHash } })),
-    ]),
-    ['conflict'],
-  );
-  t.deepEqual(
-    await fixture.commit(elsewhere, [
-      enrolled(enrolment(elsewhere.cluster, foreignKey, { node, existing: { type: 'recovery', keyHash } })),
-    ]),
-    ['conflict'],
+    [
+      ...(await told(fixture, lease, recovery(lease.cluster, key, node, Buffer.alloc(32, 6)))),
+      ...(await told(fixture, lease, recovery(lease.cluster, key, neighbour, keyHash))),
+      ...(await told(fixture, elsewhere, recovery(elsewhere.cluster, foreignKey, node, keyHash))),
+    ],
+    ['conflict', 'conflict', 'conflict'],
   );
 
   t.deepEqual(await fixture.rows('select * from node order by id'), before);
@@ -145,64 +167,27 @@ test('a recovery key of another node, another cluster or another secret consumes
 test('a retry after a lost answer gets new secrets and spends nothing; once the node connected it is refused', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
-  const key = await fixture.key(lease.cluster, 1);
-  const first = enrolment(lease.cluster, key);
-  const retry = () => ({
-    ...enrolled({
-      ...first,
-      spendsUse: false,
-      existing: { type: 'retry', machineSecretHash: null },
-      tokenHash: Buffer.from(v7()),
-    }),
-    events: [],
-  });
-  await fixture.commit(lease, [enrolled(first)]);
+  const first = enrolment(lease.cluster, await fixture.key(lease.cluster, 1));
 
-  t.deepEqual(await fixture.commit(lease, [retry()]), ['ok']);
-  t.deepEqual(
-    await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
-    [{ uses_remaining: 0, nodes: 1 }],
-  );
+  t.deepEqual(await told(fixture, lease, first, retryOf(first)), ['ok', 'ok']);
+  t.deepEqual(await usesAndNodes(fixture), [{ uses: 0, nodes: 1 }]);
+  await fixture.store(lease, well(first.node));
 
-  await fixture.commit(lease, [
-    { kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS },
-  ]);
-  t.deepEqual(await fixture.commit(lease, [retry()]), ['conflict']);
+  t.deepEqual(await told(fixture, lease, retryOf(first)), ['conflict']);
 });
 
 test('a machine that shows its secret gets new secrets whenever it asks; another secret, or none, changes nothing', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
-  const key = await fixture.key(lease.cluster, 1);
   const machineSecretHash = Buffer.alloc(32, 3);
-  const first = enrolment(lease.cluster, key, { machineSecretHash });
-  const retry = (shown: Buffer | null) => ({
-    ...enrolled({
-      ...first,
-      spendsUse: false,
-      existing: { type: 'retry', machineSecretHash: shown },
-      machineSecretHash: shown,
-      tokenHash: Buffer.from(v7()),
-    }),
-    events: [],
-  });
-  await fixture.commit(lease, [enrolled(first)]);
-  await fixture.commit(lease, [
-    { kind: 'node-status', node: first.node, status: 'healthy', standing: WELL, atMs: NOW_MS },
-  ]);
+  const first = enrolment(lease.cluster, await fixture.key(lease.cluster, 1), { machineSecretHash });
+  await fixture.store(lease, enrolled(first));
+  await fixture.store(lease, well(first.node));
+  const shown = [machineSecretHash, Buffer.alloc(32, 4), null];
 
-  t.deepEqual(
-    [
-      ...(await fixture.commit(lease, [retry(machineSecretHash)])),
-      ...(await fixture.commit(lease, [retry(Buffer.alloc(32, 4))])),
-      ...(await fixture.commit(lease, [retry(null)])),
-    ],
-    ['ok', 'conflict', 'conflict'],
-  );
-  t.deepEqual(
-    await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
-    [{ uses_remaining: 0, nodes: 1 }],
-  );
+  t.deepEqual(await told(fixture, lease, ...shown.map((hash) => retryOf(first, hash))), ['ok', 'conflict', 'conflict']);
+
+  t.deepEqual(await usesAndNodes(fixture), [{ uses: 0, nodes: 1 }]);
 });
 
 for (const uses of [1, 9, null]) {
@@ -214,16 +199,9 @@ for (const uses of [1, 9, null]) {
     const retry = { ...first, tokenHash: Buffer.from(v7()) };
     const stranger = { ...retry, machineSecretHash: Buffer.alloc(32, 4) };
 
-    const outcomes = (
-      await Promise.all([first, retry].map((write) => fixture.commit(lease, [enrolled(write)])))
-    ).flat();
-
-    t.deepEqual(outcomes.toSorted(), ['ok', 'service_unavailable']);
-    t.deepEqual(await fixture.commit(lease, [enrolled(stranger)]), [uses === 1 ? 'key_spent' : 'conflict']);
-    t.deepEqual(
-      await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
-      [{ uses_remaining: uses === null ? null : uses - 1, nodes: 1 }],
-    );
+    t.deepEqual(await toldAtOnce([fixture], lease, [first, retry]), ['ok', 'service_unavailable']);
+    t.deepEqual(await told(fixture, lease, stranger), [uses === 1 ? 'key_spent' : 'conflict']);
+    t.deepEqual(await usesAndNodes(fixture), [{ uses: uses === null ? null : uses - 1, nodes: 1 }]);
   });
 }
 
@@ -235,13 +213,7 @@ test('the id of a node that was deleted is not let in again, whatever uses the k
   await fixture.commit(lease, [enrolled(deleted)]);
   await fixture.commit(lease, [{ kind: 'node-deleted', node: deleted.node, atMs: NOW_MS }]);
 
-  t.deepEqual(
-    [
-      ...(await fixture.commit(lease, [enrolled({ ...deleted, tokenHash: Buffer.from(v7()) })])),
-      ...(await fixture.commit(lease, [enrolled(unknown)])),
-    ],
-    ['conflict', 'ok'],
-  );
+  t.deepEqual(await told(fixture, lease, { ...deleted, tokenHash: Buffer.from(v7()) }, unknown), ['conflict', 'ok']);
   t.deepEqual(await fixture.rows('select id, token_hash from deleted_node'), [
     { id: deleted.node, token_hash: deleted.tokenHash },
   ]);
@@ -255,17 +227,9 @@ test('of two new agents with one id one is in, and the other spends nothing', as
   const key = await fixture.key(lease.cluster, 9);
   const node = v7() as NodeId;
 
-  const outcomes = (
-    await Promise.all(
-      [fixture, other].map((one) => one.commit(lease, [enrolled(enrolment(lease.cluster, key, { node }))])),
-    )
-  ).flat();
-
-  t.deepEqual(outcomes.toSorted(), ['conflict', 'ok']);
-  t.deepEqual(
-    await fixture.rows('select uses_remaining, (select node_count from cluster) as nodes from enrollment_key'),
-    [{ uses_remaining: 8, nodes: 1 }],
-  );
+  const writes = [enrolment(lease.cluster, key, { node }), enrolment(lease.cluster, key, { node })];
+  t.deepEqual(await toldAtOnce([fixture, other], lease, writes), ['conflict', 'ok']);
+  t.deepEqual(await usesAndNodes(fixture), [{ uses: 8, nodes: 1 }]);
 });
 
 test('a key that expires or is deleted on the way lets nobody in, and the event says what the rows say', async (t) => {
@@ -274,14 +238,11 @@ test('a key that expires or is deleted on the way lets nobody in, and the event 
   const late = enrolment(lease.cluster, await fixture.key(lease.cluster, 3, NOW_MS));
   const gone = enrolment(lease.cluster, v7());
 
-  t.deepEqual(
-    [...(await fixture.commit(lease, [enrolled(late)])), ...(await fixture.commit(lease, [enrolled(gone)]))],
-    ['key_expired', 'invalid_key'],
-  );
+  t.deepEqual(await told(fixture, lease, late, gone), ['key_expired', 'invalid_key']);
 
-  const told = async (node: NodeId) =>
+  const dataOf = async ({ node }: NodeEnrolled) =>
     (await fixture.rows<{ data: object }>('select data from event where subject = $1', [node]))[0]?.data;
-  t.deepEqual(await told(late.node), {
+  t.deepEqual(await dataOf(late), {
     enrollment_key_id: late.enrollmentKey,
     cluster_name: 'c',
     name: null,
@@ -289,7 +250,7 @@ test('a key that expires or is deleted on the way lets nobody in, and the event 
     result: 'key_expired',
     verified_at: '',
   });
-  t.deepEqual(await told(gone.node), {
+  t.deepEqual(await dataOf(gone), {
     enrollment_key_id: null,
     cluster_name: null,
     name: null,
@@ -298,4 +259,16 @@ test('a key that expires or is deleted on the way lets nobody in, and the event 
     verified_at: '',
   });
   t.deepEqual(await fixture.rows('select 1 from node'), []);
+});
+
+test('an enrolment brings its aliases; one that is taken refuses it whole', async (t) => {
+  const fixture = await openFixture(t);
+  const lease = await fixture.cluster();
+  const key = await fixture.key(lease.cluster, 5);
+  const withAlias = () => enrolment(lease.cluster, key, { aliases: [{ id: v7(), name: 'press' }] });
+
+  t.deepEqual(await told(fixture, lease, withAlias(), withAlias()), ['ok', 'conflict']);
+
+  t.deepEqual(await usesAndNodes(fixture), [{ uses: 4, nodes: 1 }]);
+  t.is((await fixture.rows('select from node')).length, 1);
 });

@@ -1,20 +1,15 @@
 /** Who may write: a lease under its epoch, and nobody else (O1, O2). */
 import test from 'ava';
-import { Client } from 'pg';
 import { v7 } from 'uuid';
-import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
-import { NOW_MS, WELL } from '../../../support/actors.ts';
-import { until } from '../../../support/until.ts';
-import { enrolled, enrolment, finish, openFixture, type Fixture } from '../../../support/committer-fixture.ts';
+import { NOW_MS } from '../../../support/actors.ts';
+import { enrolled, enrolment, finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
 
 test('a stale epoch changes no row and stores no event, hot or cold (O1)', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);
   const key = await fixture.key(lease.cluster, 5);
-  const {
-    executions: [execution = '' as ExecutionId],
-  } = await fixture.executions([node]);
+  const execution = await fixture.execution(node);
   const before = await all(fixture);
   await fixture.rows('update cluster_ownership set epoch = 2, admin_id = $1', [v7()]);
   const stale = { cluster: lease.cluster, epoch: 1 };
@@ -24,7 +19,7 @@ test('a stale epoch changes no row and stores no event, hot or cold (O1)', async
     finish(execution),
     { kind: 'output-part', execution, part: 0, text: 'x' },
     { kind: 'execution-cancel-requested', execution, atMs: NOW_MS },
-    { kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS },
+    well(node),
   ]);
   const cold = [];
   for (const write of [
@@ -45,15 +40,9 @@ test('a lease that ran out writes nothing until it is renewed, though nobody too
   const node = await fixture.node(lease);
   await fixture.rows("update cluster_ownership set lease_until = now() - interval '1 s'");
 
-  t.deepEqual(
-    await fixture.commit(lease, [{ kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }]),
-    ['service_unavailable'],
-  );
+  t.deepEqual(await fixture.commit(lease, [well(node)]), ['service_unavailable']);
   t.deepEqual(await fixture.leases.renew(fixture.adminId, [lease]), [lease]);
-  t.deepEqual(
-    await fixture.commit(lease, [{ kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }]),
-    ['ok'],
-  );
+  t.deepEqual(await fixture.commit(lease, [well(node)]), ['ok']);
 });
 
 test('in one batch, the changes of a stale owner are refused and those of a good one stored', async (t) => {
@@ -62,10 +51,8 @@ test('in one batch, the changes of a stale owner are refused and those of a good
   const [node, other] = [await fixture.node(mine), await fixture.node(lost)];
 
   const outcomes = await Promise.all([
-    fixture.commit(mine, [{ kind: 'node-status', node, status: 'healthy', standing: WELL, atMs: NOW_MS }]),
-    fixture.commit({ ...lost, epoch: 9 }, [
-      { kind: 'node-status', node: other, status: 'healthy', standing: WELL, atMs: NOW_MS },
-    ]),
+    fixture.commit(mine, [well(node)]),
+    fixture.commit({ ...lost, epoch: 9 }, [well(other)]),
   ]);
 
   t.deepEqual(outcomes, [['ok'], ['service_unavailable']]);
@@ -74,24 +61,11 @@ test('in one batch, the changes of a stale owner are refused and those of a good
 test('a takeover waits for a batch that is under way, so that what the batch checked still holds when it commits (O1)', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
-  const {
-    executions: [execution = '' as ExecutionId],
-  } = await fixture.executions([await fixture.node(lease)]);
-  const blocker = new Client(fixture.connection);
-  await blocker.connect();
-  await blocker.query('begin');
+  const execution = await fixture.execution(await fixture.node(lease));
   // the batch has checked its lease, and waits for this row
-  await blocker.query('select 1 from command_execution for update');
+  const holder = await fixture.holder('select 1 from command_execution for update');
   const writing = fixture.commit(lease, [finish(execution)]);
-  await until(
-    'the batch waits',
-    async () =>
-      (
-        await fixture.rows(
-          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        )
-      ).length === 1,
-  );
+  await fixture.waiting(1);
   const expire = fixture.rows("update cluster_ownership set lease_until = clock_timestamp() - interval '1 s'");
   let isTaken = false;
   const taking = expire
@@ -100,19 +74,10 @@ test('a takeover waits for a batch that is under way, so that what the batch che
       isTaken = true;
       return owned;
     });
-  await until(
-    'the takeover waits',
-    async () =>
-      (
-        await fixture.rows(
-          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        )
-      ).length === 2,
-  );
+  await fixture.waiting(2);
 
   t.false(isTaken);
-  await blocker.query('rollback');
-  await blocker.end();
+  await holder.query('rollback');
 
   t.deepEqual([await writing, (await taking)[0]?.epoch], [['ok'], 2]);
   t.deepEqual(await fixture.commit(lease, [finish(execution)]), ['service_unavailable']);
@@ -168,33 +133,15 @@ test('a renewal and a batch that write for the same clusters do not wait for eac
   await fixture.rows('update cluster_ownership set lease_until = lease_until where cluster_id = $1', [
     leases[0]?.cluster,
   ]);
-  const blocker = new Client(fixture.connection);
-  await blocker.connect();
-  await blocker.query('begin');
-  await blocker.query('select 1 from cluster_ownership where cluster_id = $1 for update', [leases[1]?.cluster]);
-  const waiting = (count: number) =>
-    until(
-      `${count} wait`,
-      async () =>
-        (
-          await fixture.rows(
-            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-          )
-        ).length === count,
-    );
+  const holder = await fixture.holder('select 1 from cluster_ownership where cluster_id = $1 for update', [
+    leases[1]?.cluster,
+  ]);
 
   const renewing = fixture.leases.renew(fixture.adminId, leases.toReversed());
-  await waiting(1);
-  const writing = Promise.all(
-    leases.map((lease, index) =>
-      fixture.commit(lease, [
-        { kind: 'node-status', node: nodes[index]!, status: 'healthy', standing: WELL, atMs: NOW_MS },
-      ]),
-    ),
-  );
-  await waiting(2);
-  await blocker.query('rollback');
-  await blocker.end();
+  await fixture.waiting(1);
+  const writing = Promise.all(leases.map((lease, index) => fixture.commit(lease, [well(nodes[index]!)])));
+  await fixture.waiting(2);
+  await holder.query('rollback');
 
   t.deepEqual(
     [(await renewing).length, await writing, fixture.committer.counters.failed],

@@ -1,15 +1,15 @@
 /** The database goes away while things are stored: nobody hangs, nothing is half stored, and it goes on (L3). */
 import test from 'ava';
-import { Client } from 'pg';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { openDatabase } from '../../../../persistence/database.ts';
 import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
-import { NOW_MS, WELL } from '../../../support/actors.ts';
+import { NOW_MS } from '../../../support/actors.ts';
+import { patient } from '../../../support/busy.ts';
+import { change, finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import { silentLog } from '../../../support/log.ts';
+import { processesOf, signal } from '../../../support/server-processes.ts';
 import { startTestServer } from '../../../support/server.ts';
 import { until } from '../../../support/until.ts';
-import { openDatabase } from '../../../../persistence/database.ts';
-import { silentLog } from '../../../support/log.ts';
-import { change, finish, openFixture, type Fixture } from '../../../support/committer-fixture.ts';
-import { patient } from '../../../support/busy.ts';
 
 /** No call hangs longer, in ms. Source: docs/promises.md, L3. */
 const HANG_MS_MAX = 5_000;
@@ -17,42 +17,28 @@ const HANG_MS_MAX = 5_000;
 /** Service is back within this after the database is, in ms. Source: docs/promises.md, L3. */
 const BACK_MS_MAX = 3_000;
 
+/** Ends the connection of the one batch that waits for what this connection holds. */
+async function cut(fixture: Fixture, holder: Awaited<ReturnType<Fixture['holder']>>): Promise<void> {
+  const [pid] = await fixture.waiting(1);
+  await holder.query('select pg_terminate_backend($1)', [pid]);
+}
+
 test('a connection that is killed in the middle of a batch leaves all of it or nothing, and the next batch is stored', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
-  const nodes = [await fixture.node(lease), await fixture.node(lease)];
-  const {
-    executions: [a = '' as ExecutionId, b = '' as ExecutionId],
-  } = await fixture.executions(nodes);
-  const blocker = new Client(fixture.connection);
-  await blocker.connect();
-  await blocker.query('begin');
+  const [one, held] = [await fixture.node(lease), await fixture.node(lease)];
+  const [a, b] = [await fixture.execution(one), await fixture.execution(held)];
   // statuses are stored last: the executions are written and not committed
-  await blocker.query('select 1 from node where id = $1 for update', [nodes[1]]);
-  const storing = fixture.commit(lease, [
-    finish(a),
-    finish(b),
-    { kind: 'node-status', node: nodes[1]!, status: 'healthy', standing: WELL, atMs: NOW_MS },
-  ]);
-  const waiting = await until(
-    'the batch waits',
-    async () =>
-      (
-        await fixture.rows<{ pid: number }>(
-          "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        )
-      )[0],
-  );
-  await blocker.query('select pg_terminate_backend($1)', [waiting.pid]);
+  const holder = await fixture.holder('select 1 from node where id = $1 for update', [held]);
+  const storing = t.throwsAsync(fixture.commit(lease, [finish(a), finish(b), well(held)]), {
+    instanceOf: DatabaseUnavailable,
+  });
 
-  await t.throwsAsync(storing, { instanceOf: DatabaseUnavailable });
-  await blocker.query('rollback');
-  await blocker.end();
+  await cut(fixture, holder);
+  await storing;
+  await holder.query('rollback');
 
-  t.deepEqual(
-    [(await fixture.row(a))['status'], (await fixture.row(b))['status'], await fixture.eventsOf(a)],
-    ['pending', 'pending', []],
-  );
+  t.deepEqual([await fixture.statuses(a, b), await fixture.eventsOf(a)], [['pending', 'pending'], []]);
   await fixture.committer.ready();
   t.deepEqual(await fixture.commit(lease, [finish(a), finish(b)]), ['ok', 'ok']);
 });
@@ -65,9 +51,7 @@ test('who watches hears what was stored when the connection was lost, and nothin
     command,
     executions: [stored = '' as ExecutionId],
   } = await fixture.executions([node]);
-  const {
-    executions: [lost = '' as ExecutionId],
-  } = await fixture.executions([node]);
+  const lost = await fixture.execution(node);
   const notice = (execution: ExecutionId) => ({
     type: 'execution-changed' as const,
     execution,
@@ -79,67 +63,31 @@ test('who watches hears what was stored when the connection was lost, and nothin
   });
   // The batch waits for the row of the second; meanwhile the first ends by another hand, as it would if the commit had
   // come through.
-  const holder = new Client(fixture.connection);
-  await holder.connect();
-  await holder.query('begin');
-  await holder.query('select 1 from command_execution where id = $1 for update', [lost]);
+  const holder = await fixture.holder('select 1 from command_execution where id = $1 for update', [lost]);
   const told = fixture.notices.length;
-  const storing = fixture.commit(
-    lease,
-    [stored, lost].map((execution) => ({ ...change(finish(execution)), notices: [notice(execution)] })),
+  const storing = t.throwsAsync(
+    fixture.commit(
+      lease,
+      [stored, lost].map((execution) => ({ ...change(finish(execution)), notices: [notice(execution)] })),
+    ),
+    { instanceOf: DatabaseUnavailable },
   );
-  const unstored = t.throwsAsync(storing, { instanceOf: DatabaseUnavailable });
-  const waiting = await until(
-    'the batch waits',
-    async () =>
-      (
-        await fixture.rows<{ pid: number }>(
-          "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        )
-      )[0],
-  );
-  await holder.query('select pg_terminate_backend($1)', [waiting.pid]);
-  await unstored;
+  await cut(fixture, holder);
+  await storing;
   await fixture.rows(
     "update command_execution set status = 'cancelled', exit_code = 143, cancelled_at = now(), finished_at = now() where id = $1",
     [stored],
   );
   await holder.query('rollback');
-  await holder.end();
 
-  await until('they are told', () => fixture.notices.slice(told).some((one) => one.type === 'execution-changed'));
+  const heard = () => fixture.notices.slice(told).filter((one) => one.type === 'execution-changed');
+  await until('they are told', () => heard().length > 0);
 
   // By the first look or by the second, which says that it may not have been the first.
   t.deepEqual(
-    new Set(
-      fixture.notices
-        .slice(told)
-        .filter((one) => one.type === 'execution-changed')
-        .map(({ again: _again, ...one }) => one),
-    ),
+    new Set(heard().map(({ again: _again, ...one }) => one)),
     new Set([{ ...notice(stored), status: 'cancelled', exitCode: 143 }]) as never,
   );
-});
-
-test('a row that another transaction holds for too long is a failure in time, and blocks nothing after it', async (t) => {
-  const fixture = await openFixture(t);
-  const lease = await fixture.cluster();
-  const {
-    executions: [execution = '' as ExecutionId],
-  } = await fixture.executions([await fixture.node(lease)]);
-  const holder = new Client(fixture.connection);
-  await holder.connect();
-  await holder.query('begin');
-  await holder.query('select 1 from command_execution for update');
-  const began = performance.now();
-
-  await t.throwsAsync(fixture.commit(lease, [finish(execution)]), { instanceOf: DatabaseUnavailable });
-
-  t.true(performance.now() - began < patient(HANG_MS_MAX));
-  await holder.query('rollback');
-  await holder.end();
-  await fixture.committer.ready();
-  t.deepEqual(await fixture.commit(lease, [finish(execution)]), ['ok']);
 });
 
 test.serial(
@@ -153,16 +101,8 @@ test.serial(
     const fixture = await openFixture(t, server.connection);
     const lease = await fixture.cluster();
     const node = await fixture.node(lease);
-    const {
-      executions: [execution = '' as ExecutionId],
-    } = await fixture.executions([node]);
-    const pids = [
-      (await server.pid()) ?? 0,
-      ...(await fixture.rows<{ pid: number }>('select pid from pg_stat_activity where pid <> pg_backend_pid()')).map(
-        (row) => row.pid,
-      ),
-      (await fixture.rows<{ pid: number }>('select pg_backend_pid() as pid'))[0]!.pid,
-    ];
+    const execution = await fixture.execution(node);
+    const pids = await processesOf((await server.pid()) ?? 0);
     signal(pids, 'SIGSTOP');
     t.teardown(() => signal(pids, 'SIGCONT'));
 
@@ -190,7 +130,7 @@ test.serial(
     });
     t.is(back.error, undefined);
     t.true(back.ms < BACK_MS_MAX, `${back.ms} ms`);
-    t.is((await fixture.row(execution))['status'], 'completed');
+    t.deepEqual(await fixture.statuses(execution), ['completed']);
   },
 );
 
@@ -198,27 +138,20 @@ test('a crowd that waits when the database goes away is told at once, not one ba
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
   const node = await fixture.node(lease);
-  const holder = await locked(fixture);
+  await fixture.holder('lock table node in access exclusive mode');
   const began = performance.now();
 
   const outcomes = await Promise.allSettled(
     Array.from({ length: 9 }, () =>
       fixture.commit(
         lease,
-        Array.from({ length: 1_000 }, () => ({
-          kind: 'node-status' as const,
-          node,
-          status: 'healthy' as const,
-          standing: WELL,
-          atMs: NOW_MS,
-        })),
+        Array.from({ length: 1_000 }, () => well(node)),
       ),
     ),
   );
 
   t.deepEqual(new Set(outcomes.map((outcome) => outcome.status)), new Set(['rejected']));
   t.true(performance.now() - began < patient(HANG_MS_MAX));
-  await holder.end();
 });
 
 test("changes that stand in each other's way are stored by trying again, and the database is not taken for lost", async (t) => {
@@ -240,39 +173,19 @@ async function meet(
 ): Promise<{ readonly results: unknown; readonly log: Fixture['log']['lines'] } | null> {
   const logged = fixture.log.lines.length;
   const lease = await fixture.cluster();
-  const [low = '', high = ''] = [await fixture.node(lease), await fixture.node(lease)].toSorted();
-  const {
-    executions: [execution = '' as ExecutionId],
-  } = await fixture.executions([low as never]);
-  const [first, rival] = [new Client(fixture.connection), new Client(fixture.connection)];
-  await Promise.all([first.connect(), rival.connect()]);
+  const [low, high] = [await fixture.node(lease), await fixture.node(lease)].toSorted();
+  if (low === undefined || high === undefined) throw new Error('no nodes');
+  const execution = await fixture.execution(low);
+  const wants = 'select 1 from command_execution where id = $1 for update';
+  const rival = await fixture.holder('select 1 from node where id = $1 for update', [high]);
+  await rival.query("set deadlock_timeout = '60 s'"); // the batch is the one that notices
+  const first = await fixture.holder(wants, [execution]);
   try {
-    await rival.query("set deadlock_timeout = '60 s'"); // the batch is the one that notices
-    await rival.query('begin');
-    await rival.query('select 1 from node where id = $1 for update', [high]);
-    await first.query('begin');
-    await first.query('select 1 from command_execution where id = $1 for update', [execution]);
-
-    const storing = fixture
-      .commit(lease, [
-        finish(execution),
-        { kind: 'node-status', node: high as never, status: 'healthy', standing: WELL, atMs: NOW_MS },
-      ])
-      .catch(() => null);
-    const inLine = async (count: number) =>
-      until(
-        `${count} in line`,
-        async () =>
-          (
-            await fixture.rows(
-              "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-            )
-          ).length === count,
-      );
-    await inLine(1);
-    const wanting = rival.query('select 1 from command_execution where id = $1 for update', [execution]);
+    const storing = fixture.commit(lease, [finish(execution), well(high)]).catch(() => null);
+    await fixture.waiting(1);
+    const wanting = rival.query(wants, [execution]);
     const late = await Promise.race([
-      inLine(2).then(
+      fixture.waiting(2).then(
         () => false,
         () => true,
       ),
@@ -288,16 +201,6 @@ async function meet(
   }
 }
 
-function signal(pids: readonly number[], name: 'SIGSTOP' | 'SIGCONT'): void {
-  for (const pid of pids) {
-    try {
-      if (pid > 0) process.kill(pid, name);
-    } catch {
-      // it has ended
-    }
-  }
-}
-
 async function timed(work: () => Promise<unknown>): Promise<{ readonly ms: number; readonly error: unknown }> {
   const began = performance.now();
   try {
@@ -306,12 +209,4 @@ async function timed(work: () => Promise<unknown>): Promise<{ readonly ms: numbe
   } catch (error) {
     return { ms: performance.now() - began, error };
   }
-}
-
-async function locked(fixture: Fixture): Promise<Client> {
-  const holder = new Client(fixture.connection);
-  await holder.connect();
-  await holder.query('begin');
-  await holder.query('lock table node in access exclusive mode');
-  return holder;
 }

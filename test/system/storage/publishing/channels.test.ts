@@ -5,7 +5,7 @@ import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../../persistence/publis
 import { openedDatabase, type Opened } from '../../../support/opened.ts';
 import { ADMIN, openTransaction, OTHER_ADMIN, storeEvent } from './fixture.ts';
 
-async function scene(t: Parameters<typeof openedDatabase>[0]) {
+async function openChannels(t: Parameters<typeof openedDatabase>[0]) {
   const opened = await openedDatabase(t);
   return { ...opened, mine: channelLeases(opened.pool, ADMIN), theirs: channelLeases(opened.pool, OTHER_ADMIN) };
 }
@@ -14,7 +14,7 @@ const expire = ({ pool }: Opened) =>
   pool.query(`update event_channel set lease_until = clock_timestamp() - interval '1 ms'`);
 
 test('a channel is served by one admin at a time, whoever comes first', async (t) => {
-  const { mine, theirs, ...opened } = await scene(t);
+  const { mine, theirs, ...opened } = await openChannels(t);
   const admins = Array.from({ length: 4 }, (_, admin) =>
     channelLeases(opened.pool, `aaaaaaaa-0000-7000-8000-00000000001${admin}`),
   );
@@ -27,7 +27,7 @@ test('a channel is served by one admin at a time, whoever comes first', async (t
 });
 
 test('its admin holds it as long as it renews, and another takes it when the lease ran out', async (t) => {
-  const { mine, theirs, ...opened } = await scene(t);
+  const { mine, theirs, ...opened } = await openChannels(t);
   const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
   await opened.pool.query(`update event_channel set lease_until = clock_timestamp() + interval '50 ms'`);
   t.true(await mine.renew(WEBHOOKS_CHANNEL, epoch));
@@ -57,7 +57,7 @@ test('its admin holds it as long as it renews, and another takes it when the lea
 });
 
 test('an admin that was restarted takes its own channel at once, under a new epoch, and what is left of the old one may do nothing', async (t) => {
-  const { mine, pool } = await scene(t);
+  const { mine, pool } = await openChannels(t);
   const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
 
   const again = (await mine.claim(WEBHOOKS_CHANNEL))!;
@@ -69,7 +69,7 @@ test('an admin that was restarted takes its own channel at once, under a new epo
 });
 
 test('one that is given back is free at once', async (t) => {
-  const { mine, theirs, pool } = await scene(t);
+  const { mine, theirs, pool } = await openChannels(t);
   const epoch = (await mine.claim(WEBHOOKS_CHANNEL))!;
 
   await mine.release(WEBHOOKS_CHANNEL, epoch);
@@ -79,7 +79,7 @@ test('one that is given back is free at once', async (t) => {
 });
 
 test('a new channel begins at the end of the events, and keeps its place over changes of hands', async (t) => {
-  const { mine, theirs, ...opened } = await scene(t);
+  const { mine, theirs, ...opened } = await openChannels(t);
   await storeEvent(opened.pool);
   const running = await openTransaction(opened);
   await storeEvent(running.client);

@@ -1,16 +1,20 @@
 /** Membership in VPNs as rows: who gets which address, and who is told. */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { Client } from 'pg';
 import { v7 } from 'uuid';
 import type { VpnPlace } from '../../../../actors/records.ts';
 import type { Write } from '../../../../actors/writes.ts';
-import { openDatabase } from '../../../../persistence/database.ts';
 import { VPN_MEMBER_CHANGES, vpnPlaces, readVpns, storeGateway } from '../../../../persistence/vpn/readings.ts';
-import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
+import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { until } from '../../../support/until.ts';
-import { enrolled, enrolment, openFixture, type Fixture } from '../../../support/committer-fixture.ts';
-import type { ExecutionContext } from 'ava';
+import {
+  enrolled,
+  enrolment,
+  openFixture,
+  type ClusterLease,
+  type Fixture,
+} from '../../../support/committer-fixture.ts';
 
 function key(): string {
   return Buffer.from(v7().replaceAll('-', '')).toString('base64');
@@ -28,47 +32,61 @@ function place(more: Partial<VpnPlace> = {}): VpnPlace {
   };
 }
 
-function joins(node: NodeId, cluster: ClusterId, at: VpnPlace = place()): Extract<Write, { kind: 'mesh-member-set' }> {
+function joins(
+  node: NodeId,
+  { cluster }: ClusterLease,
+  at: VpnPlace = place(),
+): Extract<Write, { kind: 'mesh-member-set' }> {
   return { kind: 'mesh-member-set', node, cluster, place: at, atMs: NOW_MS };
 }
 
 async function open(t: ExecutionContext) {
   const fixture = await openFixture(t);
-  const database = await openDatabase({ connection: fixture.connection, poolMax: 4, log: fixture.log });
-  const { pool } = database;
-  t.teardown(() => database.close());
-  const addresses = async (cluster: ClusterId) =>
-    (await readVpns(pool, [cluster]))[0]?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [];
-  return { fixture, pool, addresses };
+  const { pool } = fixture.database;
+  const readingOf = async ({ cluster }: ClusterLease) => (await readVpns(pool, [cluster]))[0];
+  return {
+    fixture,
+    pool,
+    readingOf,
+    /** The last numbers of the members' addresses. */
+    addresses: async (lease: ClusterLease) =>
+      (await readingOf(lease))?.members.map((member) => Number(member.ipv4.split('.')[3])) ?? [],
+    /** What the owner stores of its gateway, under this epoch. */
+    gateway: (lease: ClusterLease, at: Parameters<typeof storeGateway>[4], epoch = 1, adminId = fixture.adminId) =>
+      storeGateway(pool, adminId, lease.cluster, epoch, at),
+  };
 }
 
+const moved = (node: NodeId, from: ClusterLease, to: ClusterLease): Write => ({
+  kind: 'node-moved',
+  node,
+  from: from.cluster,
+  to: to.cluster,
+  atMs: NOW_MS,
+});
+
 /** One after another: the first gets the first address that is free. */
-async function members(
-  fixture: Fixture,
-  lease: Awaited<ReturnType<Fixture['cluster']>>,
-  count: number,
-): Promise<NodeId[]> {
+async function members(fixture: Fixture, lease: ClusterLease, count: number): Promise<NodeId[]> {
   const nodes: NodeId[] = [];
   for (let made = 0; made < count; made += 1) {
     const node = await fixture.node(lease);
-    const outcomes = await fixture.commit(lease, [joins(node, lease.cluster)]);
-    if (outcomes.some((outcome) => outcome !== 'ok')) throw new Error(outcomes.join(' '));
+    await fixture.store(lease, joins(node, lease));
     nodes.push(node);
   }
   return nodes;
 }
 
 test('members that come at once get addresses of their own, from the second on, in both families', async (t) => {
-  const { fixture, pool, addresses } = await open(t);
+  const { fixture, readingOf, addresses } = await open(t);
   const lease = await fixture.cluster({ ipv4Range: '100.64.9.0/24', ipv6Range: 'fd12:3456:789a:1::/64' });
 
   await Promise.all(Array.from({ length: 12 }, () => members(fixture, lease, 1)));
 
   t.deepEqual(
-    await addresses(lease.cluster),
+    await addresses(lease),
     Array.from({ length: 12 }, (_none, index) => index + 2),
   );
-  const [reading] = await readVpns(pool, [lease.cluster]);
+  const reading = await readingOf(lease);
   t.deepEqual(
     reading?.members.slice(0, 2).map(({ ipv4, ipv6 }) => [ipv4, ipv6]),
     [
@@ -79,15 +97,15 @@ test('members that come at once get addresses of their own, from the second on, 
 });
 
 test('a member that says something new keeps its address', async (t) => {
-  const { fixture, pool } = await open(t);
+  const { fixture, pool, readingOf } = await open(t);
   const lease = await fixture.cluster();
   const [node] = (await members(fixture, lease, 1)) as [NodeId];
-  const before = (await readVpns(pool, [lease.cluster]))[0]?.members[0];
+  const before = (await readingOf(lease))?.members[0];
   const changed = place({ endpoints: [], relayRegion: 901 });
 
   t.deepEqual(
     await fixture.commit(lease, [
-      joins(node, lease.cluster, changed),
+      joins(node, lease, changed),
       {
         kind: 'mesh-observed',
         node,
@@ -100,7 +118,7 @@ test('a member that says something new keeps its address', async (t) => {
     ['ok', 'ok'],
   );
 
-  t.deepEqual((await readVpns(pool, [lease.cluster]))[0]?.members, [
+  t.deepEqual((await readingOf(lease))?.members, [
     { ...before!, ...changed, observed: '203.0.113.9:4000', isStable: true },
   ]);
   t.deepEqual((await vpnPlaces(pool, [node])).get(node), { ...changed, observed: '203.0.113.9:4000', isStable: true });
@@ -113,11 +131,11 @@ test("an address that was given back is nobody's for a day", async (t) => {
 
   await fixture.commit(lease, [{ kind: 'node-deleted', node: first, atMs: NOW_MS }]);
   await members(fixture, lease, 1);
-  t.deepEqual(await addresses(lease.cluster), [3, 4]);
+  t.deepEqual(await addresses(lease), [3, 4]);
 
   await fixture.rows("update mesh_released set released_at = released_at - interval '25 h'");
   await members(fixture, lease, 1);
-  t.deepEqual(await addresses(lease.cluster), [2, 3, 4]);
+  t.deepEqual(await addresses(lease), [2, 3, 4]);
 });
 
 test('a range that is full says so, and lets nobody in', async (t) => {
@@ -126,13 +144,11 @@ test('a range that is full says so, and lets nobody in', async (t) => {
   await members(fixture, lease, 5);
   const late = await fixture.node(lease);
 
-  const [refused] = await fixture.committer.commit(lease, [
-    { write: joins(late, lease.cluster), events: [], notices: [] },
-  ]);
+  const [refused] = await fixture.committer.commit(lease, [{ write: joins(late, lease), events: [], notices: [] }]);
 
   t.is(refused?.refusal.code, 'conflict');
   t.regex(refused?.refusal.message ?? '', /^The network 100\.64\.7\.0\/29 of the cluster has no free address/u);
-  t.deepEqual(await addresses(lease.cluster), [2, 3, 4, 5, 6]);
+  t.deepEqual(await addresses(lease), [2, 3, 4, 5, 6]);
 });
 
 test('a key that another node has is refused: at enrolment, and when it is said', async (t) => {
@@ -140,9 +156,9 @@ test('a key that another node has is refused: at enrolment, and when it is said'
   const lease = await fixture.cluster();
   const [one, other] = (await members(fixture, lease, 2)) as [NodeId, NodeId];
   const taken = place();
-  await fixture.commit(lease, [joins(one, lease.cluster, taken)]);
+  await fixture.commit(lease, [joins(one, lease, taken)]);
 
-  t.deepEqual(await fixture.commit(lease, [joins(other, lease.cluster, taken)]), ['conflict']);
+  t.deepEqual(await fixture.commit(lease, [joins(other, lease, taken)]), ['conflict']);
   t.deepEqual(
     await fixture.commit(lease, [
       enrolled(
@@ -154,13 +170,13 @@ test('a key that another node has is refused: at enrolment, and when it is said'
 });
 
 test('a node that enrols with its key is a member from the first instant', async (t) => {
-  const { fixture, pool } = await open(t);
+  const { fixture, readingOf } = await open(t);
   const lease = await fixture.cluster();
   const write = enrolment(lease.cluster, await fixture.key(lease.cluster, null), { wireguardPublicKey: key() });
 
   t.deepEqual(await fixture.commit(lease, [enrolled(write)]), ['ok']);
 
-  t.like((await readVpns(pool, [lease.cluster]))[0]?.members[0], {
+  t.like((await readingOf(lease))?.members[0], {
     node: write.node,
     publicKey: write.wireguardPublicKey,
     listenPort: null,
@@ -173,12 +189,9 @@ test('a node that moves is in exactly one VPN: the new one, with an address of i
   const [node] = (await members(fixture, from, 2)) as [NodeId];
   await members(fixture, to, 1);
 
-  t.deepEqual(
-    await fixture.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
-    ['ok'],
-  );
+  t.deepEqual(await fixture.commit(from, [moved(node, from, to)]), ['ok']);
 
-  t.deepEqual([await addresses(from.cluster), await addresses(to.cluster)], [[3], [2, 3]]);
+  t.deepEqual([await addresses(from), await addresses(to)], [[3], [2, 3]]);
   t.deepEqual(await fixture.rows('select host_index from mesh_released where cluster_id = $1', [from.cluster]), [
     { host_index: 2 },
   ]);
@@ -194,56 +207,38 @@ test('a move into a VPN that is full is refused, and nothing of it is done', asy
   await members(fixture, to, 1);
   const [node] = (await members(fixture, from, 1)) as [NodeId];
 
-  t.deepEqual(
-    await fixture.commit(from, [{ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }]),
-    ['conflict'],
-  );
+  t.deepEqual(await fixture.commit(from, [moved(node, from, to)]), ['conflict']);
 
-  t.deepEqual(await addresses(from.cluster), [2]);
+  t.deepEqual(await addresses(from), [2]);
   t.deepEqual(await fixture.rows('select 1 from mesh_move'), []);
 });
 
 test('a gateway is where the owner says, under its epoch and under no other', async (t) => {
-  const { fixture, pool } = await open(t);
+  const { fixture, readingOf, gateway } = await open(t);
   const lease = await fixture.cluster({ ipv4Range: '100.64.5.0/24' });
-  await fixture.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [
-    fixture.adminId,
-    lease.cluster,
-  ]);
   const at = { publicKey: key(), listenPort: 51_820, endpoints: ['203.0.113.1:51820'], relayRegion: 900 };
 
-  t.true(await storeGateway(pool, fixture.adminId, lease.cluster, 1, at));
-  t.deepEqual((await readVpns(pool, [lease.cluster]))[0]?.gateway, {
+  t.true(await gateway(lease, at));
+  t.deepEqual((await readingOf(lease))?.gateway, {
     ...at,
     ipv4: '100.64.5.1',
-    ipv6: (await readVpns(pool, [lease.cluster]))[0]?.gateway?.ipv6 ?? '',
+    ipv6: (await readingOf(lease))?.gateway?.ipv6 ?? '',
   });
-  t.false(await storeGateway(pool, fixture.adminId, lease.cluster, 2, null));
-  t.false(await storeGateway(pool, v7(), lease.cluster, 1, null));
-  t.not((await readVpns(pool, [lease.cluster]))[0]?.gateway, null);
-  t.true(await storeGateway(pool, fixture.adminId, lease.cluster, 1, null));
-  t.is((await readVpns(pool, [lease.cluster]))[0]?.gateway, null);
+  t.false(await gateway(lease, null, 2));
+  t.false(await gateway(lease, null, 1, v7()));
+  t.not((await readingOf(lease))?.gateway, null);
+  t.true(await gateway(lease, null));
+  t.is((await readingOf(lease))?.gateway, null);
 });
 
 test('a node that says it has the key of a gateway is refused: at enrolment, and when it is said', async (t) => {
-  const { fixture, pool } = await open(t);
+  const { fixture, gateway } = await open(t);
   const lease = await fixture.cluster();
-  await fixture.rows('update cluster_ownership set admin_id = $1 where cluster_id = $2', [
-    fixture.adminId,
-    lease.cluster,
-  ]);
   const [node] = (await members(fixture, lease, 1)) as [NodeId];
   const gatewayKey = key();
-  await storeGateway(pool, fixture.adminId, lease.cluster, 1, {
-    publicKey: gatewayKey,
-    listenPort: 51_820,
-    endpoints: [],
-    relayRegion: null,
-  });
+  await gateway(lease, { publicKey: gatewayKey, listenPort: 51_820, endpoints: [], relayRegion: null });
 
-  t.deepEqual(await fixture.commit(lease, [joins(node, lease.cluster, place({ publicKey: gatewayKey }))]), [
-    'conflict',
-  ]);
+  t.deepEqual(await fixture.commit(lease, [joins(node, lease, place({ publicKey: gatewayKey }))]), ['conflict']);
   t.deepEqual(
     await fixture.commit(lease, [
       enrolled(enrolment(lease.cluster, await fixture.key(lease.cluster, null), { wireguardPublicKey: gatewayKey })),
@@ -269,18 +264,14 @@ test('whoever listens hears which VPNs changed: by members, moves, aliases, gate
   };
   const node = await fixture.node(one);
 
-  await tells('a member', () => fixture.commit(one, [joins(node, one.cluster)]), [one.cluster]);
+  await tells('a member', () => fixture.commit(one, [joins(node, one)]), [one.cluster]);
   await tells(
     'an alias',
     () =>
       fixture.commit(one, [{ kind: 'alias-created', id: v7(), node, cluster: one.cluster, name: 'web', atMs: NOW_MS }]),
     [one.cluster],
   );
-  await tells(
-    'a move',
-    () => fixture.commit(one, [{ kind: 'node-moved', node, from: one.cluster, to: other.cluster, atMs: NOW_MS }]),
-    [one.cluster, other.cluster],
-  );
+  await tells('a move', () => fixture.commit(one, [moved(node, one, other)]), [one.cluster, other.cluster]);
   await tells('a deletion', () => fixture.commit(other, [{ kind: 'node-deleted', node, atMs: NOW_MS }]), [
     other.cluster,
   ]);

@@ -1,0 +1,75 @@
+/** Nodes whose cluster nobody owns. */
+import test from 'ava';
+import { markOwnerless, OWNERLESS_MS_MIN } from '../../../persistence/sweeps/ownerless.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { openStorageFixture } from './fixture.ts';
+
+test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
+  const opened = await openedDatabase(t);
+  const { pool, reads } = opened;
+  const fixture = await openStorageFixture(opened);
+  const { cursor } = await reads.eventsAfter(null, 1);
+  const clusters = [...new Set(fixture.nodes.map(({ cluster_name: name }) => name))].toSorted();
+  await pool.query(
+    `insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) select id, null, 1, clock_timestamp() + interval '1 hour' from cluster on conflict (cluster_id) do update set lease_until = excluded.lease_until`,
+  );
+  await pool.query(`update node set status = 'healthy', status_reason = null`);
+  const expire = (name: string | undefined, seconds: number) =>
+    pool.query(
+      `update cluster_ownership set lease_until = clock_timestamp() - $2 * interval '1 s' where cluster_id = (select id from cluster where name = $1)`,
+      [name, seconds],
+    );
+  await expire(clusters[0], 60);
+  await expire(clusters[1], 60);
+  await expire(clusters[2], 10);
+  const claiming = await pool.connect();
+  await claiming.query('begin');
+  await claiming.query(
+    'select from cluster_ownership where cluster_id = (select id from cluster where name = $1) for update',
+    [clusters[1]],
+  );
+  const epochs = async () =>
+    (
+      await pool.query<{ epoch: number }>(
+        'select o.epoch::int from cluster_ownership o join cluster c on c.id = o.cluster_id where c.name = any($1) order by c.name',
+        [clusters.slice(0, 3)],
+      )
+    ).rows.map(({ epoch }) => epoch);
+  const before = await epochs();
+  const mark = (unreachableAfterMs: number, watchedMs: number) =>
+    markOwnerless(pool, { unreachableAfterMs, watchedMs }, 1_000);
+  const unwatched = await mark(30_000, 29_999);
+  const hasty = await mark(1_000, OWNERLESS_MS_MIN - 1);
+  const marked = await mark(30_000, 30_000);
+  const again = await mark(30_000, 30_000);
+  await claiming.query('rollback');
+  claiming.release();
+
+  const ownerless = fixture.nodes
+    .filter(({ cluster_name: name }) => name === clusters[0])
+    .map(({ id }) => id)
+    .toSorted();
+  t.true(ownerless.length > 0);
+  t.deepEqual([unwatched, hasty, [...marked].map(String).toSorted(), again], [[], [], ownerless, []]);
+  t.deepEqual(
+    (await epochs()).map((epoch, index) => epoch - (before[index] ?? 0)),
+    [1, 0, 0],
+  );
+  const { rows } = await pool.query<{ id: string; status_reason: string }>(
+    `select id, status_reason from node where status = 'unreachable' order by id`,
+  );
+  t.deepEqual(
+    rows.map(({ id }) => id),
+    ownerless,
+  );
+  t.regex(rows[0]?.status_reason ?? '', /^No admin has owned its cluster since \d{4}-/u);
+  t.deepEqual(
+    (await reads.eventsAfter(cursor, 1_000)).events
+      .map(
+        ({ type, subject, data }) =>
+          `${type} ${subject} ${String((data as { previous_status?: string }).previous_status)}`,
+      )
+      .toSorted(),
+    ownerless.map((id) => `edge.node.status_changed ${id} healthy`),
+  );
+});
