@@ -64,7 +64,7 @@ export function after(state: WebhookState, ...messages: readonly WebhookMessage[
 }
 
 /** An answer with a status. */
-export function answered(statusCode: number, more: { readonly retryAfterMs?: number } = {}): Attempt {
+export function answered(statusCode: number, more: Partial<Extract<Attempt, { type: 'answered' }>> = {}): Attempt {
   return {
     type: 'answered',
     atMs: NOW_MS - 5,

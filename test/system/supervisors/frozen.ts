@@ -2,10 +2,13 @@
 import type { Clock } from '../../../actors/ports.ts';
 import { ROUND_MS } from '../../../supervisors/ownership/loop.ts';
 import { systemClock } from '../../../transport/net/clock.ts';
+import { until } from '../../support/until.ts';
 
 /** Time that stands still for one admin while it goes on for the others. */
 export interface FreezableClock extends Clock {
   freeze(): void;
+  /** Freezes it, and resolves when no round is under way any more. */
+  still(): Promise<void>;
   /** What was due meanwhile happens now. */
   thaw(): void;
 }
@@ -23,6 +26,10 @@ export function createFreezableClock(): FreezableClock {
       }),
     freeze() {
       isFrozen = true;
+    },
+    async still() {
+      isFrozen = true;
+      await until('the round that does not begin', () => missed.length > 0);
     },
     thaw() {
       isFrozen = false;

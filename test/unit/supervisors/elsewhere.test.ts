@@ -26,7 +26,7 @@ const awaited = (index: number, node = 'there'): AwaitedExecution => ({
 });
 
 /** One command with these executions, on a node that lives elsewhere and on one that lives here. */
-function scene(scope: Scope, open: readonly AwaitedExecution[]) {
+function openElsewhere(scope: Scope, open: readonly AwaitedExecution[]) {
   const clock = createFakeClock();
   const log = recordingLog();
   const fixture = {
@@ -73,7 +73,7 @@ function scene(scope: Scope, open: readonly AwaitedExecution[]) {
 }
 
 test('only executions on nodes that do not live here are read, each once a round, also those that only a feed shows', async (t) => {
-  const { fixture, asked, round } = scene(t, [awaited(1), awaited(2, 'here'), awaited(3)]);
+  const { fixture, asked, round } = openElsewhere(t, [awaited(1), awaited(2, 'here'), awaited(3)]);
   fixture.watched = [awaited(3), awaited(4)];
 
   await round();
@@ -86,7 +86,7 @@ test('only executions on nodes that do not live here are read, each once a round
 });
 
 test('where nothing is open nothing is asked', async (t) => {
-  const { asked, round } = scene(t, [awaited(1, 'here')]);
+  const { asked, round } = openElsewhere(t, [awaited(1, 'here')]);
 
   await round();
   await round();
@@ -95,7 +95,7 @@ test('where nothing is open nothing is asked', async (t) => {
 });
 
 test('what changed is told as one that may have been told before; a row that is gone ends its command', async (t) => {
-  const { fixture, told, notices, round } = scene(t, [awaited(1), awaited(2)]);
+  const { fixture, told, notices, round } = openElsewhere(t, [awaited(1), awaited(2)]);
   const [one, two] = [awaited(1), awaited(2)].map(({ execution, command, node }) => ({
     execution,
     command,
@@ -126,7 +126,7 @@ test('what changed is told as one that may have been told before; a row that is 
 });
 
 test('an execution whose node comes here is read once more, for what its owner stored before', async (t) => {
-  const { fixture, asked, round } = scene(t, [awaited(1)]);
+  const { fixture, asked, round } = openElsewhere(t, [awaited(1)]);
   await round();
 
   fixture.here.add('there');
@@ -137,7 +137,7 @@ test('an execution whose node comes here is read once more, for what its owner s
 });
 
 test('very many are read by statements of a bounded size, and a bounded number a round; the rest has its turn in the next one', async (t) => {
-  const { asked, round } = scene(
+  const { asked, round } = openElsewhere(
     t,
     Array.from({ length: AWAITED_A_ROUND_MAX + 10 }, (_, index) => awaited(index)),
   );
@@ -155,7 +155,7 @@ test('very many are read by statements of a bounded size, and a bounded number a
 });
 
 test('a database that is away is asked again in the next round, without a word', async (t) => {
-  const { fixture, asked, log, round } = scene(t, [awaited(1)]);
+  const { fixture, asked, log, round } = openElsewhere(t, [awaited(1)]);
   fixture.isAway = true;
 
   await round();

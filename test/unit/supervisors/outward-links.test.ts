@@ -3,7 +3,7 @@ import test from 'ava';
 import { createOutwardLinks } from '../../../supervisors/outward-links.ts';
 import type { ClusterId, NodeId, SessionId } from '../../../transport/protocol/ids.ts';
 import type { GatewayVpn } from '../../../actors/vpn/effects.ts';
-import { recordedSender, recordedSessions } from './fixture.ts';
+import { recordedSender, recordedSessions } from '../../support/recorded-links.ts';
 
 const SESSION = 1 as SessionId;
 const NODE = 'node' as NodeId;

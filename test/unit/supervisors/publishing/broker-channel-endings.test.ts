@@ -3,10 +3,10 @@ import test from 'ava';
 import { BATCH_EVENTS_MAX } from '../../../../actors/published-event.ts';
 import { RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
 import { LEASE_MS, settled } from './fixture.ts';
-import { scene, upTo, open } from './broker-channel-fixture.ts';
+import { openBrokerChannel, upTo, open } from './broker-channel-fixture.ts';
 
 test('an admin that loses the channel leaves the broker, and has no problem; it comes back when it gets it again', async (t) => {
-  const { channel, connections, received, row, store, pass } = scene();
+  const { channel, connections, received, row, store, pass } = openBrokerChannel();
   await channel.start();
   store(1);
   await pass(100);
@@ -24,7 +24,7 @@ test('an admin that loses the channel leaves the broker, and has no problem; it 
 });
 
 test('a paused admin publishes nothing of what it read before (O1)', async (t) => {
-  const { channel, received, row, store, pause, trouble, pass } = scene();
+  const { channel, received, row, store, pause, trouble, pass } = openBrokerChannel();
   await channel.start();
   await pass(100);
   trouble.publish = () => {
@@ -41,7 +41,7 @@ test('a paused admin publishes nothing of what it read before (O1)', async (t) =
 });
 
 test('stopping ends a publish that hangs, closes the connection, and gives the channel back', async (t) => {
-  const { channel, clock, connections, row, store, trouble, pass } = scene();
+  const { channel, clock, connections, row, store, trouble, pass } = openBrokerChannel();
   await channel.start();
   await pass(100);
   let fail = (_reason: Error): void => {};
@@ -62,7 +62,7 @@ test('stopping ends a publish that hangs, closes the connection, and gives the c
 });
 
 test('stopping closes a connection that was just being made', async (t) => {
-  const { channel, connections, row } = scene();
+  const { channel, connections, row } = openBrokerChannel();
   void channel.start();
 
   await channel.stop();
@@ -71,7 +71,7 @@ test('stopping closes a connection that was just being made', async (t) => {
 });
 
 test('what was published last is stored before the channel is given back', async (t) => {
-  const { channel, stored, received, store, pass } = scene();
+  const { channel, stored, received, store, pass } = openBrokerChannel();
   await channel.start();
   await pass(100);
   let stopping: Promise<void> = Promise.resolve();

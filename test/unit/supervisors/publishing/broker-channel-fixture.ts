@@ -22,7 +22,7 @@ interface Connection extends Broker {
 }
 
 /** Events 1, 2, 3 … in a database, a broker that takes them, and the channel between. */
-export function scene() {
+export function openBrokerChannel() {
   const fixture = channelFixture();
   const stored = {
     count: 0,

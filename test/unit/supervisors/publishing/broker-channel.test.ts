@@ -6,10 +6,10 @@ import test from 'ava';
 import { BATCH_EVENTS_MAX } from '../../../../actors/published-event.ts';
 import { BACK_OFF_MS } from '../../../../supervisors/publishing/channel.ts';
 import { LEASE_MS, settled } from './fixture.ts';
-import { scene, upTo, open } from './broker-channel-fixture.ts';
+import { openBrokerChannel, upTo, open } from './broker-channel-fixture.ts';
 
 test('what is stored is published in order, over one connection, and the place is kept', async (t) => {
-  const { channel, stored, received, connections, store, pass } = scene();
+  const { channel, stored, received, connections, store, pass } = openBrokerChannel();
   await channel.start();
   store(3);
   await pass(100);
@@ -31,7 +31,7 @@ test('what is stored is published in order, over one connection, and the place i
 });
 
 test('while the broker cannot be reached events wait, health says why, and nothing is read in vain', async (t) => {
-  const { channel, received, trouble, stored, store, pass } = scene();
+  const { channel, received, trouble, stored, store, pass } = openBrokerChannel();
   trouble.open = new Error('nobody listens');
   await channel.start();
   store(5);
@@ -45,7 +45,7 @@ test('while the broker cannot be reached events wait, health says why, and nothi
 });
 
 test('a connection that is lost is opened again at once', async (t) => {
-  const { channel, log, connections, received, store, pass } = scene();
+  const { channel, log, connections, received, store, pass } = openBrokerChannel();
   await channel.start();
   store(1);
   await pass(1_000);
@@ -60,7 +60,7 @@ test('a connection that is lost is opened again at once', async (t) => {
 });
 
 test('a batch that failed is halved until it gets through, and grows again', async (t) => {
-  const { channel, received, trouble, store, pass } = scene();
+  const { channel, received, trouble, store, pass } = openBrokerChannel();
   const sizes: number[] = [];
   trouble.publish = async (events) => {
     sizes.push(events.length);
@@ -78,7 +78,7 @@ test('a batch that failed is halved until it gets through, and grows again', asy
 });
 
 test('what failed is published again, all of it and in order, over a new connection, and what was read ahead is read anew', async (t) => {
-  const { channel, stored, received, connections, trouble, store, pass } = scene();
+  const { channel, stored, received, connections, trouble, store, pass } = openBrokerChannel();
   await channel.start();
   await pass(100);
   let publishes = 0;
@@ -99,7 +99,7 @@ test('what failed is published again, all of it and in order, over a new connect
 });
 
 test('the database going away closes no connection to the broker, and loses nothing', async (t) => {
-  const { channel, stored, received, connections, row, store, pass } = scene();
+  const { channel, stored, received, connections, row, store, pass } = openBrokerChannel();
   await channel.start();
   store(2);
   await pass(100);
@@ -117,7 +117,7 @@ test('the database going away closes no connection to the broker, and loses noth
 });
 
 test('a place that could not be stored is published once more', async (t) => {
-  const { channel, stored, received, connections, store, pass } = scene();
+  const { channel, stored, received, connections, store, pass } = openBrokerChannel();
   await channel.start();
   await pass(100);
   store(2);
@@ -131,16 +131,12 @@ test('a place that could not be stored is published once more', async (t) => {
 });
 
 test('a place that is refused in the middle of a backlog holds up nothing after the next claim', async (t) => {
-  const { channel, stored, received, store, row, pass } = scene();
+  const { channel, stored, received, store, row, pass } = openBrokerChannel();
   await channel.start();
   await pass(100);
   stored.isRefused = true;
   store(4 * BATCH_EVENTS_MAX);
-  await settled();
-  await settled();
-  await settled();
-  await settled();
-  await settled();
+  for (let turns = 0; turns < 5; turns += 1) await settled();
   stored.isRefused = false;
   await pass(1_000);
 
@@ -150,7 +146,7 @@ test('a place that is refused in the middle of a backlog holds up nothing after 
 });
 
 test('events that are too old are skipped and counted, and the place goes on', async (t) => {
-  const { channel, log, stored, received, store, pass } = scene();
+  const { channel, log, stored, received, store, pass } = openBrokerChannel();
   stored.oldUntil = BATCH_EVENTS_MAX + 3;
   await channel.start();
   store(BATCH_EVENTS_MAX + 5);

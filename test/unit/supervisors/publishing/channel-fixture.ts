@@ -3,7 +3,7 @@ import { Channel, type Outcome } from '../../../../supervisors/publishing/channe
 import { channelFixture } from './fixture.ts';
 
 /** A channel whose work comes to what a test says. */
-export function scene({ random = 1 } = {}) {
+export function openChannel({ random = 1 } = {}) {
   const fixture = channelFixture();
   const works: number[] = [];
   const losses: number[] = [];

@@ -2,10 +2,10 @@
 import test from 'ava';
 import { Channel, RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
-import { scene } from './channel-fixture.ts';
+import { openChannel } from './channel-fixture.ts';
 
 test('an admin without the lease does not work; it takes over when the other lets go, and works at once', async (t) => {
-  const { channel, losses, row, worksIn } = scene();
+  const { channel, losses, row, worksIn } = openChannel();
   row.holder = 'another';
 
   await channel.start();
@@ -20,7 +20,7 @@ test('an admin without the lease does not work; it takes over when the other let
 });
 
 test('one that loses its lease says so once, and stops', async (t) => {
-  const { channel, losses, row, worksIn, pass } = scene();
+  const { channel, losses, row, worksIn, pass } = openChannel();
   await channel.start();
   await pass(1_000);
 
@@ -34,7 +34,7 @@ test('one that loses its lease says so once, and stops', async (t) => {
 });
 
 test('one that was paused beyond its lease does nothing when it wakes, and goes on under a new epoch if nobody took over (O1)', async (t) => {
-  const { channel, losses, next, pause, pass, worksIn } = scene();
+  const { channel, losses, next, pause, pass, worksIn } = openChannel();
   const epochs: number[] = [];
   next.work = (epoch) => {
     epochs.push(epoch);
@@ -54,7 +54,7 @@ test('one that was paused beyond its lease does nothing when it wakes, and goes 
 });
 
 test('one that was paused while another took over is told that it lost', async (t) => {
-  const { channel, losses, pause, row, worksIn, pass } = scene();
+  const { channel, losses, pause, row, worksIn, pass } = openChannel();
   await channel.start();
   await pass(1_000);
 
@@ -66,7 +66,7 @@ test('one that was paused while another took over is told that it lost', async (
 });
 
 test('a renewal that came only after the lease had run out begins a new epoch', async (t) => {
-  const { channel, row, pass } = scene();
+  const { channel, row, pass } = openChannel();
   await channel.start();
   await pass(1_000);
 
@@ -80,7 +80,7 @@ test('a renewal that came only after the lease had run out begins a new epoch', 
 });
 
 test('work that finds the channel taken asks the lease: lost, or held anew', async (t) => {
-  const { channel, losses, next, row, worksIn, pass } = scene();
+  const { channel, losses, next, row, worksIn, pass } = openChannel();
   await channel.start();
   await pass(1_000);
   next.work = (epoch) => (epoch === 1 ? 'lost' : 'none');
@@ -123,7 +123,7 @@ test('what goes wrong with a lease is logged and tried again', async (t) => {
 });
 
 test('stopped, it ends what is under way, gives the lease back, and no timer stays', async (t) => {
-  const { channel, clock, next, row, pass } = scene();
+  const { channel, clock, next, row, pass } = openChannel();
   await channel.start();
   await pass(1_000);
   let finish = (): void => {};
@@ -149,7 +149,7 @@ test('it can be stopped while it sleeps, waits after a failure, or never held an
     ['failing', null],
     ['none', 'another'],
   ] as const) {
-    const { channel, clock, next, row, pass } = scene();
+    const { channel, clock, next, row, pass } = openChannel();
     if (work === 'failing') next.work = () => Promise.reject(new Error('no broker'));
     row.holder = holder;
     await channel.start();
@@ -162,7 +162,7 @@ test('it can be stopped while it sleeps, waits after a failure, or never held an
 });
 
 test('what was being claimed when it was stopped is given back', async (t) => {
-  const { channel, clock, row } = scene();
+  const { channel, clock, row } = openChannel();
   row.delayMs = 100;
   const starting = channel.start();
   await settled();
@@ -177,7 +177,7 @@ test('what was being claimed when it was stopped is given back', async (t) => {
 });
 
 test('a lease that cannot be given back does not keep it from stopping: it runs out', async (t) => {
-  const { channel, log, row, pass } = scene();
+  const { channel, log, row, pass } = openChannel();
   await channel.start();
   await pass(1_000);
   row.isAway = true;

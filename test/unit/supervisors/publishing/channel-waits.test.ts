@@ -10,13 +10,13 @@ import {
   type Outcome,
 } from '../../../../supervisors/publishing/channel.ts';
 import { settled } from './fixture.ts';
-import { scene } from './channel-fixture.ts';
+import { openChannel } from './channel-fixture.ts';
 
 const gaps = (times: readonly number[]): readonly number[] =>
   times.slice(1).map((time, index) => time - (times[index] ?? 0));
 
 test('it takes the lease, works at once, and sleeps when there is nothing: renewals wake nobody', async (t) => {
-  const { channel, row, works, worksIn } = scene();
+  const { channel, row, works, worksIn } = openChannel();
 
   await channel.start();
   await settled();
@@ -33,7 +33,7 @@ test('it takes the lease, works at once, and sleeps when there is nothing: renew
 });
 
 test('news wakes it; what comes while it works, or gathers, is looked for right after', async (t) => {
-  const { channel, next, works, worksIn, pass } = scene();
+  const { channel, next, works, worksIn, pass } = openChannel();
   await channel.start();
   await pass(1_000);
 
@@ -52,7 +52,7 @@ test('news wakes it; what comes while it works, or gathers, is looked for right 
 });
 
 test('more is worked off without a pause, and what is not settled after a short one', async (t) => {
-  const { channel, next, works, worksIn, pass } = scene();
+  const { channel, next, works, worksIn, pass } = openChannel();
   await channel.start();
   await pass(1_000);
   const outcomes: Outcome[] = ['more', 'more', 'soon', 'soon', 'none'];
@@ -65,7 +65,7 @@ test('more is worked off without a pause, and what is not settled after a short 
 });
 
 test('after a failure it waits longer each time, up to the longest, no news shortens that, and it begins anew after a success', async (t) => {
-  const { channel, log, next, works, pass } = scene();
+  const { channel, log, next, works, pass } = openChannel();
   next.work = () => Promise.reject(new Error('no broker'));
   await channel.start();
 
@@ -90,7 +90,7 @@ test('waits have jitter between a half and the whole', async (t) => {
     [1, 500],
   ] as const) {
     // the clock of the test goes in steps of 10 ms
-    const { channel, next, works, pass } = scene({ random });
+    const { channel, next, works, pass } = openChannel({ random });
     next.work = () => Promise.reject(new Error('no broker'));
     await channel.start();
     await pass(600);
@@ -99,7 +99,7 @@ test('waits have jitter between a half and the whole', async (t) => {
 });
 
 test('while the database is away it looks again soon, however long that takes, and complains of nothing (L3)', async (t) => {
-  const { channel, log, next, row, works, worksIn, pass } = scene();
+  const { channel, log, next, row, works, worksIn, pass } = openChannel();
   await channel.start();
   await pass(1_000);
   row.isAway = true;

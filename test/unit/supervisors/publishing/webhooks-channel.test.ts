@@ -11,7 +11,7 @@ type Routed = Awaited<ReturnType<RoutingPort['route']>>;
 
 const NOTHING: Routed = { webhooks: [], more: false, unsettled: false };
 
-function scene(waiting: readonly string[] = []) {
+function openWebhooksChannel(waiting: readonly string[] = []) {
   const fixture = channelFixture();
   const happened: string[] = [];
   const routed: Routed[] = [];
@@ -45,7 +45,7 @@ function scene(waiting: readonly string[] = []) {
 }
 
 test('whoever has unfinished deliveries is told at the beginning, from rows that no earlier try can change any more, then whoever gets new ones', async (t) => {
-  const { channel, happened, route, pass } = scene(['a', 'b']);
+  const { channel, happened, route, pass } = openWebhooksChannel(['a', 'b']);
   await channel.start();
   await pass(100);
 
@@ -65,7 +65,7 @@ test('whoever has unfinished deliveries is told at the beginning, from rows that
 });
 
 test('one that is too busy to hear is told again soon', async (t) => {
-  const { channel, happened, busy, route, pass } = scene();
+  const { channel, happened, busy, route, pass } = openWebhooksChannel();
   await channel.start();
   await pass(100);
   busy.add('a');
@@ -85,7 +85,7 @@ test('one that is too busy to hear is told again soon', async (t) => {
 });
 
 test('when another admin takes over, the actors end; taken back, everything unfinished is taken up', async (t) => {
-  const { channel, happened, row, pass } = scene(['a']);
+  const { channel, happened, row, pass } = openWebhooksChannel(['a']);
   await channel.start();
   await pass(100);
   happened.length = 0;
@@ -101,7 +101,7 @@ test('when another admin takes over, the actors end; taken back, everything unfi
 });
 
 test('where a deletion elsewhere may have been missed, all start from their rows at once', async (t) => {
-  const { channel, happened, pass } = scene(['a']);
+  const { channel, happened, pass } = openWebhooksChannel(['a']);
   await channel.start();
   await pass(100);
   happened.length = 0;
@@ -113,7 +113,7 @@ test('where a deletion elsewhere may have been missed, all start from their rows
 });
 
 test('after a pause in which nobody took over, actors start from their rows: they may have given up what they were not allowed to send', async (t) => {
-  const { channel, happened, pause, pass } = scene(['a']);
+  const { channel, happened, pause, pass } = openWebhooksChannel(['a']);
   await channel.start();
   await pass(100);
   happened.length = 0;

@@ -1,0 +1,50 @@
+/** Sessions and webhooks that only remember what actors did with them. */
+import type { Attempt, DeliveryRef } from '../../actors/webhook/delivery.ts';
+import type { SessionLink, WebhookSender } from '../../supervisors/ports.ts';
+import type { AdminFrameBody } from '../../transport/protocol/frames.ts';
+import type { NodeId, SessionId } from '../../transport/protocol/ids.ts';
+
+/** What sessions were told, in order. */
+export interface RecordedSessions extends SessionLink {
+  readonly frames: { readonly session: SessionId; readonly frame: AdminFrameBody }[];
+  readonly hungUp: { readonly session: SessionId | null; readonly node: NodeId | null; readonly code: number }[];
+}
+
+/** Sessions that remember. */
+export function recordedSessions(): RecordedSessions {
+  const frames: RecordedSessions['frames'] = [];
+  const hungUp: RecordedSessions['hungUp'] = [];
+  return {
+    frames,
+    hungUp,
+    send: (session, frame) => void frames.push({ session, frame }),
+    hangUp: (session, code) => void hungUp.push({ session, node: null, code }),
+    renew: (session) => void hungUp.push({ session, node: null, code: 4010 }),
+    hangUpNode: (node, code) => void hungUp.push({ session: null, node, code }),
+  };
+}
+
+/** Requests to webhooks, in order. Each waits until a test says what it came to. */
+export interface RecordedSender extends WebhookSender {
+  readonly posted: {
+    readonly webhook: string;
+    readonly delivery: DeliveryRef;
+    readonly end: (attempt: Attempt | null) => void;
+  }[];
+  readonly cuts: string[];
+}
+
+/** Posts that remember. */
+export function recordedSender(): RecordedSender {
+  const posted: RecordedSender['posted'] = [];
+  const cuts: string[] = [];
+  return {
+    posted,
+    cuts,
+    post: (webhook, delivery) =>
+      new Promise((end) => {
+        posted.push({ webhook: webhook.id, delivery, end });
+      }),
+    cut: (webhook) => void cuts.push(webhook),
+  };
+}

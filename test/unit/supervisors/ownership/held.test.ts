@@ -1,0 +1,26 @@
+/** The leases that an admin holds, by its own clock. */
+import test from 'ava';
+import { createHeldLeases } from '../../../../supervisors/ownership/held.ts';
+import { CLUSTER, OTHER_CLUSTER } from '../../../support/actors.ts';
+
+test('a lease is fresh from when its grant was asked for, and what waits for it runs when it is renewed, or never', (t) => {
+  let nowMs = 0;
+  const held = createHeldLeases(3_000, () => nowMs);
+  const ran: string[] = [];
+  held.hold(CLUSTER, 4, 0);
+  held.hold(OTHER_CLUSTER, 1, 0);
+  held.whenFresh(CLUSTER, () => ran.push('now'));
+  nowMs = 3_000;
+  for (const cluster of [CLUSTER, OTHER_CLUSTER]) held.whenFresh(cluster, () => ran.push(`late ${cluster}`));
+  t.deepEqual([held.isFresh(CLUSTER), held.holds(CLUSTER), ran], [false, true, ['now']]);
+
+  held.lose(OTHER_CLUSTER);
+  held.hold(OTHER_CLUSTER, 3, 2_000);
+  const { epoch } = held.leaseOf(CLUSTER);
+  held.hold(CLUSTER, 4, 2_500);
+
+  t.deepEqual(
+    [ran, epoch, held.leaseOf(OTHER_CLUSTER).epoch, held.leaseOf('none' as never).epoch],
+    [['now', `late ${CLUSTER}`], 4, 3, -1],
+  );
+});
