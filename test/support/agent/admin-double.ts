@@ -48,6 +48,13 @@ export class DoubleSession {
     return this.frames.filter((frame): frame is FrameOf<T> => frame.type === type);
   }
 
+  /** The results of an execution, so far. */
+  resultsOf(execution: ExecutionId): FrameOf<'result'>['results'] {
+    return this.of('result')
+      .flatMap((frame) => frame.results)
+      .filter((result) => result.execution === execution);
+  }
+
   send(body: AdminFrameBody): void {
     this.#seq += 1;
     this.sendText(encodeFrame(body, this.#seq));
@@ -202,10 +209,7 @@ export class AdminDouble {
       `the result of ${execution}`,
       () => {
         for (const session of this.sessions) {
-          const result = session
-            .of('result')
-            .flatMap((frame) => frame.results)
-            .find((candidate) => candidate.execution === execution);
+          const [result] = session.resultsOf(execution);
           if (result === undefined) continue;
           const parts = session.of('output-part').filter((part) => part.execution === execution);
           return { ...result, output: result.parts === 0 ? result.output : parts.map((part) => part.text).join('') };

@@ -1,5 +1,6 @@
 /** A real journal and a real executor in a directory of the test's own. */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { Executor } from '../../../agent/execution/executor.ts';
@@ -8,11 +9,25 @@ import { Journal } from '../../../agent/execution/journal/journal.ts';
 import { Ledger } from '../../../agent/execution/ledger/ledger.ts';
 import { scriptEnvironment } from '../../../agent/execution/exec-shim/exec-shims.ts';
 import type { Finished } from '../../../agent/session/ports.ts';
+import { listProcesses } from '../../../agent/execution/processes.ts';
 import { machineTimeline } from '../../../agent/execution/timeline.ts';
 import type { Delivery } from '../../../transport/protocol/frames.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import { silentLog } from '../log.ts';
+
+/** Ids of processes whose command line has this in it. */
+export function processesNamed(word: string): number[] {
+  return listProcesses()
+    .map((entry) => entry.pid)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(word);
+      } catch {
+        return false;
+      }
+    });
+}
 
 /** How an execution ended, with the output that the journal kept. */
 export interface Result extends Finished {

@@ -6,6 +6,7 @@ import type { SessionOptions } from '../../../agent/session/session-options.ts';
 import { decodeAgentFrame, encodeFrame } from '../../../transport/protocol/codec.ts';
 import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../../transport/protocol/frames.ts';
 import { ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
+import { createFakeClock } from '../fake-clock.ts';
 import { MemoryJournal } from './memory-journal.ts';
 
 /** Settings as an admin sends them. */
@@ -22,42 +23,6 @@ export function executionId(n: number): ExecutionId {
 /** A delivery of `true` that never expires, unless `more` says otherwise. */
 export function delivery(n: number, more: Partial<Delivery> = {}): Delivery {
   return { execution: executionId(n), command_text: 'true', timeout_ms: null, expires_in_ms: null, ...more };
-}
-
-/** Time that passes when told to. */
-export class FakeClock {
-  #nowMs = 1_000;
-  readonly #timers = new Map<number, { dueMs: number; act: () => void }>();
-  #ids = 0;
-
-  nowMs(): number {
-    return this.#nowMs;
-  }
-
-  after(ms: number, act: () => void): () => void {
-    const id = (this.#ids += 1);
-    this.#timers.set(id, { dueMs: this.#nowMs + ms, act });
-    return () => this.#timers.delete(id);
-  }
-
-  get timers(): number {
-    return this.#timers.size;
-  }
-
-  /** Lets `ms` pass, timer by timer. */
-  pass(ms: number): void {
-    const end = this.#nowMs + ms;
-    for (;;) {
-      const next = [...this.#timers]
-        .filter(([, timer]) => timer.dueMs <= end)
-        .toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
-      if (next === undefined) break;
-      this.#timers.delete(next[0]);
-      this.#nowMs = Math.max(this.#nowMs, next[1].dueMs);
-      next[1].act();
-    }
-    this.#nowMs = end;
-  }
 }
 
 /** One dialled connection. */
@@ -185,7 +150,7 @@ export class TextCursor implements OutputCursor {
 
 /** Everything together; `random` is 0 unless said otherwise. */
 export function sessionFixture(more: Partial<SessionOptions> = {}, random: () => number = () => 0) {
-  const clock = new FakeClock();
+  const clock = createFakeClock(1_000);
   const journal = new MemoryJournal();
   const runner = new NotingRunner(journal);
   const links: FakeLink[] = [];

@@ -1,25 +1,8 @@
-/** How a script runs, ends and is ended, and what is kept of its output (C9, C10). */
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+/** How a script runs, ends and is ended (C9). */
 import test from 'ava';
-import { CUT_MARKER } from '../../../agent/execution/output/output-limit.ts';
 import { listProcesses } from '../../../agent/execution/processes.ts';
+import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { until } from '../../support/until.ts';
-import { Fixture } from '../../support/agent/executor-fixture.ts';
-import { delivery } from '../../support/agent/session-fixture.ts';
-
-/** Processes whose command line has `word` in it. */
-function processesWith(word: string): number[] {
-  return listProcesses()
-    .map((entry) => entry.pid)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(word);
-      } catch {
-        return false;
-      }
-    });
-}
 
 test.serial('a script gives its exit status and both of its streams in the order of writing', async (t) => {
   const fixture = new Fixture(t);
@@ -64,15 +47,6 @@ test.serial('a script that kills its whole process group is over, by that signal
   t.like(await fixture.run('kill -TERM 0; sleep 5'), { outcome: 'completed', exitCode: 143 });
 });
 
-test.serial('writing to /dev/stderr and /dev/stdout by name adds to the output and wipes nothing', async (t) => {
-  const fixture = new Fixture(t);
-
-  t.is(
-    (await fixture.run('echo one; echo two >/dev/stderr; echo three >/dev/stdout; echo four')).output,
-    'one\ntwo\nthree\nfour\n',
-  );
-});
-
 test.serial('the interpreter of the #! line runs the script, with its argument', async (t) => {
   const fixture = new Fixture(t);
 
@@ -80,6 +54,10 @@ test.serial('the interpreter of the #! line runs the script, with its argument',
   t.is((await fixture.run('#!/bin/sh -e\nfalse\necho not here')).output, '');
   t.is((await fixture.run('#! /bin/sh -e x\r\necho one argument')).exitCode, 2);
   t.is((await fixture.run('#!/bin/sh\r\nprintf crlf; exit 0 #\r\n')).output, 'crlf');
+});
+
+test.serial('a script of 128 KiB runs', async (t) => {
+  t.is((await new Fixture(t).run(`${'#'.repeat(131_072 - 9)}\necho end`)).output, 'end\n');
 });
 
 test.serial('a missing interpreter is 127 and one that cannot be run is 126, and the output says so', async (t) => {
@@ -123,83 +101,6 @@ test.serial('a script sees a clean environment, no stdin, its home, and nothing 
   t.false(output.includes('journal'), 'no file of the agent is open in it');
 });
 
-test.serial('a script of 128 KiB runs', async (t) => {
-  const fixture = new Fixture(t);
-
-  t.is((await fixture.run(`${'#'.repeat(131_072 - 9)}\necho end`)).output, 'end\n');
-});
-
-test.serial('invalid UTF-8 and NUL are replaced, a missing last newline stays missing', async (t) => {
-  const fixture = new Fixture(t);
-
-  t.is((await fixture.run("printf 'a\\377b\\000c\\303\\251'")).output, 'a\uFFFDb\uFFFDcé');
-});
-
-test.serial('an output over the limit keeps its first and last halves exactly, and says so', async (t) => {
-  const fixture = new Fixture(t, { outputBytesMax: 10_000 });
-  const half = Math.floor((10_000 - CUT_MARKER.length) / 2);
-  const whole = Array.from({ length: 20_000 }, (_, index) => `${index}\n`).join('');
-
-  const result = await fixture.run('i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i+1)); done');
-
-  t.true(result.outputTruncated);
-  t.is(result.output, whole.slice(0, half) + CUT_MARKER + whole.slice(-half));
-});
-
-test.serial('an output at the limit is whole, and one byte more is cut', async (t) => {
-  const fixture = new Fixture(t, { outputBytesMax: 4_096 });
-
-  t.like(await fixture.run('head -c 4096 /dev/zero | tr "\\0" x'), { outputTruncated: false, outputBytes: 4_096 });
-  // two equal halves and the marker
-  t.like(await fixture.run('head -c 4097 /dev/zero | tr "\\0" x'), { outputTruncated: true, outputBytes: 4_095 });
-});
-
-test.serial('an output of many files of the ring keeps its ends, whatever its length', async (t) => {
-  const fixture = new Fixture(t, { outputBytesMax: 100_000 });
-  const half = Math.floor((100_000 - CUT_MARKER.length) / 2);
-  for (const mebibytes of [5, 13, 40]) {
-    const result = await fixture.run(`seq 1 100000000 | head -c ${mebibytes * 1_048_576 - 3}; echo; echo last`);
-
-    t.true(result.outputTruncated);
-    t.true(result.output.startsWith('1\n2\n3\n'), String(mebibytes));
-    t.true(result.output.endsWith('\nlast\n'), String(mebibytes));
-    const lines = result.output
-      .slice(half + CUT_MARKER.length)
-      .split('\n')
-      .slice(1, -3)
-      .map(Number);
-    t.true(
-      lines.every((line, index) => index === 0 || line === (lines[index - 1] ?? 0) + 1),
-      'no line is missing in the last half',
-    );
-    t.is(result.outputBytes, 2 * half + CUT_MARKER.length);
-  }
-});
-
-test.serial('a process that writes gigabytes costs a bounded amount of disk', async (t) => {
-  const fixture = new Fixture(t);
-  const execution = fixture.start('yes 0123456789', { timeout_ms: 1_500 });
-  let most = 0;
-  const look = setInterval(() => {
-    for (const shim of readdirSync(join(fixture.directory, 'keepers'))) {
-      const directory = join(fixture.directory, 'keepers', shim);
-      const sizes = readdirSync(directory).map(
-        (file) => statSync(join(directory, file), { throwIfNoEntry: false })?.size ?? 0,
-      );
-      most = Math.max(
-        most,
-        sizes.reduce((sum, size) => sum + size, 0),
-      );
-    }
-  }, 20);
-
-  const result = await fixture.result(execution);
-
-  clearInterval(look);
-  t.like(result, { outcome: 'completed', exitCode: 124, outputTruncated: true });
-  t.true(most < 16 * 1_048_576, `${most} bytes at most`);
-});
-
 test.serial('a timeout ends the group, and the output up to then is kept', async (t) => {
   const fixture = new Fixture(t);
 
@@ -221,32 +122,15 @@ test.serial(
     (setsid sleep ${mark} &)
     echo ready
     sleep ${mark}; sleep ${mark}; sleep ${mark}`);
-    await until('all processes', () => processesWith(mark).length >= 6);
+    await until('all processes', () => processesNamed(mark).length >= 6);
 
     fixture.executor.cancel([execution]);
     const result = await fixture.result(execution);
 
-    t.deepEqual(processesWith(mark), []);
+    t.deepEqual(processesNamed(mark), []);
     t.like(result, { outcome: 'cancelled', exitCode: 143, output: 'ready\n' });
   },
 );
-
-test.serial('what a script prints when it is asked to end is kept', async (t) => {
-  const fixture = new Fixture(t);
-  const execution = fixture.start('trap "echo bye; exit 0" TERM; echo hi; while :; do sleep 0.05; done');
-  const seen: string[] = [];
-  const cursor = fixture.executor.tail(execution, 0, () => {
-    seen.push(cursor?.read(1_000)?.text ?? '');
-  });
-  await until('its output', () => seen.join('').includes('hi'));
-
-  fixture.executor.cancel([execution]);
-
-  const result = await fixture.result(execution);
-  t.like(result, { outcome: 'cancelled', exitCode: 143 });
-  // the shell says so of its sleep, which got the signal as well
-  t.regex(result.output, /^hi\n(?:Terminated\n)?bye\n$/);
-});
 
 test.serial('a fork bomb is ended', async (t) => {
   const fixture = new Fixture(t);
@@ -259,7 +143,7 @@ test.serial('a fork bomb is ended', async (t) => {
   const result = await fixture.run(bomb, { timeout_ms: 1_000 });
 
   t.is(result.exitCode, 124);
-  t.deepEqual(processesWith(mark), []);
+  t.deepEqual(processesNamed(mark), []);
 });
 
 test.serial('a daemon left behind does not hold up the result, lives on, and may go on writing', async (t) => {
@@ -271,124 +155,4 @@ test.serial('a daemon left behind does not hold up the result, lives on, and may
   const daemon = Number(result.output);
   t.deepEqual(listProcesses().filter((entry) => entry.pid === daemon).length, 1);
   process.kill(daemon, 'SIGKILL');
-});
-
-test.serial('a waiting execution that expires is never started', async (t) => {
-  const fixture = new Fixture(t, { concurrency: 1 });
-  const file = join(fixture.directory, 'ran');
-  const first = fixture.start('sleep 0.3');
-
-  const late = fixture.start(`touch ${file}`, { expires_in_ms: 100 });
-  await fixture.result(first);
-  await fixture.run('true');
-
-  t.false(existsSync(file));
-  t.is(fixture.journal.result(late), null);
-  t.true(fixture.journal.holding().includes(late));
-  fixture.executor.settle([late]);
-  t.false(fixture.journal.holding().includes(late));
-});
-
-test.serial('executions start in the order of delivery, so many at a time', async (t) => {
-  const fixture = new Fixture(t, { concurrency: 2 });
-  const ledger = join(fixture.directory, 'ledger');
-
-  await Promise.all(
-    Array.from({ length: 8 }, (_, index) =>
-      fixture.run(`echo start ${index} >>${ledger}; sleep 0.1; echo end ${index} >>${ledger}`),
-    ),
-  );
-
-  let live = 0;
-  let most = 0;
-  const starts: number[] = [];
-  for (const [word, index] of readFileSync(ledger, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => line.split(' '))) {
-    live += word === 'start' ? 1 : -1;
-    most = Math.max(most, live);
-    if (word === 'start') starts.push(Number(index));
-  }
-  t.is(most, 2);
-  t.true(
-    starts.every((index, at) => Math.abs(index - at) <= 1),
-    starts.join(' '),
-  ); // two that start together may write in either order
-});
-
-test.serial('a cancelled execution that waits never starts, and one that is settled leaves nothing', async (t) => {
-  const fixture = new Fixture(t, { concurrency: 1 });
-  const file = join(fixture.directory, 'ran');
-  const running = fixture.start('sleep 100');
-  const [cancelled, settled] = [fixture.start(`touch ${file}`), fixture.start(`touch ${file}`)];
-
-  fixture.executor.cancel([cancelled]);
-  fixture.executor.settle([settled, running]);
-
-  t.like(await fixture.result(cancelled), { outcome: 'cancelled', exitCode: 143, output: '' });
-  await until('the journal to have it', () => fixture.journal.holding().length === 1);
-  t.deepEqual(fixture.journal.holding(), [cancelled]);
-  t.false(existsSync(file));
-});
-
-test.serial(
-  'closing ends what runs and what waits as cancelled; without the node it leaves what waits to the next agent',
-  async (t) => {
-    const fixture = new Fixture(t, { concurrency: 1 });
-    const running = fixture.start('echo so far; sleep 100');
-    const waiting = fixture.start('echo later');
-    await until(
-      'it to run',
-      () => processesWith(running).length > 0 || readdirSync(join(fixture.directory, 'keepers')).length > 0,
-    );
-
-    await fixture.executor.close();
-
-    for (const execution of [running, waiting])
-      t.like(fixture.journal.result(execution), { outcome: 'cancelled', exitCode: 143 });
-    const kept = new Fixture(t, { concurrency: 1 });
-    kept.start('sleep 100');
-    const later = kept.start('echo later');
-    await kept.executor.close({ keepsWaiting: true });
-    t.deepEqual(kept.journal.waiting(), [later]);
-  },
-);
-
-test.serial('an agent that takes up more than may run at once starts nothing beside it', async (t) => {
-  const before = new Fixture(t, { concurrency: 3 });
-  const left = [1, 2, 3].map(() => before.start('sleep 1'));
-  before.executor.detach();
-  before.journal.close();
-  const fixture = new Fixture(t, { concurrency: 1 }, before.directory);
-  fixture.executor.recover();
-
-  const { fresh } = fixture.executor.receive([1, 2, 3, 4].map((n) => delivery(n)));
-
-  t.is(fresh.length, 4);
-  t.deepEqual(
-    fixture.journal.started().map(({ execution }) => execution),
-    left,
-  );
-});
-
-test.serial('what is settled after an executor has let go stays for the next one, which ends it', async (t) => {
-  const before = new Fixture(t);
-  const word = `86${process.pid}`;
-  const left = before.start(`sleep ${word}`);
-  await until('it to run', () => processesWith(word).length > 0);
-  before.executor.detach();
-
-  before.executor.settle([left]);
-
-  t.deepEqual(
-    before.journal.started().map(({ execution }) => execution),
-    [left],
-  );
-  before.journal.close();
-  const after = new Fixture(t, {}, before.directory);
-  after.executor.recover();
-  after.executor.settle([left]);
-  await until('it to be gone', () => after.journal.holding().length === 0);
-  t.deepEqual(processesWith(word), []);
 });

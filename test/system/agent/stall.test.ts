@@ -2,44 +2,27 @@
  * An agent that stood still, was away or is not known any more starts nothing that may have ended at the admin
  * meanwhile (C8).
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import test from 'ava';
-import type { ExecutionContext } from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
-import { until } from '../../support/until.ts';
-import { AdminDouble } from '../../support/agent/admin-double.ts';
-import type { DoubleHabits } from '../../support/agent/admin-double.ts';
-import { AgentProcess } from '../../support/agent/agent-process.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import type { DoubleSession } from '../../support/agent/admin-double.ts';
+import { AgentFixture, logged, refusal } from '../../support/agent/agent-fixture.ts';
+import type { AgentProcess } from '../../support/agent/agent-process.ts';
+import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 
 /** Longer than an agent takes for being busy, in ms. */
 const STALL_MS = STALL_MS_MIN + 1_500;
 
-async function fleetOfOne(t: ExecutionContext, habits: DoubleHabits = {}) {
-  const admin = await AdminDouble.start({ opens: false, ...habits });
-  t.teardown(() => admin.close());
-  const directory = temporaryDirectory(t);
-  const settings = {
-    ENROLLMENT_KEY: admin.key(),
-    AGENT_DATA_DIR: join(directory, 'data'),
-    COMMAND_EXECUTION_CONCURRENCY: '1',
-  };
-  const start = () => AgentProcess.start(t, settings);
-  const agent = start();
-  const session = await admin.session();
-  await admin.until('the welcome is taken', () => agent.log.includes('"Connected"'));
-  const ledger = join(directory, 'ledger');
-  return {
-    admin,
-    agent,
-    start,
-    directory,
-    session,
-    ledger,
-    runs: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []),
-  };
+/** An agent that runs one script at a time, at an admin that answers no question by itself. */
+async function open(t: ExecutionContext) {
+  const opened = await AgentFixture.open(t, { opens: false }, { COMMAND_EXECUTION_CONCURRENCY: '1' });
+  await logged(opened.fixture.agent, /"Connected"/);
+  return opened;
+}
+
+/** The admin answers a question: this one is open still. */
+function stillOpen(session: DoubleSession, ask: number, execution: ExecutionId, expiresInMs: number | null = null) {
+  session.send({ type: 'still-open', ask, executions: [{ execution, expires_in_ms: expiresInMs }] });
 }
 
 /** The time is what is tested here: nothing else tells a stall from a pause between two deliveries. */
@@ -59,123 +42,120 @@ function stateOf(agent: AgentProcess): string | undefined {
 test.serial(
   'what arrived while it stood still is asked about first: what is over by then never starts, and the rest does with what is left of its time',
   async (t) => {
-    const { admin, agent, session, ledger, runs } = await fleetOfOne(t);
+    const { fixture, admin, session } = await open(t);
     const sent: ReturnType<typeof admin.deliver>[] = [];
-    await stall(agent, () =>
+    await stall(fixture.agent, () =>
       sent.push(
-        admin.deliver(session, `echo expired >>${ledger}`, { expires_in_ms: 500 }),
-        admin.deliver(session, `echo cancelled >>${ledger}`),
-        admin.deliver(session, `echo open >>${ledger}`, { expires_in_ms: 60_000 }),
+        admin.deliver(session, `echo expired >>${fixture.ledger}`, { expires_in_ms: 500 }),
+        admin.deliver(session, `echo cancelled >>${fixture.ledger}`),
+        admin.deliver(session, `echo open >>${fixture.ledger}`, { expires_in_ms: 60_000 }),
       ),
     );
-    const [expired = '' as never, cancelled = '' as never, open = '' as never] = sent;
+    const [expired = '' as never, cancelled = '' as never, remaining = '' as never] = sent;
     const ask = await admin.until('a question about all three', () =>
       session.of('ask-open').find((frame) => frame.executions.length === 3),
     );
 
     session.send({ type: 'settle', executions: [expired] });
     session.send({ type: 'cancel', executions: [cancelled] });
-    session.send({ type: 'still-open', ask: ask.ask, executions: [{ execution: open, expires_in_ms: 56_000 }] });
+    stillOpen(session, ask.ask, remaining, 56_000);
 
-    t.like(await admin.result(open), { outcome: 'completed', exit_code: 0 });
+    t.like(await admin.result(remaining), { outcome: 'completed', exit_code: 0 });
     t.like(await admin.result(cancelled), { outcome: 'cancelled', exit_code: 143 });
     t.deepEqual(
       session.of('acknowledge').flatMap((frame) => frame.executions),
       sent,
     );
-    t.deepEqual(runs(), ['open']);
+    t.deepEqual(fixture.lines(), ['open']);
   },
 );
 
 test.serial(
   'what waited behind others while it stood still is asked about, and an answer from before the stall does not count',
   async (t) => {
-    const { admin, agent, directory, session, ledger, runs } = await fleetOfOne(t);
-    const first = admin.deliver(session, `while [ ! -e ${directory}/go ]; do sleep 0.02; done; echo first >>${ledger}`);
-    const second = admin.deliver(session, `echo second >>${ledger}`);
-    await admin.until('two acknowledgements', () => session.of('acknowledge').length === 2);
-    await stall(agent);
+    const { fixture, admin, session } = await open(t);
+    const first = admin.deliver(session, `${fixture.waiting()}; echo first >>${fixture.ledger}`);
+    const second = admin.deliver(session, `echo second >>${fixture.ledger}`);
+    await fixture.acknowledged(session, 2);
+    await stall(fixture.agent);
     const ask = await admin.until('a question', () => session.of('ask-open').at(-1));
-    await stall(agent, () =>
-      session.send({ type: 'still-open', ask: ask.ask, executions: [{ execution: second, expires_in_ms: null }] }),
-    );
+    await stall(fixture.agent, () => stillOpen(session, ask.ask, second));
     const later = await admin.until('another question', () =>
       session.of('ask-open').find((frame) => frame.ask > ask.ask),
     );
-    writeFileSync(join(directory, 'go'), '');
+    fixture.letGo();
     await admin.result(first);
 
-    t.deepEqual(runs(), ['first']);
+    t.deepEqual(fixture.lines(), ['first']);
     session.send({ type: 'settle', executions: [second] });
-    const third = admin.deliver(session, `echo third >>${ledger}`);
+    const third = admin.deliver(session, `echo third >>${fixture.ledger}`);
     const last = await admin.until('a question about the third', () =>
       session.of('ask-open').find((frame) => frame.executions.includes(third)),
     );
     t.true(last.ask > later.ask);
-    session.send({ type: 'still-open', ask: last.ask, executions: [{ execution: third, expires_in_ms: null }] });
+    stillOpen(session, last.ask, third);
     await admin.result(third);
-    t.deepEqual(runs(), ['first', 'third']);
+    t.deepEqual(fixture.lines(), ['first', 'third']);
   },
 );
 
 test.serial(
   'what waited in the journal when it was killed does not start before an admin says that it may',
   async (t) => {
-    const { admin, agent, start, directory, session, ledger, runs } = await fleetOfOne(t);
-    admin.deliver(session, `while [ ! -e ${directory}/go ]; do sleep 0.02; done; echo first >>${ledger}`);
-    const second = admin.deliver(session, `echo second >>${ledger}`);
-    const third = admin.deliver(session, `echo third >>${ledger}`);
-    await admin.until('three acknowledgements', () => session.of('acknowledge').length === 3);
-    agent.kill();
-    await agent.exited;
-    writeFileSync(join(directory, 'go'), '');
+    const { fixture, admin, session } = await open(t);
+    admin.deliver(session, `${fixture.waiting()}; echo first >>${fixture.ledger}`);
+    const second = admin.deliver(session, `echo second >>${fixture.ledger}`);
+    const third = admin.deliver(session, `echo third >>${fixture.ledger}`);
+    await fixture.acknowledged(session, 3);
+    await fixture.kill();
+    fixture.letGo();
 
-    start();
+    fixture.start();
     const again = await admin.session(1);
     const ask = await admin.until('a question', () => again.of('ask-open')[0]);
     again.send({ type: 'settle', executions: [second] });
-    again.send({ type: 'still-open', ask: ask.ask, executions: [{ execution: third, expires_in_ms: 30_000 }] });
+    stillOpen(again, ask.ask, third, 30_000);
 
     t.deepEqual(ask.executions, [second, third]);
     await admin.result(third);
-    t.deepEqual(runs(), ['first', 'third']);
+    t.deepEqual(fixture.lines(), ['first', 'third']);
   },
 );
 
 test.serial('unknown to the admin, it holds what waits while what runs goes on; known again, it asks', async (t) => {
-  const { admin, directory, session, ledger, runs, agent } = await fleetOfOne(t);
-  admin.deliver(session, `while [ ! -e ${directory}/go ]; do sleep 0.02; done; echo first >>${ledger}`);
-  const second = admin.deliver(session, `echo second >>${ledger}`);
-  await admin.until('two acknowledgements', () => session.of('acknowledge').length === 2);
+  const { fixture, admin, session } = await open(t);
+  admin.deliver(session, `${fixture.waiting()}; echo first >>${fixture.ledger}`);
+  const second = admin.deliver(session, `echo second >>${fixture.ledger}`);
+  await fixture.acknowledged(session, 2);
   admin.habits = {
     ...admin.habits,
     refuses: 401,
-    enrolls: () => ({ status: 403, body: { error: { code: 'key_spent', message: 'm', details: null }, meta: {} } }),
+    enrolls: () => refusal(403, 'key_spent'),
   };
   session.terminate();
-  await until('it knows that it is not known', () => agent.log.includes('it is asked once more'));
-  writeFileSync(join(directory, 'go'), '');
-  await until('the end of what ran', () => runs().length > 0);
+  await logged(fixture.agent, /it is asked once more/);
+  fixture.letGo();
+  await fixture.wrote(1);
   const { refuses: _refuses, ...known } = admin.habits;
   admin.habits = known;
 
   const again = await admin.session(1);
   const ask = await admin.until('a question', () => again.of('ask-open')[0]);
 
-  t.deepEqual([ask.executions, runs()], [[second], ['first']]);
-  again.send({ type: 'still-open', ask: ask.ask, executions: [{ execution: second, expires_in_ms: null }] });
+  t.deepEqual([ask.executions, fixture.lines()], [[second], ['first']]);
+  stillOpen(again, ask.ask, second);
   await admin.result(second);
-  t.deepEqual(runs(), ['first', 'second']);
+  t.deepEqual(fixture.lines(), ['first', 'second']);
 });
 
 test.serial('SIGTERM ends what waits as it ends what runs, and says so', async (t) => {
-  const { admin, agent, session } = await fleetOfOne(t);
+  const { fixture, admin, session } = await open(t);
   const [running, waiting] = [admin.deliver(session, 'sleep 100'), admin.deliver(session, 'echo never')];
-  await admin.until('two acknowledgements', () => session.of('acknowledge').length === 2);
+  await fixture.acknowledged(session, 2);
 
-  agent.terminate();
+  const exit = fixture.terminate();
 
   for (const execution of [running, waiting])
     t.like(await admin.result(execution), { outcome: 'cancelled', exit_code: 143, output: '' });
-  t.deepEqual(await agent.exited, { code: 0, signal: null });
+  t.deepEqual(await exit, { code: 0, signal: null });
 });

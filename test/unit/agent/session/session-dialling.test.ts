@@ -64,7 +64,7 @@ test('a revoked agent never dials again', (t) => {
 
   t.deepEqual(reasons, ['node deleted']);
   t.is(links.length, 1);
-  t.is(clock.timers, 0);
+  t.is(clock.waiting(), 0);
 });
 
 test('an agent that no admin knows asks once more soon, then seldom, says so once, and asks to join again each time', (t) => {

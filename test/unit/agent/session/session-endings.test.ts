@@ -23,7 +23,7 @@ test('an agent pings and reports every 10 seconds, and takes 20 seconds of silen
       .filter((type) => type === 'report').length,
     5,
   );
-  t.is(clock.timers, 1, 'one timer a session');
+  t.is(clock.waiting(), 1, 'one timer a session');
 
   clock.pass(19_999);
   t.false(link().isTerminated);

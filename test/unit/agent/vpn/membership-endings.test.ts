@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { until } from '../../../support/until.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { ADMIN, EMBEDDED, type Fixture, open, network, welcomed } from './membership-fixture.ts';
+import { ADMIN, EMBEDDED, type Fixture, open, welcomed } from './membership-fixture.ts';
 
 test('a machine that can have no interface says so in its health, which is good, and tries again later', async (t) => {
   const fixture = open(t, { problem: 'it needs root' });
@@ -22,7 +22,7 @@ test('an admin without a VPN, or with another kind of it, ends the membership', 
     const directory = temporaryDirectory(t);
     const fixture = open(t, { directory });
     await welcomed(fixture);
-    fixture.membership.session.told(network(fixture.publicKey(), 7));
+    fixture.joins(7);
 
     fixture.membership.configured(settings, ADMIN, true);
 
@@ -35,7 +35,7 @@ test('an admin without a VPN, or with another kind of it, ends the membership', 
 test('an admin of a version without VPNs ends none: it is there while others become newer', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
-  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.joins(7);
 
   fixture.membership.configured(undefined, ADMIN, true);
   await fixture.membership.close({ isKept: true });

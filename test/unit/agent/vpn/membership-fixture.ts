@@ -15,7 +15,7 @@ import type { VpnPeer, VpnSettings } from '../../../../transport/protocol/vpn.ts
 import { NodeId } from '../../../../transport/protocol/ids.ts';
 import { until } from '../../../support/until.ts';
 import { silentLog } from '../../../support/log.ts';
-import { FakeClock } from '../../../support/agent/session-fixture.ts';
+import { createFakeClock, type FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** The URL of the admin. */
@@ -60,6 +60,12 @@ export interface Fixture {
   readonly keysPath: string;
   ports(): MemberPorts;
   publicKey(): string;
+  /** Tells it the whole VPN, for its own key unless another is given. */
+  joins(number: number, peers?: readonly VpnPeer[], publicKey?: string): void;
+  /** Tells it the change to this number from the one before it. */
+  changes(number: number, set?: readonly VpnPeer[], removed?: readonly string[]): void;
+  /** The keys of the peers that the member has, or is to have. */
+  peers(): readonly string[];
 }
 
 /**
@@ -76,7 +82,7 @@ export function open(
     ends: closes = () => Promise.resolve(),
   } = {},
 ): Fixture {
-  const clock = new FakeClock();
+  const clock = createFakeClock(1_000);
   const [said, wanted, named, ends] = [
     [] as AgentVpnFrameBody[],
     [] as WantedMember[],
@@ -127,6 +133,7 @@ export function open(
       };
     },
   });
+  const publicKey = () => storedPublicKey(keysPath) ?? '';
   return {
     membership,
     clock,
@@ -135,7 +142,18 @@ export function open(
     named,
     ends,
     keysPath,
-    publicKey: () => storedPublicKey(keysPath) ?? '',
+    publicKey,
+    joins: (number, peers, key = publicKey()) => membership.session.told(network(key, number, peers)),
+    changes: (number, set = [], removed = []) =>
+      membership.session.told({
+        seq: number,
+        type: 'mesh-changed',
+        from: { epoch: 1, number: number - 1 },
+        to: { epoch: 1, number },
+        set: [...set],
+        removed: [...removed],
+      }),
+    peers: () => [...(wanted.at(-1)?.peers.keys() ?? [])],
     ports: () => {
       if (ports === null) throw new Error('there is no member');
       return ports;
@@ -144,7 +162,7 @@ export function open(
 }
 
 /** The frame that tells an agent its whole VPN. */
-export function network(
+function network(
   publicKey: string,
   number: number,
   peers: readonly VpnPeer[] = [PEER, GATEWAY],

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import test from 'ava';
 import { until } from '../../../support/until.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { ADMIN, PEER, GATEWAY, EMBEDDED, open, network, welcomed } from './membership-fixture.ts';
+import { ADMIN, PEER, GATEWAY, EMBEDDED, open, welcomed } from './membership-fixture.ts';
 
 test('an agent that starts again is in its VPN before any admin answers, and says which state it holds', async (t) => {
   const directory = temporaryDirectory(t);
   const first = open(t, { directory });
   await welcomed(first);
-  first.membership.session.told(network(first.publicKey(), 7));
+  first.joins(7);
   await first.membership.close({ isKept: true });
 
   const second = open(t, { directory });
@@ -29,7 +29,7 @@ test('a new key is said first, and used when the others know it', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
   const before = fixture.publicKey();
-  fixture.membership.session.told(network(before, 7));
+  fixture.joins(7);
   const oldPrivate = fixture.wanted.at(-1)?.privateKey;
   fixture.said.length = 0;
 
@@ -38,17 +38,10 @@ test('a new key is said first, and used when the others know it', async (t) => {
   const next = word?.type === 'mesh-advertise' ? word.advertisement.public_key : '';
   t.not(next, before);
   t.is(fixture.publicKey(), before);
-  fixture.membership.session.told({
-    seq: 2,
-    type: 'mesh-changed',
-    from: { epoch: 1, number: 7 },
-    to: { epoch: 1, number: 8 },
-    set: [],
-    removed: [],
-  });
+  fixture.changes(8);
   t.is(fixture.wanted.at(-1)?.privateKey, oldPrivate);
 
-  fixture.membership.session.told(network(next, 9));
+  fixture.joins(9, [PEER, GATEWAY], next);
 
   t.is(fixture.publicKey(), next);
   t.not(fixture.wanted.at(-1)?.privateKey, oldPrivate);
@@ -59,7 +52,7 @@ test('a rotation that no admin has heard of goes on after a restart', async (t) 
   const directory = temporaryDirectory(t);
   const first = open(t, { directory });
   await welcomed(first);
-  first.membership.session.told(network(first.publicKey(), 7));
+  first.joins(7);
   first.membership.rotate();
   const asked = first.said.at(-1);
   await first.membership.close({ isKept: true });
@@ -78,27 +71,18 @@ test('changes that come together are stored together, and all of them at the end
   const directory = temporaryDirectory(t);
   const fixture = open(t, { directory });
   await welcomed(fixture);
-  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.joins(7);
   const stored = (): unknown =>
     (JSON.parse(readFileSync(join(directory, 'mesh-network.json'), 'utf8')) as { revision: { number: number } })
       .revision.number;
-  const change = (number: number): void =>
-    fixture.membership.session.told({
-      seq: number,
-      type: 'mesh-changed',
-      from: { epoch: 1, number: number - 1 },
-      to: { epoch: 1, number },
-      set: [],
-      removed: [],
-    });
 
-  change(8);
-  change(9);
+  fixture.changes(8);
+  fixture.changes(9);
   t.is(stored(), 7);
   fixture.clock.pass(1_000);
   t.is(stored(), 9);
 
-  change(10);
+  fixture.changes(10);
   await fixture.membership.close({ isKept: true });
   t.is(stored(), 10);
 });

@@ -6,7 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import test from 'ava';
 import type { PeerPath } from '../../../../transport/vpn/member/member.ts';
 import { until } from '../../../support/until.ts';
-import { ADMIN, PEER, GATEWAY, EMBEDDED, open, network, welcomed } from './membership-fixture.ts';
+import { ADMIN, PEER, GATEWAY, EMBEDDED, open, welcomed } from './membership-fixture.ts';
 
 test('an agent that is welcomed makes its key once, says what it is, and becomes what it is told', async (t) => {
   const fixture = open(t);
@@ -25,7 +25,7 @@ test('an agent that is welcomed makes its key once, says what it is, and becomes
       },
     },
   ]);
-  fixture.membership.session.told(network(publicKey, 7));
+  fixture.joins(7);
 
   const last = fixture.wanted.at(-1);
   t.deepEqual(
@@ -43,32 +43,18 @@ test('peers that an admin tells and no interface takes are left out and named; t
   const bad = { ...PEER, public_key: `_${PEER.public_key.slice(1)}` };
   const note = (): string | null => fixture.membership.service.note?.() ?? null;
 
-  fixture.membership.session.told(network(fixture.publicKey(), 7, [bad, GATEWAY]));
-  t.deepEqual([...(fixture.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  fixture.joins(7, [bad, GATEWAY]);
+  t.deepEqual(fixture.peers(), [GATEWAY.public_key]);
   t.deepEqual(
     [fixture.membership.service.problem(), note()],
     [null, `left out of the VPN: node ${PEER.node} (its WireGuard key is none)`],
   );
 
-  fixture.membership.session.told({
-    seq: 2,
-    type: 'mesh-changed',
-    from: { epoch: 1, number: 7 },
-    to: { epoch: 1, number: 8 },
-    set: [{ ...bad, ipv4: 'x' }],
-    removed: [GATEWAY.public_key],
-  });
-  t.deepEqual([[...(fixture.wanted.at(-1)?.peers.keys() ?? [])], note() === null], [[], false]);
+  fixture.changes(8, [{ ...bad, ipv4: 'x' }], [GATEWAY.public_key]);
+  t.deepEqual([fixture.peers(), note() === null], [[], false]);
 
-  fixture.membership.session.told({
-    seq: 3,
-    type: 'mesh-changed',
-    from: { epoch: 1, number: 8 },
-    to: { epoch: 1, number: 9 },
-    set: [PEER],
-    removed: [bad.public_key],
-  });
-  t.deepEqual([[...(fixture.wanted.at(-1)?.peers.keys() ?? [])], note()], [[PEER.public_key], null]);
+  fixture.changes(9, [PEER], [bad.public_key]);
+  t.deepEqual([fixture.peers(), note()], [[PEER.public_key], null]);
 });
 
 test('no key is said that is not the public one, and none is stored readable by others', async (t) => {
@@ -76,7 +62,7 @@ test('no key is said that is not the public one, and none is stored readable by 
   await welcomed(fixture);
   const { private_key: privateKey } = JSON.parse(readFileSync(fixture.keysPath, 'utf8')) as { private_key: string };
 
-  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.joins(7);
   fixture.membership.rotate();
 
   t.false(JSON.stringify(fixture.said).includes(privateKey));
@@ -85,33 +71,19 @@ test('no key is said that is not the public one, and none is stored readable by 
 test('a change follows the state that is held; one of another state is asked about', async (t) => {
   const fixture = open(t);
   await welcomed(fixture);
-  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.joins(7);
   fixture.said.length = 0;
 
-  fixture.membership.session.told({
-    seq: 2,
-    type: 'mesh-changed',
-    from: { epoch: 1, number: 7 },
-    to: { epoch: 1, number: 8 },
-    set: [],
-    removed: [PEER.public_key],
-  });
-  t.deepEqual([...(fixture.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  fixture.changes(8, [], [PEER.public_key]);
+  t.deepEqual(fixture.peers(), [GATEWAY.public_key]);
   t.deepEqual(fixture.said, []);
 
-  fixture.membership.session.told({
-    seq: 3,
-    type: 'mesh-changed',
-    from: { epoch: 1, number: 9 },
-    to: { epoch: 1, number: 10 },
-    set: [PEER],
-    removed: [],
-  });
+  fixture.changes(10, [PEER]);
   t.deepEqual(
     fixture.said.map((word) => word.type === 'mesh-advertise' && word.advertisement.revision),
     [{ epoch: 1, number: 8 }],
   );
-  t.deepEqual([...(fixture.wanted.at(-1)?.peers.keys() ?? [])], [GATEWAY.public_key]);
+  t.deepEqual(fixture.peers(), [GATEWAY.public_key]);
 });
 
 test('what the admin refuses is a problem, until it gives a VPN', async (t) => {
@@ -121,7 +93,7 @@ test('what the admin refuses is a problem, until it gives a VPN', async (t) => {
   fixture.membership.session.told({ seq: 1, type: 'mesh-refused', reason: 'Another node has this WireGuard key' });
   t.is(fixture.membership.service.problem(), 'Another node has this WireGuard key');
 
-  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.joins(7);
   t.is(fixture.membership.service.problem(), null);
 });
 
@@ -154,7 +126,7 @@ test('how well it is connected is told when a path changes, and now and then', a
   });
   const fixture = open(t, { paths: [path(PEER.public_key, 'relayed'), path(GATEWAY.public_key, 'direct')] });
   await welcomed(fixture);
-  fixture.membership.session.told(network(fixture.publicKey(), 7));
+  fixture.joins(7);
   fixture.said.length = 0;
   const report = {
     type: 'mesh-report',

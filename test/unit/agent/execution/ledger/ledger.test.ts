@@ -38,6 +38,16 @@ function ledgerAt(t: ExecutionContext, path: string, lines: string[] = []): Ledg
   return ledger;
 }
 
+/** A ledger in a directory of the test's own. */
+function openLedger(t: ExecutionContext) {
+  const path = join(temporaryDirectory(t), 'ledger');
+  return { path, ledger: ledgerAt(t, path) };
+}
+
+const begun = (...numbers: readonly number[]) => numbers.map((n) => ({ execution: executionId(n), shim: SHIM }));
+
+const statesOf = (ledger: Ledger, ...numbers: readonly number[]) => numbers.map((n) => ledger.stateOf(executionId(n)));
+
 const ended = (n: number, output = 'out\n') => ({
   execution: executionId(n),
   outcome: 'completed' as const,
@@ -46,23 +56,16 @@ const ended = (n: number, output = 'out\n') => ({
 });
 
 test('starts, endings and confirmations are there when the ledger is opened again, and nobody else may read them', (t) => {
-  const path = join(temporaryDirectory(t), 'ledger');
-  const ledger = ledgerAt(t, path);
-  t.true(ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), shim: SHIM }))));
+  const { path, ledger } = openLedger(t);
+  t.true(ledger.start(begun(1, 2, 3)));
   ledger.end([ended(2), ended(3), { ...ended(4), outcome: 'cancelled', exitCode: 143 }]);
   ledger.confirm([executionId(3)]);
   ledger.close();
 
   const next = ledgerAt(t, path);
 
-  t.deepEqual(
-    [next.isNew, next.started(), next.unconfirmed()],
-    [false, [{ execution: executionId(1), shim: SHIM }], [executionId(2), executionId(4)]],
-  );
-  t.deepEqual(
-    [1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))),
-    ['started', 'ended', 'confirmed', 'ended', null],
-  );
+  t.deepEqual([next.isNew, next.started(), next.unconfirmed()], [false, begun(1), [executionId(2), executionId(4)]]);
+  t.deepEqual(statesOf(next, 1, 2, 3, 4, 5), ['started', 'ended', 'confirmed', 'ended', null]);
   t.deepEqual(next.tombstone(executionId(3)), {
     outcome: 'completed',
     exitCode: 3,
@@ -74,9 +77,8 @@ test('starts, endings and confirmations are there when the ledger is opened agai
 });
 
 test('a start that is taken back is one that never was', (t) => {
-  const path = join(temporaryDirectory(t), 'ledger');
-  const ledger = ledgerAt(t, path);
-  ledger.start([{ execution: executionId(1), shim: SHIM }]);
+  const { path, ledger } = openLedger(t);
+  ledger.start(begun(1));
 
   ledger.withdraw([executionId(1)]);
   ledger.close();
@@ -85,17 +87,13 @@ test('a start that is taken back is one that never was', (t) => {
 });
 
 test('the ledger is bounded in number: the oldest that ended make room, one that runs is never forgotten', (t) => {
-  const path = join(temporaryDirectory(t), 'ledger');
-  const ledger = ledgerAt(t, path);
-  ledger.start([{ execution: executionId(1), shim: SHIM }]);
+  const { path, ledger } = openLedger(t);
+  ledger.start(begun(1));
   for (let first = 2; first <= LEDGER_RECORDS_MAX + 100; first += 1_000)
     ledger.end(Array.from({ length: 1_000 }, (_, index) => ended(first + index)));
 
   t.is(statSync(path).size, RECORD_BYTES * (LEDGER_RECORDS_MAX + 1));
-  t.deepEqual(
-    [1, 2, 3, LEDGER_RECORDS_MAX].map((n) => ledger.stateOf(executionId(n))),
-    ['started', null, null, 'ended'],
-  );
+  t.deepEqual(statesOf(ledger, 1, 2, 3, LEDGER_RECORDS_MAX), ['started', null, null, 'ended']);
   ledger.close();
   const next = ledgerAt(t, path);
   next.end([ended(1_000_000)]);
@@ -106,8 +104,7 @@ test('the ledger is bounded in number: the oldest that ended make room, one that
 });
 
 test('a record that is damaged costs that record, which is said', (t) => {
-  const path = join(temporaryDirectory(t), 'ledger');
-  const ledger = ledgerAt(t, path);
+  const { path, ledger } = openLedger(t);
   ledger.end([ended(1), ended(2), ended(3)]);
   ledger.close();
   const file = openSync(path, 'r+');
@@ -117,10 +114,7 @@ test('a record that is damaged costs that record, which is said', (t) => {
 
   const next = ledgerAt(t, path, lines);
 
-  t.deepEqual(
-    [1, 2, 3].map((n) => next.stateOf(executionId(n))),
-    ['ended', null, 'ended'],
-  );
+  t.deepEqual(statesOf(next, 1, 2, 3), ['ended', null, 'ended']);
   t.deepEqual(lines, [
     '1 records in the ledger of executions are damaged: what they said of executions that ran is lost',
   ]);
@@ -144,17 +138,13 @@ for (const [what, harm] of [
 
     const next = ledgerAt(t, path);
 
-    t.deepEqual(
-      [next.isNew, next.stateOf(executionId(1)), next.start([{ execution: executionId(2), shim: SHIM }])],
-      [true, null, true],
-    );
+    t.deepEqual([next.isNew, next.stateOf(executionId(1)), next.start(begun(2))], [true, null, true]);
     t.true(readdirSync(directory).some((name) => name.startsWith('ledger.damaged-')));
   });
 }
 
 test('a ledger that was cut in a record keeps the records before it', (t) => {
-  const path = join(temporaryDirectory(t), 'ledger');
-  const first = ledgerAt(t, path);
+  const { path, ledger: first } = openLedger(t);
   first.end([ended(1), ended(2), ended(3)]);
   first.close();
   truncateSync(path, RECORD_BYTES * 3 + 5);
@@ -162,16 +152,13 @@ test('a ledger that was cut in a record keeps the records before it', (t) => {
   const next = ledgerAt(t, path);
   next.end(Array.from({ length: 50 }, (_, index) => ended(10 + index)));
 
-  t.deepEqual(
-    [1, 2, 3, 10, 59].map((n) => next.stateOf(executionId(n))),
-    ['ended', 'ended', null, 'ended', 'ended'],
-  );
+  t.deepEqual(statesOf(next, 1, 2, 3, 10, 59), ['ended', 'ended', null, 'ended', 'ended']);
 });
 
 test('what an admin misses is answered from the ledger, with its status; what that does not know is lost, and what the journal holds stays as it is', (t) => {
   const directory = temporaryDirectory(t);
   const ledger = ledgerAt(t, join(directory, 'ledger'));
-  ledger.start([{ execution: executionId(1), shim: SHIM }]);
+  ledger.start(begun(1));
   ledger.end([{ ...ended(1), exitCode: 7 }]);
   ledger.confirm([executionId(1)]);
   const journal = new Journal(join(directory, 'journal'), machineTimeline(), silentLog, ledger);
@@ -213,21 +200,20 @@ test('on a full disk a ledger that is there takes starts and endings; a missing 
   const free = fill(disk);
   const missing = ledgerAt(t, join(disk, 'missing'));
 
-  t.true(there.start([{ execution: executionId(1), shim: SHIM }]));
+  t.true(there.start(begun(1)));
   there.end([ended(1)]);
   t.is(there.problem, null);
-  t.false(missing.start([{ execution: executionId(1), shim: SHIM }]));
+  t.false(missing.start(begun(1)));
   t.regex(missing.problem ?? '', /the disk is full/u);
   t.false(existsSync(join(disk, 'missing')));
   free();
-  t.true(missing.heal() && missing.start([{ execution: executionId(1), shim: SHIM }]));
+  t.true(missing.heal() && missing.start(begun(1)));
   t.is(missing.problem, null);
 });
 
 test('a ledger that is opened again goes on behind the execution that came last, not behind the one that ended last', (t) => {
-  const path = join(temporaryDirectory(t), 'ledger');
-  const ledger = ledgerAt(t, path);
-  ledger.start([1, 2, 3].map((n) => ({ execution: executionId(n), shim: SHIM })));
+  const { path, ledger } = openLedger(t);
+  ledger.start(begun(1, 2, 3));
   for (const n of [3, 2, 1]) {
     ledger.end([ended(n)]);
     ledger.confirm([executionId(n)]);
@@ -235,17 +221,13 @@ test('a ledger that is opened again goes on behind the execution that came last,
   ledger.close();
 
   const next = ledgerAt(t, path);
-  next.start([4, 5].map((n) => ({ execution: executionId(n), shim: SHIM })));
+  next.start(begun(4, 5));
 
-  t.deepEqual(
-    [1, 2, 3, 4, 5].map((n) => next.stateOf(executionId(n))),
-    ['confirmed', 'confirmed', 'confirmed', 'started', 'started'],
-  );
+  t.deepEqual(statesOf(next, 1, 2, 3, 4, 5), ['confirmed', 'confirmed', 'confirmed', 'started', 'started']);
 });
 
 test('a start that could not be recorded is not remembered as one: sent again it is run, not answered', (t) => {
-  const path = join(temporaryDirectory(t), 'ledger');
-  const ledger = ledgerAt(t, path);
+  const { path, ledger } = openLedger(t);
   const starts = (first: number, count: number) =>
     Array.from({ length: count }, (_, index) => ({ execution: executionId(first + index), shim: SHIM }));
   t.true(ledger.start(starts(1, LEDGER_RECORDS_MAX - 1)));
@@ -267,7 +249,7 @@ test('a ledger that was cut behind its header takes records again', (t) => {
 
   const ledger = ledgerAt(t, path);
 
-  t.true(ledger.start([{ execution: executionId(1), shim: SHIM }]), ledger.problem ?? '');
+  t.true(ledger.start(begun(1)), ledger.problem ?? '');
   t.is(ledger.stateOf(executionId(1)), 'started');
 });
 
@@ -278,10 +260,7 @@ test('a machine that goes down after a start was recorded and before the journal
   const journal = new Journal(path, machineTimeline(), silentLog, ledger);
   journal.receive([1, 2, 3].map((n) => delivery(n)));
   const onDisk = ['', '-wal'].map((suffix) => [path + suffix, readFileSync(path + suffix)] as const);
-  journal.start([
-    { execution: executionId(1), shim: SHIM },
-    { execution: executionId(2), shim: SHIM },
-  ]);
+  journal.start(begun(1, 2));
   journal.finish([{ ...ended(2), outputTruncated: false }]);
   journal.close();
   ledger.close();

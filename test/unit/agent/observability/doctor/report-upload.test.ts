@@ -3,6 +3,7 @@ import test from 'ava';
 import { ReportUpload } from '../../../../../agent/observability/doctor/report-upload.ts';
 import type { Diagnosis } from '../../../../../transport/protocol/diagnosis.ts';
 import { createFakeClock } from '../../../../support/fake-clock.ts';
+import { silentLog } from '../../../../support/log.ts';
 
 const MINUTE_MS = 60_000;
 const REPORT: Diagnosis = {
@@ -14,13 +15,12 @@ const REPORT: Diagnosis = {
 function fixture({ random = 0.5, answers = [] as readonly (number | Error)[] } = {}) {
   const clock = createFakeClock(0);
   const posts: { readonly url: string; readonly atMs: number; readonly key: string | undefined }[] = [];
-  const silent = () => {};
   const upload = new ReportUpload({
     diagnose: async () => REPORT,
     token: 'the-token',
-    clock: { nowMs: () => clock.nowMs(), after: (ms, act) => clock.after(ms, act) },
+    clock,
     random: () => random,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: silentLog,
     post: async (url, _body, headers) => {
       const answer = answers[posts.length] ?? 204;
       posts.push({ url, atMs: clock.nowMs(), key: headers?.['authorization'] });

@@ -1,12 +1,13 @@
 /** Names put together, on paths of the test's own, with a resolvectl that writes down what it is asked. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createNames, removeNames, type Names } from '../../../../../agent/vpn/names/names.ts';
 import type { NameMode } from '../../../../../agent/config.ts';
 import { SYSTEM_PLACES, type SystemPlaces } from '../../../../../agent/vpn/names/system/places.ts';
 import type { VpnMembership } from '../../../../../transport/protocol/vpn.ts';
+import { type LogLine, recordingLog, silentLog } from '../../../../support/log.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 import { until } from '../../../../support/until.ts';
 import { network, OTHER, peer, SELF } from '../../../../support/agent/names-fixture.ts';
 
@@ -14,7 +15,7 @@ const HOSTS = '127.0.0.1 localhost\n';
 
 interface Fixture {
   readonly names: Names;
-  readonly log: readonly string[];
+  readonly log: readonly LogLine[];
   readonly places: SystemPlaces;
   /** What resolvectl was asked. */
   readonly asked: () => readonly string[];
@@ -31,7 +32,7 @@ function fixture(
     hosts = HOSTS,
   }: { readonly resolvectl?: string; readonly resolvConf?: string; readonly hosts?: string | null } = {},
 ): Fixture {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-names-'));
+  const directory = temporaryDirectory(t);
   const path = (name: string) => join(directory, name);
   mkdirSync(path('interfaces/edge0'), { recursive: true });
   if (hosts !== null) writeFileSync(path('hosts'), hosts);
@@ -47,25 +48,19 @@ function fixture(
     interfaces: path('interfaces'),
     isOneByOne: () => false,
   };
-  const log: string[] = [];
-  const say = (fields: object, message: string) => {
-    log.push(`${message} ${JSON.stringify(fields)}`);
-  };
+  const log = recordingLog();
   const names = createNames({
     mode,
     node: SELF,
     interfaceName: 'edge0',
-    log: { debug: say, info: say, warn: say, error: say },
+    log,
     places,
     port: 0,
   });
-  t.teardown(async () => {
-    await names.close();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  t.teardown(() => names.close());
   return {
     names,
-    log,
+    log: log.lines,
     places,
     asked: () => (existsSync(path('asked')) ? readFileSync(path('asked'), 'utf8').trim().split('\n') : []),
     file: (name) => readFileSync(path(name), 'latin1'),
@@ -118,8 +113,8 @@ test('where systemd-resolved fails the hosts file is taken, without a word of ad
     ['hosts', null, 'Names of the cluster are in the hosts file: systemd-resolved: resolvectl domain failed'],
   );
   t.regex(file('hosts'), /\tweb-1\.prod\.edge\.internal /u);
-  t.regex(log.join(), /systemd-resolved: resolvectl domain failed/u);
-  t.notRegex(log.join(), /100\.64/u);
+  t.regex(JSON.stringify(log), /systemd-resolved: resolvectl domain failed/u);
+  t.notRegex(JSON.stringify(log), /100\.64/u);
 });
 
 test('without any way there is one sentence, and the next look may find one', async (t) => {
@@ -180,11 +175,10 @@ test('what an earlier agent left goes with the next start, or on leaving', async
   await until('the start', () => file('hosts') === HOSTS);
 
   writeFileSync(places.hosts, left);
-  const silent = () => {};
   await removeNames({
     node: SELF,
     interfaceName: 'edge0',
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: silentLog,
     places,
   });
   t.is(file('hosts'), HOSTS);

@@ -1,0 +1,127 @@
+/** What waits to run: when it starts, and what becomes of it when it does not. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
+import { delivery } from '../../support/agent/session-fixture.ts';
+import { until } from '../../support/until.ts';
+
+test.serial('a waiting execution that expires is never started', async (t) => {
+  const fixture = new Fixture(t, { concurrency: 1 });
+  const file = join(fixture.directory, 'ran');
+  const first = fixture.start('sleep 0.3');
+
+  const late = fixture.start(`touch ${file}`, { expires_in_ms: 100 });
+  await fixture.result(first);
+  await fixture.run('true');
+
+  t.false(existsSync(file));
+  t.is(fixture.journal.result(late), null);
+  t.true(fixture.journal.holding().includes(late));
+  fixture.executor.settle([late]);
+  t.false(fixture.journal.holding().includes(late));
+});
+
+test.serial('executions start in the order of delivery, so many at a time', async (t) => {
+  const fixture = new Fixture(t, { concurrency: 2 });
+  const ledger = join(fixture.directory, 'ledger');
+
+  await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      fixture.run(`echo start ${index} >>${ledger}; sleep 0.1; echo end ${index} >>${ledger}`),
+    ),
+  );
+
+  let live = 0;
+  let most = 0;
+  const starts: number[] = [];
+  for (const [word, index] of readFileSync(ledger, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '))) {
+    live += word === 'start' ? 1 : -1;
+    most = Math.max(most, live);
+    if (word === 'start') starts.push(Number(index));
+  }
+  t.is(most, 2);
+  t.true(
+    starts.every((index, at) => Math.abs(index - at) <= 1),
+    starts.join(' '),
+  ); // two that start together may write in either order
+});
+
+test.serial('a cancelled execution that waits never starts, and one that is settled leaves nothing', async (t) => {
+  const fixture = new Fixture(t, { concurrency: 1 });
+  const file = join(fixture.directory, 'ran');
+  const running = fixture.start('sleep 100');
+  const [cancelled, settled] = [fixture.start(`touch ${file}`), fixture.start(`touch ${file}`)];
+
+  fixture.executor.cancel([cancelled]);
+  fixture.executor.settle([settled, running]);
+
+  t.like(await fixture.result(cancelled), { outcome: 'cancelled', exitCode: 143, output: '' });
+  await until('the journal to have it', () => fixture.journal.holding().length === 1);
+  t.deepEqual(fixture.journal.holding(), [cancelled]);
+  t.false(existsSync(file));
+});
+
+test.serial(
+  'closing ends what runs and what waits as cancelled; without the node it leaves what waits to the next agent',
+  async (t) => {
+    const fixture = new Fixture(t, { concurrency: 1 });
+    const running = fixture.start('echo so far; sleep 100');
+    const waiting = fixture.start('echo later');
+    await until(
+      'it to run',
+      () => processesNamed(running).length > 0 || readdirSync(join(fixture.directory, 'keepers')).length > 0,
+    );
+
+    await fixture.executor.close();
+
+    for (const execution of [running, waiting])
+      t.like(fixture.journal.result(execution), { outcome: 'cancelled', exitCode: 143 });
+    const kept = new Fixture(t, { concurrency: 1 });
+    kept.start('sleep 100');
+    const later = kept.start('echo later');
+    await kept.executor.close({ keepsWaiting: true });
+    t.deepEqual(kept.journal.waiting(), [later]);
+  },
+);
+
+test.serial('an agent that takes up more than may run at once starts nothing beside it', async (t) => {
+  const before = new Fixture(t, { concurrency: 3 });
+  const left = [1, 2, 3].map(() => before.start('sleep 1'));
+  before.executor.detach();
+  before.journal.close();
+  const fixture = new Fixture(t, { concurrency: 1 }, before.directory);
+  fixture.executor.recover();
+
+  const { fresh } = fixture.executor.receive([1, 2, 3, 4].map((n) => delivery(n)));
+
+  t.is(fresh.length, 4);
+  t.deepEqual(
+    fixture.journal.started().map(({ execution }) => execution),
+    left,
+  );
+});
+
+test.serial('what is settled after an executor has let go stays for the next one, which ends it', async (t) => {
+  const before = new Fixture(t);
+  const word = `86${process.pid}`;
+  const left = before.start(`sleep ${word}`);
+  await until('it to run', () => processesNamed(word).length > 0);
+  before.executor.detach();
+
+  before.executor.settle([left]);
+
+  t.deepEqual(
+    before.journal.started().map(({ execution }) => execution),
+    [left],
+  );
+  before.journal.close();
+  const after = new Fixture(t, {}, before.directory);
+  after.executor.recover();
+  after.executor.settle([left]);
+  await until('it to be gone', () => after.journal.holding().length === 0);
+  t.deepEqual(processesNamed(word), []);
+});
