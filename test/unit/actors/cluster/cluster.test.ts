@@ -3,7 +3,7 @@ import test from 'ava';
 import { NO_VPN } from '../../../../actors/cluster/state.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
-import { REPLY_TO, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
+import { answer, REPLY_TO, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
 
 const behaviour = clusterBehaviour(SETTINGS);
 const KEPT = { scope: 'key', key: 'k', bodyHash: 'h' };
@@ -37,10 +37,6 @@ function say(message: ClusterMessage, record: ReturnType<typeof clusterRecord> |
   return behaviour.transition({ id: CLUSTER, record, vpn: NO_VPN }, message, NOW_MS);
 }
 
-function answered(value: unknown) {
-  return { type: 'answer', to: REPLY_TO, result: { ok: true, value } } as never;
-}
-
 function refusedWith(step: ReturnType<typeof say>): (string | undefined)[] {
   return step.effects.flatMap((effect) =>
     effect.type === 'answer' && !effect.result.ok ? [effect.result.refusal.code] : [],
@@ -62,7 +58,7 @@ test('a cluster is created with its ranges, and its answer is kept for a client 
       idempotencyRecord: { ...KEPT, answer: made },
     },
   ]);
-  t.deepEqual(step.effects, [answered(made)]);
+  t.deepEqual(step.effects, [answer(made)]);
 });
 
 test('a cluster is created once', (t) => {
@@ -94,7 +90,7 @@ test('a limit is stored and answered; whether there are more nodes is for the ro
     [{ kind: 'cluster-limited', cluster: CLUSTER, nodeLimit: 2, atMs: NOW_MS }],
   );
   t.deepEqual(step.effects, [
-    answered({ ...resource, node_limit: 2, node_count: 9, updated_at: '2026-01-15T10:01:00.000Z' }),
+    answer({ ...resource, node_limit: 2, node_count: 9, updated_at: '2026-01-15T10:01:00.000Z' }),
   ]);
 });
 
@@ -105,7 +101,7 @@ test('a cluster is deleted and is no more', (t) => {
     step.changes.map((change) => change.write),
     [{ kind: 'cluster-deleted', cluster: CLUSTER }],
   );
-  t.deepEqual(step.effects, [answered(null), { type: 'stop' }]);
+  t.deepEqual(step.effects, [answer(), { type: 'stop' }]);
 });
 
 test('a key is stored as hash and sealed, and answered with its text', (t) => {
@@ -141,7 +137,7 @@ test('a key is stored as hash and sealed, and answered with its text', (t) => {
       idempotencyRecord: { ...KEPT, answer: made },
     },
   ]);
-  t.deepEqual(step.effects, [answered(made)]);
+  t.deepEqual(step.effects, [answer(made)]);
 });
 
 test('of a key only what was given is changed, also to null', (t) => {
@@ -159,7 +155,7 @@ test('of a key only what was given is changed, also to null', (t) => {
     [{ kind: 'key-updated', id: id('d', 1), name: null, usesRemaining: null, atMs: NOW_MS }],
   );
   t.deepEqual(step.effects, [
-    answered({ ...key, name: null, uses_remaining: null, updated_at: '2026-01-15T10:01:00.000Z' }),
+    answer({ ...key, name: null, uses_remaining: null, updated_at: '2026-01-15T10:01:00.000Z' }),
   ]);
 });
 
@@ -168,7 +164,7 @@ test('a key is deleted', (t) => {
 
   t.deepEqual(
     [step.changes.map((change) => change.write), step.effects],
-    [[{ kind: 'key-deleted', id: id('d', 1) }], [answered(null)]],
+    [[{ kind: 'key-deleted', id: id('d', 1) }], [answer()]],
   );
 });
 

@@ -1,23 +1,16 @@
 /** Who joins a cluster with which key. What the rows decide is tested with the committer. */
 import test from 'ava';
-import { REPLY_TO, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
+import { answer, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
 import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
 
-const welcome = {
-  type: 'answer',
-  to: REPLY_TO,
-  result: {
-    ok: true,
-    value: {
-      node_id: NODE,
-      api_token: 'canary-token',
-      proxy_password: 'canary-password',
-      cluster_name: 'factory',
-      admin_urls: SETTINGS.agent.admin_urls,
-      settings: SETTINGS.agent,
-    },
-  },
-};
+const welcome = answer({
+  node_id: NODE,
+  api_token: 'canary-token',
+  proxy_password: 'canary-password',
+  cluster_name: 'factory',
+  admin_urls: SETTINGS.agent.admin_urls,
+  settings: SETTINGS.agent,
+});
 
 test('a new node spends a use, is told of, lives at once, and gets its secrets', (t) => {
   const step = enroll();

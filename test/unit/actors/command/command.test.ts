@@ -6,7 +6,17 @@ import { EMPTY_SUMMARY } from '../../../../actors/command/state.ts';
 import { commandBehaviour as behaviour } from '../../../../actors/command/transition.ts';
 import type { ExecutionStatus } from '../../../../actors/resources/command.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { REPLY_TO, CLUSTER, commandRecord, execution, id, MADE_MS, NODE, NOW_MS } from '../../../support/actors.ts';
+import {
+  answer,
+  REPLY_TO,
+  CLUSTER,
+  commandRecord,
+  execution,
+  id,
+  MADE_MS,
+  NODE,
+  NOW_MS,
+} from '../../../support/actors.ts';
 
 const OTHER = id<NodeId>('b', 2);
 const TARGETS = [
@@ -87,7 +97,7 @@ test('a command is stored with one execution a target, each with its event and i
   );
   t.deepEqual(change?.idempotencyRecord, { scope: 's', key: 'k', bodyHash: 'h', answer: resource });
   t.deepEqual(step.effects, [
-    { type: 'answer', to: REPLY_TO, result: { ok: true, value: resource } },
+    answer(resource),
     ...[1, 2].map((number) => ({
       type: 'tell',
       told: {
@@ -117,10 +127,7 @@ test('a targeting that matches nobody makes a command without executions, never 
   const step = created([]);
 
   t.deepEqual(step.changes[0]?.write, { kind: 'command-created', command: COMMAND, executions: [] });
-  t.deepEqual(step.effects, [
-    { type: 'answer', to: REPLY_TO, result: { ok: true, value: { ...resource, summary: EMPTY_SUMMARY } } },
-    { type: 'stop' },
-  ] as never);
+  t.deepEqual(step.effects, [answer({ ...resource, summary: EMPTY_SUMMARY }), { type: 'stop' }] as never);
 });
 
 test('a command is created once', (t) => {
@@ -180,7 +187,7 @@ test('a cancel is stored for all, then told to each node whose execution is open
     { write: { kind: 'command-cancel-requested', command: COMMAND.id, atMs: NOW_MS }, events: [], notices: [] },
   ]);
   t.deepEqual(step.effects, [
-    { type: 'answer', to: REPLY_TO, result: { ok: true, value: { ...resource, summary: half.summary } } },
+    answer({ ...resource, summary: half.summary }),
     {
       type: 'tell',
       told: { to: { kind: 'node', id: OTHER }, message: { type: 'cancel', executions: [execution(2)], replyTo: null } },
@@ -211,7 +218,7 @@ test('a command is deleted without events; whether all of it is over is for the 
       notices: [{ type: 'command-removed', command: COMMAND.id }],
     },
   ]);
-  t.deepEqual(step.effects, [{ type: 'answer', to: REPLY_TO, result: { ok: true, value: null } }, { type: 'stop' }]);
+  t.deepEqual(step.effects, [answer(), { type: 'stop' }]);
 });
 
 test('a command that is not stored refuses what is asked of it', (t) => {

@@ -1,4 +1,4 @@
-/** Executions against a world in which anything happens at any time: what must hold whatever the order. */
+/** Executions while anything happens at any time: what must hold whatever the order. */
 import test from 'ava';
 import * as fc from 'fast-check';
 import { OPEN_EXECUTIONS_MAX } from '../../../../actors/node/state.ts';
@@ -65,25 +65,26 @@ test('whatever happens in whatever order: an execution starts once, a terminal s
       const ended = new Map<string, string>();
       for (const { happen } of happenings) {
         happen(fixture);
-        for (const [id, row] of fixture.rows) {
+        for (const [id, row] of fixture.rows.all) {
           if (ended.has(id) && ended.get(id) !== row.status)
             throw new Error(`${id} was ${ended.get(id)} and is ${row.status}`);
           if (isTerminal(row.status)) ended.set(id, row.status);
         }
-        if (fixture.open > OPEN_EXECUTIONS_MAX + fixture.journalled + 1_000)
+        if (fixture.open > OPEN_EXECUTIONS_MAX + fixture.machine.holding.length + 1_000)
           throw new Error(`${fixture.open} executions are held`);
-        if (fixture.idempotencyRecord > fixture.open + 1_024)
-          throw new Error(`${fixture.idempotencyRecord} executions are remembered for ${fixture.open}`);
+        if (fixture.delivered > fixture.open + 1_024)
+          throw new Error(`${fixture.delivered} executions are remembered for ${fixture.open}`);
       }
 
       fixture.settle();
 
-      const left = [...fixture.rows].filter(([, row]) => !isTerminal(row.status));
+      const left = [...fixture.rows.all].filter(([, row]) => !isTerminal(row.status));
       if (left.length > 0) throw new Error(`not over: ${JSON.stringify(left.slice(0, 5))}`);
-      const again = [...fixture.starts].filter(([, count]) => count > 1);
+      const again = [...fixture.machine.starts].filter(([, count]) => count > 1);
       if (again.length > 0) throw new Error(`started more than once: ${JSON.stringify(again)}`);
-      if (fixture.journalled > 0) throw new Error(`the agent still holds ${fixture.journalled}`);
-      const counts = Map.groupBy(fixture.events, (event) => event);
+      if (fixture.machine.holding.length > 0)
+        throw new Error(`the agent still holds ${fixture.machine.holding.length}`);
+      const counts = Map.groupBy(fixture.rows.events, (event) => event);
       const twice = [...counts].filter(([, events]) => events.length > 1);
       if (twice.length > 0) throw new Error(`told more than once: ${JSON.stringify(twice[0])}`);
     }),

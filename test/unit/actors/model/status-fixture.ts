@@ -22,7 +22,7 @@ interface Reminder {
   readonly message: NodeMessage;
 }
 
-/** The world. What happens in it are its methods; what was told is remembered. */
+/** What happens are its methods; what was told is remembered. */
 export class StatusFixture {
   state: NodeState;
   rows: NodeRecord;

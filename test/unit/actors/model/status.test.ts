@@ -1,6 +1,6 @@
 /**
- * The status of a node against a world in which agents and admins come and go at any time: what must hold whatever the
- * order (V1, docs/health.md).
+ * The status of a node while agents and admins come and go at any time: what must hold whatever the order (V1,
+ * docs/health.md).
  */
 import test from 'ava';
 import * as fc from 'fast-check';

@@ -1,8 +1,8 @@
 /** What operators do to a node. */
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import {
+  answer,
   REPLY_TO,
   CLUSTER,
   evidence,
@@ -16,10 +16,9 @@ import {
   OTHER_CLUSTER,
   PORTS,
   session,
-  SETTINGS,
 } from '../../../support/actors.ts';
+import { say as told } from './fixture.ts';
 
-const behaviour = nodeBehaviour(SETTINGS);
 const ALIAS = { id: id<string>('1', 1), name: 'press' };
 const KEPT = { scope: 'key', key: 'k', bodyHash: 'h' };
 const CHANGED = [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }];
@@ -44,11 +43,7 @@ const resource = {
 };
 
 function say(message: NodeMessage, state = liveNode()) {
-  return behaviour.transition(state, message, NOW_MS);
-}
-
-function answered(value: unknown) {
-  return { type: 'answer', to: REPLY_TO, result: { ok: true, value } };
+  return told(state, message);
 }
 
 test('an alias is stored and answered, with its answer kept for a client that asks again', (t) => {
@@ -70,7 +65,7 @@ test('an alias is stored and answered, with its answer kept for a client that as
       idempotencyRecord: { ...KEPT, answer: alias },
     },
   ] as never);
-  t.deepEqual(step.effects, [answered(alias)] as never);
+  t.deepEqual(step.effects, [answer(alias)] as never);
   t.deepEqual(step.state.aliases, [ALIAS]);
 });
 
@@ -81,7 +76,7 @@ test('an alias of this node is removed; another is not found', (t) => {
   t.deepEqual(removed, {
     state: liveNode(),
     changes: [{ write: { kind: 'alias-deleted', id: ALIAS.id }, events: [], notices: CHANGED }],
-    effects: [answered(null)],
+    effects: [answer()],
   } as never);
   t.deepEqual(missing, {
     state: liveNode(),
@@ -113,14 +108,14 @@ test('a recovery key is stored as its hash and answered this once', (t) => {
       idempotencyRecord: undefined,
     },
   ]);
-  t.deepEqual(step.effects, [answered({ recovery_key: `${NODE}.secret` })] as never);
+  t.deepEqual(step.effects, [answer({ recovery_key: `${NODE}.secret` })] as never);
 });
 
 test('a recovery key is removed', (t) => {
   t.deepEqual(say({ type: 'clear-recovery-key', replyTo: REPLY_TO }), {
     state: liveNode(),
     changes: [{ write: { kind: 'recovery-key-cleared', node: NODE }, events: [], notices: [] }],
-    effects: [answered(null)],
+    effects: [answer()],
   } as never);
 });
 
@@ -150,7 +145,7 @@ test('a node that moves tells which cluster it was in, has its agent say hello a
     { type: 'renew-session', session: session(1), cluster: OTHER_CLUSTER },
     { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
     { type: 'tell', told: { to: { kind: 'cluster', id: OTHER_CLUSTER }, message: { type: 'count-changed', by: 1 } } },
-    answered({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, ...now }),
+    answer({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, ...now }),
     { type: 'stop' },
     { type: 'revive', address: { kind: 'node', id: NODE } },
   ] as never);
@@ -160,7 +155,7 @@ test('a move to the cluster that it is in changes nothing', (t) => {
   t.deepEqual(say({ type: 'change-cluster', replyTo: REPLY_TO, to: CLUSTER, toName: 'factory' }), {
     state: liveNode(),
     changes: [],
-    effects: [answered(resource)],
+    effects: [answer(resource)],
   } as never);
 });
 
@@ -177,7 +172,7 @@ test('a node that is deleted ends its session as revoked, and is no more (E5)', 
   t.deepEqual(step.effects, [
     { type: 'hang-up', session: session(1), code: 4003, reason: 'the node was deleted' },
     { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
-    answered(null),
+    answer(),
     { type: 'stop' },
   ] as never);
 });

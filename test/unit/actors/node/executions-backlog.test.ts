@@ -2,22 +2,21 @@
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { OPEN_EXECUTIONS_MAX } from '../../../../actors/node/state.ts';
-import { execution, liveNode, MADE_MS, nodeState, NOW_MS, open, result, session } from '../../../support/actors.ts';
-import { behaviour, say, sends, range, delivered } from './executions-fixture.ts';
+import { execution, liveNode, MADE_MS, nodeState, NOW_MS, open, result } from '../../../support/actors.ts';
+import { sends, range, delivered } from './executions-fixture.ts';
+import { arrived, acknowledged, behaviour, lookedUp, say } from './fixture.ts';
 
 test('an acknowledgement of an execution that is over makes the agent end it; one that only the rows knew becomes sent and gets its cancel', (t) => {
-  const retry = {
-    type: 'executions-acknowledged',
-    session: session(1),
-    executions: [execution(1), execution(2), execution(3)],
-  } as const;
+  const retry = acknowledged(execution(1), execution(2), execution(3));
 
-  const step = say(liveNode([], { reads: 1 }), {
-    type: 'executions-looked-up',
-    asked: [execution(1), execution(2), execution(3)],
-    executions: [open(2), open(3, 'sent', { cancelRequestedAtMs: MADE_MS })],
-    retry,
-  });
+  const step = say(
+    liveNode([], { reads: 1 }),
+    lookedUp(
+      [execution(1), execution(2), execution(3)],
+      [open(2), open(3, 'sent', { cancelRequestedAtMs: MADE_MS })],
+      retry,
+    ),
+  );
 
   t.deepEqual(
     step.changes.map((change) => change.write),
@@ -28,12 +27,10 @@ test('an acknowledgement of an execution that is over makes the agent end it; on
 });
 
 test('what was read is older than what is known', (t) => {
-  const step = say(liveNode([open(1, 'sent')], { reads: 1 }), {
-    type: 'executions-looked-up',
-    asked: [execution(1)],
-    executions: [open(1)],
-    retry: { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] },
-  });
+  const step = say(
+    liveNode([open(1, 'sent')], { reads: 1 }),
+    lookedUp([execution(1)], [open(1)], acknowledged(execution(1))),
+  );
 
   t.deepEqual(step.changes, []);
   t.is(step.state.open.get(execution(1))?.status, 'sent');
@@ -47,11 +44,7 @@ test(`a node holds ${OPEN_EXECUTIONS_MAX} executions; the rest is its backlog, a
   t.deepEqual([first.state.open.size, first.state.backlog], [OPEN_EXECUTIONS_MAX, true]);
 
   const half = OPEN_EXECUTIONS_MAX / 2;
-  const later = say(first.state, {
-    type: 'results-arrived',
-    session: session(1),
-    results: range(1, half).map((number) => result(number)),
-  });
+  const later = say(first.state, arrived(...range(1, half).map((number) => result(number))));
 
   t.deepEqual(
     later.effects.filter((effect) => effect.type === 'load-open'),
@@ -78,12 +71,7 @@ test('an execution that ended while rows were read is not taken up again, whatev
   const reading = liveNode([], { backlog: true, loading: 'asked', reads: 2 });
   const cancel: NodeMessage = { type: 'cancel', executions: [execution(5)], replyTo: null };
 
-  const cancelled = say(reading, {
-    type: 'executions-looked-up',
-    asked: [execution(5)],
-    executions: [open(5)],
-    retry: cancel,
-  });
+  const cancelled = say(reading, lookedUp([execution(5)], [open(5)], cancel));
   const expired = say(cancelled.state, { type: 'executions-expired', executions: [execution(6)] });
   const read = say(expired.state, { type: 'executions-loaded', executions: [open(5), open(6), open(7)], more: false });
 
@@ -97,16 +85,11 @@ test('an execution that ended while rows were read is not taken up again, whatev
 });
 
 test('a look-up that was under way when its execution ended finds it over', (t) => {
-  const retry = { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] } as const;
+  const retry = acknowledged(execution(1));
   const looking = liveNode([open(1)], { reads: 1 });
 
-  const ended = say(looking, { type: 'results-arrived', session: session(1), results: [result(1)] });
-  const found = say(ended.state, {
-    type: 'executions-looked-up',
-    asked: [execution(1)],
-    executions: [open(1, 'sent')],
-    retry,
-  });
+  const ended = say(looking, arrived(result(1)));
+  const found = say(ended.state, lookedUp([execution(1)], [open(1, 'sent')], retry));
 
   t.deepEqual([found.changes, found.effects, found.state.open.size], [[], [sends('settle', [execution(1)])], 0]);
 });
@@ -132,9 +115,9 @@ test('what was committed in doubt is over for the readings under way, as far as 
 });
 
 test('answers to an actor that crashed are asked for again by the one that follows', (t) => {
-  const retry = { type: 'results-arrived', session: session(1), results: [result(1)] } as const;
+  const retry = arrived(result(1));
 
-  const again = say(liveNode(), { type: 'executions-looked-up', asked: [execution(1)], executions: [open(1)], retry });
+  const again = say(liveNode(), lookedUp([execution(1)], [open(1)], retry));
 
   t.deepEqual([again.changes, again.effects], [[], [{ type: 'look-up', executions: [execution(1)], retry }]]);
 });

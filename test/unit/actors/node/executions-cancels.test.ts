@@ -2,6 +2,7 @@
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import {
+  answer,
   REPLY_TO,
   commandRecord,
   execution,
@@ -11,7 +12,8 @@ import {
   NOW_MS,
   open,
 } from '../../../support/actors.ts';
-import { snapshot, say, sends } from './executions-fixture.ts';
+import { snapshot, sends } from './executions-fixture.ts';
+import { lookedUp, say } from './fixture.ts';
 
 test('a pending execution is cancelled at once, with 143, and whatever of it reached the agent is ended', (t) => {
   const step = say(liveNode([open(1)]), { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO });
@@ -54,10 +56,7 @@ test('a pending execution is cancelled at once, with 143, and whatever of it rea
       ],
     },
   ]);
-  t.deepEqual(step.effects, [
-    { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } },
-    sends('settle', [execution(1)]),
-  ]);
+  t.deepEqual(step.effects, [answer(), sends('settle', [execution(1)])]);
   t.is(step.state.open.size, 0);
 });
 
@@ -68,10 +67,7 @@ test('a sent execution is cancelled by its agent: the intent is stored once, and
   t.deepEqual(first.changes, [
     { write: { kind: 'execution-cancel-requested', execution: execution(1), atMs: NOW_MS }, events: [], notices: [] },
   ]);
-  t.deepEqual(first.effects, [
-    { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } },
-    sends('cancel', [execution(1)]),
-  ]);
+  t.deepEqual(first.effects, [answer(), sends('cancel', [execution(1)])]);
   t.deepEqual([second.changes, second.effects], [[], [sends('cancel', [execution(1)])]]);
 });
 
@@ -86,7 +82,7 @@ test('without a session the intent to cancel is stored for later', (t) => {
     step.changes.map((change) => change.write.kind),
     ['execution-cancel-requested'],
   );
-  t.deepEqual(step.effects, [{ type: 'answer', to: REPLY_TO, result: { ok: true, value: null } }]);
+  t.deepEqual(step.effects, [answer()]);
 });
 
 test('a cancel of an execution that is over is a conflict', (t) => {
@@ -94,7 +90,7 @@ test('a cancel of an execution that is over is a conflict', (t) => {
   const asked = say(liveNode(), cancel);
   t.deepEqual(asked.effects, [{ type: 'look-up', executions: [execution(1)], retry: cancel }]);
 
-  const told = say(asked.state, { type: 'executions-looked-up', asked: [execution(1)], executions: [], retry: cancel });
+  const told = say(asked.state, lookedUp([execution(1)], [], cancel));
 
   t.deepEqual(
     told.effects.filter((effect) => effect.type === 'answer'),
@@ -111,12 +107,7 @@ test('a cancel of an execution that is over is a conflict', (t) => {
 test('a cancel that waited for a look-up comes back as a message of its own, so that a refusal of its write is its answer', (t) => {
   const cancel: NodeMessage = { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO };
 
-  const step = say(liveNode([], { reads: 1 }), {
-    type: 'executions-looked-up',
-    asked: [execution(1)],
-    executions: [open(1)],
-    retry: cancel,
-  });
+  const step = say(liveNode([], { reads: 1 }), lookedUp([execution(1)], [open(1)], cancel));
 
   t.deepEqual(
     [step.changes, step.effects],

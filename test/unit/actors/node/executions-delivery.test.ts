@@ -12,14 +12,11 @@ import {
   result,
   session,
 } from '../../../support/actors.ts';
-import { snapshot, say, range, delivered } from './executions-fixture.ts';
+import { snapshot, range, delivered } from './executions-fixture.ts';
+import { arrived, acknowledged, say } from './fixture.ts';
 
 test('an acknowledged execution is sent, with its event', (t) => {
-  const step = say(liveNode([open(1)]), {
-    type: 'executions-acknowledged',
-    session: session(1),
-    executions: [execution(1)],
-  });
+  const step = say(liveNode([open(1)]), acknowledged(execution(1)));
 
   t.deepEqual(step.changes, [
     {
@@ -46,10 +43,7 @@ test('an acknowledged execution is sent, with its event', (t) => {
 test('an acknowledgement that comes twice stores nothing the second time', (t) => {
   const state = liveNode([open(1, 'sent')]);
 
-  t.deepEqual(
-    say(state, { type: 'executions-acknowledged', session: session(1), executions: [execution(1)] }).changes,
-    [],
-  );
+  t.deepEqual(say(state, acknowledged(execution(1))).changes, []);
 });
 
 test('new executions are delivered in order, with what is left until they expire', (t) => {
@@ -82,11 +76,7 @@ test(`at most ${UNACKNOWLEDGED_MAX} executions are under way without acknowledge
   const executions = range(1, UNACKNOWLEDGED_MAX + 5).map((number) => open(number));
 
   const first = say(liveNode(), { type: 'run', executions });
-  const second = say(first.state, {
-    type: 'executions-acknowledged',
-    session: session(1),
-    executions: [execution(1), execution(2)],
-  });
+  const second = say(first.state, acknowledged(execution(1), execution(2)));
 
   t.deepEqual(delivered(first), range(1, UNACKNOWLEDGED_MAX).map(execution));
   t.deepEqual(delivered(second), [execution(UNACKNOWLEDGED_MAX + 1), execution(UNACKNOWLEDGED_MAX + 2)]);
@@ -107,8 +97,8 @@ test('what a session remembers of executions goes with them (L2)', (t) => {
   let state = liveNode();
   for (let number = 1; number <= 1_000; number += 1) {
     state = say(state, { type: 'run', executions: [open(number)] }).state;
-    state = say(state, { type: 'executions-acknowledged', session: session(1), executions: [execution(number)] }).state;
-    state = say(state, { type: 'results-arrived', session: session(1), results: [result(number)] }).state;
+    state = say(state, acknowledged(execution(number))).state;
+    state = say(state, arrived(result(number))).state;
   }
 
   t.deepEqual([state.open.size, state.session?.delivered.size], [0, 0]);

@@ -15,14 +15,11 @@ import {
   session,
   told,
 } from '../../../support/actors.ts';
-import { snapshot, say, sends } from './executions-fixture.ts';
+import { snapshot, sends } from './executions-fixture.ts';
+import { arrived, lookedUp, say } from './fixture.ts';
 
 test('a result is stored with its output, and confirmed once it is', (t) => {
-  const step = say(liveNode([open(1, 'sent')]), {
-    type: 'results-arrived',
-    session: session(1),
-    results: [result(1, { exit_code: 3, output: 'no\n' })],
-  });
+  const step = say(liveNode([open(1, 'sent')]), arrived(result(1, { exit_code: 3, output: 'no\n' })));
 
   const data = {
     ...snapshot,
@@ -61,7 +58,7 @@ test('a result is stored with its output, and confirmed once it is', (t) => {
 });
 
 test('a result that finds its execution pending emits sent and completed (C6)', (t) => {
-  const step = say(liveNode([open(1)]), { type: 'results-arrived', session: session(1), results: [result(1)] });
+  const step = say(liveNode([open(1)]), arrived(result(1)));
 
   t.deepEqual(
     step.changes.map((change) => [
@@ -81,11 +78,10 @@ test('a result that finds its execution pending emits sent and completed (C6)', 
 });
 
 test('an execution that the agent cancelled says so, with the code of its signal', (t) => {
-  const step = say(liveNode([open(1, 'sent')]), {
-    type: 'results-arrived',
-    session: session(1),
-    results: [result(1, { outcome: 'cancelled', exit_code: 143, parts: 2, output: '', output_truncated: true })],
-  });
+  const step = say(
+    liveNode([open(1, 'sent')]),
+    arrived(result(1, { outcome: 'cancelled', exit_code: 143, parts: 2, output: '', output_truncated: true })),
+  );
 
   t.deepEqual(step.changes[0]?.write, {
     kind: 'execution-finished',
@@ -105,39 +101,30 @@ test('an execution that the agent cancelled says so, with the code of its signal
 });
 
 test('a result that is twice in one frame is stored and confirmed once', (t) => {
-  const step = say(liveNode([open(1, 'sent')]), {
-    type: 'results-arrived',
-    session: session(1),
-    results: [result(1), result(1, { exit_code: 9 })],
-  });
+  const step = say(liveNode([open(1, 'sent')]), arrived(result(1), result(1, { exit_code: 9 })));
 
   t.is(step.changes.length, 1);
   t.deepEqual(step.effects, [sends('confirm', [execution(1)])]);
 });
 
 test('a result of an execution that is over is confirmed as such and stores nothing (C8)', (t) => {
-  const asked = say(liveNode(), { type: 'results-arrived', session: session(1), results: [result(1)] });
-  const retry = { type: 'results-arrived', session: session(1), results: [result(1)] } as const;
+  const asked = say(liveNode(), arrived(result(1)));
+  const retry = arrived(result(1));
   t.deepEqual(asked, {
     state: asked.state,
     changes: [],
     effects: [{ type: 'look-up', executions: [execution(1)], retry }],
   });
 
-  const told = say(asked.state, { type: 'executions-looked-up', asked: [execution(1)], executions: [], retry });
+  const told = say(asked.state, lookedUp([execution(1)], [], retry));
 
   t.deepEqual([told.changes, told.effects], [[], [sends('confirm', [execution(1)])]]);
 });
 
 test('a result of an execution that only the rows knew is stored after the look-up', (t) => {
-  const retry = { type: 'results-arrived', session: session(1), results: [result(1)] } as const;
+  const retry = arrived(result(1));
 
-  const step = say(liveNode([], { reads: 1 }), {
-    type: 'executions-looked-up',
-    asked: [execution(1)],
-    executions: [open(1, 'sent')],
-    retry,
-  });
+  const step = say(liveNode([], { reads: 1 }), lookedUp([execution(1)], [open(1, 'sent')], retry));
 
   t.deepEqual(
     step.changes.map((change) => change.write.kind),
@@ -148,18 +135,14 @@ test('a result of an execution that only the rows knew is stored after the look-
 });
 
 test('known and unknown results in one frame each go their way', (t) => {
-  const step = say(liveNode([open(1, 'sent')]), {
-    type: 'results-arrived',
-    session: session(1),
-    results: [result(1), result(2)],
-  });
+  const step = say(liveNode([open(1, 'sent')]), arrived(result(1), result(2)));
 
   t.deepEqual(step.effects, [
     sends('confirm', [execution(1)]),
     {
       type: 'look-up',
       executions: [execution(2)],
-      retry: { type: 'results-arrived', session: session(1), results: [result(2)] },
+      retry: arrived(result(2)),
     },
   ]);
 });
@@ -174,12 +157,7 @@ test('an output part is stored, then the agent may send the next; one of an exec
   };
 
   const stored = say(liveNode([open(1, 'sent')]), part);
-  const over = say(liveNode([], { reads: 1 }), {
-    type: 'executions-looked-up',
-    asked: [execution(1)],
-    executions: [],
-    retry: part,
-  });
+  const over = say(liveNode([], { reads: 1 }), lookedUp([execution(1)], [], part));
 
   t.deepEqual(stored.changes, [
     { write: { kind: 'output-part', execution: execution(1), part: 4, text: 'abc' }, events: [], notices: [] },

@@ -1,11 +1,5 @@
 /** What tests of the executions of a node say to it, and what it says to its agent. */
-import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import type { NodeState } from '../../../../actors/node/state.ts';
-import { nodeBehaviour } from '../../../../actors/node/transition.ts';
-import { commandRecord, execution, NODE, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
-
-/** What a node does with each message. */
-export const behaviour = nodeBehaviour(SETTINGS);
+import { commandRecord, execution, NODE, session } from '../../../support/actors.ts';
 
 /** An execution as its events tell it, once it was sent. */
 export const snapshot = {
@@ -25,11 +19,6 @@ export const snapshot = {
   inserted_at: '2026-01-15T10:00:00.000Z',
   updated_at: '2026-01-15T10:01:00.000Z',
 };
-
-/** One step of the node. */
-export function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
-  return behaviour.transition(state, message, nowMs);
-}
 
 /** The frame that goes to the agent, as an effect. */
 export function sends(type: string, executions: readonly unknown[], to = 1) {

@@ -7,21 +7,20 @@ import {
 } from '../../../../actors/node/look-ups.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
-import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import { EXECUTIONS_PER_FRAME_MAX } from '../../../../transport/protocol/limits.ts';
-import { execution, HEALTHY, nodeState, REGISTRATION, session, SETTINGS } from '../../../support/actors.ts';
+import { execution, nodeState, session } from '../../../support/actors.ts';
+import { acknowledged, connected, disconnected, say } from './fixture.ts';
 
-const behaviour = nodeBehaviour(SETTINGS);
-const acknowledged = (count: number, from = 0): NodeMessage => ({
-  type: 'executions-acknowledged',
-  session: session(1),
-  executions: Array.from({ length: count }, (_, index) => execution(from + index)),
-});
-const connected = (number: number): NodeMessage => ({
-  type: 'agent-connected',
-  session: session(number),
-  hello: { registration: REGISTRATION, report: HEALTHY, holding: [] },
-});
+/** The agent names so many executions that nobody knows. */
+const named = (count: number, of = 1): NodeMessage =>
+  ({
+    ...acknowledged(...Array.from({ length: count }, (_, index) => execution(index))),
+    session: session(of),
+  }) as NodeMessage;
+/** As many as it may over two connections. */
+const full = Array.from({ length: LOOKED_UP_BURST_MAX / EXECUTIONS_PER_FRAME_MAX }, () =>
+  named(EXECUTIONS_PER_FRAME_MAX),
+);
 
 /** What the last of these messages leads to, by the kinds of its effects. */
 function effectsOf(
@@ -32,7 +31,7 @@ function effectsOf(
   let state = from;
   let effects: readonly string[] = [];
   for (const message of messages) {
-    const step = behaviour.transition(state, message, nowMs);
+    const step = say(state, message, nowMs);
     state = step.state;
     effects = step.effects.map((effect) => (effect.type === 'hang-up' ? `hang-up ${effect.code}` : effect.type));
   }
@@ -40,35 +39,17 @@ function effectsOf(
 }
 
 test('an agent may name as many unknown executions as it can hold, and their results, over two connections', (t) => {
-  const full = Array.from({ length: LOOKED_UP_BURST_MAX / EXECUTIONS_PER_FRAME_MAX }, () =>
-    acknowledged(EXECUTIONS_PER_FRAME_MAX),
-  );
-
   t.deepEqual(effectsOf([connected(1), ...full]).effects, ['look-up']);
 });
 
 test('one that names more is hung up, and nothing of it is looked up; a new session does not begin anew', (t) => {
-  const full = Array.from({ length: LOOKED_UP_BURST_MAX / EXECUTIONS_PER_FRAME_MAX }, () =>
-    acknowledged(EXECUTIONS_PER_FRAME_MAX),
-  );
-  const flooded = effectsOf([connected(1), ...full, acknowledged(1)]);
+  const flooded = effectsOf([connected(1), ...full, named(1)]);
   t.deepEqual(flooded.effects, ['hang-up 4008']);
 
-  const gone = effectsOf(
-    [
-      { type: 'agent-disconnected', session: session(1), lastHeardMs: 1_000, isOurs: false },
-      connected(2),
-      { ...acknowledged(1), session: session(2) } as NodeMessage,
-    ],
-    flooded.state,
-  );
+  const gone = effectsOf([disconnected(1_000), connected(2), named(1, 2)], flooded.state);
   t.deepEqual(gone.effects, ['hang-up 4008']);
 
-  const later = effectsOf(
-    [{ ...acknowledged(LOOKED_UP_PER_SECOND_MAX), session: session(2) } as NodeMessage],
-    gone.state,
-    2_000,
-  );
+  const later = effectsOf([named(LOOKED_UP_PER_SECOND_MAX, 2)], gone.state, 2_000);
   t.deepEqual(later.effects, ['look-up']);
 });
 

@@ -1,12 +1,9 @@
 /** What a node does when its agent connects. */
 import test from 'ava';
-import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import type { ExecutionId } from '../../../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
 import {
   evidence,
   execution,
-  HEALTHY,
   liveNode,
   MADE_MS,
   NODE,
@@ -19,7 +16,7 @@ import {
   session,
   SETTINGS,
 } from '../../../support/actors.ts';
-import { say } from './session-fixture.ts';
+import { acknowledged, arrived, connected, say } from './fixture.ts';
 
 const snapshot = {
   node_id: NODE,
@@ -33,23 +30,6 @@ const snapshot = {
   inserted_at: '2026-01-15T10:00:00.000Z',
   updated_at: '2026-01-15T10:01:00.000Z',
 };
-
-function connected(
-  number: number,
-  {
-    holding = [],
-    report = HEALTHY,
-    registration = REGISTRATION,
-    ...more
-  }: {
-    holding?: readonly ExecutionId[];
-    report?: typeof HEALTHY;
-    registration?: typeof REGISTRATION;
-    recalls?: boolean;
-  } = {},
-): NodeMessage {
-  return { type: 'agent-connected', session: session(number), hello: { registration, report, holding, ...more } };
-}
 
 test('a node that connects becomes healthy, with the event that says what it was, and is welcomed', (t) => {
   const step = say(nodeState(), connected(1));
@@ -191,13 +171,17 @@ test('an agent that remembers what it ran is asked how that ended which it no lo
   });
 
   const step = say(before, connected(1, { recalls: true }));
-  const answered = say(step.state, {
-    type: 'results-arrived',
-    session: session(1),
-    results: [
-      { execution: execution(1), outcome: 'completed', exit_code: 7, output: 'kept', parts: 0, output_truncated: true },
-    ],
-  });
+  const ended = say(
+    step.state,
+    arrived({
+      execution: execution(1),
+      outcome: 'completed',
+      exit_code: 7,
+      output: 'kept',
+      parts: 0,
+      output_truncated: true,
+    }),
+  );
 
   t.deepEqual([step.changes, [...step.state.open.keys()]], [[], [execution(1), execution(2)]]);
   t.deepEqual(step.effects.slice(1), [
@@ -207,7 +191,7 @@ test('an agent that remembers what it ran is asked how that ended which it no lo
   t.deepEqual(say(step.state, { type: 'rescan' }).effects, [
     { type: 'load-open', limit: 254, except: [execution(1), execution(2)] },
   ]);
-  t.like(answered.changes[0]?.write, {
+  t.like(ended.changes[0]?.write, {
     kind: 'execution-finished',
     execution: execution(1),
     status: 'completed',
@@ -236,7 +220,7 @@ test('what the agent holds and the actor does not know is looked up, as if the a
     {
       type: 'look-up',
       executions: [execution(9)],
-      retry: { type: 'executions-acknowledged', session: session(2), executions: [execution(9)] },
+      retry: { ...acknowledged(execution(9)), session: session(2) },
     },
   ]);
 });

@@ -17,7 +17,7 @@ import {
   told,
   UNHEALTHY,
 } from '../../../support/actors.ts';
-import { behaviour, say } from './session-fixture.ts';
+import { behaviour, disconnected, say } from './fixture.ts';
 
 test('with a session, a service down makes a node unhealthy, and its recovery healthy again; the same report again stores nothing', (t) => {
   const down = say(liveNode(), { type: 'agent-reported', session: session(1), report: UNHEALTHY });
@@ -43,12 +43,7 @@ test('late reports make a node unhealthy until the next one comes', (t) => {
 });
 
 test('a session that ends leaves the node as it was until it was silent for long enough', (t) => {
-  const gone = say(liveNode(), {
-    type: 'agent-disconnected',
-    session: session(1),
-    lastHeardMs: NOW_MS - 5_000,
-    isOurs: false,
-  });
+  const gone = say(liveNode(), disconnected(NOW_MS - 5_000));
 
   t.deepEqual(gone.changes, []);
   t.deepEqual(gone.effects, [

@@ -8,7 +8,8 @@ import {
   SSH_REFUSALS_TOLD_BURST_MAX,
 } from '../../../../actors/ssh/login-attempts.ts';
 import { liveNode, NOW_MS, session } from '../../../support/actors.ts';
-import { behaviour, YES, UNKNOWN, key, attempted, verified, after, verdicts, said } from './ssh-fixture.ts';
+import { YES, UNKNOWN, key, attempted, verified, after, verdicts, said } from './ssh-fixture.ts';
+import { behaviour } from './fixture.ts';
 
 test('who gets in uses up nothing, with as many logins a second as they like; who only probes does', (t) => {
   let state = liveNode();

@@ -2,13 +2,10 @@
 import type { Effect, Step } from '../../../../actors/step.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
-import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { SshOutcome } from '../../../../actors/ssh/login-attempts.ts';
 import type { SshCredential } from '../../../../transport/protocol/ssh.ts';
-import { id, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
-
-/** What a node does with each message. */
-export const behaviour = nodeBehaviour(SETTINGS);
+import { id, session } from '../../../support/actors.ts';
+import { say } from './fixture.ts';
 
 /** The name of somebody who logs in. */
 export const USERNAME = id('a', 9);
@@ -52,7 +49,7 @@ export const verified = (attempt: number, outcome: SshOutcome | null, of = 1): N
 /** The node after these messages. */
 export function after(state: NodeState, ...messages: readonly NodeMessage[]): Step<NodeState> {
   let last: Step<NodeState> = { state, changes: [], effects: [] };
-  for (const message of messages) last = behaviour.transition(last.state, message, NOW_MS);
+  for (const message of messages) last = say(last.state, message);
   return last;
 }
 

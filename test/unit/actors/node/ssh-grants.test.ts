@@ -5,7 +5,8 @@ import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { SSH_GRANTS_MAX } from '../../../../transport/protocol/limits.ts';
 import { REPLY_TO, id, liveNode, nodeState, NOW_MS, session } from '../../../support/actors.ts';
-import { behaviour, USERNAME, KEY, GRANT, YES, attempted, verified, after } from './ssh-fixture.ts';
+import { USERNAME, KEY, GRANT, YES, attempted, verified, after } from './ssh-fixture.ts';
+import { behaviour } from './fixture.ts';
 
 test('a deletion ends what it opened, on the session of now, behind the commit', (t) => {
   const endings = (step: Step<NodeState>) => step.effects.filter((effect) => effect.type === 'send');

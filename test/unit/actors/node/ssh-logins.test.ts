@@ -3,19 +3,8 @@ import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { SSH_DECIDED_MS_MAX, type SshOutcome, SSH_UNANSWERED_MS_MAX } from '../../../../actors/ssh/login-attempts.ts';
 import { liveNode, NODE, nodeState, NOW_MS, session } from '../../../support/actors.ts';
-import {
-  behaviour,
-  USERNAME,
-  GRANT,
-  YES,
-  UNKNOWN,
-  key,
-  attempted,
-  verified,
-  after,
-  verdicts,
-  said,
-} from './ssh-fixture.ts';
+import { USERNAME, GRANT, YES, UNKNOWN, key, attempted, verified, after, verdicts, said } from './ssh-fixture.ts';
+import { behaviour } from './fixture.ts';
 
 const WRONG: SshOutcome = { sshUsername: USERNAME, grant: null };
 

@@ -1,12 +1,8 @@
 /** What an agent that stood still is told of what it has not started (C8). */
 import test from 'ava';
-import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import type { NodeState } from '../../../../actors/node/state.ts';
-import { nodeBehaviour } from '../../../../actors/node/transition.ts';
-import { commandRecord, execution, liveNode, NOW_MS, open, session, SETTINGS } from '../../../support/actors.ts';
+import { commandRecord, execution, liveNode, NOW_MS, open, session } from '../../../support/actors.ts';
+import { lookedUp, say } from './fixture.ts';
 
-const behaviour = nodeBehaviour(SETTINGS);
-const say = (state: NodeState, message: NodeMessage) => behaviour.transition(state, message, NOW_MS);
 const question = {
   type: 'executions-asked',
   session: session(1),
@@ -31,12 +27,7 @@ test('what is over is settled, what somebody wants to cancel is cancelled, and t
   ];
   const asking = say(liveNode(held), question).state;
 
-  const step = say(asking, {
-    type: 'executions-looked-up',
-    asked: question.executions,
-    executions: rows,
-    retry: question,
-  });
+  const step = say(asking, lookedUp(question.executions, rows, question));
 
   t.deepEqual(step.effects, [
     send({ type: 'settle', executions: [execution(1)] }),
@@ -60,10 +51,7 @@ test('what is over is settled, what somebody wants to cancel is cancelled, and t
 test('an answer for a session that is gone settles nothing and opens nothing', (t) => {
   const asking = say(liveNode([open(1, 'sent')]), question).state;
 
-  const step = say(
-    { ...asking, session: null },
-    { type: 'executions-looked-up', asked: question.executions, executions: [open(1, 'sent')], retry: question },
-  );
+  const step = say({ ...asking, session: null }, lookedUp(question.executions, [open(1, 'sent')], question));
 
   t.deepEqual(
     step.effects.filter(({ type }) => type === 'send'),

@@ -3,8 +3,6 @@ import test from 'ava';
 import { DAMPING_WINDOW_MS } from '../../../../actors/node/damping.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { AGENT_RETURN_MS_MAX } from '../../../../actors/node/reachability.ts';
-import type { NodeState } from '../../../../actors/node/state.ts';
-import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { Standing } from '../../../../actors/records.ts';
 import type { HealthReport } from '../../../../transport/protocol/agent-description.ts';
 import {
@@ -15,16 +13,9 @@ import {
   nodeRecord,
   nodeState,
   NOW_MS,
-  REGISTRATION,
   session,
-  SETTINGS,
 } from '../../../support/actors.ts';
-
-const behaviour = nodeBehaviour(SETTINGS);
-
-function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
-  return behaviour.transition(state, message, nowMs);
-}
+import { connected, disconnected, say } from './fixture.ts';
 
 const reported = (...services: HealthReport['services']): NodeMessage => ({
   type: 'agent-reported',
@@ -62,12 +53,7 @@ test('an unhealthy node says which services do not work, since when, and what th
 test('late reports say when the last one came, and silence says when it began', (t) => {
   t.is(standingAfter({ type: 'report-late', session: session(1) }).reason, 'No report since 2026-01-15T10:00:00.000Z');
 
-  const gone = say(liveNode(), {
-    type: 'agent-disconnected',
-    session: session(1),
-    lastHeardMs: NOW_MS,
-    isOurs: false,
-  }).state;
+  const gone = say(liveNode(), disconnected(NOW_MS)).state;
   const silent = say(gone, { type: 'silence-elapsed', dueMs: NOW_MS + 30_000 }, NOW_MS + 30_000).state;
 
   t.is(silent.record.standing.reason, 'Nothing heard since 2026-01-15T10:01:00.000Z');
@@ -148,11 +134,7 @@ test('what was damped is damped on under another admin: the changes are in the r
     }),
   });
 
-  const step = say(loaded, {
-    type: 'agent-connected',
-    session: session(9),
-    hello: { registration: REGISTRATION, report: HEALTHY, holding: [] },
-  });
+  const step = say(loaded, connected(9));
 
   t.is(step.state.record.status, 'unhealthy');
   t.deepEqual(
@@ -162,12 +144,7 @@ test('what was damped is damped on under another admin: the changes are in the r
 });
 
 test('an admin that stood still, or whose reminder comes late, gives agents the time to come back', (t) => {
-  const gone = say(liveNode(), {
-    type: 'agent-disconnected',
-    session: session(1),
-    lastHeardMs: NOW_MS - 60_000,
-    isOurs: true,
-  });
+  const gone = say(liveNode(), disconnected(NOW_MS - 60_000, true));
   const late = say(gone.state, { type: 'silence-elapsed', dueMs: NOW_MS }, NOW_MS + 60_000);
 
   const patience = (nowMs: number) => [

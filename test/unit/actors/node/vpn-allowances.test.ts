@@ -11,7 +11,8 @@ import {
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import type { NodeState } from '../../../../actors/node/state.ts';
 import { HEALTHY, liveNode, NOW_MS, REGISTRATION, session } from '../../../support/actors.ts';
-import { OTHER_KEY, SAID, say } from './vpn-fixture.ts';
+import { OTHER_KEY, SAID } from './vpn-fixture.ts';
+import { say } from './fixture.ts';
 
 test('wishes for direct paths are passed on within an allowance, which comes back', (t) => {
   const directWanted = { type: 'direct-wanted', session: session(1), publicKey: OTHER_KEY } as const;

@@ -1,11 +1,5 @@
 /** What an agent says of its place in the VPN. */
-import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import type { NodeState } from '../../../../actors/node/state.ts';
-import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { VpnAdvertisement } from '../../../../transport/protocol/vpn.ts';
-import { NOW_MS, SETTINGS } from '../../../support/actors.ts';
-
-const behaviour = nodeBehaviour(SETTINGS);
 
 /** The public key of the node. */
 export const KEY = 'zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMw=';
@@ -21,8 +15,3 @@ export const SAID: VpnAdvertisement = {
   relay_region: 900,
   revision: { epoch: 2, number: 7 },
 };
-
-/** One step of the node. */
-export function say(state: NodeState, message: NodeMessage, nowMs = NOW_MS) {
-  return behaviour.transition(state, message, nowMs);
-}

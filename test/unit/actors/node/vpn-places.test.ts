@@ -6,7 +6,8 @@ import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { VpnPlace } from '../../../../actors/records.ts';
 import type { VpnAdvertisement } from '../../../../transport/protocol/vpn.ts';
 import { CLUSTER, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
-import { KEY, OTHER_KEY, SAID, say } from './vpn-fixture.ts';
+import { KEY, OTHER_KEY, SAID } from './vpn-fixture.ts';
+import { say } from './fixture.ts';
 
 const PLACE: VpnPlace = {
   publicKey: KEY,

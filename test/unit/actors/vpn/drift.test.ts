@@ -32,7 +32,7 @@ const SEEN: VpnSurvey = {
   names: [name(ONE.name, `node-${A}`, A), name(ONE.name, `node-${B}`, B), name(ONE.name, 'db', A)],
 };
 
-test('nothing differs: nothing is done', (t) => {
+test('where nothing differs nothing is done', (t) => {
   t.deepEqual(driftOf(WANTED, SEEN), { repairs: [], misranged: [] });
 });
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
 import type { WebhookMessage } from '../../../../actors/webhook/messages.ts';
 import { REDELIVERIES_MAX, unloaded, WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
-import { REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
+import { answer, REPLY_TO, id, NOW_MS } from '../../../support/actors.ts';
 import {
   after,
   answered,
@@ -118,7 +118,7 @@ test('sending again adds one more try, in no order, and holds up nobody', (t) =>
     changes.map(({ write }) => write),
     [{ kind: 'delivery-reopened', delivery: old.id, attempts: 3, atMs: NOW_MS }],
   );
-  t.deepEqual(effects[0], { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } });
+  t.deepEqual(effects[0], answer());
   t.deepEqual(postedBy(effects), [old.id]);
   const failed = after(state, attempted(old, FAILED));
   t.like(failed.changes[0]?.write, { number: 4, status: 'dropped' });

@@ -1,7 +1,7 @@
 /** How a webhook is created, recovered and deleted. */
 import test from 'ava';
 import { unloaded } from '../../../../actors/webhook/state.ts';
-import { REPLY_TO, NOW_MS } from '../../../support/actors.ts';
+import { answer, REPLY_TO, NOW_MS } from '../../../support/actors.ts';
 import {
   after,
   answered,
@@ -68,11 +68,7 @@ test('deleting it cuts what is under way before it answers, and nothing is poste
     changes.map(({ write }) => write),
     [{ kind: 'webhook-deleted', id: RECORD.id }],
   );
-  t.deepEqual(effects, [
-    { type: 'cut-posts' },
-    { type: 'answer', to: REPLY_TO, result: { ok: true, value: null } },
-    { type: 'stop' },
-  ]);
+  t.deepEqual(effects, [{ type: 'cut-posts' }, answer(), { type: 'stop' }]);
   t.deepEqual(after(state, attempted(first, answered(200))), { state, changes: [], effects: [] });
   t.deepEqual(after(state, { type: 'deliveries-stored' }, loadedBy(1, [second])).effects, []);
 });
