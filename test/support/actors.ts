@@ -39,6 +39,11 @@ export const NODE = id<NodeId>('b', 1);
 /** Whoever asks, where it does not matter who. */
 export const REPLY_TO = 77 as ReplyTo;
 
+/** The effect that answers whoever asked. */
+export function answer(value: unknown = null) {
+  return { type: 'answer', to: REPLY_TO, result: { ok: true, value } } as const;
+}
+
 /** Session `number`. */
 export function session(number: number): SessionId {
   return number as SessionId;

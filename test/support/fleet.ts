@@ -62,6 +62,8 @@ export interface Fleet {
   key(body?: object): Promise<EnrollmentKeyResource>;
   /** Adds an agent and starts it; it enrols with a fresh key unless its settings say otherwise. */
   addAgent(env?: Readonly<Record<string, string>>): Promise<AgentProgram>;
+  /** The same; resolves when it is healthy. */
+  addHealthyAgent(env?: Readonly<Record<string, string>>): Promise<AgentProgram>;
   /** Creates a command; all of its executions exist then. */
   run(script: string, options?: RunOptions): Promise<CommandResource>;
   /** The executions of a command as they are now, oldest first. */
@@ -131,7 +133,7 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
       `/command_executions?command_id__in=${command.id}&page_size=100&sort=inserted_at`,
     );
   const node = (agent: AgentProgram) => rest.get<NodeResource>(`/nodes/${agent.node}`);
-  return {
+  const fleet: Fleet = {
     admins,
     agents,
     rest,
@@ -147,6 +149,12 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
       agents.push(agent);
       const enrollment = env['ENROLLMENT_KEY'] ?? (await key()).key;
       agent.start({ ENROLLMENT_KEY: enrollment, ...env });
+      return agent;
+    },
+    async addHealthyAgent(env) {
+      const agent = await fleet.addAgent(env);
+      await agent.live();
+      await fleet.reaches(agent, 'healthy');
       return agent;
     },
     run: (script, { targeting = { type: 'all' }, ...more } = {}) =>
@@ -168,6 +176,7 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
       });
     },
   };
+  return fleet;
 }
 
 async function freshDatabase(scope: Scope): Promise<TestConnection> {

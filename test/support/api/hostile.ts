@@ -96,13 +96,16 @@ export function requests(operations: readonly AnyOperation[], parameters: fc.Arb
   );
   return fc.constantFrom(...routed).chain(({ operation, rest }) => {
     const fields = Object.keys(inputSchema(operation).properties ?? {});
-    const query = fc.array(fc.tuple(fc.constantFrom(...fields, '__proto__', 'a[b]', '', 'nope'), anything), {
-      maxLength: 4,
-    });
+    const query: fc.Arbitrary<readonly (readonly [string, unknown])[]> = fc.array(
+      fc.tuple(fc.constantFrom(...fields, '__proto__', 'a[b]', '', 'nope'), anything),
+      {
+        maxLength: 4,
+      },
+    );
     return fc
       .record({
         parameter: fc.oneof(parameters, pathPart),
-        query: rest.method === 'GET' ? query : fc.constant<[string, unknown][]>([]),
+        query: rest.method === 'GET' ? query : fc.oneof({ weight: 4, arbitrary: fc.constant([]) }, query),
         body: inputs(operation),
       })
       .map(({ parameter, query, body }) => ({

@@ -46,7 +46,7 @@ test.serial(
     const { ssh_port: port } = await fleet().node(agent);
     const over = new AbortController();
     const logins: boolean[] = [];
-    const knocking = (async () => {
+    const attempts = (async () => {
       while (!over.signal.aborted) logins.push(await login(port));
     })();
     const from = agent.program.output.length;
@@ -72,7 +72,7 @@ test.serial(
       await until('somebody logged in meanwhile', () => logins.length > before);
     }
     over.abort();
-    await knocking;
+    await attempts;
 
     const said = agent.program.output
       .slice(from)

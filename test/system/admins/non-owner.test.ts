@@ -7,6 +7,7 @@ import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startEdge } from '../../support/edge-program.ts';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -19,11 +20,7 @@ let rest: Rest;
 
 test.before('two admins and an agent start', async () => {
   fleet = await startFleet(scope, { admins: 2, agents: 1 });
-  const [row] = await fleet.sql<{ name: string }>(
-    `select a.name from cluster_ownership w join cluster c on c.id = w.cluster_id join admin a on a.id = w.admin_id where c.name = $1`,
-    [CLUSTER],
-  );
-  other = fleet.admins.find(({ name }) => name !== row?.name) ?? fail('both own the cluster');
+  ({ other } = await ownership(fleet));
   rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
 });
 test.after.always('they end', () => scope.end());
@@ -107,8 +104,4 @@ async function commandsGone(t: ExecutionContext): Promise<void> {
     return count === '0';
   });
   t.pass();
-}
-
-function fail(why: string): never {
-  throw new Error(why);
 }

@@ -5,9 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import type { CommandResource } from '../../../actors/resources/command.ts';
-import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
-import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
@@ -17,18 +16,6 @@ import { patient } from '../../support/busy.ts';
  * machine.
  */
 const OWNERLESS_MS_MAX = 6_000;
-
-/** The owner of the fleet's cluster, and the other admin. */
-async function ownership(fleet: Fleet): Promise<{ owner: AdminProgram; other: AdminProgram; epoch: number }> {
-  const [row] = await fleet.sql<{ name: string; epoch: string }>(
-    `select a.name, w.epoch from cluster_ownership w join cluster c on c.id = w.cluster_id join admin a on a.id = w.admin_id where c.name = $1 and w.lease_until > clock_timestamp()`,
-    [CLUSTER],
-  );
-  const owner = fleet.admins.find(({ name }) => name === row?.name);
-  const other = fleet.admins.find(({ name }) => name !== row?.name);
-  if (owner === undefined || other === undefined) throw new Error('nobody owns the cluster');
-  return { owner, other, epoch: Number(row?.epoch) };
-}
 
 const runs = (ledger: string): Record<string, number> => {
   const counts: Record<string, number> = {};
@@ -106,16 +93,4 @@ test('a frozen owner that wakes after a takeover writes nothing and delivers not
   t.is(row.status, 'completed');
   t.deepEqual(runs(ledger), { [row.id]: 1 });
   t.is((await ownership(fleet)).owner, other);
-});
-
-test('a command that is created at an admin which does not own the cluster is run all the same', async (t) => {
-  const fleet = await startFleet(t, { admins: 2, agents: 1 });
-  const { other } = await ownership(fleet);
-
-  const command = await restClient(() => other.url, FLEET_KEYS.MASTER_KEY).post<CommandResource>('/commands', {
-    command_text: 'echo by the other door',
-    targeting: { type: 'all' },
-  });
-
-  t.like((await fleet.settled(command))[0], { status: 'completed', output: 'by the other door\n' });
 });

@@ -53,7 +53,7 @@ for (const operation of operations) {
   const { rest, name, kind } = operation;
 
   if (rest !== null) {
-    test.serial(`REST ${name}`, async (t) => {
+    test.serial(`${name} answers by REST whoever may ask, and refuses everybody else`, async (t) => {
       const path = rest.path.replaceAll(/:\w+/gu, ID);
       for (const [credential, key] of Object.entries(credentials()) as [Credential, string | null][]) {
         const answer = await restClient(() => fleet().admins[0]?.url ?? '', key).call(
@@ -73,7 +73,7 @@ for (const operation of operations) {
     });
   }
 
-  test.serial(`tRPC ${name}`, async (t) => {
+  test.serial(`${name} answers by tRPC whoever may ask, and refuses everybody else`, async (t) => {
     for (const [credential, key] of Object.entries(credentials()) as [Credential, string | null][]) {
       const url = `${fleet().admins[0]?.url ?? ''}/api/trpc/${name}`;
       const headers = { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }) };

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { DIAGNOSIS_BYTES_MAX, DIAGNOSIS_PATH } from '../../../transport/protocol/diagnosis.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
-import { createScope } from '../../support/scope.ts';
-import { startFleet, type Fleet } from './fleet.ts';
+import { shared, startFleet } from './fleet.ts';
 
 interface Told {
   readonly name: string;
@@ -26,29 +25,22 @@ const report = (check: object = {}) => ({
   checks: [{ ...CHECK, ...check }],
 });
 
-let fleet: Fleet;
-const scope = createScope();
-
-test.before(async () => {
-  fleet = await startFleet(scope);
-  await fleet.request('POST', '/clusters', { name: 'prod', ipv4_range: '100.64.9.0/24' });
+const fleet = shared(test, async (scope) => {
+  const started = await startFleet(scope);
+  await started.request('POST', '/clusters', { name: 'prod', ipv4_range: '100.64.9.0/24' });
+  return started;
 });
-test.after.always(() => scope.end());
 
 /** A node that has its token and no agent. */
 async function fixture() {
-  const {
-    data: { key },
-  } = await fleet.request('POST', '/clusters/prod/enrollment_keys', { uses_remaining: null });
-  const { data } = await fleet.enroll(String(key), { node_id: randomUUID() });
-  const node = String(data['node_id']);
-  const upload = (body: unknown, token = String(data['api_token'])) =>
-    fleet.request('POST', DIAGNOSIS_PATH, body, { authorization: token === '' ? '' : `Bearer ${token}` });
+  const { node_id: node, api_token: ownToken } = await fleet().node('prod');
+  const upload = (body: unknown, token: string = ownToken) =>
+    fleet().request('POST', DIAGNOSIS_PATH, body, { authorization: token === '' ? '' : `Bearer ${token}` });
   const diagnosed = async () => {
-    const answer = await fleet.request('GET', `/nodes/${node}/diagnostics`);
+    const answer = await fleet().request('GET', `/nodes/${node}/diagnostics`);
     return { ...answer, checks: (answer.data['checks'] ?? []) as readonly Told[] };
   };
-  return { ...fleet, node, upload, diagnosed };
+  return { ...fleet(), upload, diagnosed };
 }
 
 test('a node that never connected fails with what is seen from here, and with its last report once it brought one', async (t) => {
@@ -149,21 +141,18 @@ test('addresses of the VPN and control characters of a report are not told', asy
 });
 
 test('a node that brings too many is told to wait, and no other is', async (t) => {
-  const { upload, diagnosed, enroll, request } = await fixture();
+  const { upload, diagnosed } = await fixture();
   const statuses: number[] = [];
   for (let count = 0; count < 13; count += 1) statuses.push((await upload(report())).status);
   const { headers } = await upload(report());
-  const {
-    data: { key },
-  } = await request('POST', '/clusters/prod/enrollment_keys', {});
-  const { data } = await enroll(String(key), { node_id: randomUUID() });
+  const other = await fleet().node('prod');
 
   t.deepEqual(
     statuses.toSorted((a, b) => a - b),
     [...Array.from({ length: 12 }, () => 204), 429],
   );
   t.regex(headers.get('retry-after') ?? '', /^\d+$/u);
-  t.is((await upload(report(), String(data['api_token']))).status, 204);
+  t.is((await upload(report(), other.api_token)).status, 204);
   t.is((await diagnosed()).status, 200);
 });
 

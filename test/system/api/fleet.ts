@@ -1,7 +1,10 @@
 /** A whole admin with a small fleet of enrolled nodes that have no agent, for tests of operations on real rows. */
-import type { ExecutionContext } from 'ava';
+import type { ExecutionContext, TestFn } from 'ava';
+import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
+import { PORTS } from '../../support/actors.ts';
+import { createScope, type Scope } from '../../support/scope.ts';
 
 /** An answer: `data` of a single one, `rows` and `total` of a list. */
 export interface Reply {
@@ -31,8 +34,12 @@ export interface Fleet {
   ) => Promise<Reply>;
   /** Enrols a node with a key blob. */
   readonly enroll: (key: string, node: Readonly<Record<string, unknown>>) => Promise<Reply>;
+  /** An enrolment key of a cluster, for any number of nodes. */
+  readonly key: (cluster: string) => Promise<string>;
   /** Makes a cluster with this many nodes and answers their ids. */
   readonly cluster: (name: string, nodes: number) => Promise<readonly string[]>;
+  /** Enrols a node in a cluster that is there. */
+  readonly node: (cluster: string) => Promise<EnrollAnswer>;
 }
 
 /** Starts an admin for the test. */
@@ -70,22 +77,41 @@ export async function startFleet(
   const enroll: Fleet['enroll'] = (key, node) =>
     request('POST', ENROLL_PATH, { ...enrollment(key), ...node }, { authorization: '' });
 
+  const key: Fleet['key'] = async (cluster) =>
+    String((await request('POST', `/clusters/${cluster}/enrollment_keys`, { uses_remaining: null })).data['key']);
+  const enrolled = async (by: string): Promise<EnrollAnswer> => {
+    const { status, data, error } = await enroll(by, { node_id: crypto.randomUUID() });
+    if (status !== 201) throw new Error(`enrolment answered ${status}: ${JSON.stringify(error)}`);
+    return data as unknown as EnrollAnswer;
+  };
+
   return {
     admin,
     request,
     enroll,
+    key,
+    node: async (cluster) => enrolled(await key(cluster)),
     async cluster(name, nodes) {
       await request('POST', '/clusters', { name });
-      const {
-        data: { key },
-      } = await request('POST', `/clusters/${name}/enrollment_keys`, { uses_remaining: null });
-      const ids = Array.from({ length: nodes }, () => crypto.randomUUID());
-      for (const node_id of ids) {
-        const { status, error } = await enroll(String(key), { node_id });
-        if (status !== 201) throw new Error(`enrolment answered ${status}: ${JSON.stringify(error)}`);
-      }
+      const by = await key(name);
+      const ids: string[] = [];
+      for (let made = 0; made < nodes; made += 1) ids.push((await enrolled(by)).node_id);
       return ids;
     },
+  };
+}
+
+/** Starts something before the tests of this file and ends it after them. The returned function gives it. */
+export function shared<T>(test: TestFn, start: (scope: Scope) => Promise<T>): () => T {
+  const scope = createScope();
+  let started: T | undefined;
+  test.serial.before('the admin starts', async () => {
+    started = await start(scope);
+  });
+  test.serial.after.always('the admin ends', () => scope.end());
+  return () => {
+    if (started === undefined) throw new Error('the admin did not start');
+    return started;
   };
 }
 
@@ -95,13 +121,6 @@ function enrollment(enrollment_key: string) {
     id_type: 'persistent',
     version: '0.1.0',
     self_update_enabled: false,
-    ports: {
-      http_port: 44_000,
-      ssh_port: 40_022,
-      host_metrics_port: 49_100,
-      wireguard_metrics_port: 49_586,
-      http_proxy_port: 43_128,
-      socks5_proxy_port: 41_080,
-    },
+    ports: PORTS,
   };
 }

@@ -6,6 +6,7 @@ import { ClusterResource } from '../../../actors/resources/cluster.ts';
 import { CommandResource, type CommandSummary, ExecutionResource } from '../../../actors/resources/command.ts';
 import { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import { AliasResource, NodeResource, RecoveryKeyResource } from '../../../actors/resources/node.ts';
+import { until } from '../../support/until.ts';
 import { startFleet } from './fleet.ts';
 
 const { serial: test } = ava; // an admin each
@@ -17,12 +18,7 @@ function is(view: z.ZodType, value: unknown): boolean {
   return (view as z.ZodObject).strict().safeParse(value).success;
 }
 
-/** Asks again until the answer fits; the test's own timeout ends it. */
-async function until<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Promise<void> {
-  while (!fits(await ask()));
-}
-
-test('a cluster', async (t) => {
+test('a cluster is made, read, limited and deleted; a taken name, an overlapping range, a limit below its nodes and a deletion with nodes are refused', async (t) => {
   const { request, cluster } = await startFleet(t);
 
   const made = await request('POST', '/clusters', {
@@ -80,7 +76,7 @@ test('clusters created at the same time without ranges get different ones', asyn
   t.is(new Set(made.map(({ data }) => data['ipv6_range'])).size, made.length);
 });
 
-test('an enrolment key', async (t) => {
+test('an enrolment key is made, read, changed, spent and deleted, and a list does not show its text', async (t) => {
   const { request, enroll } = await startFleet(t, { DEFAULT_CLUSTER_NAME: 'main' });
   await request('POST', '/clusters', { name: 'main' });
 
@@ -131,7 +127,7 @@ test('a public key lets one node in, without a credential', async (t) => {
   t.is((await enroll(String(data['key']), { node_id: crypto.randomUUID() })).error?.code, 'key_spent');
 });
 
-test('a node, its aliases and its recovery key', async (t) => {
+test('a node is read, gets and loses aliases and a recovery key, moves to another cluster, and is deleted', async (t) => {
   const { request, cluster } = await startFleet(t);
   const [id = ''] = await cluster('one', 2);
   await cluster('two', 0);
@@ -194,7 +190,7 @@ test('a lost installation takes its node up again with the recovery key, once', 
   t.is((await enroll(String(key), { node_id: id, recovery_key })).status, 409);
 });
 
-test('a command and its executions', async (t) => {
+test('a command reaches the nodes that it names; it and its executions are read, cancelled, and deleted once they are over', async (t) => {
   const { request, cluster } = await startFleet(t);
   const nodes = await cluster('one', 3);
   await cluster('two', 1);
@@ -232,10 +228,7 @@ test('a command and its executions', async (t) => {
   const ended = await request('POST', `${path}/cancel`);
   t.is(ended.status, 202);
   t.true(is(CommandResource, ended.data));
-  await until(
-    async () => (await request('GET', path)).data['summary'],
-    (summary) => (summary as CommandSummary).pending === 0,
-  );
+  await until('its end', async () => ((await request('GET', path)).data['summary'] as CommandSummary).pending === 0);
   t.is((await request('DELETE', path)).status, 204);
   t.is((await request('GET', path)).status, 404);
   t.is((await request('POST', `${path}/cancel`)).status, 404);
@@ -289,7 +282,7 @@ test('a retried create answers the first answer, also when both come at once', a
   );
 });
 
-test('this admin, its health and a test event', async (t) => {
+test('an admin tells who it is and that it is well, and makes a test event', async (t) => {
   const { request, admin } = await startFleet(t);
 
   t.true(is(AdminResource, (await request('GET', '/admins/me')).data));

@@ -2,9 +2,6 @@
  * The secret canary (E4): every secret there is, looked for in all that comes out. Made from the catalogue, so that a
  * new operation is covered at once.
  */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { Client } from 'pg';
 import { catalogue } from '../../../api/catalogue.ts';
@@ -12,7 +9,9 @@ import type { AnyOperation } from '../../../api/operation.ts';
 import { decodeEnrollmentBlob, type EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH, PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
+import { leaksIn } from '../../support/canary.ts';
 import { rawAgent } from '../../support/fleet/raw-agent.ts';
+import { freePort } from '../../support/free-ports.ts';
 import type { Scope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { newKey } from '../../support/ssh-keys.ts';
@@ -21,23 +20,10 @@ import { startFleet, type Fleet } from './fleet.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
 
-/** A secret in every form in which it could slip out. */
-function forms(secret: string): readonly string[] {
-  const bytes = Buffer.from(secret);
-  return [
-    secret,
-    bytes.toString('base64').replace(/=+$/u, ''),
-    bytes.toString('base64url'),
-    bytes.toString('hex'),
-    encodeURIComponent(secret),
-  ];
-}
-
 /** Names of the secrets that a text holds. */
 function leaks(secrets: Readonly<Record<string, string>>, text: string): readonly string[] {
-  return Object.entries(secrets)
-    .filter(([, secret]) => forms(secret).some((form) => text.includes(form)))
-    .map(([name]) => name);
+  const named = Object.entries(secrets).map(([name, value]) => ({ name, value }));
+  return [...new Set(leaksIn('', text, named).map(({ secret }) => secret))];
 }
 
 /** Everything in every table, as text. */
@@ -102,73 +88,25 @@ const READS_SECRET: ReadonlySet<string> = new Set([
   'create_node_recovery_key',
 ]);
 
-/** What a webhook is made with, well and badly. */
+/** What a webhook is made with. How it fails, and what comes of that, is seen by the canary over all programs. */
 const WEBHOOK_SECRETS = {
   'secret of a webhook': 'webhook-secret-canary/+~ 0123456789',
   'header of a webhook': 'Bearer webhook-header-canary/+~0123456789',
-  'password in a URL': 'url-password-canary-0123456789',
-  'wrong header': 'wrong-header-canary-0123456789\u0007',
-  'wrong secret': `wrong-secret-canary-${'x'.repeat(300)}`,
 };
 
-/** Makes webhooks, well and badly, has an event delivered to a receiver that fails, and answers all that came back. */
-async function deliver({
-  request,
-}: Fleet): Promise<{ readonly webhook: string; readonly delivery: string; readonly texts: string }> {
-  const received: unknown[] = [];
-  const receiver = createServer((incoming, response) => {
-    received.push(incoming.headers['x-api-key']);
-    response.writeHead(500).end('it broke');
-  }).listen(0, '127.0.0.1');
-  await once(receiver, 'listening');
-  const answers: unknown[] = [];
-  const asked = async (...call: Parameters<typeof request>) => {
-    const { data, rows, error, headers, status } = await request(...call);
-    answers.push([data, rows, error, [...headers]]);
-    return { data, rows, status };
-  };
-
-  const body = {
-    url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+/** Makes a webhook to which nobody answers, and a delivery that is given up. */
+async function giveUp({ request }: Fleet): Promise<{ readonly webhook: string; readonly delivery: string }> {
+  const { data } = await request('POST', '/webhooks', {
+    url: `http://127.0.0.1:${await freePort()}/`,
     secret: WEBHOOK_SECRETS['secret of a webhook'],
     subscribed_events: ['edge.core.test'],
     headers: { 'x-api-key': WEBHOOK_SECRETS['header of a webhook'] },
-  };
-  const created = await asked('POST', '/webhooks', body, { 'idempotency-key': 'w' });
-  for (const wrong of [
-    { url: 'nonsense' },
-    { url: `https://user:${WEBHOOK_SECRETS['password in a URL']}@receiver.test/` },
-    { url: 'https://169.254.169.254/' },
-    { headers: { 'x-api-key': WEBHOOK_SECRETS['wrong header'] } },
-    { headers: { [WEBHOOK_SECRETS['header of a webhook']]: 'x' } },
-    { secret: WEBHOOK_SECRETS['wrong secret'] },
-    { subscribed_events: ['edge.nothing'] },
-    { secret: [body.secret] },
-  ])
-    await asked('POST', '/webhooks', { ...body, ...wrong });
-  await asked('POST', '/webhooks', { ...body, headers: {} }, { 'idempotency-key': 'w' });
-  await asked('POST', '/events/test');
-  const path = `/webhook_deliveries?webhook_id__in=${String(created.data['id'])}`;
-  const delivery = String(
-    (
-      await until('it is given up', async () =>
-        (await request('GET', path)).rows.find(({ status }) => status === 'dropped'),
-      )
-    )['id'],
+  });
+  await request('POST', '/events/test');
+  const dropped = await until('it is given up', async () =>
+    (await request('GET', '/webhook_deliveries')).rows.find(({ status }) => status === 'dropped'),
   );
-  await asked('GET', `/webhook_deliveries/${delivery}`);
-  await asked('POST', `/webhook_deliveries/${delivery}/redeliver`);
-  receiver.closeAllConnections();
-  receiver.close();
-  await once(receiver, 'close');
-  await until('it is given up again', async () =>
-    (await request('GET', path)).rows.find(({ status }) => status === 'dropped'),
-  );
-  await asked('POST', `/webhook_deliveries/${delivery}/redeliver`);
-  await asked('GET', path);
-  await asked('GET', '/webhooks');
-  if (received[0] !== WEBHOOK_SECRETS['header of a webhook']) throw new Error('the header did not arrive');
-  return { webhook: String(created.data['id']), delivery, texts: JSON.stringify(answers) };
+  return { webhook: String(data['id']), delivery: String(dropped['id']) };
 }
 
 /** What SSH usernames are made and tried with, well and badly. */
@@ -256,7 +194,7 @@ test('no secret is in any answer, log line or row', async (t) => {
   });
   const command = await request('POST', '/commands', { command_text: 'true', targeting: { type: 'all' } });
   await enroll('not-a-key-canary-0123456789', { node_id: crypto.randomUUID() });
-  const { webhook, delivery, texts } = await deliver(fleet);
+  const { webhook, delivery } = await giveUp(fleet);
   const ssh = await logIn(fleet, node.data as unknown as EnrollAnswer, t);
   const secrets = {
     ...WEBHOOK_SECRETS,
@@ -284,7 +222,7 @@ test('no secret is in any answer, log line or row', async (t) => {
   };
   const rows = await rowsOf(admin.database);
 
-  const answers = [texts, ssh.texts, await everything(fleet, ids)].join('\n');
+  const answers = [ssh.texts, await everything(fleet, ids)].join('\n');
 
   t.true(rows.includes(ids.commands), 'the rows were read');
   t.true(answers.includes(ids.commands), 'the answers were read');
@@ -293,8 +231,4 @@ test('no secret is in any answer, log line or row', async (t) => {
   t.deepEqual(leaks(secrets, await rowsOf(admin.database)), [], 'rows after the calls');
   t.deepEqual(leaks(secrets, answers), [], 'answers');
   t.deepEqual(leaks(secrets, JSON.stringify(admin.log.lines)), [], 'log');
-  t.true(
-    Object.values(secrets).every((secret) => secret.length >= 16),
-    'every canary is one',
-  );
 });

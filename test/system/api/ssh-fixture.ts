@@ -1,12 +1,11 @@
 /** A whole admin and agents that say what a test makes them say, for tests of SSH logins. */
 import { Client } from 'pg';
-import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import type { AdminFrame } from '../../../transport/protocol/frames.ts';
 import type { SshCredential, SshVerdict } from '../../../transport/protocol/ssh.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { rawAgent, type RawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
 import type { Scope } from '../../support/scope.ts';
-import type { TestKey } from '../../support/ssh-keys.ts';
+import { newKey, type TestKey } from '../../support/ssh-keys.ts';
 import { until } from '../../support/until.ts';
 import { startFleet, type Fleet } from './fleet.ts';
 
@@ -17,7 +16,9 @@ export interface SshSession extends RawSession {
   show(username: string, credential: SshCredential, attempt?: number): number;
   /** The verdict of an attempt, once it is there. */
   verdictOf(attempt: number): Promise<SshVerdict>;
-  /** Both. */
+  /** How many verdicts there are. */
+  verdicts(): number;
+  /** Shows it, and answers its verdict. */
   attempt(username: string, credential: SshCredential): Promise<SshVerdict>;
   /** What was to be ended so far. */
   ended(): { readonly usernames: readonly string[]; readonly keys: readonly string[] };
@@ -30,9 +31,20 @@ export interface SshNode {
 }
 
 /** An admin with such nodes. */
-export interface SshFixture extends Fleet {
+export interface SshFixture extends Omit<Fleet, 'node'> {
   /** Enrols one more. */
   node(): Promise<SshNode>;
+  /** A connected node on which `ada` has this many keys, and a password if given. */
+  ada(more?: { readonly keys?: number; readonly password?: string }): Promise<{
+    readonly node: SshNode;
+    readonly shown: readonly TestKey[];
+    /** The first of them. */
+    readonly key: TestKey;
+    readonly ada: { readonly id: string; readonly keys: readonly string[] };
+    /** The id of the first key. */
+    readonly publicKey: string;
+    readonly session: SshSession;
+  }>;
   /** Makes a username; answers its id and those of its keys. */
   username(
     node: string,
@@ -58,16 +70,27 @@ export interface LoginEvent {
 /** Starts it with a cluster named `one`. */
 export async function startSshAdmin(t: Scope, env: Readonly<Record<string, string>> = {}): Promise<SshFixture> {
   const fleet = await startFleet(t, env);
-  const { admin, request, enroll } = fleet;
+  const { admin, request } = fleet;
   await request('POST', '/clusters', { name: 'one' });
-  const {
-    data: { key },
-  } = await request('POST', '/clusters/one/enrollment_keys', { uses_remaining: null });
   const client = new Client({ ...admin.database });
   await client.connect();
   t.teardown(() => client.end());
   const rows = async <R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> =>
     (await client.query<R>(text, [...values])).rows;
+
+  const newNode = async (): Promise<SshNode> => {
+    const agent = rawAgent(t, () => admin.url, await fleet.node('one'));
+    return { id: agent.node_id, connect: () => connect(agent) };
+  };
+  const username: SshFixture['username'] = async (node, name, { password, keys = [] } = {}) => {
+    const { status, data, error } = await request('POST', `/nodes/${node}/ssh_usernames`, {
+      username: name,
+      ...(password !== undefined && { password }),
+      public_keys: keys.map(({ line }, index) => ({ key_name: `key ${index}`, public_key: line })),
+    });
+    if (status !== 201) throw new Error(`it answered ${status}: ${JSON.stringify(error)}`);
+    return { id: String(data['id']), keys: (data['public_keys'] as { readonly id: string }[]).map(({ id }) => id) };
+  };
 
   return {
     ...fleet,
@@ -79,21 +102,21 @@ export async function startSshAdmin(t: Scope, env: Readonly<Record<string, strin
           [node],
         )
       ).map((row) => row.data),
-    async node() {
-      const { status, data, error } = await enroll(String(key), { node_id: crypto.randomUUID() });
-      if (status !== 201) throw new Error(`enrolment answered ${status}: ${JSON.stringify(error)}`);
-      const agent = rawAgent(t, () => admin.url, data as unknown as EnrollAnswer);
-      return { id: agent.node_id, connect: () => connect(agent) };
+    node: newNode,
+    async ada({ keys = 1, password } = {}) {
+      const node = await newNode();
+      const shown = Array.from({ length: keys }, () => newKey());
+      const ada = await username(node.id, 'ada', { keys: shown, ...(password !== undefined && { password }) });
+      return {
+        node,
+        shown,
+        key: shown[0] ?? newKey(),
+        ada,
+        publicKey: ada.keys[0] ?? '',
+        session: await node.connect(),
+      };
     },
-    async username(node, username, { password, keys = [] } = {}) {
-      const { status, data, error } = await request('POST', `/nodes/${node}/ssh_usernames`, {
-        username,
-        ...(password !== undefined && { password }),
-        public_keys: keys.map(({ line }, index) => ({ key_name: `key ${index}`, public_key: line })),
-      });
-      if (status !== 201) throw new Error(`it answered ${status}: ${JSON.stringify(error)}`);
-      return { id: String(data['id']), keys: (data['public_keys'] as { readonly id: string }[]).map(({ id }) => id) };
-    },
+    username,
   };
 }
 
@@ -128,6 +151,7 @@ async function connect(agent: RawAgent): Promise<SshSession> {
     node: agent.node_id,
     show,
     verdictOf,
+    verdicts: () => framesOf('ssh-verdict').length,
     attempt: (username, credential) => verdictOf(show(username, credential)),
     ended: () => ({
       usernames: framesOf('end-ssh').flatMap((frame) => frame.ssh_username_ids),

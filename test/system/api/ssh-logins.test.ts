@@ -5,26 +5,13 @@ import { holdTable } from '../../chaos/commit-hold.ts';
 import { SSH_ATTEMPTS_BURST_MAX, SSH_ATTEMPTS_VERIFYING_MAX } from '../../../actors/ssh/login-attempts.ts';
 import type { SshCredential } from '../../../transport/protocol/ssh.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
-import { createScope } from '../../support/scope.ts';
+import { shared } from './fleet.ts';
 import { newKey } from '../../support/ssh-keys.ts';
 import { until } from '../../support/until.ts';
-import {
-  keyShown,
-  passwordShown,
-  startSshAdmin,
-  type LoginEvent,
-  type SshSession,
-  type SshFixture,
-} from './ssh-fixture.ts';
+import { keyShown, passwordShown, startSshAdmin, type LoginEvent, type SshSession } from './ssh-fixture.ts';
 
 /** One admin for all: each test has nodes of its own. */
-const scope = createScope();
-let fixture: SshFixture;
-
-test.serial.before('the admin starts', async () => {
-  fixture = await startSshAdmin(scope);
-});
-test.after.always('the admin ends', () => scope.end());
+const admin = shared(test, startSshAdmin);
 
 const PASSWORD = 'correct horse battery';
 const NO = { accepted: false } as const;
@@ -36,10 +23,10 @@ function plain({ verified_at: at, ...event }: LoginEvent): Omit<LoginEvent, 'ver
 }
 
 test.serial('every outcome has its verdict and its event', async (t) => {
-  const node = await fixture.node();
+  const node = await admin().node();
   const [key, other, stray] = [newKey(), newKey(), newKey()];
-  const ada = await fixture.username(node.id, 'ada', { password: PASSWORD, keys: [key] });
-  const bob = await fixture.username(node.id, 'bob', { keys: [other] });
+  const ada = await admin().username(node.id, 'ada', { password: PASSWORD, keys: [key] });
+  const bob = await admin().username(node.id, 'bob', { keys: [other] });
   const session = await node.connect();
   const yes = (id: string, publicKey: string | null) =>
     ({ accepted: true, grant: { ssh_username_id: id, ssh_public_key_id: publicKey } }) as const;
@@ -81,138 +68,119 @@ test.serial('every outcome has its verdict and its event', async (t) => {
     t.deepEqual<unknown, unknown>(await session.attempt(username, shown), verdict, `case ${index}`);
 
   t.deepEqual<unknown, unknown>(
-    (await fixture.logins(node.id)).map(plain),
+    (await admin().logins(node.id)).map(plain),
     cases.flatMap(([, , , event]) => event ?? []),
   );
 });
 
 test.serial('a name opens the node that it was made for, and no other', async (t) => {
-  const [one, two] = [await fixture.node(), await fixture.node()];
+  const [one, two] = [await admin().node(), await admin().node()];
   const [key, other] = [newKey(), newKey()];
-  const first = await fixture.username(one.id, 'ada', { password: PASSWORD, keys: [key] });
-  const second = await fixture.username(two.id, 'ada', { password: `${PASSWORD} 2`, keys: [other] });
+  const first = await admin().username(one.id, 'ada', { password: PASSWORD, keys: [key] });
+  const second = await admin().username(two.id, 'ada', { password: `${PASSWORD} 2`, keys: [other] });
   const [atOne, atTwo] = [await one.connect(), await two.connect()];
 
-  const accepted = async (session: SshSession, shown: SshCredential): Promise<string | null> => {
-    const verdict = await session.attempt('ada', shown);
+  const accepted = async (session: SshSession, credential: SshCredential): Promise<string | null> => {
+    const verdict = await session.attempt('ada', credential);
     return verdict.accepted ? verdict.grant.ssh_username_id : null;
   };
 
-  t.deepEqual(
-    [
-      await accepted(atOne, keyShown(key)),
-      await accepted(atOne, keyShown(other)),
-      await accepted(atOne, passwordShown(PASSWORD)),
-      await accepted(atOne, passwordShown(`${PASSWORD} 2`)),
-    ],
-    [first.id, null, first.id, null],
-  );
-  t.deepEqual(
-    [
-      await accepted(atTwo, keyShown(other)),
-      await accepted(atTwo, keyShown(key)),
-      await accepted(atTwo, passwordShown(`${PASSWORD} 2`)),
-      await accepted(atTwo, passwordShown(PASSWORD)),
-    ],
-    [second.id, null, second.id, null],
-  );
-  await fixture.request('POST', '/clusters', { name: 'two' });
-  t.is((await fixture.request('POST', `/nodes/${one.id}/change_cluster`, { cluster_name: 'two' })).status, 200);
+  const shown = [keyShown(key), keyShown(other), passwordShown(PASSWORD), passwordShown(`${PASSWORD} 2`)];
+  for (const [session, opens] of [
+    [atOne, [first.id, null, first.id, null]],
+    [atTwo, [null, second.id, null, second.id]],
+  ] as const) {
+    const accepts = [];
+    for (const credential of shown) accepts.push(await accepted(session, credential));
+    t.deepEqual(accepts, opens);
+  }
+  await admin().request('POST', '/clusters', { name: 'two' });
+  t.is((await admin().request('POST', `/nodes/${one.id}/change_cluster`, { cluster_name: 'two' })).status, 200);
   const moved = await one.connect();
 
   t.is(await accepted(moved, keyShown(key)), first.id, 'it moves with its node');
-  t.is((await fixture.logins(one.id)).at(-1)?.cluster_name, 'two');
+  t.is((await admin().logins(one.id)).at(-1)?.cluster_name, 'two');
 });
 
 test.serial(
   'an attempt that is told twice has one verdict and one event; the same number later is another attempt',
   async (t) => {
-    const node = await fixture.node();
-    const key = newKey();
-    await fixture.username(node.id, 'ada', { keys: [key] });
-    const session = await node.connect();
-    const verdicts = () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length;
+    const { node, key, session } = await admin().ada();
 
-    session.show('ada', keyShown(key), 1);
-    session.show('ada', keyShown(key), 1);
-    session.show('ada', keyShown(key), 1);
+    const results = async () => (await admin().logins(node.id)).map(({ result }) => result);
+
+    for (const _ of [1, 2, 3]) session.show('ada', keyShown(key), 1);
     await session.verdictOf(1);
     await session.attempt('ada', keyShown(key, 'wrong'));
-    t.deepEqual(
-      (await fixture.logins(node.id)).map(({ result }) => result),
-      ['success', 'failure'],
-    );
+    t.deepEqual(await results(), ['success', 'failure']);
     session.show('ada', keyShown(key), 1);
-    await until('its verdict', () => verdicts() === 3);
+    await until('its verdict', () => session.verdicts() === 3);
 
-    t.deepEqual(
-      (await fixture.logins(node.id)).map(({ result }) => result),
-      ['success', 'failure', 'success'],
-    );
+    t.deepEqual(await results(), ['success', 'failure', 'success']);
   },
 );
 
 test.serial('the agent hears of a login when the event is stored, and not before', async (t) => {
-  const node = await fixture.node();
-  const key = newKey();
-  await fixture.username(node.id, 'ada', { keys: [key] });
-  const session = await node.connect();
-  const hold = await holdTable(fixture.admin.database, 'event');
+  const { node, key, session } = await admin().ada();
+  const hold = await holdTable(admin().admin.database, 'event');
   t.teardown(() => hold.release());
 
   session.show('ada', keyShown(key));
   await hold.caught;
-  const early = session.frames.filter((frame) => frame.type === 'ssh-verdict');
+  const early = session.verdicts();
   await hold.release();
 
-  t.deepEqual(early, []);
+  t.is(early, 0);
   t.true((await session.verdictOf(1)).accepted);
-  t.is((await fixture.logins(node.id)).length, 1);
+  t.is((await admin().logins(node.id)).length, 1);
 });
 
 test.serial('a deleted username, and a deleted key, end what they opened within a second', async (t) => {
-  const node = await fixture.node();
-  const [key, other] = [newKey(), newKey()];
-  const ada = await fixture.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
-  const session = await node.connect();
+  const {
+    node,
+    key,
+    shown: [, other = key],
+    ada,
+    publicKey,
+    session,
+  } = await admin().ada({ keys: 2, password: PASSWORD });
   t.true((await session.attempt('ada', keyShown(key))).accepted);
 
   const began = performance.now();
-  t.is((await fixture.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`)).status, 204);
+  t.is((await admin().request('DELETE', `/ssh_public_keys/${publicKey}`)).status, 204);
   await until('the end of what the key opened', () => session.ended().keys.length === 1);
   t.true(performance.now() - began < patient(1_000 + BUSY_MS));
-  t.deepEqual(session.ended(), { usernames: [], keys: [ada.keys[0] ?? ''] });
+  t.deepEqual(session.ended(), { usernames: [], keys: [publicKey] });
   t.false((await session.attempt('ada', keyShown(key))).accepted);
   t.true((await session.attempt('ada', keyShown(other))).accepted, 'the other key still opens');
 
-  t.is((await fixture.request('DELETE', `/ssh_usernames/${ada.id}`)).status, 204);
+  t.is((await admin().request('DELETE', `/ssh_usernames/${ada.id}`)).status, 204);
   await until('the end of all that the username opened', () => session.ended().usernames.length === 1);
   t.deepEqual(session.ended().usernames, [ada.id]);
   t.false((await session.attempt('ada', passwordShown(PASSWORD))).accepted);
-  t.is((await fixture.logins(node.id)).at(-1)?.ssh_username_id, null);
+  t.is((await admin().logins(node.id)).at(-1)?.ssh_username_id, null);
 });
 
 test.serial(
   'an agent that comes back with sessions of usernames and keys that are gone is told to end them, and only those',
   async (t) => {
-    const [node, elsewhere] = [await fixture.node(), await fixture.node()];
-    const [key, other] = [newKey(), newKey()];
-    const ada = await fixture.username(node.id, 'ada', { password: PASSWORD, keys: [key, other] });
-    const bob = await fixture.username(node.id, 'bob', { password: PASSWORD });
-    const foreign = await fixture.username(elsewhere.id, 'ada', { keys: [key] });
-    const grant = (username: string, publicKey: string | null = null) => ({
+    const { node, key, ada, publicKey } = await admin().ada({ keys: 2, password: PASSWORD });
+    const elsewhere = await admin().node();
+    const bob = await admin().username(node.id, 'bob', { password: PASSWORD });
+    const foreign = await admin().username(elsewhere.id, 'ada', { keys: [key] });
+    const grant = (username: string, opened: string | null = null) => ({
       ssh_username_id: username,
-      ssh_public_key_id: publicKey,
+      ssh_public_key_id: opened,
     });
-    await fixture.request('DELETE', `/ssh_public_keys/${ada.keys[0] ?? ''}`);
-    await fixture.request('DELETE', `/ssh_usernames/${bob.id}`);
+    await admin().request('DELETE', `/ssh_public_keys/${publicKey}`);
+    await admin().request('DELETE', `/ssh_usernames/${bob.id}`);
     const session = await node.connect();
 
     session.send({
       type: 'ssh-grants',
       grants: [
         grant(ada.id),
-        grant(ada.id, ada.keys[0]),
+        grant(ada.id, publicKey),
         grant(ada.id, ada.keys[1]),
         grant(bob.id),
         grant(foreign.id, foreign.keys[0]),
@@ -222,23 +190,23 @@ test.serial(
 
     t.deepEqual(
       { usernames: session.ended().usernames.toSorted(), keys: session.ended().keys.toSorted() },
-      { usernames: [bob.id, foreign.id].toSorted(), keys: [ada.keys[0] ?? '', foreign.keys[0] ?? ''].toSorted() },
+      { usernames: [bob.id, foreign.id].toSorted(), keys: [publicKey, foreign.keys[0] ?? ''].toSorted() },
     );
   },
 );
 
 test.serial('a login that races the deletion of what opens it is refused, or is ended behind it', async (t) => {
-  const node = await fixture.node();
+  const node = await admin().node();
   const session = await node.connect();
   const outcomes = { refused: 0, ended: 0 };
 
   for (let round = 0; round < 40; round += 1) {
     const key = newKey();
-    const ada = await fixture.username(node.id, 'ada', { keys: [key] });
+    const ada = await admin().username(node.id, 'ada', { keys: [key] });
     const byKey = round % 2 === 0;
     const attempt = session.show('ada', keyShown(key));
     for (let turn = 0; turn < round; turn += 1) await setImmediate(); // a little later in each round
-    const deletion = fixture.request(
+    const deletion = admin().request(
       'DELETE',
       byKey ? `/ssh_public_keys/${ada.keys[0] ?? ''}` : `/ssh_usernames/${ada.id}`,
     );
@@ -246,7 +214,7 @@ test.serial('a login that races the deletion of what opens it is refused, or is 
     t.is(status, 204);
     const gone = byKey ? (ada.keys[0] ?? '') : ada.id;
     await until('its end', () => (byKey ? session.ended().keys : session.ended().usernames).includes(gone));
-    const event = (await fixture.logins(node.id)).at(-1);
+    const event = (await admin().logins(node.id)).at(-1);
 
     t.is(event?.result, verdict.accepted ? 'success' : 'failure', `round ${round}`);
     const frames = session.frames.map((frame) =>
@@ -259,7 +227,7 @@ test.serial('a login that races the deletion of what opens it is refused, or is 
     if (verdict.accepted)
       t.true(frames.indexOf('verdict') < frames.indexOf('end'), `round ${round}: a yes is always followed by its end`);
     outcomes[verdict.accepted ? 'ended' : 'refused'] += 1;
-    if (byKey) await fixture.request('DELETE', `/ssh_usernames/${ada.id}`);
+    if (byKey) await admin().request('DELETE', `/ssh_usernames/${ada.id}`);
   }
   t.log(outcomes);
 });
@@ -269,46 +237,34 @@ for (const [what, table] of [
   ['key', 'ssh_public_key'],
 ] as const) {
   test.serial(`a ${what} that goes between the look at the rows and the event is no login`, async (t) => {
-    const node = await fixture.node();
-    const key = newKey();
-    const ada = await fixture.username(node.id, 'ada', { keys: [key] });
-    const session = await node.connect();
+    const { node, key, ada, session } = await admin().ada();
 
     // The first look still sees the row; the second one waits for what becomes of it.
-    await fixture.rows('begin');
-    await fixture.rows(`delete from ${table} where id = $1`, [table === 'ssh_username' ? ada.id : ada.keys[0]]);
+    await admin().rows('begin');
+    await admin().rows(`delete from ${table} where id = $1`, [table === 'ssh_username' ? ada.id : ada.keys[0]]);
     const attempt = session.show('ada', keyShown(key));
     await until(
       'the second look',
-      async () => (await fixture.rows('select 1 from pg_locks where not granted')).length > 0,
+      async () => (await admin().rows('select 1 from pg_locks where not granted')).length > 0,
     );
-    await fixture.rows('commit');
+    await admin().rows('commit');
     const verdict = await session.verdictOf(attempt);
 
     t.deepEqual(verdict, NO);
-    t.deepEqual((await fixture.logins(node.id)).map(plain), [
-      {
-        ssh_username_id: ada.id,
-        node_id: node.id,
-        username: 'ada',
-        cluster_name: 'one',
-        auth_method: 'public_key',
-        result: 'failure',
-      },
-    ]);
+    const [login, ...others] = (await admin().logins(node.id)).map(plain);
+    t.like(login, { ssh_username_id: ada.id, username: 'ada', cluster_name: 'one', auth_method: 'public_key' });
+    t.deepEqual([login?.node_id, login?.result, others], [node.id, 'failure', []]);
   });
 }
 
 test.serial('a deletion waits for a login that is being stored, and ends it', async (t) => {
-  const node = await fixture.node();
-  const ada = await fixture.username(node.id, 'ada', { password: PASSWORD });
-  const session = await node.connect();
-  const hold = await holdTable(fixture.admin.database, 'event');
+  const { ada, session } = await admin().ada({ keys: 0, password: PASSWORD });
+  const hold = await holdTable(admin().admin.database, 'event');
   t.teardown(() => hold.release());
 
   const attempt = session.show('ada', passwordShown(PASSWORD));
   await hold.caught;
-  const deletion = fixture.request('DELETE', `/ssh_usernames/${ada.id}`);
+  const deletion = admin().request('DELETE', `/ssh_usernames/${ada.id}`);
   await hold.release();
 
   t.true((await session.verdictOf(attempt)).accepted);
@@ -319,27 +275,20 @@ test.serial('a deletion waits for a login that is being stored, and ends it', as
 test.serial(
   'of too many attempts at one node the rest is refused without a look, and another node does not notice',
   async (t) => {
-    const [node, other] = [await fixture.node(), await fixture.node()];
-    const key = newKey();
-    await fixture.username(node.id, 'ada', { keys: [key] });
-    await fixture.username(other.id, 'ada', { keys: [key] });
-    const [session, atOther] = [await node.connect(), await other.connect()];
+    const [{ node, session }, other] = [await admin().ada(), await admin().ada()];
     const total = SSH_ATTEMPTS_BURST_MAX + 60;
 
     for (let attempt = 0; attempt < total; attempt += 1) {
       session.show('ada', keyShown(newKey(), 'wrong'));
       if (attempt % SSH_ATTEMPTS_VERIFYING_MAX === SSH_ATTEMPTS_VERIFYING_MAX - 1)
-        await until(
-          'their verdicts',
-          () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length === attempt + 1,
-        );
+        await until('their verdicts', () => session.verdicts() === attempt + 1);
     }
-    await until('all verdicts', () => session.frames.filter((frame) => frame.type === 'ssh-verdict').length === total);
+    await until('all verdicts', () => session.verdicts() === total);
     // the others are told as well, without a look
-    const lookedAt = (await fixture.logins(node.id)).filter((login) => login.ssh_username_id !== null).length;
+    const lookedAt = (await admin().logins(node.id)).filter((login) => login.ssh_username_id !== null).length;
 
     t.true(lookedAt >= SSH_ATTEMPTS_BURST_MAX && lookedAt < total - 20, `${lookedAt} of ${total} were looked at`);
-    t.true((await atOther.attempt('ada', keyShown(key))).accepted);
+    t.true((await other.session.attempt('ada', keyShown(other.key))).accepted);
     t.is(
       await Promise.race([session.closed, Promise.resolve('open')]),
       'open',

@@ -1,17 +1,11 @@
 /** SSH usernames and keys as operators make, list and delete them, through a whole admin. */
 import test from 'ava';
 import { SSH_PUBLIC_KEYS_MAX, SSH_USERNAMES_MAX } from '../../../persistence/committer/ssh-rows.ts';
-import { createScope } from '../../support/scope.ts';
+import { shared } from './fleet.ts';
 import { keyOf, newKey } from '../../support/ssh-keys.ts';
-import { startSshAdmin, type SshFixture } from './ssh-fixture.ts';
+import { startSshAdmin } from './ssh-fixture.ts';
 
-const scope = createScope();
-let fixture: SshFixture;
-
-test.serial.before('the admin starts', async () => {
-  fixture = await startSshAdmin(scope);
-});
-test.after.always('the admin ends', () => scope.end());
+const admin = shared(test, startSshAdmin);
 
 const PASSWORD = 'correct horse battery';
 const NOBODY = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
@@ -19,10 +13,10 @@ const NOBODY = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
 test.serial(
   'a username is made with a password and keys, read with them, listed without them, and deleted with them',
   async (t) => {
-    const { id: node } = await fixture.node();
+    const { id: node } = await admin().node();
     const [key, other] = [newKey('ada@one'), newKey('')];
 
-    const made = await fixture.request('POST', `/nodes/${node}/ssh_usernames`, {
+    const made = await admin().request('POST', `/nodes/${node}/ssh_usernames`, {
       username: 'ada',
       password: PASSWORD,
       public_keys: [
@@ -62,25 +56,25 @@ test.serial(
         },
       ],
     });
-    t.deepEqual((await fixture.request('GET', `/ssh_usernames/${id}`)).data, made.data);
-    t.deepEqual((await fixture.request('GET', `/ssh_usernames?node_id__in=${node}`)).rows, [
+    t.deepEqual((await admin().request('GET', `/ssh_usernames/${id}`)).data, made.data);
+    t.deepEqual((await admin().request('GET', `/ssh_usernames?node_id__in=${node}`)).rows, [
       { ...made.data, public_keys: null },
     ]);
     t.deepEqual(
-      (await fixture.request('GET', `/ssh_public_keys/${keys[0]?.id ?? ''}`)).data,
+      (await admin().request('GET', `/ssh_public_keys/${keys[0]?.id ?? ''}`)).data,
       (made.data['public_keys'] as object[])[0],
     );
     t.deepEqual(
-      (await fixture.request('GET', `/ssh_public_keys?ssh_username_id__in=${id}&sort=key_name`)).rows,
+      (await admin().request('GET', `/ssh_public_keys?ssh_username_id__in=${id}&sort=key_name`)).rows,
       made.data['public_keys'],
     );
 
-    t.is((await fixture.request('DELETE', `/ssh_usernames/${id}`)).status, 204);
+    t.is((await admin().request('DELETE', `/ssh_usernames/${id}`)).status, 204);
     for (const path of [`/ssh_usernames/${id}`, `/ssh_public_keys/${keys[0]?.id ?? ''}`])
       for (const method of ['GET', 'DELETE'])
-        t.is((await fixture.request(method, path)).status, 404, `${method} ${path}`);
+        t.is((await admin().request(method, path)).status, 404, `${method} ${path}`);
     t.is(
-      (await fixture.request('POST', `/ssh_usernames/${id}/ssh_public_keys`, { key_name: 'k', public_key: key.line }))
+      (await admin().request('POST', `/ssh_usernames/${id}/ssh_public_keys`, { key_name: 'k', public_key: key.line }))
         .status,
       404,
     );
@@ -88,15 +82,15 @@ test.serial(
 );
 
 test.serial('keys are added to a username and deleted alone', async (t) => {
-  const { id: node } = await fixture.node();
-  const ada = await fixture.username(node, 'ada');
+  const { id: node } = await admin().node();
+  const ada = await admin().username(node, 'ada');
   const key = newKey();
 
-  const added = await fixture.request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
+  const added = await admin().request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
     key_name: 'laptop',
     public_key: key.line,
   });
-  const twice = await fixture.request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
+  const twice = await admin().request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
     key_name: 'again',
     public_key: `${key.line} with another comment`,
   });
@@ -106,11 +100,11 @@ test.serial('keys are added to a username and deleted alone', async (t) => {
     [twice.status, twice.error?.code, twice.error?.message],
     [409, 'conflict', 'The SSH username has this key already.'],
   );
-  t.is((await fixture.request('DELETE', `/ssh_public_keys/${String(added.data['id'])}`)).status, 204);
-  t.deepEqual((await fixture.request('GET', `/ssh_usernames/${ada.id}`)).data['public_keys'], []);
+  t.is((await admin().request('DELETE', `/ssh_public_keys/${String(added.data['id'])}`)).status, 204);
+  t.deepEqual((await admin().request('GET', `/ssh_usernames/${ada.id}`)).data['public_keys'], []);
   t.is(
     (
-      await fixture.request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
+      await admin().request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
         key_name: 'again',
         public_key: key.line,
       })
@@ -120,14 +114,14 @@ test.serial('keys are added to a username and deleted alone', async (t) => {
 });
 
 test.serial('a name is taken once a node, and not on another one', async (t) => {
-  const [one, two] = [await fixture.node(), await fixture.node()];
-  await fixture.username(one.id, 'ada');
+  const [one, two] = [await admin().node(), await admin().node()];
+  await admin().username(one.id, 'ada');
 
-  const again = await fixture.request('POST', `/nodes/${one.id}/ssh_usernames`, {
+  const again = await admin().request('POST', `/nodes/${one.id}/ssh_usernames`, {
     username: 'ada',
     password: PASSWORD,
   });
-  await fixture.username(two.id, 'ada');
+  await admin().username(two.id, 'ada');
 
   t.deepEqual(
     [again.status, again.error?.code, again.error?.message],
@@ -136,10 +130,10 @@ test.serial('a name is taken once a node, and not on another one', async (t) => 
 });
 
 test.serial('what is wrong is named by its field', async (t) => {
-  const { id: node } = await fixture.node();
+  const { id: node } = await admin().node();
   const key = newKey();
   const details = async (body: object) => {
-    const { status, error } = await fixture.request('POST', `/nodes/${node}/ssh_usernames`, {
+    const { status, error } = await admin().request('POST', `/nodes/${node}/ssh_usernames`, {
       username: 'ada',
       ...body,
     });
@@ -186,29 +180,29 @@ test.serial('what is wrong is named by its field', async (t) => {
     Object.keys((await details({ public_keys: [{ key_name: 'x'.repeat(256), public_key: key.line }] }))[1] ?? {}),
     ['public_keys.0.key_name'],
   );
-  t.is((await fixture.request('POST', `/nodes/${NOBODY}/ssh_usernames`, { username: 'ada' })).status, 404);
-  t.is((await fixture.request('POST', '/nodes/nonsense/ssh_usernames', { username: 'ada' })).status, 400);
-  t.is((await fixture.request('GET', '/ssh_usernames?password=x')).status, 400);
+  t.is((await admin().request('POST', `/nodes/${NOBODY}/ssh_usernames`, { username: 'ada' })).status, 404);
+  t.is((await admin().request('POST', '/nodes/nonsense/ssh_usernames', { username: 'ada' })).status, 400);
+  t.is((await admin().request('GET', '/ssh_usernames?password=x')).status, 400);
 });
 
 test.serial(
   `a node has at most ${SSH_USERNAMES_MAX} usernames, and a username ${SSH_PUBLIC_KEYS_MAX} keys`,
   async (t) => {
-    const { id: node } = await fixture.node();
-    const ada = await fixture.username(node, 'ada', {
+    const { id: node } = await admin().node();
+    const ada = await admin().username(node, 'ada', {
       keys: Array.from({ length: SSH_PUBLIC_KEYS_MAX }, () => newKey()),
     });
-    await fixture.rows(
+    await admin().rows(
       `insert into ssh_username (id, node_id, username, inserted_at, updated_at) select uuid_v7(), $1, 'user-' || n, now(), now() from generate_series(2, $2::int) n`,
       [node, SSH_USERNAMES_MAX],
     );
 
-    const key = await fixture.request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
+    const key = await admin().request('POST', `/ssh_usernames/${ada.id}/ssh_public_keys`, {
       key_name: 'k',
       public_key: newKey().line,
     });
-    const username = await fixture.request('POST', `/nodes/${node}/ssh_usernames`, { username: 'one-more' });
-    const keys = await fixture.request('POST', `/nodes/${node}/ssh_usernames`, {
+    const username = await admin().request('POST', `/nodes/${node}/ssh_usernames`, { username: 'one-more' });
+    const keys = await admin().request('POST', `/nodes/${node}/ssh_usernames`, {
       username: 'many-keys',
       public_keys: Array.from({ length: SSH_PUBLIC_KEYS_MAX + 1 }, () => ({
         key_name: 'k',
@@ -226,15 +220,15 @@ test.serial(
 );
 
 test.serial('a retried create answers the same, and makes one', async (t) => {
-  const { id: node } = await fixture.node();
+  const { id: node } = await admin().node();
   const body = { username: 'ada', password: PASSWORD };
   const headers = { 'idempotency-key': 'ada' };
 
   const [first, second] = await Promise.all(
-    [1, 2].map(() => fixture.request('POST', `/nodes/${node}/ssh_usernames`, body, headers)),
+    [1, 2].map(() => admin().request('POST', `/nodes/${node}/ssh_usernames`, body, headers)),
   );
-  const third = await fixture.request('POST', `/nodes/${node}/ssh_usernames`, body, headers);
-  const other = await fixture.request(
+  const third = await admin().request('POST', `/nodes/${node}/ssh_usernames`, body, headers);
+  const other = await admin().request(
     'POST',
     `/nodes/${node}/ssh_usernames`,
     { ...body, password: `${PASSWORD}!` },
@@ -243,24 +237,24 @@ test.serial('a retried create answers the same, and makes one', async (t) => {
   const keyBody = { key_name: 'k', public_key: newKey().line };
   const path = `/ssh_usernames/${String(first?.data['id'])}/ssh_public_keys`;
   const keys = [
-    await fixture.request('POST', path, keyBody, headers),
-    await fixture.request('POST', path, keyBody, headers),
+    await admin().request('POST', path, keyBody, headers),
+    await admin().request('POST', path, keyBody, headers),
   ];
 
   t.deepEqual([first?.status, second?.data, third.data], [201, first?.data, first?.data]);
   t.deepEqual([other.status, other.error?.code], [409, 'idempotency_conflict']);
   t.deepEqual([keys[0]?.status, keys[1]?.data], [201, keys[0]?.data]);
-  t.is((await fixture.request('GET', `/ssh_usernames?node_id__in=${node}`)).total, 1);
+  t.is((await admin().request('GET', `/ssh_usernames?node_id__in=${node}`)).total, 1);
 });
 
 test.serial('usernames are found by name, node, cluster, password and the names of their keys', async (t) => {
-  await fixture.request('POST', '/clusters', { name: 'filters' });
-  const { id: node } = await fixture.node();
-  await fixture.request('POST', `/nodes/${node}/change_cluster`, { cluster_name: 'filters' });
-  await fixture.username(node, 'ada', { password: PASSWORD });
-  await fixture.username(node, 'bob', { keys: [newKey(), newKey()] });
+  await admin().request('POST', '/clusters', { name: 'filters' });
+  const { id: node } = await admin().node();
+  await admin().request('POST', `/nodes/${node}/change_cluster`, { cluster_name: 'filters' });
+  await admin().username(node, 'ada', { password: PASSWORD });
+  await admin().username(node, 'bob', { keys: [newKey(), newKey()] });
   const names = async (query: string) =>
-    (await fixture.request('GET', `/ssh_usernames?cluster_name=filters&sort=username&${query}`)).rows.map(
+    (await admin().request('GET', `/ssh_usernames?cluster_name=filters&sort=username&${query}`)).rows.map(
       (row) => row['username'],
     );
 
@@ -273,27 +267,27 @@ test.serial('usernames are found by name, node, cluster, password and the names 
   t.deepEqual(await names('key_name__in=key*,none'), ['bob']);
   t.deepEqual(await names(`node_id__in=${NOBODY}`), []);
   t.deepEqual(await names('inserted_at__lte=2020-01-01'), []);
-  t.is((await fixture.request('GET', `/ssh_public_keys?node_id__in=${node}&key_name=key*`)).total, 2);
+  t.is((await admin().request('GET', `/ssh_public_keys?node_id__in=${node}&key_name=key*`)).total, 2);
 });
 
 test.serial('what belongs to a node goes with it, and the lists count on', async (t) => {
-  const [going, staying] = [await fixture.node(), await fixture.node()];
-  const ada = await fixture.username(going.id, 'ada', { keys: [newKey()] });
-  const bob = await fixture.username(staying.id, 'bob', {
+  const [going, staying] = [await admin().node(), await admin().node()];
+  const ada = await admin().username(going.id, 'ada', { keys: [newKey()] });
+  const bob = await admin().username(staying.id, 'bob', {
     keys: [
       keyOf('ssh-ed25519', [Buffer.from('5866666666666666666666666666666666666666666666666666666666666666', 'hex')]),
     ],
   });
   const totals = async () => [
-    (await fixture.request('GET', '/ssh_usernames')).total,
-    (await fixture.request('GET', '/ssh_public_keys')).total,
+    (await admin().request('GET', '/ssh_usernames')).total,
+    (await admin().request('GET', '/ssh_public_keys')).total,
   ];
   const [usernames = 0, keys = 0] = await totals();
 
-  t.is((await fixture.request('DELETE', `/nodes/${going.id}`)).status, 204);
+  t.is((await admin().request('DELETE', `/nodes/${going.id}`)).status, 204);
 
-  t.is((await fixture.request('GET', `/ssh_usernames/${ada.id}`)).status, 404);
-  t.is((await fixture.request('GET', `/ssh_usernames/${bob.id}`)).status, 200);
+  t.is((await admin().request('GET', `/ssh_usernames/${ada.id}`)).status, 404);
+  t.is((await admin().request('GET', `/ssh_usernames/${bob.id}`)).status, 200);
   t.deepEqual(await totals(), [usernames - 1, keys - 1]);
-  t.is((await fixture.rows('select 1 from ssh_public_key where id = $1', [ada.keys[0]])).length, 0);
+  t.is((await admin().rows('select 1 from ssh_public_key where id = $1', [ada.keys[0]])).length, 0);
 });

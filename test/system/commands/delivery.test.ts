@@ -44,9 +44,7 @@ test('300 commands queued on one node run in the order of their creation, one at
 });
 
 test('while an agent is away its commands wait; what expires by then is never run, the rest is', async (t) => {
-  const away = await fleet().addAgent();
-  await away.live();
-  await fleet().reaches(away, 'healthy');
+  const away = await fleet().addHealthyAgent();
   const targeting = { type: 'nodes', node_ids: [away.node] };
   await away.kill();
   const ledger = join(fleet().directory, 'away');
@@ -108,9 +106,7 @@ test('an output is seen while it grows, by a tRPC client', async (t) => {
 });
 
 test('an agent that is stopped by SIGTERM ends what runs, reports it as cancelled with 143, and leaves with status 0', async (t) => {
-  const agent = await fleet().addAgent();
-  await agent.live();
-  await fleet().reaches(agent, 'healthy');
+  const agent = await fleet().addHealthyAgent();
   const command = await fleet().run('echo begun; sleep 1000', { targeting: { type: 'nodes', node_ids: [agent.node] } });
   const [running] = await fleet().settled(command, ([one]) => one?.status === 'sent');
   await until('the script', () => processesWith(`EDGE_EXECUTION_ID=${running?.id ?? ''}`).length > 0);

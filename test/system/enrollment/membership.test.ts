@@ -40,26 +40,10 @@ test('a key of two uses lets exactly two of three agents in; the third ends with
   t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 0 });
 });
 
-test('an agent that starts again on its data keeps its node and spends no use', async (t) => {
-  const { key, id } = await fleet().key({ uses_remaining: 2 });
-  const agent = await fleet().addAgent({ ENROLLMENT_KEY: key });
-  await agent.live();
-  const first = agent.node;
-
-  await agent.kill();
-  agent.start({ ENROLLMENT_KEY: key });
-  await agent.live();
-
-  t.is(agent.node, first);
-  t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });
-});
-
 test('an agent that joins later is not a target of an earlier command', async (t) => {
   const [early] = fleet().agents;
   const command = await fleet().run('sleep 1000', { targeting: { type: 'clusters', cluster_names: [CLUSTER] } });
-  const late = await fleet().addAgent();
-  await late.live();
-  await fleet().reaches(late, 'healthy');
+  const late = await fleet().addHealthyAgent();
 
   const executions = await fleet().executionsOf(command);
 
@@ -69,9 +53,7 @@ test('an agent that joins later is not a target of an earlier command', async (t
 });
 
 test('a deleted node: its executions are dropped, its session ends at once, and its agent ends with status 4', async (t) => {
-  const agent = await fleet().addAgent();
-  await agent.live();
-  await fleet().reaches(agent, 'healthy');
+  const agent = await fleet().addHealthyAgent();
   const { node } = agent;
   const command = await fleet().run('sleep 1000', { targeting: { type: 'nodes', node_ids: [node] } });
   await fleet().settled(command, ([one]) => one?.status === 'sent');
@@ -193,9 +175,7 @@ test('a node that the database lost joins again by itself, under its id and its 
 });
 
 test('a node moves to another cluster: its agent connects again, its recovery key is gone, and commands find it there', async (t) => {
-  const agent = await fleet().addAgent();
-  await agent.live();
-  await fleet().reaches(agent, 'healthy');
+  const agent = await fleet().addHealthyAgent();
   await fleet().rest.post('/clusters', { name: 'elsewhere' });
   await fleet().rest.post(`/nodes/${agent.node}/recovery_key`);
 

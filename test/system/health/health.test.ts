@@ -2,14 +2,15 @@
  * Health routes of real admins whose subsystems are broken for real: what turns red, how fast, what of it strangers
  * read, and how it comes back.
  */
-import { readdir, readFile } from 'node:fs/promises';
 import test from 'ava';
 import { Client } from 'pg';
 import type { SubsystemCheck } from '../../../api/views/health.ts';
 import { createDatabase } from '../../support/database.ts';
-import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
 import { restClient } from '../../support/fleet/rest.ts';
+import { processesOf, signal } from '../../support/server-processes.ts';
 import { startTestServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
@@ -56,30 +57,19 @@ async function health(url: string, path = '/healthz'): Promise<Health> {
   };
 }
 
-/** A server's processes: the postmaster and all it has forked. */
-async function processesOf(postmaster: number): Promise<readonly number[]> {
-  const all = (await readdir('/proc')).map(Number).filter(Number.isInteger);
-  const parents = await Promise.all(
-    all.map(async (pid) =>
-      Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1]),
-    ),
-  );
-  return [postmaster, ...all.filter((_, index) => parents[index] === postmaster)];
-}
+/** The health of this route, once it is like this. */
+const healthLike = (what: string, fits: (now: Health) => boolean, url: string, path?: string) =>
+  until(what, async () => {
+    const now = await health(url, path);
+    return fits(now) ? now : null;
+  });
 
-function signal(pids: readonly number[], name: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, name);
-    } catch {
-      // it ended
-    }
-  }
-}
+const wellCluster = (url: string) =>
+  healthLike('a well cluster', ({ status }) => status === 200, url, '/health/cluster');
 
 const backOf = async (url: string): Promise<number> => {
   const startedMs = performance.now();
-  await until('all well', async () => (await health(url)).status === 200);
+  await healthLike('all well', ({ status }) => status === 200, url);
   return performance.now() - startedMs;
 };
 
@@ -127,10 +117,7 @@ test.serial(
     t.true(thawedMs < patient(BACK_MS_MAX), `${thawedMs} ms after the thaw`);
 
     signal([(await server.pid())!], 'SIGKILL');
-    const killed = await until('red', async () => {
-      const now = await health(url);
-      return now.status === 503 ? now : null;
-    });
+    const killed = await healthLike('red', ({ status }) => status === 503, url);
     t.true(killed.tookMs < patient(RED_MS_MAX));
     for (const secret of secrets) t.false(killed.text.includes(secret), `${secret} in ${killed.text}`);
     const reborn = await until('the server', async () => {
@@ -158,10 +145,7 @@ test.serial(
     });
     const { url } = fleet.admins[0]!;
 
-    const broken = await until('the broker to be missed', async () => {
-      const now = await health(url);
-      return now.red.includes('event_broker') ? now : null;
-    });
+    const broken = await healthLike('the broker to be missed', ({ red }) => red.includes('event_broker'), url);
     t.deepEqual([broken.status, broken.red], [503, ['event_broker']]);
     t.regex(broken.text, /the broker cannot be reached: \d+ events wait/u);
 
@@ -170,14 +154,12 @@ test.serial(
       `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'db-secret-host says no'; end $$`,
     );
     await fleet.sql('create trigger refuse before insert or update on admin for each row execute function refuse()');
-    const lost = await until('the loss', async () => {
-      const now = await health(url);
-      return now.red.includes('peer_membership') && now.red.includes('ownership_metadata') ? now : null;
-    });
-    const cluster = await until('the loss of the cluster', async () => {
-      const now = await health(url, '/health/cluster');
-      return now.red.length === 2 ? now : null;
-    });
+    const lost = await healthLike(
+      'the loss',
+      ({ red }) => red.includes('peer_membership') && red.includes('ownership_metadata'),
+      url,
+    );
+    const cluster = await healthLike('that of the cluster', ({ red }) => red.length === 2, url, '/health/cluster');
     t.deepEqual(cluster.red, ['admins', 'cluster_owners']);
     await fleet.sql('alter table admin rename to nobody');
     const gone = await health(url);
@@ -187,8 +169,8 @@ test.serial(
 
     await fleet.sql('alter table nobody rename to admin');
     await fleet.sql('drop trigger refuse on admin');
-    await until('all but the broker well', async () => (await health(url)).red.join(',') === 'event_broker');
-    await until('the cluster well', async () => (await health(url, '/health/cluster')).status === 200);
+    await healthLike('all but the broker well', ({ red }) => red.join(',') === 'event_broker', url);
+    await wellCluster(url);
 
     for (const path of ['/healthz', '/readyz', '/health', '/health/cluster', '/livez']) {
       const head = await fetch(url + path, { method: 'HEAD' });
@@ -213,14 +195,6 @@ test.serial(
   },
 );
 
-async function ownerOf(fleet: Fleet): Promise<string | undefined> {
-  return (
-    await fleet.sql<{ name: string }>(
-      'select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
-    )
-  )[0]?.name;
-}
-
 test.serial(
   'an admin that was killed for good is listed, then forgotten, and the others are well by themselves',
   async (t) => {
@@ -233,9 +207,9 @@ test.serial(
       ).flatMap(({ admins }) => admins.map(({ name, status }) => `${name} ${status}`));
 
     await killed.kill();
-    await until('a missing admin', async () => (await health(other.url, '/health/cluster')).red.includes('admins'));
+    await healthLike('a missing admin', ({ red }) => red.includes('admins'), other.url, '/health/cluster');
     t.deepEqual(await listed(), [`${killed.name} unreachable`, `${other.name} healthy`]);
-    await until('a well cluster', async () => (await health(other.url, '/health/cluster')).status === 200);
+    await wellCluster(other.url);
 
     t.deepEqual(await listed(), [`${other.name} healthy`]);
   },
@@ -248,29 +222,22 @@ test.serial(
     const holder = new Client(connection);
     t.teardown(() => holder.end());
     const fleet = await startFleet(t, { admins: 2, connection });
-    await Promise.all(
-      fleet.admins.map(({ url }) =>
-        until('a well cluster', async () => (await health(url, '/health/cluster')).status === 200),
-      ),
-    );
-    const owner = await ownerOf(fleet);
-    const killed = fleet.admins.find(({ name }) => name === owner)!;
-    const { url } = fleet.admins.find((admin) => admin !== killed)!;
+    await Promise.all(fleet.admins.map((admin) => wellCluster(admin.url)));
+    const {
+      owner: killed,
+      other: { url },
+    } = await ownership(fleet);
 
     await killed.kill();
     await holder.connect();
     await holder.query('begin');
     // the other admin cannot take it over meanwhile, or a slow look would miss the moment
     await holder.query('select from cluster_ownership for update');
-    const ownerless = await until('a cluster without an owner', async () => {
-      const now = await health(url, '/health/cluster');
-      return now.red.includes('cluster_owners') ? now : null;
-    });
+    const isOwnerless = ({ red }: Health) => red.includes('cluster_owners');
+    const ownerless = await healthLike('a cluster without an owner', isOwnerless, url, '/health/cluster');
     await holder.query('rollback');
-    const missing = await until('a missing admin', async () => {
-      const now = await health(url, '/health/cluster');
-      return now.red.join(',') === 'admins' ? now : null;
-    });
+    const isMissing = ({ red }: Health) => red.join(',') === 'admins';
+    const missing = await healthLike('a missing admin', isMissing, url, '/health/cluster');
     t.is(ownerless.checks.find(({ name }) => name === 'cluster_owners')?.error, '1 of 1 clusters have no live owner');
     t.deepEqual(
       [missing.status, missing.checks.find(({ name }) => name === 'admins')?.error],
@@ -279,11 +246,7 @@ test.serial(
     t.is((await health(url)).status, 200);
 
     await killed.start();
-    await Promise.all(
-      fleet.admins.map((admin) =>
-        until('a well cluster', async () => (await health(admin.url, '/health/cluster')).status === 200),
-      ),
-    );
+    await Promise.all(fleet.admins.map((admin) => wellCluster(admin.url)));
     t.pass();
   },
 );

@@ -11,6 +11,7 @@ import type { NodeResource } from '../../../actors/resources/node.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import type { AgentProgram } from '../../support/fleet/agent-program.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { freeze } from '../../support/frozen.ts';
@@ -21,17 +22,6 @@ const BACK_MS_MAX = 90_000;
 
 /** So short that every false alarm would be told at once. */
 const env = { NODE_UNREACHABLE_AFTER_MS: '1000' };
-
-async function ownership(
-  fleet: Fleet,
-): Promise<{ readonly owner: AdminProgram; readonly other: AdminProgram | undefined }> {
-  const [row] = await fleet.sql<{ name: string }>(
-    'select a.name from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
-  );
-  const owner = fleet.admins.find(({ name }) => name === row?.name);
-  if (owner === undefined) throw new Error('nobody owns the cluster');
-  return { owner, other: fleet.admins.find((admin) => admin !== owner) };
-}
 
 /** Every change of a node's status that was told, in the order of its telling. */
 async function changesOf(fleet: Fleet, { node }: Pick<AgentProgram, 'node'>): Promise<readonly string[]> {
@@ -60,6 +50,17 @@ const AWAY_MS = 4_000;
 const read = (admin: AdminProgram, { node }: AgentProgram) =>
   restClient(() => admin.url, FLEET_KEYS.MASTER_KEY).get<NodeResource>(`/nodes/${node}`);
 
+/** The node as this admin shows it, once it has this status. */
+const readAs = (status: NodeResource['status'], admin: AdminProgram, agent: AgentProgram, msMax?: number) =>
+  until(
+    status,
+    async () => {
+      const node = await read(admin, agent);
+      return node.status === status ? node : null;
+    },
+    msMax,
+  );
+
 test('why a node is as it is: every admin shows the same, also the next owner, and one change is one event', async (t) => {
   const fleet = await startFleet(t, { admins: 2, env });
   const taken = createServer().listen(0, '127.0.0.1');
@@ -72,35 +73,26 @@ test('why a node is as it is: every admin shows the same, also the next owner, a
   await agent.live();
   const { owner, other } = await ownership(fleet);
 
-  const ill = await until('unhealthy', async () => {
-    const node = await read(owner, agent);
-    return node.status === 'unhealthy' ? node : null;
-  });
+  const ill = await readAs('unhealthy', owner, agent);
   t.regex(ill.status_reason ?? '', new RegExp(`^ssh: .*port ${port}: another program`, 'u'));
   t.is(ill.status_evidence?.services[0]?.name, 'ssh');
   t.not(ill.status_evidence?.session, null);
   const { last_seen_at: _seen, ...kept } = ill;
-  t.like(await read(other!, agent), { ...kept });
+  t.like(await read(other, agent), { ...kept });
 
   await owner.kill();
   await until('a new owner', async () => (await ownership(fleet)).owner === other);
   await backAgain(agent, 1);
-  t.like(await read(other!, agent), { ...kept });
+  t.like(await read(other, agent), { ...kept });
 
   await agent.kill();
-  const gone = await until('unreachable', async () => {
-    const node = await read(other!, agent);
-    return node.status === 'unreachable' ? node : null;
-  });
+  const gone = await readAs('unreachable', other, agent);
   t.regex(gone.status_reason ?? '', /^Nothing heard since 20\d\d-.*Z$/u);
   t.is(gone.status_evidence?.session, null);
   t.true(gone.status_since > ill.status_since);
 
   agent.start();
-  const well = await until('healthy', async () => {
-    const node = await read(other!, agent);
-    return node.status === 'healthy' ? node : null;
-  });
+  const well = await readAs('healthy', other, agent);
   t.like(well, { status_reason: null, status_evidence: { services: [] } });
   t.deepEqual(await changesOf(fleet, agent), [
     'unreachable → unhealthy',
@@ -164,11 +156,7 @@ test('the only admin freezes until its agents give it up, wakes, and is killed a
   await leaving.kill();
   await admin.start();
   await backAgain(staying, before);
-  await until(
-    'unreachable',
-    async () => (await read(admin, leaving)).status === 'unreachable',
-    AGENT_RETURN_MS_MAX + 30_000,
-  );
+  await readAs('unreachable', admin, leaving, AGENT_RETURN_MS_MAX + 30_000);
 
   t.deepEqual(await changesOf(fleet, leaving), ['unreachable → healthy', 'healthy → unreachable']);
   t.deepEqual(await changesOf(fleet, staying), ['unreachable → healthy']);
