@@ -3,7 +3,7 @@ import { startAdmin, type RunningAdmin } from '../../main.ts';
 import { readAdminConfig } from '../../settings/admin.ts';
 import { createDatabase } from './database.ts';
 import { recordingLog } from './log.ts';
-import type { TestConnection } from './server.ts';
+import { urlOf, type TestConnection } from './server.ts';
 
 /** Keys of a test admin, one a scope. */
 export const ADMIN_KEYS = {
@@ -42,7 +42,7 @@ export async function startTestAdmin(
     ADMIN_OBSERVER_PORT: '0',
     ADMIN_GATEWAY_ENABLED: 'false',
     ADMIN_NAME: 'test',
-    DATABASE_URL: `postgresql://${database.user}@localhost/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`,
+    DATABASE_URL: urlOf(database),
     ENCRYPTION_KEY,
     ...env,
   });

@@ -10,7 +10,7 @@ import { prepareAdmin, type AdminProgram, type FrontProxy } from './fleet/admin-
 import { prepareAgent, type AgentProgram } from './fleet/agent-program.ts';
 import { restClient, type Rest } from './fleet/rest.ts';
 import type { Scope } from './scope.ts';
-import type { TestConnection } from './server.ts';
+import { urlOf, type TestConnection } from './server.ts';
 import { until } from './until.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
@@ -86,8 +86,7 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
   pool.on('error', () => {}); // a killed server; the next query dials again
   scope.teardown(() => pool.end());
 
-  const password = options.databasePassword === undefined ? '' : `:${options.databasePassword}`;
-  const url = `postgresql://${connection.user}${password}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
+  const url = urlOf(connection, options.databasePassword);
   const env = {
     ...FLEET_KEYS,
     DATABASE_URL: url,

@@ -13,6 +13,12 @@ export interface TestConnection {
   readonly database: string;
 }
 
+/** As DATABASE_URL has it. */
+export function urlOf({ user, database, host, port }: TestConnection, password?: string): string {
+  const secret = password === undefined ? '' : `:${password}`;
+  return `postgresql://${user}${secret}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+}
+
 /** A server for tests, on a directory of its own that goes with it. */
 export interface TestServer {
   readonly connection: TestConnection;

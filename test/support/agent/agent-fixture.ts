@@ -28,6 +28,21 @@ export function processesOf(execution: ExecutionId): readonly unknown[] {
   return listProcesses().filter((entry) => entry.environment.includes(execution));
 }
 
+/** What the kernel says of a process behind its name, as of state and parent. Source: proc_pid_stat(5). */
+function statOf(pid: number | undefined): readonly string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** A process's letter in /proc: `T` for one that is stopped, `Z` for one that ended and is not reaped yet. */
+export function stateOf(pid: number | undefined): string {
+  try {
+    return statOf(pid)[0] ?? '';
+  } catch {
+    return 'gone';
+  }
+}
+
 /** An agent, its admin, and what its scripts write. */
 export class AgentFixture {
   readonly admin: AdminDouble;
@@ -142,8 +157,7 @@ export class AgentFixture {
       'the exec shim',
       () => Number(/^(\d+)\n/u.exec(readFileSync(file, 'utf8'))?.[1] ?? 0) || null,
     );
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    process.kill(-Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]), 'SIGKILL');
+    process.kill(-Number(statOf(pid)[2]), 'SIGKILL');
   }
 
   /** Overwrites files of the agent. */

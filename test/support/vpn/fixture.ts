@@ -10,7 +10,7 @@ import { processesWith } from '../fleet/agent-program.ts';
 import { FLEET_KEYS } from '../fleet.ts';
 import { openPortInto } from '../networks/port-into.ts';
 import { lostEchoes as lostEchoesOf } from '../networks/echoes.ts';
-import type { TestConnection } from '../server.ts';
+import { urlOf, type TestConnection } from '../server.ts';
 import { startInternet, type Internet, type Machine } from '../networks/internet.ts';
 import { programFile } from '../programs.ts';
 import type { Scope } from '../scope.ts';
@@ -91,7 +91,7 @@ export async function startFixture(
   const adminRuns: Program[] = [];
   const settings = {
     ...FLEET_KEYS,
-    DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`,
+    DATABASE_URL: urlOf(connection),
     DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     ADMIN_NAME: 'admin',

@@ -18,6 +18,7 @@ import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { urlOf } from '../../support/server.ts';
 
 /** Agents refresh their settings at least this often, in ms. Source: docs/architecture.md, Sessions. */
 const REFRESH_MS_MAX = 600_000;
@@ -32,11 +33,10 @@ const TEST_MS_MAX = 300_000;
  */
 async function startAdmins(scope: Scope) {
   const connection = await createDatabase({ teardown: (task) => scope.teardown(task) });
-  const { user, database, host, port } = connection;
   const directory = temporaryDirectory(scope);
   const env: Record<string, string> = {
     ...FLEET_KEYS,
-    DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+    DATABASE_URL: urlOf(connection),
     DATABASE_POOL_MAX: '10',
     ENCRYPTION_KEY: randomBytes(32).toString('base64'),
   };

@@ -4,6 +4,7 @@ import { Pool } from 'pg';
 import { startTestAdmin } from '../../support/admin.ts';
 import type { recordingLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
+import { urlOf } from '../../support/server.ts';
 
 /**
  * First whatever begins something new, then the ways in, then what was decided is stored before others may take the
@@ -65,12 +66,11 @@ test('a start that fails half-way leaves nothing that listens to the database', 
     ).rows.map(({ query }) => query);
   await until('what one admin listens by', async () => (await listening()).length === LISTENERS);
 
-  const { port, user, host, database } = { ...first.database };
   const error = await t.throwsAsync(
     startTestAdmin(t, {
       ADMIN_NAME: 'second',
       ADMIN_API_PORT: new URL(first.url).port,
-      DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+      DATABASE_URL: urlOf(first.database),
     }),
   );
 

@@ -10,18 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import type { DoubleSession } from '../../support/agent/admin-double.ts';
-import { AgentFixture } from '../../support/agent/agent-fixture.ts';
+import { AgentFixture, stateOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
-
-/** Its letter in /proc: `Z` for one that ended and that its new parent has not reaped yet. */
-function stateOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2)[0] ?? '';
-  } catch {
-    return 'gone';
-  }
-}
 
 test.serial('an execution that was received and not started is run by the next agent, once', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '1' });

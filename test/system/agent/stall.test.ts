@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
 import type { DoubleSession } from '../../support/agent/admin-double.ts';
-import { AgentFixture, logged, refusal } from '../../support/agent/agent-fixture.ts';
+import { AgentFixture, logged, refusal, stateOf } from '../../support/agent/agent-fixture.ts';
 import type { AgentProcess } from '../../support/agent/agent-process.ts';
+import { until } from '../../support/until.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 
 /** Longer than an agent takes for being busy, in ms. */
@@ -28,15 +29,10 @@ function stillOpen(session: DoubleSession, ask: number, execution: ExecutionId, 
 /** The time is what is tested here: nothing else tells a stall from a pause between two deliveries. */
 async function stall(agent: AgentProcess, meanwhile: () => void = () => {}): Promise<void> {
   agent.child.kill('SIGSTOP');
-  await until('it stands still', async () => stateOf(agent) === 'T');
+  await until('it stands still', () => stateOf(agent.child.pid) === 'T');
   meanwhile();
   await sleep(STALL_MS);
   agent.child.kill('SIGCONT');
-}
-
-/** Its state as the kernel has it: `T` is stopped. Source: proc_pid_stat(5). */
-function stateOf(agent: AgentProcess): string | undefined {
-  return readFileSync(`/proc/${agent.child.pid}/stat`, 'latin1').split(') ')[1]?.[0];
 }
 
 test.serial(

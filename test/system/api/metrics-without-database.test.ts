@@ -1,32 +1,20 @@
 /** An admin whose database stands still can still be seen: just then somebody looks. */
-import { readdir, readFile } from 'node:fs/promises';
 import test from 'ava';
 import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { seriesOf } from '../../support/series.ts';
-import { startTestServer } from '../../support/server.ts';
+import { processesOf, signal } from '../../support/server-processes.ts';
+import { startTestServer, urlOf } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
 
 /** A scrape must be over by then, in ms. */
 const SCRAPE_MS_MAX = 2_000;
 
-/** A server's processes: the postmaster and all it has forked. */
-async function processes(postmaster: number): Promise<readonly number[]> {
-  const all = (await readdir('/proc')).map(Number).filter(Number.isInteger);
-  const parents = await Promise.all(
-    all.map(async (pid) =>
-      Number((await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[1]),
-    ),
-  );
-  return [postmaster, ...all.filter((_, index) => parents[index] === postmaster)];
-}
-
 test('with the database frozen a scrape is a 200 within 2 s, without what only the rows know; when it is back all is there again', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
-  const { connection } = server;
   const admin = await startTestAdmin(t, {
-    DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`,
+    DATABASE_URL: urlOf(server.connection),
   });
   const scrape = async () => {
     const beganMs = performance.now();
@@ -37,21 +25,10 @@ test('with the database frozen a scrape is a 200 within 2 s, without what only t
     return { status: answer.status, series, tookMs: performance.now() - beganMs };
   };
   const before = await scrape();
-  const pids = await processes((await server.pid())!);
-  const signal = (name: 'SIGSTOP' | 'SIGCONT') => {
-    for (const pid of pids) {
-      try {
-        process.kill(pid, name);
-      } catch {
-        // it ended meanwhile
-      }
-    }
-  };
-  t.teardown(() => {
-    signal('SIGCONT');
-  });
+  const pids = await processesOf((await server.pid())!);
+  t.teardown(() => signal(pids, 'SIGCONT'));
 
-  signal('SIGSTOP');
+  signal(pids, 'SIGSTOP');
   const frozen = await Promise.all([scrape(), scrape(), scrape()]);
   const again = await scrape();
   const object = (await (
@@ -59,7 +36,7 @@ test('with the database frozen a scrape is a 200 within 2 s, without what only t
       headers: { authorization: `Bearer ${ADMIN_KEYS.METRICS_KEY}` },
     })
   ).json()) as { readonly data: { readonly database: { readonly available: boolean }; readonly nodes: object } };
-  signal('SIGCONT');
+  signal(pids, 'SIGCONT');
 
   for (const { status, series, tookMs } of [...frozen, again]) {
     t.is(status, 200);

@@ -8,7 +8,17 @@ import type { ClusterResource } from '../../../actors/resources/cluster.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { BEGINNING, countOf, emptyModel, nameOf, NAMES, OPERATION, perform, type Model, type ModelNode } from './operations-model.ts';
+import {
+  BEGINNING,
+  countOf,
+  emptyModel,
+  nameOf,
+  NAMES,
+  OPERATION,
+  perform,
+  type Model,
+  type ModelNode,
+} from './operations-model.ts';
 
 const fleet = sharedFleet(test, {});
 
@@ -35,8 +45,7 @@ test('every operation answers as the model says, and what is stored in the end i
 test('operations that collide never fail: each takes place whole or is refused', async (t) => {
   const model = emptyModel('c');
   const { rest } = fleet();
-  for (const cluster of NAMES)
-    await perform(rest, model, { type: 'create-cluster', name: cluster, limit: null });
+  for (const cluster of NAMES) await perform(rest, model, { type: 'create-cluster', name: cluster, limit: null });
   for (const cluster of NAMES)
     for (let times = 0; times < 2; times += 1)
       await perform(rest, model, { type: 'create-key', name: cluster, uses: 3 });

@@ -15,6 +15,8 @@ interface ModelKey {
   uses: number;
   isGone: boolean;
 }
+
+/** A node that was enrolled, with its aliases by name. */
 export interface ModelNode {
   readonly id: string;
   cluster: string;

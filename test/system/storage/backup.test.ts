@@ -11,15 +11,15 @@ import { checkEncryptionKey } from '../../../persistence/secret-check.ts';
 import { createDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
-import type { TestConnection } from '../../support/server.ts';
+import { urlOf, type TestConnection } from '../../support/server.ts';
 import { storeEvent } from './publishing/fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** The key of `openedDatabase`. */
 const KEY = Buffer.alloc(32, 7);
 
-const storageOf = ({ user, database, host, port }: TestConnection, key: Uint8Array = KEY): Storage => ({
-  DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+const storageOf = (connection: TestConnection, key: Uint8Array = KEY): Storage => ({
+  DATABASE_URL: urlOf(connection),
   DATABASE_POOL_MAX: 2,
   DATA_DIR: '/nowhere',
   ENCRYPTION_KEY: key,

@@ -20,6 +20,7 @@ import { restClient } from '../../support/fleet/rest.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { urlOf } from '../../support/server.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -51,7 +52,7 @@ for (const [name, commit] of Object.entries(RELEASES)) {
       const [port, url] = await freePort().then((free) => [String(free), `http://127.0.0.1:${free}`] as const);
       const admin = Program.start(t, program('edge-admin.ts'), ['serve'], {
         ...FLEET_KEYS,
-        DATABASE_URL: `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`,
+        DATABASE_URL: urlOf(connection),
         ENCRYPTION_KEY: '00'.repeat(32),
         ADMIN_API_HOST: '127.0.0.1',
         ADMIN_API_PORT: port,
