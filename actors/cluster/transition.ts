@@ -46,7 +46,7 @@ export function clusterBehaviour(settings: ClusterSettings): Behaviour<ClusterSt
       case 'mesh-wanted':
         return vpnWanted(state, record, message, settings.vpnDomain);
       case 'direct-wanted':
-        return directWanted(state, message, nowMs);
+        return directWanted(state, record, message, nowMs);
       case 'refused':
         return unchanged(state); // every cluster write has someone who waits, who was told
       default:

@@ -39,7 +39,7 @@ export function vpnRead(
   const { peers, leftOut } = peersOf(reading.members, reading.gateway);
   const note = leftOutNote(leftOut);
   const isNewNote = note !== leftOutNote(vpn.leftOut);
-  const refused = leftOut.flatMap((peer) => refusalOf(vpn, peer));
+  const refused = leftOut.flatMap((peer) => refusalOf(record, vpn, peer));
   const set = [...peers.values()].filter((peer) => !isSame(vpn.peers.get(peer.public_key), peer));
   const removed = [...vpn.peers.keys()].filter((key) => !peers.has(key));
   if (vpn.revision?.epoch === epoch && set.length === 0 && removed.length === 0 && !isNewNote)
@@ -58,10 +58,10 @@ export function vpnRead(
 }
 
 /** A machine that is left out hears why: saying another key of itself puts its row right. */
-function refusalOf(vpn: ClusterVpn, { node, reason }: LeftOutPeer): readonly Effect[] {
+function refusalOf(record: ClusterRecord, vpn: ClusterVpn, { node, reason }: LeftOutPeer): readonly Effect[] {
   if (node === null || !vpn.listeners.has(node)) return [];
   return [
-    tellNode(node, {
+    tellNode(record, node, {
       type: 'mesh-refused',
       reason: `This machine is left out of the VPN of its cluster: ${reason}`,
     }),
@@ -96,6 +96,7 @@ function toldOf(vpn: ClusterVpn, set: readonly VpnPeer[], record: ClusterRecord,
     .filter((node) => vpn.ofNode.has(node))
     .map((node) =>
       tellNode(
+        record,
         node,
         change === undefined || changed.has(node) ? whole(vpn, record, node, domain) : changedBody(change),
       ),
@@ -143,14 +144,15 @@ export function vpnWanted(
     listening,
     [],
     changes === null || isOwn
-      ? [tellNode(node, whole(vpn, record, node, domain))]
-      : changes.map((change) => tellNode(node, changedBody(change))),
+      ? [tellNode(record, node, whole(vpn, record, node, domain))]
+      : changes.map((change) => tellNode(record, node, changedBody(change))),
   );
 }
 
 /** Both sides of a pair are told to try at once. One that asks for somebody else's peer is told nothing. */
 export function directWanted(
   state: ClusterState,
+  record: ClusterRecord,
   { node, publicKey }: MessageOf<'direct-wanted'>,
   nowMs: number,
 ): Step<ClusterState> {
@@ -164,13 +166,13 @@ export function directWanted(
       [{ type: 'warn', message: 'a node wants a path to what is no peer of its own', fields: { node } }],
     );
   }
-  const toAsking = tellNode(node, { type: 'mesh-try', public_key: publicKey, in_ms: TRY_IN_MS });
+  const toAsking = tellNode(record, node, { type: 'mesh-try', public_key: publicKey, in_ms: TRY_IN_MS });
   return step(
     state,
     [],
     asked.node === null
       ? [toAsking]
-      : [toAsking, tellNode(asked.node, { type: 'mesh-try', public_key: asking.public_key, in_ms: TRY_IN_MS })],
+      : [toAsking, tellNode(record, asked.node, { type: 'mesh-try', public_key: asking.public_key, in_ms: TRY_IN_MS })],
   );
 }
 
@@ -216,6 +218,6 @@ function changedBody({ from, to, set, removed }: VpnChange): VpnBody {
   return { type: 'mesh-changed', from, to, set: [...set], removed: [...removed] };
 }
 
-function tellNode(node: NodeId, body: VpnBody): Effect {
-  return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'mesh-told', body } } };
+function tellNode({ id: cluster }: Pick<ClusterRecord, 'id'>, node: NodeId, body: VpnBody): Effect {
+  return { type: 'tell', told: { to: { kind: 'node', id: node }, message: { type: 'mesh-told', cluster, body } } };
 }

@@ -121,8 +121,8 @@ export type NodeMessage =
   /** The agent wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly session: SessionId; readonly publicKey: string }
   | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: VpnReport }
-  /** The cluster tells its members. */
-  | { readonly type: 'mesh-told'; readonly body: VpnBody }
+  /** A cluster tells its members. */
+  | { readonly type: 'mesh-told'; readonly cluster: ClusterId; readonly body: VpnBody }
   | { readonly type: 'run'; readonly executions: readonly OpenExecution[] }
   /** Open executions may be stored that this actor was not told of. */
   | { readonly type: 'rescan' }

@@ -70,9 +70,12 @@ export function vpnReported(
   );
 }
 
-/** The cluster tells its members: the agent hears it if it is there. One that is not asks when it comes. */
-export function vpnTold(state: NodeState, { body }: MessageOf<'mesh-told'>): Step<NodeState> {
-  return state.session === null
+/**
+ * The cluster tells its members: the agent hears it if it is there. One that is not asks when it comes. What a cluster
+ * says that the node has left comes late, perhaps behind what its own has told it, and would take that from the agent.
+ */
+export function vpnTold(state: NodeState, { cluster, body }: MessageOf<'mesh-told'>): Step<NodeState> {
+  return state.session === null || state.record.cluster !== cluster
     ? unchanged(state)
     : step(state, [], [{ type: 'send', session: state.session.id, frame: body }]);
 }

@@ -5,7 +5,16 @@ import type { NodeState } from '../../../../actors/node/state.ts';
 import { nodeBehaviour } from '../../../../actors/node/transition.ts';
 import type { VpnPlace } from '../../../../actors/records.ts';
 import type { VpnAdvertisement } from '../../../../transport/protocol/vpn.ts';
-import { CLUSTER, liveNode, NODE, nodeState, NOW_MS, session, SETTINGS } from '../../../support/actors.ts';
+import {
+  CLUSTER,
+  liveNode,
+  NODE,
+  nodeState,
+  NOW_MS,
+  OTHER_CLUSTER,
+  session,
+  SETTINGS,
+} from '../../../support/actors.ts';
 import { KEY, OTHER_KEY, SAID } from './vpn-fixture.ts';
 import { say } from './fixture.ts';
 
@@ -176,13 +185,22 @@ test('where its socket is seen is stored once, and told to the agent', (t) => {
   t.is(say(state, { ...message, publicKey: OTHER_KEY, endpoint: '203.0.113.8:1' }).state, state);
 });
 
-test('what the cluster tells goes to the live session, and to nobody without one', (t) => {
+test('what its cluster tells goes to the live session, and to nobody without one', (t) => {
   const body = { type: 'mesh-refused', reason: 'no' } as const;
+  const told = { type: 'mesh-told', cluster: CLUSTER, body } as const;
 
-  t.deepEqual(say(liveNode(), { type: 'mesh-told', body }).effects, [
-    { type: 'send', session: session(1), frame: body },
-  ]);
-  t.deepEqual(say(nodeState(), { type: 'mesh-told', body }).effects, []);
+  t.deepEqual(say(liveNode(), told).effects, [{ type: 'send', session: session(1), frame: body }]);
+  t.deepEqual(say(nodeState(), told).effects, []);
+});
+
+test('what a cluster tells that the node has left meanwhile takes nothing from what its own has told it', (t) => {
+  const late = {
+    type: 'mesh-told',
+    cluster: OTHER_CLUSTER,
+    body: { type: 'mesh-refused', reason: 'no' },
+  } as const;
+
+  t.deepEqual(say(liveNode(), late).effects, []);
 });
 
 test('how well it is connected is kept with the session', (t) => {
