@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
-import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
+import { ok, refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { nodeProxyPassword } from '../../actors/sealed-columns.ts';
 import {
   decodeEnrollmentBlob,
@@ -147,11 +147,24 @@ async function enroll(
     }));
     // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
-    return result;
+    return result.ok ? ok(await withAliasesTaken(result.value, request.aliases ?? [], ports)) : result;
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
     throw error;
   }
+}
+
+/** The answer with what the rows decided: which of the aliases other nodes have. */
+async function withAliasesTaken(
+  answer: EnrollAnswer,
+  wanted: readonly string[],
+  { reads }: Pick<EnrollPorts, 'reads'>,
+): Promise<EnrollAnswer> {
+  if (wanted.length === 0) return answer;
+  const node = await reads.get('nodes', answer.node_id);
+  const got = new Set(node?.aliases.map(({ name }) => name) ?? wanted);
+  const taken = wanted.filter((name) => !got.has(name));
+  return taken.length === 0 ? answer : { ...answer, aliases_taken: taken };
 }
 
 /** Whether it lets no new node in. What really counts is decided by its cluster's actor. */

@@ -22,6 +22,7 @@ import { answerBrokenHttp, answerFailures, answerStrangers, HEADER_BYTES_MAX, se
 import { registerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
+import { registerLeaving } from './leaving.ts';
 import { registerNodeMetrics } from './node-metrics.ts';
 import { registerRecordings, type RecordingLimits } from './recordings.ts';
 import { timeRequests } from './request-timing.ts';
@@ -185,6 +186,7 @@ function registerRoutes(
   registerEnrollment(app, ports);
   registerRecordings(app, ports, settings.recordings);
   registerDiagnoses(app, ports);
+  registerLeaving(app, ports);
   registerNodeMetrics(app, ports, gate);
   registerDiscovery(app, ports, gate, log);
   registerAdminMetrics(app, ports.adminMetrics, gate);

@@ -156,6 +156,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['FRAME_BYTES_MAX', 'One message between agent and admin. A larger one ends the session (4008).'],
       ['PING_INTERVAL_MS', 'An agent says so often that it is there.'],
       ['SESSION_SILENCE_MS_MAX', 'Silence after which a session counts as dead.'],
+      ['METERED_PING_MS', 'The same with `AGENT_METERED`; dead is one that missed two.'],
       ['RECONNECT_MS_MAX', 'Longest wait of an agent before it tries to connect again.'],
     ]),
     limits('transport/sessions/limits.ts', sessions, [

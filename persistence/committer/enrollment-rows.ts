@@ -57,21 +57,7 @@ export async function enrollNode(
       { publicKey: write.wireguardPublicKey, ...NOWHERE },
       new Date(write.atMs),
     );
-  if (write.aliases.length > 0) {
-    await em.nativeDelete(Alias, { node: write.node, name: { $in: write.aliases.map((alias) => alias.name) } });
-    const at = new Date(write.atMs);
-    await em.insertMany(
-      Alias,
-      write.aliases.map((alias) => ({
-        id: alias.id,
-        node: write.node,
-        cluster: write.cluster,
-        name: alias.name,
-        insertedAt: at,
-        updatedAt: at,
-      })),
-    );
-  }
+  await takeAliases(em, write);
   if (usesRemaining === undefined) return { notices: [] };
   // Only the row knows how many uses are left when several agents come at once.
   return {
@@ -80,6 +66,21 @@ export async function enrollNode(
       event === verified ? { ...event, data: { ...event.data, uses_remaining: usesRemaining } } : event,
     ),
   };
+}
+
+/**
+ * Those that no other node of the cluster has: a name that was given twice keeps no machine out. In the order of their
+ * names, so that two machines that bring the same ones do not wait for each other.
+ */
+async function takeAliases(em: EntityManager, { aliases, node, cluster, atMs }: NodeEnrolled): Promise<void> {
+  const at = new Date(atMs);
+  const names = aliases.map(({ name }) => name);
+  if (names.length > 0) await em.nativeDelete(Alias, { node, name: { $in: names } });
+  for (const { id, name } of aliases.toSorted((one, other) => (one.name < other.name ? -1 : 1)))
+    await em.execute(
+      'insert into alias (id, node_id, cluster_id, name, inserted_at, updated_at) values (?, ?, ?, ?, ?, ?) on conflict on constraint alias_name_taken do nothing',
+      [id, node, cluster, name, at, at],
+    );
 }
 
 /** Somebody deleted it on purpose: a machine that comes back with a key at hand does not undo that. */

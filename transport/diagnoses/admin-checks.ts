@@ -48,7 +48,11 @@ async function dialled(
   msMax: number,
 ): Promise<Dial> {
   const startedMs = performance.now();
-  const dial = await tunnels.reach(node, { use: 'self', host: 'localhost', port: apiPort }, AbortSignal.timeout(msMax));
+  const dial = await tunnels.reach(
+    node,
+    { use: 'self', host: 'localhost', port: apiPort, server: 'api' },
+    AbortSignal.timeout(msMax),
+  );
   if (dial.ok) dial.stream.destroy();
   return { dial, isOpen: dial.ok || dial.failure === 'refused', ms: Math.round(performance.now() - startedMs) };
 }
@@ -167,9 +171,17 @@ function roundTripCheck({ isOpen, ms }: Dial): DiagnosisCheck {
   return checked('node_round_trip', 'pass', `A word to the machine and back takes ${ms} ms.`, null, ms, details);
 }
 
+/** What to do about a report that did not come, by what there is instead: an answer of the agent, of something, or none. */
+const HINTS = {
+  agent: 'Update the agent if it is old; an agent that answers so at the present version is not to be trusted.',
+  stranger:
+    "Another program may have the port of the agent's API: give the agent one of its own by AGENT_API_PORT, or update it. What follows was true then, and need not be now.",
+  nobody: 'Repair what is above first. What follows was true then, and need not be now.',
+} as const;
+
 /** What came of asking the agent for its own report. */
 export function reportCheck(
-  outcome: 'live' | { readonly problem: string; readonly isAnswer: boolean; readonly lastAtMs: number | null },
+  outcome: 'live' | { readonly problem: string; readonly from: keyof typeof HINTS; readonly lastAtMs: number | null },
   durationMs: number,
 ): DiagnosisCheck {
   if (outcome === 'live')
@@ -178,9 +190,7 @@ export function reportCheck(
     });
   const lastAt = outcome.lastAtMs === null ? null : new Date(outcome.lastAtMs).toISOString();
   const follows = lastAt === null ? 'there is none from before' : `the last one, of ${lastAt}, follows`;
-  const hint = outcome.isAnswer
-    ? 'Update the agent if it is old; an agent that answers so at the present version is not to be trusted.'
-    : 'Repair what is above first. What follows was true then, and need not be now.';
+  const hint = HINTS[outcome.from];
   return checked(
     'agent_report',
     'fail',

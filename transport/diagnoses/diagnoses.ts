@@ -79,10 +79,7 @@ export class Diagnoses implements NodeDiagnoses {
     const last = standing.report;
     const problem = problemOf(answer, read?.problem);
     return {
-      check: reportCheck(
-        { problem, isAnswer: answer?.ok === true, lastAtMs: last?.collectedAtMs ?? null },
-        durationMs(),
-      ),
+      check: reportCheck({ problem, from: askedOf(answer), lastAtMs: last?.collectedAtMs ?? null }, durationMs()),
       checks: last?.checks ?? [],
       collectedAtMs: last?.collectedAtMs ?? nowMs,
       isLive: false,
@@ -108,6 +105,12 @@ export class Diagnoses implements NodeDiagnoses {
     await Promise.race([stored, delay(STORE_MS_MAX, undefined, { signal: limit.signal }).catch(() => {})]);
     limit.abort();
   }
+}
+
+/** Who is behind an answer that is no report. */
+function askedOf(answer: AgentAnswer | null): 'agent' | 'stranger' | 'nobody' {
+  if (answer?.ok === true) return 'agent';
+  return answer?.failure === 'invalid' ? 'stranger' : 'nobody';
 }
 
 /** What came of asking the agent. */

@@ -41,6 +41,8 @@ export const EnrollAnswer = z.object({
   cluster_name: ClusterName,
   admin_urls: z.array(wireText()),
   settings: AgentSettings,
+  /** Aliases that were asked for and that other nodes of the cluster have. Absent: there are none, or an older admin. */
+  aliases_taken: z.array(AliasName).max(8).optional(),
 });
 export type EnrollAnswer = z.infer<typeof EnrollAnswer>;
 

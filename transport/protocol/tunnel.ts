@@ -2,6 +2,7 @@
  * What is said inside a tunnel beside the bytes: a CONNECT a stream, answered 200 once the far end is connected. HTTP/2
  * as of RFC 9113, 8.5.
  */
+import { AGENT_SERVERS } from './agent-api.ts';
 
 /**
  * Request header: how the stream leaves the machine. `self`: to the machine itself, its loopback included. `chain`:
@@ -13,6 +14,17 @@ export const USE_HEADER = 'edge-use';
 export const TUNNEL_USES = ['self', 'chain'] as const;
 /** One of them. */
 export type TunnelUse = (typeof TUNNEL_USES)[number];
+
+/**
+ * Request header of a `self` stream: the server of the agent itself that it is for, wherever that listens. An agent of
+ * before protocol 6 goes by the port alone.
+ */
+export const SERVER_HEADER = 'edge-server';
+
+/** Servers of an agent. */
+export const TUNNEL_SERVERS = [...AGENT_SERVERS, 'ssh'] as const;
+/** One of them. */
+export type TunnelServer = (typeof TUNNEL_SERVERS)[number];
 
 /**
  * Headers of an answer other than 200: the failure's word (transport/net/streams/dialled.ts), and one sentence,

@@ -16,8 +16,11 @@
  * expired or been cancelled; greet: a node that moves says hello again on its connection, which stays; ssh-unanswered,
  * ssh-unanswered-stored: logins that were tried while no admin answered; recall: an agent is asked how what it no
  * longer holds ended |
+ * | 6 | 2026-11-23 | rhythm: an agent on a metered link says how seldom it pings and reports; a stream of a tunnel may
+ * name the server of the agent that it is for; an enrolment's answer names aliases that other nodes have; a node may
+ * remove itself |
  */
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 /** From this version on an agent opens tunnels and asks about SSH logins. */
 export const PROTOCOL_VERSION_REACH = 2;
@@ -36,6 +39,9 @@ export const PROTOCOL_VERSION_GREET = 5;
 
 /** From this version on an agent that is asked how executions ended which it no longer holds says so. */
 export const PROTOCOL_VERSION_RECALLS = 5;
+
+/** From this version on an admin goes along with the rhythm of an agent on a metered link. */
+export const PROTOCOL_VERSION_RHYTHM = 6;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;
@@ -61,6 +67,9 @@ export const TUNNEL_PATH = '/api/v1/agents/tunnel';
 
 /** Path of uploads of finished recordings on the admin, with the node's API token; the recording's id follows. */
 export const RECORDING_PATH = '/api/v1/agents/recordings/';
+
+/** Path of the node that a token belongs to: a DELETE with it removes the node, as its machine leaves. */
+export const OWN_NODE_PATH = '/api/v1/agents/me';
 
 /** Path of enrolment on the admin. Source: docs/architecture.md, Sessions. */
 export const ENROLL_PATH = '/api/v1/agents/enroll';

@@ -7,7 +7,8 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import { decodeAgentFrame, encodeFrame } from '../protocol/codec.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, ExecutionId, NodeId, SessionId } from '../protocol/ids.ts';
-import { BUFFERED_BYTES_MAX, FRAMES_PER_SECOND_MAX } from './limits.ts';
+import { SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
+import { BUFFERED_BYTES_MAX, FRAMES_PER_SECOND_MAX, REPORT_LATE_MS } from './limits.ts';
 import type { NodeQuota } from './node-quotas.ts';
 import { Buffer } from 'node:buffer';
 
@@ -22,6 +23,10 @@ export type Received =
 /** Why a socket is not read for now: more is not stored yet than memory is for, or this agent is over its share. */
 export type Hold = 'unstored' | 'rate';
 const HOLD_BITS: Readonly<Record<Hold, number>> = { unstored: 1, rate: 2 };
+
+/** What an agent with a rhythm of its own may miss. Source: transport/protocol/agent-description.ts. */
+const PINGS_MISSED = 2;
+const REPORTS_MISSED = 3;
 
 /** A class, because there are ten thousand of them: methods are shared. */
 export class Connection {
@@ -38,6 +43,9 @@ export class Connection {
   welcomed = false;
   /** The version that the agent speaks; known from its hello. */
   protocol = 1;
+  /** Silence after which it is taken for dead, and after which its reports are late, in ms. */
+  silenceMsMax = SESSION_SILENCE_MS_MAX;
+  reportLateMs = REPORT_LATE_MS;
   lateTold = false;
   #sentSeq = 0;
   #heardSeq = 0;
@@ -77,6 +85,14 @@ export class Connection {
   /** Where it comes from, as the socket shows it: that of a reverse proxy when there is one. Null: it is gone. */
   get remoteAddress(): string | null {
     return this.#stream?.remoteAddress ?? null;
+  }
+
+  /** Its agent said hello. */
+  hello({ protocol, registration: { rhythm } }: Extract<AgentFrame, { type: 'hello' }>): void {
+    this.greeted = true;
+    this.protocol = protocol;
+    this.silenceMsMax = Math.max(SESSION_SILENCE_MS_MAX, PINGS_MISSED * (rhythm?.ping_ms ?? 0));
+    this.reportLateMs = Math.max(REPORT_LATE_MS, REPORTS_MISSED * (rhythm?.report_ms ?? 0));
   }
 
   /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */

@@ -7,12 +7,12 @@ import { CLOSE } from '../protocol/close-codes.ts';
 import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
-import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
+import { HELLO_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MIN } from '../protocol/version.ts';
 import { nodeMessageOf, asKnownTo, isKnownTo } from './agent-messages.ts';
 import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID } from './frame-counters.ts';
-import { CLOSE_GRACE_MS, REPORT_LATE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
+import { CLOSE_GRACE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
 import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
 import type { SessionCounters, SessionPorts } from './session-ports.ts';
@@ -212,8 +212,7 @@ export class Sessions implements SessionLink {
         `protocol ${hello.protocol} is too old: this admin speaks ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION}`,
       );
     if (hello.node !== connection.node) return this.#cut(connection, 'the token belongs to another node');
-    connection.greeted = true;
-    connection.protocol = hello.protocol;
+    connection.hello(hello);
     this.#ofNode.set(connection.node, connection);
     this.#tell(connection, nodeMessageOf(hello, connection.id, connection.remoteAddress));
   }
@@ -272,10 +271,13 @@ export class Sessions implements SessionLink {
     for (const connection of this.#connections.values()) {
       if (connection.isPaused) connection.heardMs = nowMs; // it is this admin that does not listen
       const silentMs = nowMs - Math.max(connection.heardMs, listeningMs);
-      if (silentMs > SESSION_SILENCE_MS_MAX || (!connection.greeted && nowMs - connection.openedMs > HELLO_MS_MAX)) {
+      if (silentMs > connection.silenceMsMax || (!connection.greeted && nowMs - connection.openedMs > HELLO_MS_MAX)) {
         connection.terminate();
         this.#gone(connection);
-      } else if (!connection.lateTold && nowMs - Math.max(connection.reportedMs, listeningMs) > REPORT_LATE_MS) {
+      } else if (
+        !connection.lateTold &&
+        nowMs - Math.max(connection.reportedMs, listeningMs) > connection.reportLateMs
+      ) {
         connection.lateTold = true;
         this.#tell(connection, { type: 'report-late', session: connection.id });
       }

@@ -108,7 +108,7 @@ export class AgentRequests {
     if (endpoint === null) return failed('unknown_node', 'There is no such node.');
     const dialled = await this.#tunnels.reach(
       node,
-      { use: 'self', host: 'localhost', port: endpoint.ports[PORT_OF[wanted.server]] },
+      { use: 'self', host: 'localhost', port: endpoint.ports[PORT_OF[wanted.server]], server: wanted.server },
       limit.signal,
     );
     if (limit.signal.aborted) {

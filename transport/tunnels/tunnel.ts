@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import {
   FAILURE_HEADER,
   MESSAGE_HEADER,
+  SERVER_HEADER,
   STREAM_WINDOW_BYTES,
   TUNNEL_FRAME_BYTES,
   TUNNEL_MEMORY_MB_MAX,
@@ -16,7 +17,7 @@ import {
   TUNNEL_WINDOW_BYTES,
   USE_HEADER,
 } from '../protocol/tunnel.ts';
-import type { TunnelUse } from '../protocol/tunnel.ts';
+import type { TunnelServer, TunnelUse } from '../protocol/tunnel.ts';
 import { DIAL_FAILURES, notDialled } from '../net/streams/dialled.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import { createFrameQuota } from './frame-quota.ts';
@@ -27,6 +28,8 @@ export interface TunnelTarget {
   readonly use: TunnelUse;
   readonly host: string;
   readonly port: number;
+  /** Of a `self` stream: the server of the agent that is meant, whoever has the port. */
+  readonly server?: TunnelServer;
 }
 
 /** An open tunnel over these bytes. `closed` is called once, when it is over. */
@@ -81,6 +84,7 @@ export class Tunnel {
         [constants.HTTP2_HEADER_METHOD]: 'CONNECT',
         [constants.HTTP2_HEADER_AUTHORITY]: authorityOf(target),
         [USE_HEADER]: target.use,
+        ...(target.server !== undefined && { [SERVER_HEADER]: target.server }),
       },
       { endStream: false },
     );

@@ -4,12 +4,13 @@ import test from 'ava';
 import { ok } from '../../../../actors/refusal.ts';
 import { DIAGNOSIS_PATH } from '../../../../transport/protocol/diagnosis.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { RECORDING_PATH } from '../../../../transport/protocol/version.ts';
+import { OWN_NODE_PATH, RECORDING_PATH } from '../../../../transport/protocol/version.ts';
 import { serveApi, SOME_ID } from '../../../support/api/fakes.ts';
 
 const ROUTES = [
   ['POST', DIAGNOSIS_PATH],
   ['PUT', RECORDING_PATH + SOME_ID],
+  ['DELETE', OWN_NODE_PATH],
 ] as const;
 
 for (const [method, path] of ROUTES) {

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { HELLO_MS_MAX, SESSION_SILENCE_MS_MAX } from '../../../../transport/protocol/limits.ts';
 import { REPORT_LATE_MS, SWEEP_MS } from '../../../../transport/sessions/limits.ts';
-import { HEALTHY, NODE } from '../../../support/actors.ts';
+import { HEALTHY, NODE, REGISTRATION } from '../../../support/actors.ts';
 import { BUSY_MS, patient } from '../../../support/busy.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { until } from '../../../support/until.ts';
@@ -27,6 +27,22 @@ test('a session that does not say hello in time is ended, and so is one that fal
     fixture.messages('agent-disconnected').map((message) => message.lastHeardMs),
     [heardMs],
   );
+});
+
+test('an agent that says how seldom it is heard is waited for in proportion', async (t) => {
+  const clock = createFakeClock();
+  const fixture = await openGate(t, { clock });
+  const agent = fixture.dial();
+  await agent.opened();
+  agent.hello({ registration: { ...REGISTRATION, rhythm: { ping_ms: 60_000, report_ms: 600_000 } } });
+  await until('it is greeted', () => fixture.messages('agent-connected').length === 1);
+
+  clock.pass(119_000);
+  t.is(fixture.sessions.count(), 1);
+  t.is(fixture.messages('report-late').length, 0);
+  clock.pass(2_000 + SWEEP_MS);
+
+  t.is((await agent.closed()).code, 1006);
 });
 
 test('an agent that pings and does not report is told of as late, once', async (t) => {
