@@ -6,13 +6,20 @@ import type { Settings } from '../settings/environment.ts';
 import { AliasName } from '../transport/protocol/cluster-names.ts';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
 import type { AgentPorts, Registration } from '../transport/protocol/agent-description.ts';
-import { OUTPUT_PARTS_MAX, OUTPUT_PART_BYTES_MAX } from '../transport/protocol/limits.ts';
+import {
+  METERED_PING_MS,
+  METERED_REPORT_MS,
+  OUTPUT_PARTS_MAX,
+  OUTPUT_PART_BYTES_MAX,
+} from '../transport/protocol/limits.ts';
 import { defaultDataDirectory } from './default-directory.ts';
 import { hostRule } from './access/egress/host-rules.ts';
 import { RULES_MAX } from './access/egress/policy.ts';
 import type { EgressRules } from './access/egress/policy.ts';
 import { portRange } from './access/egress/port-ranges.ts';
 import { LOG_LEVELS } from '../transport/net/log.ts';
+import { NO_PROXY_MAX, proxyOf } from './outbound/proxy-choice.ts';
+import { DEFAULT_PORTS, type PortSetting } from './served-ports.ts';
 
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */
 const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
@@ -24,21 +31,14 @@ const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
 export const NAME_MODES = ['resolver', 'hosts', 'off'] as const;
 export type NameMode = (typeof NAME_MODES)[number];
 
-/** Default ports. Source: docs/settings.md. */
-const DEFAULT_PORTS: AgentPorts = {
-  http_port: 44_000,
-  ssh_port: 40_022,
-  host_metrics_port: 49_100,
-  wireguard_metrics_port: 49_586,
-  http_proxy_port: 43_128,
-  socks5_proxy_port: 41_080,
-};
-
-/** A port on which this agent listens. Admins are told which one it got. */
-const servedPort = (fallback: number, what: string) =>
+/** A port on which this agent listens; unset is not the same as set to the default. Admins are told which one it got. */
+const servedPort = (setting: PortSetting, what: string) =>
   port()
-    .default(fallback)
-    .meta({ description: `Port of ${what}; 0 takes a free one.` });
+    .optional()
+    .meta({
+      defaultText: `${DEFAULT_PORTS[setting]}, or a free one`,
+      description: `Port of ${what}; 0 takes a free one. One that is set and taken is a problem of this machine.`,
+    });
 
 /** Addresses on which a server may listen at once. */
 const HOSTS_MAX = 8;
@@ -48,6 +48,15 @@ const addresses = () =>
     .refine((hosts) => hosts.length <= HOSTS_MAX && hosts.every((host) => isIP(host) !== 0 && !host.includes('%')))
     .default(['127.0.0.1'])
     .meta({ expected: `at most ${HOSTS_MAX} comma-separated addresses of this machine` });
+
+const proxyUrl = () =>
+  secret()
+    .refine((text) => proxyOf(text) !== null)
+    .optional()
+    .meta({
+      secret: true,
+      expected: 'a URL such as http://proxy.example:3128, with USER:PASSWORD@ before the host where the proxy asks',
+    });
 
 const hostRules = () =>
   list()
@@ -82,6 +91,21 @@ export const AGENT_SETTINGS = {
     defaultText: 'from the key',
     description: 'Admins to use, in order, instead of those that the key and the admins name.',
   }),
+  HTTPS_PROXY: proxyUrl().meta({
+    description:
+      'HTTP proxy through which admins with https URLs are reached, by CONNECT: sessions, tunnels, enrolment and uploads. Also as https_proxy. What this machine reaches for others, and its VPN, do not go there.',
+  }),
+  HTTP_PROXY: proxyUrl().meta({
+    description: 'The same for admins with http URLs, also by CONNECT. Also as http_proxy.',
+  }),
+  NO_PROXY: list()
+    .refine((entries) => entries.length <= NO_PROXY_MAX)
+    .optional()
+    .meta({
+      defaultText: 'none',
+      expected: `at most ${NO_PROXY_MAX} comma-separated names, which also mean what is below them, addresses, ranges, or *`,
+      description: 'Admins that are reached without a proxy, besides this machine itself. Also as no_proxy.',
+    }),
   AGENT_DATA_DIR: text({ pattern: /^\//, expected: 'an absolute path' }).default(defaultDataDirectory).meta({
     expected: 'an absolute path',
     defaultText: '/var/lib/edge-agent as root, else ~/.local/share/edge-agent',
@@ -101,6 +125,11 @@ export const AGENT_SETTINGS = {
   AGENT_SELF_UPDATE_ENABLED: flag()
     .default(false)
     .meta({ expected: 'true or false', description: 'Whether this machine takes part in managed self-updates.' }),
+  AGENT_METERED: flag().default(false).meta({
+    expected: 'true or false',
+    description:
+      'For links that are paid by the byte: an idle agent takes less than 2 MB a day, and its admin notices after up to 2 minutes, instead of 20 seconds, that it is gone.',
+  }),
   COMMAND_EXECUTION_CONCURRENCY: integer({ min: 1, max: 1_000 })
     .default(10)
     .meta({ expected: 'a whole number from 1 to 1000', description: 'Commands that run at the same time.' }),
@@ -110,10 +139,10 @@ export const AGENT_SETTINGS = {
       expected: `a whole number from 1024 to ${OUTPUT_BYTES_MAX}`,
       description: 'Output kept of one command; of a longer one the first and last halves.',
     }),
-  AGENT_API_PORT: servedPort(DEFAULT_PORTS.http_port, "the agent's API"),
-  AGENT_SSH_PORT: servedPort(DEFAULT_PORTS.ssh_port, 'the SSH server'),
-  AGENT_HOST_METRICS_PORT: servedPort(DEFAULT_PORTS.host_metrics_port, 'host metrics'),
-  AGENT_WIREGUARD_METRICS_PORT: servedPort(DEFAULT_PORTS.wireguard_metrics_port, 'WireGuard metrics'),
+  AGENT_API_PORT: servedPort('AGENT_API_PORT', "the agent's API"),
+  AGENT_SSH_PORT: servedPort('AGENT_SSH_PORT', 'the SSH server'),
+  AGENT_HOST_METRICS_PORT: servedPort('AGENT_HOST_METRICS_PORT', 'host metrics'),
+  AGENT_WIREGUARD_METRICS_PORT: servedPort('AGENT_WIREGUARD_METRICS_PORT', 'WireGuard metrics'),
   AGENT_METRICS_HOST: addresses().meta({
     description:
       "Addresses on which the agent's API and the exporters of metrics listen, besides loopback, by which admins reach them.",
@@ -143,12 +172,13 @@ export const AGENT_SETTINGS = {
     description:
       'Whether they demand the user name _ and the proxy password of this node; else any credentials will do, and none.',
   }),
-  AGENT_HTTP_PROXY_PORT: servedPort(DEFAULT_PORTS.http_proxy_port, 'the HTTP proxy'),
-  AGENT_SOCKS5_PROXY_PORT: servedPort(DEFAULT_PORTS.socks5_proxy_port, 'the SOCKS5 proxy'),
-  VPN_ENABLED: flag().default(true).meta({
+  AGENT_HTTP_PROXY_PORT: servedPort('AGENT_HTTP_PROXY_PORT', 'the HTTP proxy'),
+  AGENT_SOCKS5_PROXY_PORT: servedPort('AGENT_SOCKS5_PROXY_PORT', 'the SOCKS5 proxy'),
+  VPN_ENABLED: flag().optional().meta({
     expected: 'true or false',
+    defaultText: 'true, or false with AGENT_METERED',
     description:
-      'Whether this machine joins the WireGuard network of its cluster. Needs root, or CAP_NET_ADMIN, and WireGuard in the kernel or wireguard-go; without them everything else works.',
+      'Whether this machine joins the WireGuard network of its cluster. Switched off, the interface goes with the next start. Needs root, or CAP_NET_ADMIN, and WireGuard in the kernel or wireguard-go; without them everything else works.',
   }),
   VPN_PORT: port().default(0).meta({
     defaultText: 'one that is picked once',
@@ -185,8 +215,11 @@ export const AGENT_SETTINGS = {
     .meta({ expected: `one of ${LOG_LEVELS.join(', ')}`, description: 'The least severe lines that are logged.' }),
 } as const satisfies Record<string, z.ZodType>;
 
-/** The settings, read. */
-export type AgentConfig = Settings<typeof AGENT_SETTINGS>;
+/** The settings as they were given: a port that nobody chose is undefined. */
+export type GivenConfig = Settings<typeof AGENT_SETTINGS>;
+
+/** The same with every port decided. Source: agent/free-ports.ts. */
+export type AgentConfig = Omit<GivenConfig, PortSetting> & Readonly<Record<PortSetting, number>>;
 
 /**
  * What the agent says of itself to admins. `served`: the ports that its servers got, where 0 or another one was asked
@@ -197,14 +230,18 @@ export function registrationOf(config: AgentConfig, version: string, served: Par
     version,
     id_type: config.AGENT_ID_TYPE,
     self_update_enabled: config.AGENT_SELF_UPDATE_ENABLED,
-    // A free port is not known before it is listened on; until then the usual one is told.
-    ports: Object.fromEntries(
-      Object.entries(wantedPorts(config)).map(([name, wanted]) => [
-        name,
-        served[name as keyof AgentPorts] ?? (wanted || DEFAULT_PORTS[name as keyof AgentPorts]),
-      ]),
-    ) as AgentPorts,
+    ...(config.AGENT_METERED && { rhythm: { ping_ms: METERED_PING_MS, report_ms: METERED_REPORT_MS } }),
+    // what is not listened on is told as it was wanted
+    ports: { ...wantedPorts(config), ...served },
   };
+}
+
+/** Whether this machine joins the VPN: each peer costs a metered link some 0.5 MB a day, so there it has to be said. */
+export function isVpnWanted({
+  VPN_ENABLED: isWanted,
+  AGENT_METERED: isMetered,
+}: Pick<GivenConfig, 'VPN_ENABLED' | 'AGENT_METERED'>): boolean {
+  return isWanted ?? !isMetered;
 }
 
 /** What the settings say of streams that leave this machine. */
@@ -227,7 +264,7 @@ const LOOPBACK = '127.0.0.1';
 /** Addresses that hold one which the admin's forward mode dials. Source: agent/access/egress/dialler.ts. */
 const REACHED_BY_ADMINS: ReadonlySet<string> = new Set([LOOPBACK, '::1', '0.0.0.0', '::']);
 
-function wantedPorts(config: AgentConfig): AgentPorts {
+function wantedPorts(config: Pick<AgentConfig, PortSetting>): AgentPorts {
   return {
     http_port: config.AGENT_API_PORT,
     ssh_port: config.AGENT_SSH_PORT,

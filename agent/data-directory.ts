@@ -1,7 +1,8 @@
 /** The agent's directory: made, private, and used by one agent at a time. */
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makeDirectories } from './directories.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 
 /** Name of the file of the identity in it. */
@@ -19,6 +20,7 @@ export const API_PORT_FILE = 'api-port';
 /** Paths in it. */
 export interface DataDirectory {
   readonly path: string;
+  readonly lock: string;
   readonly identity: string;
   readonly journal: string;
   /** What this machine ran, for longer than the journal knows. */
@@ -46,11 +48,12 @@ export interface DataDirectory {
  */
 export function openDataDirectory(path: string): DataDirectory {
   const pidFile = join(path, PID_FILE);
+  const lockFile = join(path, 'lock');
   let lock: DatabaseSync;
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDirectories(path);
     chmodSync(path, 0o700);
-    lock = takeLock(join(path, 'lock'));
+    lock = takeLock(lockFile);
   } catch (error) {
     if (isBusy(error))
       throw new AgentProblem(
@@ -64,8 +67,10 @@ export function openDataDirectory(path: string): DataDirectory {
   } catch {
     // only for the other agent's message
   }
+  rmSync(join(path, API_PORT_FILE), { force: true }); // of an agent that was killed: another program may have its port
   return {
     path,
+    lock: lockFile,
     identity: join(path, IDENTITY_FILE),
     journal: join(path, 'journal.db'),
     ledger: join(path, 'executions.ledger'),

@@ -9,3 +9,6 @@ import { join } from 'node:path';
 export function defaultDataDirectory(): string {
   return process.getuid?.() === 0 ? '/var/lib/edge-agent' : join(homedir(), '.local/share/edge-agent');
 }
+
+/** Within it: compiled code, where the program runs from its sources. */
+export const CODE_CACHE_DIRECTORY = 'code-cache';

@@ -5,6 +5,7 @@ import type { AgentPorts } from '../transport/protocol/agent-description.ts';
 import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { startTimer } from '../transport/net/streams/timer.ts';
 import type { PickedPorts } from './free-ports.ts';
+import { OwnServers } from './own-servers.ts';
 import { startReach, type Reach } from './access/reach.ts';
 import { registrationOf } from './config.ts';
 import type { DataDirectory } from './data-directory.ts';
@@ -25,6 +26,7 @@ import { rejoined, type AgentOptions, type Enrolled } from './enrollment/joining
 import { createSessionCounters } from './session/session-counters.ts';
 import type { SessionOptions } from './session/session-options.ts';
 import { Session } from './session/session.ts';
+import { SharedIdentity } from './session/shared-identity.ts';
 import { StoredEnrollment } from './enrollment/stored-enrollment.ts';
 import { startVpn, type AgentVpn } from './vpn/vpn.ts';
 
@@ -57,6 +59,8 @@ export class EnrolledAgent {
   readonly #enrollment: StoredEnrollment;
   readonly #executor: Executor;
   readonly #counters = createSessionCounters();
+  readonly #own = new OwnServers();
+  readonly #shared = new SharedIdentity(() => CLOCK.nowMs());
   /** Complete once all parts are there: metrics may be asked for as soon as their server listens. */
   readonly #services: Service[] = [];
   readonly #over = Promise.withResolvers<AgentEnd>();
@@ -97,6 +101,7 @@ export class EnrolledAgent {
     const visibility = await this.#startVisibility(reach, reports);
     this.#ports = { ...reach.ports, ...visibility.ports };
     this.#services.push(
+      { name: 'identity', problem: () => this.#shared.problem },
       { name: 'journal', problem: () => journal.problem },
       { name: 'runner', problem: () => executor.problem },
       diskService(directory.path),
@@ -110,7 +115,7 @@ export class EnrolledAgent {
     executor.recover();
     executor.beat();
     const beats = setInterval(() => executor.beat(), BEAT_MS).unref();
-    reports.listening(visibility.ports.http_port);
+    reports.listening(visibility.apiPlace);
     session.start();
     const end = await Promise.race([this.#over.promise, aborted(signal)]);
     clearInterval(beats);
@@ -122,10 +127,12 @@ export class EnrolledAgent {
   }
 
   #startReach(): Promise<Reach> {
-    const { config, picked, directory, log } = this.#options;
+    const { config, picked, directory, outbound, log } = this.#options;
     return startReach({
       config,
+      outbound,
       picked,
+      own: this.#own,
       directory,
       log,
       token: this.#enrollment.token,
@@ -152,9 +159,10 @@ export class EnrolledAgent {
   }
 
   #createReports(): Reports {
-    const { config, version, directory, journal, log } = this.#options;
+    const { config, version, directory, outbound, journal, log } = this.#options;
     return new Reports({
       config,
+      outbound,
       version,
       directory,
       token: this.#enrollment.token,
@@ -175,6 +183,7 @@ export class EnrolledAgent {
     return startVisibility({
       config,
       picked,
+      own: this.#own,
       token: this.#enrollment.token,
       log,
       vpn: this.#vpn,
@@ -201,7 +210,7 @@ export class EnrolledAgent {
       ...(this.#vpn !== null && { vpn: this.#vpn.session }),
       report: () => healthReport(this.#services),
       counters: this.#counters,
-      dial: webSocketDial(),
+      dial: webSocketDial({}, this.#options.outbound),
       clock: CLOCK,
       aliveMs,
       random: Math.random,
@@ -223,6 +232,7 @@ export class EnrolledAgent {
         reach.connected(url);
         reports.connected(url);
       },
+      onReplaced: () => this.#shared.lost(),
       onRevoked: (reason) => this.#revoked(reason),
       onUnknown: (wasDeleted) => this.#unknown(wasDeleted),
     };

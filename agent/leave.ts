@@ -1,24 +1,73 @@
 /** How a machine gives up being a node: `edge-agent leave`. */
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Log } from '../transport/net/log.ts';
 import { pipesDirectory } from './access/ssh/sessions/pipes.ts';
-import type { AgentConfig } from './config.ts';
-import { openDataDirectory } from './data-directory.ts';
+import type { GivenConfig } from './config.ts';
+import { openDataDirectory, type DataDirectory } from './data-directory.ts';
+import { CODE_CACHE_DIRECTORY } from './default-directory.ts';
 import { Ledger } from './execution/ledger/ledger.ts';
 import { openExecutor } from './execution/open-executor.ts';
 import { openJournal, removeJournal } from './execution/journal/open-journal.ts';
 import { machineTimeline } from './execution/timeline.ts';
-import { readIdentity } from './enrollment/identity.ts';
-import { EXIT_STATUS, type ExitStatus } from './problem.ts';
+import { readIdentity, type Identity } from './enrollment/identity.ts';
+import { removeNode } from './node-removal.ts';
+import { createOutbound } from './outbound/outbound.ts';
+import { AgentProblem, EXIT_STATUS, type ExitStatus } from './problem.ts';
 import { leaveVpn } from './vpn/vpn.ts';
 
+/** What leaving takes. */
+export interface LeaveOptions {
+  readonly config: GivenConfig;
+  readonly log: Log;
+  /** The admins are not told: their node stays, as of a machine that is away. */
+  readonly isLocal: boolean;
+}
+
 /**
- * Ends what runs and removes everything that this agent keeps. The node stays known to the admins until somebody
- * deletes it.
+ * Removes the node at the admins, ends what runs, and removes everything that this agent keeps. Throws an
+ * `AgentProblem`, and nothing is touched, where no admin could be told.
  */
-export async function leave({ config, log }: { readonly config: AgentConfig; readonly log: Log }): Promise<ExitStatus> {
+export async function leave({ config, log, isLocal }: LeaveOptions): Promise<ExitStatus> {
   const directory = openDataDirectory(config.AGENT_DATA_DIR);
-  const node = readIdentity(directory.identity)?.node_id ?? null;
+  try {
+    const identity = readIdentity(directory.identity);
+    const told = isLocal
+      ? 'The node stays at the admin: `edge node rm` removes it there'
+      : await tell(identity, config);
+    await removeAll(directory, identity, config, log);
+    rmSync(directory.lock, { force: true }); // the last of it: whoever makes another one finds nothing of this agent
+    log.info(
+      { ...(identity !== null && { node: identity.node_id }) },
+      identity === null ? 'There was nothing to leave' : `This machine has left. ${told}`,
+    );
+    return EXIT_STATUS.ok;
+  } finally {
+    directory.release();
+  }
+}
+
+/** What an operator is to know of the node at the admins. */
+async function tell(identity: Identity | null, config: GivenConfig): Promise<string> {
+  if (identity?.enrollment == null) return 'No admin knew it';
+  const { admin_urls: known, api_token: token } = identity.enrollment;
+  const removal = await removeNode(config.ADMIN_URLS ?? known, token, createOutbound(config));
+  if (removal === 'removed') return 'Its node was removed at the admin';
+  if (removal === 'unknown') return 'No admin knew its node any more';
+  if (removal === 'older') return 'The admin is older: `edge node rm` removes the node there';
+  throw new AgentProblem(
+    `No admin could be told that this machine leaves, so nothing was removed: ${removal.problem}. Try again when one answers, or \`edge-agent leave --local\` leaves the node there and removes what is on this machine`,
+    EXIT_STATUS.failed,
+  );
+}
+
+async function removeAll(
+  directory: DataDirectory,
+  identity: Identity | null,
+  config: GivenConfig,
+  log: Log,
+): Promise<void> {
+  const node = identity?.node_id ?? null;
   const ledger = new Ledger(directory.ledger, log);
   const journal = openJournal(directory.journal, machineTimeline(), log, ledger);
   const executor = openExecutor({ config, directory, journal, node, log, onFinished: () => {} });
@@ -38,13 +87,8 @@ export async function leave({ config, log }: { readonly config: AgentConfig; rea
     directory.vpnKeys,
     directory.vpnPicture,
     directory.relayMap,
+    join(directory.path, CODE_CACHE_DIRECTORY),
   ])
     rmSync(path, { recursive: true, force: true });
   removeJournal(directory);
-  directory.release();
-  log.info(
-    { ...(node !== null && { node }) },
-    node === null ? 'There was nothing to leave' : 'This machine has left; delete its node at the admin as well',
-  );
-  return EXIT_STATUS.ok;
 }

@@ -1,10 +1,10 @@
 /**
- * Starts the program so that no TypeScript compiler stays in its memory. Imports nothing of the agent: it runs before
- * all of it.
+ * Starts the program so that no TypeScript compiler stays in its memory. Imports next to nothing of the agent: it runs
+ * before all of it.
  */
-import { mkdirSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { isAbsolute } from 'node:path';
+import { makeDirectories } from './directories.ts';
 
 /** Counts the starts of one invocation, so that there are never more than three. */
 const STARTS_VARIABLE = 'EDGE_AGENT_STARTS';
@@ -44,7 +44,7 @@ export class WarmStart {
   #startAgain(): void {
     if (!isCompilerLoaded() || process.execve === undefined || !isAbsolute(this.#directory)) return;
     try {
-      mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+      makeDirectories(this.#directory);
     } catch {
       return; // what is wrong with it is said when it is opened
     }

@@ -14,6 +14,7 @@ import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
 import { liars } from './cases/liars.ts';
+import { metered } from './cases/metered.ts';
 import { list } from './cases/list.ts';
 import { vpn } from './cases/vpn.ts';
 import type { CaseOptions } from './cases/options.ts';
@@ -37,6 +38,7 @@ const CASES: Readonly<
   watch: { about: 'live feeds: one change, and a storm', run: watch },
   peers: { about: 'beside clush, Ansible, NATS and MeshCentral', run: peers },
   agent: { about: 'an idle agent', run: agent },
+  metered: { about: 'what an idle agent sends and receives in a day', run: metered },
   liars: { about: 'commands on honest machines beside three agents that lie', run: liars },
   list: { about: 'pages of long lists', run: list },
   brokers: { about: 'events through each broker', run: brokers },

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import manifest from '../package.json' with { type: 'json' };
-import { defaultDataDirectory } from '../agent/default-directory.ts';
+import { CODE_CACHE_DIRECTORY, defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
 import { plainText } from './plain-text.ts';
 
@@ -16,6 +16,8 @@ async function main([command = '--help', ...rest]: readonly string[]): Promise<v
   if (command === '--version' || command === '-V') process.stdout.write(`${manifest.version}\n`);
   else if (command === '--help' || command === '-h' || command === 'help') process.stdout.write(await help());
   else if (command === 'doctor' && rest.every((word) => word === '--json')) await doctor(rest.includes('--json'));
+  else if (command === 'leave' && rest.every((word) => word === '--local'))
+    await run(command, rest.includes('--local'));
   else if (isCommand(command) && rest.length === 0) await run(command);
   else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h'))
     process.stdout.write(await help());
@@ -34,7 +36,8 @@ async function doctor(isJson: boolean): Promise<void> {
   const { diagnoseMachine } = await import('../agent/observability/doctor/command.ts');
   const { reportText, showsColours } = await import('./doctor/report-text.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
-  const read = readSettings(AGENT_SETTINGS, process.env);
+  const { withProxyVariables } = await import('../agent/outbound/proxy-choice.ts');
+  const read = readSettings(AGENT_SETTINGS, withProxyVariables(process.env));
   if (!read.ok) {
     for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
     process.exit(2);
@@ -56,14 +59,15 @@ async function doctor(isJson: boolean): Promise<void> {
   }
 }
 
-async function run(name: (typeof COMMANDS)[number]): Promise<void> {
+async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<void> {
   // What an agent does never runs hot enough to repay the optimizing compiler, which takes 5 MiB of memory (measured).
   process.getBuiltinModule('node:v8').setFlagsFromString('--no-opt');
-  const warmStart = new WarmStart(join(process.env['AGENT_DATA_DIR'] || defaultDataDirectory(), 'code-cache'));
+  const warmStart = new WarmStart(join(process.env['AGENT_DATA_DIR'] || defaultDataDirectory(), CODE_CACHE_DIRECTORY));
   warmStart.first();
   const { AGENT_SETTINGS } = await import('../agent/config.ts');
   const { readSettings } = await import('../settings/environment.ts');
-  const read = readSettings(AGENT_SETTINGS, process.env);
+  const { withProxyVariables } = await import('../agent/outbound/proxy-choice.ts');
+  const read = readSettings(AGENT_SETTINGS, withProxyVariables(process.env));
   if (!read.ok) {
     for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
     process.exit(2);
@@ -80,8 +84,10 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
   );
   const log = createLog(read.settings.LOG_LEVEL, isatty(2));
   const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
-  const options = { config: read.settings, version: manifest.version, log, signal: stop.signal };
+  const diskAnswered = () => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
+  };
+  const options = { config: read.settings, version: manifest.version, log, signal: stop.signal, diskAnswered };
   try {
     if (name === 'metrics-key')
       return void process.stdout.write(
@@ -91,7 +97,9 @@ async function run(name: (typeof COMMANDS)[number]): Promise<void> {
       return void process.stdout.write(
         `${await (await import('../agent/vpn/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`,
       );
-    process.exit(await (name === 'up' ? runAgent(options) : (await import('../agent/leave.ts')).leave(options)));
+    process.exit(
+      await (name === 'up' ? runAgent(options) : (await import('../agent/leave.ts')).leave({ ...options, isLocal })),
+    );
   } catch (error) {
     if (!(error instanceof AgentProblem)) {
       log.error({}, `The agent failed: ${(error as Error).message}`);
@@ -110,7 +118,7 @@ async function help(): Promise<string> {
 
 Usage:
   edge-agent up           enrol if needed, connect, and run commands until stopped by SIGTERM
-  edge-agent leave        end what runs and remove identity, journal and keys from this machine
+  edge-agent leave        remove the node at the admin, and identity, journal and keys here; --local: here alone
   edge-agent doctor       check this machine, with its agent or without: network first, then services; --json for programs
   edge-agent metrics-key  print the bearer key of this agent's metrics, for a Prometheus on this machine
   edge-agent rotate-key   change the WireGuard key of this machine; connections through its network go on

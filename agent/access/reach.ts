@@ -9,6 +9,8 @@ import { CountedEgress } from './egress/dialler.ts';
 import type { EgressCounts } from './egress/dialler.ts';
 import type { Egress } from './egress/egress.ts';
 import type { PickedPorts } from '../free-ports.ts';
+import type { Outbound } from '../outbound/outbound.ts';
+import type { OwnServers } from '../own-servers.ts';
 import type { Service } from '../observability/health.ts';
 import type { SessionClock, SessionReach } from '../session/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
@@ -33,6 +35,8 @@ const DRAIN_MS_MAX = 2_000;
 export interface ReachOptions {
   readonly config: AgentConfig;
   readonly picked: PickedPorts;
+  /** Is told where the SSH server listens. */
+  readonly own: OwnServers;
   readonly directory: DataDirectory;
   /** The node's API token, for uploads of recordings. */
   readonly token: string;
@@ -44,6 +48,8 @@ export interface ReachOptions {
   readonly recording: () => SshRecordingSettings;
   /** The way to the admin through the VPN. Left out: this machine is in none. */
   readonly vpnWay?: TunnelsOptions['vpnWay'];
+  /** How admins are reached. */
+  readonly outbound: Outbound;
   readonly clock: SessionClock;
   readonly log: Log;
 }
@@ -75,22 +81,23 @@ export interface Reach {
  * service.
  */
 export async function startReach(options: ReachOptions): Promise<Reach> {
-  const { config, picked, directory, token, proxyPassword, askAdmin, vpnWay, clock, log } = options;
+  const { config, picked, own, directory, token, proxyPassword, askAdmin, vpnWay, outbound, clock, log } = options;
   let listening: AgentProxies['listening'] = [];
-  const egress = new CountedEgress({ rules: egressRulesOf(config), proxies: () => listening });
+  const egress = new CountedEgress({ rules: egressRulesOf(config), proxies: () => listening, own });
   const proxies = await startAgentProxies({ config, picked, password: proxyPassword, egress, log });
   listening = proxies.listening;
   const joins = new Joins();
   const join: TunnelsOptions['join'] = (one, other) => joins.join(one, other);
-  const tunnels = new AgentTunnels({ egress, join, log, ...(vpnWay !== undefined && { vpnWay }) });
+  const tunnels = new AgentTunnels({ egress, join, outbound, log, ...(vpnWay !== undefined && { vpnWay }) });
   const unanswered = openUnanswered(directory.sshUnanswered, log);
   const asking = createAsking(askAdmin, unanswered);
   const spool = new RecordingSpool(directory.sshRecordings);
-  const uploads = new RecordingUploads({ spool, token, clock, random: Math.random, log });
+  const uploads = new RecordingUploads({ spool, token, outbound, clock, random: Math.random, log });
   spool.onFinished = () => uploads.wake();
   const recovery = new RecordingRecovery({ spool, clock, log });
   const ssh = config.AGENT_SSH_ENABLED ? newSshServer(options, asking.verify, egress, spool) : null;
   const sshPort = (await ssh?.start()) ?? null;
+  own.tell('ssh', sshPort ?? config.AGENT_SSH_PORT, ssh?.place ?? null); // also switched off: its port is nobody else's
   if (ssh !== null && sshPort !== null)
     log.info({ port: sshPort, host_key: ssh.hostKeyFingerprint }, 'The SSH server of this machine listens');
   return {

@@ -4,8 +4,7 @@ import { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { reconnectDelayMs } from '../session/backoff.ts';
-import { postJson } from '../post-json.ts';
-import type { HttpAnswer } from '../post-json.ts';
+import type { HttpAnswer } from '../outbound/http-exchange.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
 
@@ -31,7 +30,7 @@ export interface EnrollmentOptions {
   readonly random: () => number;
   /** Waits; rejects when the agent is told to stop. */
   readonly sleep: (ms: number) => Promise<void>;
-  readonly post?: (url: string, body: unknown) => Promise<HttpAnswer>;
+  readonly post: (url: string, body: unknown) => Promise<HttpAnswer>;
 }
 
 /**
@@ -39,7 +38,7 @@ export interface EnrollmentOptions {
  * change.
  */
 export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> {
-  const { adminUrls, log, random, sleep, request, post = postJson } = options;
+  const { adminUrls, log, random, sleep, request, post } = options;
   for (let round = 0; ; round += 1) {
     for (const adminUrl of adminUrls) {
       const answer = await attempt(adminUrl, request, post);
@@ -56,7 +55,7 @@ export async function enroll(options: EnrollmentOptions): Promise<EnrollAnswer> 
 export async function enrollOnce({
   adminUrls,
   request,
-  post = postJson,
+  post,
 }: Pick<EnrollmentOptions, 'adminUrls' | 'request' | 'post'>): Promise<EnrollAnswer | string> {
   let problem = 'no admin is known';
   for (const adminUrl of adminUrls) {
@@ -71,7 +70,7 @@ export async function enrollOnce({
 async function attempt(
   adminUrl: string,
   request: unknown,
-  post: NonNullable<EnrollmentOptions['post']>,
+  post: EnrollmentOptions['post'],
 ): Promise<EnrollAnswer | { readonly problem: string; readonly isFinal: boolean }> {
   let answer: HttpAnswer;
   try {

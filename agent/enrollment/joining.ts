@@ -4,34 +4,51 @@ import { decodeEnrollmentBlob, recoveryKeyNode } from '../../transport/protocol/
 import type { EnrollAnswer, EnrollmentBlob, EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import { CLEAR_TEXT_HINT, clearTextAdmins } from './clear-text.ts';
 import { registrationOf } from '../config.ts';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig, GivenConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import { enroll, enrollOnce } from './enroll.ts';
-import { newIdentity, readIdentity, storeIdentity } from './identity.ts';
+import { newIdentity, storeIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
 import { removeJournal } from '../execution/journal/open-journal.ts';
 import type { Log } from '../../transport/net/log.ts';
+import { postJson, type HttpAnswer } from '../outbound/http-exchange.ts';
+import type { Outbound } from '../outbound/outbound.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
 
 /** What the program gives its agent. */
-export interface AgentOptions {
-  readonly config: AgentConfig;
+export interface ProgramOptions {
+  readonly config: GivenConfig;
   readonly version: string;
   readonly log: Log;
   /** Aborted by SIGTERM or SIGINT. */
   readonly signal: AbortSignal;
+  /**
+   * Called once the data directory is open and read: until then a disk that hangs holds this process, and nothing but
+   * the system's own way of ending it helps.
+   */
+  readonly diskAnswered: () => void;
+}
+
+/** The same once its ports are decided. */
+export interface AgentOptions extends ProgramOptions {
+  readonly config: AgentConfig;
+  /** How it reaches admins. */
+  readonly outbound: Outbound;
 }
 
 /** An agent that is enrolled: everything of it that must not be there before. */
 export type Enrolled = Identity & { readonly enrollment: EnrollAnswer };
 
 /**
- * The stored identity, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that will not
+ * The identity that was `stored`, or a new one that an admin has let in. Throws an `AgentProblem` on a refusal that will not
  * change.
  */
-export async function enrolledIdentity(options: AgentOptions, directory: DataDirectory): Promise<Enrolled> {
+export async function enrolledIdentity(
+  options: AgentOptions,
+  directory: DataDirectory,
+  stored: Identity | null,
+): Promise<Enrolled> {
   const { config, log, signal } = options;
-  const stored = config.AGENT_ID_TYPE === 'random' ? null : readIdentity(directory.identity);
   const recovered = config.RECOVERY_KEY === undefined ? null : recoveryKeyNode(config.RECOVERY_KEY);
   if (stored !== null && isEnrolled(stored)) {
     if (recovered !== null && recovered !== stored.node_id)
@@ -39,11 +56,11 @@ export async function enrolledIdentity(options: AgentOptions, directory: DataDir
         { node: stored.node_id },
         'RECOVERY_KEY is for another node than this machine is, and is not looked at: `edge-agent leave` first, to make it that one',
       );
-    warnOfClearText(config.ADMIN_URLS ?? stored.enrollment.admin_urls, log);
+    tellOfWays(config.ADMIN_URLS ?? stored.enrollment.admin_urls, options);
     return stored;
   }
   const { key, blob } = keyOf(config);
-  warnOfClearText(config.ADMIN_URLS ?? blob.admin_urls, log);
+  tellOfWays(config.ADMIN_URLS ?? blob.admin_urls, options);
   if (config.AGENT_ID_TYPE === 'random') removeJournal(directory);
   // The key brings the identity of its node, also after a first start without it that let nobody in.
   const identity =
@@ -57,10 +74,12 @@ export async function enrolledIdentity(options: AgentOptions, directory: DataDir
     adminUrls: config.ADMIN_URLS ?? blob.admin_urls,
     log,
     random: Math.random,
+    post: posting(options),
     sleep: (ms) => sleep(ms, undefined, { signal }),
   });
   const enrolled = joined(directory, identity, answer, blob.admin_urls);
   log.info({ node: enrolled.node_id, cluster: answer.cluster_name }, 'Enrolled');
+  warnOfTakenAliases(answer, log);
   return enrolled;
 }
 
@@ -81,7 +100,7 @@ export async function rejoined(
   const secured = withSecret(identity);
   if (secured !== identity) storeIdentity(directory.identity, secured);
   const adminUrls = config.ADMIN_URLS ?? identity.enrollment.admin_urls;
-  const answer = await enrollOnce({ request: requestOf(options, secured, key), adminUrls });
+  const answer = await enrollOnce({ request: requestOf(options, secured, key), adminUrls, post: posting(options) });
   if (typeof answer === 'string') {
     log.error(
       { node: identity.node_id },
@@ -97,16 +116,31 @@ export async function rejoined(
     },
     'No admin knew this node any more; it has joined again with its ENROLLMENT_KEY and goes on under its id',
   );
+  warnOfTakenAliases(answer, log);
   return enrolled;
 }
 
 /** Before anything goes there: what is sent first is a key or a token. */
-function warnOfClearText(adminUrls: readonly string[], log: Log): void {
+function tellOfWays(adminUrls: readonly string[], { outbound, log }: Pick<AgentOptions, 'outbound' | 'log'>): void {
+  for (const proxy of new Set(adminUrls.map((url) => outbound.proxyFor(url)?.origin)))
+    if (proxy !== undefined) log.info({}, `Admins are reached through the proxy ${proxy}`);
   const admins = clearTextAdmins(adminUrls);
   if (admins.length > 0)
     log.warn(
       {},
       `What goes to admins is not encrypted, the key and the token of this node among it: ${admins.join(', ')}. ${CLEAR_TEXT_HINT}`,
+    );
+}
+
+/** A name that was given twice is no reason to keep a machine out. */
+function warnOfTakenAliases(
+  { aliases_taken: taken = [], node_id: node, cluster_name: cluster }: EnrollAnswer,
+  log: Log,
+): void {
+  if (taken.length > 0)
+    log.warn(
+      { node, cluster },
+      `AGENT_ALIASES names what other machines of ${cluster} have: ${taken.join(', ')}. This one joined without; \`edge alias add ${node} NAME\` gives it another name`,
     );
 }
 
@@ -122,6 +156,10 @@ function keyOf(config: AgentConfig): { readonly key: string; readonly blob: Enro
     'ENROLLMENT_KEY is not set and this machine is not enrolled: it should be an enrollment key as an admin made it',
     EXIT_STATUS.badSetting,
   );
+}
+
+function posting({ outbound }: AgentOptions): (url: string, body: unknown) => Promise<HttpAnswer> {
+  return (url, body) => postJson(url, body, { agent: outbound.agentFor(url) });
 }
 
 /** An identity of before machine secrets gets one. */

@@ -1,7 +1,7 @@
 /** The executor of this machine, as its settings want it. */
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { Log } from '../../transport/net/log.ts';
-import type { AgentConfig } from '../config.ts';
+import type { GivenConfig } from '../config.ts';
 import type { DataDirectory } from '../data-directory.ts';
 import { scriptEnvironment } from './exec-shim/exec-shims.ts';
 import type { ExecutorOptions } from './executor-options.ts';
@@ -10,7 +10,7 @@ import { machineTimeline } from './timeline.ts';
 
 /** What it takes of the agent. `node`: null before the machine is a node. */
 export interface OpenExecutorOptions extends Pick<ExecutorOptions, 'journal' | 'onFinished' | 'onHeld'> {
-  readonly config: AgentConfig;
+  readonly config: GivenConfig;
   readonly directory: Pick<DataDirectory, 'shims'>;
   readonly node: NodeId | null;
   readonly log: Log;

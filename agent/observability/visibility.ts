@@ -7,6 +7,8 @@ import { apiKeyOf } from './api-key.ts';
 import { withLoopback } from '../config.ts';
 import type { AgentConfig } from '../config.ts';
 import type { PickedPorts } from '../free-ports.ts';
+import type { OwnPlace } from '../listening.ts';
+import type { OwnServers } from '../own-servers.ts';
 import type { Service } from './health.ts';
 import { createHostMetrics } from './metrics/host.ts';
 import { ownMetrics } from './metrics/own.ts';
@@ -20,6 +22,8 @@ import type { WebRoute, WebServer } from './web-server.ts';
 export interface VisibilityOptions {
   readonly config: AgentConfig;
   readonly picked: PickedPorts;
+  /** Is told where they listen. */
+  readonly own: OwnServers;
   /** The node's API token: the key of the agent's API is made from it. */
   readonly token: string;
   readonly sources: OwnMetricsSources;
@@ -35,12 +39,14 @@ export interface Visibility {
   readonly services: readonly Service[];
   /** The ports that were got. */
   readonly ports: Partial<AgentPorts>;
+  /** Where `edge-agent doctor` finds the API; null: nowhere. */
+  readonly apiPlace: OwnPlace | null;
   close(): void;
 }
 
 /** Starts the servers. Never rejects: one that does not listen says so once, in the log and in its service. */
 export async function startVisibility(options: VisibilityOptions): Promise<Visibility> {
-  const { config, sources, vpn, diagnose } = options;
+  const { config, own, sources, vpn, diagnose } = options;
   const start = serverStarter(options);
   const [api, host, wireguard] = await Promise.all([
     start('api', 'AGENT_API_PORT', {
@@ -57,6 +63,9 @@ export async function startVisibility(options: VisibilityOptions): Promise<Visib
       [EXPORTER_PATH]: metrics(false, () => wireguardMetrics({ ...MACHINE_WIREGUARD, ...vpn })),
     }),
   ]);
+  own.tell('api', api.port ?? config.AGENT_API_PORT, api.place);
+  own.tell('host_metrics', host.port ?? config.AGENT_HOST_METRICS_PORT, host.place);
+  own.tell('wireguard_metrics', wireguard.port ?? config.AGENT_WIREGUARD_METRICS_PORT, wireguard.place);
   return {
     services: [api.service, host.service, wireguard.service],
     ports: {
@@ -64,6 +73,7 @@ export async function startVisibility(options: VisibilityOptions): Promise<Visib
       ...(host.port !== null && { host_metrics_port: host.port }),
       ...(wireguard.port !== null && { wireguard_metrics_port: wireguard.port }),
     },
+    apiPlace: api.place,
     close() {
       for (const server of [api, host, wireguard]) server.close();
     },

@@ -2,7 +2,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { listenAt } from '../../transport/net/streams/listen.ts';
+import { listenForAdmins, type OwnPlace } from '../listening.ts';
 import type { Service } from './health.ts';
 import type { Log } from '../../transport/net/log.ts';
 
@@ -77,6 +77,8 @@ export interface WebServerOptions {
 export interface WebServer {
   /** Null: it does not listen. */
   readonly port: number | null;
+  /** Where admins reach it; null: nowhere. */
+  readonly place: OwnPlace | null;
   readonly service: Service;
   /** Cuts what is open. */
   close(): void;
@@ -90,26 +92,22 @@ export async function startWebServer(options: WebServerOptions): Promise<WebServ
   const { name, hosts, orAnother, setting, log } = options;
   const limits = { ...WEB_LIMITS, ...options.limits };
   const answer = answering(options, limits);
-  const servers: Server[] = [];
-  let { port } = options;
-  let problem: string | null = null;
-  for (const host of hosts) {
-    const server = newServer(answer, limits);
-    const listened = await listenAt(server, { host, port, orAnother: orAnother && servers.length === 0 });
-    if (listened.ok) {
-      ({ port } = listened);
-      server.on('error', () => {}); // of one accept, such as too many open files: the next may do
-      servers.push(server);
-    } else {
-      problem = `It does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`;
-      log.warn(
-        { service: name },
-        `A server of this machine does not listen on port ${port}: ${listened.reason}. Its port is set by ${setting}.`,
-      );
-    }
-  }
+  const listened = await listenForAdmins({
+    hosts,
+    port: options.port,
+    orAnother,
+    newServer: () => newServer(answer, limits),
+  });
+  const { port, place, servers, failures } = listened;
+  for (const server of servers) server.on('error', () => {}); // of one accept, such as too many open files: the next may do
+  const problems = failures.map(
+    ({ port: wanted, reason }) => `on port ${wanted}: ${reason}. Its port is set by ${setting}.`,
+  );
+  for (const problem of problems) log.warn({ service: name }, `A server of this machine does not listen ${problem}`);
+  const problem = problems.length === 0 ? null : `It does not listen ${problems.at(-1)}`;
   return {
-    port: servers.length === 0 ? null : port,
+    port,
+    place,
     service: { name, problem: () => problem },
     close() {
       for (const server of servers) {

@@ -5,6 +5,7 @@ import { FRAME_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import { NODE_DELETED, REFUSAL_HEADER, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
 import { contained } from '../../transport/net/streams/contained.ts';
 import type { Dial, Link, LinkOwner } from './ports.ts';
+import { DIRECT, type Outbound } from '../outbound/outbound.ts';
 import { networkProblem } from '../problem.ts';
 
 /** An admin that does not answer the upgrade within this time is given up, in ms. */
@@ -12,12 +13,13 @@ const HANDSHAKE_MS_MAX = 10_000;
 
 /**
  * Dials with the token in the Authorization header. `options` are for those who need another source address or
- * certificate authorities. Redirects are not followed: they would carry the token elsewhere.
+ * certificate authorities; `outbound`: how admins are reached. Redirects are not followed: they would carry the token elsewhere.
  */
-export function webSocketDial(options: ClientOptions = {}): Dial {
+export function webSocketDial(options: ClientOptions = {}, outbound: Outbound = DIRECT): Dial {
   return (adminUrl, token, owner) => {
     try {
-      return new WebSocketLink(adminUrl, token, owner, options);
+      const agent = outbound.agentFor(adminUrl);
+      return new WebSocketLink(adminUrl, token, owner, { ...(agent && { agent }), ...options });
     } catch (error) {
       // an admin told of a URL, or gave a token, with which no request can be made
       return neverOpened(owner, networkProblem(error));

@@ -2,6 +2,7 @@
  * A session between its welcome and its end: frames of the admin reach the journal, the runner and the ways in, and
  * what happens here becomes frames.
  */
+import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import type { AdminFrame, AgentFrameBody } from '../../transport/protocol/frames.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
@@ -42,6 +43,8 @@ export class LiveSession {
   readonly #ports: SessionPorts;
   readonly #asking: Asking;
   #hasRefused = false;
+  /** The last report, as text. */
+  #reported: string | null = null;
   #results: ResultSender | null = null;
   #tails: TailSender | null = null;
 
@@ -140,16 +143,25 @@ export class LiveSession {
   }
 
   reportNow(): void {
-    this.#options.send({ type: 'report', report: this.#ports.report() });
+    this.#report(this.#ports.report());
   }
 
-  /** The regular sign of life. False: what was refused comes again with the next hello, and there is room for it now. */
-  pulse(): boolean {
+  /**
+   * The regular sign of life, with a report where one is due or something in it changed. False: what was refused comes
+   * again with the next hello, and there is room for it now.
+   */
+  pulse(isReportDue: boolean): boolean {
     if (this.#hasRefused && this.#ports.journal.heal()) return false;
     this.#options.send({ type: 'ping' });
     this.#asking.pinging();
-    this.reportNow();
+    const report = this.#ports.report();
+    if (isReportDue || JSON.stringify(report) !== this.#reported) this.#report(report);
     return true;
+  }
+
+  #report(report: HealthReport): void {
+    this.#reported = JSON.stringify(report);
+    this.#options.send({ type: 'report', report });
   }
 
   /** The socket takes more again. */

@@ -23,6 +23,11 @@ export interface SessionOptions {
    * somebody deleted it. The session goes on dialling, seldom.
    */
   readonly onUnknown?: (wasDeleted: boolean) => void;
+  /**
+   * Called when another agent's session of this node took over: never by one of this session's own, whose older link is
+   * forgotten by then.
+   */
+  readonly onReplaced?: () => void;
   /** Called once when the admin revoked this node: the session is over and does not dial again. */
   readonly onRevoked?: (reason: string) => void;
 }

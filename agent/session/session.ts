@@ -7,7 +7,12 @@ import type { AdminFrame, AgentFrameBody, AgentSettings } from '../../transport/
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
-import { NODE_DELETED, PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../../transport/protocol/version.ts';
+import {
+  NODE_DELETED,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSION_MIN,
+  PROTOCOL_VERSION_RHYTHM,
+} from '../../transport/protocol/version.ts';
 import type { Link, LinkOwner, AgentVpnFrameBody, SessionPorts } from './ports.ts';
 import { AdminChoice } from './admin-choice.ts';
 import { FrameChannel } from './frame-channel.ts';
@@ -142,6 +147,7 @@ export class Session implements LinkOwner {
           { admin },
           'A newer session of this node took over: does another agent run with a copy of this data directory?',
         );
+        this.#options.onReplaced?.();
         this.#rest(RECONNECT_MS_MAX);
         return;
       case CLOSE.elsewhere: {
@@ -210,6 +216,9 @@ export class Session implements LinkOwner {
     this.#live = live;
     this.#ports.log.info({ admin: this.#admins.url, cluster: frame.cluster_name }, 'Connected');
     this.#configured(frame.settings, frame.cluster_name);
+    const { rhythm } = this.#options.registration;
+    if (rhythm !== undefined && frame.protocol >= PROTOCOL_VERSION_RHYTHM)
+      this.#heartbeat.keeps(rhythm, this.#ports.clock.nowMs(), this.#ports.random());
     this.#armBeat();
     live.begin();
     this.#options.onLive?.(this.#admins.url);
@@ -249,7 +258,7 @@ export class Session implements LinkOwner {
   }
 
   #pulse(live: LiveSession, nowMs: number): void {
-    if (!live.pulse()) return this.#drop(1000, 'ready for what was refused');
+    if (!live.pulse(this.#heartbeat.takeReport(nowMs))) return this.#drop(1000, 'ready for what was refused');
     if (this.#heartbeat.takeRefresh(nowMs)) this.#send({ type: 'refresh-settings' });
   }
 

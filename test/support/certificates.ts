@@ -24,9 +24,12 @@ const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc
 
 /**
  * Makes them in a directory: ca.pem, server.pem, server-key.pem, client.pem, client-key.pem. The server is localhost,
- * 127.0.0.1 and ::1.
+ * 127.0.0.1 and ::1, unless told otherwise.
  */
-export async function certificates(directory: string): Promise<Certificates> {
+export async function certificates(
+  directory: string,
+  serverNames = 'DNS:localhost,IP:127.0.0.1,IP:::1',
+): Promise<Certificates> {
   const at = (name: string): string => join(directory, name);
   const made = {
     ca: at('ca.pem'),
@@ -48,7 +51,7 @@ export async function certificates(directory: string): Promise<Certificates> {
       '-addext',
       'extendedKeyUsage=serverAuth',
       '-addext',
-      'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1',
+      `subjectAltName=${serverNames}`,
     ]),
     certificate('edge-tests', made.clientKey, made.client, [
       ...authority,

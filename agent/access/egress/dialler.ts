@@ -8,8 +8,9 @@ import { bareHost, isLiteral } from '../../../transport/net/guard/destination.ts
 import type { Resolve } from '../../../transport/net/guard/resolution.ts';
 import { createVet, type CheckedAddress, type Vet } from '../../../transport/net/guard/vetting.ts';
 import { DIAL_FAILURES, notDialled, type DialFailure, type Dialled } from '../../../transport/net/streams/dialled.ts';
+import type { OwnServers } from '../../own-servers.ts';
 import { connectToFirst, type Connection } from './connection.ts';
-import type { Egress, EgressUse } from './egress.ts';
+import type { Egress, EgressTarget, EgressUse } from './egress.ts';
 import { createEgressPolicy, isLoop, type EgressPolicy, type EgressRules, type Listening } from './policy.ts';
 
 /** Longest wait for an open stream, look-up included, in ms: four SYNs of Linux (at 0, 1, 3 and 7 s) fit. */
@@ -29,6 +30,8 @@ export interface EgressOptions {
   readonly rules: EgressRules;
   /** Where this agent's own proxies listen now; nobody is sent back to them. */
   readonly proxies?: () => readonly Listening[];
+  /** Servers of this agent that admins reach, whoever has their ports. */
+  readonly own?: Pick<OwnServers, 'find'>;
   /** Who knows the addresses of names; the system, unless a test has servers of its own. */
   readonly resolve?: Resolve;
   readonly dialMsMax?: number;
@@ -46,12 +49,6 @@ export interface EgressCounts {
   readonly failures: Readonly<Record<DialFailure, number>>;
   /** Those of them that were `blocked`, by what was wrong. */
   readonly blocked: Readonly<Record<'port' | 'host', number>>;
-}
-
-/** What is asked for. */
-interface Target {
-  readonly host: string;
-  readonly port: number;
 }
 
 /** A connection that did not come about. */
@@ -76,6 +73,7 @@ export class CountedEgress implements Egress {
   readonly #policy: EgressPolicy;
   readonly #vets: Readonly<Record<Exclude<EgressUse, 'self'>, Vet>>;
   readonly #proxies: () => readonly Listening[];
+  readonly #own: Pick<OwnServers, 'find'>;
   readonly #limits: { readonly dialMsMax: number; readonly dialsMax: number; readonly streamsMax: number };
   readonly #load: Readonly<Record<EgressUse, Load>> = { self: idle(), chain: idle(), proxy: idle(), ssh: idle() };
   readonly #failures = Object.fromEntries(DIAL_FAILURES.map((failure) => [failure, 0])) as Record<DialFailure, number>;
@@ -90,10 +88,11 @@ export class CountedEgress implements Egress {
     this.#policy = policy;
     this.#vets = { chain: vetFor('chain'), proxy: vetFor('proxy'), ssh: vetFor('ssh') };
     this.#proxies = options.proxies ?? (() => []);
+    this.#own = options.own ?? { find: () => undefined };
     this.#limits = { dialMsMax, dialsMax, streamsMax };
   }
 
-  async dial(target: Target, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
+  async dial(target: EgressTarget, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
     const dialled = await this.#dialWithinLimits(target, use, signal);
     if (dialled.ok) this.#opened += 1;
     else this.#failures[dialled.failure] += 1;
@@ -110,8 +109,10 @@ export class CountedEgress implements Egress {
   }
 
   /** In number, and in time. */
-  async #dialWithinLimits(target: Target, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
-    const problem = this.#policy.portProblem(target.port, use);
+  async #dialWithinLimits(target: EgressTarget, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
+    const own = use === 'self' ? this.#own.find(target) : undefined;
+    if (own === null) return notListening(target);
+    const problem = own === undefined ? this.#policy.portProblem(target.port, use) : undefined;
     if (problem !== undefined) return this.#refused('port', problem);
     const { dialMsMax, dialsMax, streamsMax } = this.#limits;
     const load = this.#load[use];
@@ -125,7 +126,9 @@ export class CountedEgress implements Egress {
     if (signal.aborted) giveUp();
     load.dials += 1;
     try {
-      return await this.#dialChecked(target, use, limit.signal);
+      return await (own === undefined
+        ? this.#dialChecked(target, use, limit.signal)
+        : this.#connect([{ address: own.address, family: isIP(own.address) === 6 ? 6 : 4 }], own, use, limit.signal));
     } finally {
       load.dials -= 1;
       signal.removeEventListener('abort', giveUp);
@@ -133,10 +136,18 @@ export class CountedEgress implements Egress {
     }
   }
 
-  async #dialChecked({ host, port }: Target, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
+  async #dialChecked({ host, port }: EgressTarget, use: EgressUse, signal: AbortSignal): Promise<Dialled> {
     const checked = use === 'self' ? SELF : await this.#checkedAddresses(host, port, use, signal);
-    if ('ok' in checked) return checked;
-    const connection = await connectToFirst(checked, port, signal);
+    return 'ok' in checked ? checked : this.#connect(checked, { host, port }, use, signal);
+  }
+
+  async #connect(
+    addresses: readonly CheckedAddress[],
+    { host = '', port }: Partial<EgressTarget> & Pick<EgressTarget, 'port'>,
+    use: EgressUse,
+    signal: AbortSignal,
+  ): Promise<Dialled> {
+    const connection = await connectToFirst(addresses, port, signal);
     if (!connection.ok)
       return notDialled(
         connection.failure,
@@ -194,6 +205,13 @@ function idle(): Load {
 /** Addresses of the machine, asked anew: they come and go. */
 function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? []);
+}
+
+/** Whoever has its port is somebody else. */
+function notListening({ server, port }: EgressTarget): Dialled {
+  const what =
+    server === undefined ? `The server of the agent that port ${port} is for` : `The server ${server} of the agent`;
+  return notDialled('refused', `${what} does not listen: see the health of the machine.`);
 }
 
 function loop(host: string, port: number): Dialled {

@@ -1,4 +1,5 @@
 /** How streams leave this machine: what may be dialled, and the dial. Implemented in `agent/access/egress/dialler.ts`. */
+import type { TunnelServer } from '../../../transport/protocol/tunnel.ts';
 import type { Dialled } from '../../../transport/net/streams/dialled.ts';
 
 /**
@@ -8,8 +9,19 @@ import type { Dialled } from '../../../transport/net/streams/dialled.ts';
  */
 export type EgressUse = 'self' | 'chain' | 'proxy' | 'ssh';
 
+/** What is asked for. */
+export interface EgressTarget {
+  readonly host: string;
+  readonly port: number;
+  /** Of a `self` dial: the server of this agent that is meant, wherever it listens. */
+  readonly server?: TunnelServer | undefined;
+}
+
 /** Egress: how streams leave this machine. */
 export interface Egress {
-  /** Opens a TCP stream; it is connected when this resolves. `host` of a `self` dial is ignored. Never rejects. */
-  dial(target: { readonly host: string; readonly port: number }, use: EgressUse, signal: AbortSignal): Promise<Dialled>;
+  /**
+   * Opens a TCP stream; it is connected when this resolves. `host` of a `self` dial is ignored, and what is for a server
+   * of this agent never comes to another program. Never rejects.
+   */
+  dial(target: EgressTarget, use: EgressUse, signal: AbortSignal): Promise<Dialled>;
 }

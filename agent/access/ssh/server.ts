@@ -4,7 +4,7 @@ import type { Server, Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Connection } from 'ssh2';
 import type { SshGrant } from '../../../transport/protocol/ssh.ts';
-import { listenAt } from '../../../transport/net/streams/listen.ts';
+import { listenForAdmins, type OwnPlace } from '../../listening.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Log } from '../../../transport/net/log.ts';
 import { accountsOfMachine } from './login/accounts.ts';
@@ -19,6 +19,7 @@ import type { SshLimits } from './limits.ts';
 import { LoggedIn } from './logged-in.ts';
 import { answerLogins, type VerifySsh } from './login/login.ts';
 import type { Recording } from './recording/recorder.ts';
+import type { LoadPty } from './sessions/terminal.ts';
 import { PipePool, pipesDirectory } from './sessions/pipes.ts';
 
 import { Strangers } from './login/strangers.ts';
@@ -43,6 +44,8 @@ export interface SshServerOptions {
   readonly recording?: Recording;
   /** Who becomes whom; the accounts of this machine, unless a test has its own. */
   readonly accounts?: AccountOf;
+  /** Makes terminals; node-pty, unless a test has none. */
+  readonly loadPty?: LoadPty;
   readonly limits?: Partial<SshLimits>;
 }
 
@@ -57,7 +60,8 @@ export class SshServer {
   readonly #strangers: Strangers;
   readonly #loggedIn: LoggedIn;
   readonly #sockets = new Set<Socket>();
-  readonly #listeners: Server[] = [];
+  #listeners: readonly Server[] = [];
+  #place: OwnPlace | null = null;
   readonly #problems: string[] = [];
   #isClosed = false;
 
@@ -81,6 +85,7 @@ export class SshServer {
       egress: options.egress,
       sftpCommand: options.sftpCommand,
       recording: options.recording ?? null,
+      loadPty: options.loadPty,
     });
   }
 
@@ -104,23 +109,27 @@ export class SshServer {
 
   /** Listens. Resolves with the port, or null when it got none: then `problem` says why. */
   async start(): Promise<number | null> {
-    const { hosts, orAnotherPort = false, log } = this.#options;
-    let { port } = this.#options;
-    for (const host of this.#protocol === null ? [] : hosts) {
-      const listener = createServer({ noDelay: true, keepAlive: true }, (socket) => this.#accepted(socket));
-      const orAnother = orAnotherPort && this.#listeners.length === 0;
-      const listened = await listenAt(listener, { host, port, orAnother });
-      if (listened.ok) {
-        ({ port } = listened);
-        this.#listeners.push(listener);
-        listener.on('error', () => {}); // of one accept, such as too many open files: the next may do
-      } else {
-        this.#problems.push(`SSH does not listen on port ${port}: ${listened.reason}`);
-        log.debug({ host, port, code: listened.code }, 'SSH does not listen');
-      }
+    const { hosts, port, orAnotherPort = false, log } = this.#options;
+    const listened = await listenForAdmins({
+      hosts: this.#protocol === null ? [] : hosts,
+      port,
+      orAnother: orAnotherPort,
+      newServer: () => createServer({ noDelay: true, keepAlive: true }, (socket) => this.#accepted(socket)),
+    });
+    this.#listeners = listened.servers;
+    this.#place = listened.place;
+    for (const listener of listened.servers) listener.on('error', () => {}); // of one accept, such as too many open files: the next may do
+    for (const { host, port: wanted, reason, code } of listened.failures) {
+      this.#problems.push(`SSH does not listen on port ${wanted}: ${reason}`);
+      log.debug({ host, port: wanted, code }, 'SSH does not listen');
     }
     for (const problem of this.#problems) log.error({}, `${problem[0]?.toUpperCase()}${problem.slice(1)}`);
-    return this.#listeners.length === 0 ? null : port;
+    return listened.port;
+  }
+
+  /** Where admins reach it, also while its port is another program's; null: nowhere. */
+  get place(): OwnPlace | null {
+    return this.#place;
   }
 
   /** Null while all is well, else one sentence. */

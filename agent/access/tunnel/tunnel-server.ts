@@ -5,11 +5,13 @@ import type { Duplex } from 'node:stream';
 import {
   FAILURE_HEADER,
   MESSAGE_HEADER,
+  SERVER_HEADER,
   STATUS_NOT_DIALLED,
   STREAM_WINDOW_BYTES,
   TUNNEL_FRAME_BYTES,
   TUNNEL_MEMORY_MB_MAX,
   TUNNEL_PING_MS,
+  TUNNEL_SERVERS,
   TUNNEL_SILENCE_MS_MAX,
   TUNNEL_STREAMS_MAX,
   TUNNEL_USES,
@@ -127,7 +129,8 @@ async function dialTarget(headers: IncomingHttpHeaders, egress: Egress, signal: 
   const target = targetOf(headers[':authority']);
   if (headers[':method'] !== 'CONNECT' || use === undefined || target === null)
     return notDialled('failed', 'The admin asked in a way that this agent does not understand: update one of them.');
-  return egress.dial(target, use, signal);
+  const server = use === 'self' ? TUNNEL_SERVERS.find((known) => known === headers[SERVER_HEADER]) : undefined;
+  return egress.dial({ ...target, ...(server !== undefined && { server }) }, use, signal);
 }
 
 /** `host:port` or `[address]:port`; null when it is neither. */

@@ -5,6 +5,7 @@ import { TUNNEL_OPEN_MS_MAX } from '../../../transport/protocol/limits.ts';
 import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_UNREAD_BYTES_MAX } from '../../../transport/protocol/tunnel.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { webSocketStream } from '../../../transport/net/streams/web-socket-stream.ts';
+import type { Outbound } from '../../outbound/outbound.ts';
 import { networkProblem } from '../../problem.ts';
 import { TunnelServer, type TunnelServerOptions } from './tunnel-server.ts';
 
@@ -27,6 +28,8 @@ export interface VpnWay {
 export interface TunnelsOptions extends TunnelServerOptions {
   /** Null: nothing goes that way now. Left out: this machine is in no VPN. */
   readonly vpnWay?: () => VpnWay | null;
+  /** How admins are reached at their usual URLs; directly unless said otherwise. */
+  readonly outbound?: Outbound;
   /** For those who need certificate authorities or another source address. */
   readonly webSocket?: ClientOptions;
 }
@@ -103,8 +106,11 @@ export class AgentTunnels {
 
   /** Null: an admin named a URL or a token with which no request can be made. */
   #connect(adminUrl: string, token: string, way: TrustedWay | null): WebSocket | null {
+    const url = tunnelUrl(way?.url ?? adminUrl);
+    const agent = way === null && this.#options.outbound?.agentFor(url);
     try {
-      return new WebSocket(tunnelUrl(way?.url ?? adminUrl), TUNNEL_SUBPROTOCOL, {
+      return new WebSocket(url, TUNNEL_SUBPROTOCOL, {
+        ...(agent && { agent }),
         handshakeTimeout: TUNNEL_OPEN_MS_MAX,
         ...this.#options.webSocket,
         ...(way !== null && { handshakeTimeout: VPN_DIAL_MS_MAX, localAddress: way.own }),

@@ -1,5 +1,7 @@
 /** What the admins answer when they are asked whether they live: asked once, read by several checks. */
 import type { IncomingMessage } from 'node:http';
+import { DIRECT, type Outbound } from '../../outbound/outbound.ts';
+import { ProxyProblem } from '../../outbound/proxy-tunnel.ts';
 import { networkProblem } from '../../problem.ts';
 
 /** Asks the process and nothing behind it; answered without a credential. */
@@ -25,8 +27,12 @@ export interface AdminAnswer {
 }
 
 /** Asks all of them at once, in order of preference. Never rejects. */
-export async function askAdmins(urls: readonly string[], signal: AbortSignal): Promise<readonly AdminAnswer[]> {
-  return Promise.all(urls.slice(0, ADMINS_MAX).map((url) => askAdmin(url, signal)));
+export async function askAdmins(
+  urls: readonly string[],
+  signal: AbortSignal,
+  outbound: Outbound = DIRECT,
+): Promise<readonly AdminAnswer[]> {
+  return Promise.all(urls.slice(0, ADMINS_MAX).map((url) => askAdmin(url, signal, outbound)));
 }
 
 /** Scheme, host and port of a URL. */
@@ -34,11 +40,11 @@ export function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : 'a URL that cannot be read';
 }
 
-async function askAdmin(url: string, signal: AbortSignal): Promise<AdminAnswer> {
+async function askAdmin(url: string, signal: AbortSignal, outbound: Outbound): Promise<AdminAnswer> {
   const origin = originOf(url);
   const startedMs = performance.now();
   try {
-    const { status, date, answeredMs, atMs } = await head(url, signal);
+    const { status, date, answeredMs, atMs } = await head(url, signal, outbound);
     const latencyMs = Math.round(answeredMs - startedMs);
     const problem = status >= 500 ? `it answered with status ${status}` : null;
     return { origin, status, problem, latencyMs, skewMs: skewOf(date, atMs, latencyMs) };
@@ -53,10 +59,11 @@ async function askAdmin(url: string, signal: AbortSignal): Promise<AdminAnswer> 
   }
 }
 
-/** By `node:http` as it is loaded anyway, and on a connection of its own: see agent/post-json.ts. Follows no redirect. */
+/** By `node:http` as it is loaded anyway, and on a connection of its own: see agent/outbound/http-exchange.ts. Follows no redirect. */
 function head(
   url: string,
   signal: AbortSignal,
+  outbound: Outbound,
 ): Promise<{
   readonly status: number;
   readonly date: string | undefined;
@@ -71,7 +78,7 @@ function head(
   return new Promise((resolve, reject) => {
     const request = send(
       target,
-      { method: 'GET', signal, agent: false, maxHeaderSize: HEADER_BYTES_MAX },
+      { method: 'GET', signal, agent: outbound.agentFor(url), maxHeaderSize: HEADER_BYTES_MAX },
       (answer: IncomingMessage) => {
         resolve({
           status: answer.statusCode ?? 0,
@@ -99,6 +106,7 @@ function skewOf(date: string | undefined, atMs: number, latencyMs: number): numb
 
 /** In words that name no address: one may be of the VPN (R3). */
 function reachProblem(error: unknown): string {
+  if (error instanceof ProxyProblem) return error.message;
   const first = (error as { errors?: Error[] }).errors?.[0] ?? (error as Error);
   const { code } = first as NodeJS.ErrnoException;
   const known = code === undefined ? undefined : PROBLEMS[code];

@@ -7,14 +7,17 @@ import { AGENT_DIAGNOSTICS_PATH } from '../../../transport/protocol/agent-api.ts
 import { Diagnosis, DIAGNOSIS_BYTES_MAX } from '../../../transport/protocol/diagnosis.ts';
 import { decodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
 import { apiKeyOf } from '../api-key.ts';
-import type { AgentConfig } from '../../config.ts';
+import type { GivenConfig } from '../../config.ts';
 import { API_PORT_FILE, IDENTITY_FILE, PID_FILE, SSH_HOST_KEY_FILE } from '../../data-directory.ts';
+import type { OwnPlace } from '../../listening.ts';
+import { createOutbound } from '../../outbound/outbound.ts';
 import { readIdentity, type Identity } from '../../enrollment/identity.ts';
 import { diagnose, DIAGNOSIS_MS_MAX, failed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
 import { connectionChecks, loginCheck, systemPlaces } from './doctor.ts';
 import type { MachineFacts, SystemPlaces } from './doctor.ts';
 import { diskCheck, resourceChecks, systemCheck } from './machine.ts';
+import type { NodeStanding } from './standing.ts';
 
 /** The running agent is waited for so long, in ms: a little longer than it takes itself. */
 const ASK_MS_MAX = DIAGNOSIS_MS_MAX + 2_000;
@@ -24,7 +27,7 @@ const ASK_MS_MAX = DIAGNOSIS_MS_MAX + 2_000;
  * `AgentProblem` when the identity cannot be read.
  */
 export async function diagnoseMachine(
-  config: AgentConfig,
+  config: GivenConfig,
   version: string,
   places: SystemPlaces = systemPlaces(),
 ): Promise<Diagnosis> {
@@ -42,10 +45,14 @@ export async function diagnoseMachine(
     hostKeyPath: join(directory, SSH_HOST_KEY_FILE),
     adminUrls: () => config.ADMIN_URLS ?? identity?.enrollment?.admin_urls ?? keyUrls(config),
     relayMapUrls: () => identity?.enrollment?.settings.derp_map_urls ?? null,
+    outbound: createOutbound(config),
   };
   return diagnose([
     ...connectionChecks(facts, places, null),
-    { name: 'agent', look: () => agentFinding(identity, pid) },
+    {
+      name: 'agent',
+      look: async (signal) => agentFinding(identity, pid, await standing(facts, identity, pid, signal)),
+    },
     existingDisk(directory),
     ...resourceChecks(places),
     loginCheck(facts, places, null),
@@ -74,18 +81,28 @@ function numberIn(path: string): number | null {
   }
 }
 
+/** Where the API listens, as its agent noted it: port and address of loopback, of an older agent the port alone. */
+function apiPlaceIn(path: string): OwnPlace | null {
+  try {
+    const [port, address = 'localhost'] = readFileSync(path, 'utf8').trim().split(' ');
+    return { port: Number(port), address };
+  } catch {
+    return null;
+  }
+}
+
 /** Null: it does not answer as it should. */
 async function askAgent(directory: string, token: string): Promise<Diagnosis | null> {
-  const port = numberIn(join(directory, API_PORT_FILE));
-  if (port === null) return null;
+  const place = apiPlaceIn(join(directory, API_PORT_FILE));
+  if (place === null) return null;
   const { request } = process.getBuiltinModule('node:http');
   try {
     const signal = AbortSignal.timeout(ASK_MS_MAX);
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       request(
         {
-          host: 'localhost',
-          port,
+          host: place.address,
+          port: place.port,
           path: AGENT_DIAGNOSTICS_PATH,
           headers: { authorization: `Bearer ${apiKeyOf(token)}` },
           signal,
@@ -110,11 +127,24 @@ async function askAgent(directory: string, token: string): Promise<Diagnosis | n
   }
 }
 
-function keyUrls({ ENROLLMENT_KEY: key }: AgentConfig): readonly string[] {
+function keyUrls({ ENROLLMENT_KEY: key }: GivenConfig): readonly string[] {
   return key === undefined ? [] : (decodeEnrollmentBlob(key)?.admin_urls ?? []);
 }
 
-function agentFinding(identity: Identity | null, pid: number | null): Finding {
+/** Asked only where no agent runs that would know: its node may have been deleted while it did not. */
+async function standing(
+  { adminUrls, outbound }: MachineFacts,
+  identity: Identity | null,
+  pid: number | null,
+  signal: AbortSignal,
+): Promise<NodeStanding> {
+  const token = identity?.enrollment?.api_token;
+  if (pid !== null || token === undefined) return null;
+  const { askStanding } = await import('./standing.ts');
+  return askStanding({ adminUrls: adminUrls(), token, outbound }, signal);
+}
+
+function agentFinding(identity: Identity | null, pid: number | null, known: NodeStanding): Finding {
   const details = { is_enrolled: identity?.enrollment != null, process: pid };
   if (pid !== null)
     return failed(
@@ -128,10 +158,16 @@ function agentFinding(identity: Identity | null, pid: number | null): Finding {
       'Start `edge-agent up` with an ENROLLMENT_KEY. If it is enrolled, give AGENT_DATA_DIR and run this as the same user.',
       details,
     );
-  if (identity?.was_deleted === true)
+  if (known === 'deleted' || (known === null && identity?.was_deleted === true))
     return failed(
       'No agent runs on this machine, and its node was deleted at the admin.',
       '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.',
+      details,
+    );
+  if (known === 'unknown')
+    return failed(
+      'No agent runs on this machine, and the admin does not know its node: its database is another than before.',
+      'Start it with an ENROLLMENT_KEY that has a use left: `edge-agent up`, or its service. It joins again under its id.',
       details,
     );
   return failed(

@@ -5,7 +5,8 @@
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import { createVet } from '../../../transport/net/guard/vetting.ts';
-import type { AgentConfig } from '../../config.ts';
+import type { GivenConfig } from '../../config.ts';
+import type { Outbound } from '../../outbound/outbound.ts';
 import type { Service } from '../health.ts';
 import { MACHINE_WIREGUARD } from '../metrics/wireguard.ts';
 import { openProxiesProblem } from '../../access/proxies/open-proxies.ts';
@@ -47,7 +48,7 @@ export function systemPlaces(): SystemPlaces {
 
 /** What is known of the machine whether or not an agent runs on it. */
 export interface MachineFacts {
-  readonly config: AgentConfig;
+  readonly config: GivenConfig;
   readonly version: string;
   /** AGENT_DATA_DIR. */
   readonly directory: string;
@@ -56,6 +57,8 @@ export interface MachineFacts {
   readonly adminUrls: () => readonly string[];
   /** As an admin handed them; null: none said so far. */
   readonly relayMapUrls: () => readonly string[] | null;
+  /** How admins are reached. */
+  readonly outbound: Outbound;
 }
 
 /** What a running agent knows besides. */
@@ -68,7 +71,7 @@ export interface AgentFacts {
 
 /** Network and VPN. `running`: what a running agent says of itself; null: there is none. */
 export function connectionChecks(
-  { adminUrls, relayMapUrls }: MachineFacts,
+  { adminUrls, relayMapUrls, outbound }: MachineFacts,
   { proc, tun, wireguard, vet }: SystemPlaces,
   running: Pick<AgentFacts, 'services'> | null,
 ): readonly Check[] {
@@ -76,8 +79,9 @@ export function connectionChecks(
   return [
     ...networkChecks({
       adminUrls,
+      proxyFor: (url) => outbound.proxyFor(url),
       proc,
-      answers: () => (asked ??= askAdmins(adminUrls(), AbortSignal.timeout(ANSWER_MS_MAX))),
+      answers: () => (asked ??= askAdmins(adminUrls(), AbortSignal.timeout(ANSWER_MS_MAX), outbound)),
     }),
     ...vpnChecks({
       tunPath: tun,

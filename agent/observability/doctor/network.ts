@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { addressClass } from '../../../transport/net/addresses.ts';
 import { CLEAR_TEXT_HINT, clearTextAdmins } from '../../enrollment/clear-text.ts';
+import type { OutboundProxy } from '../../outbound/proxy-choice.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
 import type { AdminAnswer } from './admin-answers.ts';
@@ -25,6 +26,8 @@ export interface NetworkSources {
   readonly adminUrls: () => readonly string[];
   /** What they answer, asked once a report, within the time of a check. */
   readonly answers: () => Promise<readonly AdminAnswer[]>;
+  /** The proxy on the way to an admin, which then resolves its name; null: none. Left out: there is none at all. */
+  readonly proxyFor?: (url: string) => OutboundProxy | null;
   /** Where /proc is. */
   readonly proc: string;
 }
@@ -33,7 +36,7 @@ export interface NetworkSources {
 export function networkChecks(sources: NetworkSources): readonly Check[] {
   return [
     { name: 'interface', look: () => interfaces(sources.proc) },
-    { name: 'dns', look: () => names(sources.adminUrls()) },
+    { name: 'dns', look: () => names(dialledHosts(sources)) },
     { name: 'admins', look: async () => admins(await sources.answers()) },
     { name: 'encryption', look: () => encryption(sources.adminUrls()) },
     { name: 'clock', look: async () => clock(await sources.answers()) },
@@ -106,10 +109,15 @@ async function linesOf(path: string): Promise<readonly string[]> {
   }
 }
 
-async function names(urls: readonly string[]): Promise<Finding> {
-  const hosts = [
-    ...new Set(urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname.replaceAll(/^\[|\]$/gu, ''))),
-  ];
+/** What this machine itself has to find the address of: admins, or the proxies before them. */
+function dialledHosts({ adminUrls, proxyFor }: NetworkSources): readonly string[] {
+  const hosts = adminUrls()
+    .filter((url) => URL.canParse(url))
+    .map((url) => proxyFor?.(url)?.host ?? new URL(url).hostname.replaceAll(/^\[|\]$/gu, ''));
+  return [...new Set(hosts)];
+}
+
+async function names(hosts: readonly string[]): Promise<Finding> {
   const wanted = hosts.filter((host) => isIP(host) === 0);
   if (hosts.length === 0)
     return warned(

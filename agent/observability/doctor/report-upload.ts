@@ -3,7 +3,8 @@ import { DIAGNOSIS_PATH } from '../../../transport/protocol/diagnosis.ts';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { SessionClock } from '../../session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
-import { postJson } from '../../post-json.ts';
+import { postJson } from '../../outbound/http-exchange.ts';
+import { DIRECT, type Outbound } from '../../outbound/outbound.ts';
 
 /**
  * The first one follows a connection after this, in ms. The spread keeps a fleet that came back together from uploading
@@ -33,6 +34,8 @@ export interface ReportUploadOptions {
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
   readonly log: Log;
+  /** How it reaches admins; directly unless said otherwise. */
+  readonly outbound?: Outbound;
   /** Sends it; over HTTP unless a test has its own. */
   readonly post?: typeof postJson;
 }
@@ -90,11 +93,12 @@ export class ReportUpload {
 
   /** The status of the answer; 0: there was none. */
   async #send(adminUrl: string): Promise<number> {
-    const { diagnose, token, post = postJson } = this.#options;
+    const { diagnose, token, outbound = DIRECT, post = postJson } = this.#options;
     try {
       const target = new URL(adminUrl);
       target.pathname = target.pathname.replace(/\/+$/u, '') + DIAGNOSIS_PATH;
-      return (await post(target.href, await diagnose(), { authorization: `Bearer ${token}` })).status;
+      const headers = { authorization: `Bearer ${token}` };
+      return (await post(target.href, await diagnose(), { headers, agent: outbound.agentFor(target.href) })).status;
     } catch {
       return 0;
     }

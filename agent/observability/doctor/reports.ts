@@ -3,9 +3,10 @@
  */
 import { rmSync } from 'node:fs';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
-import type { AgentConfig } from '../../config.ts';
+import type { GivenConfig } from '../../config.ts';
 import type { DataDirectory } from '../../data-directory.ts';
 import { writeDurably } from '../../durable-file.ts';
+import type { OwnPlace } from '../../listening.ts';
 import { trimMemory } from '../../trim-memory.ts';
 import type { SessionClock } from '../../session/ports.ts';
 import type { Log } from '../../../transport/net/log.ts';
@@ -15,8 +16,10 @@ import type { AgentFacts, MachineFacts } from './doctor.ts';
 
 /** What reports are made of. */
 export interface ReportOptions
-  extends Pick<MachineFacts, 'adminUrls' | 'relayMapUrls'>, Pick<AgentFacts, 'services' | 'journal' | 'ports'> {
-  readonly config: AgentConfig;
+  extends
+    Pick<MachineFacts, 'adminUrls' | 'relayMapUrls' | 'outbound'>,
+    Pick<AgentFacts, 'services' | 'journal' | 'ports'> {
+  readonly config: GivenConfig;
   readonly version: string;
   readonly directory: Pick<DataDirectory, 'path' | 'sshHostKey' | 'apiPort'>;
   /** The node's API token, for reports that are uploaded. */
@@ -37,10 +40,18 @@ export class Reports {
   #underWay: Promise<Diagnosis> | null = null;
 
   constructor(options: ReportOptions) {
-    const { token, clock, log } = options;
+    const { token, clock, log, outbound } = options;
     this.#options = options;
     const diagnose = () => this.diagnose();
-    this.#upload = new ReportUpload({ diagnose, uploaded: trimMemory, token, clock, random: Math.random, log });
+    this.#upload = new ReportUpload({
+      diagnose,
+      uploaded: trimMemory,
+      outbound,
+      token,
+      clock,
+      random: Math.random,
+      log,
+    });
   }
 
   /** A report on this machine now; those who ask meanwhile share it. */
@@ -50,14 +61,14 @@ export class Reports {
     }));
   }
 
-  /** The API listens on this port, so that `edge-agent doctor` finds it. */
-  listening(port: number | undefined): void {
+  /** The API listens here, so that `edge-agent doctor` finds it. */
+  listening(place: OwnPlace | null): void {
     const { directory, log } = this.#options;
-    if (port === undefined) return;
+    if (place === null) return;
     try {
-      writeDurably(directory.apiPort, `${port}\n`);
+      writeDurably(directory.apiPort, `${place.port} ${place.address}\n`);
     } catch (error) {
-      log.debug({ error }, 'The port of the API was not noted for `edge-agent doctor`');
+      log.debug({ error }, 'The place of the API was not noted for `edge-agent doctor`');
     }
   }
 
@@ -76,10 +87,18 @@ export class Reports {
   /** The checks are loaded with the first report: until then an agent is as small as it was. */
   async #examine(): Promise<Diagnosis> {
     const { config, version, directory, adminUrls, relayMapUrls, services, journal, ports } = this.#options;
-    const { isLive, refusal } = this.#options;
+    const { isLive, refusal, outbound } = this.#options;
     const { diagnoseAgent } = await import('./doctor.ts');
     return diagnoseAgent(
-      { config, version, directory: directory.path, hostKeyPath: directory.sshHostKey, adminUrls, relayMapUrls },
+      {
+        config,
+        version,
+        directory: directory.path,
+        hostKeyPath: directory.sshHostKey,
+        adminUrls,
+        relayMapUrls,
+        outbound,
+      },
       {
         services,
         journal,

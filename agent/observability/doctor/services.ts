@@ -5,6 +5,7 @@ import { AGENT_DIAGNOSTICS_PATH, EXPORTER_PATH } from '../../../transport/protoc
 import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import type { Service } from '../health.ts';
 import { OPEN_PROXIES_HINT } from '../../access/proxies/open-proxies.ts';
+import { SHARED_HINT } from '../../session/shared-identity.ts';
 import type { Refused } from '../../session/refusals.ts';
 import { originOf } from './admin-answers.ts';
 import { failed, passed, warned } from './check.ts';
@@ -49,7 +50,7 @@ export interface ServiceSources {
 /** Session, journal and runner. */
 export function coreChecks({ services, session, journal }: ServiceSources): readonly Check[] {
   return [
-    { name: 'session', look: () => sessionFinding(session()) },
+    { name: 'session', look: () => sessionFinding(problemOf(services(), 'identity') ?? null, session()) },
     { name: 'journal', look: () => journalFinding(problemOf(services(), 'journal'), journal()) },
     {
       name: 'runner',
@@ -80,11 +81,12 @@ export function problemOf(services: readonly Service[], name: string): string | 
 /** The way out for a machine whose node is gone. */
 const ANOTHER_NODE = '`edge-agent leave` and a new ENROLLMENT_KEY make this machine another node.';
 
-function sessionFinding({ isLive, refusal, adminUrl, sinceMs }: SessionState): Finding {
+function sessionFinding(shared: string | null, { isLive, refusal, adminUrl, sinceMs }: SessionState): Finding {
   const details = {
     admin: adminUrl === null ? null : originOf(adminUrl).slice(0, 256),
     since: sinceMs === null ? null : new Date(sinceMs).toISOString(),
   };
+  if (shared !== null) return failed(shared, SHARED_HINT, details);
   if (refusal === 'deleted')
     return failed(
       'The node of this machine was deleted at the admin: what has not started is kept and not started.',

@@ -4,9 +4,11 @@
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import ssh2 from 'ssh2';
 import { fingerprintOf } from '../../../transport/protocol/ssh.ts';
+import { scriptPath } from '../../access/ssh/sessions/scripted-terminal.ts';
 import { failed, passed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
 
@@ -37,10 +39,12 @@ async function ssh(
   if (!isEnabled) return passed('The SSH server of this machine is switched off (AGENT_SSH_ENABLED).');
   const hasSetpriv = setprivPaths.some((path) => existsSync(path));
   const got = port();
+  const terminals = terminalMaker();
   const details = {
     port: got ?? null,
     host_key: await fingerprintAt(hostKeyPath),
     becomes_accounts: isRoot && hasSetpriv,
+    terminals,
   };
   const said = problem();
   if (said !== null)
@@ -58,6 +62,12 @@ async function ssh(
       'If logins were tried many times, wait a minute; else restart the agent.',
       details,
     );
+  if (terminals === null)
+    return warned(
+      'Users get no terminal on this machine: neither node-pty nor script is installed. Commands and files work.',
+      'Install bsdutils.',
+      details,
+    );
   if (isRoot && !hasSetpriv)
     return warned(
       'Users cannot become accounts of this machine: setpriv is not installed.',
@@ -71,6 +81,16 @@ async function ssh(
       : `${well}; all users get the account of the agent, which is not root.`,
     details,
   );
+}
+
+/** What makes terminals here; null: nothing does. */
+function terminalMaker(): 'node-pty' | 'script' | null {
+  try {
+    createRequire(process.argv[1] ?? '/').resolve('@lydell/node-pty');
+    return 'node-pty';
+  } catch {
+    return scriptPath() === null ? null : 'script';
+  }
 }
 
 /** Reads the key without making one; null when there is none yet, or none that can be read. */

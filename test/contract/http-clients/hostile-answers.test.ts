@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { webSocketDial } from '../../../agent/session/dial.ts';
 import { askAdmins } from '../../../agent/observability/doctor/admin-answers.ts';
-import { postJson } from '../../../agent/post-json.ts';
+import { postJson } from '../../../agent/outbound/http-exchange.ts';
 import { RecordingSpool } from '../../../agent/access/ssh/recording/spool.ts';
 import { beginRecording } from '../../../agent/access/ssh/recording/recorder.ts';
 import { RecordingUploads } from '../../../agent/access/ssh/recording/upload.ts';

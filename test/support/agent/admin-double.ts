@@ -12,6 +12,7 @@ import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import {
   ENROLL_PATH,
   NODE_DELETED,
+  OWN_NODE_PATH,
   PROTOCOL_VERSION,
   REFUSAL_HEADER,
   SESSION_PATH,
@@ -104,6 +105,8 @@ export interface DoubleHabits {
   /** With a header that says that the node was deleted. */
   readonly saysDeleted?: boolean;
   readonly settings?: Partial<AgentSettings>;
+  /** Answers a node that wants to be removed with this HTTP status. */
+  readonly removes?: number;
   /** Answers an enrolment: status and body, or `drop` to cut the connection after reading the request. */
   readonly enrolls?: (request: Record<string, unknown>, attempt: number) => { status: number; body: unknown } | 'drop';
 }
@@ -114,6 +117,8 @@ const LOOK_MS = 25;
 export class AdminDouble {
   readonly sessions: DoubleSession[] = [];
   readonly enrollments: Record<string, unknown>[] = [];
+  /** What was shown by nodes that want to be removed. */
+  readonly removals: string[] = [];
   readonly url: string;
   habits: DoubleHabits;
   readonly #server: Server;
@@ -270,6 +275,10 @@ export class AdminDouble {
   async #request(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
+    if (request.method === 'DELETE' && request.url === OWN_NODE_PATH && this.habits.removes !== undefined) {
+      this.removals.push(request.headers.authorization ?? '');
+      return void response.writeHead(this.habits.removes).end();
+    }
     if (request.url !== ENROLL_PATH) return void response.writeHead(404).end();
     const body = JSON.parse(Buffer.concat(pieces).toString('utf8')) as Record<string, unknown>;
     this.enrollments.push(body);

@@ -2,13 +2,13 @@
 import { once } from 'node:events';
 import { connect, isIPv4, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { AGENT_SETTINGS, egressRulesOf } from '../../../agent/config.ts';
+import { egressRulesOf } from '../../../agent/config.ts';
 import { CountedEgress } from '../../../agent/access/egress/dialler.ts';
 import { createLog } from '../../../agent/log.ts';
 import { startAgentProxies, type AgentProxies } from '../../../agent/access/proxies/proxies.ts';
-import { readSettings } from '../../../settings/environment.ts';
 import type { Resolve } from '../../../transport/net/guard/resolution.ts';
 import type { Scope } from '../scope.ts';
+import { agentConfig } from './agent-config.ts';
 
 /** The proxy password of the node. */
 export const PASSWORD = 'proxy-password-of-the-node';
@@ -29,17 +29,17 @@ export async function startFixture(
   env: Readonly<Record<string, string>> = {},
   resolve?: Resolve,
 ): Promise<AgentProxiesFixture> {
-  const read = readSettings(AGENT_SETTINGS, { AGENT_HTTP_PROXY_PORT: '0', AGENT_SOCKS5_PROXY_PORT: '0', ...env });
-  if (!read.ok) throw new Error(read.problems.join('\n'));
+  // 0 is for those who listen: an agent has its free ports by then
+  const config = { ...agentConfig(env), AGENT_HTTP_PROXY_PORT: 0, AGENT_SOCKS5_PROXY_PORT: 0, ...portsOf(env) };
   const log: string[] = [];
   let proxies: AgentProxies | null = null;
   const egress = new CountedEgress({
-    rules: egressRulesOf(read.settings),
+    rules: egressRulesOf(config),
     proxies: () => proxies?.listening ?? [],
     ...(resolve && { resolve }),
   });
   const started = await startAgentProxies({
-    config: read.settings,
+    config,
     password: PASSWORD,
     egress,
     log: createLog('debug', false, (line) => log.push(line)),
@@ -52,6 +52,18 @@ export async function startFixture(
     httpPort: started.ports.http_proxy_port ?? 0,
     socks5Port: started.ports.socks5_proxy_port ?? 0,
     log,
+  };
+}
+
+/** Ports of proxies that a test sets. */
+function portsOf(env: Readonly<Record<string, string>>): {
+  AGENT_HTTP_PROXY_PORT?: number;
+  AGENT_SOCKS5_PROXY_PORT?: number;
+} {
+  const { AGENT_HTTP_PROXY_PORT: http, AGENT_SOCKS5_PROXY_PORT: socks5 } = env;
+  return {
+    ...(http !== undefined && { AGENT_HTTP_PROXY_PORT: Number(http) }),
+    ...(socks5 !== undefined && { AGENT_SOCKS5_PROXY_PORT: Number(socks5) }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** A session with everything around it under the test's control: no socket, no clock, no disk. */
-import type { Dial, Link, LinkOwner, OutputCursor, SessionRunner } from '../../../agent/session/ports.ts';
+import type { Dial, Link, LinkOwner, OutputCursor, SessionPorts, SessionRunner } from '../../../agent/session/ports.ts';
 import { createSessionCounters } from '../../../agent/session/session-counters.ts';
 import { Session } from '../../../agent/session/session.ts';
 import type { SessionOptions } from '../../../agent/session/session-options.ts';
@@ -149,7 +149,11 @@ export class TextCursor implements OutputCursor {
 }
 
 /** Everything together; `random` is 0 unless said otherwise. */
-export function sessionFixture(more: Partial<SessionOptions> = {}, random: () => number = () => 0) {
+export function sessionFixture(
+  more: Partial<SessionOptions> = {},
+  random: () => number = () => 0,
+  ports: Partial<SessionPorts> = {},
+) {
   const clock = createFakeClock(1_000);
   const journal = new MemoryJournal();
   const runner = new NotingRunner(journal);
@@ -193,6 +197,7 @@ export function sessionFixture(more: Partial<SessionOptions> = {}, random: () =>
       clock,
       random,
       log: { debug: note, info: note, warn: note, error: note },
+      ...ports,
     },
   );
   session.start();

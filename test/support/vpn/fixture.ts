@@ -42,7 +42,8 @@ export interface Member {
   readonly node: string;
   readonly program: Program;
   readonly runs: readonly Program[];
-  start(): void;
+  /** Starts a run, with other settings if given. */
+  start(env?: Env): void;
   /** Runs `edge-agent` with these words on its machine. */
   command(...words: readonly string[]): Promise<string>;
   /** Its interface, as `wg` shows it. */
@@ -153,7 +154,8 @@ function startMember(
     LOG_LEVEL: 'debug',
     ...more,
   };
-  const start = (): void => void runs.push(machine.spawn(process.execPath, [programFile('edge-agent'), 'up'], env));
+  const start = (other: Env = {}): void =>
+    void runs.push(machine.spawn(process.execPath, [programFile('edge-agent'), 'up'], { ...env, ...other }));
   const node = (): string => {
     try {
       return (JSON.parse(readFileSync(join(env.AGENT_DATA_DIR, 'identity.json'), 'utf8')) as { node_id: string })

@@ -164,7 +164,7 @@ test.serial('leave ends what runs and removes all that the agent kept', async (t
   const leaving = fixture.start({}, ['leave']);
 
   t.deepEqual(await leaving.exited, { code: 0, signal: null });
-  t.deepEqual(readdirSync(fixture.dataDirectory), ['lock']);
+  t.deepEqual(readdirSync(fixture.dataDirectory), []);
   t.deepEqual(processesOf(execution), []);
 });
 

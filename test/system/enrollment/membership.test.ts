@@ -211,6 +211,25 @@ test('an alias is taken once in a cluster, also by an agent that brings it along
   );
 });
 
+test('a machine that brings an alias which another one has joins without it, and says so', async (t) => {
+  await (await fleet().addAgent({ AGENT_ALIASES: 'rack-9' })).live();
+
+  const second = await fleet().addAgent({ AGENT_ALIASES: 'rack-9,rack-10' });
+  await second.live();
+
+  t.deepEqual(
+    (await fleet().node(second)).aliases.map(({ name }) => name),
+    ['rack-10'],
+  );
+  const warned = second.program
+    .lines()
+    .filter(({ level }) => level === 'warn')
+    .map(({ msg }) => msg);
+  t.deepEqual(warned, [
+    `AGENT_ALIASES names what other machines of ${CLUSTER} have: rack-9. This one joined without; \`edge alias add ${second.node} NAME\` gives it another name`,
+  ]);
+});
+
 test('anyone gets a public key, and an agent joins the default cluster with it', async (t) => {
   const anyone = restClient(() => fleet().admins[0]?.url ?? '', null);
   const { key } = await anyone.post<{ key: string }>('/clusters/default/enrollment_keys/public');

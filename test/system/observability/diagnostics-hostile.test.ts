@@ -2,11 +2,17 @@
  * Diagnoses of nodes whose agents are stuck, old or hostile, through real tunnels: clear answers in time. And nodes
  * whose session is at another admin.
  */
+import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { createServer as createTcpServer, type Server } from 'node:net';
+import { connect, createServer as createTcpServer, type Server } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
+import { AgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
+import { Joins } from '../../../transport/net/streams/join.ts';
+import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
 import { startFleet, FLEET_KEYS } from '../../support/fleet.ts';
+import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { silentLog } from '../../support/log.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { listening } from '../../support/listening.ts';
 
@@ -20,18 +26,30 @@ const REPORT = {
   checks: [{ name: 'dns', status: 'pass', summary: 'Well.', hint: null, details: null, duration_ms: 1 }],
 };
 
-/** A diagnosis while something else stands where the API of the agent was. */
+/** A diagnosis of a node whose agent leads to this server, whatever of it is asked for. */
 async function diagnosedWith(
   t: ExecutionContext,
   server: Server,
 ): Promise<{ readonly report: NodeDiagnosisResource; readonly ms: number }> {
-  const [agent] = fleet().agents;
   const port = await listening(t, server);
-  const [before] = await fleet().sql<{ http_port: number }>('select http_port from node where id = $1', [agent?.node]);
-  await fleet().sql('update node set http_port = $2 where id = $1', [agent?.node, port]);
+  const agent = await enrollRaw(t, fleet());
+  const session = await agent.connect({ protocol: PROTOCOL_VERSION });
+  const joins = new Joins();
+  const tunnels = new AgentTunnels({
+    egress: {
+      async dial() {
+        const stream = connect(port, '127.0.0.1');
+        await once(stream, 'connect');
+        return { ok: true, stream };
+      },
+    },
+    join: (one, other) => joins.join(one, other),
+    log: silentLog,
+  });
+  t.teardown(() => tunnels.close());
+  void session.frame('open-tunnel').then(({ token }) => tunnels.open(fleet().admins[0]?.url ?? '', token));
   const startedMs = performance.now();
-  const report = await fleet().rest.get<NodeDiagnosisResource>(`/nodes/${agent?.node}/diagnostics`);
-  await fleet().sql('update node set http_port = $2 where id = $1', [agent?.node, before?.http_port]);
+  const report = await fleet().rest.get<NodeDiagnosisResource>(`/nodes/${agent.node_id}/diagnostics`);
   return { report, ms: performance.now() - startedMs };
 }
 

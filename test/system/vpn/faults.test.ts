@@ -258,6 +258,27 @@ test.serial('two that cannot reach each other any more, or only one way, go by a
   t.true(Math.max(...lost) <= STRAY_LOST_MAX, lost.join(' and '));
 });
 
+test.serial('a machine whose VPN was switched off has no interface and no names from its next start on', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
+  const off = member('hard');
+  const name = off.interfaceName();
+  const links = async () => (await off.machine.run('ip', ['-brief', 'link'])).stdout.split('\n');
+  t.true((await links()).some((line) => line.startsWith(name)));
+  off.program.terminate();
+  await off.program.exited;
+  t.true(
+    (await links()).some((line) => line.startsWith(name)),
+    'a restart keeps the traffic',
+  );
+
+  off.start({ VPN_ENABLED: 'false' });
+  await connected(off);
+
+  await until('the interface is gone', async () => !(await links()).some((line) => line.startsWith(name)));
+  await until('the names are gone', async () => !/edge/u.test(await off.machine.hosts()));
+  t.pass();
+});
+
 test.serial('a machine that leaves takes its interface, its names and its routes with it', async (t) => {
   const gone = member('far');
   const name = gone.interfaceName();

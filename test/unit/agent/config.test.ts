@@ -1,19 +1,8 @@
 /** The settings of the agent that say who gets where through its machine. */
 import test from 'ava';
-import {
-  AGENT_SETTINGS,
-  egressRulesOf,
-  registrationOf,
-  withLoopback,
-  type AgentConfig,
-} from '../../../agent/config.ts';
+import { AGENT_SETTINGS, egressRulesOf, isVpnWanted, registrationOf, withLoopback } from '../../../agent/config.ts';
 import { readSettings } from '../../../settings/environment.ts';
-
-function config(env: Readonly<Record<string, string>>): AgentConfig {
-  const read = readSettings(AGENT_SETTINGS, env);
-  if (!read.ok) throw new Error(read.problems.join('\n'));
-  return read.settings;
-}
+import { agentConfig as config } from '../../support/agent/agent-config.ts';
 
 function problems(env: Readonly<Record<string, string>>): readonly string[] {
   const read = readSettings(AGENT_SETTINGS, env);
@@ -114,4 +103,17 @@ test('a server that admins must reach listens where admins come from, whatever e
 test('names of the cluster come by a resolver or the hosts file, and resolv.conf is touched for those only who say so', (t) => {
   t.like(config({}), { VPN_DNS: 'resolver', VPN_DNS_RESOLV_CONF: false });
   t.deepEqual(problems({ VPN_DNS: 'dnsmasq' }), ['VPN_DNS is "dnsmasq": it should be one of resolver, hosts, off']);
+});
+
+test('a metered machine says how seldom it is heard, and joins no VPN unless somebody says so', (t) => {
+  const metered = config({ AGENT_METERED: 'true' });
+
+  t.deepEqual(registrationOf(metered, '1.0.0').rhythm, { ping_ms: 60_000, report_ms: 600_000 });
+  t.is(registrationOf(config({}), '1.0.0').rhythm, undefined);
+  t.deepEqual(
+    [config({}), metered, config({ AGENT_METERED: 'true', VPN_ENABLED: 'true' }), config({ VPN_ENABLED: 'false' })].map(
+      isVpnWanted,
+    ),
+    [true, false, true, false],
+  );
 });

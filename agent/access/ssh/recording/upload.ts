@@ -2,7 +2,7 @@
  * Hands finished recordings to an admin, one after the other, behind everything else. One leaves this machine's disk
  * only when an admin has stored it.
  */
-import type { IncomingMessage } from 'node:http';
+import type { Agent, IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import {
   encodeRecordingDescription,
@@ -13,6 +13,7 @@ import { RECORDING_PATH } from '../../../../transport/protocol/version.ts';
 import { reconnectDelayMs } from '../../../session/backoff.ts';
 import type { SessionClock } from '../../../session/ports.ts';
 import type { Log } from '../../../../transport/net/log.ts';
+import { DIRECT, type Outbound } from '../../../outbound/outbound.ts';
 import { networkProblem } from '../../../problem.ts';
 import type { FinishedRecording, RecordingSpool } from './spool.ts';
 
@@ -29,6 +30,8 @@ export interface UploadOptions {
   readonly spool: Pick<RecordingSpool, 'list' | 'read' | 'remove'>;
   /** The API token of this node. */
   readonly token: string;
+  /** How it reaches admins; directly unless said otherwise. */
+  readonly outbound?: Outbound;
   readonly clock: Pick<SessionClock, 'after'>;
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
@@ -111,14 +114,15 @@ export class RecordingUploads {
 
   /** Null: the admin has it. */
   async #upload(adminUrl: string, recording: FinishedRecording): Promise<Failure | null> {
-    const { spool, token } = this.#options;
+    const { spool, token, outbound = DIRECT } = this.#options;
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(UPLOAD_MS_MAX)]);
     let isReadable = true;
     const body = spool.read(recording.id).once('error', () => {
       isReadable = false;
     });
     try {
-      const status = await put(uploadUrl(adminUrl, recording.id), token, recording, body, signal);
+      const url = uploadUrl(adminUrl, recording.id);
+      const status = await put(url, recording, body, { token, signal, agent: outbound.agentFor(url) });
       return status === 200 || status === 201
         ? null
         : { problem: `the admin answered ${status}`, isLasting: LASTING.has(status) };
@@ -139,13 +143,12 @@ interface Failure {
   readonly isLasting: boolean;
 }
 
-/** The status of the answer, which may come before all of the body went. By `node:http`: see agent/post-json.ts. */
+/** The status of the answer, which may come before all of the body went. By `node:http`: see agent/outbound/http-exchange.ts. */
 async function put(
   url: string,
-  token: string,
   recording: FinishedRecording,
   body: NodeJS.ReadableStream,
-  signal: AbortSignal,
+  { token, signal, agent }: { readonly token: string; readonly signal: AbortSignal; readonly agent: Agent | false },
 ): Promise<number> {
   const { request: send } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
   const { id: _id, bytes, ...description } = recording;
@@ -155,7 +158,7 @@ async function put(
     'content-length': bytes,
     [RECORDING_HEADER]: encodeRecordingDescription(description),
   };
-  const request = send(url, { method: 'PUT', headers, signal, agent: false });
+  const request = send(url, { method: 'PUT', headers, signal, agent });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.on('response', resolve).on('error', reject);
   });

@@ -16,6 +16,12 @@ export interface Running {
   hangUp(ms: number, over: () => void): void;
 }
 
+/** Sides of a terminal, in characters, as a client asked for them. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
 /** What a program is given. */
 export interface Start {
   readonly launch: Launch;

@@ -12,7 +12,7 @@ import type { Recording, SessionRecorder } from '../recording/recorder.ts';
 import { startPiped } from './piped.ts';
 import type { PipePool } from './pipes.ts';
 import type { Running, Start } from './running.ts';
-import { startTerminal } from './terminal.ts';
+import { startTerminal, type LoadPty } from './terminal.ts';
 import { isVariableAccepted } from './variables.ts';
 
 /**
@@ -45,6 +45,8 @@ export interface SessionHost {
   readonly grant: SshGrant;
   readonly recording: Recording | null;
   readonly sftpCommand: SftpCommand;
+  /** Makes terminals; node-pty, unless a test has none. */
+  readonly loadPty?: LoadPty | undefined;
   readonly limits: SshLimits;
   readonly log: Log;
 }
@@ -150,7 +152,7 @@ export class ShellSession {
     this.#running =
       terminal === null
         ? await startPiped(client, account, pipes, start)
-        : await startTerminal(account, terminal.term, terminal, start);
+        : await startTerminal(account, terminal.term, terminal, start, this.#host.loadPty);
     // it may have changed while node-pty was loaded
     if (terminal !== null) this.#running.resize(terminal.columns, terminal.rows);
     if (this.#hangUpMs !== null) this.#running.hangUp(this.#hangUpMs, this.#ended); // gone meanwhile

@@ -2,10 +2,11 @@
 import { chownSync, statSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { ReadStream } from 'node:tty';
-import type { IPty } from '@lydell/node-pty';
+import type { IPty, spawn as spawnPty } from '@lydell/node-pty';
 import type { Account } from '../login/accounts.ts';
 import { groupsOf, hangUp, send } from './hang-up.ts';
-import type { Running, Start } from './running.ts';
+import type { Running, Start, TerminalSize } from './running.ts';
+import { startScripted } from './scripted-terminal.ts';
 
 /** Waits before a terminal that takes no input is tried again, in ms. */
 const TERMINAL_RETRY_MS_MIN = 1;
@@ -14,12 +15,6 @@ const TERMINAL_RETRY_MS_MAX = 50;
 /** After the end of a terminal's program its last output may take this long without a byte, in ms. */
 export const TERMINAL_SILENCE_MS_MAX = 200;
 
-/** What a client asked for. */
-export interface TerminalSize {
-  readonly columns: number;
-  readonly rows: number;
-}
-
 /** What node-pty has and does not offer. Its version is exact in package.json, and a test looks whether it is there. */
 interface PtyInsides extends IPty {
   readonly fd: number;
@@ -27,18 +22,36 @@ interface PtyInsides extends IPty {
   readonly _socket: ReadStream;
 }
 
+/** Makes terminals; null where node-pty is not installed. */
+export type LoadPty = () => Promise<{ readonly spawn: typeof spawnPty } | null>;
+
+/** That of this machine, loaded with the first terminal: most agents never need it. */
+const loadNodePty: LoadPty = () => import('@lydell/node-pty').catch(() => null);
+
 /**
  * Starts it as the leader of a session on a terminal of its own, which belongs to the account. Rejects when there is
- * none to be had. node-pty is loaded with the first one: most agents never need it.
+ * none to be had.
  */
 export async function startTerminal(
   account: Account,
   term: string,
   size: TerminalSize,
   start: Start,
+  load: LoadPty = loadNodePty,
 ): Promise<Running> {
-  const { launch, channel, writer, seen, ended } = start;
-  const { spawn } = await import('@lydell/node-pty');
+  const loaded = await load();
+  return loaded === null
+    ? startScripted(account, term, size, start)
+    : startPty(loaded.spawn, account, term, size, start);
+}
+
+function startPty(
+  spawn: typeof spawnPty,
+  account: Account,
+  term: string,
+  size: TerminalSize,
+  { launch, channel, writer, seen, ended }: Start,
+): Running {
   const pty = spawn(launch.file, [...launch.words], {
     name: term,
     cols: size.columns,

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import type { SshServerOptions } from '../../../../agent/access/ssh/server.ts';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
 import { freePort } from '../../../support/free-ports.ts';
 import { peerTest } from '../../../support/peer-test.ts';
@@ -126,31 +127,59 @@ test('what a vanished client leaves running gets HUP, and KILL when it does not 
   await until('no process is left', () => !pids.some(lives));
 });
 
-test('a person has a terminal: its size, its name, its variables, a login shell and job control', async (t) => {
-  const { fixture, words } = await withAlice(t);
-  const { terminal, ended, sees } = person(t, fixture, ['-o', 'SendEnv=LC_ALL', ...words]);
+/** With node-pty, and where only the agent's one file is installed. */
+const TERMINALS: Readonly<Record<string, Partial<SshServerOptions>>> = {
+  'node-pty': {},
+  script: { loadPty: async () => null },
+};
+
+for (const [by, options] of Object.entries(TERMINALS))
+  test(`a person has a terminal by ${by}: its size, its name, its variables, a login shell and job control`, async (t) => {
+    const { fixture, words } = await withAlice(t, options);
+    const { terminal, ended, sees } = person(t, fixture, ['-o', 'SendEnv=LC_ALL', ...words]);
+    await sees(/\$ $|# $/u);
+
+    terminal.write('echo "<$0 $TERM $LC_ALL $(stty size) $(tty) $SSH_TTY>"\r');
+    const [shown] = await sees(/<-bash xterm-256color C.UTF-8 33 91 (?:\/dev\/pts\/\d+) (?:\/dev\/pts\/\d+)>/u);
+    terminal.resize(120, 40);
+    terminal.write('until [ "$(stty size)" = "40 120" ]; do sleep 0.05; done; echo re"sized"\r');
+    await sees(/resized/u);
+    terminal.write('sh -c \'echo run"ning" 1; exec sleep 1000\'\r');
+    await sees(/running 1/u);
+    terminal.write('\u0003');
+    await sees(/\^C/u);
+    terminal.write('echo status"="$?\r');
+    await sees(/status=130/u);
+    terminal.write('sh -c \'echo run"ning" 2; exec sleep 1001\'\r');
+    await sees(/running 2/u);
+    terminal.write('\u001A');
+    await sees(/Stopped/u);
+    terminal.write('exit 4\rexit 4\r'); // bash says first that there are stopped jobs
+
+    t.is(await ended, 4);
+    const [, one, two] = /(\/dev\/pts\/\d+) (\/dev\/pts\/\d+)/u.exec(shown) ?? [];
+    t.is(one, two);
+  });
+
+test('a terminal by script goes with its client, and all that runs in it', async (t) => {
+  const { fixture, words } = await withAlice(t, { loadPty: async () => null, limits: { hangUpMs: 500 } });
+  const { terminal, sees } = person(t, fixture, words);
   await sees(/\$ $|# $/u);
+  terminal.write('trap "" HUP; echo pid"="$$; sleep 1000\r');
+  const [, pid = '0'] = await sees(/pid=(\d+)/u);
 
-  terminal.write('echo "<$0 $TERM $LC_ALL $(stty size) $(tty) $SSH_TTY>"\r');
-  const [shown] = await sees(/<-bash xterm-256color C.UTF-8 33 91 (?:\/dev\/pts\/\d+) (?:\/dev\/pts\/\d+)>/u);
-  terminal.resize(120, 40);
-  terminal.write('until [ "$(stty size)" = "40 120" ]; do sleep 0.05; done; echo re"sized"\r');
-  await sees(/resized/u);
-  terminal.write('sh -c \'echo run"ning" 1; exec sleep 1000\'\r');
-  await sees(/running 1/u);
-  terminal.write('\u0003');
-  await sees(/\^C/u);
-  terminal.write('echo status"="$?\r');
-  await sees(/status=130/u);
-  terminal.write('sh -c \'echo run"ning" 2; exec sleep 1001\'\r');
-  await sees(/running 2/u);
-  terminal.write('\u001A');
-  await sees(/Stopped/u);
-  terminal.write('exit 4\rexit 4\r'); // bash says first that there are stopped jobs
+  terminal.kill('SIGKILL');
 
-  t.is(await ended, 4);
-  const [, one, two] = /(\/dev\/pts\/\d+) (\/dev\/pts\/\d+)/u.exec(shown) ?? [];
-  t.is(one, two);
+  await until('it is gone', () => !lives(Number(pid)));
+  t.pass();
+});
+
+test('where nothing makes terminals, the person is told what to install', async (t) => {
+  const { fixture, words } = await withAlice(t, { loadPty: () => Promise.reject(new Error('no terminal for you')) });
+  const { sees, ended } = person(t, fixture, words);
+
+  await sees(/edge-agent: no terminal for you/u);
+  t.is(await ended, 126);
 });
 
 test('a terminal that reads no input holds up nobody', async (t) => {

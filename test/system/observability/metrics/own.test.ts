@@ -8,15 +8,16 @@ import { startReach } from '../../../../agent/access/reach.ts';
 import { ownMetrics } from '../../../../agent/observability/metrics/own.ts';
 import type { OwnMetricsSources } from '../../../../agent/observability/metrics/own.ts';
 import { createSessionCounters } from '../../../../agent/session/session-counters.ts';
-import { AGENT_SETTINGS } from '../../../../agent/config.ts';
 import { openDataDirectory } from '../../../../agent/data-directory.ts';
 import { CountedEgress } from '../../../../agent/access/egress/dialler.ts';
-import { readSettings } from '../../../../settings/environment.ts';
 import { agentApiKey, AGENT_METRICS_PATH } from '../../../../transport/protocol/agent-api.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { metricsProblems } from '../../../support/promtool.ts';
 import { documentedMetrics, familiesOf, seriesOf } from '../../../support/series.ts';
 import { until } from '../../../support/until.ts';
+import { OwnServers } from '../../../../agent/own-servers.ts';
+import { DIRECT } from '../../../../agent/outbound/outbound.ts';
+import { agentConfig } from '../../../support/agent/agent-config.ts';
 import { AdminDouble } from '../../../support/agent/admin-double.ts';
 import { AgentProcess } from '../../../support/agent/agent-process.ts';
 import { Fixture } from '../../../support/agent/executor-fixture.ts';
@@ -131,13 +132,13 @@ test('the proxies count who came, who was turned away and why, what went through
 });
 
 test('what is off is absent, and never zero', async (t) => {
-  const read = readSettings(AGENT_SETTINGS, { AGENT_PROXY_ENABLED: 'false', AGENT_SSH_ENABLED: 'false' });
-  if (!read.ok) throw new Error(read.problems.join());
   const directory = openDataDirectory(join(temporaryDirectory(t), 'data'));
   const clock = { nowMs: () => performance.now(), after: () => () => {} };
   const reach = await startReach({
-    config: read.settings,
+    config: agentConfig({ AGENT_PROXY_ENABLED: 'false', AGENT_SSH_ENABLED: 'false' }),
     picked: new Set(),
+    own: new OwnServers(),
+    outbound: DIRECT,
     directory,
     token: 'a',
     proxyPassword: 'b',
@@ -194,7 +195,18 @@ test('a real agent serves all of it to whoever has its key, and Prometheus finds
   );
   t.deepEqual(
     [...text.matchAll(/edge_agent_service_up\{service="([^"]+)"/gu)].map((match) => match[1]),
-    ['journal', 'runner', 'disk', 'http_proxy', 'socks5_proxy', 'ssh', 'api', 'host_metrics', 'wireguard_metrics'],
+    [
+      'identity',
+      'journal',
+      'runner',
+      'disk',
+      'http_proxy',
+      'socks5_proxy',
+      'ssh',
+      'api',
+      'host_metrics',
+      'wireguard_metrics',
+    ],
   );
   for (const kind of ['resident', 'heap', 'external', 'array_buffers'])
     t.true((all[`edge_agent_memory_bytes{kind="${kind}"}`] ?? -1) > 0, kind);

@@ -266,22 +266,11 @@ test('an enrolment brings its aliases, without those that another node of its cl
   const lease = await fixture.cluster();
   const key = await fixture.key(lease.cluster, 5);
   const withAliases = (...names: readonly string[]) =>
-    enrolled(enrolment(lease.cluster, key, { aliases: names.map((name) => ({ id: v7(), name })) }));
+    enrolment(lease.cluster, key, { aliases: names.map((name) => ({ id: v7(), name })) });
 
-  t.deepEqual(
-    [
-      ...(await fixture.commit(lease, [withAliases('press')])),
-      ...(await fixture.commit(lease, [withAliases('press', 'mill')])),
-    ],
-    ['ok', 'ok'],
-  );
+  t.deepEqual(await told(fixture, lease, withAliases('press'), withAliases('press', 'mill')), ['ok', 'ok']);
 
-  t.deepEqual(
-    await fixture.rows(
-      'select uses_remaining, (select count(*)::int from node) as nodes, (select node_count from cluster) as counted from enrollment_key',
-    ),
-    [{ uses_remaining: 3, nodes: 2, counted: 2 }],
-  );
+  t.deepEqual(await usesAndNodes(fixture), [{ uses: 3, nodes: 2 }]);
   t.deepEqual(
     await fixture.rows('select name, count(distinct node_id)::int as nodes from alias group by name order by name'),
     [

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { enroll } from '../../../../agent/enrollment/enroll.ts';
 import type { EnrollmentOptions } from '../../../../agent/enrollment/enroll.ts';
-import type { HttpAnswer } from '../../../../agent/post-json.ts';
+import type { HttpAnswer } from '../../../../agent/outbound/http-exchange.ts';
 import { AgentProblem } from '../../../../agent/problem.ts';
 import { silentLog } from '../../../support/log.ts';
 import { NODE, SETTINGS } from '../../../support/agent/session-fixture.ts';

@@ -21,9 +21,9 @@ function fixture({ random = 0.5, answers = [] as readonly (number | Error)[] } =
     clock,
     random: () => random,
     log: silentLog,
-    post: async (url, _body, headers) => {
+    post: async (url, _body, extras) => {
       const answer = answers[posts.length] ?? 204;
-      posts.push({ url, atMs: clock.nowMs(), key: headers?.['authorization'] });
+      posts.push({ url, atMs: clock.nowMs(), key: extras?.headers?.['authorization'] });
       if (answer instanceof Error) throw answer;
       return { status: answer, body: null };
     },

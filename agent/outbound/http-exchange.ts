@@ -1,9 +1,9 @@
-/** One HTTP POST of JSON. By `node:http`, which the session loads anyway: global fetch costs 8 MiB of memory. */
-import type { IncomingMessage } from 'node:http';
-import { networkProblem } from './problem.ts';
+/** One HTTP exchange with an admin. By `node:http`, which the session loads anyway: global fetch costs 8 MiB of memory. */
+import type { Agent, IncomingMessage } from 'node:http';
+import { networkProblem } from '../problem.ts';
 
 /** A whole exchange takes at most so long, in ms. */
-export const POST_MS_MAX = 15_000;
+export const EXCHANGE_MS_MAX = 15_000;
 
 /** Largest answer, in bytes. An enrolment answer takes a few KiB. */
 export const ANSWER_BYTES_MAX = 262_144;
@@ -14,32 +14,48 @@ export interface HttpAnswer {
   readonly body: unknown;
 }
 
+/** What goes with a request beside its URL and body. */
+export interface RequestExtras {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How it leaves this machine; false: directly, on a connection of its own. */
+  readonly agent?: Agent | false;
+}
+
 /**
  * Posts `body`, with these headers besides. Follows no redirect. Rejects with one sentence when there is no answer, a
  * late one or one too large.
  */
-export async function postJson(
+export function postJson(url: string, body: unknown, extras: RequestExtras = {}): Promise<HttpAnswer> {
+  return exchange('POST', url, JSON.stringify(body), extras);
+}
+
+/** Deletes what is at `url`. The same otherwise. */
+export function deleteAt(url: string, extras: RequestExtras = {}): Promise<HttpAnswer> {
+  return exchange('DELETE', url, null, extras);
+}
+
+async function exchange(
+  method: string,
   url: string,
-  body: unknown,
-  more: Readonly<Record<string, string>> = {},
+  text: string | null,
+  { headers: more = {}, agent = false }: RequestExtras,
 ): Promise<HttpAnswer> {
-  const signal = AbortSignal.timeout(POST_MS_MAX);
-  const text = JSON.stringify(body);
+  const signal = AbortSignal.timeout(EXCHANGE_MS_MAX);
   // Not by `import`: that looks at all that node:http exports, and so loads the fetch that is to be spared (measured).
   const { request: send } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
   try {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const headers = {
         ...more,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(text),
+        ...(text !== null && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
         accept: 'application/json',
       };
-      send(url, { method: 'POST', headers, signal, agent: false }, resolve).on('error', reject).end(text);
+      const request = send(url, { method, headers, signal, agent }, resolve).on('error', reject);
+      request.end(text ?? undefined);
     });
     return { status: answer.statusCode ?? 0, body: parsedJson(await readBody(answer)) };
   } catch (error) {
-    if (signal.aborted) throw new Error(`no answer within ${POST_MS_MAX / 1_000} s`, { cause: error });
+    if (signal.aborted) throw new Error(`no answer within ${EXCHANGE_MS_MAX / 1_000} s`, { cause: error });
     throw new Error(networkProblem(error), { cause: error });
   }
 }

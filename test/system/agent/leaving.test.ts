@@ -1,0 +1,137 @@
+/** How a machine leaves, what its doctor says once its node is gone, and a data directory that does not answer. */
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import { AdminDouble, type DoubleHabits } from '../../support/agent/admin-double.ts';
+import { AgentProcess } from '../../support/agent/agent-process.ts';
+import { startFleet } from '../../support/fleet.ts';
+import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
+import { programFile } from '../../support/programs.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+interface Ran {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the program to its end. */
+async function run(words: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [programFile('edge-agent'), ...words], {
+      env: { PATH: process.env['PATH'] ?? '', ...FREE_PORTS, ...env },
+      timeout: 60_000,
+    });
+    return { status: 0, stdout, stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { readonly code: number } & Omit<Ran, 'status'>;
+    return { status: code, stdout, stderr };
+  }
+}
+
+/** A machine that is enrolled at a double, and whose agent does not run. */
+async function enrolled(t: ExecutionContext, habits: DoubleHabits = {}) {
+  const admin = await AdminDouble.start(habits);
+  t.teardown(() => admin.close());
+  const settings = { ENROLLMENT_KEY: admin.key(), AGENT_DATA_DIR: join(temporaryDirectory(t), 'data') };
+  const agent = AgentProcess.start(t, settings);
+  await admin.session();
+  agent.terminate();
+  await agent.exited;
+  return { admin, settings };
+}
+
+test('a machine that leaves takes its node away at the admin, and everything on its disk', async (t) => {
+  const fleet = await startFleet(t, { agents: 1 });
+  const [agent] = fleet.agents;
+  if (agent === undefined) throw new Error('there is no agent');
+  const { node, dataDirectory } = agent;
+  agent.program.terminate();
+  await agent.program.exited;
+
+  const left = await run(['leave'], { AGENT_DATA_DIR: dataDirectory, ADMIN_URLS: fleet.admins[0]?.url ?? '' });
+
+  t.is(left.status, 0, left.stderr);
+  t.regex(left.stderr, /This machine has left\. Its node was removed at the admin/u);
+  t.is((await fleet.rest.call('GET', `/nodes/${node}`)).status, 404);
+  t.deepEqual(readdirSync(dataDirectory), []);
+});
+
+test('where no admin can be told nothing is touched, unless it is only this machine that is meant', async (t) => {
+  const { admin, settings } = await enrolled(t, { removes: 503 });
+  const kept = readdirSync(settings.AGENT_DATA_DIR).toSorted();
+
+  const busy = await run(['leave'], settings);
+  await admin.close();
+  const away = await run(['leave'], settings);
+  t.deepEqual(
+    readdirSync(settings.AGENT_DATA_DIR)
+      .filter((name) => !['code-cache', 'lock'].includes(name))
+      .toSorted(),
+    kept.filter((name) => !['code-cache', 'lock'].includes(name)),
+  );
+  const local = await run(['leave', '--local'], settings);
+
+  t.deepEqual(admin.removals, ['Bearer token-of-the-node']);
+  t.is(busy.status, 1);
+  t.regex(
+    busy.stderr,
+    /^edge-agent: No admin could be told that this machine leaves, so nothing was removed: \S+ answered 503\. .*`edge-agent leave --local` leaves the node there/u,
+  );
+  t.is(away.status, 1);
+  t.regex(away.stderr, /nothing was removed: \S+: connection refused\./u);
+  t.is(local.status, 0, local.stderr);
+  t.regex(local.stderr, /The node stays at the admin: `edge node rm` removes it there/u);
+  t.deepEqual(readdirSync(settings.AGENT_DATA_DIR), []);
+});
+
+test('a node that no admin knows, and an older admin, hold nobody up', async (t) => {
+  const gone = await enrolled(t, { removes: 401 });
+  const older = await enrolled(t);
+
+  const [one, two] = [await run(['leave'], gone.settings), await run(['leave'], older.settings)];
+
+  t.regex(one.stderr, /This machine has left\. No admin knew its node any more/u);
+  t.regex(two.stderr, /This machine has left\. The admin is older: `edge node rm` removes the node there/u);
+  t.deepEqual([one.status, two.status], [0, 0]);
+});
+
+test('a node that was deleted while its machine was off is told by the doctor', async (t) => {
+  const fleet = await startFleet(t, { agents: 1 });
+  const [agent] = fleet.agents;
+  if (agent === undefined) throw new Error('there is no agent');
+  await agent.kill();
+  const env = { AGENT_DATA_DIR: agent.dataDirectory, ADMIN_URLS: fleet.admins[0]?.url ?? '' };
+  const before = await run(['doctor'], env);
+  await fleet.rest.call('DELETE', `/nodes/${agent.node}`);
+
+  const after = await run(['doctor'], env);
+
+  t.regex(before.stdout, /FAIL +agent +No agent runs on this machine, though it is enrolled\./u);
+  t.regex(
+    after.stdout,
+    /FAIL +agent +No agent runs on this machine, and its node was deleted at the admin\..*\n +-> `edge-agent leave` and a new ENROLLMENT_KEY/u,
+  );
+});
+
+test('a data directory that cannot be made is one line, also where making it goes on for ever', async (t) => {
+  const below = await run(['up'], { AGENT_DATA_DIR: '/proc/x/y' });
+
+  t.is(below.status, 1);
+  t.regex(below.stderr, /^edge-agent: AGENT_DATA_DIR \/proc\/x\/y cannot be used: .*ENOENT/u);
+  t.false(existsSync('/proc/x'));
+});
+
+test('a disk that does not answer keeps no agent from being ended', async (t) => {
+  const data = join(temporaryDirectory(t), 'data');
+  mkdirSync(data, { mode: 0o700 });
+  execFileSync('mkfifo', [join(data, 'identity.json')]); // whoever opens it waits for a writer: as on a mount that hangs
+  const agent = AgentProcess.start(t, { AGENT_DATA_DIR: data });
+  while (!existsSync(join(data, 'agent.pid'))) await new Promise((resolve) => setTimeout(resolve, 20));
+
+  agent.terminate();
+
+  t.deepEqual(await agent.exited, { code: null, signal: 'SIGTERM' });
+});
