@@ -1,4 +1,5 @@
 /** `/guide/nodes`. */
+import { BEHIND_A_PROXY, METERED_LINKS } from './links.ts';
 import { knowsAdmin, type GuideFacts, type GuidePage, type Section } from './page.ts';
 
 const UNIT = `[Unit]
@@ -37,6 +38,8 @@ export function nodesPage(facts: GuideFacts): GuidePage {
       WHEN_ITS_DATA_IS_LOST,
       REMOVE_IT,
       PORTS_OF_A_MACHINE,
+      METERED_LINKS,
+      BEHIND_A_PROXY,
       SETTINGS,
       {
         title: 'Operations',
@@ -231,7 +234,7 @@ const REMOVE_IT: Section = {
     { kind: 'shell', commands: 'edge node rm web-2\nedge cluster rm staging' },
     {
       kind: 'text',
-      text: 'On the machine the agent ends with exit status 4. `edge-agent leave` removes identity, journal and keys there, after which it can enrol as a new node.',
+      text: 'On the machine the agent ends with exit status 4. `edge-agent leave` there removes the node at the admin as well, where it still is, and identity, journal and keys on the machine, which can then enrol as a new node. Where no admin answers it removes nothing, unless it is `edge-agent leave --local`.',
     },
   ],
 };
@@ -241,7 +244,7 @@ const PORTS_OF_A_MACHINE: Section = {
   blocks: [
     {
       kind: 'text',
-      text: 'All are on loopback unless the last column says otherwise; admins reach them through the connection of the agent. A 0 takes a free port, which the admin is told.',
+      text: 'All are on loopback unless the last column says otherwise; admins reach them through the connection of the agent. Where another program has one of these, the agent takes a free one, says so in one line of its log, and tells the admin. A port that you set stays: one that is taken then makes the node `unhealthy`. A 0 takes a free port.',
     },
     {
       kind: 'table',
@@ -279,6 +282,8 @@ const SETTINGS: Section = {
         ],
         ['AGENT_ID_TYPE', '`persistent`', '`random` enrols under a new identity at every start.'],
         ['AGENT_ALIASES', 'unset', 'Aliases to take at enrolment.'],
+        ['AGENT_METERED', '`false`', 'For links that are paid by the byte: see below.'],
+        ['HTTPS_PROXY', 'unset', 'HTTP proxy on the way to the admins: see below.'],
         ['LOG_LEVEL', '`info`', 'The least severe lines that are logged.'],
       ],
     },

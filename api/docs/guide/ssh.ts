@@ -178,7 +178,7 @@ const SETTINGS: Section = {
           'What becomes of users who are no account of a machine whose agent runs as root: `refuse`, or `agent`, which is root.',
         ],
         ['AGENT_SSH_HOST', '`127.0.0.1`', 'Addresses on which it listens.'],
-        ['AGENT_SSH_PORT', '`40022`', 'Its port.'],
+        ['AGENT_SSH_PORT', '40022, or a free one', 'Its port.'],
       ],
     },
   ],
