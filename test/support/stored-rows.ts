@@ -10,6 +10,14 @@ export async function storeCommands(pool: Pool | PoolClient, ids: readonly strin
   );
 }
 
+/** Events of tests, stored now, with the time of so long ago, as an interval. */
+export async function storeEvents(pool: Pool | PoolClient, count: number, ago = '0 s'): Promise<void> {
+  await pool.query(
+    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - $1::interval, '{}' from generate_series(1, $2)`,
+    [ago, count],
+  );
+}
+
 /** A cluster that nobody owns, and its id. The number makes its ranges its own. */
 export async function storeCluster(
   pool: Pool | PoolClient,

@@ -17,6 +17,7 @@ import {
   REFUSAL_HEADER,
   SESSION_PATH,
 } from '../../../transport/protocol/version.ts';
+import { until } from '../until.ts';
 
 type FrameOf<T extends AgentFrame['type']> = Extract<AgentFrame, { type: T }>;
 
@@ -25,17 +26,14 @@ export class DoubleSession {
   readonly frames: AgentFrame[] = [];
   readonly authorization: string;
   readonly #socket: WebSocket;
-  readonly #changed: () => void;
   #seq = 0;
   #isOpen = true;
 
-  constructor(socket: WebSocket, request: IncomingMessage, changed: () => void) {
+  constructor(socket: WebSocket, request: IncomingMessage) {
     this.#socket = socket;
-    this.#changed = changed;
     this.authorization = request.headers.authorization ?? '';
     socket.on('close', () => {
       this.#isOpen = false;
-      changed();
     });
     socket.on('error', () => {});
   }
@@ -84,7 +82,6 @@ export class DoubleSession {
 
   take(frame: AgentFrame): void {
     this.frames.push(frame);
-    this.#changed();
   }
 }
 
@@ -111,9 +108,6 @@ export interface DoubleHabits {
   readonly enrolls?: (request: Record<string, unknown>, attempt: number) => { status: number; body: unknown } | 'drop';
 }
 
-/** Between two looks at what is no frame, in ms. */
-const LOOK_MS = 25;
-
 export class AdminDouble {
   readonly sessions: DoubleSession[] = [];
   readonly enrollments: Record<string, unknown>[] = [];
@@ -123,7 +117,6 @@ export class AdminDouble {
   habits: DoubleHabits;
   readonly #server: Server;
   readonly #sockets: WebSocketServer;
-  readonly #waiters = new Set<() => void>();
 
   private constructor(server: Server, habits: DoubleHabits) {
     this.#server = server;
@@ -162,31 +155,11 @@ export class AdminDouble {
     });
   }
 
-  /** Resolves with what `look` finds, as soon as it finds something: at each frame, and now and then, for what is no frame. */
-  async until<T>(what: string, look: () => T | undefined | null | false, ms = 15_000): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const done = () => {
-        clearTimeout(timer);
-        clearInterval(looks);
-        this.#waiters.delete(check);
-      };
-      const timer = setTimeout(() => {
-        done();
-        reject(
-          new Error(
-            `waited ${ms} ms in vain for ${what}; sessions: ${JSON.stringify(this.sessions.map((session) => session.frames.map((frame) => frame.type)))}`,
-          ),
-        );
-      }, ms);
-      const check = () => {
-        const found = look();
-        if (found === undefined || found === null || found === false) return;
-        done();
-        resolve(found);
-      };
-      const looks = setInterval(check, LOOK_MS);
-      this.#waiters.add(check);
-      check();
+  /** Resolves with what `look` finds; otherwise what all sessions said is told. */
+  async until<T>(what: string, look: () => T, msMax?: number): Promise<Exclude<T, false | null | undefined>> {
+    return until<T>(what, look, msMax).catch((error: unknown) => {
+      const said = this.sessions.map((session) => session.frames.map((frame) => frame.type));
+      throw new Error(`${String(error)}; sessions: ${JSON.stringify(said)}`, { cause: error });
     });
   }
 
@@ -234,12 +207,8 @@ export class AdminDouble {
     });
   }
 
-  #changed(): void {
-    for (const check of this.#waiters) check();
-  }
-
   #connected(socket: WebSocket, request: IncomingMessage): void {
-    const session = new DoubleSession(socket, request, () => this.#changed());
+    const session = new DoubleSession(socket, request);
     this.sessions.push(session);
     socket.on('message', (data) => {
       const decoded = decodeAgentFrame((data as Buffer).toString('utf8'));
@@ -285,7 +254,6 @@ export class AdminDouble {
     const answer = this.habits.enrolls?.(body, this.enrollments.length) ?? { status: 201, body: this.enrolled(body) };
     if (answer === 'drop') response.destroy();
     else response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body));
-    this.#changed();
   }
 
   enrolled(body: Record<string, unknown>, token = 'token-of-the-node'): unknown {

@@ -12,6 +12,7 @@ import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { answers, openReceiver, type Endpoint, type Receiver } from '../../support/receiver.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
+import { column } from '../../support/columns.ts';
 
 /** Longest without deliveries, in ms: a lease of 10 s and a look every 3 s, and two seconds for a busy machine. */
 const TAKEN_OVER_MS_MAX = 15_000;
@@ -156,10 +157,7 @@ test.serial(
     const later = await event(holder);
     await until('a later event', () => idsAt(endpoint).has(later) && idsAt(patient).has(later));
 
-    t.deepEqual(
-      receiver.log.slice(sent).map(({ id }) => id),
-      [later, later],
-    );
+    t.deepEqual(column(receiver.log.slice(sent), 'id'), [later, later]);
     t.deepEqual(
       await fleet.sql(
         `select from webhook_delivery where webhook_id = $1 and (status <> 'delivered' or attempt_count <> 1) and event_id <> $2`,

@@ -6,6 +6,7 @@ import { CLOSE } from '../../../transport/protocol/close-codes.ts';
 import { AdminDouble } from '../../support/agent/admin-double.ts';
 import { AgentFixture, logged, processesOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
+import { column } from '../../support/columns.ts';
 
 const CANCELLED = { outcome: 'cancelled', exit_code: 143 } as const;
 
@@ -23,10 +24,7 @@ test.serial(
       parts: 0,
       output_truncated: false,
     });
-    t.deepEqual(
-      session.of('acknowledge').map((frame) => frame.executions),
-      [[execution]],
-    );
+    t.deepEqual(column(session.of('acknowledge'), 'executions'), [[execution]]);
     t.is(session.authorization, 'Bearer token-of-the-node');
     t.deepEqual(await fixture.terminate(), { code: 0, signal: null });
   },

@@ -12,6 +12,7 @@ import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import type { DoubleSession } from '../../support/agent/admin-double.ts';
 import { AgentFixture, stateOf } from '../../support/agent/agent-fixture.ts';
 import { until } from '../../support/until.ts';
+import { column } from '../../support/columns.ts';
 
 test.serial('an execution that was received and not started is run by the next agent, once', async (t) => {
   const { fixture, admin, session } = await AgentFixture.open(t, {}, { COMMAND_EXECUTION_CONCURRENCY: '1' });
@@ -101,10 +102,7 @@ test.serial('a delivery that is repeated is acknowledged again and run once', as
   admin.deliver(session, `echo ran >>${fixture.ledger}; sleep 0.2`, { execution });
 
   await admin.result(execution);
-  t.deepEqual(
-    session.of('acknowledge').map((frame) => frame.executions),
-    [[execution], [execution]],
-  );
+  t.deepEqual(column(session.of('acknowledge'), 'executions'), [[execution], [execution]]);
   t.deepEqual(fixture.lines(), ['ran']);
 });
 

@@ -3,6 +3,7 @@ import test from 'ava';
 import { listProcesses } from '../../../agent/execution/processes.ts';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { until } from '../../support/until.ts';
+import { column } from '../../support/columns.ts';
 
 test.serial('a script gives its exit status and both of its streams in the order of writing', async (t) => {
   const fixture = new Fixture(t);
@@ -18,10 +19,7 @@ test.serial('every exit status from 0 to 255 comes back as it was', async (t) =>
 
   const results = await Promise.all(codes.map((code) => fixture.run(`exit ${code}`)));
 
-  t.deepEqual(
-    results.map((result) => result.exitCode),
-    codes,
-  );
+  t.deepEqual(column(results, 'exitCode'), codes);
 });
 
 test.serial('a script killed by a signal reports 128 and its number', async (t) => {
@@ -33,10 +31,7 @@ test.serial('a script killed by a signal reports 128 and its number', async (t) 
     ),
   );
 
-  t.deepEqual(
-    results.map((result) => result.exitCode),
-    [143, 137, 130, 129, 139, 141, 138],
-  );
+  t.deepEqual(column(results, 'exitCode'), [143, 137, 130, 129, 139, 141, 138]);
   t.true(results.every((result) => result.outcome === 'completed' && result.output === 'before\n'));
 });
 

@@ -5,6 +5,7 @@ import test from 'ava';
 import { Fixture, processesNamed } from '../../support/agent/executor-fixture.ts';
 import { delivery } from '../../support/agent/session-fixture.ts';
 import { until } from '../../support/until.ts';
+import { column } from '../../support/columns.ts';
 
 test.serial('a waiting execution that expires is never started', async (t) => {
   const fixture = new Fixture(t, { concurrency: 1 });
@@ -99,10 +100,7 @@ test.serial('an agent that takes up more than may run at once starts nothing bes
   const { fresh } = fixture.executor.receive([1, 2, 3, 4].map((n) => delivery(n)));
 
   t.is(fresh.length, 4);
-  t.deepEqual(
-    fixture.journal.started().map(({ execution }) => execution),
-    left,
-  );
+  t.deepEqual(column(fixture.journal.started(), 'execution'), left);
 });
 
 test.serial('what is settled after an executor has let go stays for the next one, which ends it', async (t) => {
@@ -114,10 +112,7 @@ test.serial('what is settled after an executor has let go stays for the next one
 
   before.executor.settle([left]);
 
-  t.deepEqual(
-    before.journal.started().map(({ execution }) => execution),
-    [left],
-  );
+  t.deepEqual(column(before.journal.started(), 'execution'), [left]);
   before.journal.close();
   const after = new Fixture(t, {}, before.directory);
   after.executor.recover();

@@ -4,6 +4,7 @@ import test from 'ava';
 import { DIAGNOSIS_BYTES_MAX, DIAGNOSIS_PATH } from '../../../transport/protocol/diagnosis.ts';
 import { ADMIN_KEYS } from '../../support/admin.ts';
 import { shared, startFleet } from './fleet.ts';
+import { column } from '../../support/columns.ts';
 
 interface Told {
   readonly name: string;
@@ -63,10 +64,14 @@ test('a node that never connected fails with what is seen from here, and with it
       ['version', 'pass'],
     ],
   );
-  t.deepEqual(
-    after.checks.map(({ name }) => name),
-    ['node_session', 'node_last_seen', 'node_tunnel', 'agent_report', 'disk', 'version'],
-  );
+  t.deepEqual(column(after.checks, 'name'), [
+    'node_session',
+    'node_last_seen',
+    'node_tunnel',
+    'agent_report',
+    'disk',
+    'version',
+  ]);
   t.deepEqual([after.data['overall'], after.data['is_live']], ['fail', false]);
   t.true(
     Math.abs(Date.now() - Date.parse(String(after.data['collected_at']))) < 60_000,
@@ -123,10 +128,7 @@ test('the largest report that is one can be kept, and numbers that no database w
     await upload({ ...report(), checks: checks(1e-300) }),
   ];
 
-  t.deepEqual(
-    [kept, inodes, ...refused].map(({ status }) => status),
-    [204, 204, 422, 422],
-  );
+  t.deepEqual(column([kept, inodes, ...refused], 'status'), [204, 204, 422, 422]);
   t.is((await diagnosed()).checks.length, 45);
 });
 

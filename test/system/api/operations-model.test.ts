@@ -19,6 +19,7 @@ import {
   type Model,
   type ModelNode,
 } from './operations-model.ts';
+import { column } from '../../support/columns.ts';
 
 const fleet = sharedFleet(test, {});
 
@@ -69,7 +70,10 @@ test('operations that collide never fail: each takes place whole or is refused',
     answers.push(...(await collide(model.nodes.slice(from, from + 4))));
 
   t.deepEqual(
-    answers.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status)).map(({ text }) => text),
+    column(
+      answers.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status)),
+      'text',
+    ),
     [],
   );
   const counts = await fleet().sql<{ name: string; stored: number; counted: number }>(

@@ -7,6 +7,7 @@ import { ADMIN_KEYS } from '../../support/admin.ts';
 import { castOf, descriptionOf, upload, type Upload } from '../../support/casts.ts';
 import { until } from '../../support/until.ts';
 import { BYTES_MAX, drip, recordingFixtures } from './recording-fixture.ts';
+import { column } from '../../support/columns.ts';
 
 const { serial: test } = ava;
 
@@ -130,10 +131,7 @@ test('a node stores no recording under the user of another node, and one under i
     [422, 'validation_failed', { 'x-edge-recording': ['ssh_username_id: is a user of another node'] }],
   );
   t.is(own.status, 201);
-  t.deepEqual(
-    (await list()).rows.map(({ id }) => id),
-    [own.id],
-  );
+  t.deepEqual(column((await list()).rows, 'id'), [own.id]);
 });
 
 test('uploads that drip make room for the next node when all places are taken', async (t) => {

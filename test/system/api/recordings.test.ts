@@ -8,6 +8,7 @@ import { currentClient } from '../../support/api/mcp-clients.ts';
 import { httpClient } from '../../support/api/trpc-clients.ts';
 import { castOf, descriptionOf } from '../../support/casts.ts';
 import { recordingFixtures } from './recording-fixture.ts';
+import { column } from '../../support/columns.ts';
 
 const { serial: test } = ava;
 
@@ -96,10 +97,7 @@ test('one that is deleted is gone, and what is kept is not compressed a second t
   t.is((await request('DELETE', `/ssh_recordings/${first.id}`)).status, 204);
   t.is((await request('DELETE', `/ssh_recordings/${first.id}`)).status, 404);
   t.is((await request('GET', `/ssh_recordings/${first.id}`)).status, 404);
-  t.deepEqual(
-    (await list()).rows.map(({ id }) => id),
-    [second.id],
-  );
+  t.deepEqual(column((await list()).rows, 'id'), [second.id]);
   const client = new Client(admin.database);
   await client.connect();
   t.teardown(() => client.end());

@@ -8,6 +8,7 @@ import { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.
 import { AliasResource, NodeResource, RecoveryKeyResource } from '../../../actors/resources/node.ts';
 import { until } from '../../support/until.ts';
 import { startFleet } from './fleet.ts';
+import { column } from '../../support/columns.ts';
 
 const { serial: test } = ava; // an admin each
 
@@ -69,7 +70,7 @@ test('clusters created at the same time without ranges get different ones', asyn
   );
 
   t.deepEqual(
-    made.map(({ status }) => status),
+    column(made, 'status'),
     made.map(() => 201),
   );
   t.is(new Set(made.map(({ data }) => data['ipv4_range'])).size, made.length);
@@ -270,7 +271,7 @@ test('a retried create answers the first answer, also when both come at once', a
 
   for (const replies of [twins, clusters, keys]) {
     t.deepEqual(
-      replies.map(({ status }) => status),
+      column(replies, 'status'),
       replies.map(() => 201),
     );
     t.is(new Set(replies.map(({ data }) => JSON.stringify(data))).size, 1);

@@ -9,6 +9,7 @@ import type { AgentProgram } from '../../support/fleet/agent-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
+import { column } from '../../support/columns.ts';
 
 const fleet = sharedFleet(test, {
   agents: 1,
@@ -122,10 +123,7 @@ test('a recovery whose answer was lost is answered again to the same machine, an
     await enrol({}),
   ];
 
-  t.deepEqual(
-    answers.map(({ status }) => status),
-    [201, 201, 409, 409],
-  );
+  t.deepEqual(column(answers, 'status'), [201, 201, 409, 409]);
   t.not(answers[0]?.data?.api_token, answers[1]?.data?.api_token);
   t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 0 });
 });
@@ -205,10 +203,7 @@ test('an alias is taken once in a cluster, also by an agent that brings it along
 
   t.deepEqual([taken.status, taken.error?.code], [409, 'conflict']);
   t.is(free.vpn_hostname, `rack-8.${CLUSTER}.edge.internal`);
-  t.deepEqual(
-    (await fleet().node(agent)).aliases.map(({ name }) => name),
-    ['rack-7'],
-  );
+  t.deepEqual(column((await fleet().node(agent)).aliases, 'name'), ['rack-7']);
 });
 
 test('a machine that brings an alias which another one has joins without it, and says so', async (t) => {

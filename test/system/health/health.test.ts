@@ -14,6 +14,7 @@ import { processesOf, signal } from '../../support/server-processes.ts';
 import { startTestServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
+import { column } from '../../support/columns.ts';
 
 /** Source: docs/health.md: 5 s a check, and what a busy machine adds. */
 const RED_MS_MAX = 5_500;
@@ -91,10 +92,7 @@ test.serial(
     ];
     const well = await health(url);
     t.is(well.status, 200, well.text);
-    t.deepEqual(
-      well.checks.map(({ name }) => name),
-      NAMES,
-    );
+    t.deepEqual(column(well.checks, 'name'), NAMES);
 
     const pids = await processesOf((await server.pid())!);
     t.teardown(() => signal(pids, 'SIGCONT'));

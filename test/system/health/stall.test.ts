@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
+import { column } from '../../support/columns.ts';
 
 const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });
 
@@ -37,10 +38,7 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
     await fleet().rest.call('POST', `/command_executions/${(await executionOn(cancelled))?.id}/cancel`),
     await fleet().rest.call('DELETE', `/nodes/${deleted}`),
   ];
-  t.deepEqual(
-    answers.map(({ status }) => status),
-    [202, 204],
-  );
+  t.deepEqual(column(answers, 'status'), [202, 204]);
   for (const { program } of fleet().agents) program.resume();
 
   t.deepEqual(await fleet().agents[nodes.indexOf(deleted)]?.program.exited, { code: 4, signal: null });

@@ -12,11 +12,13 @@ import type { NodeId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeAdmin } from '../../support/stored-rows.ts';
 import { sweepsOf } from '../../support/sweeps.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet, openStorageFixture } from './fixture.ts';
 
 test('of some nodes, those are named that are there no more', async (t) => {
-  const opened = await openedDatabase(t);
-  const { nodes } = await openStorageFixture(opened);
+  const {
+    opened,
+    fixture: { nodes },
+  } = await openStoredFleet(t);
   const gone = [v7(), v7()] as NodeId[];
 
   const named = await deletedNodes(opened.pool, [...nodes.map(({ id }) => id as NodeId), ...gone]);

@@ -8,6 +8,7 @@ import { v7 } from 'uuid';
 import { backUp, restore, type Storage } from '../../../persistence/backup/backup.ts';
 import { tablesOf } from '../../../persistence/backup/tables.ts';
 import { checkEncryptionKey } from '../../../persistence/secret-check.ts';
+import { column } from '../../support/columns.ts';
 import { createDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
@@ -26,20 +27,32 @@ const storageOf = (connection: TestConnection, key: Uint8Array = KEY): Storage =
 });
 
 /** Every row of every table, as text. */
-async function rowsOf(connection: TestConnection): Promise<Record<string, readonly string[]>> {
+async function rowsOf(t: ExecutionContext, connection: TestConnection): Promise<Record<string, readonly string[]>> {
+  const client = await clientOf(t, connection);
+  const rows: Record<string, readonly string[]> = {};
+  for (const { name } of await tablesOf(client)) {
+    const all = await client.query<{ row: string }>(`select t::text as row from "${name}" t order by 1`);
+    rows[name] = column(all.rows, 'row');
+  }
+  return rows;
+}
+
+/** An empty database. */
+const emptyDatabase = (t: ExecutionContext) => createDatabase(t, { schema: 'empty' });
+
+/** A connection that ends with the test. */
+async function clientOf(t: ExecutionContext, connection: TestConnection): Promise<Client> {
   const client = new Client(connection);
   await client.connect();
-  try {
-    const tables = await tablesOf(client);
-    const rows: Record<string, readonly string[]> = {};
-    for (const { name } of tables)
-      rows[name] = (await client.query<{ row: string }>(`select t::text as row from "${name}" t order by 1`)).rows.map(
-        ({ row }) => row,
-      );
-    return rows;
-  } finally {
-    await client.end();
-  }
+  t.teardown(() => client.end());
+  return client;
+}
+
+/** A new database with what a file holds, a connection to it, and what was said of it. */
+async function restored(t: ExecutionContext, file: string) {
+  const connection = await emptyDatabase(t);
+  const told = await restore(storageOf(connection), file, silentLog);
+  return { connection, told, client: await clientOf(t, connection) };
 }
 
 /** A database with rows that are awkward to write down, and its backup. */
@@ -68,7 +81,7 @@ async function backedUp(t: ExecutionContext) {
 
 test('a backup that is restored into an empty database has every row as it was, and sequences and counts go on', async (t) => {
   const { connection, file, said } = await backedUp(t);
-  const before = await rowsOf(connection);
+  const before = await rowsOf(t, connection);
   const count = Object.values(before).flat().length;
   t.is(
     said,
@@ -76,14 +89,10 @@ test('a backup that is restored into an empty database has every row as it was, 
   );
   t.is((await stat(file)).mode & 0o777, 0o600);
 
-  const empty = await createDatabase(t, { schema: 'empty' });
-  const told = await restore(storageOf(empty), file, silentLog);
+  const { connection: after, told, client } = await restored(t, file);
 
   t.regex(told, new RegExp(`^Restored ${count} rows of ${Object.keys(before).length} tables, as they were at 20`, 'u'));
-  t.deepEqual(await rowsOf(empty), before);
-  const client = new Client(empty);
-  await client.connect();
-  t.teardown(() => client.end());
+  t.deepEqual(await rowsOf(t, after), before);
   await storeEvent(client as never);
   const { rows } = await client.query('select max(seq)::int as seq from event');
   t.deepEqual(rows, [{ seq: 3 }]);
@@ -103,12 +112,8 @@ test('columns that lie in another order are restored by their names', async (t) 
   const file = join(temporaryDirectory(t), 'reordered.backup');
   await backUp(storageOf(connection), file, '9.9.9', silentLog);
 
-  const empty = await createDatabase(t, { schema: 'empty' });
-  await restore(storageOf(empty), file, silentLog);
+  const { client } = await restored(t, file);
 
-  const client = new Client(empty);
-  await client.connect();
-  t.teardown(() => client.end());
   t.deepEqual((await client.query('select name, node_limit, ipv4_range from cluster')).rows, [
     { name: 'a', node_limit: 7, ipv4_range: '10.0.1.0/24' },
   ]);
@@ -131,12 +136,8 @@ test('a backup is of one moment, whatever is stored while it is written', async 
   over.abort();
   await load;
 
-  const empty = await createDatabase(t, { schema: 'empty' });
-  await restore(storageOf(empty), file, silentLog);
+  const { client } = await restored(t, file);
 
-  const client = new Client(empty);
-  await client.connect();
-  t.teardown(() => client.end());
   const {
     rows: [row],
   } = await client.query<{
@@ -150,7 +151,7 @@ test('a backup is of one moment, whatever is stored while it is written', async 
 
 test('a database that is not empty is left alone, and so is a file that is there', async (t) => {
   const { connection, file } = await backedUp(t);
-  const before = await rowsOf(connection);
+  const before = await rowsOf(t, connection);
 
   await t.throwsAsync(restore(storageOf(connection), file, silentLog), {
     name: 'BackupRefused',
@@ -161,11 +162,8 @@ test('a database that is not empty is left alone, and so is a file that is there
     name: 'BackupRefused',
     message: `${file} is there already: name another file, or move it away.`,
   });
-  const foreign = await createDatabase(t, { schema: 'empty' });
-  const client = new Client(foreign);
-  await client.connect();
-  await client.query('create table theirs (id int)');
-  await client.end();
+  const foreign = await emptyDatabase(t);
+  await (await clientOf(t, foreign)).query('create table theirs (id int)');
   await t.throwsAsync(restore(storageOf(foreign), file, silentLog), {
     name: 'BackupRefused',
     message: /^The database is not empty \(theirs\)/u,
@@ -175,14 +173,14 @@ test('a database that is not empty is left alone, and so is a file that is there
     message: 'There is nothing to back up: no admin has used this database yet.',
   });
 
-  t.deepEqual(await rowsOf(connection), before);
+  t.deepEqual(await rowsOf(t, connection), before);
 });
 
 test('a file that is cut, damaged or of a newer version restores nothing, and after each of them the right one does', async (t) => {
   const { connection, file } = await backedUp(t);
   const whole = await readFile(file);
   const lines = gunzipSync(whole).toString().split('\n');
-  const empty = await createDatabase(t, { schema: 'empty' });
+  const empty = await emptyDatabase(t);
   const fails = async (content: Uint8Array, message: RegExp, storage = storageOf(empty)): Promise<void> => {
     await writeFile(`${file}.bad`, content);
     await t.throwsAsync(restore(storage, `${file}.bad`, silentLog), { message }, String(message));
@@ -219,5 +217,5 @@ test('a file that is cut, damaged or of a newer version restores nothing, and af
   await fails(flipped, /damaged|invalid|malformed|cut short/u);
   await restore(storageOf(empty), file, silentLog);
 
-  t.deepEqual(await rowsOf(empty), await rowsOf(connection));
+  t.deepEqual(await rowsOf(t, empty), await rowsOf(t, connection));
 });

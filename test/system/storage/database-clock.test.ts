@@ -5,7 +5,9 @@ import { DatabaseClock, SKEW_MS_MAX } from '../../../persistence/database-clock.
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { sweepsOf } from '../../support/sweeps.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet } from './fixture.ts';
+import { column } from '../../support/columns.ts';
+import { storeEvents } from '../../support/stored-rows.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -40,13 +42,10 @@ test('a machine a day ahead goes by the database, and knows by how much it is wr
   t.false(known.isSkewed());
   waiting.shift()?.();
   await known.stop();
-  t.deepEqual(
-    log.lines.map(({ message }) => message),
-    [
-      'the clock of this machine differs from the database: nothing is pruned',
-      'the clock of this machine agrees with the database again',
-    ],
-  );
+  t.deepEqual(column(log.lines, 'message'), [
+    'the clock of this machine differs from the database: nothing is pruned',
+    'the clock of this machine agrees with the database again',
+  ]);
 });
 
 test('a machine that stood still knows the time again with the next answer', async (t) => {
@@ -80,8 +79,7 @@ test('without a database there is no time to start with', async (t) => {
 });
 
 test('sweeps take every cutoff from the database: what is due and old by its clock, and nothing else', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const { pool } = opened;
   await pool.query(`update command_execution set expired_at = now() + interval '1 hour' where finished_at is null`);
   await pool.query(
@@ -100,14 +98,9 @@ test('sweeps take every cutoff from the database: what is due and old by its clo
 
 test('events stamped in the future do not stop retention', async (t) => {
   const { pool } = await openedDatabase(t);
-  const store = (count: number, age: string) =>
-    pool.query(
-      `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - $1::interval, '{}' from generate_series(1, $2)`,
-      [age, count],
-    );
-  await store(3_000, '-1 day'); // of an admin whose clock was a day ahead
-  await store(40, '8 days');
-  await store(5, '1 day');
+  await storeEvents(pool, 3_000, '-1 day'); // of an admin whose clock was a day ahead
+  await storeEvents(pool, 40, '8 days');
+  await storeEvents(pool, 5, '1 day');
   const sweeps = sweepsOf(pool);
 
   t.is((await sweeps.prune()).events, 40);

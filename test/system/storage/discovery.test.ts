@@ -7,7 +7,8 @@ import { insertNodes } from '../../../bench/fleet/nodes.ts';
 import { createDiscovery } from '../../../persistence/reads/discovery.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { until } from '../../support/until.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet } from './fixture.ts';
+import { column } from '../../support/columns.ts';
 
 interface DiscoveredNode {
   readonly id: string;
@@ -38,8 +39,10 @@ async function fleetOf(t: ExecutionContext, count: number) {
 }
 
 test('every filter of the list of nodes finds the same nodes here', async (t) => {
-  const opened = await openedDatabase(t);
-  const { nodes } = await openStorageFixture(opened);
+  const {
+    opened,
+    fixture: { nodes },
+  } = await openStoredFleet(t);
   const discovery = createDiscovery(opened.pool);
   const one = nodes[3] ?? nodes[0];
   const filters: readonly Filter[] = [
@@ -79,10 +82,7 @@ test('names and versions come through with whatever they hold', async (t) => {
   const version = 'a\tb\nc\\d"e\u0001ü€😀';
   await client.query('update node set version = $1', [version]);
 
-  t.deepEqual(
-    (await allOf(discovery.pieces([]))).map((node) => node.version),
-    [version],
-  );
+  t.deepEqual(column(await allOf(discovery.pieces([])), 'version'), [version]);
 });
 
 test('a list is of one moment, whatever comes and goes while it is taken', async (t) => {

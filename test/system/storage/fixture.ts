@@ -9,11 +9,17 @@ import { Alias, Node } from '../../../persistence/entities/node.ts';
 import { SshRecording } from '../../../persistence/entities/ssh-recording.ts';
 import { SshPublicKey, SshUsername } from '../../../persistence/entities/ssh-username.ts';
 import { Webhook, WebhookDelivery } from '../../../persistence/entities/webhook.ts';
-import { DOMAIN, type Opened } from '../../support/opened.ts';
+import { DOMAIN, openedDatabase, type Opened } from '../../support/opened.ts';
 import { makeEntities, type FleetEntities } from './entities.ts';
 
 /** All resources of a fleet, as lists show them, in no order. */
 export type Fixture = { readonly [N in ListName]: readonly ListRows[N][] };
+
+/** A database of the test's own with a fleet, and what lists should show of it. */
+export async function openStoredFleet(t: Parameters<typeof openedDatabase>[0], seed?: number) {
+  const opened = await openedDatabase(t);
+  return { opened, fixture: await openStorageFixture(opened, seed) };
+}
 
 /** Stores a fleet and returns what lists should show of it. */
 export async function openStorageFixture({ orm, vault }: Pick<Opened, 'orm' | 'vault'>, seed = 1): Promise<Fixture> {

@@ -12,6 +12,7 @@ import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../../../persistence/publishin
 import { routeEvents } from '../../../persistence/publishing/routing.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
 import { ADMIN, deliveriesOf, openTransaction, storeEvent, storeWebhook } from './publishing/fixture.ts';
+import { column } from '../../support/columns.ts';
 
 /** How far ids of the former server lie above those of this one. */
 const LEAD = 1_000_000;
@@ -53,14 +54,11 @@ for (const server of ['another', 'this'] as const) {
 
     const after = [first, second, third];
     t.is(await backlogOf(opened.pool, BROKER_CHANNEL, 10), 4);
-    t.deepEqual(
-      (await opened.reads.eventsAfter(cursor, 10)).events.map(({ subject }) => subject),
-      after,
-    );
-    t.deepEqual(
-      (await nextForBroker(opened.pool, broker, null, 10, 1e12, 'tests'))?.events.map(({ subject }) => subject),
-      [before, ...after],
-    );
+    t.deepEqual(column((await opened.reads.eventsAfter(cursor, 10)).events, 'subject'), after);
+    t.deepEqual(column((await nextForBroker(opened.pool, broker, null, 10, 1e12, 'tests'))?.events, 'subject'), [
+      before,
+      ...after,
+    ]);
     await routeEvents(opened.pool, webhooks, 3);
     t.is((await deliveriesOf(opened, webhook)).length, 4);
     t.is(await aheadBy(opened.pool), 0);
@@ -99,10 +97,7 @@ test('an incarnation that begins beside a running transaction does not overtake 
   await slow.commit();
 
   t.deepEqual(meanwhile.events, []);
-  t.deepEqual(
-    (await opened.reads.eventsAfter(cursor, 10)).events.map(({ subject }) => subject),
-    [early, late],
-  );
+  t.deepEqual(column((await opened.reads.eventsAfter(cursor, 10)).events, 'subject'), [early, late]);
 });
 
 test('a cursor that lies ahead of a database that was set back goes on at its end, and an incarnation is above all that an earlier one gave', async (t) => {
@@ -111,10 +106,7 @@ test('a cursor that lies ahead of a database that was set back goes on at its en
   const before = v7();
   await store(opened, before);
 
-  t.deepEqual(
-    (await opened.reads.eventsAfter(ahead.cursor, 10)).events.map(({ subject }) => subject),
-    [before],
-  );
+  t.deepEqual(column((await opened.reads.eventsAfter(ahead.cursor, 10)).events, 'subject'), [before]);
 
   // Restored twice from the same dump: what the first life of it told its watchers lies below the second.
   const cursors: string[] = [];

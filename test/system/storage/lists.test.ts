@@ -5,7 +5,7 @@ import { PAGE_OUTPUT_BYTES_MAX } from '../../../persistence/reads/executions.ts'
 import { openedDatabase } from '../../support/opened.ts';
 import { modelList } from './model.ts';
 import { keyBlob } from './entities.ts';
-import { openStorageFixture, type Fixture } from './fixture.ts';
+import { openStoredFleet, openStorageFixture, type Fixture } from './fixture.ts';
 
 const NAMES = Object.keys(LISTS) as ListName[];
 const EPOCH_MS = Date.UTC(2026, 0, 1);
@@ -106,8 +106,7 @@ function queryOf(fixture: Fixture, name: ListName): fc.Arbitrary<ListQuery> {
 
 for (const name of NAMES) {
   test(`${name}: any filters, order and page give what plain JavaScript gives`, async (t) => {
-    const opened = await openedDatabase(t);
-    const fixture = await openStorageFixture(opened);
+    const { opened, fixture } = await openStoredFleet(t);
 
     await fc.assert(
       fc.asyncProperty(queryOf(fixture, name), async (query) => {
@@ -125,8 +124,7 @@ for (const name of NAMES) {
 }
 
 test('every page of a long list, from both ends, is the slice of the whole', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const expected = modelList(fixture, 'command_executions', { filters: [], sort: [] }).map(({ id }) => id);
 
   for (const pageSize of [1, 7, 48, 100]) {
@@ -160,8 +158,7 @@ test('the total follows inserts and deletes, also those rolled back', async (t) 
 });
 
 test('the counts of a command follow its executions, also when finished ones are deleted', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const id = fixture.commands[0]!.id;
   const summary = async () => (await opened.reads.get('commands', id))!.summary;
   const { total, pending, sent, completed, failed, expired } = await summary();
@@ -180,9 +177,8 @@ test('the counts of a command follow its executions, also when finished ones are
 });
 
 test('a page of large outputs shows those that fit its budget, and says of the others that they are withheld, which is not cut', async (t) => {
-  const opened = await openedDatabase(t);
+  const { opened, fixture } = await openStoredFleet(t);
   const { pool, reads } = opened;
-  const fixture = await openStorageFixture(opened);
   const ran = fixture.command_executions.filter(({ status }) => status === 'completed').map(({ id }) => id);
   const size = PAGE_OUTPUT_BYTES_MAX / 4;
   await pool.query(
@@ -210,8 +206,7 @@ test('a page of large outputs shows those that fit its budget, and says of the o
 });
 
 test('single reads carry what lists leave out, and null for what is not there', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const { reads } = opened;
   const cluster = fixture.clusters.find(({ node_count }) => node_count > 0)!;
   const key = fixture.enrollment_keys[0]!;

@@ -4,7 +4,8 @@ import { OPEN_EXECUTIONS_MAX } from '../../../actors/node/state.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { openedDatabase, type Opened } from '../../support/opened.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet } from './fixture.ts';
+import { column } from '../../support/columns.ts';
 
 const AT_MS = Date.UTC(2026, 0, 1);
 const AT = new Date(AT_MS);
@@ -60,10 +61,7 @@ test('a thousand nodes are rebuilt with their open executions and aliases', asyn
 
   t.deepEqual(states.map(({ record }) => record.id).toSorted(), nodeIds.toSorted());
   const [one, other] = [first, second].map((id) => states.find(({ record }) => record.id === id)!);
-  t.deepEqual(
-    one?.aliases.map(({ name }) => name),
-    ['web'],
-  );
+  t.deepEqual(column(one?.aliases, 'name'), ['web']);
   t.deepEqual(
     [...one!.open.values()],
     executions
@@ -148,15 +146,11 @@ test('of named executions those are found that are open and of this node', async
     v7() as ExecutionId,
   ]);
 
-  t.deepEqual(
-    found.map(({ id }) => id),
-    [mine[1]!.id],
-  );
+  t.deepEqual(column(found, 'id'), [mine[1]!.id]);
 });
 
 test('a command is rebuilt with its counts and open executions, a cluster with its record', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const loader = createLoader(opened.pool);
   const isOpen = ({ status }: { readonly status: string }) => status === 'pending' || status === 'sent';
 

@@ -1,13 +1,12 @@
 /** Nodes whose cluster nobody owns. */
 import test from 'ava';
 import { markOwnerless, OWNERLESS_MS_MIN } from '../../../persistence/sweeps/ownerless.ts';
-import { openedDatabase } from '../../support/opened.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet } from './fixture.ts';
+import { column } from '../../support/columns.ts';
 
 test('nodes of a cluster that nobody has owned for a while are unreachable, each told once; those of others, and of one that is being claimed, stay what they are', async (t) => {
-  const opened = await openedDatabase(t);
+  const { opened, fixture } = await openStoredFleet(t);
   const { pool, reads } = opened;
-  const fixture = await openStorageFixture(opened);
   const { cursor } = await reads.eventsAfter(null, 1);
   const clusters = [...new Set(fixture.nodes.map(({ cluster_name: name }) => name))].toSorted();
   await pool.query(
@@ -58,10 +57,7 @@ test('nodes of a cluster that nobody has owned for a while are unreachable, each
   const { rows } = await pool.query<{ id: string; status_reason: string }>(
     `select id, status_reason from node where status = 'unreachable' order by id`,
   );
-  t.deepEqual(
-    rows.map(({ id }) => id),
-    ownerless,
-  );
+  t.deepEqual(column(rows, 'id'), ownerless);
   t.regex(rows[0]?.status_reason ?? '', /^No admin has owned its cluster since \d{4}-/u);
   t.deepEqual(
     (await reads.eventsAfter(cursor, 1_000)).events

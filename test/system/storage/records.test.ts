@@ -8,11 +8,10 @@ import type { ExecutionId } from '../../../transport/protocol/ids.ts';
 import { registryOf } from '../../support/admin-registry.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeAdmin, storeCluster } from '../../support/stored-rows.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet } from './fixture.ts';
 
 test('an execution is deleted when it is terminal, refused while it is not, and not found twice', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const records = createRecords(opened.pool);
   const open = fixture.command_executions.find(({ status }) => !isTerminal(status))!;
   const closed = fixture.command_executions.find(({ status }) => isTerminal(status))!;

@@ -3,9 +3,9 @@ import test from 'ava';
 import type { StoredEvent } from '../../../actors/events.ts';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import { openedDatabase } from '../../support/opened.ts';
-import { storeCommands } from '../../support/stored-rows.ts';
+import { storeCommands, storeEvents } from '../../support/stored-rows.ts';
 import { sweepsOf } from '../../support/sweeps.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -17,8 +17,7 @@ const NOW_MS = Date.UTC(2026, 0, 1, 0, 30);
 
 /** The rows of the fixture, sweeps at this time, and the events since. */
 async function swept(t: Parameters<typeof openedDatabase>[0], nowMs = NOW_MS) {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const sweeps = sweepsOf(opened.pool, { nowMs });
   const { cursor } = await opened.reads.eventsAfter(null, 1);
   return {
@@ -182,9 +181,7 @@ test('a command that never reached a node is pruned by its age', async (t) => {
 test('events, remembered answers and stray output parts go when their time is over, others stay', async (t) => {
   const { opened, fixture, sweeps } = await swept(t, Date.now());
   const { pool } = opened;
-  await pool.query(
-    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now() - make_interval(days => age), '{}' from unnest(array[9, 8, 6, 1]) as age`,
-  );
+  for (const days of [9, 8, 6, 1]) await storeEvents(pool, 1, `${days} days`);
   await pool.query(
     `insert into idempotency_key select 'scope', age::text, 'hash', 'sealed', now() - make_interval(hours => age) from unnest(array[25, 23]) as age`,
   );

@@ -2,9 +2,8 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { parameterName, TARGET_FILTERS, type Filter, type FilterField } from '../../../actors/filters.ts';
 import type { Targeting } from '../../../actors/targeting.ts';
-import { openedDatabase } from '../../support/opened.ts';
 import { modelList } from './model.ts';
-import { openStorageFixture, type Fixture } from './fixture.ts';
+import { openStoredFleet, type Fixture } from './fixture.ts';
 
 /** Nodes that a targeting should reach: lists of the model, which know the same filters. */
 function modelTargets(
@@ -77,8 +76,7 @@ function value(kind: FilterField['kind']): fc.Arbitrary<string | number | boolea
 }
 
 test('a targeting reaches the nodes that its filters match, ANDed, and each once', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const some = (values: readonly string[]) => fc.array(fc.constantFrom(...values, 'no-such'), { maxLength: 4 });
   const targetings = fc.record({
     type: fc.constantFrom('all' as const, 'nodes' as const, 'clusters' as const),
@@ -99,8 +97,7 @@ test('a targeting reaches the nodes that its filters match, ANDed, and each once
 });
 
 test('a target says which cluster its node was in', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const node = fixture.nodes[0]!;
 
   const [named] = await opened.reads.targets({ type: 'nodes', node_ids: [node.id.toUpperCase()] });
@@ -118,8 +115,7 @@ test('a target says which cluster its node was in', async (t) => {
 });
 
 test('a date alone takes in its whole day', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
 
   t.is(
     (
@@ -134,8 +130,7 @@ test('a date alone takes in its whole day', async (t) => {
 });
 
 test('look-ups that wait together are one query, and each gets its own answer', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   let queries = 0;
   opened.pool.on('acquire', () => {
     queries += 1;

@@ -8,8 +8,9 @@ import { createDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { until } from '../../support/until.ts';
-import { openStorageFixture } from './fixture.ts';
+import { openStoredFleet } from './fixture.ts';
 import { patient } from '../../support/busy.ts';
+import { storeEvents } from '../../support/stored-rows.ts';
 
 /** The totals, once a busy machine has counted all of them within their limits. */
 function counted(pool: Pool, hasBroker: boolean): Promise<Totals> {
@@ -20,8 +21,7 @@ function counted(pool: Pool, hasBroker: boolean): Promise<Totals> {
 }
 
 test('nodes and open executions are counted by status, as the rows have them', async (t) => {
-  const opened = await openedDatabase(t);
-  const fixture = await openStorageFixture(opened);
+  const { opened, fixture } = await openStoredFleet(t);
   const nodes = (status: string) => fixture.nodes.filter((node) => node.status === status).length;
   const executions = (status: string) =>
     fixture.command_executions.filter((execution) => execution.status === status).length;
@@ -51,13 +51,12 @@ test('an empty database has zeros, and no backlog of a broker that is not config
 
 test('events wait for the channels that have not taken them, and for webhooks only while there is one', async (t) => {
   const { pool } = await openedDatabase(t);
-  const event = `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, 3)`;
   for (const channel of [WEBHOOKS_CHANNEL, BROKER_CHANNEL])
     await pool.query(
       `insert into event_channel (name, txid, seq, epoch) values ($1, '0', 0, 0) on conflict (name) do update set txid = '0', seq = 0`,
       [channel],
     );
-  await pool.query(event);
+  await storeEvents(pool, 3);
 
   const without = await counted(pool, true);
   await pool.query(

@@ -11,6 +11,7 @@ import {
   storeEvent,
   storeWebhook,
 } from './publishing/fixture.ts';
+import { column } from '../../support/columns.ts';
 
 /** A webhook with so many deliveries of events of one transaction. */
 async function openDeliveries(t: Parameters<typeof heldChannel>[0], events: number) {
@@ -58,10 +59,7 @@ test('unfinished deliveries are loaded in the order of their events, a few at a 
   }
 
   const open = cursors.filter((cursor) => Number(cursor.split('-')[1]) % 5 !== 0);
-  t.deepEqual(
-    loaded.map(({ cursor }) => cursor),
-    open,
-  );
+  t.deepEqual(column(loaded, 'cursor'), open);
   for (const { cursor, attempts, attemptsMax, dueAtMs } of loaded) {
     const wasTried = Number(cursor.split('-')[1]) % 5 === 1;
     t.deepEqual(

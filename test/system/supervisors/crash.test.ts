@@ -9,6 +9,7 @@ import { codeOf, type SupervisorsFixture } from './actors-fixture.ts';
 import { ASKED, EVERY_MESSAGE, type Subject } from './every-message.ts';
 import { withBugs } from './faults.ts';
 import { startSupervisors } from './fixture.ts';
+import { column } from '../../support/columns.ts';
 
 /** A bug at one type of message of one kind of actor: while armed, it throws, once. */
 function oneBug() {
@@ -129,8 +130,5 @@ test('a crash of one actor leaves its neighbours alone', async (t) => {
   fixture.tell('node', node, { type: 'rescan' });
   await until('it crashed', () => fixture.tree.directory.counters.crashes === 1);
 
-  t.deepEqual(
-    fixture.sessions.hungUp.map((one) => one.node),
-    [node],
-  );
+  t.deepEqual(column(fixture.sessions.hungUp, 'node'), [node]);
 });

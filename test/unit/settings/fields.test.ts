@@ -8,37 +8,20 @@ function reads(field: z.ZodType, inputs: readonly string[]): unknown[] {
   return inputs.map((input) => field.safeParse(input).data);
 }
 
+/** Those of the inputs that are not refused. */
+function taken(field: z.ZodType, inputs: readonly string[]): readonly string[] {
+  return inputs.filter((input) => field.safeParse(input).success);
+}
+
 test('a flag takes true, false, 1 and 0 in any case, and nothing else', (t) => {
-  t.deepEqual(reads(flag(), ['true', 'FALSE', '1', '0', ' True ', 'yes', 'on', '2', 'null']), [
-    true,
-    false,
-    true,
-    false,
-    true,
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  t.deepEqual(reads(flag(), ['true', 'FALSE', '1', '0', ' True ']), [true, false, true, false, true]);
+  t.deepEqual(taken(flag(), ['yes', 'on', '2', 'null']), []);
 });
 
 test('an integer keeps to its bounds and takes only decimal digits', (t) => {
-  t.deepEqual(
-    reads(integer({ min: -5, max: 10 }), [
-      '-5',
-      '10',
-      ' 7 ',
-      '11',
-      '-6',
-      '1.5',
-      '1e1',
-      '0x5',
-      '',
-      '７',
-      '9'.repeat(30),
-    ]),
-    [-5, 10, 7, undefined, undefined, undefined, undefined, undefined, undefined, undefined, undefined],
-  );
+  const field = integer({ min: -5, max: 10 });
+  t.deepEqual(reads(field, ['-5', '10', ' 7 ']), [-5, 10, 7]);
+  t.deepEqual(taken(field, ['11', '-6', '1.5', '1e1', '0x5', '', '７', '9'.repeat(30)]), []);
 });
 
 test('any integer within bounds reads to itself', (t) => {
@@ -56,52 +39,20 @@ test('a port is 0 to 65535', (t) => {
 });
 
 test('a duration is a number of ms or has a unit, and its bounds hold in ms', (t) => {
-  t.deepEqual(
-    reads(durationMs({ min: 100, max: 86_400_000 }), [
-      '250',
-      '250ms',
-      '30s',
-      '10m',
-      '2h',
-      '1d',
-      '99',
-      '2d',
-      '1w',
-      '1.5s',
-      '-1s',
-      's',
-    ]),
-    [
-      250,
-      250,
-      30_000,
-      600_000,
-      7_200_000,
-      86_400_000,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ],
-  );
+  const field = durationMs({ min: 100, max: 86_400_000 });
+  const good = { '250': 250, '250ms': 250, '30s': 30_000, '10m': 600_000, '2h': 7_200_000, '1d': 86_400_000 };
+  t.deepEqual(reads(field, Object.keys(good)), Object.values(good));
+  t.deepEqual(taken(field, ['99', '2d', '1w', '1.5s', '-1s', 's']), []);
 });
 
 test('a URL has one of the protocols and a host', (t) => {
-  t.deepEqual(
-    reads(url(), ['https://a.example/x', 'http://[::1]:80', 'ftp://a', 'a.example', 'http://', 'javascript:alert(1)']),
-    ['https://a.example/x', 'http://[::1]:80', undefined, undefined, undefined, undefined],
-  );
+  const good = ['https://a.example/x', 'http://[::1]:80'];
+  t.deepEqual(reads(url(), good), good);
+  t.deepEqual(taken(url(), ['ftp://a', 'a.example', 'http://', 'javascript:alert(1)']), []);
 });
 
 test('a URL that others are told has no credentials, no query and no fragment', (t) => {
-  t.deepEqual(reads(url(), ['http://user:secret@a', 'http://user@a', 'http://a/?key=secret', 'http://a/#there']), [
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  t.deepEqual(taken(url(), ['http://user:secret@a', 'http://user@a', 'http://a/?key=secret', 'http://a/#there']), []);
 });
 
 test('URLs are an ordered list of different ones, without trailing slashes', (t) => {
@@ -130,8 +81,6 @@ test('text is trimmed and bounded', (t) => {
 });
 
 test('a bearer key fits a header: at least 16 printable characters, no spaces', (t) => {
-  t.deepEqual(
-    reads(bearerKey(), ['x'.repeat(16), 'x'.repeat(15), `${'x'.repeat(16)} y`, `${'x'.repeat(16)}\n`, 'ü'.repeat(20)]),
-    ['x'.repeat(16), undefined, undefined, undefined, undefined],
-  );
+  const key = 'x'.repeat(16);
+  t.deepEqual(taken(bearerKey(), [key, 'x'.repeat(15), `${key} y`, `${key}\n`, 'ü'.repeat(20)]), [key]);
 });

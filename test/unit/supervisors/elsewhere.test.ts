@@ -16,6 +16,7 @@ import type { CommandId, ExecutionId, NodeId } from '../../../transport/protocol
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { recordingLog } from '../../support/log.ts';
 import type { Scope } from '../../support/scope.ts';
+import { column } from '../../support/columns.ts';
 
 const COMMAND = 'command' as CommandId;
 const awaited = (index: number, node = 'there'): AwaitedExecution => ({
@@ -147,7 +148,7 @@ test('very many are read by statements of a bounded size, and a bounded number a
   await round();
 
   t.deepEqual(
-    first.map(({ length }) => length),
+    column(first, 'length'),
     Array.from({ length: AWAITED_A_ROUND_MAX / AWAITED_A_STATEMENT_MAX }, () => AWAITED_A_STATEMENT_MAX),
   );
   t.is(asked.flat().length, 10);

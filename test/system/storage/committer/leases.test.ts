@@ -3,6 +3,7 @@ import test from 'ava';
 import { v7 } from 'uuid';
 import { NOW_MS } from '../../../support/actors.ts';
 import { enrolled, enrolment, finish, openFixture, well, type Fixture } from '../../../support/committer-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('a stale epoch changes no row and stores no event, hot or cold (O1)', async (t) => {
   const fixture = await openFixture(t);
@@ -104,10 +105,7 @@ test('a released cluster is free at once, and its next owner has the next epoch'
   const lease = await fixture.cluster();
   await fixture.leases.release(fixture.adminId, [lease]);
 
-  t.deepEqual(
-    (await fixture.leases.survey()).free.map((free) => free.cluster),
-    [lease.cluster],
-  );
+  t.deepEqual(column((await fixture.leases.survey()).free, 'cluster'), [lease.cluster]);
   t.deepEqual(await fixture.leases.claim(v7(), [lease.cluster]), [{ cluster: lease.cluster, epoch: 2 }]);
   t.deepEqual((await fixture.leases.survey()).free, []);
 });

@@ -13,6 +13,7 @@ import { recordingLog, silentLog } from '../../../support/log.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { directory, query, start } from './fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 const STARTER = fileURLToPath(new URL('starter.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;
@@ -46,10 +47,7 @@ test.serial(
     const afterStop = await first.pid();
     const second = await start(t, dir);
 
-    t.deepEqual(
-      settings.map((row) => row.setting),
-      ['on', 'on', '', 'on'],
-    );
+    t.deepEqual(column(settings, 'setting'), ['on', 'on', '', 'on']);
     t.notRegex(environment, /EDGE_CANARY/u);
     t.is(afterStop, undefined);
     t.deepEqual(await query(second, 'SELECT count(*)::int AS n FROM kept'), [{ n: 0 }]);

@@ -16,6 +16,7 @@ import { channelLeases } from '../../../../persistence/publishing/channels.ts';
 import { BROKER_CHANNEL } from '../../../../persistence/publishing/names.ts';
 import { createRecords } from '../../../../persistence/ownerless-writes.ts';
 import { heldChannel, openTransaction, OTHER_ADMIN, storeEvent, type Held } from './fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, BROKER_CHANNEL);
 const next = ({ pool, epoch }: Held, after: BrokerBatch | null = null, limit = 500, ageMsMax = 1e13) =>
@@ -125,10 +126,7 @@ test('what commits late is waited for: nothing newer goes before it', async (t) 
   await slow.commit();
 
   t.deepEqual([before?.events, before?.to, before?.unsettled], [[], null, true]);
-  t.deepEqual(
-    (await next(fixture))?.events.map(({ subject }) => subject),
-    [late, newer],
-  );
+  t.deepEqual(column((await next(fixture))?.events, 'subject'), [late, newer]);
 });
 
 test('events that are too old are left out and counted, and the place goes on behind them', async (t) => {

@@ -14,6 +14,7 @@ import {
   storeWebhook,
   type Held,
 } from './fixture.ts';
+import { storeEvents } from '../../../support/stored-rows.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
 const route = ({ pool, epoch }: Pick<Held, 'epoch' | 'pool'>) => routeEvents(pool, epoch, 3);
@@ -171,9 +172,7 @@ test('many events go in rounds, each bounded, fewer the more webhooks there are'
   const fixture = await held(t);
   const webhooks = [];
   for (let count = 0; count < 40; count += 1) webhooks.push(await storeWebhook(fixture));
-  await fixture.pool.query(
-    `insert into event (id, type, subject, time, data) select gen_random_uuid(), 'edge.core.test', gen_random_uuid(), now(), '{}' from generate_series(1, 1200)`,
-  );
+  await storeEvents(fixture.pool, 1_200);
 
   const first = await route(fixture);
   const {

@@ -8,8 +8,9 @@ import type { NodeId } from '../../../../transport/protocol/ids.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { openedDatabase } from '../../../support/opened.ts';
 import { newKey } from '../../../support/ssh-keys.ts';
-import { openStorageFixture } from '../fixture.ts';
+import { openStoredFleet } from '../fixture.ts';
 import type { Passwords } from '../../../../persistence/ssh/passwords.ts';
+import { column } from '../../../support/columns.ts';
 
 /** Knows a password by the hash `hash of …`, and counts what it was asked. */
 function plainPasswords(answer?: null): Passwords & { readonly asked: (string | null)[] } {
@@ -25,8 +26,10 @@ function plainPasswords(answer?: null): Passwords & { readonly asked: (string | 
 }
 
 async function open(t: Parameters<typeof openedDatabase>[0], passwords: Passwords) {
-  const opened = await openedDatabase(t);
-  const { nodes } = await openStorageFixture(opened);
+  const {
+    opened,
+    fixture: { nodes },
+  } = await openStoredFleet(t);
   const log = recordingLog();
   const [node = '', other = ''] = nodes.map(({ id }) => id);
   const [username, key, publicKey] = [v7(), newKey(), v7()];
@@ -112,10 +115,7 @@ test('a database that does not answer, and a row that cannot be, give no answer 
   });
 
   t.is(await logins.verify(node, 'login', { method: 'password', password: 'right' }), null);
-  t.deepEqual(
-    log.lines.map(({ message }) => message),
-    ['an SSH login could not be verified'],
-  );
+  t.deepEqual(column(log.lines, 'message'), ['an SSH login could not be verified']);
   const gone = createSshLogins({ pool: new Pool({ host: '/nonexistent' }), passwords: plainPasswords(), log });
   t.is(await gone.verify(node, 'login', { method: 'public_key', blob: key.blob, signature: 'verified' }), null);
   await t.throwsAsync(gone.gone(node, []), { instanceOf: DatabaseUnavailable });

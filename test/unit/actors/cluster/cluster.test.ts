@@ -4,6 +4,7 @@ import { NO_VPN } from '../../../../actors/cluster/state.ts';
 import type { ClusterMessage } from '../../../../actors/cluster/messages.ts';
 import { clusterBehaviour } from '../../../../actors/cluster/transition.ts';
 import { answer, REPLY_TO, CLUSTER, clusterRecord, id, keyRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
+import { writesOf } from '../../../support/steps.ts';
 
 const behaviour = clusterBehaviour(SETTINGS);
 const KEPT = { scope: 'key', key: 'k', bodyHash: 'h' };
@@ -85,10 +86,7 @@ test('a cluster that is not stored refuses whatever else is asked of it, and is 
 test('a limit is stored and answered; whether there are more nodes is for the rows to say', (t) => {
   const step = say({ type: 'limit', replyTo: REPLY_TO, nodeLimit: 2 }, clusterRecord({ nodeCount: 9 }));
 
-  t.deepEqual(
-    step.changes.map((change) => change.write),
-    [{ kind: 'cluster-limited', cluster: CLUSTER, nodeLimit: 2, atMs: NOW_MS }],
-  );
+  t.deepEqual(writesOf(step), [{ kind: 'cluster-limited', cluster: CLUSTER, nodeLimit: 2, atMs: NOW_MS }]);
   t.deepEqual(step.effects, [
     answer({ ...resource, node_limit: 2, node_count: 9, updated_at: '2026-01-15T10:01:00.000Z' }),
   ]);
@@ -97,10 +95,7 @@ test('a limit is stored and answered; whether there are more nodes is for the ro
 test('a cluster is deleted and is no more', (t) => {
   const step = say({ type: 'delete', replyTo: REPLY_TO });
 
-  t.deepEqual(
-    step.changes.map((change) => change.write),
-    [{ kind: 'cluster-deleted', cluster: CLUSTER }],
-  );
+  t.deepEqual(writesOf(step), [{ kind: 'cluster-deleted', cluster: CLUSTER }]);
   t.deepEqual(step.effects, [answer(), { type: 'stop' }]);
 });
 
@@ -150,10 +145,7 @@ test('of a key only what was given is changed, also to null', (t) => {
     usesRemaining: null,
   });
 
-  t.deepEqual(
-    step.changes.map((change) => change.write),
-    [{ kind: 'key-updated', id: id('d', 1), name: null, usesRemaining: null, atMs: NOW_MS }],
-  );
+  t.deepEqual(writesOf(step), [{ kind: 'key-updated', id: id('d', 1), name: null, usesRemaining: null, atMs: NOW_MS }]);
   t.deepEqual(step.effects, [
     answer({ ...key, name: null, uses_remaining: null, updated_at: '2026-01-15T10:01:00.000Z' }),
   ]);
@@ -162,10 +154,7 @@ test('of a key only what was given is changed, also to null', (t) => {
 test('a key is deleted', (t) => {
   const step = say({ type: 'delete-key', replyTo: REPLY_TO, id: id('d', 1) });
 
-  t.deepEqual(
-    [step.changes.map((change) => change.write), step.effects],
-    [[{ kind: 'key-deleted', id: id('d', 1) }], [answer()]],
-  );
+  t.deepEqual([writesOf(step), step.effects], [[{ kind: 'key-deleted', id: id('d', 1) }], [answer()]]);
 });
 
 test('nodes that leave or come are counted', (t) => {

@@ -1,19 +1,15 @@
 /** Nodes that come back to a cluster with a recovery key. What the rows decide is tested with the committer. */
 import test from 'ava';
-import { REPLY_TO, keyRecord, MADE_MS, nodeRecord } from '../../../support/actors.ts';
+import { keyRecord, MADE_MS, nodeRecord } from '../../../support/actors.ts';
 import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
+import { refusal, writesOf } from '../../../support/steps.ts';
+import { column } from '../../../support/columns.ts';
 
 test('a recovery key that fits no node makes no new one', (t) => {
   const step = enroll({ recoveryKeyHash: RECOVERY });
 
   t.deepEqual(step.changes, []);
-  t.deepEqual(step.effects, [
-    {
-      type: 'answer',
-      to: REPLY_TO,
-      result: { ok: false, refusal: { code: 'conflict', message: 'The recovery key fits no node.' } },
-    },
-  ] as never);
+  t.deepEqual(step.effects, [refusal('conflict', 'The recovery key fits no node.')] as never);
 });
 
 test('a recovery spends a use, keeps what the node was, ends its older session, and tells of a new version', (t) => {
@@ -32,10 +28,7 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
     last_seen_at: '2026-01-15T10:00:00.000Z',
     inserted_at: '2026-01-15T10:00:00.000Z',
   };
-  t.deepEqual(
-    step.changes.map((change) => change.write),
-    [{ ...write, existing: { type: 'recovery', keyHash: RECOVERY } }] as never,
-  );
+  t.deepEqual(writesOf(step), [{ ...write, existing: { type: 'recovery', keyHash: RECOVERY } }] as never);
   t.deepEqual(
     step.changes[0]?.events.map((event) => [event.type, event.data]),
     [
@@ -72,8 +65,5 @@ test('a recovery with the same version tells of no new one', (t) => {
     existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null },
   }).changes;
 
-  t.deepEqual(
-    change?.events.map((event) => event.type),
-    ['edge.enrollment_key.verified', 'edge.node.reregistered'],
-  );
+  t.deepEqual(column(change?.events, 'type'), ['edge.enrollment_key.verified', 'edge.node.reregistered']);
 });

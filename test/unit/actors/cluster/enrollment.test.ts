@@ -2,6 +2,8 @@
 import test from 'ava';
 import { answer, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
 import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
+import { tell } from '../../../support/steps.ts';
+import { column } from '../../../support/columns.ts';
 
 const welcome = answer({
   node_id: NODE,
@@ -56,10 +58,7 @@ test('a node whose answer was lost gets new secrets for the same key, spends not
     },
   ] as never);
   t.deepEqual(step.effects, [
-    {
-      type: 'tell',
-      told: { to: { kind: 'node', id: NODE }, message: { type: 'revoked', reason: 'the node was enrolled again' } },
-    },
+    tell('node', NODE, { type: 'revoked', reason: 'the node was enrolled again' }),
     welcome,
   ] as never);
   t.is(step.state.record?.nodeCount, 2);
@@ -81,19 +80,17 @@ test('the machine that enrolled it asks again, by whatever key and however often
       machineSecretHash: MACHINE,
     } as never);
     t.deepEqual(step.effects.at(-1), welcome as never);
-    t.deepEqual(
-      step.changes[0]?.events.map(({ type }) => type),
-      ['edge.enrollment_key.verified', 'edge.node.reregistered'],
-    );
+    t.deepEqual(column(step.changes[0]?.events, 'type'), ['edge.enrollment_key.verified', 'edge.node.reregistered']);
   }
   const newer = enroll({
     machineSecretHash: MACHINE,
     existing: { node: { ...nodeRecord(), version: '0.0.1' }, everConnected: true, machineSecretHash: MACHINE },
   });
-  t.deepEqual(
-    newer.changes[0]?.events.map(({ type }) => type),
-    ['edge.enrollment_key.verified', 'edge.node.reregistered', 'edge.node.version_changed'],
-  );
+  t.deepEqual(column(newer.changes[0]?.events, 'type'), [
+    'edge.enrollment_key.verified',
+    'edge.node.reregistered',
+    'edge.node.version_changed',
+  ]);
 });
 
 test('somebody who knows the key and the id, and not the secret of the machine, is turned away before the first connection as after it', (t) => {

@@ -7,6 +7,7 @@ import type { VpnMemberRecord } from '../../../../actors/records.ts';
 import { changedPicture, wholePicture, type Picture } from '../../../../agent/vpn/picture.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { EPOCH, node, key, member, GATEWAY, Listening } from './vpn-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 /** What a member makes of frames. */
 function learned(known: Picture | null, bodies: readonly VpnBody[]): Picture | null {
@@ -22,10 +23,7 @@ test('a member that comes before its row was read waits for it, and is told then
 
   cluster.read([member(1), member(2)]);
 
-  t.deepEqual(
-    cluster.told(2).map((body) => body.type),
-    ['mesh-network'],
-  );
+  t.deepEqual(column(cluster.told(2), 'type'), ['mesh-network']);
 });
 
 test('a member that was away for some changes is told these, one that has the present state nothing, and one of another epoch everything', (t) => {
@@ -33,21 +31,9 @@ test('a member that was away for some changes is told these, one that has the pr
   const held = cluster.revision;
   cluster.read([member(1), member(2), member(3)]).read([member(1), member(3)]);
 
-  t.deepEqual(
-    cluster
-      .wants(1, held)
-      .told(1)
-      .map((body) => body.type),
-    ['mesh-changed', 'mesh-changed'],
-  );
+  t.deepEqual(column(cluster.wants(1, held).told(1), 'type'), ['mesh-changed', 'mesh-changed']);
   t.deepEqual(cluster.wants(1, cluster.revision).told(1), []);
-  t.deepEqual(
-    cluster
-      .wants(1, { ...held, epoch: EPOCH - 1 })
-      .told(1)
-      .map((body) => body.type),
-    ['mesh-network'],
-  );
+  t.deepEqual(column(cluster.wants(1, { ...held, epoch: EPOCH - 1 }).told(1), 'type'), ['mesh-network']);
 });
 
 test(`of more than ${VPN_CHANGES_MAX} changes the oldest are forgotten: who missed them is told everything`, (t) => {
@@ -56,13 +42,7 @@ test(`of more than ${VPN_CHANGES_MAX} changes the oldest are forgotten: who miss
   for (let round = 0; round <= VPN_CHANGES_MAX; round += 1) cluster.read([member(1, { aliases: [`a${round}`] })]);
 
   t.is(cluster.state.vpn.changes.length, VPN_CHANGES_MAX);
-  t.deepEqual(
-    cluster
-      .wants(1, held)
-      .told(1)
-      .map((body) => body.type),
-    ['mesh-network'],
-  );
+  t.deepEqual(column(cluster.wants(1, held).told(1), 'type'), ['mesh-network']);
 });
 
 test('a new owner, and an actor that crashed, count on from where nobody has been', (t) => {
@@ -72,13 +52,7 @@ test('a new owner, and an actor that crashed, count on from where nobody has bee
   after.read([member(1)]);
 
   t.true(after.revision.number > before.revision.number);
-  t.deepEqual(
-    after
-      .wants(1, before.revision)
-      .told(1)
-      .map((body) => body.type),
-    ['mesh-network'],
-  );
+  t.deepEqual(column(after.wants(1, before.revision).told(1), 'type'), ['mesh-network']);
 });
 
 test('whatever joins, leaves and changes, and whoever is away meanwhile, each member has exactly the VPN of the rows in the end', (t) => {

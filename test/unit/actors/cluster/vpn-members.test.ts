@@ -3,6 +3,7 @@ import test from 'ava';
 import { VPN_PEERS_MAX } from '../../../../transport/protocol/vpn.ts';
 import { NOW_MS } from '../../../support/actors.ts';
 import { EPOCH, node, key, member, GATEWAY, Listening } from './vpn-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('a row that no interface would take is told to nobody, its machine hears why, and changes beside it are told as ever', (t) => {
   const bad = member(2, { publicKey: `_${key(2).slice(1)}` });
@@ -17,7 +18,7 @@ test('a row that no interface would take is told to nobody, its machine hears wh
 
   cluster.read([member(1), bad]);
   t.deepEqual(
-    [cluster.told(2), cluster.told(1).map(({ type }) => type), warnings()],
+    [cluster.told(2), column(cluster.told(1), 'type'), warnings()],
     [[{ type: 'mesh-refused', reason }], ['mesh-changed'], []],
   );
   t.like(cluster.told(1)[0], { set: [], removed: [key(3)] });
@@ -32,10 +33,7 @@ test('a row that no interface would take is told to nobody, its machine hears wh
   t.deepEqual([cluster.told(1), warnings()], [[], []]);
 
   cluster.read([member(1), member(2)]);
-  t.deepEqual(
-    cluster.told(2).map(({ type }) => type),
-    ['mesh-network'],
-  );
+  t.deepEqual(column(cluster.told(2), 'type'), ['mesh-network']);
   t.like(cluster.told(1)[0], { type: 'mesh-changed', set: [{ node: node(2) }] });
 });
 

@@ -17,6 +17,8 @@ import {
   NODE,
   NOW_MS,
 } from '../../../support/actors.ts';
+import { refusal, tell } from '../../../support/steps.ts';
+import { column } from '../../../support/columns.ts';
 
 const OTHER = id<NodeId>('b', 2);
 const TARGETS = [
@@ -91,10 +93,7 @@ test('a command is stored with one execution a target, each with its event and i
     atMs: COMMAND.insertedAtMs,
     data,
   });
-  t.deepEqual(
-    change?.events.map((event) => event.subject),
-    [execution(1), execution(2)],
-  );
+  t.deepEqual(column(change?.events, 'subject'), [execution(1), execution(2)]);
   t.deepEqual(change?.idempotencyRecord, { scope: 's', key: 'k', bodyHash: 'h', answer: resource });
   t.deepEqual(step.effects, [
     answer(resource),
@@ -188,10 +187,7 @@ test('a cancel is stored for all, then told to each node whose execution is open
   ]);
   t.deepEqual(step.effects, [
     answer({ ...resource, summary: half.summary }),
-    {
-      type: 'tell',
-      told: { to: { kind: 'node', id: OTHER }, message: { type: 'cancel', executions: [execution(2)], replyTo: null } },
-    },
+    tell('node', OTHER, { type: 'cancel', executions: [execution(2)], replyTo: null }),
   ] as never);
 });
 
@@ -205,7 +201,7 @@ test('a cancel of a finished command changes nothing', (t) => {
 
   const step = say(over, { type: 'cancel', replyTo: REPLY_TO });
 
-  t.deepEqual([step.changes, step.effects.map((effect) => effect.type)], [[], ['answer', 'stop']]);
+  t.deepEqual([step.changes, column(step.effects, 'type')], [[], ['answer', 'stop']]);
 });
 
 test('a command is deleted without events; whether all of it is over is for the rows to say', (t) => {
@@ -224,14 +220,7 @@ test('a command is deleted without events; whether all of it is over is for the 
 test('a command that is not stored refuses what is asked of it', (t) => {
   const step = say(UNBORN, { type: 'cancel', replyTo: REPLY_TO });
 
-  t.deepEqual(step.effects, [
-    {
-      type: 'answer',
-      to: REPLY_TO,
-      result: { ok: false, refusal: { code: 'not_found', message: 'Resource not found' } },
-    },
-    { type: 'stop' },
-  ]);
+  t.deepEqual(step.effects, [refusal('not_found', 'Resource not found'), { type: 'stop' }]);
 });
 
 test('after a commit in doubt, the nodes of pending executions look for what they were not told', (t) => {
@@ -245,7 +234,5 @@ test('after a commit in doubt, the nodes of pending executions look for what the
     ]),
   };
 
-  t.deepEqual(behaviour.recoveryEffects(state, MADE_MS), [
-    { type: 'tell', told: { to: { kind: 'node', id: NODE }, message: { type: 'rescan' } } },
-  ]);
+  t.deepEqual(behaviour.recoveryEffects(state, MADE_MS), [tell('node', NODE, { type: 'rescan' })]);
 });

@@ -18,6 +18,7 @@ import {
   session,
 } from '../../../support/actors.ts';
 import { say as told } from './fixture.ts';
+import { refusal, tell } from '../../../support/steps.ts';
 
 const ALIAS = { id: id<string>('1', 1), name: 'press' };
 const KEPT = { scope: 'key', key: 'k', bodyHash: 'h' };
@@ -81,13 +82,7 @@ test('an alias of this node is removed; another is not found', (t) => {
   t.deepEqual(missing, {
     state: liveNode(),
     changes: [],
-    effects: [
-      {
-        type: 'answer',
-        to: REPLY_TO,
-        result: { ok: false, refusal: { code: 'not_found', message: 'Resource not found' } },
-      },
-    ],
+    effects: [refusal('not_found', 'Resource not found')],
   } as never);
 });
 
@@ -143,8 +138,8 @@ test('a node that moves tells which cluster it was in, has its agent say hello a
   ] as never);
   t.deepEqual(step.effects, [
     { type: 'renew-session', session: session(1), cluster: OTHER_CLUSTER },
-    { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
-    { type: 'tell', told: { to: { kind: 'cluster', id: OTHER_CLUSTER }, message: { type: 'count-changed', by: 1 } } },
+    tell('cluster', CLUSTER, { type: 'count-changed', by: -1 }),
+    tell('cluster', OTHER_CLUSTER, { type: 'count-changed', by: 1 }),
     answer({ ...resource, cluster_name: 'harbour', vpn_hostname: `node-${NODE}.harbour.edge.test`, ...now }),
     { type: 'stop' },
     { type: 'revive', address: { kind: 'node', id: NODE } },
@@ -171,7 +166,7 @@ test('a node that is deleted ends its session as revoked, and is no more (E5)', 
   ]);
   t.deepEqual(step.effects, [
     { type: 'hang-up', session: session(1), code: 4003, reason: 'the node was deleted' },
-    { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
+    tell('cluster', CLUSTER, { type: 'count-changed', by: -1 }),
     answer(),
     { type: 'stop' },
   ] as never);
@@ -188,10 +183,7 @@ test('a node with a random id that nobody hears any more is forgotten; one that 
       notices: [{ type: 'node-removed', node: NODE }],
     },
   ]);
-  t.deepEqual(step.effects, [
-    { type: 'tell', told: { to: { kind: 'cluster', id: CLUSTER }, message: { type: 'count-changed', by: -1 } } },
-    { type: 'stop' },
-  ] as never);
+  t.deepEqual(step.effects, [tell('cluster', CLUSTER, { type: 'count-changed', by: -1 }), { type: 'stop' }] as never);
   for (const kept of [
     liveNode(),
     nodeState({ record: nodeRecord({ status: 'unreachable', idType: 'persistent' }) }),

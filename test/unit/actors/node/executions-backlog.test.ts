@@ -5,6 +5,8 @@ import { OPEN_EXECUTIONS_MAX } from '../../../../actors/node/state.ts';
 import { execution, liveNode, MADE_MS, nodeState, NOW_MS, open, result } from '../../../support/actors.ts';
 import { sends, range, delivered } from './executions-fixture.ts';
 import { arrived, acknowledged, behaviour, lookedUp, say } from './fixture.ts';
+import { ofType, writesOf, kindsOf } from '../../../support/steps.ts';
+import { column } from '../../../support/columns.ts';
 
 test('an acknowledgement of an execution that is over makes the agent end it; one that only the rows knew becomes sent and gets its cancel', (t) => {
   const retry = acknowledged(execution(1), execution(2), execution(3));
@@ -18,10 +20,7 @@ test('an acknowledgement of an execution that is over makes the agent end it; on
     ),
   );
 
-  t.deepEqual(
-    step.changes.map((change) => change.write),
-    [{ kind: 'execution-sent', execution: execution(2), atMs: NOW_MS }],
-  );
+  t.deepEqual(writesOf(step), [{ kind: 'execution-sent', execution: execution(2), atMs: NOW_MS }]);
   t.deepEqual(step.effects, [sends('settle', [execution(1)]), sends('cancel', [execution(3)])]);
   t.deepEqual([...(step.state.session?.delivered ?? [])], [execution(2), execution(3)]);
 });
@@ -46,10 +45,9 @@ test(`a node holds ${OPEN_EXECUTIONS_MAX} executions; the rest is its backlog, a
   const half = OPEN_EXECUTIONS_MAX / 2;
   const later = say(first.state, arrived(...range(1, half).map((number) => result(number))));
 
-  t.deepEqual(
-    later.effects.filter((effect) => effect.type === 'load-open'),
-    [{ type: 'load-open', limit: half, except: range(half + 1, half).map(execution) }],
-  );
+  t.deepEqual(ofType(later.effects, 'load-open'), [
+    { type: 'load-open', limit: half, except: range(half + 1, half).map(execution) },
+  ]);
   t.is(later.state.loading, 'asked');
 });
 
@@ -61,10 +59,7 @@ test('executions that are stored while the backlog is read are not missed: it is
 
   t.deepEqual(told.state, { ...reading, loading: 'more' });
   t.deepEqual(delivered(read), [execution(4)]);
-  t.deepEqual(
-    read.effects.filter((effect) => effect.type === 'load-open').map((effect) => effect.except),
-    [[execution(4)]],
-  );
+  t.deepEqual(column(ofType(read.effects, 'load-open'), 'except'), [[execution(4)]]);
 });
 
 test('an execution that ended while rows were read is not taken up again, whatever the reading says (C3)', (t) => {
@@ -75,10 +70,7 @@ test('an execution that ended while rows were read is not taken up again, whatev
   const expired = say(cancelled.state, { type: 'executions-expired', executions: [execution(6)] });
   const read = say(expired.state, { type: 'executions-loaded', executions: [open(5), open(6), open(7)], more: false });
 
-  t.deepEqual(
-    cancelled.changes.map((change) => change.write.kind),
-    ['execution-finished'],
-  );
+  t.deepEqual(kindsOf(cancelled), ['execution-finished']);
   t.deepEqual([...expired.state.over], [execution(5), execution(6)]);
   t.deepEqual(delivered(read), [execution(7)]);
   t.deepEqual([read.state.reads, read.state.over.size], [0, 0]);

@@ -1,33 +1,17 @@
 /** What a cancel does to executions that are pending, sent, or over (C5). */
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
-import {
-  answer,
-  REPLY_TO,
-  commandRecord,
-  execution,
-  liveNode,
-  NODE,
-  nodeState,
-  NOW_MS,
-  open,
-} from '../../../support/actors.ts';
-import { snapshot, sends } from './executions-fixture.ts';
+import { answer, REPLY_TO, execution, liveNode, NODE, nodeState, NOW_MS, open } from '../../../support/actors.ts';
+import { snapshot, sends, noticed, finished } from './executions-fixture.ts';
 import { lookedUp, say } from './fixture.ts';
+import { ofType, refusal, tell, kindsOf } from '../../../support/steps.ts';
 
 test('a pending execution is cancelled at once, with 143, and whatever of it reached the agent is ended', (t) => {
   const step = say(liveNode([open(1)]), { type: 'cancel', executions: [execution(1)], replyTo: REPLY_TO });
 
   t.deepEqual(step.changes, [
     {
-      write: {
-        kind: 'execution-finished',
-        execution: execution(1),
-        status: 'cancelled',
-        atMs: NOW_MS,
-        sentAtMs: null,
-        ending: { exitCode: 143, output: null, parts: 0, truncated: false },
-      },
+      write: finished(1, 'cancelled', { exitCode: 143, output: null }, null),
       events: [
         {
           type: 'edge.command_execution.cancelled',
@@ -42,18 +26,7 @@ test('a pending execution is cancelled at once, with 143, and whatever of it rea
           },
         },
       ],
-      notices: [
-        {
-          type: 'execution-changed',
-          execution: execution(1),
-          command: commandRecord().id,
-          node: NODE,
-          clusterName: 'factory',
-          status: 'cancelled',
-          exitCode: 143,
-        },
-        { type: 'events-stored' },
-      ],
+      notices: noticed('cancelled', 143),
     },
   ]);
   t.deepEqual(step.effects, [answer(), sends('settle', [execution(1)])]);
@@ -78,10 +51,7 @@ test('without a session the intent to cancel is stored for later', (t) => {
     replyTo: REPLY_TO,
   });
 
-  t.deepEqual(
-    step.changes.map((change) => change.write.kind),
-    ['execution-cancel-requested'],
-  );
+  t.deepEqual(kindsOf(step), ['execution-cancel-requested']);
   t.deepEqual(step.effects, [answer()]);
 });
 
@@ -92,16 +62,7 @@ test('a cancel of an execution that is over is a conflict', (t) => {
 
   const told = say(asked.state, lookedUp([execution(1)], [], cancel));
 
-  t.deepEqual(
-    told.effects.filter((effect) => effect.type === 'answer'),
-    [
-      {
-        type: 'answer',
-        to: REPLY_TO,
-        result: { ok: false, refusal: { code: 'conflict', message: 'The execution has already finished.' } },
-      },
-    ],
-  );
+  t.deepEqual(ofType(told.effects, 'answer'), [refusal('conflict', 'The execution has already finished.')]);
 });
 
 test('a cancel that waited for a look-up comes back as a message of its own, so that a refusal of its write is its answer', (t) => {
@@ -109,8 +70,5 @@ test('a cancel that waited for a look-up comes back as a message of its own, so 
 
   const step = say(liveNode([], { reads: 1 }), lookedUp([execution(1)], [open(1)], cancel));
 
-  t.deepEqual(
-    [step.changes, step.effects],
-    [[], [{ type: 'tell', told: { to: { kind: 'node', id: NODE }, message: cancel } }]],
-  );
+  t.deepEqual([step.changes, step.effects], [[], [tell('node', NODE, cancel)]]);
 });

@@ -5,14 +5,13 @@ import {
   commandRecord,
   execution,
   liveNode,
-  NODE,
   nodeState,
   NOW_MS,
   open,
   result,
   session,
 } from '../../../support/actors.ts';
-import { snapshot, range, delivered } from './executions-fixture.ts';
+import { snapshot, range, delivered, noticed } from './executions-fixture.ts';
 import { arrived, acknowledged, say } from './fixture.ts';
 
 test('an acknowledged execution is sent, with its event', (t) => {
@@ -22,18 +21,7 @@ test('an acknowledged execution is sent, with its event', (t) => {
     {
       write: { kind: 'execution-sent', execution: execution(1), atMs: NOW_MS },
       events: [{ type: 'edge.command_execution.sent', subject: execution(1), atMs: NOW_MS, data: snapshot }],
-      notices: [
-        {
-          type: 'execution-changed',
-          execution: execution(1),
-          command: commandRecord().id,
-          node: NODE,
-          clusterName: 'factory',
-          status: 'sent',
-          exitCode: null,
-        },
-        { type: 'events-stored' },
-      ],
+      notices: noticed('sent'),
     },
   ]);
   t.deepEqual(step.effects, []);

@@ -2,11 +2,8 @@
 import test from 'ava';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import {
-  commandRecord,
   execution,
   liveNode,
-  MADE_MS,
-  NODE,
   nodeRecord,
   nodeState,
   NOW_MS,
@@ -15,8 +12,9 @@ import {
   session,
   told,
 } from '../../../support/actors.ts';
-import { snapshot, sends } from './executions-fixture.ts';
+import { snapshot, sends, noticed, finished } from './executions-fixture.ts';
 import { arrived, lookedUp, say } from './fixture.ts';
+import { kindsOf } from '../../../support/steps.ts';
 
 test('a result is stored with its output, and confirmed once it is', (t) => {
   const step = say(liveNode([open(1, 'sent')]), arrived(result(1, { exit_code: 3, output: 'no\n' })));
@@ -30,27 +28,9 @@ test('a result is stored with its output, and confirmed once it is', (t) => {
   };
   t.deepEqual(step.changes, [
     {
-      write: {
-        kind: 'execution-finished',
-        execution: execution(1),
-        status: 'completed',
-        atMs: NOW_MS,
-        sentAtMs: MADE_MS + 1_000,
-        ending: { exitCode: 3, output: 'no\n', parts: 0, truncated: false },
-      },
+      write: finished(1, 'completed', { exitCode: 3, output: 'no\n' }),
       events: [{ type: 'edge.command_execution.completed', subject: execution(1), atMs: NOW_MS, data }],
-      notices: [
-        {
-          type: 'execution-changed',
-          execution: execution(1),
-          command: commandRecord().id,
-          node: NODE,
-          clusterName: 'factory',
-          status: 'completed',
-          exitCode: 3,
-        },
-        { type: 'events-stored' },
-      ],
+      notices: noticed('completed', 3),
     },
   ]);
   t.deepEqual(step.effects, [sends('confirm', [execution(1)])]);
@@ -83,14 +63,7 @@ test('an execution that the agent cancelled says so, with the code of its signal
     arrived(result(1, { outcome: 'cancelled', exit_code: 143, parts: 2, output: '', output_truncated: true })),
   );
 
-  t.deepEqual(step.changes[0]?.write, {
-    kind: 'execution-finished',
-    execution: execution(1),
-    status: 'cancelled',
-    atMs: NOW_MS,
-    sentAtMs: MADE_MS + 1_000,
-    ending: { exitCode: 143, output: '', parts: 2, truncated: true },
-  });
+  t.deepEqual(step.changes[0]?.write, finished(1, 'cancelled', { exitCode: 143, parts: 2, truncated: true }));
   t.deepEqual(step.changes[0]?.events[0]?.data, {
     ...snapshot,
     status: 'cancelled',
@@ -126,10 +99,7 @@ test('a result of an execution that only the rows knew is stored after the look-
 
   const step = say(liveNode([], { reads: 1 }), lookedUp([execution(1)], [open(1, 'sent')], retry));
 
-  t.deepEqual(
-    step.changes.map((change) => change.write.kind),
-    ['execution-finished'],
-  );
+  t.deepEqual(kindsOf(step), ['execution-finished']);
   t.deepEqual(step.effects, [sends('confirm', [execution(1)])]);
   t.is(step.state.open.size, 0);
 });

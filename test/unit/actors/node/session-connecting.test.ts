@@ -17,6 +17,9 @@ import {
   SETTINGS,
 } from '../../../support/actors.ts';
 import { acknowledged, arrived, connected, say } from './fixture.ts';
+import { writesOf } from '../../../support/steps.ts';
+import { finished } from './executions-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 const snapshot = {
   node_id: NODE,
@@ -115,7 +118,7 @@ test('every field that an agent says of itself is stored when it is news', (t) =
     const step = say(liveNode(), connected(2, { registration: { ...REGISTRATION, [field]: value } }));
 
     t.deepEqual(
-      step.changes.map((change) => change.events.map((event) => event.type)),
+      step.changes.map((change) => column(change.events, 'type')),
       [['edge.node.reregistered']],
       field,
     );
@@ -130,20 +133,10 @@ test('what the agent holds decides what is sent: pending and held is sent, pendi
 
   const step = say(before, connected(1, { holding: [execution(1), execution(3)] }));
 
-  t.deepEqual(
-    step.changes.map((change) => change.write),
-    [
-      { kind: 'execution-sent', execution: execution(1), atMs: NOW_MS },
-      {
-        kind: 'execution-finished',
-        execution: execution(4),
-        status: 'cancelled',
-        atMs: NOW_MS,
-        sentAtMs: MADE_MS + 1_000,
-        ending: { exitCode: 137, output: '', parts: 0, truncated: false },
-      },
-    ],
-  );
+  t.deepEqual(writesOf(step), [
+    { kind: 'execution-sent', execution: execution(1), atMs: NOW_MS },
+    finished(4, 'cancelled', { exitCode: 137 }),
+  ]);
   t.deepEqual(step.effects.slice(1), [
     {
       type: 'send',

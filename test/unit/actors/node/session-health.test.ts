@@ -18,6 +18,7 @@ import {
   UNHEALTHY,
 } from '../../../support/actors.ts';
 import { behaviour, disconnected, say } from './fixture.ts';
+import { tell, writesOf } from '../../../support/steps.ts';
 
 test('with a session, a service down makes a node unhealthy, and its recovery healthy again; the same report again stores nothing', (t) => {
   const down = say(liveNode(), { type: 'agent-reported', session: session(1), report: UNHEALTHY });
@@ -58,10 +59,9 @@ test('a session that ends leaves the node as it was until it was silent for long
     evidence: { ...evidence(MADE_MS), observed_at: '2026-01-15T10:01:25.000Z', session: null },
     changesMs: [MADE_MS, NOW_MS + 25_000],
   };
-  t.deepEqual(
-    silent.changes.map((change) => change.write),
-    [{ kind: 'node-status', node: NODE, status: 'unreachable', standing, atMs: NOW_MS + 25_000 }],
-  );
+  t.deepEqual(writesOf(silent), [
+    { kind: 'node-status', node: NODE, status: 'unreachable', standing, atMs: NOW_MS + 25_000 },
+  ]);
   t.deepEqual(
     silent.changes[0]?.events.map((event) => told(event, 'last_seen_at')),
     [['2026-01-15T10:00:55.000Z']],
@@ -102,10 +102,7 @@ test('after a restart of the admin, a node that was in reach has time to come ba
   });
 
   t.deepEqual(behaviour.recoveryEffects(restarted, NOW_MS), [
-    {
-      type: 'tell',
-      told: { to: { kind: 'node', id: NODE }, message: { type: 'cancel', executions: [execution(1)], replyTo: null } },
-    },
+    tell('node', NODE, { type: 'cancel', executions: [execution(1)], replyTo: null }),
     {
       type: 'remind',
       key: 'silence',

@@ -7,9 +7,10 @@ import { SSH_GRANTS_MAX } from '../../../../transport/protocol/limits.ts';
 import { REPLY_TO, id, liveNode, nodeState, NOW_MS, session } from '../../../support/actors.ts';
 import { USERNAME, KEY, GRANT, YES, attempted, verified, after } from './ssh-fixture.ts';
 import { behaviour } from './fixture.ts';
+import { ofType } from '../../../support/steps.ts';
 
 test('a deletion ends what it opened, on the session of now, behind the commit', (t) => {
-  const endings = (step: Step<NodeState>) => step.effects.filter((effect) => effect.type === 'send');
+  const endings = (step: Step<NodeState>) => ofType(step.effects, 'send');
 
   t.deepEqual(endings(after(liveNode(), { type: 'delete-ssh-username', replyTo: REPLY_TO, id: USERNAME })), [
     {
@@ -47,10 +48,7 @@ test('what sessions were opened by is looked for when an agent tells, and whenev
       },
     ],
   );
-  t.deepEqual(
-    behaviour.recoveryEffects(liveNode(), NOW_MS).filter((effect) => effect.type === 'check-ssh-grants'),
-    [],
-  );
+  t.deepEqual(ofType(behaviour.recoveryEffects(liveNode(), NOW_MS), 'check-ssh-grants'), []);
   t.deepEqual(
     after(state, { type: 'ssh-grants-checked', session: session(1), sshUsernames: [], sshPublicKeys: [KEY] }).effects,
     [

@@ -5,6 +5,7 @@ import { SSH_DECIDED_MS_MAX, type SshOutcome, SSH_UNANSWERED_MS_MAX } from '../.
 import { liveNode, NODE, nodeState, NOW_MS, session } from '../../../support/actors.ts';
 import { USERNAME, GRANT, YES, UNKNOWN, key, attempted, verified, after, verdicts, said } from './ssh-fixture.ts';
 import { behaviour } from './fixture.ts';
+import { ofType } from '../../../support/steps.ts';
 
 const WRONG: SshOutcome = { sshUsername: USERNAME, grant: null };
 
@@ -154,8 +155,5 @@ test('logins that no admin answered are events of their own time, each confirmed
       ],
     ] as never,
   );
-  t.deepEqual(
-    effects.filter(({ type }) => type === 'send'),
-    [],
-  );
+  t.deepEqual(ofType(effects, 'send'), []);
 });

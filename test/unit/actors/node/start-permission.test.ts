@@ -2,6 +2,7 @@
 import test from 'ava';
 import { commandRecord, execution, liveNode, NOW_MS, open, session } from '../../../support/actors.ts';
 import { lookedUp, say } from './fixture.ts';
+import { ofType, writesOf } from '../../../support/steps.ts';
 
 const question = {
   type: 'executions-asked',
@@ -41,10 +42,7 @@ test('what is over is settled, what somebody wants to cancel is cancelled, and t
       ],
     }),
   ] as never);
-  t.deepEqual(
-    step.changes.map(({ write }) => write),
-    [{ kind: 'execution-sent', execution: execution(4), atMs: NOW_MS }],
-  );
+  t.deepEqual(writesOf(step), [{ kind: 'execution-sent', execution: execution(4), atMs: NOW_MS }]);
   t.deepEqual([...step.state.open.keys()], [2, 3, 4].map(execution));
 });
 
@@ -53,8 +51,5 @@ test('an answer for a session that is gone settles nothing and opens nothing', (
 
   const step = say({ ...asking, session: null }, lookedUp(question.executions, [open(1, 'sent')], question));
 
-  t.deepEqual(
-    step.effects.filter(({ type }) => type === 'send'),
-    [],
-  );
+  t.deepEqual(ofType(step.effects, 'send'), []);
 });

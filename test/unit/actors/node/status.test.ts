@@ -16,6 +16,7 @@ import {
   session,
 } from '../../../support/actors.ts';
 import { connected, disconnected, say } from './fixture.ts';
+import { ofType } from '../../../support/steps.ts';
 
 const reported = (...services: HealthReport['services']): NodeMessage => ({
   type: 'agent-reported',
@@ -137,10 +138,9 @@ test('what was damped is damped on under another admin: the changes are in the r
   const step = say(loaded, connected(9));
 
   t.is(step.state.record.status, 'unhealthy');
-  t.deepEqual(
-    step.effects.filter(({ type }) => type === 'remind'),
-    [{ type: 'remind', key: 'damping', afterMs: 30_000, message: { type: 'status-lasted' } }],
-  );
+  t.deepEqual(ofType(step.effects, 'remind'), [
+    { type: 'remind', key: 'damping', afterMs: 30_000, message: { type: 'status-lasted' } },
+  ]);
 });
 
 test('an admin that stood still, or whose reminder comes late, gives agents the time to come back', (t) => {

@@ -17,6 +17,7 @@ import {
 } from '../../../support/actors.ts';
 import { KEY, OTHER_KEY, SAID } from './vpn-fixture.ts';
 import { say } from './fixture.ts';
+import { writesOf } from '../../../support/steps.ts';
 
 const PLACE: VpnPlace = {
   publicKey: KEY,
@@ -161,19 +162,16 @@ test('where its socket is seen is stored once, and told to the agent', (t) => {
 
   const { state, changes, effects } = say(liveNode([], { vpn: PLACE }), message);
 
-  t.deepEqual(
-    changes.map(({ write }) => write),
-    [
-      {
-        kind: 'mesh-observed',
-        node: NODE,
-        publicKey: KEY,
-        observed: '203.0.113.9:40000',
-        isStable: true,
-        atMs: NOW_MS,
-      },
-    ],
-  );
+  t.deepEqual(writesOf({ changes }), [
+    {
+      kind: 'mesh-observed',
+      node: NODE,
+      publicKey: KEY,
+      observed: '203.0.113.9:40000',
+      isStable: true,
+      atMs: NOW_MS,
+    },
+  ]);
   t.deepEqual(effects, [
     {
       type: 'send',

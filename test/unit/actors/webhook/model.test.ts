@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import test from 'ava';
 import { WINDOW_DELIVERIES_MAX } from '../../../../actors/webhook/state.ts';
 import { WebhookFixture, type Answer, type Fate } from './model.ts';
+import { column } from '../../../support/columns.ts';
 
 type Happening = (fixture: WebhookFixture) => void;
 
@@ -63,7 +64,7 @@ test('any life without trouble: order, bounds, and each delivery ends with as ma
       t.deepEqual(fixture.problems, []);
       t.deepEqual(open(fixture), []);
       t.deepEqual(
-        fixture.rows.map(({ posts }) => posts),
+        column(fixture.rows, 'posts'),
         fixture.rows.map(({ attempts }) => attempts),
       );
     }),

@@ -15,6 +15,7 @@ import {
   webhook,
 } from '../../../support/webhook-actor.ts';
 import { SAME, loadedBy, numbers } from './fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('the window takes so many, and is filled up behind its last one when it runs low', (t) => {
   const full = numbers(1, WINDOW_DELIVERIES_MAX).map((number) =>
@@ -61,10 +62,7 @@ test('what was stored while a load was under way is looked for again', (t) => {
 test('a fresh one that is told before its first load is through looks again behind it', (t) => {
   const { effects } = after(unloaded(RECORD), { type: 'deliveries-stored' }, loadedBy(0, [delivery(1)]));
 
-  t.deepEqual(
-    effects.map(({ type }) => type),
-    ['post', 'load-deliveries'],
-  );
+  t.deepEqual(column(effects, 'type'), ['post', 'load-deliveries']);
 });
 
 test('a load that overlaps with what is there, or with what was finished meanwhile, adds nothing twice', (t) => {

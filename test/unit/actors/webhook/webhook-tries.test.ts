@@ -17,6 +17,8 @@ import {
   webhook,
 } from '../../../support/webhook-actor.ts';
 import { SAME, loadedBy, numbers } from './fixture.ts';
+import { ofType, writesOf } from '../../../support/steps.ts';
+import { column } from '../../../support/columns.ts';
 
 test('deliveries of different subjects are posted at once, as many as may be in flight', (t) => {
   const { state, effects } = after(
@@ -29,10 +31,7 @@ test('deliveries of different subjects are posted at once, as many as may be in 
   );
 
   t.deepEqual(postedBy(effects), [id('d', 1), id('d', 2)]);
-  t.deepEqual(
-    state.window.map(({ phase }) => phase),
-    ['posting', 'posting', 'ready'],
-  );
+  t.deepEqual(column(state.window, 'phase'), ['posting', 'posting', 'ready']);
   t.deepEqual(postedBy(after(state, attempted(delivery(2), answered(200))).effects), [id('d', 3)]);
 });
 
@@ -98,10 +97,9 @@ test('a delivery found with a time to come waits for it, one whose time has pass
   const { effects } = after(webhook(), { type: 'deliveries-stored' }, loadedBy(1, [early, late]));
 
   t.deepEqual(postedBy(effects), [early.id]);
-  t.deepEqual(
-    effects.filter(({ type }) => type === 'remind'),
-    [{ type: 'remind', key: late.id, afterMs: 3_000, message: { type: 'delivery-due', delivery: late.id } }],
-  );
+  t.deepEqual(ofType(effects, 'remind'), [
+    { type: 'remind', key: late.id, afterMs: 3_000, message: { type: 'delivery-due', delivery: late.id } },
+  ]);
 });
 
 test('sending again adds one more try, in no order, and holds up nobody', (t) => {
@@ -114,10 +112,7 @@ test('sending again adds one more try, in no order, and holds up nobody', (t) =>
     delivery: old,
   });
 
-  t.deepEqual(
-    changes.map(({ write }) => write),
-    [{ kind: 'delivery-reopened', delivery: old.id, attempts: 3, atMs: NOW_MS }],
-  );
+  t.deepEqual(writesOf({ changes }), [{ kind: 'delivery-reopened', delivery: old.id, attempts: 3, atMs: NOW_MS }]);
   t.deepEqual(effects[0], answer());
   t.deepEqual(postedBy(effects), [old.id]);
   const failed = after(state, attempted(old, FAILED));

@@ -13,6 +13,7 @@ import {
   webhook,
 } from '../../../support/webhook-actor.ts';
 import { loadedBy } from './fixture.ts';
+import { writesOf } from '../../../support/steps.ts';
 
 test('creating it stores it sealed, and answers without secret and headers', (t) => {
   const { type: _type, ...sealed } = {
@@ -64,10 +65,7 @@ test('deleting it cuts what is under way before it answers, and nothing is poste
 
   const { state, changes, effects } = after(webhook([posting(first), second]), { type: 'delete', replyTo: REPLY_TO });
 
-  t.deepEqual(
-    changes.map(({ write }) => write),
-    [{ kind: 'webhook-deleted', id: RECORD.id }],
-  );
+  t.deepEqual(writesOf({ changes }), [{ kind: 'webhook-deleted', id: RECORD.id }]);
   t.deepEqual(effects, [{ type: 'cut-posts' }, answer(), { type: 'stop' }]);
   t.deepEqual(after(state, attempted(first, answered(200))), { state, changes: [], effects: [] });
   t.deepEqual(after(state, { type: 'deliveries-stored' }, loadedBy(1, [second])).effects, []);

@@ -8,6 +8,7 @@ import { sessionUrl, webSocketDial } from '../../../../agent/session/dial.ts';
 import type { Link } from '../../../../agent/session/ports.ts';
 import { FRAME_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
 import { listening } from '../../../support/listening.ts';
+import { column } from '../../../support/columns.ts';
 
 /** Dials a server that does `welcome` with each connection, and collects what the link tells. */
 async function dialled(t: ExecutionContext, welcome: (socket: WebSocket) => void, refusal: string | null = null) {
@@ -60,10 +61,7 @@ test('a message over the limit of a frame ends the connection', async (t) => {
     socket.send('x'.repeat(FRAME_BYTES_MAX + 1));
   });
 
-  t.deepEqual(
-    texts.map((text) => text.length),
-    [FRAME_BYTES_MAX],
-  );
+  t.deepEqual(column(texts, 'length'), [FRAME_BYTES_MAX]);
   t.is(code, 1_006);
 });
 

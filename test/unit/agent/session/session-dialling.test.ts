@@ -3,6 +3,7 @@ import test from 'ava';
 import { NODE_DELETED } from '../../../../transport/protocol/version.ts';
 import { CLOSE } from '../../../../transport/protocol/close-codes.ts';
 import { sessionFixture } from '../../../support/agent/session-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('admins are tried in order, for ever, with waits that grow by the round up to 30 seconds', (t) => {
   const { clock, links, link } = sessionFixture(
@@ -18,10 +19,7 @@ test('admins are tried in order, for ever, with waits that grow by the round up 
     waits.push(clock.nowMs() - from);
   }
 
-  t.deepEqual(
-    links.slice(0, 4).map((each) => each.url),
-    ['http://a.test', 'http://b.test', 'http://a.test', 'http://b.test'],
-  );
+  t.deepEqual(column(links.slice(0, 4), 'url'), ['http://a.test', 'http://b.test', 'http://a.test', 'http://b.test']);
   const rounds = waits.filter((_, index) => index % 2 === 1);
   t.true(rounds.every((wait, index) => index === 0 || wait >= (rounds[index - 1] ?? 0)));
   t.is(Math.max(...waits), 30_000);

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
 import { SETTINGS, executionId, sessionFixture } from '../../../support/agent/session-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('an agent that is asked to says hello again on its connection, and sends again what was not answered', (t) => {
   const { journal, link, links } = sessionFixture();
@@ -16,14 +17,9 @@ test('an agent that is asked to says hello again on its connection, and sends ag
   link().hear({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'another', settings: SETTINGS });
 
   t.deepEqual(greeting, ['hello']);
+  t.deepEqual(column(link().frames.slice(before + 1), 'type'), ['result']);
   t.deepEqual(
-    link()
-      .frames.slice(before + 1)
-      .map(({ type }) => type),
-    ['result'],
-  );
-  t.deepEqual(
-    link().frames.map(({ seq }) => seq),
+    column(link().frames, 'seq'),
     link().frames.map((_frame, index) => index + 1),
     'numbers go on',
   );

@@ -7,6 +7,7 @@ import test from 'ava';
 import type { PeerPath } from '../../../../transport/vpn/member/member.ts';
 import { until } from '../../../support/until.ts';
 import { ADMIN, PEER, GATEWAY, EMBEDDED, open, welcomed } from './membership-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('an agent that is welcomed makes its key once, says what it is, and becomes what it is told', async (t) => {
   const fixture = open(t);
@@ -109,10 +110,7 @@ test('a machine that was refused asks again when settings come', async (t) => {
 
   fixture.membership.configured(EMBEDDED, ADMIN, false);
 
-  t.deepEqual(
-    fixture.said.map(({ type }) => type),
-    ['mesh-advertise'],
-  );
+  t.deepEqual(column(fixture.said, 'type'), ['mesh-advertise']);
 });
 
 test('how well it is connected is told when a path changes, and now and then', async (t) => {
@@ -162,8 +160,5 @@ test('a machine whose VPN is switched off and on again tells how well it is conn
   fixture.said.length = 0;
   fixture.clock.pass(30_000);
 
-  t.deepEqual(
-    fixture.said.map(({ type }) => type),
-    ['mesh-report'],
-  );
+  t.deepEqual(column(fixture.said, 'type'), ['mesh-report']);
 });

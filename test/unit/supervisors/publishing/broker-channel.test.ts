@@ -7,6 +7,7 @@ import { BATCH_EVENTS_MAX } from '../../../../actors/published-event.ts';
 import { BACK_OFF_MS } from '../../../../supervisors/publishing/channel.ts';
 import { LEASE_MS, settled } from './fixture.ts';
 import { openBrokerChannel, upTo, open } from './broker-channel-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('what is stored is published in order, over one connection, and the place is kept', async (t) => {
   const { channel, stored, received, connections, store, pass } = openBrokerChannel();
@@ -157,7 +158,10 @@ test('events that are too old are skipped and counted, and the place goes on', a
     [upTo(stored.count, stored.oldUntil + 1), stored.count, stored.oldUntil, 2],
   );
   t.deepEqual(
-    log.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields),
+    column(
+      log.lines.filter(({ level }) => level === 'warn'),
+      'fields',
+    ),
     [{ events: BATCH_EVENTS_MAX }, { events: 3 }],
   );
 });

@@ -3,6 +3,7 @@ import test from 'ava';
 import { Channel, RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 import { openChannel } from './channel-fixture.ts';
+import { column } from '../../../support/columns.ts';
 
 test('an admin without the lease does not work; it takes over when the other lets go, and works at once', async (t) => {
   const { channel, losses, row, worksIn } = openChannel();
@@ -111,10 +112,7 @@ test('what goes wrong with a lease is logged and tried again', async (t) => {
     },
   });
   await channel.start();
-  t.deepEqual(
-    fixture.log.lines.map(({ level }) => level),
-    ['error'],
-  );
+  t.deepEqual(column(fixture.log.lines, 'level'), ['error']);
   isBroken = false;
 
   await fixture.pass(RENEW_MS);

@@ -6,6 +6,7 @@ import { CLUSTERS_PER_READ_MAX, VpnWatcher, GATHER_MS } from '../../../../superv
 import { id } from '../../../support/actors.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
+import { column } from '../../../support/columns.ts';
 
 function cluster(number: number): ClusterId {
   return id<ClusterId>('c', number);
@@ -161,10 +162,7 @@ test('many clusters are read some at a time, none is left out', async (t) => {
   watcher.start();
   for (let turn = 0; turn < 4; turn += 1) await pass(GATHER_MS);
 
-  t.deepEqual(
-    reads.map((one) => one.length),
-    [CLUSTERS_PER_READ_MAX, CLUSTERS_PER_READ_MAX, 5],
-  );
+  t.deepEqual(column(reads, 'length'), [CLUSTERS_PER_READ_MAX, CLUSTERS_PER_READ_MAX, 5]);
   t.is(new Set(told.map(([one]) => one)).size, count);
 });
 

@@ -10,6 +10,7 @@ import {
   type Check,
 } from '../../../../../agent/observability/doctor/check.ts';
 import { patient } from '../../../../support/busy.ts';
+import { column } from '../../../../support/columns.ts';
 
 const well = (name: string, ms = 0): Check => ({
   name,
@@ -61,10 +62,7 @@ test('a check that throws, at once or later, is a fail without the words of its 
     well('last'),
   ]);
 
-  t.deepEqual(
-    report.checks.map(({ status }) => status),
-    ['fail', 'fail', 'fail', 'fail', 'pass'],
-  );
+  t.deepEqual(column(report.checks, 'status'), ['fail', 'fail', 'fail', 'fail', 'pass']);
   t.notRegex(JSON.stringify(report), /token/u);
   t.regex(report.checks[2]?.summary ?? '', /EMFILE/u);
 });
@@ -99,10 +97,7 @@ test('however many hang, the whole is over in its time, and every check has its 
   const report = await diagnose(names.map(hanging), { checkMsMax: 60, totalMsMax: 150 });
 
   t.true(performance.now() - startedMs < patient(CHECK_MS_MAX));
-  t.deepEqual(
-    report.checks.map(({ name }) => name),
-    names,
-  );
+  t.deepEqual(column(report.checks, 'name'), names);
   t.true(report.checks.every(({ status }) => status === 'fail'));
   t.regex(report.checks[39]?.summary ?? '', /no time left/u);
 });

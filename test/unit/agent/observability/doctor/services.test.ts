@@ -11,6 +11,7 @@ import { SETPRIV_PATHS } from '../../../../../agent/access/ssh/sessions/launch.t
 import { AGENT_DIAGNOSTICS_PATH } from '../../../../../transport/protocol/agent-api.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 import { listening } from '../../../../support/listening.ts';
+import { column } from '../../../../support/columns.ts';
 
 const saying = (text: string) =>
   createServer((socket) => {
@@ -95,10 +96,7 @@ test('a lost session, and the problem of a service, are told as they are', async
 
   const found = await looked(from);
 
-  t.deepEqual(
-    Object.values(found).map(({ status }) => status),
-    ['fail', 'fail', 'fail', 'fail', 'fail', 'warn'],
-  );
+  t.deepEqual(column(Object.values(found), 'status'), ['fail', 'fail', 'fail', 'fail', 'fail', 'warn']);
   t.deepEqual(
     [found['journal']?.summary, found['proxies']?.summary],
     ['The disk is full.', 'It does not listen on port 1: another program has it.'],

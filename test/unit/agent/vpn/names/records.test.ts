@@ -3,6 +3,7 @@ import test from 'ava';
 import { vpnRecords, reverseName, type VpnRecords } from '../../../../../agent/vpn/names/records.ts';
 import { hostsRows, isHostsRow } from '../../../../../agent/vpn/names/hosts.ts';
 import { network, OTHER, peer, SELF, THIRD } from '../../../../support/agent/names-fixture.ts';
+import { column } from '../../../../support/columns.ts';
 
 function records(...[net, peers]: [Parameters<typeof network>[0], Parameters<typeof vpnRecords>[2]]): VpnRecords {
   const made = vpnRecords(SELF, network(net), peers);
@@ -45,10 +46,7 @@ test("nobody takes the name of a node by an alias, a node's alias comes before t
 test('this member is not listed twice when it is among its own peers, and domains may be written in capitals', (t) => {
   const { hosts, byName } = records({ domain: 'PROD.Edge.Internal' }, [peer(SELF, 9)]);
 
-  t.deepEqual(
-    hosts.map(({ ipv4 }) => ipv4),
-    ['100.64.1.2'],
-  );
+  t.deepEqual(column(hosts, 'ipv4'), ['100.64.1.2']);
   t.true(byName.has(`node-${SELF}.prod.edge.internal`));
 });
 

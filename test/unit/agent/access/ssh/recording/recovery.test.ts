@@ -9,6 +9,7 @@ import { createFakeClock } from '../../../../../support/fake-clock.ts';
 import { recordingLog } from '../../../../../support/log.ts';
 import { fill, smallDisk } from '../../../../../support/small-disk.ts';
 import { temporaryDirectory } from '../../../../../support/temporary-directory.ts';
+import { column } from '../../../../../support/columns.ts';
 
 const CAST = '{"version":2,"width":80,"height":24}\n[0.5,"o","one"]\n[1.25,"o","two"]\n';
 
@@ -95,10 +96,7 @@ test('a recording that cannot be read now is tried at the next start, and keeps 
   const second = startIn(t, directory);
   await second.recovery.round;
 
-  t.deepEqual(
-    first.spool.list().map(({ id }) => id),
-    [idOf(2)],
-  );
+  t.deepEqual(column(first.spool.list(), 'id'), [idOf(2)]);
   t.deepEqual(first.log.lines, [
     {
       level: 'warn',
