@@ -53,6 +53,10 @@ export interface RunOptions {
 export interface Fleet {
   readonly admins: readonly AdminProgram[];
   readonly agents: readonly AgentProgram[];
+  /** By its place, the first unless given. */
+  admin(place?: number): AdminProgram;
+  /** By its place, the first unless given. */
+  agent(place?: number): AgentProgram;
   /** Of the first admin, with the master key. */
   readonly rest: Rest;
   /** A directory for the test's own files, such as ledgers. */
@@ -73,7 +77,10 @@ export interface Fleet {
     command: CommandResource,
     wanted?: (executions: readonly ExecutionResource[]) => boolean,
   ): Promise<readonly ExecutionResource[]>;
-  node(agent: AgentProgram): Promise<NodeResource>;
+  /** The node of an agent, the first unless given. */
+  node(agent?: AgentProgram): Promise<NodeResource>;
+  /** The admin that owns a cluster now, the fleet's unless given, and the epoch of its lease; null when nobody does. */
+  owner(cluster?: string): Promise<{ readonly admin: AdminProgram; readonly epoch: number } | null>;
   /** Resolves when this node has this status. */
   reaches(agent: AgentProgram, status: NodeResource['status']): Promise<void>;
 }
@@ -131,30 +138,41 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
     rest.get<readonly ExecutionResource[]>(
       `/command_executions?command_id__in=${command.id}&page_size=100&sort=inserted_at`,
     );
-  const node = (agent: AgentProgram) => rest.get<NodeResource>(`/nodes/${agent.node}`);
+  const sql = async <R extends QueryResultRow>(text: string, values: unknown[] = []) =>
+    (await pool.query<R>(text, values)).rows;
+  const agent = (place = 0) => placed(agents, place);
+  const node = ({ node: id }: AgentProgram = agent()) => rest.get<NodeResource>(`/nodes/${id}`);
   const fleet: Fleet = {
     admins,
     agents,
+    admin: (place = 0) => placed(admins, place),
+    agent,
     rest,
     directory,
     key,
     executionsOf,
     node,
-    async sql<R extends QueryResultRow>(text: string, values: unknown[] = []) {
-      return (await pool.query<R>(text, values)).rows;
+    sql,
+    async owner(cluster = CLUSTER) {
+      const [row] = await sql<{ name: string; epoch: string }>(
+        'select a.name, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id join cluster c on c.id = w.cluster_id where c.name = $1 and w.lease_until > clock_timestamp()',
+        [cluster],
+      );
+      const admin = admins.find(({ name }) => name === row?.name);
+      return admin === undefined ? null : { admin, epoch: Number(row?.epoch) };
     },
     async addAgent(env = {}) {
-      const agent = prepareAgent(scope, join(directory, `agent-${agents.length + 1}`), agentEnv);
-      agents.push(agent);
+      const added = prepareAgent(scope, join(directory, `agent-${agents.length + 1}`), agentEnv);
+      agents.push(added);
       const enrollment = env['ENROLLMENT_KEY'] ?? (await key()).key;
-      agent.start({ ENROLLMENT_KEY: enrollment, ...env });
-      return agent;
+      added.start({ ENROLLMENT_KEY: enrollment, ...env });
+      return added;
     },
     async addHealthyAgent(env) {
-      const agent = await fleet.addAgent(env);
-      await agent.live();
-      await fleet.reaches(agent, 'healthy');
-      return agent;
+      const added = await fleet.addAgent(env);
+      await added.live();
+      await fleet.reaches(added, 'healthy');
+      return added;
     },
     run: (script, { targeting = { type: 'all' }, ...more } = {}) =>
       rest.post<CommandResource>('/commands', { command_text: script, targeting, ...more }),
@@ -166,16 +184,22 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
         const executions = await executionsOf(command);
         return wanted(executions) ? executions : null;
       }),
-    async reaches(agent, status) {
-      await until(`${status} of node ${agent.node}`, async () => {
-        const now = await node(agent);
+    async reaches(one, status) {
+      await until(`${status} of node ${one.node}`, async () => {
+        const now = await node(one);
         if (now.status !== status)
-          throw new Error(`it is ${JSON.stringify(now)}; its agent says: ${agent.program.output.slice(-1_000)}`);
+          throw new Error(`it is ${JSON.stringify(now)}; its agent says: ${one.program.output.slice(-1_000)}`);
         return true;
       });
     },
   };
   return fleet;
+}
+
+function placed<T>(programs: readonly T[], place: number): T {
+  const found = programs[place];
+  if (found === undefined) throw new Error(`the fleet has only ${programs.length} of them`);
+  return found;
 }
 
 async function freshDatabase(scope: Scope): Promise<TestConnection> {

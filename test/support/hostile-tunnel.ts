@@ -8,7 +8,6 @@ import { PROTOCOL_VERSION, TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../transpo
 import type { Fleet } from './fleet.ts';
 import { enrollRaw, type RawAgent, type RawSession } from './fleet/raw-agent.ts';
 import type { Scope } from './scope.ts';
-import { adminOf } from './reach-fixture.ts';
 
 /** Types of frames. Source: RFC 9113, 6. */
 export const TYPE = {
@@ -74,7 +73,7 @@ export async function hostileAgent(scope: Scope, fleet: Fleet): Promise<HostileA
     for (const asked of session.frames.slice(seen)) {
       seen += 1;
       if (asked.type === 'open-tunnel' && agent.onTunnel !== null)
-        void openTunnel(scope, adminOf(fleet).url, asked.token).then(agent.onTunnel, () => {});
+        void openTunnel(scope, fleet.admin().url, asked.token).then(agent.onTunnel, () => {});
     }
   }, 5);
   scope.teardown(() => clearInterval(timer));

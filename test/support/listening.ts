@@ -1,18 +1,95 @@
-/** A server of a test's own. */
+/** Servers of a test's own. */
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Scope } from './scope.ts';
 
-/** Has it listen until the scope ends, with all of its connections; on a free port of loopback unless told otherwise. */
+/**
+ * Has it listen until the scope ends, with all of its connections; on a free port of loopback unless told otherwise.
+ * What a connection fails with is nobody's.
+ */
 export async function listening(scope: Scope, server: Server, address = '127.0.0.1', port = 0): Promise<number> {
+  await kept(scope, server, () => server.listen(port, address));
+  return (server.address() as AddressInfo).port;
+}
+
+/** The same on a UNIX socket. */
+export async function listeningAt(scope: Scope, server: Server, path: string): Promise<void> {
+  await kept(scope, server, () => server.listen(path));
+}
+
+async function kept(scope: Scope, server: Server, listen: () => void): Promise<void> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket.on('close', () => sockets.delete(socket)));
+    sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
   });
-  await once(server.listen(port, address), 'listening');
+  listen();
+  await once(server, 'listening');
   scope.teardown(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  return (server.address() as AddressInfo).port;
+}
+
+/** Starts a web server: its origin. */
+export async function origin(
+  scope: Scope,
+  listener: (...args: Parameters<RequestListener>) => unknown,
+  address = '127.0.0.1',
+): Promise<string> {
+  return `http://${address}:${await listening(
+    scope,
+    createHttpServer((...request) => void listener(...request)),
+    address,
+  )}`;
+}
+
+/** Starts a TCP server that gives `serve` each connection, half-open; `sockets` are those of now. */
+export async function openTarget(
+  scope: Scope,
+  serve: (socket: Socket) => void,
+): Promise<{ readonly port: number; readonly server: Server; readonly sockets: ReadonlySet<Socket> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket.on('close', () => sockets.delete(socket)));
+    serve(socket);
+  });
+  return { port: await listening(scope, server), server, sockets };
+}
+
+/** The same: its port. */
+export async function target(scope: Scope, serve: (socket: Socket) => void): Promise<number> {
+  return (await openTarget(scope, serve)).port;
+}
+
+/** A target that sends back what comes. */
+export function echo(scope: Scope): Promise<number> {
+  return target(scope, (socket) => socket.pipe(socket));
+}
+
+/** A target that answers with the hash of all that it was sent, when it was sent all. */
+export function hashing(scope: Scope): Promise<number> {
+  return target(scope, (socket) => {
+    const hash = createHash('sha256');
+    socket.on('data', (bytes) => hash.update(bytes)).on('end', () => socket.end(hash.digest('hex')));
+  });
+}
+
+/** The hash of bytes, in hexadecimal digits. */
+export function sha256(bytes: string | Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** A port that is taken. */
+export function takenPort(scope: Scope): Promise<number> {
+  return listening(scope, createServer());
+}
+
+/** Starts a server that takes connections and says nothing. */
+export function silentPort(scope: Scope): Promise<number> {
+  return listening(
+    scope,
+    createServer((socket) => socket.resume()),
+  );
 }

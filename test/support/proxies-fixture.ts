@@ -1,5 +1,5 @@
 /** Both proxies with a plain dialler behind them, targets to dial, and raw clients that send what no client would. */
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import type { ProxyLimits } from '../../transport/proxies/limits.ts';
 import type { Admission, Credentials, DialRequest } from '../../transport/proxies/ports.ts';
@@ -7,7 +7,6 @@ import { startProxies, type Proxies } from '../../transport/proxies/proxies.ts';
 import { notDialled, type Dialled, type DialFailure } from '../../transport/net/streams/dialled.ts';
 import { recordingLog } from './log.ts';
 import type { Scope } from './scope.ts';
-import { listening } from './stream-pairs.ts';
 
 /** What is let in. */
 export const PASSWORD = 'pass:wörd with spaces';
@@ -98,25 +97,6 @@ export function dialTcp({ host, port }: DialRequest, signal: AbortSignal): Promi
     });
     signal.addEventListener('abort', () => stream.destroy(Object.assign(new Error('given up'), { code: 'ETIMEDOUT' })));
   });
-}
-
-/** A TCP server on a free port; `serve` gets each connection, half-open. */
-export async function openTarget(
-  scope: Scope,
-  serve: (socket: Socket) => void,
-): Promise<{ readonly port: number; readonly server: Server; readonly sockets: ReadonlySet<Socket> }> {
-  const sockets = new Set<Socket>();
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    socket.on('error', () => {});
-    serve(socket);
-  });
-  scope.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { port: await listening(server), server, sockets };
 }
 
 /** Answers with what it was sent, when the client has said all. */

@@ -1,17 +1,14 @@
 /** What the tests of reaching machines have in common: how a fleet's proxies are used, and who may log in where. */
-import { execFile, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import type { NodeResource } from '../../actors/resources/node.ts';
 import type { SshUsernameResource } from '../../actors/resources/ssh.ts';
 import { FLEET_KEYS, type Fleet } from './fleet.ts';
 import type { AdminProgram } from './fleet/admin-program.ts';
-import type { AgentProgram } from './fleet/agent-program.ts';
-import type { Scope } from './scope.ts';
-import { collect, type ClientEnd } from './agent/ssh-fixture.ts';
+import { keyPair, options, publicKey, sshWords } from './openssh.ts';
 
 /** What is shown to the proxies of an admin in forward mode. */
 export const FORWARD = `_:${FLEET_KEYS.PROXY_KEY}`;
@@ -21,42 +18,6 @@ export interface Login {
   readonly username: string;
   readonly path: string;
   readonly resource: SshUsernameResource;
-}
-
-/** The only admin of a fleet, or the first. */
-export function adminOf(fleet: Fleet): AdminProgram {
-  const [admin] = fleet.admins;
-  if (admin === undefined) throw new Error('there is no admin');
-  return admin;
-}
-
-/** An agent by its place. */
-export function agentOf(fleet: Fleet, place = 0): AgentProgram {
-  const agent = fleet.agents[place];
-  if (agent === undefined) throw new Error(`there is no agent ${place}`);
-  return agent;
-}
-
-/** Makes a key pair; the answer is the path of the private one. */
-export async function keyPair(path: string, type = 'ed25519', bits?: number): Promise<string> {
-  await promisify(execFile)('ssh-keygen', [
-    '-q',
-    '-t',
-    type,
-    ...(bits === undefined ? [] : ['-b', String(bits)]),
-    '-N',
-    '',
-    '-C',
-    'test',
-    '-f',
-    path,
-  ]);
-  return path;
-}
-
-/** The public half of a key pair, as users give it. */
-export function publicKey(path: string): string {
-  return readFileSync(`${path}.pub`, 'utf8').trim();
 }
 
 /** Lets a user in at a node, with a fresh key in this directory. */
@@ -76,66 +37,26 @@ export async function allow(
   return { username, path, resource };
 }
 
-/** Words for OpenSSH that hold nothing of the caller's own files. A null key shows none. */
-export function sshWords(directory: string, key: string | null): string[] {
-  return [
-    '-F',
-    'none',
-    '-o',
-    'StrictHostKeyChecking=no',
-    '-o',
-    `UserKnownHostsFile=${join(directory, 'known_hosts')}`,
-    '-o',
-    'GlobalKnownHostsFile=none',
-    '-o',
-    'IdentityAgent=none',
-    '-o',
-    'LogLevel=ERROR',
-    ...(key === null
-      ? ['-o', 'PubkeyAuthentication=no']
-      : ['-o', 'IdentitiesOnly=yes', '-i', key, '-o', 'PasswordAuthentication=no', '-o', 'BatchMode=yes']),
-  ];
+/** Words of ssh up to the command for somebody at a machine: through an admin, or straight to its agent as from its LAN. */
+export function wordsTo(
+  { ssh_port: port, vpn_hostname: name }: Pick<NodeResource, 'ssh_port' | 'vpn_hostname'>,
+  { username, path }: Pick<Login, 'username'> & { readonly path: string | null },
+  admin: AdminProgram | null = null,
+): string[] {
+  const way = admin === null ? [] : through(admin);
+  return [...sshWords(path), ...way, ...options(`Port=${port}`), `${username}@${admin === null ? '127.0.0.1' : name}`];
 }
 
-/** The same through an admin, with ncat as the one who speaks to its proxy. */
+/** Words of ssh for a way through an admin, with ncat as the one who speaks to its proxy. */
 export function through(
   { httpProxyPort, socks5ProxyPort }: Pick<AdminProgram, 'httpProxyPort' | 'socks5ProxyPort'>,
   protocol: 'http' | 'socks5' = 'http',
   user = FORWARD,
 ): string[] {
   const port = protocol === 'http' ? httpProxyPort : socks5ProxyPort;
-  return [
-    '-o',
+  return options(
     `ProxyCommand=ncat --proxy 127.0.0.1:${port} --proxy-type ${protocol} --proxy-dns remote --proxy-auth ${user} %h %p`,
-  ];
-}
-
-/** Starts a program of OpenSSH. */
-export function startClient(
-  scope: Scope,
-  program: string,
-  words: readonly string[],
-  environment: NodeJS.ProcessEnv = {},
-): ChildProcessWithoutNullStreams {
-  const child = spawn(program, words, {
-    env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...environment },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  scope.teardown(() => {
-    child.kill('SIGKILL');
-  });
-  return child;
-}
-
-/** Runs one to its end. */
-export async function runClient(
-  scope: Scope,
-  program: string,
-  words: readonly string[],
-  input: string | Buffer = '',
-  environment: NodeJS.ProcessEnv = {},
-): Promise<ClientEnd> {
-  return collect(startClient(scope, program, words, environment), input);
+  );
 }
 
 /** What became of a CONNECT: its status and body, or the stream. */
@@ -195,4 +116,26 @@ export async function closedAfterMs(
     else stream.once('close', () => resolve());
   });
   return performance.now() - fromMs;
+}
+
+/** How a stream comes to its end: `end`, or the code of the error that cuts it. */
+export function endOf(stream: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    stream.once('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(code)).once('end', () => resolve('end'));
+  });
+}
+
+/** All that a port answers to bytes and an end, until it has nothing more to say. */
+export async function exchange(port: number, bytes: Buffer): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let said = '';
+  socket
+    .setEncoding('latin1')
+    .on('data', (part: string) => {
+      said += part;
+    })
+    .on('error', () => {});
+  socket.end(bytes);
+  await once(socket, 'close');
+  return said;
 }

@@ -1,8 +1,9 @@
 /** Pairs of connected streams for tests: TCP sockets, HTTP/2 streams. */
 import { once } from 'node:events';
 import { connect as connectHttp2, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { listening } from './listening.ts';
 import type { Scope } from './scope.ts';
 
 /** Two ends of one connection. Ours is the one that the code under test gets. */
@@ -21,15 +22,14 @@ export interface Rest {
 /** A TCP connection over loopback, half-open on both sides. */
 export async function tcpPair(scope: Scope): Promise<Pair & { readonly ours: Socket; readonly theirs: Socket }> {
   const server = createServer({ allowHalfOpen: true, noDelay: true });
-  await listening(server);
+  const port = await listening(scope, server);
   const arrived = once(server, 'connection') as Promise<[Socket]>;
-  const theirs = connect({ port: portOf(server), host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+  const theirs = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
   theirs.on('error', () => {});
   const [ours] = await arrived;
   scope.teardown(() => {
     ours.destroy();
     theirs.destroy();
-    server.close();
   });
   return { ours, theirs };
 }
@@ -37,9 +37,7 @@ export async function tcpPair(scope: Scope): Promise<Pair & { readonly ours: Soc
 /** A CONNECT stream of HTTP/2: ours is the client's, as at the admin. */
 export async function http2Pair(scope: Scope): Promise<Pair & { readonly session: { destroy(): void } }> {
   const server = createHttp2Server();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const session = connectHttp2(`http://127.0.0.1:${await listening(scope, server)}`);
   session.on('error', () => {});
   const arrived = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
   const ours = session.request({ ':method': 'CONNECT', ':authority': 'target:1' }, { endStream: false });
@@ -48,10 +46,7 @@ export async function http2Pair(scope: Scope): Promise<Pair & { readonly session
   theirs.on('error', () => {});
   theirs.respond({ ':status': 200 });
   await once(ours, 'response');
-  scope.teardown(() => {
-    session.destroy();
-    server.close();
-  });
+  scope.teardown(() => session.destroy());
   return { ours, theirs, session };
 }
 
@@ -69,15 +64,4 @@ export function rest(stream: Duplex): Promise<Rest> {
     stream.once('end', over);
     stream.once('close', over);
   });
-}
-
-/** Listens on a free port of loopback. */
-export async function listening(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return portOf(server);
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port;
 }

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import net from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../../actors/ports.ts';
 import type { Egress } from '../../agent/access/egress/egress.ts';
 import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
@@ -14,9 +13,9 @@ import { openListener } from '../../transport/vpn/gateway/entrance.ts';
 import { notDialled } from '../../transport/net/streams/dialled.ts';
 import type { Dialled } from '../../transport/net/streams/dialled.ts';
 import { Joins } from '../../transport/net/streams/join.ts';
-import { recordingLog } from './log.ts';
+import { listening } from './listening.ts';
+import { recordingLog, silentLog } from './log.ts';
 import type { Scope } from './scope.ts';
-import { silentLog } from './log.ts';
 
 /** The node of the fixture. */
 export const NODE = '0190f5c2-7a11-4c3e-8f00-000000000001' as NodeId;
@@ -89,16 +88,11 @@ export async function tunnelsFixture(
   const listener = required(await openListener('127.0.0.2', createTunnelGate(tunnels, 'mesh')));
   const server = createServer();
   server.on('upgrade', createTunnelGate(tunnels, 'url'));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  scope.teardown(async () => {
+  const url = `http://127.0.0.1:${await listening(scope, server)}`;
+  scope.teardown(() => {
     agent.close();
     tunnels.close();
     listener.close();
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
   });
   return {
     tunnels,
@@ -114,24 +108,6 @@ export async function tunnelsFixture(
 function required<T>(one: T | null): T {
   if (one === null) throw new Error('no listener');
   return one;
-}
-
-/** A TCP server of the test. Resolves with its port. */
-export async function target(scope: Scope, serve: (socket: Socket) => void): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.on('close', () => sockets.delete(socket));
-    serve(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  scope.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 const plainEgress: Egress = {

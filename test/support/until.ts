@@ -40,3 +40,15 @@ export async function until<T>(
     await delay(LOOK_MS);
   }
 }
+
+/** Waits until `look` sees the same twice, so many ms apart: what it sees then. */
+export async function untilStill<T>(what: string, look: () => T, everyMs = 500): Promise<T> {
+  let seen = look();
+  await until(what, async () => {
+    await delay(everyMs);
+    const before = seen;
+    seen = look();
+    return seen === before;
+  });
+  return seen;
+}

@@ -3,9 +3,9 @@ import * as fc from 'fast-check';
 import test, { type ExecutionContext } from 'ava';
 import { openBroker } from '../../../transport/events/brokers/adapters.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
-import { rawBroker } from '../../support/brokers/raw-broker.ts';
 import { brokerSettings } from '../../support/brokers/settings.ts';
 import { silentLog } from '../../support/log.ts';
+import { target } from '../../support/listening.ts';
 
 /** What each honest broker begins with; what follows is noise. */
 const BROKERS = {
@@ -76,7 +76,7 @@ const AT_ONCE = 100;
 /** A server that says so to its n-th client, at once, and hangs up on its first word. */
 function brokerThatSays(t: ExecutionContext, answers: readonly Buffer[]): Promise<number> {
   let clients = 0;
-  return rawBroker(t, (socket) => {
+  return target(t, (socket) => {
     const said = answers[clients % answers.length] ?? Buffer.alloc(0);
     clients += 1;
     socket.once('data', () => socket.end()).write(said);

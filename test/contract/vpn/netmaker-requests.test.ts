@@ -12,7 +12,8 @@ import {
   tellable,
 } from '../../../transport/vpn/netmaker/requests.ts';
 import { leaksIn } from '../../support/canary.ts';
-import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
+import { startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
+import { MODERN } from '../../support/netmaker/quirks.ts';
 import { netmakerFixture } from '../../support/vpn/database-fixture.ts';
 import { listening } from '../../support/listening.ts';
 

@@ -4,7 +4,8 @@
  */
 import test from 'ava';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { MODERN, startFakeNetmaker, type Quirks } from '../../support/netmaker/netmaker.ts';
+import { startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
+import { MODERN, type Quirks } from '../../support/netmaker/quirks.ts';
 import { declareContract } from './contract.ts';
 import { DOMAIN, netmakerFixture } from '../../support/vpn/database-fixture.ts';
 

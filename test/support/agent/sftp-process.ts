@@ -3,10 +3,12 @@
  * server's own code in them.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { ExecutionContext } from 'ava';
 import { sftpCommand } from '../../../agent/access/sftp/command.ts';
 import type { BecomeAccount } from '../../../agent/access/sftp/privileges.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 /** What the server is given: compiled code that all servers of the tests share, so that they start in half the time. */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -49,6 +51,43 @@ export function text(value: string | Buffer): Buffer {
 export function packet(kind: number, number: number, ...fields: readonly Buffer[]): Buffer {
   return text(Buffer.concat([Buffer.from([kind]), u32(number), ...fields]));
 }
+
+/** Kinds of requests. Source: draft-ietf-secsh-filexfer-02, 3. */
+export const REQUEST = {
+  OPEN: 3,
+  CLOSE: 4,
+  READ: 5,
+  WRITE: 6,
+  LSTAT: 7,
+  FSTAT: 8,
+  SETSTAT: 9,
+  FSETSTAT: 10,
+  OPENDIR: 11,
+  READDIR: 12,
+  REMOVE: 13,
+  MKDIR: 14,
+  RMDIR: 15,
+  REALPATH: 16,
+  STAT: 17,
+  RENAME: 18,
+  READLINK: 19,
+  SYMLINK: 20,
+  EXTENDED: 200,
+} as const;
+
+/** Ways to open a file. Source: the same, 6.3. */
+export const OPENS = {
+  READING: u32(0x01),
+  WRITING: u32(0x02),
+  BOTH: u32(0x03),
+  APPENDING: u32(0x02 | 0x04 | 0x08),
+  MAKING: u32(0x02 | 0x08),
+  MAKING_NEW: u32(0x02 | 0x08 | 0x20),
+  EMPTYING: u32(0x02 | 0x08 | 0x10),
+} as const;
+
+/** The status of what was done. */
+export const DONE = [0, 'done'] as const;
 
 /** The greeting of a client. */
 export const GREETING = packet(1, 3);
@@ -162,6 +201,13 @@ export class SftpProcess {
       else this.#came.push(answer);
     }
   }
+}
+
+/** A directory, a greeted server in it, and paths of what is there. */
+export async function sftpFixture(t: ExecutionContext) {
+  const directory = temporaryDirectory(t, 0o777);
+  const server = await SftpProcess.greeted(t, directory);
+  return { directory, server, at: (name: string) => join(directory, name) };
 }
 
 /** Code and words of a status. Throws when the answer is none. */

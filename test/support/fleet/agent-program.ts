@@ -1,6 +1,7 @@
 /** A real `edge-agent up` that can be killed and started again on its data. */
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { procFile, processIds, signalAll } from '../processes.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { Program } from './program.ts';
@@ -48,10 +49,7 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
     return last;
   };
   const node = () => enrolledNode(dataDirectory);
-  scope.teardown(() => {
-    const enrolled = node();
-    if (enrolled !== null) endScripts(enrolled);
-  });
+  scope.teardown(() => endScriptsOf(dataDirectory));
   return {
     dataDirectory,
     runs,
@@ -107,15 +105,7 @@ export function valuesInProcesses(name: string): ReadonlySet<string> {
 }
 
 function environments(): { pid: number; variables: string[] }[] {
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/u.test(entry))
-    .flatMap((entry) => {
-      try {
-        return [{ pid: Number(entry), variables: readFileSync(`/proc/${entry}/environ`, 'latin1').split('\0') }];
-      } catch {
-        return []; // it ended, or is another user's
-      }
-    });
+  return processIds().map((pid) => ({ pid, variables: procFile(pid, 'environ').split('\0') }));
 }
 
 /**
@@ -123,13 +113,13 @@ function environments(): { pid: number; variables: string[] }[] {
  * up.
  */
 export function endScripts(node: string): void {
-  for (const pid of processesWith(`EDGE_NODE_ID=${node}`)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // it ended by itself
-    }
-  }
+  signalAll(processesWith(`EDGE_NODE_ID=${node}`), 'SIGKILL');
+}
+
+/** The same for the agent with this data directory, if it enrolled. */
+export function endScriptsOf(dataDirectory: string): void {
+  const node = enrolledNode(dataDirectory);
+  if (node !== null) endScripts(node);
 }
 
 /** Resolves when no process of this execution is left. */

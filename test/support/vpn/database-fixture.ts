@@ -44,7 +44,7 @@ export interface VpnFixture {
 export type Machine = (network: string, node: NodeId, token: string | null, fixture: VpnFixture) => Promise<void>;
 
 /** Opens rows with a manager over them. */
-export async function openWorld(
+export async function openVpnFixture(
   t: ExecutionContext,
   managerOf: (rows: VpnRows, database: Awaited<ReturnType<typeof openDatabase>>) => VpnManager,
   machine: Machine,
@@ -108,7 +108,7 @@ export async function openWorld(
 
 /** A fixture whose manager is the service itself. */
 export function embeddedFixture(t: ExecutionContext): Promise<VpnFixture> {
-  return openWorld(
+  return openVpnFixture(
     t,
     (_rows, database) => createEmbeddedVpn(new StoredNetworks(database)),
     async (network, node, _token, fixture) => {
@@ -127,7 +127,7 @@ export function netmakerFixture(
   at: { readonly url: string; readonly masterKey: string },
   register: (token: string, name: string) => Promise<unknown>,
 ): Promise<VpnFixture> {
-  return openWorld(
+  return openVpnFixture(
     t,
     (rows) => new NetmakerVpn({ ...at, domain: DOMAIN, rows, nowMs: () => Date.now() }),
     async (_network, node, token) => {

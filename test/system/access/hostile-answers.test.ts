@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import test from 'ava';
 import { forEachAnswer, hostileAnswers, openHostileTarget } from '../../support/hostile-answers.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { adminOf, agentOf, FORWARD } from '../../support/reach-fixture.ts';
+import { FORWARD } from '../../support/reach-fixture.ts';
 
 const fleet = sharedFleet(test, {
   agents: 1,
@@ -57,8 +57,8 @@ for (const side of ['admin', 'agent'] as const) {
     async (t) => {
       const answers = hostileAnswers();
       const port = await openHostileTarget(t, answers);
-      const { vpn_hostname: name, http_proxy_port: agentPort } = await fleet().node(agentOf(fleet()));
-      const [proxyPort, host] = side === 'admin' ? [adminOf(fleet()).httpProxyPort, name] : [agentPort, '127.0.0.1'];
+      const { vpn_hostname: name, http_proxy_port: agentPort } = await fleet().node();
+      const [proxyPort, host] = side === 'admin' ? [fleet().admin().httpProxyPort, name] : [agentPort, '127.0.0.1'];
       const heard: number[] = [];
 
       await forEachAnswer(answers, AT_ONCE, async (index) => {
@@ -69,7 +69,7 @@ for (const side of ['admin', 'agent'] as const) {
       t.true(heard.filter((status) => status === 200).length > 256, 'the honest part of an answer arrives');
       const [execution] = await fleet().settled(await fleet().run('echo well'));
       t.is(execution?.output, 'well\n');
-      for (const { program } of [adminOf(fleet()), agentOf(fleet())]) {
+      for (const { program } of [fleet().admin(), fleet().agent()]) {
         t.is(program.exit, null);
         t.deepEqual(
           program

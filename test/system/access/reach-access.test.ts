@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
+import type { NodeResource } from '../../../actors/resources/node.ts';
 import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import { PROTOCOL_VERSION, TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../transport/protocol/version.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
@@ -13,20 +14,10 @@ import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { target } from '../../support/tunnels-fixture.ts';
-import {
-  adminOf,
-  agentOf,
-  allow,
-  closedAfterMs,
-  connectThrough,
-  publicKey,
-  runClient,
-  sshWords,
-  streamThrough,
-  through,
-} from '../../support/reach-fixture.ts';
+import { allow, closedAfterMs, connectThrough, streamThrough, wordsTo } from '../../support/reach-fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { echo, target } from '../../support/listening.ts';
+import { publicKey, runClient } from '../../support/openssh.ts';
 
 const fleet = sharedFleet(test, {
   agents: 2,
@@ -41,17 +32,8 @@ const REVOKED_MS_MAX = 1_000 + BUSY_MS;
 
 /** Exit status of curl by SOCKS5: 0, or 97 when the proxy said no. */
 async function socksStatus(port: number, user: string | null, url: string): Promise<number> {
-  const words = [
-    '-sS',
-    '--max-time',
-    '20',
-    '-o',
-    '/dev/null',
-    '--socks5-hostname',
-    `127.0.0.1:${port}`,
-    ...(user === null ? [] : ['-U', user]),
-    url,
-  ];
+  const way = ['--socks5-hostname', `127.0.0.1:${port}`, ...(user === null ? [] : ['-U', user])];
+  const words = ['-sS', '--max-time', '20', '-o', '/dev/null', ...way, url];
   return promisify(execFile)('curl', words).then(
     () => 0,
     (error: { readonly code: number }) => error.code,
@@ -66,7 +48,7 @@ const service = (t: ExecutionContext): Promise<number> =>
 
 const identity = (place: number) =>
   (
-    JSON.parse(readFileSync(join(agentOf(fleet(), place).dataDirectory, 'identity.json'), 'utf8')) as {
+    JSON.parse(readFileSync(join(fleet().agent(place).dataDirectory, 'identity.json'), 'utf8')) as {
       readonly enrollment: { readonly api_token: string; readonly proxy_password: string };
     }
   ).enrollment;
@@ -74,9 +56,9 @@ const identity = (place: number) =>
 test.serial(
   'the proxies of an admin open for PROXY_KEY and MASTER_KEY and for nothing else, over HTTP and over SOCKS5',
   async (t) => {
-    const { vpn_hostname: name } = await fleet().node(agentOf(fleet()));
+    const { vpn_hostname: name } = await fleet().node();
     const port = await service(t);
-    const { httpProxyPort, socks5ProxyPort } = adminOf(fleet());
+    const { httpProxyPort, socks5ProxyPort } = fleet().admin();
     const { api_token: token, proxy_password: password } = identity(0);
     const shown: readonly (readonly [string, string | null, boolean])[] = [
       ['PROXY_KEY', `_:${FLEET_KEYS.PROXY_KEY}`, true],
@@ -106,7 +88,7 @@ test.serial(
 );
 
 test.serial('the proxies of an agent open for its own password alone', async (t) => {
-  const node = await fleet().node(agentOf(fleet()));
+  const node = await fleet().node();
   const port = await service(t);
   const ports: AgentPorts = node;
   for (const user of [
@@ -127,25 +109,16 @@ test.serial('the proxies of an agent open for its own password alone', async (t)
 
 test.serial('a user of one machine is nobody at another, also by the same name', async (t) => {
   const directory = temporaryDirectory(scope);
-  const [one, other] = await Promise.all([0, 1].map((place) => fleet().node(agentOf(fleet(), place))));
-  if (one === undefined || other === undefined) throw new Error('two agents were asked for');
+  const [one, other] = [await fleet().node(), await fleet().node(fleet().agent(1))];
   const [ada, bob, evesAtOther] = [
     await allow(fleet(), one.id, 'ada', directory),
     await allow(fleet(), one.id, 'same', directory),
     await allow(fleet(), other.id, 'same', directory),
   ];
-  const ssh = (node: typeof one, username: string, key: string) =>
-    runClient(t, 'ssh', [
-      ...sshWords(directory, key),
-      ...through(adminOf(fleet())),
-      '-p',
-      String(node.ssh_port),
-      '-l',
-      username,
-      node.vpn_hostname,
-      'echo in',
-    ]);
-  const isIn = async (...asked: Parameters<typeof ssh>) => (await ssh(...asked)).stdout === 'in\n';
+  const isIn = async (node: typeof one, username: string, path: string) => {
+    const words = wordsTo(node, { username, path }, fleet().admin());
+    return (await runClient(t, 'ssh', [...words, 'echo in'])).stdout === 'in\n';
+  };
 
   t.deepEqual([await isIn(one, 'ada', ada.path), await isIn(other, 'ada', ada.path)], [true, false]);
   t.deepEqual([await isIn(one, 'same', bob.path), await isIn(other, 'same', evesAtOther.path)], [true, true]);
@@ -176,17 +149,17 @@ test.serial(
   'a machine that moves to another cluster keeps its users; its old name leads nowhere at once',
   async (t) => {
     const directory = temporaryDirectory(scope);
-    const agent = agentOf(fleet(), 1);
+    const agent = fleet().agent(1);
     const before = await fleet().node(agent);
-    const { path } = await allow(fleet(), before.id, 'mover', directory);
+    const mover = await allow(fleet(), before.id, 'mover', directory);
     const port = await service(t);
     await fleet().rest.post('/clusters', { name: 'elsewhere' });
-    t.is((await connectThrough(adminOf(fleet()).httpProxyPort, `${before.vpn_hostname}:${port}`)).status, 200);
+    t.is((await connectThrough(fleet().admin().httpProxyPort, `${before.vpn_hostname}:${port}`)).status, 200);
 
     await fleet().rest.post(`/nodes/${before.id}/change_cluster`, { cluster_name: 'elsewhere' });
-    const old = await connectThrough(adminOf(fleet()).httpProxyPort, `${before.vpn_hostname}:${port}`);
+    const old = await connectThrough(fleet().admin().httpProxyPort, `${before.vpn_hostname}:${port}`);
     const chained = await connectThrough(
-      adminOf(fleet()).httpProxyPort,
+      fleet().admin().httpProxyPort,
       `10.0.0.1:${port}`,
       `${before.vpn_hostname}:${FLEET_KEYS.PROXY_KEY}`,
     );
@@ -195,24 +168,13 @@ test.serial(
     t.deepEqual([old.status, chained.status], [502, 502]);
     t.regex(old.body, /No node or alias/u);
     t.not(after.vpn_hostname, before.vpn_hostname);
-    const now = await until('its new name', async () => {
-      const { status } = await connectThrough(adminOf(fleet()).httpProxyPort, `${after.vpn_hostname}:${port}`);
+    await until('its new name', async () => {
+      const { status } = await connectThrough(fleet().admin().httpProxyPort, `${after.vpn_hostname}:${port}`);
       return status === 200;
     });
-    t.true(now);
-    const login = () =>
-      runClient(t, 'ssh', [
-        ...sshWords(directory, path),
-        ...through(adminOf(fleet())),
-        '-p',
-        String(after.ssh_port),
-        '-l',
-        'mover',
-        after.vpn_hostname,
-        'echo in',
-      ]);
     // its session goes to whoever owns the other cluster, and nobody logs in meanwhile
-    t.true(await until('a login', async () => (await login()).stdout === 'in\n'));
+    const words = [...wordsTo(after, mover, fleet().admin()), 'echo in'];
+    t.true(await until('a login', async () => (await runClient(t, 'ssh', words)).stdout === 'in\n'));
   },
 );
 
@@ -220,16 +182,14 @@ test.serial('a token of an agent, and a one-time token that was used, open no tu
   const raw = await enrollRaw(t, fleet());
   const session = await raw.connect({ protocol: PROTOCOL_VERSION });
   const { vpn_hostname: name } = await fleet().rest.get<{ readonly vpn_hostname: string }>(`/nodes/${raw.node_id}`);
-  const asked = connectThrough(adminOf(fleet()).httpProxyPort, `${name}:1`).catch(() => null);
+  const asked = connectThrough(fleet().admin().httpProxyPort, `${name}:1`).catch(() => null);
   const { token } = await session.frame('open-tunnel');
   const tryToken = async (shown: string): Promise<number> =>
     new Promise((resolve) => {
-      const socket = new WebSocket(adminOf(fleet()).url.replace('http', 'ws') + TUNNEL_PATH, TUNNEL_SUBPROTOCOL, {
+      const socket = new WebSocket(fleet().admin().url.replace('http', 'ws') + TUNNEL_PATH, TUNNEL_SUBPROTOCOL, {
         headers: { authorization: `Bearer ${shown}` },
       });
-      t.teardown(() => {
-        socket.terminate();
-      });
+      t.teardown(() => socket.terminate());
       socket
         .once('open', () => resolve(101))
         .once('unexpected-response', (_request, { statusCode = 0 }) => resolve(statusCode))
@@ -246,22 +206,13 @@ test.serial('a token of an agent, and a one-time token that was used, open no tu
 });
 
 test.serial('a stream to a machine ends when the machine is revoked, and no other', async (t) => {
-  const echo = await target(t, (socket) => socket.pipe(socket));
+  const port = await echo(t);
   const extra = await fleet().addAgent();
   await extra.live();
-  const [{ vpn_hostname: gone }, { vpn_hostname: kept }] = await Promise.all([
-    fleet().node(extra),
-    fleet().node(agentOf(fleet())),
-  ]);
-  const [ends, stays] = await Promise.all(
-    [gone, kept].map((name) =>
-      until('a stream', () => streamThrough(adminOf(fleet()).httpProxyPort, `${name}:${echo}`)),
-    ),
-  );
-  if (ends === undefined || stays === undefined) throw new Error('no streams');
-  t.teardown(() => {
-    stays.destroy();
-  });
+  const stream = ({ vpn_hostname: name }: NodeResource) =>
+    until('a stream', () => streamThrough(fleet().admin().httpProxyPort, `${name}:${port}`));
+  const [ends, stays] = [await stream(await fleet().node(extra)), await stream(await fleet().node())];
+  t.teardown(() => void stays.destroy());
 
   const closed = closedAfterMs(ends.resume());
   await fleet().rest.call('DELETE', `/nodes/${extra.node}`);
@@ -274,9 +225,9 @@ test.serial('a stream to a machine ends when the machine is revoked, and no othe
 
 test('where no key is wanted, any credentials will do and none, and the modes are as ever', async (t) => {
   const open = await startFleet(t, { agents: 1, env: { PROXY_AUTH_ENABLED: 'false' } });
-  const { vpn_hostname: name } = await open.node(agentOf(open));
+  const { vpn_hostname: name } = await open.node();
   const port = await service(t);
-  const { httpProxyPort, socks5ProxyPort } = adminOf(open);
+  const { httpProxyPort, socks5ProxyPort } = open.admin();
 
   const statuses = await Promise.all(
     [null, '_:', '_:anything', 'anybody:x'].map(async (user) => {

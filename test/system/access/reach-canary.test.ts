@@ -4,32 +4,23 @@
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ava from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { PROTOCOL_VERSION } from '../../../transport/protocol/version.ts';
-import { askpass } from '../../support/agent/ssh-fixture.ts';
 import { leaksIn, type Secret } from '../../support/canary.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { target } from '../../support/tunnels-fixture.ts';
-import {
-  adminOf,
-  agentOf,
-  allow,
-  connectThrough,
-  runClient,
-  sshWords,
-  startClient,
-  streamThrough,
-} from '../../support/reach-fixture.ts';
+import { allow, connectThrough, exchange, streamThrough, wordsTo } from '../../support/reach-fixture.ts';
+import { childrenOf, procFile, processIds } from '../../support/processes.ts';
 import { hangAfter } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { echo } from '../../support/listening.ts';
+import { askpass, BY_PASSWORD, runClient, startClient } from '../../support/openssh.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
 const RECOVERY = 'recovery-key-in-the-environment';
@@ -47,11 +38,11 @@ const OWN_VARIABLES =
 test.serial('nothing that opens a machine comes out anywhere', async (t) => {
   t.timeout(hangAfter(120_000));
   const directory = temporaryDirectory(t);
-  const agent = agentOf(fleet());
+  const agent = fleet().agent();
   const node: NodeResource = await fleet().node(agent);
-  const admin = adminOf(fleet());
+  const admin = fleet().admin();
   const [password, wrong] = [`right/+ ${randomBytes(9).toString('hex')}`, `wrong/+ ${randomBytes(9).toString('hex')}`];
-  const { path } = await allow(fleet(), node.id, 'deploy', directory, { password });
+  const login = await allow(fleet(), node.id, 'deploy', directory, { password });
   const { enrollment } = JSON.parse(readFileSync(join(agent.dataDirectory, 'identity.json'), 'utf8')) as {
     readonly enrollment: { readonly api_token: string; readonly proxy_password: string };
   };
@@ -61,32 +52,28 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
     { name: 'MASTER_KEY', value: FLEET_KEYS.MASTER_KEY },
     { name: 'SSH password', value: password },
     { name: 'wrong SSH password', value: wrong },
-    { name: 'private key of a user', value: middleOf(readFileSync(path, 'latin1')) },
+    { name: 'private key of a user', value: middleOf(readFileSync(login.path, 'latin1')) },
     { name: 'host key', value: middleOf(hostKey) },
     { name: 'token of the agent', value: enrollment.api_token },
     { name: 'proxy password of the agent', value: enrollment.proxy_password },
     { name: 'wrong proxy password', value: `proxy ${wrong}` },
   ];
   const seen: { readonly place: string; readonly text: string }[] = [];
-  const ssh = (key: string | null, words: readonly string[], environment: NodeJS.ProcessEnv = {}) =>
+  const byPassword = (command: string, shown: string) =>
     runClient(
       t,
       'ssh',
-      [...sshWords(directory, key), '-p', String(node.ssh_port), 'deploy@127.0.0.1', ...words],
+      [...wordsTo(node, { username: 'deploy', path: null }), ...BY_PASSWORD, command],
       '',
-      environment,
+      askpass(directory, shown),
     );
-  const byPassword = ['-o', 'PreferredAuthentications=password', '-o', 'NumberOfPasswordPrompts=1'];
-  const echo = await target(t, (socket) => socket.pipe(socket));
+  const port = await echo(t);
 
   // Everything is used, rightly and wrongly.
-  t.is((await ssh(null, [...byPassword, 'echo in'], askpass(directory, password))).status, 0);
-  await ssh(null, [...byPassword, 'true'], askpass(directory, wrong));
+  t.is((await byPassword('echo in', password)).status, 0);
+  await byPassword('true', wrong);
   const run = startClient(t, 'ssh', [
-    ...sshWords(directory, path),
-    '-p',
-    String(node.ssh_port),
-    'deploy@127.0.0.1',
+    ...wordsTo(node, login),
     'env; tr "\\0" "\\n" </proc/$PPID/environ | grep -c .; sleep 1011 & wait',
   ]);
   const said: string[] = [];
@@ -95,7 +82,7 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
   });
   await until('what a session sees', () => said.join('').includes('SSH_CONNECTION='));
   for (const user of [`_:proxy ${wrong}`, `_:${PROXY_KEY}`, `${PROXY_KEY}:${wrong}`]) {
-    for (const authority of [`${node.vpn_hostname}:${echo}`, `${node.vpn_hostname}:1`, 'nowhere.fleet:1']) {
+    for (const authority of [`${node.vpn_hostname}:${port}`, `${node.vpn_hostname}:1`, 'nowhere.fleet:1']) {
       const { status, body, stream } = await connectThrough(admin.httpProxyPort, authority, user);
       stream?.destroy();
       seen.push({ place: 'an answer of the proxy', text: `${status} ${body}` });
@@ -104,12 +91,12 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
   }
   seen.push({
     place: 'an answer of the SOCKS5 proxy',
-    text: await garbage(
+    text: await exchange(
       admin.socks5ProxyPort,
       Buffer.from(`\u0005\u0001\u0002\u0001\u0001_${String.fromCodePoint(wrong.length)}${wrong}`, 'latin1'),
     ),
   });
-  (await streamThrough(admin.httpProxyPort, `${node.vpn_hostname}:${echo}`, `_:${PROXY_KEY}`)).destroy();
+  (await streamThrough(admin.httpProxyPort, `${node.vpn_hostname}:${port}`, `_:${PROXY_KEY}`)).destroy();
 
   // A token of a tunnel, while it is good.
   const raw = await enrollRaw(t, fleet());
@@ -120,12 +107,12 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
   session.sendRaw('over');
 
   // What others on the machine see meanwhile.
-  for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/u.test(entry)))
-    seen.push({ place: `the process list (${read(`/proc/${pid}/comm`).trim()})`, text: read(`/proc/${pid}/cmdline`) });
-  const inside = childrenOf(agent.program.pid);
+  for (const pid of processIds())
+    seen.push({ place: `the process list (${procFile(pid, 'comm').trim()})`, text: procFile(pid, 'cmdline') });
+  const inside = below(agent.program.pid);
   t.true(inside.length > 0, 'a session has processes');
   for (const pid of inside) {
-    const environment = read(`/proc/${pid}/environ`).replaceAll('\0', '\n');
+    const environment = procFile(pid, 'environ').replaceAll('\0', '\n');
     seen.push({ place: 'the environment of a session', text: environment });
     t.notRegex(environment, OWN_VARIABLES);
   }
@@ -177,7 +164,7 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
 
 test.serial('a shell has nothing of what the agent was started with', async (t) => {
   const directory = temporaryDirectory(t);
-  const agent = agentOf(fleet());
+  const agent = fleet().agent();
   await agent.kill();
   agent.start({
     ENROLLMENT_KEY: (await fleet().key()).key,
@@ -191,18 +178,11 @@ test.serial('a shell has nothing of what the agent was started with', async (t) 
     const one = await fleet().node(agent);
     return one.status === 'healthy' ? one : null;
   });
-  const { path } = await allow(fleet(), node.id, 'shell', directory);
+  const login = await allow(fleet(), node.id, 'shell', directory);
 
   for (const terminal of [['-T'], ['-tt']]) {
     const { stdout } = await until('a login', async () => {
-      const one = await runClient(t, 'ssh', [
-        ...terminal,
-        ...sshWords(directory, path),
-        '-p',
-        String((await fleet().node(agent)).ssh_port),
-        'shell@127.0.0.1',
-        'env',
-      ]);
+      const one = await runClient(t, 'ssh', [...terminal, ...wordsTo(await fleet().node(), login), 'env']);
       return one.status === 0 ? one : null;
     });
     t.regex(stdout, /^HOME=/mu);
@@ -223,40 +203,12 @@ function middleOf(key: string): string {
   return (lines[Math.floor(lines.length / 2)] ?? '').slice(0, 60);
 }
 
-/** Processes that these began, and those began, without the exec shims of commands. */
-function childrenOf(pid: number): number[] {
-  const parents = readdirSync('/proc')
-    .filter((entry) => /^\d+$/u.test(entry))
-    .map((entry) => [Number(entry), Number(/^PPid:\s+(\d+)/mu.exec(read(`/proc/${entry}/status`))?.[1])] as const);
-  const below = (parent: number): number[] =>
-    parents.filter(([, of]) => of === parent).flatMap(([child]) => [child, ...below(child)]);
-  return below(pid);
+/** Processes that it began, and those that they began. */
+function below(pid: number): number[] {
+  return childrenOf(pid).flatMap((child) => [child, ...below(child)]);
 }
 
 async function idOf(username: string): Promise<string> {
   const [one] = await fleet().rest.get<readonly { readonly id: string }[]>(`/ssh_usernames?username=${username}`);
   return one?.id ?? '';
-}
-
-/** All that a port answers to some bytes. */
-async function garbage(port: number, bytes: Buffer): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  let said = '';
-  socket
-    .setEncoding('latin1')
-    .on('data', (text: string) => {
-      said += text;
-    })
-    .on('error', () => {});
-  socket.end(bytes);
-  await once(socket, 'close');
-  return said;
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    return ''; // it ended
-  }
 }

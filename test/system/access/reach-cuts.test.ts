@@ -4,23 +4,13 @@ import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { TUNNEL_PING_MS, TUNNEL_SILENCE_MS_MAX } from '../../../transport/protocol/tunnel.ts';
-
 import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { target } from '../../support/tunnels-fixture.ts';
-import {
-  adminOf,
-  agentOf,
-  allow,
-  closedAfterMs,
-  connectThrough,
-  sshWords,
-  startClient,
-  streamThrough,
-  through,
-} from '../../support/reach-fixture.ts';
+import { allow, closedAfterMs, connectThrough, endOf, streamThrough, wordsTo } from '../../support/reach-fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { target } from '../../support/listening.ts';
+import { startClient } from '../../support/openssh.ts';
 
 const fleet = sharedFleet(test, { agents: 3 });
 
@@ -43,11 +33,9 @@ async function stream(
     arrived.resolve(socket);
     socket.pipe(socket);
   });
-  const node = await fleet().node(agentOf(fleet(), place));
-  const near = await streamThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`);
-  t.teardown(() => {
-    near.destroy();
-  });
+  const node = await fleet().node(fleet().agent(place));
+  const near = await streamThrough(fleet().admin().httpProxyPort, `${node.vpn_hostname}:${port}`);
+  t.teardown(() => void near.destroy());
   near.write('there');
   t.is(String((await once(near, 'data'))[0]), 'there');
   near.resume();
@@ -56,13 +44,11 @@ async function stream(
 
 test.serial('a stream that was cut is not taken for a whole answer', async (t) => {
   const { near, far } = await stream(t, 2);
-  const seen = new Promise<string>((resolve) => {
-    near.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? '')).once('end', () => resolve('end'));
-  });
+  const end = endOf(near);
 
   far.resetAndDestroy();
 
-  t.is(await seen, 'ECONNRESET');
+  t.is(await end, 'ECONNRESET');
 });
 
 test('an agent that is killed takes nobody with it: both ends are closed, and it is reached again when it is back', async (t) => {
@@ -70,20 +56,21 @@ test('an agent that is killed takes nobody with it: both ends are closed, and it
 
   const killedMs = performance.now();
   const ends = Promise.all([closedAfterMs(near, killedMs), closedAfterMs(far, killedMs)]);
-  await agentOf(fleet(), 0).kill();
+  await fleet().agent().kill();
   const tookMs = Math.max(...(await ends));
-  const { status } = await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`);
-  agentOf(fleet(), 0).start();
+  const { status } = await connectThrough(fleet().admin().httpProxyPort, `${node.vpn_hostname}:${port}`);
+  fleet().agent().start();
   const again = await until(
     'a stream to it',
-    async () => (await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`)).stream,
+    async () => (await connectThrough(fleet().admin().httpProxyPort, `${node.vpn_hostname}:${port}`)).stream,
   );
   again.destroy();
 
   t.true(tookMs < patient(CUT_MS_MAX), `${tookMs} ms`);
   t.is(status, 503);
   t.is(
-    agentOf(fleet(), 0)
+    fleet()
+      .agent()
       .program.lines()
       .filter(({ level }) => level === 'warn').length,
     0,
@@ -97,16 +84,14 @@ test('an agent that is frozen is given up, and lets go of its targets when it wa
 
   const frozenMs = performance.now();
   const [nearMs, farEnd] = [closedAfterMs(near, frozenMs), closedAfterMs(far)];
-  agentOf(fleet(), 1).program.pause();
-  t.teardown(() => {
-    agentOf(fleet(), 1).program.resume();
-  });
+  fleet().agent(1).program.pause();
+  t.teardown(() => fleet().agent(1).program.resume());
   const waitedMs = performance.now();
   // on the tunnel that seems alive
-  const { status } = await connectThrough(adminOf(fleet()).httpProxyPort, `${node.vpn_hostname}:${port}`);
+  const { status } = await connectThrough(fleet().admin().httpProxyPort, `${node.vpn_hostname}:${port}`);
   const answeredMs = performance.now() - waitedMs;
   const tookMs = await nearMs;
-  agentOf(fleet(), 1).program.resume();
+  fleet().agent(1).program.resume();
   const wokeMs = performance.now();
   await farEnd;
 
@@ -118,30 +103,17 @@ test('an agent that is frozen is given up, and lets go of its targets when it wa
 
 test('the deletion of a node ends what runs there over SSH, through the admin and past it, with its forwards', async (t) => {
   const directory = temporaryDirectory(t);
-  const agent = agentOf(fleet(), 2);
+  const agent = fleet().agent(2);
   const node = await fleet().node(agent);
-  const { path } = await allow(fleet(), node.id, 'deploy', directory);
+  const login = await allow(fleet(), node.id, 'deploy', directory);
   const { near } = await stream(t, 2);
-  const asked = 'echo begun; exec sleep 1007';
-  const over = startClient(t, 'ssh', [
-    ...sshWords(directory, path),
-    ...through(adminOf(fleet())),
-    '-p',
-    String(node.ssh_port),
-    `deploy@${node.vpn_hostname}`,
-    asked,
-  ]);
-  const past = startClient(t, 'ssh', [
-    ...sshWords(directory, path),
-    '-p',
-    String(node.ssh_port),
-    'deploy@127.0.0.1',
-    asked,
-  ]);
-  await Promise.all([over, past].map((client) => once(client.stdout, 'data')));
+  const clients = [fleet().admin(), null].map((admin) =>
+    startClient(t, 'ssh', [...wordsTo(node, login, admin), 'echo begun; exec sleep 1007']),
+  );
+  await Promise.all(clients.map((client) => once(client.stdout, 'data')));
 
   const deletion = fleet().rest.call('DELETE', `/nodes/${node.id}`);
-  const ends = Promise.all([near, over, past].map((one) => closedAfterMs(one)));
+  const ends = Promise.all([near, ...clients].map((one) => closedAfterMs(one)));
   await deletion;
   const deletedMs = performance.now();
   await ends;

@@ -6,8 +6,8 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import test from 'ava';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { target } from '../../support/tunnels-fixture.ts';
-import { adminOf, agentOf, connectThrough, streamThrough } from '../../support/reach-fixture.ts';
+import { connectThrough, streamThrough } from '../../support/reach-fixture.ts';
+import { echo } from '../../support/listening.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
@@ -40,12 +40,12 @@ function linkOf(path: string): string {
 }
 
 test('an admin only takes connections, whatever its clients ask for: it dials nothing (R1)', async (t) => {
-  const admin = adminOf(fleet());
-  const { vpn_hostname: name } = await fleet().node(agentOf(fleet()));
-  const port = await target(t, (socket) => socket.pipe(socket));
+  const admin = fleet().admin();
+  const { vpn_hostname: name } = await fleet().node();
+  const port = await echo(t);
   const chained = `${name}:${FLEET_KEYS.PROXY_KEY}`;
 
-  const open = [await streamThrough(admin.httpProxyPort, `${name}:${port}`)];
+  const open = await streamThrough(admin.httpProxyPort, `${name}:${port}`);
   const refused = [
     await connectThrough(admin.httpProxyPort, `127.0.0.1:${port}`), // no node
     await connectThrough(admin.httpProxyPort, `127.0.0.1:${port}`, chained), // the machine's own loopback
@@ -63,5 +63,5 @@ test('an admin only takes connections, whatever its clients ask for: it dials no
     served.slice(0, 2).every((own) => seen.some(({ local }) => local === own)),
     'the session, the tunnel and the client are seen',
   );
-  for (const stream of open) stream.destroy();
+  open.destroy();
 });

@@ -1,14 +1,14 @@
 /** An agent that turns on its admin by its tunnel costs itself alone (L1): it is cut, and the others do not notice. */
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { MESSAGE_HEADER } from '../../../transport/protocol/tunnel.ts';
 import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { until } from '../../support/until.ts';
-import { target } from '../../support/tunnels-fixture.ts';
+import { untilStill } from '../../support/until.ts';
+import { memoryMb } from '../../support/processes.ts';
 import { FLAG, frame, hostileAgent, OK, TYPE, type HostileTunnel } from '../../support/hostile-tunnel.ts';
-import { adminOf, agentOf, connectThrough, streamThrough } from '../../support/reach-fixture.ts';
+import { connectThrough, endOf, streamThrough } from '../../support/reach-fixture.ts';
+import { silentPort } from '../../support/listening.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
@@ -24,6 +24,9 @@ const GROWTH_MB_MAX = 192;
 /** Latencies below this are taken for the machine's own noise, in ms. */
 const NOISE_MS = 40;
 
+/** What the admin holds, in MiB. */
+const adminMb = (): number => memoryMb(fleet().admin().program.pid);
+
 const SETTINGS = frame(TYPE.settings, FLAG.none, 0);
 const times = (bytes: Buffer, total = 262_144): Buffer =>
   Buffer.concat(Array.from({ length: Math.ceil(total / bytes.length) }, () => bytes));
@@ -38,38 +41,17 @@ const flood =
     tunnel.socket.send(Buffer.concat([SETTINGS, first(stream)]));
     await tunnel.flood(times(again(stream)), CUT_MS_MAX);
   };
+/** Says one thing. */
+const says = (said: string | Buffer) => (tunnel: HostileTunnel) => tunnel.socket.send(said);
 const nothing = (): Buffer => frame(TYPE.settings, FLAG.ack, 0);
 const accepted = (stream: number): Buffer => frame(TYPE.headers, FLAG.endHeaders, stream, OK);
 
 /** What it does on a tunnel, each a reason to cut it. */
-const FLOODS: readonly (readonly [string, (tunnel: HostileTunnel) => Promise<void>])[] = [
-  [
-    'bytes that are no HTTP/2',
-    async (tunnel) => {
-      await tunnel.flood(Buffer.alloc(65_536, 0xab), CUT_MS_MAX);
-    },
-  ],
-  [
-    'text',
-    async (tunnel) => {
-      tunnel.socket.send('hello');
-      await tunnel.closed;
-    },
-  ],
-  [
-    'empty messages',
-    async (tunnel) => {
-      tunnel.socket.send(Buffer.alloc(0));
-      await tunnel.closed;
-    },
-  ],
-  [
-    'a message of 5 MB',
-    async (tunnel) => {
-      tunnel.socket.send(Buffer.alloc(5_000_000));
-      await tunnel.closed;
-    },
-  ],
+const FLOODS: readonly (readonly [string, (tunnel: HostileTunnel) => unknown])[] = [
+  ['bytes that are no HTTP/2', (tunnel) => tunnel.flood(Buffer.alloc(65_536, 0xab), CUT_MS_MAX)],
+  ['text', says('hello')],
+  ['empty messages', says(Buffer.alloc(0))],
+  ['a message of 5 MB', says(Buffer.alloc(5_000_000))],
   ['SETTINGS without end', flood(nothing, () => frame(TYPE.settings, FLAG.none, 0, Buffer.from([0, 3, 0, 0, 0, 100])))],
   ['PING without end', flood(nothing, () => frame(TYPE.ping, FLAG.none, 0, Buffer.alloc(8)))],
   ['RST_STREAM without end', flood(nothing, (stream) => frame(TYPE.reset, FLAG.none, stream, CODE))],
@@ -103,15 +85,13 @@ test.serial(
   'whatever floods a tunnel, it is cut within 2 s, who waits for that machine is told, and others are served as before',
   async (t) => {
     t.timeout(hangAfter(180_000));
-    const { vpn_hostname: name } = await fleet().node(agentOf(fleet()));
-    const port = await target(t, (socket) => {
-      socket.resume();
-    });
+    const { vpn_hostname: name } = await fleet().node();
+    const port = await silentPort(t);
     const other = async (while_: () => boolean): Promise<number[]> => {
       const tookMs: number[] = [];
       do {
         const fromMs = performance.now();
-        (await streamThrough(adminOf(fleet()).httpProxyPort, `${name}:${port}`)).destroy();
+        (await streamThrough(fleet().admin().httpProxyPort, `${name}:${port}`)).destroy();
         tookMs.push(performance.now() - fromMs);
         await delay(15);
       } while (while_());
@@ -122,7 +102,7 @@ test.serial(
       return () => performance.now() < endMs;
     };
     await other(lasting(1_500));
-    const beforeMb = memoryMb();
+    const beforeMb = adminMb();
     const [quiet, during]: [number[], number[]] = [[], []];
 
     for (const [what, attack] of FLOODS) {
@@ -137,7 +117,7 @@ test.serial(
         });
         void attack(tunnel);
       };
-      const asked = connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`).then(
+      const asked = connectThrough(fleet().admin().httpProxyPort, `${agent.host}:1`).then(
         ({ status }) => status,
         () => 0,
       );
@@ -152,11 +132,11 @@ test.serial(
 
     const [usual, under] = [quantile(quiet, 0.95), quantile(during, 0.95)];
     t.log(
-      `p95 of others: ${Math.round(usual)} ms before, ${Math.round(under)} ms under attack (p99 ${Math.round(quantile(quiet, 0.99))} and ${Math.round(quantile(during, 0.99))} ms); memory ${Math.round(beforeMb)} MB, then ${Math.round(memoryMb())} MB`,
+      `p95 of others: ${Math.round(usual)} ms before, ${Math.round(under)} ms under attack (p99 ${Math.round(quantile(quiet, 0.99))} and ${Math.round(quantile(during, 0.99))} ms); memory ${Math.round(beforeMb)} MB, then ${Math.round(adminMb())} MB`,
     );
     t.true(under < 2 * Math.max(usual, NOISE_MS), `${usual} ms before, ${under} ms under attack`);
-    t.true(memoryMb() - beforeMb < GROWTH_MB_MAX);
-    t.is(adminOf(fleet()).program.exit, null);
+    t.true(adminMb() - beforeMb < GROWTH_MB_MAX);
+    t.is(fleet().admin().program.exit, null);
   },
 );
 
@@ -168,23 +148,15 @@ test.serial(
       tunnel.socket.send(frame(TYPE.settings, FLAG.none, 0, Buffer.from([0, 4, 0, 0, 0, 0]))); // INITIAL_WINDOW_SIZE 0
       void tunnel.firstStream.then((stream) => tunnel.socket.send(accepted(stream)));
     };
-    const near = await streamThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`);
-    t.teardown(() => {
-      near.destroy();
-    });
-    const beforeMb = memoryMb();
+    const near = await streamThrough(fleet().admin().httpProxyPort, `${agent.host}:1`);
+    t.teardown(() => void near.destroy());
+    const beforeMb = adminMb();
 
     for (let part = 0; part < 64; part += 1) near.write(Buffer.alloc(1_048_576));
-    let seen = -1;
-    await until('nothing more is taken', async () => {
-      if (near.writableLength === seen) return true;
-      seen = near.writableLength;
-      await delay(500);
-      return false;
-    });
+    const waiting = await untilStill('nothing more to be taken', () => near.writableLength);
 
-    t.true(near.writableLength > 48 * 1_048_576, `${near.writableLength} bytes wait`);
-    t.true(memoryMb() - beforeMb < 48, `${memoryMb() - beforeMb} MB`);
+    t.true(waiting > 48 * 1_048_576, `${waiting} bytes wait`);
+    t.true(adminMb() - beforeMb < 48, `${adminMb() - beforeMb} MB`);
   },
 );
 
@@ -196,15 +168,11 @@ test.serial('an agent that accepts and resets, or never answers, is told of in w
       tunnel.socket.send(Buffer.concat([accepted(stream), frame(TYPE.reset, FLAG.none, stream, CODE)])),
     );
   };
-  const near = await streamThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`);
-  const cut = new Promise<string>((resolve) => {
-    near.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? '')).once('end', () => resolve('end'));
-  });
-  near.resume();
-  t.is(await cut, 'ECONNRESET');
+  const near = await streamThrough(fleet().admin().httpProxyPort, `${agent.host}:1`);
+  t.is(await endOf(near.resume()), 'ECONNRESET');
 
   // on the same tunnel, which says nothing to a second stream
-  const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:2`);
+  const { status, body } = await connectThrough(fleet().admin().httpProxyPort, `${agent.host}:2`);
   t.is(status, 504);
   t.regex(body, /too long|in time/u);
 });
@@ -228,18 +196,11 @@ test.serial(
       );
     };
 
-    const { status, body } = await connectThrough(adminOf(fleet()).httpProxyPort, `${agent.host}:1`);
+    const { status, body } = await connectThrough(fleet().admin().httpProxyPort, `${agent.host}:1`);
 
     t.deepEqual([status, body], [502, '[2J ]0;owned HTTP/1.1 200 OK end']);
   },
 );
-
-/** What the admin holds, in MB. */
-function memoryMb(): number {
-  return (
-    Number(/VmRSS:\s+(\d+)/u.exec(readFileSync(`/proc/${adminOf(fleet()).program.pid}/status`, 'utf8'))?.[1]) / 1_024
-  );
-}
 
 function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((one, other) => one - other);

@@ -1,22 +1,20 @@
 /**
  * Clients of the proxies, and targets, that mean no good: bounded in what they cost, and nobody else notices (L1, L2).
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import test from 'ava';
 import { HANDSHAKE_MS_MAX } from '../../../transport/proxies/limits.ts';
 import { BUSY_MS, hangAfter, patient } from '../../support/busy.ts';
-import type { Program } from '../../support/fleet/program.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { until } from '../../support/until.ts';
-import { target } from '../../support/tunnels-fixture.ts';
-import { adminOf, agentOf, connectThrough, FORWARD, streamThrough } from '../../support/reach-fixture.ts';
+import { untilStill } from '../../support/until.ts';
+import { memoryMb } from '../../support/processes.ts';
+import { closedAfterMs, connectThrough, endOf, exchange, FORWARD, streamThrough } from '../../support/reach-fixture.ts';
+import { echo, hashing, sha256, target } from '../../support/listening.ts';
 
 const fleet = sharedFleet(
   test,
@@ -24,7 +22,7 @@ const fleet = sharedFleet(
   {
     title: 'the programs live, and called nothing a bug',
     check: (t) => {
-      for (const { program } of [adminOf(fleet()), agentOf(fleet())]) {
+      for (const { program } of [fleet().admin(), fleet().agent()]) {
         t.is(program.exit, null);
         t.deepEqual(
           program.lines().filter(({ level }) => level === 'error' || level === 'fatal'),
@@ -51,7 +49,7 @@ const PROXY_AUTHORIZATION = `Proxy-Authorization: Basic ${Buffer.from(FORWARD).t
 
 let name: string;
 test.serial.before('the machine has a name', async () => {
-  ({ vpn_hostname: name } = await fleet().node(agentOf(fleet())));
+  ({ vpn_hostname: name } = await fleet().node());
 });
 
 /** Ms from the creation of a command to its result. */
@@ -62,7 +60,7 @@ async function commandMs(): Promise<number> {
 }
 
 async function requestWorks(port: number): Promise<boolean> {
-  const stream = await streamThrough(adminOf(fleet()).httpProxyPort, `${name}:${port}`);
+  const stream = await streamThrough(fleet().admin().httpProxyPort, `${name}:${port}`);
   stream.write('x');
   const [said] = (await once(stream, 'data')) as [Buffer];
   stream.destroy();
@@ -73,27 +71,19 @@ test.serial(
   `${IDLE_COUNT} connections that say nothing are cut in time, and meanwhile requests and commands go on as before`,
   async (t) => {
     t.timeout(hangAfter(120_000));
-    const port = await target(t, (socket) => {
-      socket.pipe(socket);
-    });
+    const port = await echo(t);
     await commandMs();
     const usual = [];
     for (let count = 0; count < 9; count += 1) usual.push(await commandMs());
-    const beforeMb = memoryMb(adminOf(fleet()).program);
+    const { pid } = fleet().admin().program;
+    const beforeMb = memoryMb(pid);
 
     const idle: Socket[] = [];
     const closed: Promise<unknown>[] = [];
-    const [http, socks5] = [adminOf(fleet()).httpProxyPort, adminOf(fleet()).socks5ProxyPort];
+    const [http, socks5] = [fleet().admin().httpProxyPort, fleet().admin().socks5ProxyPort];
     for (let count = 0; count < IDLE_COUNT; count += 1) {
-      const socket = connect(count % 10 === 0 ? socks5 : http, '127.0.0.1');
-      closed.push(
-        new Promise((resolve) => {
-          socket
-            .on('error', () => {})
-            .once('close', resolve)
-            .resume();
-        }),
-      );
+      const socket = connect(count % 10 === 0 ? socks5 : http, '127.0.0.1').on('error', () => {});
+      closed.push(closedAfterMs(socket.resume()));
       idle.push(socket);
       if (count % 250 === 249) await once(socket, 'connect');
     }
@@ -111,7 +101,7 @@ test.serial(
       if (count % 2 === 0) under.push(await commandMs());
     }
     const isTried = performance.now() - openedMs < HANDSHAKE_MS_MAX;
-    const heldMb = memoryMb(adminOf(fleet()).program) - beforeMb;
+    const heldMb = memoryMb(pid) - beforeMb;
     await Promise.all(closed);
     const tookMs = performance.now() - openedMs;
 
@@ -128,43 +118,28 @@ test.serial(
   `${STREAMS_COUNT} streams at once through one agent carry each its own bytes, in bounded memory`,
   async (t) => {
     t.timeout(hangAfter(120_000));
-    const port = await target(t, (socket) => {
-      const hash = createHash('sha256');
-      socket
-        .on('data', (data) => {
-          hash.update(data);
-        })
-        .on('end', () => {
-          socket.end(hash.digest('hex'));
-        });
-    });
-    const programs = [adminOf(fleet()).program, agentOf(fleet()).program];
-    const beforeMb = programs.map(memoryMb);
+    const port = await hashing(t);
+    const pids = [fleet().admin().program.pid, fleet().agent().program.pid];
+    const beforeMb = pids.map(memoryMb);
     const streams: Socket[] = [];
     for (let count = 0; count < STREAMS_COUNT; count += 100)
       streams.push(
         ...(await Promise.all(
-          Array.from({ length: 100 }, () => streamThrough(adminOf(fleet()).httpProxyPort, `${name}:${port}`)),
+          Array.from({ length: 100 }, () => streamThrough(fleet().admin().httpProxyPort, `${name}:${port}`)),
         )),
       );
-    const eachKb = programs.map(
-      (program, index) => ((memoryMb(program) - (beforeMb[index] ?? 0)) * 1_024) / STREAMS_COUNT,
-    );
+    const eachKb = pids.map((pid, index) => ((memoryMb(pid) - (beforeMb[index] ?? 0)) * 1_024) / STREAMS_COUNT);
 
-    const wrong = await Promise.all(
+    const right = await Promise.all(
       streams.map(async (stream) => {
         const bytes = randomBytes(20_000);
         stream.end(bytes);
-        const said = await text(stream);
-        return said === createHash('sha256').update(bytes).digest('hex') ? 0 : 1;
+        return (await text(stream)) === sha256(bytes);
       }),
     );
 
     t.log(`${eachKb.map(Math.round).join(' and ')} KB a stream at admin and agent`);
-    t.is(
-      wrong.reduce<number>((sum, one) => sum + one, 0),
-      0,
-    );
+    t.is(right.filter(Boolean).length, STREAMS_COUNT);
     t.true(Math.max(...eachKb) < 100, `${eachKb.join(' and ')} KB`);
   },
 );
@@ -180,29 +155,21 @@ test.serial('what targets pour into clients that do not read stays with the targ
     socket.on('drain', pour);
     pour();
   });
-  const echo = await target(t, (socket) => {
-    socket.pipe(socket);
-  });
-  const programs = [adminOf(fleet()).program, agentOf(fleet()).program];
-  const beforeMb = programs.map(memoryMb);
+  const other = await echo(t);
+  const pids = [fleet().admin().program.pid, fleet().agent().program.pid];
+  const beforeMb = pids.map(memoryMb);
 
   const streams = await Promise.all(
-    Array.from({ length: 8 }, () => streamThrough(adminOf(fleet()).httpProxyPort, `${name}:${port}`)),
+    Array.from({ length: 8 }, () => streamThrough(fleet().admin().httpProxyPort, `${name}:${port}`)),
   );
   for (const stream of streams) stream.pause();
   t.teardown(() => {
     for (const stream of streams) stream.destroy();
   });
-  let seen = -1;
-  await until('no more is poured', async () => {
-    if (poured === seen) return true;
-    seen = poured;
-    await delay(500);
-    return false;
-  });
-  const grownMb = programs.map((program, index) => memoryMb(program) - (beforeMb[index] ?? 0));
+  await untilStill('no more to be poured', () => poured);
+  const grownMb = pids.map((pid, index) => memoryMb(pid) - (beforeMb[index] ?? 0));
 
-  t.true(await requestWorks(echo), 'another stream of that tunnel goes on');
+  t.true(await requestWorks(other), 'another stream of that tunnel goes on');
   t.log(
     `${Math.round(poured / 1_048_576)} MB poured; ${grownMb.map(Math.round).join(' and ')} MB more at admin and agent`,
   );
@@ -216,10 +183,8 @@ test.serial('an answer that breaks off is no whole answer', async (t) => {
       socket.resetAndDestroy();
     });
   });
-  const socket = connect(adminOf(fleet()).httpProxyPort, '127.0.0.1');
-  const ended = new Promise<string>((resolve) => {
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? '')).once('end', () => resolve('end'));
-  });
+  const socket = connect(fleet().admin().httpProxyPort, '127.0.0.1');
+  const ended = endOf(socket);
   let bytes = 0;
   socket.on('data', (data) => {
     bytes += data.length;
@@ -279,14 +244,14 @@ test.serial('forms of requests that two programs read differently reach nobody',
   });
   for (const [what, bytes, wanted] of FORMS) {
     const answer = await exchange(
-      adminOf(fleet()).httpProxyPort,
+      fleet().admin().httpProxyPort,
       Buffer.from(bytes.replaceAll('HOST', `${name}:${port}`).replaceAll('AUTH', PROXY_AUTHORIZATION), 'latin1'),
     );
     t.regex(answer, wanted, what);
     t.is(answer.match(/^HTTP\/1\.1/gmu)?.length ?? 0, answer === '' ? 0 : 1, `${what}: one answer`);
   }
   t.deepEqual(reached, []);
-  t.is((await connectThrough(adminOf(fleet()).httpProxyPort, `${name}:${port}`)).status, 200);
+  t.is((await connectThrough(fleet().admin().httpProxyPort, `${name}:${port}`)).status, 200);
 });
 
 test.serial('any bytes at all on either port are answered or not, and end', async (t) => {
@@ -303,7 +268,7 @@ test.serial('any bytes at all on either port are answered or not, and end', asyn
   );
   await fc.assert(
     fc.asyncProperty(
-      fc.constantFrom(adminOf(fleet()).httpProxyPort, adminOf(fleet()).socks5ProxyPort),
+      fc.constantFrom(fleet().admin().httpProxyPort, fleet().admin().socks5ProxyPort),
       begins,
       fc.uint8Array({ maxLength: 600 }),
       async (port, begin, rest) => {
@@ -315,25 +280,6 @@ test.serial('any bytes at all on either port are answered or not, and end', asyn
   );
   t.pass();
 });
-
-/** All that a port answers to bytes and an end, until it has nothing more to say. */
-async function exchange(port: number, bytes: Buffer): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  let said = '';
-  socket
-    .setEncoding('latin1')
-    .on('data', (part: string) => {
-      said += part;
-    })
-    .on('error', () => {});
-  socket.end(bytes);
-  await once(socket, 'close');
-  return said;
-}
-
-function memoryMb({ pid }: Program): number {
-  return Number(/VmRSS:\s+(\d+)/u.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
-}
 
 function median(numbers: readonly number[]): number {
   return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? 0;

@@ -3,22 +3,22 @@
  * the agent a third, to which there is no way but through the agent. Prints what real clients got, as JSON. Takes the
  * connection of a database.
  */
-import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { ProxyAgent, request } from 'undici';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { createScope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { cable, hasNetwork, inNetworkOf } from '../../support/networks/cable.ts';
-import { adminOf, allow, FORWARD, sshWords, startClient, through } from '../../support/reach-fixture.ts';
+import { cable, inNetworkOf, ownNetwork } from '../../support/networks/cable.ts';
+import { allow, FORWARD, wordsTo } from '../../support/reach-fixture.ts';
+import { startClient } from '../../support/openssh.ts';
 
 /** What this program prints: bodies and statuses as clients got them. */
 export interface ReachOutcome {
@@ -43,24 +43,12 @@ const NEIGHBOUR = `${import.meta.dirname}/lan-neighbour.ts`;
 const AGENT = `${import.meta.dirname}/../../../cli/edge-agent.ts`;
 
 const scope = createScope();
-// both end when their input does, so also when this program is killed
-const neighbour = spawn('unshare', ['-n', process.execPath, NEIGHBOUR], { stdio: ['pipe', 'pipe', 'inherit'] });
-const machine = spawn('unshare', ['-n', 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] });
-for (const child of [neighbour, machine])
-  scope.teardown(() => {
-    child.kill('SIGKILL');
-  });
-const [[said]] = await Promise.all([
-  once(neighbour.stdout, 'data') as Promise<[Buffer]>,
-  hasNetwork(neighbour),
-  hasNetwork(machine),
-]);
+const neighbour = await ownNetwork(scope, [process.execPath, NEIGHBOUR]);
+const machine = await ownNetwork(scope);
+const [said] = (await once(neighbour.stdout, 'data')) as [Buffer];
 const port = Number(String(said));
-cable('near0', process.pid, '10.77.0.1/24', machine, '10.77.0.2/24');
-cable('lan0', machine.pid ?? 0, '192.168.77.1/24', neighbour, '192.168.77.2/24');
-execFileSync('nsenter', [...inNetworkOf(machine), 'ip', 'link', 'set', 'lo', 'up']);
-address(machine, 'lan0', 'fd77::1/64');
-address(neighbour, 'eth0', 'fd77::2/64');
+cable('near0', process, machine, ['10.77.0.1/24', '10.77.0.2/24']);
+cable('lan0', machine, neighbour, ['192.168.77.1/24', '192.168.77.2/24'], ['fd77::1/64', 'fd77::2/64']);
 
 // The agent finds the admin by the address that it has in the network between them.
 const fleet = await startFleet(scope, {
@@ -68,7 +56,7 @@ const fleet = await startFleet(scope, {
   env: { ADMIN_API_HOST: '0.0.0.0' },
   frontProxy: async (url) => Promise.resolve(url.replace('127.0.0.1', '10.77.0.1')),
 }).catch(fail);
-const admin = adminOf(fleet);
+const admin = fleet.admin();
 const dataDirectory = join(fleet.directory, 'machine');
 const agent = Program.run(scope, 'nsenter', [...inNetworkOf(machine), process.execPath, AGENT, 'up'], {
   AGENT_DATA_DIR: dataDirectory,
@@ -167,18 +155,10 @@ async function byUndici(name: string): Promise<string> {
 
 /** A user who is logged in at the machine has a port forwarded to the neighbour. */
 async function bySsh(): Promise<string> {
-  const { path } = await allow(fleet, id, 'deploy', fleet.directory);
-  const local = await freeLocalPort();
-  const child = startClient(scope, 'ssh', [
-    ...sshWords(fleet.directory, path),
-    ...through(admin),
-    '-p',
-    String(node.ssh_port),
-    '-N',
-    '-L',
-    `${local}:192.168.77.2:${port}`,
-    `deploy@${alias}`,
-  ]);
+  const login = await allow(fleet, id, 'deploy', fleet.directory);
+  const local = await freePort();
+  const forward = ['-N', '-L', `${local}:192.168.77.2:${port}`];
+  const child = startClient(scope, 'ssh', [...forward, ...wordsTo({ ...node, vpn_hostname: alias }, login, admin)]);
   const out = await until('the forward', async () => {
     const got = await curl(`http://127.0.0.1:${local}/`);
     return got.code === 0 ? got.out : null;
@@ -197,19 +177,6 @@ async function byLoopback(): Promise<string[]> {
   });
   const [line] = (await once(service.stdout, 'data')) as [Buffer];
   return bodies(`http://${alias}:${Number(String(line))}/`, [...self[0], ...status], [...self[2], ...status]);
-}
-
-async function freeLocalPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: free } = server.address() as AddressInfo;
-  server.close();
-  return free;
-}
-
-/** IPv6 addresses are used at once, not after a look whether somebody else has them. */
-function address(child: ChildProcess, device: string, given: string): void {
-  execFileSync('nsenter', [...inNetworkOf(child), 'ip', 'addr', 'add', given, 'dev', device, 'nodad']);
 }
 
 async function fail(error: unknown): Promise<never> {

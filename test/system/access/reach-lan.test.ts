@@ -2,52 +2,30 @@
  * A network that only an agent can see, through the admin, by real clients: three networks, and no way from the outer
  * to the inner one but the agent.
  */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import ava from 'ava';
 import { createDatabase } from '../../support/database.ts';
+import { inOwnNetwork, networkProblem } from '../../support/networks/cable.ts';
+import { createScope } from '../../support/scope.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import type { ReachOutcome } from './reach-lan-program.ts';
 import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('curl', 'ssh', 'ssh-keygen', 'ncat');
 
-/** A network of its own. Needs root, or user namespaces, and `ip`. */
-const inside = (command: string) =>
-  promisify(execFile)(
-    'unshare',
-    [process.getuid?.() === 0 ? '-n' : '-rn', 'sh', '-c', `ip link set lo up && ${command}`],
-    { timeout: 120_000 },
-  );
-
+const scope = createScope();
 let seen: ReachOutcome | null = null;
 let problem: string | null = null;
 
 ava.before(async (t) => {
   t.timeout(hangAfter(120_000));
-  problem = await inside('ip link add a0 type veth peer name b0').then(
-    () => null,
-    (error: Error) => error.message,
-  );
+  problem = await networkProblem();
   if (problem !== null) return;
-  const connection = await createDatabase({
-    teardown: (task) => {
-      ended.push(task);
-    },
-  });
-  seen = JSON.parse(
-    (
-      await inside(
-        `exec '${process.execPath}' '${import.meta.dirname}/reach-lan-program.ts' '${JSON.stringify(connection)}'`,
-      )
-    ).stdout,
-  ) as ReachOutcome;
+  const connection = JSON.stringify(await createDatabase(scope));
+  const program = `exec '${process.execPath}' '${import.meta.dirname}/reach-lan-program.ts' '${connection}'`;
+  seen = JSON.parse((await inOwnNetwork(program)).stdout) as ReachOutcome;
 });
 
-const ended: (() => Promise<void>)[] = [];
-ava.after.always(async () => {
-  for (const task of ended) await task();
-});
+ava.after.always(() => scope.end());
 
 const HELLO = 'a neighbour greets 192.168.77.1';
 
@@ -55,7 +33,7 @@ const HELLO = 'a neighbour greets 192.168.77.1';
 function sees(title: string, look: (fixture: ReachOutcome) => readonly (readonly [unknown, unknown])[]): void {
   test(title, (t) => {
     t.pass();
-    if (seen === null) t.log(`left out, for want of networks of its own (unshare, ip, veth): ${problem}`);
+    if (seen === null) t.log(problem);
     else for (const [saw, wanted] of look(seen)) t.deepEqual(saw, wanted);
   });
 }

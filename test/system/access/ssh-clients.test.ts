@@ -7,23 +7,23 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ava from 'ava';
 import type { NodeResource } from '../../../actors/resources/node.ts';
-import { askpass } from '../../support/agent/ssh-fixture.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
+import { through } from '../../support/reach-fixture.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
-  adminOf,
-  agentOf,
+  askpass,
+  BY_PASSWORD,
   keyPair,
+  options,
   publicKey,
   runClient,
   sshWords,
   startClient,
-  through,
-} from '../../support/reach-fixture.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
+} from '../../support/openssh.ts';
 
 const test = await peerTest('ssh', 'scp', 'sftp', 'rsync', 'ssh-keygen', 'ncat');
 const scope = createScope();
@@ -45,7 +45,7 @@ let keys: readonly string[];
 
 test.before(async () => {
   directory = temporaryDirectory(scope);
-  node = await fleet().node(agentOf(fleet()));
+  node = await fleet().node();
   keys = await Promise.all(KEYS.map(([type, bits], index) => keyPair(join(directory, `key-${index}`), type, bits)));
   await fleet().rest.post(`/nodes/${node.id}/ssh_usernames`, {
     username: 'deploy',
@@ -54,12 +54,12 @@ test.before(async () => {
   });
 });
 
-/** Words of ssh up to the host. */
-const words = (key: string | null, protocol: 'http' | 'socks5' = 'http'): string[] => [
-  ...sshWords(directory, key),
-  ...through(adminOf(fleet()), protocol),
+/** Words of ssh, scp and sftp up to the host. */
+const words = (key: string | null, ...way: [protocol?: 'http' | 'socks5', user?: string]): string[] => [
+  ...sshWords(key),
+  ...through(fleet().admin(), ...way),
+  ...options(`Port=${node.ssh_port}`),
 ];
-const port = (): string => String(node.ssh_port);
 const alias = (): string => node.aliases[0]?.vpn_hostname ?? '';
 
 test.serial('every kind of key that people have logs in, through either proxy, by either kind of name', async (t) => {
@@ -68,7 +68,7 @@ test.serial('every kind of key that people have logs in, through either proxy, b
     const { status, stdout, stderr } = await runClient(
       t,
       'ssh',
-      [...words(key, index % 2 === 0 ? 'http' : 'socks5'), '-p', port(), `deploy@${host}`, 'cat; exit 3'],
+      [...words(key, index % 2 === 0 ? 'http' : 'socks5'), `deploy@${host}`, 'cat; exit 3'],
       'through and through',
     );
     t.deepEqual([status, stdout], [3, 'through and through'], `${KEYS[index]?.join(' ')}: ${stderr}`);
@@ -79,7 +79,7 @@ test.serial('a password logs in', async (t) => {
   const { status, stdout, stderr } = await runClient(
     t,
     'ssh',
-    [...words(null), '-o', 'PreferredAuthentications=password', '-p', port(), `deploy@${alias()}`, 'echo in'],
+    [...words(null), ...BY_PASSWORD, `deploy@${alias()}`, 'echo in'],
     '',
     askpass(directory, PASSWORD),
   );
@@ -96,22 +96,13 @@ test.serial('files come through whole, by the new scp, the old scp, sftp and rsy
   const at = `deploy@${alias()}`;
   const there = (name: string): string => join(directory, 'there', name);
 
+  const shell = ['ssh', ...words(first)].map((word) => `'${word}'`).join(' ');
+
   const ends = [
-    await runClient(t, 'scp', ['-q', ...words(first), '-P', port(), source, `${at}:${there('new')}`]),
-    await runClient(t, 'scp', ['-q', '-O', ...words(first, 'socks5'), '-P', port(), source, `${at}:${there('old')}`]),
-    await runClient(
-      t,
-      'sftp',
-      ['-q', ...words(first), '-P', port(), '-b', '-', at],
-      `put ${source} ${there('sftp')}\n`,
-    ),
-    await runClient(t, 'rsync', [
-      '-a',
-      '-e',
-      ['ssh', ...words(first), '-p', port()].map((word) => `'${word}'`).join(' '),
-      source,
-      `${at}:${there('rsync')}`,
-    ]),
+    await runClient(t, 'scp', ['-q', ...words(first), source, `${at}:${there('new')}`]),
+    await runClient(t, 'scp', ['-q', '-O', ...words(first, 'socks5'), source, `${at}:${there('old')}`]),
+    await runClient(t, 'sftp', ['-q', ...words(first), '-b', '-', at], `put ${source} ${there('sftp')}\n`),
+    await runClient(t, 'rsync', ['-a', '-e', shell, source, `${at}:${there('rsync')}`]),
   ];
 
   t.deepEqual(
@@ -125,15 +116,8 @@ test.serial(
   'sessions share one connection, as ControlMaster of ssh has it, and 20 of them at once are told apart',
   async (t) => {
     const [first = ''] = keys;
-    const shared = [
-      ...words(first),
-      '-o',
-      `ControlPath=${join(directory, 'control')}`,
-      '-p',
-      port(),
-      `deploy@${alias()}`,
-    ];
-    const master = startClient(t, 'ssh', ['-o', 'ControlMaster=yes', '-N', ...shared]);
+    const shared = [...words(first), ...options(`ControlPath=${join(directory, 'control')}`), `deploy@${alias()}`];
+    const master = startClient(t, 'ssh', [...options('ControlMaster=yes'), '-N', ...shared]);
     await until(
       'the shared connection',
       async () => (await runClient(t, 'ssh', ['-O', 'check', ...shared])).status === 0,
@@ -155,15 +139,7 @@ test.serial(
 
 test.serial('no key of the admin but that of the proxies, and the master key, leads to a machine', async (t) => {
   const [first = ''] = keys;
-  const as = (user: string) =>
-    runClient(t, 'ssh', [
-      ...sshWords(directory, first),
-      ...through(adminOf(fleet()), 'http', user),
-      '-p',
-      port(),
-      `deploy@${alias()}`,
-      'echo in',
-    ]);
+  const as = (user: string) => runClient(t, 'ssh', [...words(first, 'http', user), `deploy@${alias()}`, 'echo in']);
 
   t.is((await as(`_:${FLEET_KEYS.MASTER_KEY}`)).stdout, 'in\n');
   for (const key of [FLEET_KEYS.API_KEY, FLEET_KEYS.METRICS_KEY, FLEET_KEYS.MCP_KEY, 'none']) {

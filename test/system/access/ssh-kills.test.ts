@@ -37,10 +37,10 @@ async function killed(t: ExecutionContext, hold: (connection: TestConnection) =>
 
   before.send(shown);
   await held.caught;
-  await fleet.admins[0]?.kill();
+  await fleet.admin().kill();
   await held.release();
   await before.closed;
-  await fleet.admins[0]?.start();
+  await fleet.admin().start();
   const after = await agent.connect({ protocol: PROTOCOL_VERSION });
   after.send(shown);
   const { verdict } = await after.frame('ssh-verdict');

@@ -7,8 +7,9 @@ import { peerTest } from '../../support/peer-test.ts';
 import type { Scope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { adminOf, agentOf, allow, runClient, sshWords, startClient, through } from '../../support/reach-fixture.ts';
+import { allow, wordsTo } from '../../support/reach-fixture.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { runClient, startClient } from '../../support/openssh.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'ncat');
 const fleet = sharedFleet(ava, { agents: 1, env: { SSH_RECORDING: 'pty' } });
@@ -16,19 +17,9 @@ const fleet = sharedFleet(ava, { agents: 1, env: { SSH_RECORDING: 'pty' } });
 /** A user of their own at the machine, and words of ssh up to the command. */
 async function user(t: Scope, name: string) {
   const directory = temporaryDirectory(t);
-  const node = await fleet().node(agentOf(fleet()));
-  const { path, resource } = await allow(fleet(), node.id, name, directory);
-  return {
-    node,
-    id: resource.id,
-    words: [
-      ...sshWords(directory, path),
-      ...through(adminOf(fleet())),
-      '-p',
-      String(node.ssh_port),
-      `${name}@${node.vpn_hostname}`,
-    ],
-  };
+  const node = await fleet().node();
+  const login = await allow(fleet(), node.id, name, directory);
+  return { node, id: login.resource.id, words: wordsTo(node, login, fleet().admin()) };
 }
 
 /** Recordings of a user, oldest first, when there are so many. */
@@ -76,7 +67,7 @@ test.serial(
   'of an agent that is killed within a session, what was shown until shortly before is there after its next start',
   async (t) => {
     const { words } = await user(t, 'cut-off');
-    const agent = agentOf(fleet());
+    const agent = fleet().agent();
     const client = startClient(t, 'ssh', [
       '-tt',
       ...words,

@@ -5,27 +5,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import ssh2 from 'ssh2';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { adminOf, agentOf } from '../../support/reach-fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { logsIn } from '../../support/raw-ssh-client.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
-
-/** Whether this password lets in, with one try. */
-function login(port: number, username: string, password: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const client = new ssh2.Client();
-    client
-      .on('ready', () => {
-        resolve(true);
-        client.end();
-      })
-      .on('error', () => resolve(false))
-      .connect({ host: '127.0.0.1', port, username, password });
-  });
-}
 
 const events = () =>
   fleet().sql<{ username: string; method: string; result: string; id: string | null; ms: string }>(`
@@ -34,15 +19,15 @@ const events = () =>
 
 test.serial('a login that was tried while the admin was away is refused, and told when it is back, once', async (t) => {
   t.timeout(hangAfter(90_000));
-  const agent = agentOf(fleet());
+  const agent = fleet().agent();
   const { ssh_port: port } = await fleet().node(agent);
-  await adminOf(fleet()).kill();
+  await fleet().admin().kill();
   const triedMs = Date.now();
 
-  const isIn = await login(port, 'ada', 'a password of the tests');
+  const isIn = await logsIn(port, 'ada', 'a password of the tests');
   const overMs = Date.now();
   await agent.kill();
-  await adminOf(fleet()).start();
+  await fleet().admin().start();
   agent.start();
   await agent.live();
   const told = await until('the event', async () => {

@@ -4,15 +4,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import ssh2 from 'ssh2';
 import type { ClusterResource } from '../../../actors/resources/cluster.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { socketClient } from '../../support/api/trpc-clients.ts';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { adminOf, agentOf } from '../../support/reach-fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { logsIn } from '../../support/raw-ssh-client.ts';
 
 const fleet = sharedFleet(test, { agents: 1, env: { AUTH_FAILURES_PER_MINUTE_MAX: '100000' } });
 
@@ -22,32 +21,18 @@ const PASSWORD = 'a right password';
 /** Moves there and back. */
 const MOVES = 6;
 
-/** Whether the password lets in now, on the port of the SSH server itself. */
-function login(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const client = new ssh2.Client();
-    client
-      .on('ready', () => {
-        resolve(true);
-        client.end();
-      })
-      .on('error', () => resolve(false))
-      .connect({ host: '127.0.0.1', port, username: 'ada', password: PASSWORD });
-  });
-}
-
 test.serial(
   'moves there and back cut no session and refuse no right password, and the node is in its cluster',
   async (t) => {
     t.timeout(hangAfter(90_000));
-    const agent = agentOf(fleet());
+    const agent = fleet().agent();
     await fleet().rest.post<ClusterResource>('/clusters', { name: ANNEX });
     await fleet().rest.post(`/nodes/${agent.node}/ssh_usernames`, { username: 'ada', password: PASSWORD });
     const { ssh_port: port } = await fleet().node(agent);
     const over = new AbortController();
     const logins: boolean[] = [];
     const attempts = (async () => {
-      while (!over.signal.aborted) logins.push(await login(port));
+      while (!over.signal.aborted) logins.push(await logsIn(port, 'ada', PASSWORD));
     })();
     const from = agent.program.output.length;
 
@@ -88,12 +73,12 @@ test.serial(
       "select data->>'result' as result from event where type = 'edge.ssh_username.verified'",
     );
     t.is(events.length, logins.length);
-    t.is(adminOf(fleet()).program.exit, null);
+    t.is(fleet().admin().program.exit, null);
   },
 );
 
 test.serial('whoever follows an output goes on to while its node moves', async (t) => {
-  const agent = agentOf(fleet());
+  const agent = fleet().agent();
   const gate = join(fleet().directory, 'gate');
   const command = await fleet().run(
     `echo first; while [ ! -e ${gate} ]; do sleep 0.02; done; echo second; sleep 1000`,
@@ -101,7 +86,7 @@ test.serial('whoever follows an output goes on to while its node moves', async (
   );
   const [execution] = await fleet().settled(command, ([one]) => one?.status === 'sent');
   const seen: string[] = [];
-  const subscription = socketClient(t, adminOf(fleet()).url, FLEET_KEYS.API_KEY).executions.tail.subscribe(
+  const subscription = socketClient(t, fleet().admin().url, FLEET_KEYS.API_KEY).executions.tail.subscribe(
     { id: execution?.id ?? '' },
     {
       onData: ({ data }) => {

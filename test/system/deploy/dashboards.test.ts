@@ -55,8 +55,7 @@ test('every dashboard has something to show of a fleet that works, and no rule a
   const keyFile = join(directory, 'metrics-key');
   writeFileSync(keyFile, FLEET_KEYS.METRICS_KEY, { mode: 0o600 });
   const fleet = await startFleet(t, { agents: 2 });
-  const [admin, agent] = [fleet.admins[0], fleet.agents[0]];
-  if (admin === undefined || agent === undefined) throw new Error('no fleet');
+  const admin = fleet.admin();
   if (wireguardProblem === null) {
     const {
       ends: [one],
@@ -69,12 +68,12 @@ test('every dashboard has something to show of a fleet that works, and no rule a
   const prometheus = await startPrometheus(t, await peerPath('prometheus'), configuration(admin.url, keyFile));
   const work = async (): Promise<void> => {
     await fleet.settled(await fleet.run('true'));
-    for (const port of [admin.httpProxyPort, (await fleet.node(agent)).http_proxy_port])
+    for (const port of [admin.httpProxyPort, (await fleet.node()).http_proxy_port])
       await connectThrough(port, 'localhost:1', 'nobody:wrong'); // each turns somebody away
   };
 
   let waiting = DASHBOARDS.flatMap((dashboard) =>
-    expressionsOf(dashboard, { rateInterval: '10s', values: { node: agent.node } }),
+    expressionsOf(dashboard, { rateInterval: '10s', values: { node: fleet.agent().node } }),
   );
   t.true(waiting.length > 100);
   const isExcused = (expression: string): boolean => MAY_BE_EMPTY.some(([pattern]) => pattern.test(expression));
@@ -92,7 +91,7 @@ test('every dashboard has something to show of a fleet that works, and no rule a
 
   const paths = [
     '/api/v1/admins/me/metrics/raw',
-    ...['host', 'agent', 'wireguard'].map((source) => `/api/v1/nodes/${agent.node}/metrics/${source}/raw`),
+    ...['host', 'agent', 'wireguard'].map((source) => `/api/v1/nodes/${fleet.agent().node}/metrics/${source}/raw`),
   ];
   const texts = await Promise.all(
     paths.map(async (path) =>

@@ -13,7 +13,7 @@ import { answers, openReceiver } from '../../support/receiver.ts';
 import { seriesOf } from '../../support/series.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { adminOf, agentOf, connectThrough } from '../../support/reach-fixture.ts';
+import { connectThrough } from '../../support/reach-fixture.ts';
 
 const checked = await peerTest('promtool');
 const fleet = sharedFleet(test, {
@@ -27,7 +27,7 @@ const NOBODY = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
 const RAW = '/api/v1/admins/me/metrics/raw';
 
 function ask(path: string, key: string | null = FLEET_KEYS.METRICS_KEY, method = 'GET'): Promise<Response> {
-  return fetch(adminOf(fleet()).url + path, {
+  return fetch(fleet().admin().url + path, {
     method,
     headers: key === null ? {} : { authorization: `Bearer ${key}` },
   });
@@ -179,8 +179,8 @@ test.serial('SSH logins are counted by verdict', async (t) => {
 });
 
 test.serial('a connection through a proxy is counted there, on its way, in its bytes and at its end', async (t) => {
-  const { httpProxyPort, socks5ProxyPort } = adminOf(fleet());
-  const { vpn_hostname: name } = await fleet().node(agentOf(fleet()));
+  const { httpProxyPort, socks5ProxyPort } = fleet().admin();
+  const { vpn_hostname: name } = await fleet().node();
   const port = (await openReceiver(t)).endpoint().url.split(':')[2]?.split('/')[0] ?? '';
 
   await raises(
@@ -267,7 +267,7 @@ test.serial('tries of webhooks are counted by what they came to', async (t) => {
 });
 
 test.serial('reads of the metrics of nodes are counted by source and by what they came to', async (t) => {
-  const { node } = agentOf(fleet());
+  const { node } = fleet().agent();
 
   await raises(
     t,
@@ -295,7 +295,7 @@ test.serial('a message to nobody is a dead letter', async (t) => {
 });
 
 test.serial('calls are timed under the name of their operation, on every surface', async (t) => {
-  const { url } = adminOf(fleet());
+  const { url } = fleet().admin();
   const trpc = httpClient(url, FLEET_KEYS.API_KEY);
 
   await raises(

@@ -47,7 +47,7 @@ async function diagnosedWith(
     log: silentLog,
   });
   t.teardown(() => tunnels.close());
-  void session.frame('open-tunnel').then(({ token }) => tunnels.open(fleet().admins[0]?.url ?? '', token));
+  void session.frame('open-tunnel').then(({ token }) => tunnels.open(fleet().admin().url, token));
   const startedMs = performance.now();
   const report = await fleet().rest.get<NodeDiagnosisResource>(`/nodes/${agent.node_id}/diagnostics`);
   return { report, ms: performance.now() - startedMs };
@@ -135,8 +135,7 @@ test.serial('a report with terminal sequences and addresses of the VPN comes wit
 test.serial(
   'an agent that is stopped, as by a debugger, gets its last report in time, and is whole again after',
   async (t) => {
-    const [agent] = fleet().agents;
-    if (agent === undefined) throw new Error('there is no agent');
+    const agent = fleet().agent();
     const path = `/nodes/${agent.node}/diagnostics`;
     const live = await fleet().rest.get<NodeDiagnosisResource>(path);
     process.kill(agent.program.pid, 'SIGSTOP');
@@ -156,7 +155,7 @@ test.serial(
 
 test.serial('any admin diagnoses any node, and says at which admin its session is', async (t) => {
   const two = await startFleet(t, { admins: 2, agents: 1 });
-  const [agent] = two.agents;
+  const agent = two.agent();
 
   const reports = await Promise.all(
     two.admins.map(async ({ url }) => {

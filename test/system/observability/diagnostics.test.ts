@@ -84,9 +84,8 @@ function assertHealthy(t: ExecutionContext, report: NodeDiagnosisResource): void
 
 test('a healthy node passes every check, in order, on every surface; one that dies keeps its last report; and its status is what it was', async (t) => {
   const fleet = await startFleet(t, { agents: 1, env: { NODE_UNREACHABLE_AFTER_MS: '1000' } });
-  const [agent] = fleet.agents;
-  const [admin] = fleet.admins;
-  if (agent === undefined || admin === undefined) throw new Error('there is no fleet');
+  const agent = fleet.agent();
+  const admin = fleet.admin();
   const before = await fleet.node(agent);
 
   const live = await diagnosisOf(fleet);

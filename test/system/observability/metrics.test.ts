@@ -8,10 +8,10 @@ import { patient } from '../../support/busy.ts';
 
 const fleet = sharedFleet(test, { agents: 1, env: { METRICS_SCRAPE_TIMEOUT_MS: '1500' } });
 const byKey = { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } };
-const url = () => fleet().admins[0]?.url ?? '';
+const url = () => fleet().admin().url;
 
 test.serial('the metrics of a node come through the admin, from all three sources', async (t) => {
-  const node = fleet().agents[0]?.node ?? '';
+  const node = fleet().agent().node;
 
   const answers = await Promise.all(
     ['host', 'agent', 'wireguard'].map(async (source) => {
@@ -30,7 +30,7 @@ test.serial('the metrics of a node come through the admin, from all three source
 });
 
 test.serial('edge node metrics shows what is known, one value a line, and takes the key of metrics', async (t) => {
-  const node = fleet().agents[0]?.node ?? '';
+  const node = fleet().agent().node;
   const edge = (key: string, ...words: readonly string[]) =>
     startEdge(['node', 'metrics', node, ...words], { EDGE_URL: url(), EDGE_API_KEY: key }).ended;
 
@@ -52,7 +52,7 @@ test.serial('edge node metrics shows what is known, one value a line, and takes 
 test.serial(
   'an agent that opens its tunnel and then says no word of HTTP/2, or floods it, is a 503 in time; the others answer',
   async (t) => {
-    const honest = fleet().agents[0]?.node ?? '';
+    const honest = fleet().agent().node;
     for (const play of ['silence', 'flood'] as const) {
       const agent = await hostileAgent(t, fleet());
       agent.onTunnel = (tunnel) => {

@@ -15,7 +15,6 @@ import { configurationOf, startPrometheus } from '../../support/prometheus.ts';
 import { metricsProblems } from '../../support/promtool.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { adminOf, agentOf } from '../../support/reach-fixture.ts';
 import { patient } from '../../support/busy.ts';
 
 const test = await peerTest('prometheus', 'promtool');
@@ -27,8 +26,8 @@ const SCRAPE_MS_MAX = 1_500;
 const fleet = sharedFleet(ava, { agents: 2, env: { METRICS_SCRAPE_TIMEOUT_MS: String(SCRAPE_MS_MAX) } });
 const byKey = { headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` } };
 const raw = (node: string, source: string) =>
-  fetch(`${adminOf(fleet()).url}/api/v1/nodes/${node}/metrics/${source}/raw`, byKey);
-const metricsApi = () => restClient(() => adminOf(fleet()).url, FLEET_KEYS.METRICS_KEY);
+  fetch(`${fleet().admin().url}/api/v1/nodes/${node}/metrics/${source}/raw`, byKey);
+const metricsApi = () => restClient(() => fleet().admin().url, FLEET_KEYS.METRICS_KEY);
 
 test.serial(
   'all targets are up, each under its node, cluster and job, and their metrics can be asked for',
@@ -37,7 +36,7 @@ test.serial(
     const prometheus = await startPrometheus(
       t,
       await peerPath('prometheus'),
-      configurationOf(adminOf(fleet()).url, FLEET_KEYS.METRICS_KEY, { everySeconds: 1 }),
+      configurationOf(fleet().admin().url, FLEET_KEYS.METRICS_KEY, { everySeconds: 1 }),
     );
 
     const targets = await until('all targets up', async () => {
@@ -48,7 +47,7 @@ test.serial(
       );
     });
 
-    const address = new URL(adminOf(fleet()).url).host;
+    const address = new URL(fleet().admin().url).host;
     const wanted = METRICS_SOURCES.flatMap((source) =>
       nodes.map((node) => ({
         labels: {
@@ -59,7 +58,7 @@ test.serial(
           status: 'healthy',
           version: targets[0]?.labels['version'],
         },
-        scrapeUrl: `${adminOf(fleet()).url}/api/v1/nodes/${node}/metrics/${source}/raw`,
+        scrapeUrl: `${fleet().admin().url}/api/v1/nodes/${node}/metrics/${source}/raw`,
       })),
     );
     const order = (left: { readonly scrapeUrl: string }, right: { readonly scrapeUrl: string }): number =>
@@ -82,7 +81,7 @@ test.serial(
 
 test.serial('promtool finds nothing wrong with what comes of any source', async (t) => {
   for (const source of METRICS_SOURCES) {
-    const answer = await raw(agentOf(fleet()).node, source);
+    const answer = await raw(fleet().agent().node, source);
 
     t.is(answer.status, 200, source);
     const problems = (await metricsProblems(await answer.text()))
@@ -93,7 +92,7 @@ test.serial('promtool finds nothing wrong with what comes of any source', async 
 });
 
 test.serial('a machine and an agent as records, with nothing null that they know', async (t) => {
-  const { node } = agentOf(fleet());
+  const { node } = fleet().agent();
 
   const host = await metricsApi().get<HostMetricsResource>(`/nodes/${node}/metrics/host`);
   const agent = await metricsApi().get<AgentMetricsResource>(`/nodes/${node}/metrics/agent`);

@@ -1,7 +1,6 @@
 /** A trace whose admin and whose agent are killed. */
 import test from 'ava';
-import { CLUSTER, FLEET_KEYS, startFleet } from '../../support/fleet.ts';
-import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { startOtlpCollector } from '../../support/otlp-collector.ts';
 import { clientTrace, exportingTo, isComplete, named, only, runTraced } from '../../support/traces.ts';
@@ -10,12 +9,8 @@ import { until } from '../../support/until.ts';
 test('an admin and an agent are killed while a process runs: another admin and the next agent end the same trace', async (t) => {
   const collector = await startOtlpCollector(t);
   const fleet = await startFleet(t, { admins: 2, agents: 1, env: exportingTo(collector.url) });
-  const [row] = await fleet.sql<{ name: string }>(
-    'select a.name from cluster_ownership w join admin a on a.id = w.admin_id join cluster c on c.id = w.cluster_id where c.name = $1 and w.lease_until > clock_timestamp()',
-    [CLUSTER],
-  );
-  const owner = fleet.admins.find(({ name }) => name === row?.name) as AdminProgram;
-  const other = fleet.admins.find((admin) => admin !== owner) as AdminProgram;
+  const { admin: owner } = await until('an owner', () => fleet.owner());
+  const other = fleet.admin(owner === fleet.admin() ? 1 : 0);
   const context = clientTrace();
   const command = await runTraced(
     restClient(() => owner.url, FLEET_KEYS.MASTER_KEY),
@@ -33,8 +28,8 @@ test('an admin and an agent are killed while a process runs: another admin and t
   await collector.trace(context.traceId, (spans) => named(spans, 'create_command').length === 1);
 
   await owner.kill();
-  await fleet.agents[0]?.kill();
-  fleet.agents[0]?.start();
+  await fleet.agent().kill();
+  fleet.agent().start();
   const spans = await collector.trace(context.traceId, (found) => isComplete(found, 1));
 
   const [request, execution, run] = ['create_command', 'execution', 'run'].map((name) => only(spans, name));

@@ -74,7 +74,8 @@ test.serial("one trace goes from a client's traceparent through its request to e
     ['/v1/traces k 1 application/x-protobuf'],
   );
   const line = fleet()
-    .admins[0]?.program.lines()
+    .admin()
+    .program.lines()
     .find((one) => one['operation'] === 'create_command');
   t.like(line, {
     level: 'debug',
@@ -105,7 +106,7 @@ test.serial('a trace that nobody records goes on to the script, and is not expor
 
 test.serial('a scrape through the admin carries the trace to the agent', async (t) => {
   const context = clientTrace();
-  const node = fleet().agents[0]?.node ?? '';
+  const node = fleet().agent().node;
 
   const answer = await fleet().rest.call('GET', `/nodes/${node}/metrics/agent/raw`, {
     headers: { traceparent: traceparentOf(context) },

@@ -59,7 +59,7 @@ test.before(async () => {
 ava.after.always('the fleet and the browser end', () => scope.end());
 
 function ask(query = '', credentials: string | null = `operator:${PASSWORD}`): Promise<Response> {
-  return fetch(`${fleet.admins[0]?.url}/admin/debug${query}`, {
+  return fetch(`${fleet.admin().url}/admin/debug${query}`, {
     headers: credentials === null ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
   });
 }
@@ -76,7 +76,7 @@ test.serial('nobody looks in without the user name and the password, whatever ke
   t.is(bare.headers.get('www-authenticate'), 'Basic realm="edge admin debug", charset="UTF-8"');
   t.is(
     (
-      await fetch(`${fleet.admins[0]?.url}/admin/debug`, {
+      await fetch(`${fleet.admin().url}/admin/debug`, {
         headers: { authorization: 'Bearer master-key-of-the-fleet-12345' },
       })
     ).status,
@@ -90,7 +90,7 @@ test.serial('it shows all families, the session of the agent, the tables, the ch
   const html = await page();
 
   t.regex(html, /node<\/a>: 10001 under \d+ parents/u);
-  t.regex(html, new RegExp(`<code>${fleet.agents[0]?.node}</code>`, 'u'));
+  t.regex(html, new RegExp(`<code>${fleet.agent().node}</code>`, 'u'));
   for (const text of ['command_execution', 'webhooks', 'bench-0', 'admin-1', ' MiB']) t.true(html.includes(text), text);
 });
 
@@ -136,7 +136,7 @@ for (const scheme of ['light', 'dark'] as const) {
     tab.on('request', (request) => asked.push(new URL(request.url()).pathname));
     for (const width of [360, 1_280]) {
       await tab.setViewportSize({ width, height: 900 });
-      await tab.goto(`${fleet.admins[0]?.url}/admin/debug?kind=node`);
+      await tab.goto(`${fleet.admin().url}/admin/debug?kind=node`);
       t.true(
         await tab.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth'),
         `${width} px`,

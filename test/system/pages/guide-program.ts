@@ -3,18 +3,18 @@
  * each, and behind the first stands a router of its own network. Reads the guide pages from the admin, pastes all that
  * they say where they say it, and prints what came of it, as JSON. Takes the connection of a database.
  */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { FLEET_KEYS } from '../../support/fleet.ts';
-import { processesWith } from '../../support/fleet/agent-program.ts';
+import { endScriptsOf } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { createScope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { cable, hasNetwork, inNetworkOf } from '../../support/networks/cable.ts';
+import { cable, inNetworkOf, ipIn, ownNetwork } from '../../support/networks/cable.ts';
 import { guideBlocks, isPromised, type GuideBlock } from './guide-blocks.ts';
 import { Terminal, type Pasted } from './guide-terminal.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -51,20 +51,15 @@ const env = {
   TERM: 'dumb',
   VPN_ENABLED: 'false',
   ADMIN_GATEWAY_ENABLED: 'false',
-}; // what interfaces do is proved in e2e/VPN
+}; // what interfaces do is proven in test/system/vpn
 furnish();
 
-const [machine, second, router] = [network(), network(), network()];
-await Promise.all([machine, second, router].map(hasNetwork));
-cable('near1', process.pid, '10.77.0.1/24', machine, '10.77.0.2/24');
-cable('near2', process.pid, '10.77.1.1/24', second, '10.77.1.2/24');
-cable('lan0', machine.pid ?? 0, '192.168.1.2/24', router, '192.168.1.1/24');
-for (const [each, via] of [
-  [machine, '10.77.0.1'],
-  [second, '10.77.1.1'],
-] as const)
-  execFileSync('nsenter', [...inNetworkOf(each), 'ip', 'route', 'add', 'default', 'via', via]);
-for (const each of [machine, second]) execFileSync('nsenter', [...inNetworkOf(each), 'ip', 'link', 'set', 'lo', 'up']);
+const [machine, second, router] = [await ownNetwork(scope), await ownNetwork(scope), await ownNetwork(scope)];
+cable('near1', process, machine, ['10.77.0.1/24', '10.77.0.2/24']);
+cable('near2', process, second, ['10.77.1.1/24', '10.77.1.2/24']);
+cable('lan0', machine, router, ['192.168.1.2/24', '192.168.1.1/24']);
+ipIn(machine, 'route', 'add', 'default', 'via', '10.77.0.1');
+ipIn(second, 'route', 'add', 'default', 'via', '10.77.1.1');
 Program.run(scope, 'nsenter', [...inNetworkOf(router), process.execPath, '-e', ROUTER]);
 
 /** Keys by the name that a page asks for them. Enrolment keys are those that were printed last. */
@@ -79,7 +74,7 @@ try {
   for (const path of PATHS) tried.push(...(await tryPage(path)));
   process.stdout.write(JSON.stringify(tried));
 } finally {
-  for (const name of ['machine', 'machine2']) endScripts(name);
+  for (const name of ['machine', 'machine2']) endScriptsOf(join(directory, name));
   await scope.end();
 }
 
@@ -184,25 +179,4 @@ async function startAdmin({ user, host, port, database }: TestConnection): Promi
     WEBHOOK_ALLOW_PRIVATE_IPS: 'true',
   });
   await admin.logged('edge-admin is ready');
-}
-
-/** A network of its own, for as long as this runs. */
-function network(): ChildProcess {
-  const child = spawn('unshare', ['-n', 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] });
-  scope.teardown(() => {
-    child.kill('SIGKILL');
-  });
-  return child;
-}
-
-/** What runs for commands outlives an agent on purpose. */
-function endScripts(machineName: string): void {
-  try {
-    const { node_id: node } = JSON.parse(readFileSync(join(directory, machineName, 'identity.json'), 'utf8')) as {
-      readonly node_id: string;
-    };
-    for (const pid of processesWith(`EDGE_NODE_ID=${node}`)) process.kill(pid, 'SIGKILL');
-  } catch {
-    // it never enrolled, was removed, or what ran has ended
-  }
 }

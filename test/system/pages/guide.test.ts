@@ -2,15 +2,14 @@
  * The guide pages are true: every command on them is pasted where the page says, in a real fleet, and shows what the
  * page promises.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import ava from 'ava';
 import { createDatabase } from '../../support/database.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { isPromised } from './guide-blocks.ts';
 import type { TriedBlock } from './guide-program.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { networkProblem, inOwnNetwork } from '../../support/networks/cable.ts';
+import { createScope } from '../../support/scope.ts';
 
 const test = await peerTest('curl', 'ssh', 'scp', 'ssh-keygen', 'prometheus', 'promtool', 'ps');
 
@@ -20,52 +19,21 @@ const FIXTURE_MS_MAX = 300_000;
 /** Blocks of all pages together, at least. Less means that they were not found. */
 const BLOCKS_MIN = 50;
 
-const ended: (() => void | Promise<void>)[] = [];
+const scope = createScope();
 let tried: readonly TriedBlock[] | null = null;
 let problem: string | null = null;
 
-/** A network and mounts of its own. Needs root, or user namespaces, and `ip`. */
-async function inside(
-  command: string,
-): Promise<{ readonly status: number | null; readonly stdout: string; readonly stderr: string }> {
-  const child = spawn(
-    'unshare',
-    [process.getuid?.() === 0 ? '-nm' : '-rnm', 'sh', '-c', `ip link set lo up && ${command}`],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  );
-  ended.push(() => {
-    child.kill();
-  });
-  const [[status], stdout, stderr] = await Promise.all([
-    once(child, 'close') as Promise<[number | null]>,
-    text(child.stdout),
-    text(child.stderr),
-  ]);
-  return { status, stdout, stderr };
-}
-
 ava.before(async (t) => {
   t.timeout(hangAfter(FIXTURE_MS_MAX));
-  const network = await inside('ip link add a0 type veth peer name b0');
-  if (network.status !== 0) {
-    problem = network.stderr.trim();
-    return;
-  }
-  const connection = await createDatabase({
-    teardown: (task) => {
-      ended.unshift(task);
-    },
-  });
-  const { stdout, stderr } = await inside(
-    `exec '${process.execPath}' '${import.meta.dirname}/guide-program.ts' '${JSON.stringify(connection)}'`,
-  );
-  if (stdout === '') throw new Error(stderr);
+  problem = await networkProblem();
+  if (problem !== null) return;
+  const connection = JSON.stringify(await createDatabase(scope));
+  const program = `exec '${process.execPath}' '${import.meta.dirname}/guide-program.ts' '${connection}'`;
+  const { stdout } = await inOwnNetwork(program, { mounts: true, msMax: hangAfter(FIXTURE_MS_MAX) });
   tried = JSON.parse(stdout) as readonly TriedBlock[];
 });
 
-ava.after.always(async () => {
-  for (const task of ended.toReversed()) await task();
-});
+ava.after.always(() => scope.end());
 
 for (const path of [
   '/',
@@ -79,7 +47,7 @@ for (const path of [
 ]) {
   test(`every command of ${path} works when it is pasted, and prints what the page says`, (t) => {
     t.pass();
-    if (tried === null) return t.log(`left out, for want of networks of its own (unshare, ip, veth): ${problem}`);
+    if (tried === null) return t.log(problem);
     for (const { commands, prints, lasts, untested, pasted } of tried.filter((block) => block.path === path)) {
       if (pasted === null) {
         t.truthy(untested, commands);
@@ -98,7 +66,7 @@ for (const path of [
 
 test('the pages have their commands, and those that ask for something do so last', (t) => {
   t.pass();
-  if (tried === null) return t.log(`left out: ${problem}`);
+  if (tried === null) return t.log(problem);
   t.true(tried.length >= BLOCKS_MIN, `${tried.length}`);
   // What is pasted after such a line would be read by it.
   for (const { commands, asks } of tried)

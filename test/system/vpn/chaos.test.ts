@@ -160,7 +160,7 @@ async function join({ fleet, members, everyone, keys, t, directory, pick }: Fixt
     '/agents/enroll',
     enrollment(keys.get(pick(CLUSTERS)) ?? '', randomUUID()),
   );
-  const member = startVpnMember(t, fleet.admins[0]?.url ?? '', answer, directory);
+  const member = startVpnMember(t, fleet.admin().url, answer, directory);
   everyone.push(member);
   members.set(member.node, member);
 }
@@ -177,9 +177,9 @@ async function dropAlias({ fleet, pick }: Fixture): Promise<void> {
 }
 
 async function killed({ fleet }: Fixture): Promise<void> {
-  const [admin] = fleet.admins;
-  await admin?.kill();
-  await admin?.start();
+  const admin = fleet.admin();
+  await admin.kill();
+  await admin.start();
 }
 
 /** What members hold that the rows do not say, or the other way round. */

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { CLUSTER, startFleet } from '../../support/fleet.ts';
-import { MODERN, startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
+import { startFakeNetmaker } from '../../support/netmaker/netmaker.ts';
+import { MODERN } from '../../support/netmaker/quirks.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter, patient } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -40,7 +41,7 @@ exec '${process.execPath}' -e 'const [token, name] = process.argv.slice(1); fetc
       () => {
         const now = JSON.stringify(netmaker.state().networks);
         if (now !== JSON.stringify(networks))
-          throw new Error(`they are ${now}; the admin says ${fleet.admins[0]?.program.output.slice(-2_000)}`);
+          throw new Error(`they are ${now}; the admin says ${fleet.admin().program.output.slice(-2_000)}`);
         return true;
       },
       DEADLINE_MS,
@@ -72,7 +73,7 @@ exec '${process.execPath}' -e 'const [token, name] = process.argv.slice(1); fetc
   t.is(moved.cluster_name, 'annex');
   await until(
     'the admin to say so',
-    () => fleet.admins[0]?.program.output.includes('Netmaker did not answer'),
+    () => fleet.admin().program.output.includes('Netmaker did not answer'),
     DEADLINE_MS,
   );
   t.is((await fleet.sql('select 1 from mesh_move')).length, 1);
@@ -90,7 +91,7 @@ exec '${process.execPath}' -e 'const [token, name] = process.argv.slice(1); fetc
       async (path) => (await fleet.rest.call('GET', path)).text,
     ),
   );
-  const health = await (await fetch(`${fleet.admins[0]?.url}/healthz`)).text();
+  const health = await (await fetch(`${fleet.admin().url}/healthz`)).text();
   const tables = JSON.stringify([await fleet.sql('select * from event'), await fleet.sql('select * from node')]);
   await fleet.rest.call('DELETE', `/nodes/${second}`);
   await is('the host of the deleted node to be gone', {

@@ -28,7 +28,7 @@ try {
   await agent.live();
   await fleet.reaches(agent, 'healthy');
 
-  const url = `${fleet.admins[0]?.url}/api/v1`;
+  const url = `${fleet.admin().url}/api/v1`;
   const said: { readonly place: string; readonly text: string }[] = [];
   const paths = [
     ...METRICS_SOURCES.flatMap((source) => [

@@ -3,12 +3,11 @@
  * their own too.
  * There is no way from the client to the neighbour but through the agent. Prints what curl got there, as JSON.
  */
-import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readlinkSync } from 'node:fs';
 import type { Resolve } from '../../../../transport/net/guard/resolution.ts';
 import { createScope } from '../../../support/scope.ts';
-import { until } from '../../../support/until.ts';
+import { cable, inNetworkOf, ownNetwork } from '../../../support/networks/cable.ts';
 import { startTripwire } from '../guard/tripwire.ts';
 import { PASSWORD, startFixture } from '../../../support/agent/proxies-fixture.ts';
 
@@ -36,27 +35,17 @@ export interface LanOutcome {
 }
 
 const scope = createScope();
-const neighbour = spawn('unshare', ['-n', process.execPath, `${import.meta.dirname}/../lan-neighbour.ts`], {
-  stdio: ['pipe', 'pipe', 'inherit'],
-}); // both end when their input does, so also when this program is killed
-const client = spawn('unshare', ['-n', 'cat'], { stdio: ['pipe', 'ignore', 'inherit'] });
-for (const child of [neighbour, client])
-  scope.teardown(() => {
-    child.kill('SIGKILL');
-  });
-
-const [[said]] = await Promise.all([
-  once(neighbour.stdout, 'data') as Promise<[Buffer]>,
-  hasNetwork(neighbour),
-  hasNetwork(client),
-]);
+const neighbour = await ownNetwork(scope, [process.execPath, `${import.meta.dirname}/../lan-neighbour.ts`]);
+const client = await ownNetwork(scope);
+const [said] = (await once(neighbour.stdout, 'data')) as [Buffer];
 const port = Number(String(said));
-join('lan0', neighbour, [
+const lan = [
   ['192.168.77.1/24', '192.168.77.2/24'],
   ['fd77::1/64', 'fd77::2/64'],
   ['169.254.7.1/24', '169.254.7.7/24'],
-]);
-join('near0', client, [['10.77.0.1/24', '10.77.0.2/24']]);
+] as const;
+cable('lan0', process, neighbour, ...lan);
+cable('near0', process, client, ['10.77.0.1/24', '10.77.0.2/24']);
 
 const trap = await startTripwire(scope);
 let asked = 0;
@@ -116,7 +105,7 @@ function curl(...words: readonly string[]): Promise<{ code: number; out: string 
   return new Promise((resolve) => {
     execFile(
       'nsenter',
-      ['-t', `${client.pid}`, '-n', 'curl', '-sS', '--noproxy', '', '--max-time', '20', ...words],
+      [...inNetworkOf(client), 'curl', '-sS', '--noproxy', '', '--max-time', '20', ...words],
       (error, stdout, stderr) => {
         resolve({ code: error === null ? 0 : Number(error.code), out: error === null ? stdout : stderr });
       },
@@ -128,29 +117,4 @@ async function dialled(host: string): Promise<string> {
   const opened = await fixture.egress.dial({ host, port }, 'chain', AbortSignal.timeout(20_000));
   if (opened.ok) opened.stream.destroy();
   return opened.ok ? 'open' : opened.failure;
-}
-
-/** Until `unshare` has done its work. */
-async function hasNetwork({ pid }: ChildProcess): Promise<void> {
-  await until('a network of its own', () => readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net'));
-}
-
-/** Lays a cable to another network: pairs of addresses, ours first. */
-function join(name: string, { pid }: ChildProcess, addresses: readonly (readonly [string, string])[]): void {
-  const there = ['nsenter', '-t', `${pid}`, '-n', 'ip'];
-  const steps = [
-    ['ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${pid}`],
-    ...addresses.flatMap(([ours, theirs]) => [
-      ['ip', 'addr', 'add', ours, 'dev', name, ...nodad(ours)],
-      [...there, 'addr', 'add', theirs, 'dev', 'eth0', ...nodad(theirs)],
-    ]),
-    ['ip', 'link', 'set', name, 'up'],
-    [...there, 'link', 'set', 'eth0', 'up'],
-  ];
-  for (const [command = '', ...words] of steps) execFileSync(command, words);
-}
-
-/** IPv6 addresses are used at once, not after a look whether somebody else has them. */
-function nodad(address: string): string[] {
-  return address.includes(':') ? ['nodad'] : [];
 }

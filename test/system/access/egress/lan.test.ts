@@ -2,35 +2,22 @@
  * The LAN of an agent, seen through its proxies by curl: three networks, and no way between the outer two but the
  * agent.
  */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { inOwnNetwork, networkProblem } from '../../../support/networks/cable.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import type { LanOutcome } from './lan-program.ts';
 
 const test = await peerTest('curl');
 
-/** A network of its own. Needs root, or user namespaces, and `ip`. */
-const inside = (command: string) =>
-  promisify(execFile)('unshare', [
-    process.getuid?.() === 0 ? '-n' : '-rn',
-    'sh',
-    '-c',
-    `ip link set lo up && ${command}`,
-  ]);
-
 test('what only the agent can reach is reached through it, and the agent itself is not', async (t) => {
-  const problem = await inside('ip link add a0 type veth peer name b0').then(
-    () => null,
-    (error: Error) => error.message,
-  );
+  const problem = await networkProblem();
   if (problem !== null) {
     t.pass();
-    t.log(`left out, for want of networks of its own (unshare, ip, veth): ${problem}`);
+    t.log(problem);
     return;
   }
 
   const seen = JSON.parse(
-    (await inside(`exec '${process.execPath}' '${import.meta.dirname}/lan-program.ts'`)).stdout,
+    (await inOwnNetwork(`exec '${process.execPath}' '${import.meta.dirname}/lan-program.ts'`)).stdout,
   ) as LanOutcome;
 
   t.deepEqual(seen, {

@@ -1,6 +1,6 @@
 /** What is dialled: real requests by undici, real servers, real DNS (R2). */
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { Agent, request } from 'undici';
@@ -19,7 +19,7 @@ import { startDnsServer, type Answer, type Question } from '../../../support/dns
 import { startTripwire } from './tripwire.ts';
 import { patient } from '../../../support/busy.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening, silentPort } from '../../../support/listening.ts';
 
 async function fixture(
   t: ExecutionContext,
@@ -32,6 +32,9 @@ async function fixture(
   t.teardown(() => agent.destroy());
   return { guard, agent, questions };
 }
+
+/** Answers with nothing. */
+const empty: RequestListener = (_request, response) => response.writeHead(204).end();
 
 test.serial('a name that turns bad between check and dial is not dialled', async (t) => {
   const tripwire = await startTripwire(t);
@@ -105,13 +108,9 @@ test.serial('a redirect is handed back, not followed', async (t) => {
   const trap = await startTripwire(t);
   const port = await listening(
     t,
-    createServer((socket) => {
-      socket.once('data', () =>
-        socket.end(
-          `HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.9:${trap.port}/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
-        ),
-      );
-    }),
+    createHttpServer((_request, response) =>
+      response.writeHead(307, { location: `http://127.0.0.9:${trap.port}/` }).end(),
+    ),
   );
   const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.1'] }));
 
@@ -145,10 +144,7 @@ test.serial('TLS is for the name of the URL, at the address that was checked', a
 });
 
 test.serial('a dead address does not keep from the next one that was checked', async (t) => {
-  const server = createServer((socket) => {
-    socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
-  });
-  const port = await listening(t, server, '::1');
+  const port = await listening(t, createHttpServer(empty), '::1');
   const tripwire = await startTripwire(t);
   const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.4', '127.0.0.5', '::1'] }));
 
@@ -161,12 +157,7 @@ test.serial('a dead address does not keep from the next one that was checked', a
 });
 
 test.serial('an address that swallows what is sent to it is left for the next one within the limit', async (t) => {
-  const port = await listening(
-    t,
-    createServer((socket) => {
-      socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
-    }),
-  );
+  const port = await listening(t, createHttpServer(empty));
   await startBlackHole(t, '127.0.0.6', port);
   const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.6', '127.0.0.1'] }), { connectMsMax: 30_000 });
   const startedMs = performance.now();
@@ -200,12 +191,7 @@ test.serial('ports of other protocols are not dialled', async (t) => {
 });
 
 test.serial('a handshake that never ends is given up at the limit', async (t) => {
-  const port = await listening(
-    t,
-    createServer((socket) => {
-      socket.on('error', () => {});
-    }),
-  );
+  const port = await silentPort(t);
   const { agent } = await fixture(t, () => ({ addresses: ['127.0.0.1'] }), { connectMsMax: 1_000 });
 
   await t.throwsAsync(request(`https://hooks.example.com:${port}/`, { dispatcher: agent }), {

@@ -143,10 +143,8 @@ export function hostileUrls(port: number): HostileUrl[] {
     ...good,
     ...written.never.map((url) => ({ url, isDialled: true, isNever: true })),
     ...written.closed.map((url) => ({ url, isDialled: true, isNever: false })),
-    ...PRIVATE_V4.flatMap((address) => ofAddress(address, port, false)),
-    ...NEVER_V4.flatMap((address) => ofAddress(address, port, true)),
-    ...PRIVATE_V6.flatMap((address) => ofAddress(address, port, false)),
-    ...NEVER_V6.flatMap((address) => ofAddress(address, port, true)),
+    ...[...PRIVATE_V4, ...PRIVATE_V6].flatMap((address) => ofAddress(address, port, false)),
+    ...[...NEVER_V4, ...NEVER_V6].flatMap((address) => ofAddress(address, port, true)),
   ];
 }
 

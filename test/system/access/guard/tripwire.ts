@@ -1,7 +1,7 @@
 /** Watches for connections: each that this process tries, and each that arrives on a port of all its addresses. */
 import { createHook } from 'node:async_hooks';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { listening } from '../../../support/listening.ts';
 import type { Scope } from '../../../support/scope.ts';
 
 /** What was seen so far. */
@@ -30,17 +30,11 @@ export async function startTripwire(scope: Scope): Promise<Tripwire> {
   const arrived: string[] = [];
   const server = createServer((socket) => {
     arrived.push((socket.localAddress ?? '').replace(/^::ffff:/u, ''));
-    socket
-      .on('error', () => {})
-      .once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'));
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'));
   });
-  await once(server.listen(0, '::'), 'listening');
-  scope.teardown(() => {
-    hook.disable();
-    server.close();
-  });
+  scope.teardown(() => void hook.disable());
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listening(scope, server, '::'),
     dialled: () => tries.map((entry) => entry.address ?? 'a pipe'),
     arrived,
   };

@@ -12,15 +12,8 @@ import type { ExecutionContext } from 'ava';
 import { ProxyAgent, request } from 'undici';
 import { peerTest } from '../../../support/peer-test.ts';
 import { peerPath } from '../../../support/peers.ts';
-import { listening } from '../../../support/stream-pairs.ts';
-import {
-  basic,
-  echoes,
-  openProxies,
-  openTarget,
-  PASSWORD,
-  type FixtureOptions,
-} from '../../../support/proxies-fixture.ts';
+import { basic, echoes, openProxies, PASSWORD, type FixtureOptions } from '../../../support/proxies-fixture.ts';
+import { openTarget, listening } from '../../../support/listening.ts';
 
 /**
  * What is used of the package, which has no types. Its own `connect` calls a function that Node has no more; `Client`
@@ -53,15 +46,13 @@ async function curl(...options: string[]): Promise<Buffer> {
 
 /** Both proxies, and a web server that gives BODY, or what it is posted. */
 async function fixture(t: ExecutionContext, options: FixtureOptions = {}) {
-  const server = createServer(
-    (incoming, response) =>
-      void buffer(incoming).then((bytes) => response.end(incoming.method === 'POST' ? bytes : BODY)),
+  const port = await listening(
+    t,
+    createServer(
+      (incoming, response) =>
+        void buffer(incoming).then((bytes) => response.end(incoming.method === 'POST' ? bytes : BODY)),
+    ),
   );
-  const port = await listening(server);
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
   const proxy = await openProxies(t, options);
   return {
     port,
@@ -73,6 +64,21 @@ async function fixture(t: ExecutionContext, options: FixtureOptions = {}) {
   };
 }
 
+/** Options of curl for those who know the password. */
+const USER = ['--proxy-user', `_:${PASSWORD}`];
+
+/** A client of socksv5 that goes somewhere. */
+function socksClient(there: Awaited<ReturnType<typeof fixture>>, auth: unknown, port: number) {
+  const client = new socks.Client({
+    proxyHost: '127.0.0.1',
+    proxyPort: there.proxy.socksPort,
+    localDNS: false,
+    auths: [auth],
+  });
+  client.connect({ host: 'web-1.edge', port });
+  return client;
+}
+
 const ways = {
   'the HTTP proxy': (at: { http: string }) => ['--proxy', at.http],
   CONNECT: (at: { http: string }) => ['--proxy', at.http, '--proxytunnel'],
@@ -82,7 +88,7 @@ const ways = {
 for (const [way, options] of Object.entries(ways)) {
   test(`curl gets and posts through ${way}`, async (t) => {
     const there = await fixture(t);
-    const asked = [...options(there), '--proxy-user', `_:${PASSWORD}`];
+    const asked = [...options(there), ...USER];
 
     t.true((await curl(...asked, there.named)).equals(BODY));
     t.is((await curl(...asked, '--data-binary', 'some words', there.named)).toString(), 'some words');
@@ -108,18 +114,9 @@ for (const [way, options] of Object.entries(ways)) {
 test('curl resolves names itself with --socks5', async (t) => {
   const there = await fixture(t);
 
-  t.true(
-    (
-      await curl(
-        '--socks5',
-        there.socks,
-        '--proxy-user',
-        `_:${PASSWORD}`,
-        there.url.replace('127.0.0.1', 'localhost'),
-        '--ipv4',
-      )
-    ).equals(BODY),
-  );
+  const got = await curl('--socks5', there.socks, ...USER, there.url.replace('127.0.0.1', 'localhost'), '--ipv4');
+
+  t.true(got.equals(BODY));
   t.is(there.proxy.dialled[0]?.host, '127.0.0.1');
 });
 
@@ -128,10 +125,8 @@ test('curl goes to an IPv6 address through both', async (t) => {
     dial: () => Promise.resolve({ ok: false, failure: 'unreachable', message: 'No.' }),
   });
 
-  await t.throwsAsync(
-    curl('--socks5-hostname', there.socks, '--proxy-user', `_:${PASSWORD}`, 'http://[2001:db8::a01]/'),
-  );
-  await curl('--proxy', there.http, '--proxy-user', `_:${PASSWORD}`, 'http://[2001:db8::a01]/');
+  await t.throwsAsync(curl('--socks5-hostname', there.socks, ...USER, 'http://[2001:db8::a01]/'));
+  await curl('--proxy', there.http, ...USER, 'http://[2001:db8::a01]/');
 
   t.deepEqual(
     there.proxy.dialled.map(({ host, port }) => [host, port]),
@@ -146,14 +141,13 @@ test('curl names what went wrong', async (t) => {
   const there = await fixture(t, {
     dial: () => Promise.resolve({ ok: false, failure: 'refused', message: 'Nothing listens there.' }),
   });
-  const credentials = ['--proxy-user', `_:${PASSWORD}`];
 
   t.is(
-    (await curl('--proxy', there.http, ...credentials, '--write-out', ' %{http_code}', there.url)).toString(),
+    (await curl('--proxy', there.http, ...USER, '--write-out', ' %{http_code}', there.url)).toString(),
     'Nothing listens there.\n 502',
   );
   const failure = await t.throwsAsync<Error & { stderr: Buffer }>(
-    curl('--socks5-hostname', there.socks, ...credentials, there.url),
+    curl('--socks5-hostname', there.socks, ...USER, there.url),
   );
   t.regex(failure.stderr.toString(), /Can't complete SOCKS5 connection to .*\(5\)/u);
 });
@@ -161,20 +155,8 @@ test('curl names what went wrong', async (t) => {
 test('curl keeps its connection for several requests, and waits for 100 Continue', async (t) => {
   const there = await fixture(t);
 
-  const answers = await curl(
-    '--proxy',
-    there.http,
-    '--proxy-user',
-    `_:${PASSWORD}`,
-    '--header',
-    'Expect: 100-continue',
-    '--data-binary',
-    'words',
-    '--write-out',
-    ' %{num_connects};',
-    there.url,
-    there.url,
-  );
+  const post = ['--header', 'Expect: 100-continue', '--data-binary', 'words', '--write-out', ' %{num_connects};'];
+  const answers = await curl('--proxy', there.http, ...USER, ...post, there.url, there.url);
 
   t.is(answers.toString(), 'words 1;words 0;');
 });
@@ -219,13 +201,7 @@ test('undici goes through CONNECT', async (t) => {
 test('the client of socksv5 gets through with a password, and its bytes are the same', async (t) => {
   const target = await openTarget(t, echoes);
   const there = await fixture(t);
-  const client = new socks.Client({
-    proxyHost: '127.0.0.1',
-    proxyPort: there.proxy.socksPort,
-    localDNS: false,
-    auths: [socks.auth.UserPassword('_', PASSWORD)],
-  });
-  client.connect({ host: 'web-1.edge', port: target.port });
+  const client = socksClient(there, socks.auth.UserPassword('_', PASSWORD), target.port);
   const [socket] = (await once(client, 'connect')) as [Socket];
 
   socket.end(BODY);
@@ -235,15 +211,8 @@ test('the client of socksv5 gets through with a password, and its bytes are the 
 
 test('the client of socksv5 without a password is turned away', async (t) => {
   const there = await fixture(t);
-  const client = new socks.Client({
-    proxyHost: '127.0.0.1',
-    proxyPort: there.proxy.socksPort,
-    localDNS: false,
-    auths: [socks.auth.None()],
-  });
-  client.connect({ host: 'web-1.edge', port: 1 });
 
-  const [error] = (await once(client, 'error')) as [Error];
+  const [error] = (await once(socksClient(there, socks.auth.None(), 1), 'error')) as [Error];
 
   t.regex(error.message, /auth/iu);
 });

@@ -1,11 +1,9 @@
 /**
  * The agent's own proxies as people use them: curl with all that it knows of proxies. What they reach in a LAN is in
- * exits/lan.test.ts.
+ * egress/lan.test.ts.
  */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import type { ExecutionContext } from 'ava';
 import { peerPath } from '../../../support/peers.ts';
 import { peerTest } from '../../../support/peer-test.ts';
@@ -18,7 +16,7 @@ import {
   startFixture,
   type AgentProxiesFixture,
 } from '../../../support/agent/proxies-fixture.ts';
-import { listening } from '../../../support/listening.ts';
+import { listening, takenPort } from '../../../support/listening.ts';
 
 const test = await peerTest('curl');
 
@@ -40,12 +38,11 @@ async function curl(...words: readonly string[]): Promise<{ code: number; out: s
 /** A server that says how it was asked. */
 async function startServer(t: ExecutionContext): Promise<{ port: number; asked: string[] }> {
   const asked: string[] = [];
-  const server = createHttpServer((request: IncomingMessage, response) => {
+  const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers['proxy-authorization'] ?? ''}`.trim());
     response.end(`hello to ${request.headers.host}`);
   });
-  await listening(t, server);
-  return { port: (server.address() as AddressInfo).port, asked };
+  return { port: await listening(t, server), asked };
 }
 
 /** The ways in which curl can ask a proxy. */
@@ -112,20 +109,8 @@ test('without the password of the node nobody gets in, whatever else is shown', 
       [3, 97],
     ]),
   );
-  t.is(
-    (
-      await curl(
-        '--proxy',
-        `http://127.0.0.1:${fixture.httpPort}`,
-        '-o',
-        '/dev/null',
-        '-w',
-        '%{http_code}',
-        `http://127.0.0.1:${port}/`,
-      )
-    ).out,
-    '407',
-  );
+  const http = ['--proxy', `http://127.0.0.1:${fixture.httpPort}`];
+  t.is((await curl(...http, '-o', '/dev/null', '-w', '%{http_code}', `http://127.0.0.1:${port}/`)).out, '407');
   t.is((await curl('--socks5', `127.0.0.1:${fixture.socks5Port}`, `http://127.0.0.1:${port}/`)).code, 97);
   t.deepEqual([asked, fixture.egress.counts().opened], [[], 0]);
 });
@@ -205,12 +190,7 @@ test('a refusal says why, in the words of the protocol', async (t) => {
 });
 
 test('a port that is taken is said once and stays in the health report, and the other proxy works', async (t) => {
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  t.teardown(() => {
-    taken.close();
-  });
-  const { port } = taken.address() as AddressInfo;
+  const port = await takenPort(t);
   const [fixture, server] = await Promise.all([
     startFixture(t, { ...OPEN, AGENT_SOCKS5_PROXY_PORT: `${port}` }),
     startServer(t),
@@ -265,11 +245,9 @@ test('several addresses are listened on under the same port', async (t) => {
 test('neither the password nor what was shown in its place is in the log', async (t) => {
   const fixture = await startFixture(t, OPEN);
 
-  await httpStatus(
-    { host: '127.0.0.1', port: fixture.httpPort, password: 'guessed-secret' },
-    'GET http://10.0.0.1:25/ HTTP/1.1',
-  );
-  await httpStatus({ host: '127.0.0.1', port: fixture.httpPort }, 'GET http://169.254.169.254/ HTTP/1.1');
+  const http = { host: '127.0.0.1', port: fixture.httpPort };
+  await httpStatus({ ...http, password: 'guessed-secret' }, 'GET http://10.0.0.1:25/ HTTP/1.1');
+  await httpStatus(http, 'GET http://169.254.169.254/ HTTP/1.1');
   await socks5Reply({ host: '127.0.0.1', port: fixture.socks5Port, password: 'guessed-secret' }, { name: 'x' }, 80);
 
   const lines = fixture.log.join('');

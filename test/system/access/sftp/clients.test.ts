@@ -19,6 +19,7 @@ import { peerPath } from '../../../support/peers.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
 import { startSshd } from './sshd.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { ENVIRONMENT } from '../../../support/agent/sftp-process.ts';
 
 const overSsh = await peerTest('sftp', 'sshd');
@@ -61,10 +62,10 @@ overSsh('scp is told what went wrong', async (t) => {
   writeFileSync(join(local, 'file'), '');
 
   const missing = await t.throwsAsync<Error & { stderr: string }>(
-    run('scp', [...words.slice(1), `${username}@127.0.0.1:${local}/missing`, local]),
+    run('scp', [...words, `${username}@127.0.0.1:${local}/missing`, local]),
   );
   const nowhere = await t.throwsAsync<Error & { stderr: string }>(
-    run('scp', [...words.slice(1), join(local, 'file'), `${username}@127.0.0.1:${local}/no/such/file`]),
+    run('scp', [...words, join(local, 'file'), `${username}@127.0.0.1:${local}/no/such/file`]),
   );
 
   t.regex(missing.stderr, /missing: No such file or directory/u);
@@ -174,7 +175,6 @@ except IOError as e: seen['exists'] = str(e)
 print(json.dumps(seen))
 client.close()
 `;
-import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** On a mounted file system: copies this repository's own kind of tree there and back, and what people do besides. */
 const SHELL = `

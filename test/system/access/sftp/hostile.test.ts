@@ -1,14 +1,17 @@
 /** Clients that do not play by the rules. */
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import * as fc from 'fast-check';
+import { memoryMb, processorTime } from '../../../support/processes.ts';
 import { until } from '../../../support/until.ts';
 import {
   GREETING,
   NO_ATTRIBUTES,
   NOBODY,
+  OPENS,
   packet,
+  REQUEST,
   SftpProcess,
   statusOf,
   text,
@@ -17,11 +20,8 @@ import {
 } from '../../../support/agent/sftp-process.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
-const OPEN = 3,
-  CLOSE = 4,
-  READ = 5,
-  OPENDIR = 11;
-const READING = u32(1);
+const { CLOSE, OPEN, OPENDIR, READ } = REQUEST;
+const { READING } = OPENS;
 
 const isRoot = process.getuid?.() === 0;
 
@@ -100,10 +100,8 @@ test('a client that takes no answers is held back, in bounded memory, and gets a
   const handle = await server.handle(OPEN, text('file'), READING, NO_ATTRIBUTES);
   const requests = 60_000; // 1.7 MB that ask for 15 GB
   server.child.stdout.pause();
-  const memory = () =>
-    Number(/VmRSS:\s+(?<kib>\d+)/u.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))?.groups?.['kib']) /
-    1_024;
-  const before = memory();
+  const pid = server.child.pid ?? 0;
+  const before = memoryMb(pid);
 
   server.send(
     Buffer.concat(
@@ -114,12 +112,12 @@ test('a client that takes no answers is held back, in bounded memory, and gets a
   );
   let seen = '';
   await until('the server to stand still with requests before it', () => {
-    const now = `${cpuTime(server.child.pid)} ${server.child.stdin.writableLength}`;
+    const now = `${processorTime(pid)} ${server.child.stdin.writableLength}`;
     const stands = now === seen && server.child.stdin.writableLength > 0;
     seen = now;
     return stands;
   });
-  t.true(memory() - before < 40, `${memory() - before} MiB more`);
+  t.true(memoryMb(pid) - before < 40, `${memoryMb(pid) - before} MiB more`);
   server.child.stdout.resume();
 
   const wrong = [];
@@ -223,7 +221,3 @@ test('whatever follows the greeting, the answer is an answer or one line, never 
     else t.is(server.stderr, '');
   }
 });
-
-function cpuTime(pid: number | undefined): string {
-  return readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).join(' ');
-}

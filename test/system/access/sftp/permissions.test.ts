@@ -4,23 +4,22 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, statSync, wri
 import { join } from 'node:path';
 import ava, { type Implementation } from 'ava';
 import { fill, smallDisk } from '../../../support/small-disk.ts';
-import { namesOf, NO_ATTRIBUTES, NOBODY, SftpProcess, text, u32, u64 } from '../../../support/agent/sftp-process.ts';
+import {
+  DONE,
+  namesOf,
+  NO_ATTRIBUTES,
+  NOBODY,
+  OPENS,
+  REQUEST,
+  SftpProcess,
+  text,
+  u32,
+  u64,
+} from '../../../support/agent/sftp-process.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
-const OPEN = 3,
-  CLOSE = 4,
-  WRITE = 6,
-  SETSTAT = 9,
-  OPENDIR = 11,
-  READDIR = 12,
-  REMOVE = 13,
-  MKDIR = 14,
-  STAT = 17,
-  RENAME = 18,
-  EXTENDED = 200;
-const OK = [0, 'done'] as const;
-const READING = u32(1),
-  MAKING = u32(0x02 | 0x08);
+const { CLOSE, EXTENDED, MKDIR, OPEN, OPENDIR, READDIR, REMOVE, RENAME, SETSTAT, STAT, WRITE } = REQUEST;
+const { MAKING, READING } = OPENS;
 
 const isRoot = process.getuid?.() === 0;
 const test: (title: string, implementation: Implementation<[]>) => void = isRoot
@@ -79,13 +78,13 @@ test('an account reads, writes and changes what it may, and is told of the rest'
   t.deepEqual(await server.status(REMOVE, text('listed/file')), denied);
 
   const handle = await server.handle(OPEN, text('own'), MAKING, NO_ATTRIBUTES);
-  t.deepEqual(await server.status(WRITE, handle, u64(0), text('mine')), OK);
+  t.deepEqual(await server.status(WRITE, handle, u64(0), text('mine')), DONE);
   t.deepEqual(await server.status(SETSTAT, text('own'), u32(2), u32(0), u32(0)), [3, 'operation not permitted']);
-  t.deepEqual(await server.status(EXTENDED, text('lsetstat@openssh.com'), text('own'), u32(4), u32(0o640)), OK);
+  t.deepEqual(await server.status(EXTENDED, text('lsetstat@openssh.com'), text('own'), u32(4), u32(0o640)), DONE);
   t.like(statSync(at('own')), { uid: 65_534, gid: 65_534, size: 4, mode: 0o100_640 });
   t.deepEqual(
     await server.status(RENAME, text('readable'), text('of another')),
-    OK,
+    DONE,
     'a directory that may be written to decides, not the file',
   );
   t.is(readFileSync(at('of another'), 'utf8'), 'for all');
@@ -113,7 +112,7 @@ test('owners are set by root, and a mode that lets others become the owner stays
   writeFileSync(join(directory, 'file'), '');
   const server = await SftpProcess.greeted(t, directory);
 
-  t.deepEqual(await server.status(SETSTAT, text('file'), u32(2 | 4), u32(1_234), u32(5_678), u32(0o4755)), OK);
+  t.deepEqual(await server.status(SETSTAT, text('file'), u32(2 | 4), u32(1_234), u32(5_678), u32(0o4755)), DONE);
   t.like(lstatSync(join(directory, 'file')), { uid: 1_234, gid: 5_678, mode: 0o104_755 });
   chownSync(join(directory, 'file'), 0, 0);
 });
@@ -123,14 +122,14 @@ test('a full disk is said in words, and what was written stays', async (t) => {
   if (disk === null) return t.pass('no file system can be mounted here');
   const server = await SftpProcess.greeted(t, disk);
   const handle = await server.handle(OPEN, text('file'), MAKING, NO_ATTRIBUTES);
-  t.deepEqual(await server.status(WRITE, handle, u64(0), text('kept')), OK);
+  t.deepEqual(await server.status(WRITE, handle, u64(0), text('kept')), DONE);
 
   const free = fill(disk);
   t.deepEqual(await server.status(WRITE, handle, u64(4), text(Buffer.alloc(200_000))), [4, 'no space left on device']);
   free();
 
-  t.deepEqual(await server.status(WRITE, handle, u64(4), text(' and more')), OK);
-  t.deepEqual(await server.status(CLOSE, handle), OK);
+  t.deepEqual(await server.status(WRITE, handle, u64(4), text(' and more')), DONE);
+  t.deepEqual(await server.status(CLOSE, handle), DONE);
   t.is(readFileSync(join(disk, 'file')).toString('utf8', 0, 13), 'kept and more');
   return undefined;
 });

@@ -1,12 +1,13 @@
 /** OpenSSH's own sshd in a test, with the server as its subsystem: for clients that come over SSH. */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { sftpCommand } from '../../../../agent/access/sftp/command.ts';
+import { freePort } from '../../../support/free-ports.ts';
+import { keyPair, options, sshWords } from '../../../support/openssh.ts';
 import { peerPath } from '../../../support/peers.ts';
 import { until } from '../../../support/until.ts';
 import { ENVIRONMENT } from '../../../support/agent/sftp-process.ts';
@@ -30,7 +31,7 @@ export async function startSshd(t: ExecutionContext): Promise<Sshd> {
     string,
     string,
   ];
-  for (const file of [host, key]) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
+  for (const file of [host, key]) await keyPair(file);
   const port = await freePort();
   const command = [
     '/usr/bin/env',
@@ -52,24 +53,5 @@ export async function startSshd(t: ExecutionContext): Promise<Sshd> {
     if (daemon.exitCode === null && daemon.signalCode === null) await once(daemon, 'exit');
   });
   await until('sshd to listen', () => log.includes('Server listening'));
-  const words = [
-    '-q',
-    '-P',
-    String(port),
-    '-i',
-    key,
-    ...['IdentitiesOnly=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'BatchMode=yes'].flatMap(
-      (option) => ['-o', option],
-    ),
-  ];
-  return { port, key, words, username: userInfo().username };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  return { port, key, words: [...sshWords(key), ...options(`Port=${port}`)], username: userInfo().username };
 }

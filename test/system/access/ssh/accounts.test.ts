@@ -1,6 +1,7 @@
-import { execFile, spawn } from 'node:child_process';
+/** Accounts of the machine that users become, and users who are none. */
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
@@ -9,7 +10,9 @@ import type { ExecutionContext } from 'ava';
 import { accountsOfMachine, type NameServices } from '../../../../agent/access/ssh/login/accounts.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
-import { collect, startSshFixture } from '../../../support/agent/ssh-fixture.ts';
+import { startSshFixture } from '../../../support/agent/ssh-fixture.ts';
+import { runClient } from '../../../support/openssh.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const accountsFile = join(import.meta.dirname, '../../../../agent/access/ssh/login/accounts.ts');
 const fixtureFile = join(import.meta.dirname, '../../../support/agent/ssh-fixture.ts');
@@ -39,13 +42,18 @@ async function account(t: ExecutionContext, shell: string) {
   return { name, uid, gid, groups: (await run('id', ['-G', name])).stdout.trim() };
 }
 
-/** A server that knows the machine's accounts, and the arguments that log one in. */
+/** A server that knows the machine's accounts, and the words that log somebody in. */
+async function withUser(t: ExecutionContext, name: string, ...rules: Parameters<typeof accountsOfMachine>) {
+  const fixture = await startSshFixture(t, { accounts: accountsOfMachine(...rules) });
+  const key = await fixture.key();
+  fixture.user(name, [key]);
+  return { fixture, words: [...fixture.options(key), `${name}@127.0.0.1`] };
+}
+
+/** The same with an account of the machine. */
 async function withAccount(t: ExecutionContext, shell: string) {
   const who = await account(t, shell);
-  const fixture = await startSshFixture(t, { accounts: accountsOfMachine() });
-  const key = await fixture.key('ed25519');
-  fixture.user(who.name, [key]);
-  return { who, fixture, key, words: [...fixture.options(key), `${who.name}@127.0.0.1`] };
+  return { who, ...(await withUser(t, who.name)) };
 }
 
 test('a user who is an account becomes it: user, group, all groups, home, shell and variables', async (t) => {
@@ -78,9 +86,7 @@ test('its terminal is its own', async (t) => {
     env: { PATH: process.env['PATH'], HOME: fixture.directory },
     cwd: fixture.directory,
   });
-  t.teardown(() => {
-    terminal.kill();
-  });
+  t.teardown(() => terminal.kill());
   let seen = '';
   terminal.onData((text) => {
     seen += text;
@@ -94,13 +100,14 @@ test('its terminal is its own', async (t) => {
 });
 
 test('files that it sends are its own, and it reads no others', async (t) => {
-  const { who, fixture, key } = await withAccount(t, '/bin/sh');
+  const { who, fixture, words } = await withAccount(t, '/bin/sh');
   const secret = join(fixture.directory, 'secret');
   writeFileSync(secret, 'secret', { mode: 0o600 });
-  const options = fixture.options(key).map((word) => (word === '-p' ? '-P' : word));
 
-  const end = await collect(
-    spawn('sftp', [...options, '-b', '-', `${who.name}@127.0.0.1`], { env: { PATH: process.env['PATH'] } }),
+  const end = await runClient(
+    t,
+    'sftp',
+    ['-b', '-', ...words],
     `-get ${secret} ${secret}.copy\nput ${secret} sent\nls -l sent\n`,
   );
 
@@ -110,15 +117,11 @@ test('files that it sends are its own, and it reads no others', async (t) => {
 });
 
 test('an account that lets nobody in says so itself, also to those who want files', async (t) => {
-  const { who, fixture, key, words } = await withAccount(t, '/usr/sbin/nologin');
-  const options = fixture.options(key).map((word) => (word === '-p' ? '-P' : word));
+  const { fixture, words } = await withAccount(t, '/usr/sbin/nologin');
 
   const command = await fixture.ssh([...words, 'id']);
   const shell = await fixture.ssh(['-tt', ...words]);
-  const files = await collect(
-    spawn('sftp', [...options, '-b', '-', `${who.name}@127.0.0.1`], { env: { PATH: process.env['PATH'] } }),
-    'ls\n',
-  );
+  const files = await runClient(t, 'sftp', ['-b', '-', ...words], 'ls\n');
 
   t.deepEqual([command.status, shell.status], [1, 1]);
   for (const text of [command.stdout, shell.stdout, files.stderr])
@@ -129,13 +132,10 @@ test('an account that lets nobody in says so itself, also to those who want file
 const none: NameServices = { ask: () => Promise.resolve(null), absentable: () => Promise.resolve([]) };
 
 test('a user who is no account of the machine is refused, with all that a login gives', async (t) => {
-  const fixture = await startSshFixture(t, { accounts: accountsOfMachine() });
-  const key = await fixture.key('ed25519');
-  fixture.user('no_such_account', [key]);
-  const target = [...fixture.options(key), 'no_such_account@127.0.0.1'];
+  const { fixture, words } = await withUser(t, 'no_such_account');
 
-  const command = await fixture.ssh([...target, 'id -u']);
-  const forward = await fixture.ssh(['-W', `127.0.0.1:${fixture.port}`, ...target]);
+  const command = await fixture.ssh([...words, 'id -u']);
+  const forward = await fixture.ssh(['-W', `127.0.0.1:${fixture.port}`, ...words]);
 
   for (const { status, stdout, stderr } of [command, forward]) {
     t.deepEqual([status, stdout], [255, '']);
@@ -148,11 +148,9 @@ test('a user who is no account of the machine is refused, with all that a login 
 });
 
 test('a user who is no account becomes root where the operator wants it so', async (t) => {
-  const fixture = await startSshFixture(t, { accounts: accountsOfMachine('agent', none) });
-  const key = await fixture.key('ed25519');
-  fixture.user('no_such_account', [key]);
+  const { fixture, words } = await withUser(t, 'no_such_account', 'agent', none);
 
-  const { stdout } = await fixture.ssh([...fixture.options(key), 'no_such_account@127.0.0.1', 'id -u']);
+  const { stdout } = await fixture.ssh([...words, 'id -u']);
 
   t.is(stdout, '0\n');
 });
@@ -171,15 +169,9 @@ for (const [what, services, reason] of [
 ] as const satisfies readonly (readonly [string, NameServices, RegExp])[]) {
   for (const rule of ['refuse', 'agent'] as const) {
     test(`a name service that ${what} makes nobody root, with ${rule} for unknown users`, async (t) => {
-      const fixture = await startSshFixture(t, { accounts: accountsOfMachine(rule, services) });
-      const key = await fixture.key('ed25519');
-      fixture.user('known_to_ldap', [key]);
+      const { fixture, words } = await withUser(t, 'known_to_ldap', rule, services);
 
-      const { status, stdout, stderr } = await fixture.ssh([
-        ...fixture.options(key),
-        'known_to_ldap@127.0.0.1',
-        'id -u',
-      ]);
+      const { status, stdout, stderr } = await fixture.ssh([...words, 'id -u']);
 
       t.deepEqual([status, stdout], [255, '']);
       t.regex(stderr, rule === 'refuse' && services.ask === none.ask ? /this machine has no account/u : reason);
@@ -189,17 +181,13 @@ for (const [what, services, reason] of [
 
 test('an agent that is not root stays who it is, whoever logs in', async (t) => {
   const who = await account(t, '/bin/sh');
-  const directory = (await run('mktemp', ['-d'])).stdout.trim();
-  t.teardown(async () => {
-    await run('rm', ['-r', directory]);
-  });
-  chmodSync(directory, 0o777);
+  const directory = temporaryDirectory(t, 0o777);
   const program = `
     import { createServer } from 'node:net';
     import { accountsOfMachine } from ${JSON.stringify(accountsFile)};
     import { startSshFixture } from ${JSON.stringify(fixtureFile)};
     const fixture = await startSshFixture({ teardown() {} }, { accounts: accountsOfMachine() });
-    const key = await fixture.key('ed25519');
+    const key = await fixture.key();
     fixture.user('root', [key]);
     const options = [...fixture.options(key), 'root@127.0.0.1'];
     const one = await fixture.ssh([...options, 'id -u; id -G; echo "$USER $HOME"']);
@@ -208,16 +196,12 @@ test('an agent that is not root stays who it is, whoever logs in', async (t) => 
     console.log(JSON.stringify([one, two]));
   `;
   writeFileSync(join(directory, 'agent.ts'), program);
-  const child = spawn(
-    'setpriv',
-    [`--reuid=${who.uid}`, `--regid=${who.gid}`, '--init-groups', process.execPath, join(directory, 'agent.ts')],
-    {
-      cwd: directory,
-      env: { PATH: process.env['PATH'], TMPDIR: directory, HOME: directory },
-    },
-  );
+  const become = ['-C', directory, 'setpriv', `--reuid=${who.uid}`, `--regid=${who.gid}`, '--init-groups'];
 
-  const end = await collect(child);
+  const end = await runClient(t, 'env', [...become, process.execPath, join(directory, 'agent.ts')], '', {
+    TMPDIR: directory,
+    HOME: directory,
+  });
   const [one, two] = JSON.parse(end.stdout || 'null') as { stdout: string; stderr: string; status: number }[];
 
   t.deepEqual(

@@ -1,15 +1,17 @@
+/** Much output, much input, and clients that do not read: bytes arrive exactly, and none wait in memory. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { OUTPUT_WAITING_BYTES_MAX } from '../../../../agent/access/ssh/sessions/channel-writer.ts';
 import { TERMINAL_SILENCE_MS_MAX } from '../../../../agent/access/ssh/sessions/terminal.ts';
+import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { peerTest } from '../../../support/peer-test.ts';
-import { until } from '../../../support/until.ts';
-import { connectRaw, execRaw } from './raw-client.ts';
-import type { RawClient } from './raw-client.ts';
-import { lives, withAlice } from '../../../support/agent/ssh-fixture.ts';
+import { lives, processorTime } from '../../../support/processes.ts';
+import { execRaw, withRawAlice, type RawClient } from '../../../support/raw-ssh-client.ts';
+import { until, untilStill } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
 
@@ -30,18 +32,15 @@ test.serial('200 MB of output arrive exactly, and do not wait in memory', async 
   const { fixture, words } = await withAlice(t);
   const child = fixture.start([...words, `head -c ${MUCH_BYTES} /dev/zero | tee /dev/stderr`]);
   child.stdin.end();
-  const hashes = [child.stdout, child.stderr].map(() => createHash('sha256'));
+  const hashes = [createHash('sha256'), createHash('sha256')] as const;
   let bytes = 0;
   let largest = 0;
-  const [out, error] = hashes;
   child.stdout.on('data', (data: Buffer) => {
     bytes += data.length;
-    out?.update(data);
+    hashes[0].update(data);
     largest = Math.max(largest, process.memoryUsage.rss());
   });
-  child.stderr.on('data', (data: Buffer) => {
-    error?.update(data);
-  });
+  child.stderr.on('data', (data: Buffer) => hashes[1].update(data));
   await once(child, 'close');
 
   const zeros = createHash('sha256');
@@ -56,11 +55,7 @@ test.serial('200 MB of input arrive exactly', async (t) => {
   const child = fixture.start([...words, 'sha256sum']);
   const block = randomBytes(1_000_000);
   const hash = createHash('sha256');
-  const end = (async () => {
-    let text = '';
-    for await (const data of child.stdout) text += String(data);
-    return text;
-  })();
+  const end = text(child.stdout);
   await pipeline(
     (async function* blocks() {
       for (let at = 0; at < MUCH_BYTES; at += block.length) {
@@ -75,20 +70,12 @@ test.serial('200 MB of input arrive exactly', async (t) => {
 });
 
 test.serial('a client that reads nothing stops the program, and its memory at the agent stays small', async (t) => {
-  const { fixture, key } = await withAlice(t);
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, client } = await withRawAlice(t);
   const channel = await execRaw(client, `(yes & echo $! > ${join(fixture.directory, 'pid')}; wait)`);
   channel.stderr.resume();
   const pid = await until('yes runs', () => Number(readFileSync(join(fixture.directory, 'pid'), 'utf8')));
-  const ticks = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).join(' ');
 
-  let before = '';
-  await until('yes waits to write', () => {
-    const now = ticks();
-    const isStill = now === before && /^State:\s+S/mu.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    before = now;
-    return isStill;
-  });
+  await untilStill('yes to wait before it writes', () => processorTime(pid));
   client.destroy();
 
   await until('yes is gone', () => !lives(pid));
@@ -98,18 +85,12 @@ test.serial('a client that reads nothing stops the program, and its memory at th
 test.serial(
   'the last output of a program with a terminal waits for a slow client, long after the program is over',
   async (t) => {
-    const { fixture, key } = await withAlice(t);
-    const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+    const { fixture, client } = await withRawAlice(t);
     const { adjust } = holdWindow(client);
     // As much as fits into the client's window and what the server holds, and a little of it into the terminal itself.
     const bytes = 2_097_152 + OUTPUT_WAITING_BYTES_MAX + 6_000;
     const pidFile = join(fixture.directory, 'pid');
-    const channel = await new Promise<Awaited<ReturnType<typeof execRaw>>>((resolve, reject) => {
-      client.exec(`echo $$ > ${pidFile}; head -c ${bytes} /dev/zero | tr '\\0' x`, { pty: true }, (error, opened) => {
-        if (error) reject(error);
-        else resolve(opened);
-      });
-    });
+    const channel = await execRaw(client, `echo $$ > ${pidFile}; head -c ${bytes} /dev/zero | tr '\\0' x`, true);
     const pid = await until('the program runs', () => Number(readFileSync(pidFile, 'utf8')) || null);
     let overMs = Infinity;
     await until('the program has been over for long', () => {

@@ -1,57 +1,27 @@
-import { spawn } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+/** Forwards of SSH: bytes both ways, what is refused, and how many there may be. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
 import { userInfo } from 'node:os';
-import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import type { ExecutionContext } from 'ava';
 import type { ClientChannel } from 'ssh2';
 import { accountsOfMachine } from '../../../../agent/access/ssh/login/accounts.ts';
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
+import { withAlice, type SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 import { freePort } from '../../../support/free-ports.ts';
+import { echo, hashing, sha256, target } from '../../../support/listening.ts';
+import { options, runClient, startClient } from '../../../support/openssh.ts';
 import { peerTest } from '../../../support/peer-test.ts';
+import { withRawAlice } from '../../../support/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
-import { connectRaw } from './raw-client.ts';
-import { collect, withAlice } from '../../../support/agent/ssh-fixture.ts';
-import type { SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'curl');
 
-/** A server that does `talk` with each connection. */
-async function target(t: ExecutionContext, talk: (socket: Socket) => void): Promise<number> {
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on('error', () => {});
-    talk(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-/** Answers with the hash of all it was sent, once that ended. */
-async function hashing(t: ExecutionContext): Promise<number> {
-  return target(t, (socket) => {
-    void buffer(socket).then((bytes) => socket.end(createHash('sha256').update(bytes).digest('hex')));
-  });
-}
-
 /** Starts ssh that only forwards, and waits until this port is open. */
-async function forwarding(
-  t: ExecutionContext,
-  fixture: SshServerFixture,
-  words: readonly string[],
-  port: number,
-): Promise<void> {
-  const child = fixture.start(['-N', '-o', 'ExitOnForwardFailure=yes', ...words]);
-  t.teardown(() => {
-    child.kill();
-  });
+async function forwarding(fixture: SshServerFixture, words: readonly string[], port: number): Promise<void> {
+  fixture.start(['-N', ...options('ExitOnForwardFailure=yes'), ...words]);
   await until('the port is open', async () => {
     const probe = connect(port, '127.0.0.1');
     await once(probe, 'connect');
@@ -68,12 +38,12 @@ async function converse(port: number, bytes: Buffer): Promise<string> {
 }
 
 const BYTES = randomBytes(8_000_000);
-const HASH = createHash('sha256').update(BYTES).digest('hex');
+const HASH = sha256(BYTES);
 
 test('-L carries bytes both ways, exactly and with half-close', async (t) => {
   const { fixture, words } = await withAlice(t);
   const [there, here] = [await hashing(t), await freePort()];
-  await forwarding(t, fixture, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
+  await forwarding(fixture, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
 
   t.deepEqual(await Promise.all([1, 2, 3].map(async () => converse(here, BYTES))), [HASH, HASH, HASH]);
 });
@@ -90,18 +60,13 @@ test('a target that ends first is still sent what the client has', async (t) => 
   });
 
   const here = await freePort();
-  await forwarding(t, fixture, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
+  await forwarding(fixture, ['-L', `127.0.0.1:${here}:127.0.0.1:${there}`, ...words], here);
   const socket = connect({ port: here, host: '127.0.0.1', allowHalfOpen: true });
   const said = await text(socket);
   socket.end(BYTES);
 
   t.is(said, 'only this');
-  t.is(
-    createHash('sha256')
-      .update(await got.promise)
-      .digest('hex'),
-    HASH,
-  );
+  t.is(sha256(await got.promise), HASH);
 });
 
 test('-D is a SOCKS proxy for curl, by name as well', async (t) => {
@@ -110,13 +75,10 @@ test('-D is a SOCKS proxy for curl, by name as well', async (t) => {
     socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nreached'));
   });
   const here = await freePort();
-  await forwarding(t, fixture, ['-D', `127.0.0.1:${here}`, ...words], here);
+  await forwarding(fixture, ['-D', `127.0.0.1:${here}`, ...words], here);
 
-  const end = await collect(
-    spawn('curl', ['-sS', '--max-time', '20', '--socks5-hostname', `127.0.0.1:${here}`, `http://localhost:${there}/`], {
-      env: { PATH: process.env['PATH'] },
-    }),
-  );
+  const way = ['--socks5-hostname', `127.0.0.1:${here}`];
+  const end = await runClient(t, 'curl', ['-sS', '--max-time', '20', ...way, `http://localhost:${there}/`]);
 
   t.deepEqual(end, { status: 0, signal: null, stdout: 'reached', stderr: '' });
 });
@@ -131,8 +93,10 @@ test('what cannot be reached, or must not be, is refused with the reason', async
     },
   });
 
-  const blocked = await fixture.ssh(['-o', 'LogLevel=INFO', '-W', 'blocked:80', ...words]);
-  const refused = await fixture.ssh(['-o', 'LogLevel=INFO', '-W', 'closed:80', ...words]);
+  const [blocked, refused] = [
+    await fixture.ssh([...options('LogLevel=INFO'), '-W', 'blocked:80', ...words]),
+    await fixture.ssh([...options('LogLevel=INFO'), '-W', 'closed:80', ...words]),
+  ];
 
   t.regex(blocked.stderr, /open failed: administratively prohibited: This address must not be reached\./u);
   t.regex(refused.stderr, /open failed: connect failed: The connection was refused\./u);
@@ -141,11 +105,8 @@ test('what cannot be reached, or must not be, is refused with the reason', async
 test('-R leads from a port on loopback of the machine to the client, and closes with it', async (t) => {
   const { fixture, words } = await withAlice(t);
   const there = await hashing(t);
-  const client = fixture.start(['-N', '-o', 'LogLevel=INFO', '-R', `*:0:127.0.0.1:${there}`, ...words]);
+  const client = fixture.start(['-N', ...options('LogLevel=INFO'), '-R', `*:0:127.0.0.1:${there}`, ...words]);
   const exit = once(client, 'close');
-  t.teardown(() => {
-    client.kill();
-  });
   let said = '';
   client.stderr.on('data', (data: Buffer) => {
     said += String(data);
@@ -174,8 +135,7 @@ test('a low port is for root, a port is not taken twice, and there are so many o
   const tryPorts = async (...wanted: readonly (number | undefined)[]) =>
     fixture.ssh([
       '-N',
-      '-o',
-      'ExitOnForwardFailure=yes',
+      ...options('ExitOnForwardFailure=yes'),
       ...wanted.flatMap((port) => ['-R', `${port}:127.0.0.1:1`]),
       ...words,
     ]);
@@ -187,22 +147,16 @@ test('a low port is for root, a port is not taken twice, and there are so many o
 });
 
 test('an agent, X11 and sockets of the file system are not forwarded, and the session lives on', async (t) => {
-  const { fixture, key, words } = await withAlice(t);
+  const { fixture, client, words } = await withRawAlice(t);
   const socket = join(fixture.directory, 'agent');
-  const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
-  t.teardown(() => {
-    agent.kill();
-  });
+  startClient(t, 'ssh-agent', ['-D', '-a', socket]);
   await until('the agent listens', () => existsSync(socket));
 
   const end = await fixture.ssh(
-    ['-A', '-o', `ForwardAgent=${socket}`, ...words, 'echo "<$SSH_AUTH_SOCK$DISPLAY>"'],
+    ['-A', ...options(`ForwardAgent=${socket}`), ...words, 'echo "<$SSH_AUTH_SOCK$DISPLAY>"'],
     '',
-    {
-      SSH_AUTH_SOCK: socket,
-    },
+    { SSH_AUTH_SOCK: socket },
   );
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
   const local = await new Promise<unknown>((resolve) => {
     client.openssh_forwardOutStreamLocal('/run/nowhere', resolve);
   });
@@ -212,11 +166,8 @@ test('an agent, X11 and sockets of the file system are not forwarded, and the se
 });
 
 test('a connection has so many channels at once', async (t) => {
-  const { fixture, key } = await withAlice(t, { limits: { channelsMax: 3 } });
-  const there = await target(t, (socket) => {
-    socket.pipe(socket);
-  });
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { client } = await withRawAlice(t, { limits: { channelsMax: 3 } });
+  const there = await echo(t);
   const open = async () =>
     new Promise<ClientChannel>((resolve, reject) => {
       client.forwardOut('127.0.0.1', 1, '127.0.0.1', there, (error, channel) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import test from 'ava';
 import { groupsLeftBy, hangUp } from '../../../../agent/access/ssh/sessions/hang-up.ts';
 import { until } from '../../../support/until.ts';
-import { lives } from '../../../support/agent/ssh-fixture.ts';
+import { lives } from '../../../support/processes.ts';
 
 test('what a program that has ended left in its group is ended', async (t) => {
   const program = spawn('/bin/sh', ['-c', 'sleep 1000 & echo $!'], {

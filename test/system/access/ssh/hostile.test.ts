@@ -1,21 +1,22 @@
+/** Clients that mean no good, and a machine on which something is wrong: nobody else is held up. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { ExecutionContext } from 'ava';
-import { AddressLimits } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { openHostKey } from '../../../../agent/access/ssh/host-key.ts';
-import { FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from '../../../../agent/access/ssh/login/address-limits.ts';
 import { SSH_LIMITS } from '../../../../agent/access/ssh/limits.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { until } from '../../../support/until.ts';
-import { connectRaw, execRaw } from './raw-client.ts';
-import { lives, startSshFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
+import { AddressLimits, FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from '../../../../agent/access/ssh/login/address-limits.ts';
+import { startSshFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { patient } from '../../../support/busy.ts';
+import { takenPort } from '../../../support/listening.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { lives } from '../../../support/processes.ts';
+import { execRaw, logsIn, withRawAlice } from '../../../support/raw-ssh-client.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
 
@@ -30,12 +31,9 @@ interface RawInsides {
   };
 }
 
-function openSocket(t: ExecutionContext, port: number): Socket {
-  const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => {});
-  t.teardown(() => {
-    socket.destroy();
-  });
+function openSocket(t: Scope, port: number): Socket {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  t.teardown(() => void socket.destroy());
   return socket;
 }
 
@@ -47,8 +45,7 @@ test('the native crypto of ssh2 is there, and so are the insides that this serve
   const { bindingAvailable } = createRequire(import.meta.url)('ssh2/lib/protocol/crypto.js') as {
     bindingAvailable: boolean;
   };
-  const { fixture, key } = await withAlice(t);
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { client } = await withRawAlice(t);
 
   t.true(bindingAvailable);
   t.not((client as unknown as RawInsides)._protocol._cipher, undefined);
@@ -56,22 +53,18 @@ test('the native crypto of ssh2 is there, and so are the insides that this serve
 
 test('garbage, silence and half a handshake hold up nobody, and end', async (t) => {
   const { fixture, words } = await withAlice(t, { limits: { loginMsMax: 1_500 } });
-  const garbage = openSocket(t, fixture.port);
-  garbage.write(randomBytes(100_000));
-  const http = openSocket(t, fixture.port);
-  http.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  const silent = openSocket(t, fixture.port);
-  const half = openSocket(t, fixture.port);
-  half.write('SSH-2.0-half\r\n');
-  const broken = openSocket(t, fixture.port);
-  broken.write(
-    Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.from([0xff, 0xff, 0xff, 0xff]), randomBytes(1_000)]),
-  );
+  const broken = Buffer.concat([Buffer.from('SSH-2.0-broken\r\n'), Buffer.alloc(4, 0xff), randomBytes(1_000)]);
+  const said = [randomBytes(100_000), 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', '', 'SSH-2.0-half\r\n', broken];
+  const sockets = said.map((bytes) => {
+    const socket = openSocket(t, fixture.port);
+    socket.write(bytes);
+    return socket;
+  });
 
   const end = await fixture.ssh([...words, 'echo in']);
 
   t.is(end.stdout, 'in\n');
-  await Promise.all([garbage, http, silent, half, broken].map(closed));
+  await Promise.all(sockets.map(closed));
 });
 
 test('only so many connections log in at once: one more makes the oldest go, so that nobody is kept out by those who only wait', async (t) => {
@@ -129,22 +122,18 @@ test('who was wrong too often from loopback waits, and who is right does not', a
   fixture.user('alice', [], 'right and long enough');
   const login = async (password: string) => {
     const beganMs = performance.now();
-    const said = await connectRaw(t, fixture.port, { username: 'alice', password }).then(
-      () => 'in',
-      (error: unknown) => (error as Error).message,
-    );
-    return { said, ms: performance.now() - beganMs };
+    const isIn = await logsIn(fixture.port, 'alice', password);
+    return { isIn, ms: performance.now() - beganMs };
   };
 
   const [wrong, right] = [await login('wrong'), await login('right and long enough')];
 
-  t.deepEqual([wrong.said, right.said], ['All configured authentication methods failed', 'in']);
+  t.deepEqual([wrong.isIn, right.isIn], [false, true]);
   t.true(wrong.ms >= FAILURE_DELAY_MS && right.ms < FAILURE_DELAY_MS, `${wrong.ms} ms, ${right.ms} ms`);
 });
 
 test('who sends more than the window is cut, and memory does not grow', async (t) => {
-  const { fixture, key } = await withAlice(t, { limits: { hangUpMs: 200 } });
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, client } = await withRawAlice(t, { limits: { hangUpMs: 200 } });
   await execRaw(client, 'sleep 1000');
   const { _protocol: protocol } = client as unknown as RawInsides;
   const over = once(client, 'close');
@@ -157,11 +146,7 @@ test('who sends more than the window is cut, and memory does not grow', async (t
 });
 
 test('the host key is made once and kept, for its owner only, and a damaged one stops SSH and says so', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
-  t.teardown(() => {
-    rmSync(directory, { recursive: true });
-  });
-  const path = join(directory, 'key');
+  const path = join(temporaryDirectory(t), 'key');
 
   const [first, second] = [openHostKey(path), openHostKey(path)];
   const mode = statSync(path).mode & 0o777;
@@ -184,12 +169,7 @@ test('the host key is made once and kept, for its owner only, and a damaged one 
 });
 
 test('a port that is taken is told in one sentence, and other addresses are served', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  t.teardown(() => {
-    other.close();
-  });
-  const { port } = other.address() as AddressInfo;
+  const port = await takenPort(t);
 
   const fixture = await startSshFixture(t, { port, hosts: ['127.0.0.1', '127.0.0.2'] });
   const [greeting] = (await once(
@@ -216,8 +196,7 @@ test('the end of the server ends connections and processes within seconds', asyn
 });
 
 test('whoever was told goodbye and stays on the line is not heard any more (E5)', async (t) => {
-  const { fixture, key } = await withAlice(t);
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { fixture, client } = await withRawAlice(t);
   const { _protocol: protocol } = client as unknown as RawInsides;
   const [grant] = fixture.server.grants();
   const path = join(fixture.directory, 'started');

@@ -1,20 +1,22 @@
+/** Who gets in over SSH, with what, and who does not. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { ExecutionContext } from 'ava';
 import { BUSY_MS, patient } from '../../../support/busy.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
-import { blobOf, askpass, collect, startSshFixture } from '../../../support/agent/ssh-fixture.ts';
-import type { SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
-import { connectRaw, forgedAgent } from './raw-client.ts';
+import { startSshFixture, type SshServerFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
+import { connectRaw, forgedAgent } from '../../../support/raw-ssh-client.ts';
+import { collect, askpass, blobOf, options } from '../../../support/openssh.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen');
 
-/** Arguments that log alice in with this key and run `true`. */
+/** Words that log alice in with this key. */
 function asAlice(fixture: SshServerFixture, key: string | null): string[] {
   return [...fixture.options(key), 'alice@127.0.0.1', 'echo in'];
 }
 
+/** What somebody is told who does not get in. */
 async function refusal(
   t: ExecutionContext,
   fixture: SshServerFixture,
@@ -51,7 +53,8 @@ test('an RSA key that signs with SHA-1 stays outside, and nobody is asked about 
   const key = await fixture.key('rsa', 2048);
   fixture.user('alice', [key]);
 
-  const stderr = await refusal(t, fixture, ['-o', 'PubkeyAcceptedAlgorithms=ssh-rsa', ...asAlice(fixture, key)]);
+  const sha1 = options('PubkeyAcceptedAlgorithms=ssh-rsa');
+  const stderr = await refusal(t, fixture, [...sha1, ...asAlice(fixture, key)]);
 
   t.regex(stderr, /Permission denied \(publickey,password\)|no mutual signature/u);
   t.deepEqual(fixture.asked, []);
@@ -77,7 +80,7 @@ test('a password lets its user in, and a wrong one does not', async (t) => {
 
 test('a known public key without its private half stays outside, even when the admin would say yes (E6)', async (t) => {
   const fixture = await startSshFixture(t);
-  const [known, own] = [await fixture.key('ed25519'), await fixture.key('ed25519')];
+  const [known, own] = [await fixture.key(), await fixture.key()];
   const user = fixture.user('alice', [known]);
   fixture.verdict = async () => ({ accepted: true, grant: { ssh_username_id: user.id, ssh_public_key_id: null } });
 
@@ -94,10 +97,10 @@ test('a known public key without its private half stays outside, even when the a
 
 test('nobody gets in without a credential, as a user that is not known, or with a key that is not', async (t) => {
   const fixture = await startSshFixture(t);
-  const [known, other] = [await fixture.key('ed25519'), await fixture.key('ed25519')];
+  const [known, other] = [await fixture.key(), await fixture.key()];
   fixture.user('alice', [known], 'right and long enough');
 
-  const none = await refusal(t, fixture, ['-o', 'PreferredAuthentications=none', ...asAlice(fixture, null)]);
+  const none = await refusal(t, fixture, [...options('PreferredAuthentications=none'), ...asAlice(fixture, null)]);
   const unknownUser = await refusal(t, fixture, [...fixture.options(known), 'mallory@127.0.0.1', 'echo in']);
   const unknownKey = await refusal(t, fixture, asAlice(fixture, other));
 
@@ -109,9 +112,7 @@ test('nobody gets in without a credential, as a user that is not known, or with 
 });
 
 test('an admin that cannot be asked is a no, and a yes is not remembered', async (t) => {
-  const fixture = await startSshFixture(t);
-  const key = await fixture.key('ed25519');
-  fixture.user('alice', [key]);
+  const { fixture, key } = await withAlice(t);
   const before = await fixture.ssh(asAlice(fixture, key));
   fixture.verdict = async () => null;
 
@@ -123,7 +124,7 @@ test('an admin that cannot be asked is a no, and a yes is not remembered', async
 
 test('a client is told goodbye after six attempts', async (t) => {
   const fixture = await startSshFixture(t);
-  const keys = await Promise.all(Array.from({ length: 7 }, async () => fixture.key('ed25519')));
+  const keys = await Promise.all(Array.from({ length: 7 }, async () => fixture.key()));
   const words = [...fixture.options(keys[0] ?? ''), ...keys.flatMap((key) => ['-i', key]), 'alice@127.0.0.1'];
 
   const stderr = await refusal(t, fixture, words);
@@ -134,14 +135,12 @@ test('a client is told goodbye after six attempts', async (t) => {
 
 test('a deleted user or key ends its connections within a second, and no others (E5)', async (t) => {
   const fixture = await startSshFixture(t);
-  const keys = [await fixture.key('ed25519'), await fixture.key('ed25519'), await fixture.key('ed25519')] as const;
+  const keys = [await fixture.key(), await fixture.key(), await fixture.key()] as const;
   const alice = fixture.user('alice', [keys[0], keys[1]]);
   const bob = fixture.user('bob', [keys[2]]);
   const clients = keys.map((key, index) => {
     const child = fixture.start([
       ...fixture.options(key),
-      '-o',
-      'LogLevel=INFO',
       `${index < 2 ? 'alice' : 'bob'}@127.0.0.1`,
       'echo in; trap "" HUP; sleep 1000',
     ]);
@@ -177,7 +176,7 @@ test('a deleted user or key ends its connections within a second, and no others 
 
 test('a user who is deleted while the admin is asked does not get in', async (t) => {
   const fixture = await startSshFixture(t);
-  const key = await fixture.key('ed25519');
+  const key = await fixture.key();
   const user = fixture.user('alice', [key]);
   fixture.verdict = async (_username, credential) => {
     if (credential.method === 'public_key' && credential.signature === 'verified') fixture.server.end([user.id], []);
@@ -191,15 +190,12 @@ test('a user who is deleted while the admin is asked does not get in', async (t)
 
 test('a user has so many connections at once, and the machine so many of all; what is over is told why', async (t) => {
   const fixture = await startSshFixture(t, { limits: { connectionsPerUserMax: 2, connectionsMax: 3 } });
-  const key = await fixture.key('ed25519');
+  const key = await fixture.key();
   fixture.user('alice', [key]);
   fixture.user('bob', [key]);
   fixture.user('carol', [key]);
   const open = async (name: string) => {
     const child = fixture.start([...fixture.options(key), `${name}@127.0.0.1`, 'echo in; cat']);
-    t.teardown(() => {
-      child.kill();
-    });
     await once(child.stdout, 'data');
   };
   await open('alice');
@@ -215,7 +211,7 @@ test('a user has so many connections at once, and the machine so many of all; wh
 
 test('attempts and connections are counted, and live users are named once', async (t) => {
   const fixture = await startSshFixture(t);
-  const key = await fixture.key('ed25519');
+  const key = await fixture.key();
   const alice = fixture.user('alice', [key]);
   const clients = [0, 1].map(() => fixture.start([...fixture.options(key), 'alice@127.0.0.1', 'echo in; cat']));
   await Promise.all(clients.map(async (client) => once(client.stdout, 'data')));

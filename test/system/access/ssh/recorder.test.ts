@@ -1,7 +1,7 @@
+/** Recordings of sessions on the agent's disk: what is in them, and when they end. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -13,6 +13,7 @@ import type { SshRecordingSettings } from '../../../../transport/protocol/ssh.ts
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { silentLog } from '../../../support/log.ts';
 import { peerTest } from '../../../support/peer-test.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 import { until } from '../../../support/until.ts';
 import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 
@@ -30,13 +31,7 @@ const SHELL = {
   terminal: { term: 'xterm', columns: 90, rows: 30 },
 };
 
-function directory(t: ExecutionContext): string {
-  const path = mkdtempSync(join(tmpdir(), 'edge-spool-'));
-  t.teardown(() => {
-    rmSync(path, { recursive: true });
-  });
-  return join(path, 'spool');
-}
+const directory = (t: ExecutionContext): string => join(temporaryDirectory(t), 'spool');
 
 /** Header and events of the only recording, times left out. */
 function recorded(path: string): { header: Record<string, unknown>; events: unknown[] } {

@@ -1,18 +1,19 @@
-import { spawn } from 'node:child_process';
+/** What runs in a session over SSH: commands, shells and terminals, and what their clients do to them. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ExecutionContext } from 'ava';
 import type { SshServerOptions } from '../../../../agent/access/ssh/server.ts';
 import { spawn as spawnTerminal } from '@lydell/node-pty';
-import { freePort } from '../../../support/free-ports.ts';
-import { peerTest } from '../../../support/peer-test.ts';
-import { until } from '../../../support/until.ts';
-import { connectRaw, execRaw } from './raw-client.ts';
-import { collect, lives, withAlice } from '../../../support/agent/ssh-fixture.ts';
-import type { SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
+import type { ExecutionContext } from 'ava';
+import { withAlice, type SshServerFixture } from '../../../support/agent/ssh-fixture.ts';
 import { patient } from '../../../support/busy.ts';
+import { freePort } from '../../../support/free-ports.ts';
+import { collect, options, runClient } from '../../../support/openssh.ts';
+import { peerTest } from '../../../support/peer-test.ts';
+import { lives } from '../../../support/processes.ts';
+import { execRaw, withRawAlice } from '../../../support/raw-ssh-client.ts';
+import { until } from '../../../support/until.ts';
 
 const test = await peerTest('ssh', 'ssh-keygen', 'scp', 'rsync');
 
@@ -36,9 +37,7 @@ function person(
   const ended = new Promise<number>((resolve) => {
     terminal.onExit(({ exitCode }) => resolve(exitCode));
   });
-  t.teardown(() => {
-    terminal.kill();
-  });
+  t.teardown(() => terminal.kill());
   return {
     terminal,
     ended,
@@ -62,8 +61,7 @@ test('a command has its two outputs, its exit status and its input to the end', 
 });
 
 test('exit statuses and signals are told exactly', async (t) => {
-  const { fixture, key } = await withAlice(t);
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { client } = await withRawAlice(t);
   const endOf = async (command: string) => {
     const channel = await execRaw(client, command);
     channel.resume().stderr.resume();
@@ -79,11 +77,8 @@ test('exit statuses and signals are told exactly', async (t) => {
 
 test('a program that closes its outputs before it ends has its exit status told, also on a shared connection, whose client closes a channel at the end of both halves', async (t) => {
   const { fixture, words } = await withAlice(t);
-  const shared = ['-o', `ControlPath=${join(fixture.directory, 'control')}`, ...words];
-  const master = fixture.start(['-o', 'ControlMaster=yes', '-N', ...shared]);
-  t.teardown(() => {
-    master.kill('SIGKILL');
-  });
+  const shared = [...options(`ControlPath=${join(fixture.directory, 'control')}`), ...words];
+  fixture.start([...options('ControlMaster=yes'), '-N', ...shared]);
   await until('the shared connection', async () => (await fixture.ssh(['-O', 'check', ...shared])).status === 0);
 
   for (const way of [words, shared])
@@ -96,8 +91,7 @@ test('a program that closes its outputs before it ends has its exit status told,
 });
 
 test('a signal that the client sends reaches the process group', async (t) => {
-  const { fixture, key } = await withAlice(t);
-  const client = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
+  const { client } = await withRawAlice(t);
   const channel = await execRaw(client, 'trap "echo heard; exit 5" USR1; echo ready; while :; do sleep 0.05; done');
   channel.stderr.resume();
   await once(channel, 'data');
@@ -114,9 +108,6 @@ test('what a vanished client leaves running gets HUP, and KILL when it does not 
   for (const terminal of [['-T'], ['-tt']]) {
     for (const trap of ['trap "" HUP TERM', 'true']) {
       const child = fixture.start([...terminal, ...words, `${trap}; sleep 1000 & echo $$ $!; wait; sleep 1000`]);
-      t.teardown(() => {
-        child.kill('SIGKILL');
-      });
       const [text] = (await once(child.stdout, 'data')) as [Buffer];
       pids.push(...String(text).trim().split(' ').map(Number));
       child.kill('SIGKILL');
@@ -133,10 +124,10 @@ const TERMINALS: Readonly<Record<string, Partial<SshServerOptions>>> = {
   script: { loadPty: async () => null },
 };
 
-for (const [by, options] of Object.entries(TERMINALS))
+for (const [by, settings] of Object.entries(TERMINALS))
   test(`a person has a terminal by ${by}: its size, its name, its variables, a login shell and job control`, async (t) => {
-    const { fixture, words } = await withAlice(t, options);
-    const { terminal, ended, sees } = person(t, fixture, ['-o', 'SendEnv=LC_ALL', ...words]);
+    const { fixture, words } = await withAlice(t, settings);
+    const { terminal, ended, sees } = person(t, fixture, [...options('SendEnv=LC_ALL'), ...words]);
     await sees(/\$ $|# $/u);
 
     terminal.write('echo "<$0 $TERM $LC_ALL $(stty size) $(tty) $SSH_TTY>"\r');
@@ -185,9 +176,6 @@ test('where nothing makes terminals, the person is told what to install', async 
 test('a terminal that reads no input holds up nobody', async (t) => {
   const { fixture, words } = await withAlice(t);
   const child = fixture.start(['-tt', ...words, 'stty raw -echo; echo ready; sleep 1.5; head -c 100000 | md5sum']);
-  t.teardown(() => {
-    child.kill();
-  });
   let text = '';
   child.stdout.on('data', (data: Buffer) => {
     text += String(data);
@@ -215,7 +203,7 @@ test('only variables of language and terminal pass', async (t) => {
   };
 
   const { stdout } = await fixture.ssh(
-    [...Object.keys(variables).flatMap((name) => ['-o', `SendEnv=${name}`]), ...words, 'env'],
+    [...options(...Object.keys(variables).map((name) => `SendEnv=${name}`)), ...words, 'env'],
     '',
     variables,
   );
@@ -243,52 +231,22 @@ test('a shell reads a script from its input, as editors start their server (-T -
 test('files are copied by scp, old and new, and by rsync', async (t) => {
   const { fixture, key } = await withAlice(t);
   const content = randomBytes(3_000_000);
-  writeFileSync(join(fixture.directory, 'from'), content);
-  mkdirSync(join(fixture.directory, 'tree'));
-  writeFileSync(join(fixture.directory, 'tree', 'leaf'), content);
-  const options = fixture.options(key);
-  const scpOptions = options.map((word) => (word === '-p' ? '-P' : word));
-  const run = async (program: string, words: readonly string[]) =>
-    (await collect(spawn(program, words, { env: { PATH: process.env['PATH'], HOME: fixture.directory } }))).stderr;
+  const here = (name: string) => join(fixture.directory, name);
+  const there = (name: string) => `alice@127.0.0.1:${here(name)}`;
+  writeFileSync(here('from'), content);
+  mkdirSync(here('tree'));
+  writeFileSync(here('tree/leaf'), content);
+  const words = fixture.options(key);
 
-  t.is(
-    await run('scp', [
-      '-O',
-      ...scpOptions,
-      join(fixture.directory, 'from'),
-      `alice@127.0.0.1:${join(fixture.directory, 'old')}`,
-    ]),
-    '',
-  );
-  t.is(
-    await run('scp', [
-      ...scpOptions,
-      join(fixture.directory, 'from'),
-      `alice@127.0.0.1:${join(fixture.directory, 'new')}`,
-    ]),
-    '',
-  );
-  t.is(
-    await run('scp', [
-      ...scpOptions,
-      `alice@127.0.0.1:${join(fixture.directory, 'new')}`,
-      join(fixture.directory, 'back'),
-    ]),
-    '',
-  );
-  t.is(
-    await run('rsync', [
-      '-a',
-      '-e',
-      `ssh ${options.join(' ')}`,
-      `${join(fixture.directory, 'tree')}/`,
-      `alice@127.0.0.1:${join(fixture.directory, 'copy')}/`,
-    ]),
-    '',
-  );
+  for (const [program, ...copied] of [
+    ['scp', '-O', ...words, here('from'), there('old')],
+    ['scp', ...words, here('from'), there('new')],
+    ['scp', ...words, there('new'), here('back')],
+    ['rsync', '-a', '-e', `ssh ${words.join(' ')}`, `${here('tree')}/`, there('copy/')],
+  ] as const)
+    t.is((await runClient(t, program, copied)).stderr, '', copied.join(' '));
 
-  for (const name of ['old', 'new', 'back', 'copy/leaf'])
-    t.true(readFileSync(join(fixture.directory, name)).equals(content), name);
+  for (const name of ['old', 'new', 'back', 'copy/leaf']) t.true(readFileSync(here(name)).equals(content), name);
 });
 
 test('a program that cannot be started says why, and an unknown subsystem is refused', async (t) => {
@@ -306,11 +264,8 @@ test('a program that cannot be started says why, and an unknown subsystem is ref
 
 test('a client is asked whether it is there, and one that is silent is cut', async (t) => {
   const { fixture, words } = await withAlice(t, { limits: { keepAliveMs: 500, keepAlivesMissedMax: 3 } });
-  const alive = fixture.start(['-o', 'ServerAliveInterval=1', ...words, 'echo in; sleep 2; echo out']);
+  const alive = fixture.start([...options('ServerAliveInterval=1'), ...words, 'echo in; sleep 2; echo out']);
   const silent = fixture.start([...words, 'echo in; cat']);
-  t.teardown(() => {
-    silent.kill('SIGKILL');
-  });
   await once(silent.stdout, 'data');
   silent.kill('SIGSTOP');
 

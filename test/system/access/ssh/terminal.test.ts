@@ -1,17 +1,16 @@
+/** Terminals of several users in one agent. */
 import { once } from 'node:events';
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { peerTest } from '../../../support/peer-test.ts';
+import { connectRaw, execRaw, shellRaw, withRawAlice } from '../../../support/raw-ssh-client.ts';
 import { until } from '../../../support/until.ts';
-import { connectRaw, execRaw, shellRaw } from './raw-client.ts';
-import { withAlice } from '../../../support/agent/ssh-fixture.ts';
 
 const test = await peerTest('ssh-keygen'); // alone in its file: it looks at all terminals of its process
 
 test('what is typed to a program that closed its terminal reaches no other terminal that has its descriptor now', async (t) => {
-  const { fixture, key } = await withAlice(t);
+  const { fixture, key, login, client: alice } = await withRawAlice(t);
   fixture.user('bob', [key]);
-  const alice = await connectRaw(t, fixture.port, { username: 'alice', privateKey: readFileSync(key) });
-  const bob = await connectRaw(t, fixture.port, { username: 'bob', privateKey: readFileSync(key) });
+  const bob = await connectRaw(t, fixture.port, { ...login, username: 'bob' });
   const ofAlice = await shellRaw(alice);
   await until('alice has a terminal', () => terminals().length === 1);
   const [wasHers] = terminals();

@@ -1,9 +1,7 @@
 /** Recordings on their way from an agent's disk to an admin: real admins that are killed, and answers that are lost. */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer as createHttpServer } from 'node:http';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { SshRecordingResource } from '../../../../actors/resources/ssh.ts';
@@ -14,6 +12,8 @@ import { RecordingUploads, type UploadOptions } from '../../../../agent/access/s
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { enrollRaw } from '../../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../../support/shared-fleet.ts';
+import { listening, origin } from '../../../support/listening.ts';
+import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
@@ -61,16 +61,13 @@ function startUploads(
   more: Partial<UploadOptions> = {},
 ) {
   const warnings: (readonly [string, unknown])[] = [];
-  const ignore = () => {};
   const uploads = new RecordingUploads({
     spool,
     token,
     clock: hurried,
     random: () => 0,
     log: {
-      debug: ignore,
-      info: ignore,
-      error: ignore,
+      ...silentLog,
       warn: (fields, message) => warnings.push([message, (fields as { readonly problem?: string }).problem]),
     },
     ...more,
@@ -79,7 +76,15 @@ function startUploads(
   return Object.assign(uploads, { warnings });
 }
 
-const adminUrl = () => fleet().admins[0]?.url ?? '';
+/** A fresh agent, where its recordings are, and what sends them to the admin. */
+async function uploading(t: ExecutionContext) {
+  const [agent, directory] = [await enrollRaw(t, fleet()), temporaryDirectory(t)];
+  const spool = new RecordingSpool(directory);
+  return { agent, directory, spool, uploads: startUploads(t, spool, agent.api_token) };
+}
+
+const allGone = (spool: RecordingSpool) => until('all recordings to be gone', () => spool.list().length === 0);
+const idsIn = (spool: RecordingSpool) => spool.list().map(({ id }) => id);
 const stored = (id: string) => fleet().rest.get<SshRecordingResource>(`/ssh_recordings/${id}`);
 const texts = ({ cast }: SshRecordingResource) =>
   (cast ?? '')
@@ -90,16 +95,13 @@ const texts = ({ cast }: SshRecordingResource) =>
 test.serial(
   'finished recordings go to the admin one after the other, as they were recorded, and leave the disk',
   async (t) => {
-    const agent = await enrollRaw(t, fleet());
-    const directory = temporaryDirectory(t);
-    const spool = new RecordingSpool(directory);
-    const uploads = startUploads(t, spool, agent.api_token);
+    const { agent, directory, spool, uploads } = await uploading(t);
     const before = await record(spool, ['\u001B[1m', 'grüße'], undefined, 'ls -l');
-    uploads.start(adminUrl());
-    await until('the first to be gone', () => spool.list().length === 0);
+    uploads.start(fleet().admin().url);
+    await allGone(spool);
     const [second, third] = [await record(spool, ['two']), await record(spool, ['three'])];
     uploads.wake();
-    await until('all to be gone', () => spool.list().length === 0);
+    await allGone(spool);
 
     const [one, two, three] = [await stored(before), await stored(second), await stored(third)];
     t.like(one, {
@@ -112,21 +114,11 @@ test.serial(
       truncated: false,
     });
     t.deepEqual(
-      [texts(one), texts(two), texts(three)],
+      [one, two, three].map((recording) => texts(recording).map((event) => event.join(' '))),
       [
-        [
-          ['o', '\u001B[1m'],
-          ['o', 'grüße'],
-          ['r', '120x40'],
-        ],
-        [
-          ['o', 'two'],
-          ['r', '120x40'],
-        ],
-        [
-          ['o', 'three'],
-          ['r', '120x40'],
-        ],
+        ['o \u001B[1m', 'o grüße', 'r 120x40'],
+        ['o two', 'r 120x40'],
+        ['o three', 'r 120x40'],
       ],
     );
     t.deepEqual(readdirSync(directory), []);
@@ -134,21 +126,13 @@ test.serial(
 );
 
 test.serial('a recording that reaches its limit with text that is long when written down is taken whole', async (t) => {
-  const agent = await enrollRaw(t, fleet());
-  const spool = new RecordingSpool(temporaryDirectory(t));
-  const ids = [
-    await record(spool, ['\u0001'.repeat(BYTES_MAX)], BYTES_MAX),
-    await record(
-      spool,
-      Array.from({ length: BYTES_MAX }, () => 'x'),
-      BYTES_MAX,
-    ),
-    await record(spool, ['\u{1F600}'.repeat(BYTES_MAX)], BYTES_MAX),
-  ];
-  const uploads = startUploads(t, spool, agent.api_token);
+  const { spool, uploads } = await uploading(t);
+  const ids = [];
+  for (const shown of [['\u0001'.repeat(BYTES_MAX)], 'x'.repeat(BYTES_MAX).split(''), ['\u{1F600}'.repeat(BYTES_MAX)]])
+    ids.push(await record(spool, shown, BYTES_MAX));
 
-  uploads.start(adminUrl());
-  await until('all to be gone', () => spool.list().length === 0);
+  uploads.start(fleet().admin().url);
+  await allGone(spool);
 
   t.deepEqual(uploads.warnings, []);
   for (const id of ids) {
@@ -168,47 +152,36 @@ async function answerEater(
 ): Promise<{ readonly url: string; eats: boolean; readonly eaten: () => number }> {
   let eaten = 0;
   const eater = { url: '', eats: true, eaten: () => eaten };
-  const server: Server = createServer((client) => {
-    const behind = connect(Number(new URL(adminUrl()).port), '127.0.0.1');
+  const server = createServer((client) => {
+    const behind = connect(Number(new URL(fleet().admin().url).port), '127.0.0.1').on('error', () => {});
     for (const socket of [client, behind])
-      socket
-        .on('error', () => {})
-        .on('close', () => {
-          client.destroy();
-          behind.destroy();
-        });
+      socket.on('close', () => {
+        client.destroy();
+        behind.destroy();
+      });
     client.pipe(behind);
     behind.on('data', (data) => {
       if (!eater.eats) return client.write(data);
       eaten += 1;
       return client.destroy();
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => void server.close());
-  eater.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  eater.url = `http://127.0.0.1:${await listening(t, server)}`;
   return eater;
 }
 
 test.serial(
   'when the answer is lost, and the admin is killed, it is kept, over a restart of the agent too, sent again, and stored once',
   async (t) => {
-    const [admin] = fleet().admins;
-    const agent = await enrollRaw(t, fleet());
-    const directory = temporaryDirectory(t);
+    const admin = fleet().admin();
     const eater = await answerEater(t);
-    const first = new RecordingSpool(directory);
+    const { agent, directory, spool: first, uploads: lost } = await uploading(t);
     const id = await record(first, ['once']);
-    const lost = startUploads(t, first, agent.api_token);
     lost.start(eater.url);
     await until('an answer to be lost', () => eater.eaten() >= 2);
     t.is((await stored(id)).username, 'ada', 'the admin has it');
-    t.deepEqual(
-      first.list().map((recording) => recording.id),
-      [id],
-      'the agent does not know',
-    );
-    await admin?.kill();
+    t.deepEqual(idsIn(first), [id], 'the agent does not know');
+    await admin.kill();
     eater.eats = false;
     await lost.close();
 
@@ -216,12 +189,9 @@ test.serial(
     const next = startUploads(t, second, agent.api_token);
     next.start(eater.url);
     await until('it to be refused', () => next.warnings.length > 0);
-    t.deepEqual(
-      second.list().map((recording) => recording.id),
-      [id],
-    );
-    await admin?.start();
-    await until('it to be gone', () => second.list().length === 0);
+    t.deepEqual(idsIn(second), [id]);
+    await admin.start();
+    await allGone(second);
 
     t.is((await fleet().rest.call('GET', `/ssh_recordings?node_id__in=${agent.node_id}`)).total, 1);
     t.is(next.warnings.length, 1, 'one line, not one a try');
@@ -229,10 +199,8 @@ test.serial(
 );
 
 test.serial('what no admin would ever take is given up with one line each, and keeps nothing else back', async (t) => {
-  const agent = await enrollRaw(t, fleet());
+  const { directory, spool, uploads } = await uploading(t);
   const other = await enrollRaw(t, fleet());
-  const directory = temporaryDirectory(t);
-  const spool = new RecordingSpool(directory);
   const large = await record(spool, [randomBytes(4 * BYTES_MAX).toString('hex')]);
   const damaged = await record(spool, ['damaged']);
   const gone = await record(spool, ['gone']);
@@ -240,10 +208,9 @@ test.serial('what no admin would ever take is given up with one line each, and k
   const bytes = spool.list().find(({ id }) => id === damaged)?.bytes ?? 0;
   writeFileSync(join(directory, `${damaged}.cast.gz`), Buffer.alloc(bytes, 7));
   rmSync(join(directory, `${gone}.cast.gz`));
-  const uploads = startUploads(t, spool, agent.api_token);
 
-  uploads.start(adminUrl());
-  await until('all to be gone', () => spool.list().length === 0);
+  uploads.start(fleet().admin().url);
+  await allGone(spool);
 
   // a busy admin is asked again, and that is told too
   const givenUp = uploads.warnings.filter(([message]) => message === 'A recording of an SSH session was given up');
@@ -259,14 +226,9 @@ test.serial('what no admin would ever take is given up with one line each, and k
 
 test('tries wait longer and longer, a finished recording does not hurry them, a live session does, and closing cuts what is under way', async (t) => {
   const seen: string[] = [];
-  const server = createHttpServer((request, response) => {
+  const url = await origin(t, (request, response) => {
     seen.push(request.url ?? '');
     if (seen.length < 4) response.writeHead(503).end();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
   });
   const clock = createFakeClock();
   const spool = new RecordingSpool(temporaryDirectory(t));
@@ -284,7 +246,7 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
 
   uploads.wake();
   t.is(clock.waiting() + seen.length, 0, 'nothing goes anywhere before a session is live');
-  uploads.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}/behind/`);
+  uploads.start(`${url}/behind/`);
   await until('the first try to be over', () => clock.waiting() === 1);
   uploads.wake();
   clock.pass(749);
@@ -293,7 +255,7 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
   await until('the second', () => seen.length === 2 && clock.waiting() === 1);
   clock.pass(750);
   t.is(clock.waiting(), 1, 'the second wait is longer');
-  uploads.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  uploads.start(url);
   await until('the third', () => seen.length === 3 && clock.waiting() === 1);
   clock.pass(750);
   await until('the fourth, which gets no answer', () => seen.length === 4);
@@ -301,19 +263,12 @@ test('tries wait longer and longer, a finished recording does not hurry them, a 
   uploads.wake();
 
   t.is(clock.waiting(), 0);
-  t.deepEqual(spool.list().length, 2);
+  t.deepEqual(idsIn(spool).toSorted(), ids.toSorted());
   t.deepEqual(
     seen,
-    [0, 1, 0, 1].map(
-      (index, position) => `${position < 2 ? '/behind' : ''}/api/v1/agents/recordings/${spool.list()[index]?.id}`,
+    ['/behind', '/behind', '', ''].map(
+      (behind, position) => `${behind}/api/v1/agents/recordings/${idsIn(spool)[position % 2]}`,
     ),
     'one that fails does not stand before the others',
-  );
-  t.deepEqual(
-    spool
-      .list()
-      .map(({ id }) => id)
-      .toSorted(),
-    ids.toSorted(),
   );
 });

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { AgentTunnels, TUNNELS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
@@ -11,6 +10,8 @@ import { FAILURE_HEADER, TUNNEL_UNREAD_BYTES_MAX, USE_HEADER } from '../../../..
 import { notDialled } from '../../../../transport/net/streams/dialled.ts';
 import { webSocketStream } from '../../../../transport/net/streams/web-socket-stream.ts';
 import type { Scope } from '../../../support/scope.ts';
+import { listening } from '../../../support/listening.ts';
+import { silentLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 import { FLAG, frame, TYPE } from '../../../support/hostile-tunnel.ts';
 
@@ -24,9 +25,7 @@ const NOT_HTTP2 = 'reset';
 async function fixture(scope: Scope) {
   const server = createServer();
   const sockets = new WebSocketServer({ server });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const silent = () => {};
+  const port = await listening(scope, server);
   const dialled: string[] = [];
   const tunnels = new AgentTunnels({
     egress: {
@@ -35,18 +34,14 @@ async function fixture(scope: Scope) {
         return notDialled('refused', 'nobody is there');
       },
     },
-    join: silent,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    join: () => {},
+    log: silentLog,
   });
-  scope.teardown(() => {
-    tunnels.close();
-    for (const socket of sockets.clients) socket.terminate();
-    server.close();
-  });
+  scope.teardown(() => tunnels.close());
   const open = async (): Promise<WebSocket> => {
-    tunnels.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, TOKEN);
+    tunnels.open(`http://127.0.0.1:${port}`, TOKEN);
     const [socket] = (await once(sockets, 'connection')) as [WebSocket];
-    return socket.on('error', silent);
+    return socket.on('error', () => {});
   };
   return { tunnels, open, dialled };
 }
@@ -92,9 +87,7 @@ test('a request that is no CONNECT, of no known use, or to no target is refused 
   const { open, dialled } = await fixture(t);
   const bytes = webSocketStream(await open(), TUNNEL_UNREAD_BYTES_MAX);
   const session = connect('http://tunnel', { createConnection: () => bytes });
-  t.teardown(() => {
-    session.destroy();
-  });
+  t.teardown(() => session.destroy());
   const ask = async (headers: OutgoingHttpHeaders): Promise<unknown> => {
     const stream = session.request(headers);
     return once(stream.resume(), 'response').then(

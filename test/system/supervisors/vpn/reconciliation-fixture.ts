@@ -3,7 +3,8 @@ import type { ExecutionContext } from 'ava';
 import { hostNameOf, VpnUnavailable, type VpnManager } from '../../../../actors/vpn/vpn.ts';
 import { reconcile, type RoundOutcome } from '../../../../supervisors/vpn/round.ts';
 import type { NodeId } from '../../../../transport/protocol/ids.ts';
-import { MODERN, startFakeNetmaker, type FakeNetmaker, type Quirks } from '../../../support/netmaker/netmaker.ts';
+import { startFakeNetmaker, type FakeNetmaker } from '../../../support/netmaker/netmaker.ts';
+import { MODERN, type Quirks } from '../../../support/netmaker/quirks.ts';
 import { netmakerFixture, type VpnFixture } from '../../../support/vpn/database-fixture.ts';
 
 /** One round of these rows, by their manager or by another one. */

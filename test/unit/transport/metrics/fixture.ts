@@ -4,7 +4,8 @@ import type { NodeMetrics } from '../../../../api/ports.ts';
 import { AgentRequests } from '../../../../transport/tunnels/agent-requests.ts';
 import { createScrapes, type ScrapeOutcome } from '../../../../transport/metrics/scrapes.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { target, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { target } from '../../../support/listening.ts';
 
 /** A running fixture. */
 export interface ScrapeFixture {

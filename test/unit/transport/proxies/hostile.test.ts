@@ -10,12 +10,12 @@ import {
   dialTcp,
   echoes,
   openProxies,
-  openTarget,
   rawClient,
   statusOf,
   type ProxiesFixture,
 } from '../../../support/proxies-fixture.ts';
 import { GREETING_PASSWORD, handshake, LET_IN, take, tunnelBySocks } from './socks5-client.ts';
+import { openTarget } from '../../../support/listening.ts';
 
 const AUTHORISED = `Host: x\r\nProxy-Authorization: ${basic('_')}\r\n`;
 

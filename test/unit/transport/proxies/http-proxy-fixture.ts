@@ -3,8 +3,8 @@ import { createServer, request, type IncomingMessage, type RequestListener } fro
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 import type { Scope } from '../../../support/scope.ts';
-import { listening } from '../../../support/stream-pairs.ts';
 import { basic, type ProxiesFixture } from '../../../support/proxies-fixture.ts';
+import { listening } from '../../../support/listening.ts';
 
 /** A web server behind the proxy. Its URL, and what came. */
 export async function openWeb(
@@ -16,11 +16,7 @@ export async function openWeb(
     got.push(incoming);
     serve(incoming, response);
   });
-  const port = await listening(server);
-  scope.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const port = await listening(scope, server);
   return { port, url: `http://127.0.0.1:${port}`, got };
 }
 

@@ -7,16 +7,9 @@ import { buffer, text } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import test from 'ava';
 import { rest } from '../../../support/stream-pairs.ts';
-import {
-  answerTo,
-  basic,
-  echoes,
-  openProxies,
-  openTarget,
-  rawClient,
-  statusOf,
-} from '../../../support/proxies-fixture.ts';
+import { answerTo, basic, echoes, openProxies, rawClient, statusOf } from '../../../support/proxies-fixture.ts';
 import { openWeb, through, connectLine } from './http-proxy-fixture.ts';
+import { openTarget } from '../../../support/listening.ts';
 
 const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n';
 

@@ -6,9 +6,10 @@ import { startProxies } from '../../../../transport/proxies/proxies.ts';
 import { recordingLog } from '../../../support/log.ts';
 import { until } from '../../../support/until.ts';
 import { rest } from '../../../support/stream-pairs.ts';
-import { basic, echoes, openProxies, openTarget, rawClient } from '../../../support/proxies-fixture.ts';
+import { basic, echoes, openProxies, rawClient } from '../../../support/proxies-fixture.ts';
 import { GREETING_PASSWORD, take, tunnelBySocks } from './socks5-client.ts';
 import { patient } from '../../../support/busy.ts';
+import { openTarget } from '../../../support/listening.ts';
 
 const PORTS = {
   admit: () => ({ ok: false, reason: 'credentials' }) as const,

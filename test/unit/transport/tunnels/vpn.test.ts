@@ -7,7 +7,8 @@ import test from 'ava';
 import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { target, tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
+import { target } from '../../../support/listening.ts';
 
 function streamOf(dialled: Dialled): Duplex {
   if (!dialled.ok) throw new Error(`${dialled.failure}: ${dialled.message}`);

@@ -3,9 +3,9 @@ import test, { type ExecutionContext } from 'ava';
 import { TOPICS } from '../../../../../actors/event-topics.ts';
 import { openBroker } from '../../../../../transport/events/brokers/adapters.ts';
 import { brokerEvent } from '../../../../support/brokers/events.ts';
-import { rawBroker } from '../../../../support/brokers/raw-broker.ts';
 import { brokerSettings } from '../../../../support/brokers/settings.ts';
 import { silentLog } from '../../../../support/log.ts';
+import { target } from '../../../../support/listening.ts';
 
 /** Numbers of requests. Source: kafka.apache.org/protocol, API keys. */
 const METADATA = 3;
@@ -74,7 +74,7 @@ function metadataOf(port: number): Buffer {
 
 /** Answers what every client asks first. */
 function kafkaAt(t: ExecutionContext, brokerPort: number): Promise<number> {
-  return rawBroker(t, (socket) => {
+  return target(t, (socket) => {
     let held = Buffer.alloc(0);
     socket.on('data', (chunk) => {
       held = Buffer.concat([held, chunk]);

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import ssh2 from 'ssh2';
 import type { ClientChannel, ConnectConfig } from 'ssh2';
-import type { Scope } from '../../../support/scope.ts';
+import type { SshServerOptions } from '../../agent/access/ssh/server.ts';
+import { withAlice } from './agent/ssh-fixture.ts';
+import { createScope, type Scope } from './scope.ts';
 
 /** A client of ssh2. */
 export type RawClient = InstanceType<typeof ssh2.Client>;
@@ -31,19 +33,35 @@ export function forgedAgent(knownPath: string, ownPath: string): ssh2.BaseAgent 
 /** Connects; resolves once logged in, rejects with why not. */
 export async function connectRaw(scope: Scope, port: number, config: ConnectConfig): Promise<RawClient> {
   const client = new ssh2.Client();
-  scope.teardown(() => {
-    client.destroy();
-  });
+  scope.teardown(() => void client.destroy());
   client.on('error', () => {});
   client.connect({ host: '127.0.0.1', port, readyTimeout: 20_000, ...config });
   await once(client, 'ready');
   return client;
 }
 
-/** Runs a command. */
-export async function execRaw(client: RawClient, command: string): Promise<ClientChannel> {
+/** Whether a password lets in on a port of this machine, with one try. */
+export async function logsIn(port: number, username: string, password: string): Promise<boolean> {
+  const own = createScope();
+  const isIn = await connectRaw(own, port, { username, password }).then(
+    () => true,
+    () => false,
+  );
+  await own.end();
+  return isIn;
+}
+
+/** A server with alice, who is logged in by this client. */
+export async function withRawAlice(scope: Scope, options: Partial<SshServerOptions> = {}) {
+  const made = await withAlice(scope, options);
+  const login = { username: 'alice', privateKey: readFileSync(made.key) };
+  return { ...made, login, client: await connectRaw(scope, made.fixture.port, login) };
+}
+
+/** Runs a command, with a terminal if it is to have one. */
+export async function execRaw(client: RawClient, command: string, pty = false): Promise<ClientChannel> {
   return new Promise((resolve, reject) => {
-    client.exec(command, (error, channel) => {
+    client.exec(command, { pty }, (error, channel) => {
       if (error) reject(error);
       else resolve(channel);
     });
