@@ -1,37 +1,73 @@
-/** `edge` as a process of its own. */
-import { spawn, type ChildProcess } from 'node:child_process';
+/** `edge` and other programs that people start, as processes of their own. */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { compileCache, programFile } from './programs.ts';
+import { until } from './until.ts';
 
-/** All that an `edge` said, and its exit status. */
+/** All that a program said, and its exit status. */
 export interface Ended {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A running `edge`: `ended` resolves with all that it said. */
-export interface RunningEdge {
-  readonly process: ChildProcess;
+/** A program that runs, and what it said so far. Nothing of this machine's own settings reaches it. */
+export class RunningProgram {
+  readonly process: ChildProcessWithoutNullStreams;
   readonly ended: Promise<Ended>;
+  stdout = '';
+  stderr = '';
+
+  /** With null for `stdin` that stays open. */
+  constructor(
+    program: string,
+    words: readonly string[],
+    env: Readonly<Record<string, string>>,
+    stdin: string | Buffer | null = '',
+  ) {
+    this.process = spawn(program, words, {
+      env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...compileCache(words), ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.process.stdin.on('error', () => {}); // it may end before it has read all
+    if (stdin !== null) this.process.stdin.end(stdin);
+    for (const stream of ['stdout', 'stderr'] as const)
+      this.process[stream].setEncoding('utf8').on('data', (text: string) => {
+        this[stream] += text;
+      });
+    this.ended = once(this.process, 'close').then(([status]) => ({
+      status: status as number | null,
+      stdout: this.stdout,
+      stderr: this.stderr,
+    }));
+  }
+
+  /** What it said, once there is something, or something of this form. */
+  async says(where: 'stdout' | 'stderr' = 'stdout', what = /./u): Promise<string> {
+    return until(`${what} on ${where}`, () => (what.test(this[where]) ? this[where] : null));
+  }
+
+  /** Ctrl-C, and how it ended. */
+  interrupt(): Promise<Ended> {
+    this.process.kill('SIGINT');
+    return this.ended;
+  }
 }
 
-/** Starts it. Nothing of this machine's own settings reaches it. With null for `stdin` that stays open. */
+/** Starts `edge`. */
 export function startEdge(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-  stdin: string | null = '',
-): RunningEdge {
-  const words = [programFile('edge'), ...args];
-  const child = spawn(process.execPath, words, {
-    env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...compileCache(words), ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  child.stdin.on('error', () => {}); // it may end before it has read all
-  if (stdin !== null) child.stdin.end(stdin);
-  const ended = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(
-    ([[status], stdout, stderr]): Ended => ({ status: status as number | null, stdout, stderr }),
-  );
-  return { process: child, ended };
+  stdin?: string | Buffer | null,
+): RunningProgram {
+  return startNode([programFile('edge'), ...args], env, stdin);
+}
+
+/** Starts a program of ours by its file. */
+export function startNode(
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  stdin?: string | Buffer | null,
+): RunningProgram {
+  return new RunningProgram(process.execPath, words, env, stdin);
 }

@@ -1,12 +1,10 @@
 /** The demo from end to end, as a user starts it. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { startNode } from '../../support/edge-program.ts';
+import { takenPort } from '../../support/listening.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -29,14 +27,10 @@ test.serial(
 
 test.serial('Ctrl-C ends it with all of its processes', async (t) => {
   const data = temporaryDirectory(t);
-  const demo = spawn(process.execPath, [DEMO, '--data', data], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let said = '';
-  demo.stdout.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
-  }); // read to its end: a demo that nobody reads ends with another status
-  await until('the end of what it says', () => said.includes('Ctrl-C ends everything'), 90_000);
+  const demo = startNode([DEMO, '--data', data]);
+  await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 90_000);
   const { programs } = JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')) as { programs: number[] };
-  const url = /EDGE_URL=(?<url>\S+)/u.exec(said)?.groups?.['url'] ?? '';
+  const url = /EDGE_URL=(?<url>\S+)/u.exec(demo.stdout)?.groups?.['url'] ?? '';
   const authorization = `Bearer ${readFileSync(join(data, 'key'), 'utf8').trim()}`;
   const answer = await fetch(`${url}/api/v1/nodes`, { headers: { authorization } });
   const local = { url: 'http://127.0.0.1:44999/', secret: 'x', subscribed_events: ['edge.core.test'] };
@@ -46,23 +40,20 @@ test.serial('Ctrl-C ends it with all of its processes', async (t) => {
     body: JSON.stringify(local),
   });
 
-  demo.kill('SIGINT');
-  const [status] = (await once(demo, 'exit')) as [number];
+  const { status, stdout } = await demo.interrupt();
 
   t.deepEqual([answer.status, webhook.status], [200, 201]);
-  t.is(status, 0, said);
+  t.is(status, 0, stdout);
   t.is(programs.length, 4);
   t.true(programs.every((pid) => !existsSync(`/proc/${pid}`)));
 });
 
 test.serial('a port that is taken is told, and so is an argument that is none', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
+  const port = await takenPort(t);
   const data = temporaryDirectory(t);
 
   for (const [args, said] of [
-    [['--port', String((server.address() as AddressInfo).port)], /another program listens there/u],
+    [['--port', String(port)], /another program listens there/u],
     [['--port', 'x'], /whole number/u],
     [['--wrong'], /Unknown option/u],
   ] as const) {
@@ -74,14 +65,4 @@ test.serial('a port that is taken is told, and so is an argument that is none', 
   }
 });
 
-async function run(
-  args: readonly string[],
-): Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }> {
-  const demo = spawn(process.execPath, [DEMO, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const [[status], stdout, stderr] = await Promise.all([
-    once(demo, 'close') as Promise<[number]>,
-    text(demo.stdout),
-    text(demo.stderr),
-  ]);
-  return { status, stdout, stderr };
-}
+const run = (args: readonly string[]) => startNode([DEMO, ...args]).ended;

@@ -1,14 +1,14 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+/** `edge-admin` as a program: its words, its settings, and how it begins and ends. */
 import { symlink } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import packageFile from '../../../package.json' with { type: 'json' };
 import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
 import { createDatabase } from '../../support/database.ts';
+import { startNode, type RunningProgram } from '../../support/edge-program.ts';
+import { takenPort } from '../../support/listening.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -31,16 +31,28 @@ async function servable(t: Parameters<typeof createDatabase>[0]): Promise<Record
   };
 }
 
-/** What `edge-admin` answers to arguments, with nothing in its environment but what is given. */
-async function edgeAdmin(
-  args: readonly string[],
-  env: Record<string, string> = {},
-): Promise<{ status: number; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) => {
-      resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
+const edgeAdmin = (args: readonly string[], env: Record<string, string> = {}) =>
+  startNode([PROGRAM, ...args], env).ended;
+
+interface Line {
+  readonly msg: string;
+  readonly url?: string;
+}
+
+/** Serves until it is ready, and shows each line of the log meanwhile to `see`. It ends with the test. */
+async function serve(
+  t: ExecutionContext,
+  env: Record<string, string>,
+  see: (line: Line) => unknown = () => {},
+): Promise<{ readonly running: RunningProgram; readonly url: string }> {
+  const running = startNode([PROGRAM, 'serve'], env);
+  t.teardown(() => void running.process.kill('SIGKILL'));
+  for await (const text of createInterface({ input: running.process.stderr })) {
+    const line = JSON.parse(text) as Line;
+    await see(line);
+    if (line.msg === 'edge-admin is ready') return { running, url: line.url ?? '' };
+  }
+  throw new Error(`it ended: ${running.stderr}`);
 }
 
 test("the version is the package's", async (t) => {
@@ -97,37 +109,17 @@ for (const [args, complaint] of [
 }
 
 test('it serves until SIGTERM, and ends with status 0', async (t) => {
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
-    env: await servable(t),
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.teardown(async () => {
-    child.kill('SIGKILL');
-  });
-  const closed = once(child, 'close');
-  let url = '';
-  for await (const line of createInterface({ input: child.stderr })) {
-    const entry = JSON.parse(line) as { msg: string; url?: string };
-    if (entry.msg !== 'edge-admin is ready') continue;
-    url = entry.url ?? '';
-    break;
-  }
+  const { running, url } = await serve(t, await servable(t));
 
   // A check that a busy machine made late is red for a moment.
   await until('it to be healthy', async () => (await fetch(`${url}/healthz`)).status === 200);
-  child.kill('SIGTERM');
-  const [status] = (await closed) as [number | null];
+  running.process.kill('SIGTERM');
 
-  t.is(status, 0);
+  t.is((await running.ended).status, 0);
 });
 
 test('a port that is taken is told in one line, with status 1', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => {
-    other.close();
-  });
-  await once(other, 'listening');
-  const { port } = other.address() as AddressInfo;
+  const port = await takenPort(t);
 
   const { status, stderr } = await edgeAdmin(['serve'], {
     ...(await servable(t)),
@@ -165,39 +157,21 @@ test('a database that is not there yet is waited for, with one line that says so
   const url = new URL(DATABASE_URL);
   const socket = url.searchParams.get('host') ?? '';
   url.searchParams.set('host', late);
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
-    env: { ...env, DATABASE_URL: url.href },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.teardown(async () => {
-    child.kill('SIGKILL');
-  });
   const told: string[] = [];
 
-  for await (const line of createInterface({ input: child.stderr })) {
-    const { msg } = JSON.parse(line) as { msg: string };
+  await serve(t, { ...env, DATABASE_URL: url.href }, async ({ msg }) => {
     if (msg.startsWith('The database')) told.push(msg);
     if (told.length === 1 && msg === told[0]) await symlink(socket, late);
-    if (msg === 'edge-admin is ready') break;
-  }
+  });
 
   t.deepEqual(told, ['The database does not answer yet: it is tried again for 60 s', 'The database answers']);
 });
 
 test('an admin that asks for no key says so once when it starts', async (t) => {
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
-    env: { ...(await servable(t)), ALL_AUTH_ENABLED: 'false' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  t.teardown(async () => {
-    child.kill('SIGKILL');
-  });
   const warnings: string[] = [];
-  for await (const line of createInterface({ input: child.stderr })) {
-    const { msg } = JSON.parse(line) as { msg: string };
+  await serve(t, { ...(await servable(t)), ALL_AUTH_ENABLED: 'false' }, ({ msg }) => {
     if (msg.startsWith('no key is asked for')) warnings.push(msg);
-    if (msg === 'edge-admin is ready') break;
-  }
+  });
 
   t.deepEqual(warnings, [
     'no key is asked for by the API (127.0.0.1), the metrics (127.0.0.1), MCP (127.0.0.1), the proxies (127.0.0.1): whoever reaches that may use it',

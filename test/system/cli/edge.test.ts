@@ -1,33 +1,26 @@
 /** The command line against a real admin and real agents. */
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { startEdge, type Ended } from '../../support/edge-program.ts';
+import { startEdge } from '../../support/edge-program.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { edgeOf, refused, wordsOf, type Words } from './fixture.ts';
 
 const fleet = sharedFleet(test, { agents: 3 });
 
-const envOf = () => ({ EDGE_URL: fleet().admins[0]?.url ?? '', EDGE_API_KEY: FLEET_KEYS.API_KEY });
-const edge = (...args: string[]): Promise<Ended> => startEdge(args, envOf()).ended;
+const edge = edgeOf(fleet);
 const nodeIds = () =>
   fleet()
     .agents.slice(0, 3)
     .map(({ node }) => node ?? '')
     .toSorted();
 
-/** Data and nothing else: no complaint, status 0. */
-function succeeded(t: ExecutionContext, { status, stdout, stderr }: Ended): string {
-  t.deepEqual([status, stderr], [0, '']);
-  return stdout;
-}
-
 test.serial('nodes are listed as a table, as JSON and as JSON lines', async (t) => {
-  const table = succeeded(t, await edge('node', 'ls', '-c', CLUSTER));
-  const json = JSON.parse(succeeded(t, await edge('-o', 'json', 'node', 'ls'))) as { id: string }[];
-  const lines = succeeded(t, await edge('node', 'ls', '-o', 'ndjson'))
+  const table = await edge.data(t, ['node', 'ls', '-c', CLUSTER]);
+  const json = await edge.json<{ id: string }[]>(t, 'node ls');
+  const lines = (await edge.data(t, 'node ls -o ndjson'))
     .trim()
     .split('\n')
     .map((line) => (JSON.parse(line) as { id: string }).id);
@@ -46,12 +39,12 @@ test.serial('nodes are listed as a table, as JSON and as JSON lines', async (t) 
 });
 
 test.serial('identical outputs are grouped, different ones prefixed as they come', async (t) => {
-  const grouped = await edge('run', '-c', CLUSTER, '-b', '--', 'echo same');
-  const prefixed = await edge('run', '--all', '--', 'echo $EDGE_NODE_ID; echo end');
+  const grouped = await edge.data(t, ['run', '-c', CLUSTER, '-b', '--', 'echo same']);
+  const prefixed = await edge.data(t, ['run', '--all', '--', 'echo $EDGE_NODE_ID; echo end']);
 
-  t.is(succeeded(t, grouped), `---------------\n${nodeIds().join(',')} (3)\n---------------\nsame\n`);
+  t.is(grouped, `---------------\n${nodeIds().join(',')} (3)\n---------------\nsame\n`);
   t.deepEqual(
-    succeeded(t, prefixed).trim().split('\n').toSorted(),
+    prefixed.trim().split('\n').toSorted(),
     nodeIds()
       .flatMap((id) => [`${id}: ${id}`, `${id}: end`])
       .toSorted(),
@@ -59,28 +52,23 @@ test.serial('identical outputs are grouped, different ones prefixed as they come
 });
 
 test.serial('an output is shown while its command still runs', async (t) => {
-  const running = startEdge(['run', '--all', '--', 'echo begun; sleep 60'], envOf());
-  const [chunk] = (await once(running.process.stdout ?? process.stdin, 'data')) as [Buffer];
+  const running = edge.start(t, ['run', '--all', '--', 'echo begun; sleep 60']);
 
-  running.process.kill('SIGINT');
-  const { status, stderr } = await running.ended;
+  t.regex(await running.says(), /: begun\n/u);
+  const { status, stderr } = await running.interrupt();
 
-  t.regex(chunk.toString(), /: begun\n/u);
   t.is(status, 7);
   t.is(stderr.split('cancelled').length - 1, 3, stderr);
 });
 
 test.serial('a second Ctrl-C leaves without waiting', async (t) => {
-  const running = startEdge(
-    ['run', '-n', nodeIds()[0] ?? '', '--', 'trap "" TERM; echo begun; sleep 4 & wait; sleep 4'],
-    envOf(),
-  );
-  await once(running.process.stdout ?? process.stdin, 'data');
+  const script = 'trap "" TERM; echo begun; sleep 4 & wait; sleep 4';
+  const running = edge.start(t, ['run', '-n', nodeIds()[0] ?? '', '--', script]);
+  await running.says();
 
-  running.process.kill('SIGINT');
-  await once(running.process.stderr ?? process.stdin, 'data');
-  running.process.kill('SIGINT');
-  const { status, stderr } = await running.ended;
+  void running.interrupt();
+  await running.says('stderr');
+  const { status, stderr } = await running.interrupt();
 
   t.is(status, 130);
   t.regex(stderr, /the command goes on as/u);
@@ -88,8 +76,8 @@ test.serial('a second Ctrl-C leaves without waiting', async (t) => {
 
 test.serial('the exit status tells failures from what did not finish', async (t) => {
   const [first = ''] = nodeIds();
-  const failed = await edge('run', '--all', '--', `test "$EDGE_NODE_ID" != ${first} || exit 9`);
-  const timedOut = await edge('run', '-n', first, '--timeout', '300ms', '--', 'sleep 30');
+  const failed = await edge.run(['run', '--all', '--', `test "$EDGE_NODE_ID" != ${first} || exit 9`]);
+  const timedOut = await edge.run(['run', '-n', first, '--timeout', '300ms', '--', 'sleep 30']);
 
   t.deepEqual([failed.status, failed.stderr], [6, `edge: ${first}: exited with 9\n`]);
   t.deepEqual([timedOut.status, timedOut.stderr], [6, `edge: ${first}: exited with 124 (timed out)\n`]);
@@ -101,51 +89,45 @@ test.serial('nodes that cannot be reached are told, with status 7', async (t) =>
   await fleet().reaches(agent, 'healthy');
   await agent.kill();
 
-  const { status, stderr } = await edge('run', '-n', 'away', '--expires', '1s', '--', 'true');
-  const waiting = startEdge(['run', '-n', 'away', '--', 'true'], envOf());
-  const [hint] = (await once(waiting.process.stderr ?? process.stdin, 'data')) as [Buffer];
-  waiting.process.kill('SIGINT');
-  const ended = await waiting.ended;
-  const removed = await edge('node', 'rm', 'away');
+  const { status, stderr } = await edge.run('run -n away --expires 1s -- true');
+  const waiting = edge.start(t, 'run -n away -- true');
+  const hint = await waiting.says('stderr');
+  const ended = await waiting.interrupt();
+  const removed = await edge.run('node rm away');
 
   t.deepEqual([status, stderr], [7, 'edge: away: not reached in time\n']);
   t.is(removed.status, 0);
-  t.regex(hint.toString(), /^edge: waiting for 1 that is not connected \(away\): Ctrl-C cancels/u);
+  t.regex(hint, /^edge: waiting for 1 that is not connected \(away\): Ctrl-C cancels/u);
   t.is(ended.status, 7);
 });
 
 test.serial('a script comes from stdin, and its outputs can be read again', async (t) => {
   const [first = ''] = nodeIds();
-  const ran = await startEdge(
-    ['-o', 'json', 'run', '-n', first.slice(0, 8), '-'],
-    envOf(),
-    '#!/bin/sh\nprintf "a\\nb"\n',
-  ).ended;
-  const { command, executions } = JSON.parse(succeeded(t, ran)) as {
+  const { command, executions } = await edge.json<{
     command: { id: string; summary: object };
     executions: { id: string; output: string }[];
-  };
+  }>(t, ['run', '-n', first.slice(0, 8), '-'], '#!/bin/sh\nprintf "a\\nb"\n');
 
   t.like(command.summary, { total: 1, succeeded: 1 });
   t.is(executions[0]?.output, 'a\nb');
-  t.is(succeeded(t, await edge('command', 'output', command.id)), `${first}: a\n${first}: b\n`);
+  t.is(await edge.data(t, ['command', 'output', command.id]), `${first}: a\n${first}: b\n`);
   t.is(
-    succeeded(t, await edge('command', 'output', command.id, '-b')),
+    await edge.data(t, ['command', 'output', command.id, '-b']),
     `---------------\n${first}\n---------------\na\nb\n`,
   );
-  t.is(succeeded(t, await edge('command', 'output', executions[0]?.id ?? '')), 'a\nb');
-  t.regex(succeeded(t, await edge('command', 'get', command.id)), /1\/1 done/u);
-  t.is(succeeded(t, await edge('command', 'rm', command.id)), '');
-  t.is((await edge('command', 'get', command.id)).status, 4);
+  t.is(await edge.data(t, ['command', 'output', executions[0]?.id ?? '']), 'a\nb');
+  t.regex(await edge.data(t, ['command', 'get', command.id]), /1\/1 done/u);
+  t.is(await edge.data(t, ['command', 'rm', command.id]), '');
+  t.is((await edge.run(['command', 'get', command.id])).status, 4);
 });
 
 test.serial('a run outlives an admin that is killed and started again', async (t) => {
-  const [admin] = fleet().admins;
-  const running = startEdge(['run', '--all', '--', 'echo begun; sleep 3; echo ended'], envOf());
-  await once(running.process.stdout ?? process.stdin, 'data');
+  const admin = fleet().admin();
+  const running = edge.start(t, ['run', '--all', '--', 'echo begun; sleep 3; echo ended']);
+  await running.says();
 
-  await admin?.kill();
-  await admin?.start();
+  await admin.kill();
+  await admin.start();
   const { status, stdout, stderr } = await running.ended;
 
   t.is(status, 0, stderr);
@@ -153,7 +135,7 @@ test.serial('a run outlives an admin that is killed and started again', async (t
 });
 
 test.serial('a long output comes through whole', async (t) => {
-  const { stdout } = await edge('run', '-n', nodeIds()[1] ?? '', '-b', '--', 'seq 1 100000');
+  const { stdout } = await edge.run(['run', '-n', nodeIds()[1] ?? '', '-b', '--', 'seq 1 100000']);
 
   t.is(stdout.split('\n').slice(3).join('\n'), Array.from({ length: 100_000 }, (_none, n) => `${n + 1}\n`).join(''));
 });
@@ -161,80 +143,77 @@ test.serial('a long output comes through whole', async (t) => {
 test.serial('clusters, keys and aliases are made and taken away', async (t) => {
   const [first = ''] = nodeIds();
 
-  t.regex(succeeded(t, await edge('cluster', 'create', 'spare', '--limit', '5')), /^name +spare$/mu);
-  t.regex(succeeded(t, await edge('cluster', 'limit', 'spare', 'unlimited')), /^node_limit +-$/mu);
-  const key = succeeded(t, await edge('key', 'create', 'spare', '--uses', '2', '--expires', '1h')).trim();
-  t.regex(key, /^[\w-]{20,}$/u);
-  t.regex(succeeded(t, await edge('key', 'create', 'spare', '--uses', 'unlimited')).trim(), /^[\w-]{20,}$/u);
-  t.regex(succeeded(t, await edge('key', 'ls')), /spare .*unlimited/u);
-  succeeded(t, await edge('alias', 'add', first, 'first'));
-  t.regex(succeeded(t, await edge('node', 'get', 'first')), new RegExp(first, 'u'));
-  t.regex(succeeded(t, await edge('node', 'get', `first.${CLUSTER}.edge.internal`)), new RegExp(first, 'u'));
-  succeeded(t, await edge('alias', 'rm', 'first'));
-  t.is((await edge('node', 'get', 'first')).status, 4);
-  succeeded(t, await edge('cluster', 'rm', 'spare'));
+  t.regex(await edge.data(t, 'cluster create spare --limit 5'), /^name +spare$/mu);
+  t.regex(await edge.data(t, 'cluster limit spare unlimited'), /^node_limit +-$/mu);
+  for (const uses of [['2', '--expires', '1h'], ['unlimited']])
+    t.regex(await edge.data(t, ['key', 'create', 'spare', '--uses', ...uses]), /^[\w-]{20,}\n$/u);
+  t.regex(await edge.data(t, 'key ls'), /spare .*unlimited/u);
+  await edge.data(t, ['alias', 'add', first, 'first']);
+  t.regex(await edge.data(t, 'node get first'), new RegExp(first, 'u'));
+  t.regex(await edge.data(t, ['node', 'get', `first.${CLUSTER}.edge.internal`]), new RegExp(first, 'u'));
+  await edge.data(t, 'alias rm first');
+  t.is((await edge.run('node get first')).status, 4);
+  await edge.data(t, 'cluster rm spare');
 });
 
 test.serial('events are followed as they happen', async (t) => {
-  const running = startEdge(['events', 'tail', '-o', 'ndjson', '--type', 'edge.command_execution.completed'], envOf());
-  const ran = edge('run', '-n', nodeIds()[0] ?? '', '--', 'true');
+  const running = edge.start(t, 'events tail -o ndjson --type edge.command_execution.completed');
+  const run = () => edge.run(['run', '-n', nodeIds()[0] ?? '', '--', 'true']);
+  const ran = run();
   // The tail may start after the command is over: then the next one is seen.
-  const again = setInterval(() => void edge('run', '-n', nodeIds()[0] ?? '', '--', 'true'), 1_000);
+  const again = setInterval(() => void run(), 1_000);
   t.teardown(() => clearInterval(again));
-  const [chunk] = (await once(running.process.stdout ?? process.stdin, 'data')) as [Buffer];
+  const said = await running.says();
   clearInterval(again);
-  running.process.kill('SIGINT');
-  const { status } = await running.ended;
+  const { status } = await running.interrupt();
   await ran;
 
   t.is(status, 0);
-  t.like(JSON.parse(chunk.toString().split('\n')[0] ?? ''), {
+  t.like(JSON.parse(said.split('\n')[0] ?? ''), {
     type: 'edge.command_execution.completed',
     data: { node_id: nodeIds()[0], exit_code: 0 },
   });
 });
 
 test.serial('what cannot be done is one line on stderr, nothing on stdout, and a status of its own', async (t) => {
-  const cases: readonly (readonly [number, readonly string[], Readonly<Record<string, string>>?])[] = [
-    [2, ['run', '--', 'true']],
-    [2, ['run', '--all', '-c', CLUSTER, '--', 'true']],
-    [2, ['run', '--all']],
-    [2, ['-o', 'xml', 'node', 'ls']],
-    [2, ['nod']],
-    [2, ['node', 'ls', '--limit', 'x']],
-    [2, ['--url', 'nonsense', 'node', 'ls']],
-    [2, ['command', 'get', 'abc']],
-    [2, ['cluster', 'create', 'Wrong_Name']],
-    [3, ['node', 'ls'], { EDGE_API_KEY: 'wrong' }],
-    [3, ['node', 'ls'], { EDGE_API_KEY: '' }],
-    [3, ['node', 'ls'], { EDGE_API_KEY: FLEET_KEYS.METRICS_KEY }],
-    [2, ['webhook', 'create', 'http://127.0.0.1/']],
-    [2, ['webhook', 'create', 'http://127.0.0.1/', '--all']],
-    [2, ['webhook', 'listen', '--on', 'all']],
+  const cases: readonly (readonly [number, Words, Readonly<Record<string, string>>?])[] = [
+    [2, 'run -- true'],
+    [2, `run --all -c ${CLUSTER} -- true`],
+    [2, 'run --all'],
+    [2, '-o xml node ls'],
+    [2, 'nod'],
+    [2, 'node ls --limit x'],
+    [2, '--url nonsense node ls'],
+    [2, 'command get abc'],
+    [2, 'cluster create Wrong_Name'],
+    [3, 'node ls', { EDGE_API_KEY: 'wrong' }],
+    [3, 'node ls', { EDGE_API_KEY: '' }],
+    [3, 'node ls', { EDGE_API_KEY: FLEET_KEYS.METRICS_KEY }],
+    [2, 'webhook create http://127.0.0.1/'],
+    [2, 'webhook create http://127.0.0.1/ --all'],
+    [2, 'webhook listen --on all'],
     [2, ['webhook', 'create', 'https://example.com/', '--all', '--header', 'no colon']],
-    [4, ['events', 'tail', '-t', 'nosuch']],
-    [4, ['events', 'explain', 'all']],
-    [4, ['webhook', 'deliveries', '00000000-0000-4000-8000-000000000000']],
-    [4, ['webhook', 'create', 'https://example.com/', '--on', 'nosuch']],
-    [4, ['node', 'get', 'nosuch']],
-    [4, ['run', '-c', 'nosuch', '--', 'true']],
-    [1, ['cluster', 'rm', CLUSTER]],
-    [1, ['--url', 'http://127.0.0.1:9', 'node', 'ls']],
+    [4, 'events tail -t nosuch'],
+    [4, 'events explain all'],
+    [4, 'webhook deliveries 00000000-0000-4000-8000-000000000000'],
+    [4, 'webhook create https://example.com/ --on nosuch'],
+    [4, 'node get nosuch'],
+    [4, 'run -c nosuch -- true'],
+    [1, `cluster rm ${CLUSTER}`],
+    [1, '--url http://127.0.0.1:9 node ls'],
   ];
-  const ends = await Promise.all(cases.map(([, args, env]) => startEdge(args, { ...envOf(), ...env }).ended));
-
-  for (const [index, [status, args]] of cases.entries()) {
-    const ended = ends[index] ?? { status: null, stdout: '', stderr: '' };
-    t.deepEqual([ended.status, ended.stdout], [status, ''], `${args.join(' ')}: ${ended.stderr}`);
-    t.regex(ended.stderr, /^edge: [^\n]+\n$/u, args.join(' '));
-    t.false(/\bat \S+\.ts|TRPCClientError/u.test(ended.stderr));
-  }
+  await Promise.all(
+    cases.map(async ([status, args, env]) => {
+      const ended = await startEdge(wordsOf(args), { ...edge.env(), ...env }).ended;
+      refused(t, ended, status, /^(?!.*(?:\bat \S+\.ts|TRPCClientError))/u, String(args));
+    }),
+  );
 });
 
 test.serial('a login is remembered for its owner only, and only a key that works', async (t) => {
   const home = temporaryDirectory(t);
   const env = { XDG_CONFIG_HOME: home };
-  const url = fleet().admins[0]?.url ?? '';
+  const url = fleet().admin().url;
 
   const wrong = await startEdge(['login', '--url', url], env, 'wrong\n').ended;
   t.deepEqual([wrong.status, existsSync(join(home, 'edge/config.json'))], [3, false]);

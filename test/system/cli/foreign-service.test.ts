@@ -1,14 +1,13 @@
 /** `edge` against services that are not the one it signed in to, or say what no honest one says. */
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { storeConnection } from '../../../cli/connection.ts';
 import { Problem } from '../../../cli/problem.ts';
 import { checkedHostName } from '../../../cli/reach/host-names.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
+import { listening } from '../../support/listening.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const KEY = 'remembered-key-CANARY-1234';
@@ -26,23 +25,13 @@ async function service(t: ExecutionContext, answers: Readonly<Record<string, unk
   const server = createServer((request, response) => {
     heard.push(request.headers);
     const operation = /^\/api\/trpc\/(?<name>\w+)/u.exec(request.url ?? '')?.groups?.['name'] ?? '';
-    response.writeHead(200, { 'content-type': 'application/json' }).end(
-      JSON.stringify({
-        result: { data: answers[operation] ?? { data: [], pagination: { total_count: 0, has_next: false } } },
-      }),
-    );
-  })
-    .on('connect', (request, socket) => {
-      heard.push(request.headers);
-      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
-    })
-    .listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-    server.closeAllConnections();
+    const data = answers[operation] ?? { data: [], pagination: { total_count: 0, has_next: false } };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ result: { data } }));
+  }).on('connect', (request, socket) => {
+    heard.push(request.headers);
+    socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard };
+  return { url: `http://127.0.0.1:${await listening(t, server)}`, heard };
 }
 
 /** A person's directory, with what `edge login` remembered there. */
@@ -55,6 +44,13 @@ function home(
   if (stored !== null) storeConnection(stored, env);
   return env;
 }
+
+/** A person who gives a key, and remembers none. */
+const stranger = (t: ExecutionContext, url: string): Record<string, string> => ({
+  ...home(t),
+  EDGE_URL: url,
+  EDGE_API_KEY: 'a-key-that-is-given',
+});
 
 const edge = (env: Record<string, string>, ...args: string[]): Promise<Ended> => startEdge(args, env).ended;
 
@@ -112,12 +108,8 @@ test('a remembered key goes to the proxy of its service and to no other', async 
   }
   t.deepEqual(other.heard, []);
   await edge(home(t, { url: own.url, key: KEY, proxyUrl: elsewhere }), 'connect', hostName, '22');
-  await edge(
-    { ...home(t, { url: own.url, key: KEY }), EDGE_PROXY_URL: elsewhere, EDGE_PROXY_KEY: 'given' },
-    'connect',
-    hostName,
-    '22',
-  );
+  const given = { EDGE_PROXY_URL: elsewhere, EDGE_PROXY_KEY: 'given' };
+  await edge({ ...home(t, { url: own.url, key: KEY }), ...given }, 'connect', hostName, '22');
 
   const shown = other.heard.map((headers) =>
     Buffer.from(String(headers['proxy-authorization']).slice('Basic '.length), 'base64').toString(),
@@ -182,7 +174,7 @@ test('nothing that a service says becomes a line or a command of ssh', async (t)
         pagination: { total_count: 1 },
       },
     });
-    const env: Record<string, string> = { ...home(t), EDGE_URL: url, EDGE_API_KEY: 'a-key-that-is-given' };
+    const env = stranger(t, url);
     const file = join(env['XDG_CONFIG_HOME'] ?? '', 'config');
 
     for (const words of [
@@ -202,12 +194,7 @@ test('nothing that a service says becomes a line or a command of ssh', async (t)
 
 test('a domain that is one is written', async (t) => {
   const { url } = await service(t, { get_cluster: { name: 'prod', vpn_domain: 'prod.edge.internal' } });
-  const { status, stdout } = await edge(
-    { ...home(t), EDGE_URL: url, EDGE_API_KEY: 'a-key-that-is-given' },
-    'ssh-config',
-    '--cluster',
-    'prod',
-  );
+  const { status, stdout } = await edge(stranger(t, url), 'ssh-config', '--cluster', 'prod');
 
   t.is(status, 0);
   t.regex(stdout, /^Host \*\.prod\.edge\.internal$/mu);
@@ -229,32 +216,17 @@ test('ssh is started for host names and ports only', async (t) => {
     { ssh_port: '22\nProxyCommand=id' },
   ];
 
+  const ssh = async (node: object) => {
+    const { url } = await service(t, { get_node: node });
+    return edge({ ...stranger(t, url), PATH: `${directory}:${process.env['PATH'] ?? ''}` }, 'ssh', NODE);
+  };
+
   for (const lie of lies) {
-    const { url } = await service(t, { get_node: { ...honest, ...lie } });
-    const ended = await edge(
-      {
-        ...home(t),
-        EDGE_URL: url,
-        EDGE_API_KEY: 'a-key-that-is-given',
-        PATH: `${directory}:${process.env['PATH'] ?? ''}`,
-      },
-      'ssh',
-      NODE,
-    );
+    const ended = await ssh({ ...honest, ...lie });
     t.deepEqual([ended.status, existsSync(join(directory, 'started'))], [1, false], ended.stderr);
     t.regex(ended.stderr, /^edge: the service says [^\n]+\n$/u);
   }
-  const { url } = await service(t, { get_node: honest });
-  await edge(
-    {
-      ...home(t),
-      EDGE_URL: url,
-      EDGE_API_KEY: 'a-key-that-is-given',
-      PATH: `${directory}:${process.env['PATH'] ?? ''}`,
-    },
-    'ssh',
-    NODE,
-  );
+  await ssh(honest);
   t.regex(readFileSync(join(directory, 'started'), 'utf8'), /-- node-1\.prod\.edge\.internal\n$/u);
 });
 
@@ -267,7 +239,7 @@ test('what turns text round or orders a terminal about reaches none of the forma
     pagination: { total_count: 1, has_next: false },
   };
   const { url } = await service(t, { list_nodes: rows, get_node: rows.data[0] });
-  const env = { ...home(t), EDGE_URL: url, EDGE_API_KEY: 'a-key-that-is-given' };
+  const env = stranger(t, url);
 
   for (const words of [
     ['node', 'ls'],

@@ -1,66 +1,31 @@
 /** Recordings by the command line: in pipes and in a real terminal. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { spawn as spawnTerminal } from '@lydell/node-pty';
 import test, { type ExecutionContext } from 'ava';
 import type { SshRecordingResource } from '../../../actors/resources/ssh.ts';
 import { readCast, type CastEvent } from '../../../cli/recordings/cast.ts';
 import { createModeTracker } from '../../../cli/recordings/modes.ts';
 import { playCast, type PlayOptions } from '../../../cli/recordings/player.ts';
 import { castOf, descriptionOf, upload, type CastEvent as Line } from '../../support/casts.ts';
-import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
-import { startEdge, type Ended } from '../../support/edge-program.ts';
 import { patient } from '../../support/busy.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-
-const EDGE = fileURLToPath(new URL('../../../cli/edge.ts', import.meta.url));
+import { edgeOf, inTerminal } from './fixture.ts';
 
 const fleet = sharedFleet(test, {});
 
-const envOf = () => ({ EDGE_URL: fleet().admins[0]?.url ?? '', EDGE_API_KEY: FLEET_KEYS.API_KEY });
-const edge = (...args: string[]): Promise<Ended> => startEdge(['recording', ...args], envOf()).ended;
-
-async function data(t: ExecutionContext, ...args: string[]): Promise<string> {
-  const { status, stdout, stderr } = await edge(...args);
-  t.deepEqual([status, stderr], [0, ''], args.join(' '));
-  return stdout;
-}
+const edge = edgeOf(fleet);
+const data = (t: ExecutionContext, ...args: string[]) => edge.data(t, ['recording', ...args]);
+const recording = (...args: string[]) => edge.run(['recording', ...args]);
 
 /** A node, and how it brings recordings. */
 async function fixture(t: ExecutionContext) {
   const { node_id: node, api_token: token } = await enrollRaw(t, fleet());
   const bring = async (cast: string, told: Parameters<typeof descriptionOf>[0] = {}) =>
-    (await upload(fleet().admins[0]?.url ?? '', token, { cast, description: descriptionOf(told) })).id;
+    (await upload(fleet().admin().url, token, { cast, description: descriptionOf(told) })).id;
   return { node, bring };
-}
-
-/** `edge recording …` in a terminal, with the settings of the terminal told before and after. */
-function inTerminal(t: ExecutionContext, ...args: string[]) {
-  const script = 'echo "<$(stty -g)>"; "$@"; status=$?; echo; echo "<$(stty -g)>"; exit $status';
-  const terminal = spawnTerminal('/bin/sh', ['-c', script, 'sh', process.execPath, EDGE, 'recording', ...args], {
-    name: 'xterm',
-    cols: 80,
-    rows: 24,
-    env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...envOf() },
-  });
-  t.teardown(() => terminal.kill('SIGKILL'));
-  let shown = '';
-  terminal.onData((text) => {
-    shown += text;
-  });
-  const ended = new Promise<number>((resolve) => {
-    terminal.onExit(({ exitCode }) => resolve(exitCode));
-  });
-  return {
-    shown: () => shown,
-    ended,
-    type: (text: string) => terminal.write(text),
-    settings: () => [...shown.matchAll(/<(?<of>[\da-f:]+)>/gu)].map(({ groups }) => groups?.['of']),
-  };
 }
 
 test.serial('recordings are listed by node and user, shown, saved and removed', async (t) => {
@@ -93,16 +58,16 @@ test.serial('recordings are listed by node and user, shown, saved and removed', 
   await data(t, 'save', shell, file);
   t.is(readFileSync(file, 'utf8'), cast);
   t.is(statSync(file).mode & 0o777, 0o600);
-  const again = await edge('save', command, file);
+  const again = await recording('save', command, file);
   t.deepEqual([again.status, again.stderr], [2, `edge: ${file} is there already: --force replaces it\n`]);
   await data(t, 'save', command, file, '--force');
   t.is(readFileSync(file, 'utf8'), castOf());
   t.is(await data(t, 'save', shell, '-'), cast);
 
   await data(t, 'rm', shell, command);
-  t.is((await edge('show', shell)).status, 4);
-  t.is((await edge('play', 'no-id')).status, 2);
-  t.is((await edge('play', shell, '--speed', '0')).status, 2);
+  t.is((await recording('show', shell)).status, 4);
+  t.is((await recording('play', 'no-id')).status, 2);
+  t.is((await recording('play', shell, '--speed', '0')).status, 2);
 });
 
 test.serial('where stdout is no terminal, all that was shown comes at once and as it was', async (t) => {
@@ -118,7 +83,7 @@ test.serial('where stdout is no terminal, all that was shown comes at once and a
     ]),
   );
 
-  const { status, stdout, stderr } = await edge('play', id);
+  const { status, stdout, stderr } = await recording('play', id);
 
   t.deepEqual([status, stdout, stderr], [0, '\u001B[31mgrüße\u001B[0m\r\n\u001B[?1049h', '']);
 });
@@ -132,7 +97,7 @@ test.serial('in a terminal it plays with its timing, and what it left switched i
       [3_600, 'o', 'end'],
     ]),
   );
-  const terminal = inTerminal(t, 'play', id, '--speed', '2', '--max-idle', '1s');
+  const terminal = inTerminal(t, `recording play ${id} --speed 2 --max-idle 1s`, edge.env());
 
   await until('its beginning', () => terminal.shown().includes('begin'));
   const beganMs = performance.now();
@@ -166,7 +131,7 @@ test.serial('Ctrl-C and q end it within a wait, and leave the terminal as it was
     ['\u0003', 130],
     ['q', 0],
   ] as const) {
-    const terminal = inTerminal(t, 'play', id);
+    const terminal = inTerminal(t, `recording play ${id}`, edge.env());
     await until('its beginning', () => terminal.shown().includes('begin'));
 
     terminal.type(key === '\u0003' ? `typed by mistake${key}` : key);
@@ -193,8 +158,8 @@ test.serial('a smaller terminal is told of, and one may be asked to take the siz
       { width: 132, height: 43 },
     ),
   );
-  const told = inTerminal(t, 'play', id, '--instant');
-  const asked = inTerminal(t, 'play', id, '--instant', '--resize');
+  const told = inTerminal(t, `recording play ${id} --instant`, edge.env());
+  const asked = inTerminal(t, `recording play ${id} --instant --resize`, edge.env());
 
   t.deepEqual(await Promise.all([told.ended, asked.ended]), [0, 0]);
   t.true(told.shown().includes('edge: it was recorded at 132x43, and this terminal has 80x24: it may look wrong'));

@@ -2,14 +2,12 @@
  * `edge-admin relay`, a relay that stands alone, as a process; and a real derper, which asks for admission in the same
  * way.
  */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
-import { createInterface } from 'node:readline';
+import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { startDerper } from '../../support/derper.ts';
+import { startNode } from '../../support/edge-program.ts';
+import { origin, takenPort } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { connectedClient, mapOf, startClient } from '../../support/relay.ts';
 import { until } from '../../support/until.ts';
@@ -26,48 +24,34 @@ async function admitting(
   clustersOf: ReadonlyMap<string, readonly string[]>,
 ): Promise<{ readonly url: string; readonly asked: string[] }> {
   const asked: string[] = [];
-  const server = createServer((request, answer) => {
-    const pieces: Buffer[] = [];
-    request
-      .on('data', (piece: Buffer) => pieces.push(piece))
-      .on('end', () => {
-        const { NodePublic: key } = JSON.parse(Buffer.concat(pieces).toString()) as { readonly NodePublic: string };
-        asked.push(key);
-        const clusters = clustersOf.get(key.slice('nodekey:'.length));
-        answer.setHeader('content-type', 'application/json');
-        answer.end(JSON.stringify(clusters === undefined ? { Allow: false } : { Allow: true, Clusters: clusters }));
-      });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
+  const url = await origin(t, async (request, answer) => {
+    const { NodePublic: key } = (await json(request)) as { readonly NodePublic: string };
+    asked.push(key);
+    const clusters = clustersOf.get(key.slice('nodekey:'.length));
+    answer.setHeader('content-type', 'application/json');
+    answer.end(JSON.stringify(clusters === undefined ? { Allow: false } : { Allow: true, Clusters: clusters }));
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/relays/admission`, asked };
+  return { url: `${url}/api/v1/relays/admission`, asked };
 }
 
 /** A relay alone; its map, as it said it. */
 async function startAlone(t: ExecutionContext, dataDir: string, admissionUrl: string) {
-  const child = spawn(process.execPath, [PROGRAM, 'relay'], {
-    env: {
-      RELAY_HOST: '127.0.0.1',
-      RELAY_PORT: '0',
-      RELAY_HOSTNAME: '127.0.0.1',
-      RELAY_ADMISSION_URL: admissionUrl,
-      RELAY_REGION_ID: '917',
-      DATA_DIR: dataDir,
-    },
-    stdio: ['ignore', 'pipe', 'ignore'],
+  const relay = startNode([PROGRAM, 'relay'], {
+    RELAY_HOST: '127.0.0.1',
+    RELAY_PORT: '0',
+    RELAY_HOSTNAME: '127.0.0.1',
+    RELAY_ADMISSION_URL: admissionUrl,
+    RELAY_REGION_ID: '917',
+    DATA_DIR: dataDir,
   });
-  const ended = once(child, 'close');
   t.teardown(async () => {
-    child.kill('SIGKILL');
-    await ended;
+    relay.process.kill('SIGKILL');
+    await relay.ended;
   });
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  const line = await relay.says('stdout', /\n/u);
   const region = mapOf(JSON.parse(line)).regions.get(917);
   if (region === undefined) throw new Error(line);
-  return { child, ended, line, region };
+  return { relay, identity: region.nodes[0].identity, region };
 }
 
 test('a relay that stands alone carries packets between whom the admin lets in, within a cluster, and keeps its certificate', async (t) => {
@@ -77,7 +61,7 @@ test('a relay that stands alone carries packets between whom the admin lets in, 
     new Map(pairs.map(({ publicKey }, index) => [publicKey.toString('hex'), [index === 2 ? 'mill' : 'press']])),
   );
   const dataDir = temporaryDirectory(t);
-  const { child, ended, line, region } = await startAlone(t, dataDir, admission.url);
+  const { relay, identity, region } = await startAlone(t, dataDir, admission.url);
 
   const [one, other, foreign] = await Promise.all(
     pairs.map(({ privateKey }) => connectedClient(t, region, { privateKey: privateKey.toString('base64') })),
@@ -94,11 +78,9 @@ test('a relay that stands alone carries packets between whom the admin lets in, 
     ['own'],
   );
   t.is(stranger.opened, 0);
-  child.kill('SIGTERM');
-  t.deepEqual((await ended)[0], 0);
-  const again = await startAlone(t, dataDir, admission.url);
-  const identityOf = (text: string) => mapOf(JSON.parse(text)).regions.get(917)?.nodes[0].identity;
-  t.deepEqual(identityOf(again.line), identityOf(line));
+  relay.process.kill('SIGTERM');
+  t.is((await relay.ended).status, 0);
+  t.deepEqual((await startAlone(t, dataDir, admission.url)).identity, identity);
 });
 
 test('a real derper asks the same route, and understands its answer', async (t) => {
@@ -115,18 +97,8 @@ test('a real derper asks the same route, and understands its answer', async (t) 
 });
 
 test('wrong settings and a taken port are told in a line each', async (t) => {
-  const other = createTcpServer().listen(0, '127.0.0.1');
-  t.teardown(() => void other.close());
-  await once(other, 'listening');
-  const { port } = other.address() as AddressInfo;
-  const relay = async (
-    env: Readonly<Record<string, string>>,
-  ): Promise<{ readonly status: number; readonly stderr: string }> =>
-    await new Promise((resolve) => {
-      execFile(process.execPath, [PROGRAM, 'relay'], { env }, (error, _stdout, stderr) =>
-        resolve({ status: error === null ? 0 : Number(error.code), stderr }),
-      );
-    });
+  const port = await takenPort(t);
+  const relay = (env: Readonly<Record<string, string>>) => startNode([PROGRAM, 'relay'], env).ended;
   const good = {
     RELAY_HOSTNAME: '127.0.0.1',
     RELAY_ADMISSION_URL: 'http://127.0.0.1:1/',

@@ -1,61 +1,44 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+/** How a program that stays ends: by signals, by a start or a stop that fails, and by a bug. */
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
+import { startNode, type RunningProgram } from '../../support/edge-program.ts';
 
 const RESIDENT = fileURLToPath(new URL('resident.ts', import.meta.url));
 
-/** A resident program of the given kind: its output so far, and how it ended. */
-function run(t: ExecutionContext, kind: string) {
-  const child = spawn(process.execPath, [RESIDENT, kind], { stdio: ['ignore', 'pipe', 'pipe'] });
-  t.teardown(() => {
-    child.kill('SIGKILL');
-  });
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text;
-  });
-  return {
-    child,
-    output,
-    said: async (what: string) => {
-      while (!`${output.stdout}${output.stderr}`.includes(what))
-        await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data')]);
-    },
-    status: once(child, 'close').then(([code]) => code as number | null),
-  };
+/** A resident program of the given kind. It ends with the test. */
+function run(t: ExecutionContext, kind: string): RunningProgram {
+  const running = startNode([RESIDENT, kind]);
+  t.teardown(() => void running.process.kill('SIGKILL'));
+  return running;
 }
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   test(`${signal} stops the program in order, with status 0`, async (t) => {
     const resident = run(t, 'usual');
-    await resident.said('started');
+    await resident.says();
 
-    resident.child.kill(signal);
+    resident.process.kill(signal);
 
-    t.is(await resident.status, 0);
-    t.is(resident.output.stdout, 'started\nstopped\n');
+    t.is((await resident.ended).status, 0);
+    t.is(resident.stdout, 'started\nstopped\n');
   });
 }
 
 test('a start that fails says so in one line, with status 1', async (t) => {
   const resident = run(t, 'cannot-start');
 
-  t.is(await resident.status, 1);
-  t.is(resident.output.stderr, 'resident: the port is taken\n');
+  t.is((await resident.ended).status, 1);
+  t.is(resident.stderr, 'resident: the port is taken\n');
 });
 
 test('warnings of Node are lines of the log like any other, and what is only deprecated is not told', async (t) => {
   const resident = run(t, 'is-warned');
-  await resident.said('many listeners');
+  await resident.says('stderr', /many listeners/u);
 
-  resident.child.kill('SIGTERM');
-  await resident.status;
+  resident.process.kill('SIGTERM');
+  await resident.ended;
 
-  const lines = resident.output.stderr
+  const lines = resident.stderr
     .trim()
     .split('\n')
     .map((line) => (JSON.parse(line) as { level: string }).level);
@@ -64,41 +47,41 @@ test('warnings of Node are lines of the log like any other, and what is only dep
 
 test('a stop that takes too long is cut off, with status 1', async (t) => {
   const resident = run(t, 'never-stops');
-  await resident.said('started');
+  await resident.says();
 
-  resident.child.kill('SIGTERM');
+  resident.process.kill('SIGTERM');
 
-  t.is(await resident.status, 1);
-  t.regex(resident.output.stderr, /takes too long/u);
+  t.is((await resident.ended).status, 1);
+  t.regex(resident.stderr, /takes too long/u);
 });
 
 test('a second signal ends the program at once', async (t) => {
   const resident = run(t, 'never-stops');
-  await resident.said('started');
+  await resident.says();
 
-  resident.child.kill('SIGINT');
-  await resident.said('Stopping');
-  resident.child.kill('SIGINT');
+  resident.process.kill('SIGINT');
+  await resident.says('stderr', /Stopping/u);
+  resident.process.kill('SIGINT');
 
-  t.is(await resident.status, 130);
-  t.notRegex(resident.output.stderr, /takes too long/u);
+  t.is((await resident.ended).status, 130);
+  t.notRegex(resident.stderr, /takes too long/u);
 });
 
 test('a stop that fails is logged, with status 1', async (t) => {
   const resident = run(t, 'cannot-stop');
-  await resident.said('started');
+  await resident.says();
 
-  resident.child.kill('SIGTERM');
+  resident.process.kill('SIGTERM');
 
-  t.is(await resident.status, 1);
-  t.regex(resident.output.stderr, /"message":"stuck"/u);
+  t.is((await resident.ended).status, 1);
+  t.regex(resident.stderr, /"message":"stuck"/u);
 });
 
 for (const kind of ['forgets-a-rejection', 'throws']) {
   test(`a program that ${kind.replaceAll('-', ' ')} has a bug: it is logged and ends with status 70`, async (t) => {
     const resident = run(t, kind);
 
-    t.is(await resident.status, 70);
-    t.regex(resident.output.stderr, /"level":"error".*"message":"a bug"/u);
+    t.is((await resident.ended).status, 70);
+    t.regex(resident.stderr, /"level":"error".*"message":"a bug"/u);
   });
 }

@@ -1,44 +1,23 @@
 /** SSH usernames and keys by the command line, on a real admin. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { spawn as spawnInTerminal } from '@lydell/node-pty';
 import test, { type ExecutionContext } from 'ava';
 import type { SshPublicKeyResource, SshUsernameResource } from '../../../actors/resources/ssh.ts';
-import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { newKey } from '../../support/ssh-keys.ts';
-import { startEdge, type Ended } from '../../support/edge-program.ts';
+import { createScope } from '../../support/scope.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { until } from '../../support/until.ts';
+import { edgeOf, inTerminal, type Words } from './fixture.ts';
 
 const PASSWORD = 'correct horse battery';
 
 const fleet = sharedFleet(test, {});
-const home = mkdtempSync(join(tmpdir(), 'edge-ssh-'));
-test.after.always('its home is removed', () => rmSync(home, { recursive: true }));
-
-const envOf = () => ({ EDGE_URL: fleet().admins[0]?.url ?? '', EDGE_API_KEY: FLEET_KEYS.API_KEY, HOME: home });
-const edge = (args: readonly string[], stdin?: string): Promise<Ended> => startEdge(args, envOf(), stdin).ended;
-
-async function json<T>(t: ExecutionContext, args: readonly string[], stdin?: string): Promise<T> {
-  const { status, stdout, stderr } = await edge([...args, '-o', 'json'], stdin);
-  t.deepEqual([status, stderr], [0, ''], args.join(' '));
-  return JSON.parse(stdout) as T;
-}
-
-async function says(
-  t: ExecutionContext,
-  args: readonly string[],
-  status: number,
-  line: RegExp,
-  stdin?: string,
-): Promise<void> {
-  const ended = await edge(args, stdin);
-  t.deepEqual([ended.status, ended.stdout], [status, ''], args.join(' '));
-  t.regex(ended.stderr, /^edge: [^\n]*\n$/u);
-  t.regex(ended.stderr, line);
-}
+const scope = createScope();
+const home = temporaryDirectory(scope);
+test.after.always('its home is removed', () => scope.end());
+const edge = edgeOf(fleet, { HOME: home });
 
 /** A node with an alias. */
 async function node(t: ExecutionContext, alias: string): Promise<string> {
@@ -53,7 +32,7 @@ test('a username is added with keys from files and lines, shown, listed, and rem
   mkdirSync(join(home, '.ssh'), { recursive: true });
   writeFileSync(join(home, '.ssh', 'id_ed25519.pub'), `${key.line}\n`);
 
-  const added = await json<SshUsernameResource>(t, [
+  const added = await edge.json<SshUsernameResource>(t, [
     'sshuser',
     'add',
     'web-1',
@@ -75,14 +54,14 @@ test('a username is added with keys from files and lines, shown, listed, and rem
     ],
   );
   for (const name of ['web-1/carol', 'carol', added.id, `${id}/carol`, `web-1.fleet.edge.internal/carol`])
-    t.is((await json<SshUsernameResource>(t, ['sshuser', 'get', name])).id, added.id, name);
-  const { stdout } = await edge(['sshuser', 'ls', '-n', 'web-1']);
+    t.is((await edge.json<SshUsernameResource>(t, ['sshuser', 'get', name])).id, added.id, name);
+  const { stdout } = await edge.run('sshuser ls -n web-1');
   t.regex(stdout, new RegExp(`^USERNAME +NODE +PASSWORD +CREATED +ID\ncarol +${id} +no +\\S+ +${added.id}\n$`, 'u'));
 
-  t.deepEqual(await edge(['sshuser', 'rm', 'web-1/carol']), { status: 0, stdout: '', stderr: '' });
-  await says(
+  t.deepEqual(await edge.run('sshuser rm web-1/carol'), { status: 0, stdout: '', stderr: '' });
+  await edge.refuses(
     t,
-    ['sshuser', 'rm', 'web-1/carol'],
+    'sshuser rm web-1/carol',
     4,
     /there is no SSH username "web-1\/carol": edge sshuser ls shows all/u,
   );
@@ -95,40 +74,40 @@ test('keys are added to a username by its name, listed, and taken from everyone 
   writeFileSync(join(home, 'bob.pub'), key.line.replace(' bob@laptop', ''));
   for (const alias of ['db-1', 'db-2'])
     t.is(
-      (await edge(['sshuser', 'add', alias, 'bob'])).stderr,
+      (await edge.run(['sshuser', 'add', alias, 'bob'])).stderr,
       `edge: nothing opens bob yet: edge sshkey add ${alias}/bob @~/.ssh/id_ed25519.pub\n`,
     );
 
-  const added = await json<SshPublicKeyResource>(t, ['sshkey', 'add', 'db-1/bob', '@~/bob.pub']);
-  await json(t, ['sshkey', 'add', 'db-2/bob', `@${join(home, 'bob.pub')}`, '--name', 'his laptop']);
-  await json(t, ['sshkey', 'add', 'db-2/bob', other.line]);
+  const added = await edge.json<SshPublicKeyResource>(t, 'sshkey add db-1/bob @~/bob.pub');
+  await edge.json(t, ['sshkey', 'add', 'db-2/bob', `@${join(home, 'bob.pub')}`, '--name', 'his laptop']);
+  await edge.json(t, ['sshkey', 'add', 'db-2/bob', other.line]);
 
   t.is(added.key_name, 'bob');
   t.deepEqual(
-    (await json<SshPublicKeyResource[]>(t, ['sshkey', 'ls', 'db-2/bob'])).map((one) => one.key_name).toSorted(),
+    (await edge.json<SshPublicKeyResource[]>(t, 'sshkey ls db-2/bob')).map((one) => one.key_name).toSorted(),
     ['bob@phone', 'his laptop'],
   );
-  await says(
+  await edge.refuses(
     t,
     ['sshkey', 'add', 'bob', other.line],
     2,
     /2 nodes have the SSH username "bob": say which as NODE\/USERNAME, such as \S+\/bob, \S+\/bob/u,
   );
-  await says(t, ['sshkey', 'add', 'db-2/bob', other.line], 1, /The SSH username has this key already/u);
-  await says(
+  await edge.refuses(t, ['sshkey', 'add', 'db-2/bob', other.line], 1, /The SSH username has this key already/u);
+  await edge.refuses(
     t,
     ['sshkey', 'rm', key.fingerprint],
     2,
     /2 SSH usernames have the key SHA256:\S+: give its id, or --everywhere/u,
   );
-  t.is((await edge(['sshkey', 'rm', key.fingerprint, '--everywhere'])).status, 0);
+  t.is((await edge.run(['sshkey', 'rm', key.fingerprint, '--everywhere'])).status, 0);
   t.deepEqual(
-    (await json<SshPublicKeyResource[]>(t, ['sshkey', 'ls']))
+    (await edge.json<SshPublicKeyResource[]>(t, 'sshkey ls'))
       .map((one) => one.key_name)
       .filter((name) => name.startsWith('bob') || name === 'his laptop'),
     ['bob@phone'],
   );
-  await says(t, ['sshkey', 'rm', key.fingerprint], 4, /there is no key SHA256:/u);
+  await edge.refuses(t, ['sshkey', 'rm', key.fingerprint], 4, /there is no key SHA256:/u);
 });
 
 test('a private key does not leave the machine, and what is no key is refused with what it is', async (t) => {
@@ -140,34 +119,34 @@ test('a private key does not leave the machine, and what is no key is refused wi
   writeFileSync(join(home, 'secret.pub'), newKey().line);
   writeFileSync(join(home, 'empty.pub'), '\n');
 
-  await says(
+  await edge.refuses(
     t,
     ['sshuser', 'add', 'keys-1', 'ada', '-k', `@${join(home, 'secret')}`],
     2,
     /is a private key, which must never leave your machine: give @\S+secret\.pub/u,
   );
-  await says(
+  await edge.refuses(
     t,
     ['sshuser', 'add', 'keys-1', 'ada', '-k', '-----BEGIN OPENSSH PRIVATE KEY-----'],
     2,
     /that is a private key, which must never leave your machine: give the line in the \.pub file/u,
   );
-  await says(
+  await edge.refuses(
     t,
-    ['sshuser', 'add', 'keys-1', 'ada', '-k', '@/nonexistent/key.pub'],
+    'sshuser add keys-1 ada -k @/nonexistent/key.pub',
     2,
     /the key \/nonexistent\/key\.pub cannot be read \(ENOENT\)/u,
   );
-  await says(t, ['sshuser', 'add', 'keys-1', 'ada', '-k', `@${join(home, 'empty.pub')}`], 2, /is empty/u);
-  await says(
+  await edge.refuses(t, ['sshuser', 'add', 'keys-1', 'ada', '-k', `@${join(home, 'empty.pub')}`], 2, /is empty/u);
+  await edge.refuses(
     t,
     ['sshuser', 'add', 'keys-1', 'ada', '-k', 'ssh-dss AAAA'],
     2,
     /public_keys\.0\.public_key is a DSA key, which is too weak/u,
   );
-  await says(t, ['sshuser', 'add', 'keys-1', 'Ada'], 2, /username must begin with a-z or _/u);
+  await edge.refuses(t, 'sshuser add keys-1 Ada', 2, /username must begin with a-z or _/u);
   t.is(
-    (await json<SshUsernameResource>(t, ['sshuser', 'add', 'keys-1', 'ada', '-k', `@${join(home, 'secret.pub')}`]))
+    (await edge.json<SshUsernameResource>(t, ['sshuser', 'add', 'keys-1', 'ada', '-k', `@${join(home, 'secret.pub')}`]))
       .public_keys?.length,
     1,
   );
@@ -176,7 +155,7 @@ test('a private key does not leave the machine, and what is no key is refused wi
 test('a password comes from stdin, and is not shown', async (t) => {
   await node(t, 'pass-1');
 
-  const added = await json<SshUsernameResource>(
+  const added = await edge.json<SshUsernameResource>(
     t,
     ['sshuser', 'add', 'pass-1', 'ada', '--password-stdin'],
     `${PASSWORD}\nmore\n`,
@@ -184,57 +163,46 @@ test('a password comes from stdin, and is not shown', async (t) => {
 
   t.true(added.has_password);
   t.false(JSON.stringify(added).includes(PASSWORD));
-  await says(t, ['sshuser', 'add', 'pass-1', 'eve', '--password-stdin'], 2, /stdin holds no password/u, '\n');
-  await says(
+  await edge.refuses(t, 'sshuser add pass-1 eve --password-stdin', 2, /stdin holds no password/u, '\n');
+  await edge.refuses(
     t,
-    ['sshuser', 'add', 'pass-1', 'eve', '--password-stdin'],
+    'sshuser add pass-1 eve --password-stdin',
     2,
     /password must be at least 12 characters/u,
     'short\n',
   );
-  await says(
+  await edge.refuses(
     t,
-    ['sshuser', 'add', 'pass-1', 'eve', '--password'],
+    'sshuser add pass-1 eve --password',
     2,
     /--password asks on a terminal, and this is none: use --password-stdin/u,
   );
-  await says(t, ['sshuser', 'add', 'pass-1', 'eve', '--password', '--password-stdin'], 2, /cannot be used with/u);
+  await edge.refuses(t, 'sshuser add pass-1 eve --password --password-stdin', 2, /cannot be used with/u);
 });
 
-const EDGE = fileURLToPath(new URL('../../../cli/edge.ts', import.meta.url));
-
-/** Runs edge in a terminal, answers its questions in turn, and resolves with all that the terminal showed. */
-function inTerminal(
-  args: readonly string[],
-  ...answers: readonly string[]
-): Promise<{ readonly status: number; readonly shown: string }> {
-  const left = [...answers];
-  let shown = '';
-  const terminal = spawnInTerminal(process.execPath, [EDGE, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...envOf() },
-  });
-  return new Promise((resolve) => {
-    terminal.onData((text) => {
-      shown += text;
-      if (shown.endsWith(': ') && left.length > 0) terminal.write(left.shift() ?? '');
-    });
-    terminal.onExit(({ exitCode }) => resolve({ status: exitCode, shown }));
-  });
+/** Answers the questions of `edge` in a terminal in turn: its status, and all that the terminal showed. */
+async function asked(t: ExecutionContext, args: Words, ...answers: readonly string[]) {
+  const terminal = inTerminal(t, args, edge.env());
+  for (const [index, answer] of answers.entries()) {
+    await until('the question', () => terminal.shown().split(/(?:Password|Again): /u).length > index + 1);
+    terminal.type(answer);
+  }
+  return { status: await terminal.ended, shown: terminal.shown() };
 }
 
 test('a password is asked for twice on a terminal, and what is typed is not shown', async (t) => {
   await node(t, 'term-1');
 
-  const good = await inTerminal(['sshuser', 'add', 'term-1', 'ada', '--password'], `${PASSWORD}\r`, `${PASSWORD}\r`);
-  const differ = await inTerminal(['sshuser', 'add', 'term-1', 'bob', '--password'], `${PASSWORD}\r`, `${PASSWORD}!\r`);
-  const left = await inTerminal(['sshuser', 'add', 'term-1', 'bob', '--password'], '\u0003');
+  const good = await asked(t, 'sshuser add term-1 ada --password', `${PASSWORD}\r`, `${PASSWORD}\r`);
+  const differ = await asked(t, 'sshuser add term-1 bob --password', `${PASSWORD}\r`, `${PASSWORD}!\r`);
+  const left = await asked(t, 'sshuser add term-1 bob --password', '\u0003');
 
-  t.regex(good.shown, /^Password: \r\nAgain: \r\n[^]*has_password +true/u);
+  t.regex(good.shown, />\r\nPassword: \r\nAgain: \r\n[^]*has_password +true/u);
   t.deepEqual([good.status, differ.status, left.status], [0, 2, 130]);
   t.regex(differ.shown, /edge: the two passwords differ/u);
   for (const { shown } of [good, differ, left]) t.false(shown.includes('correct'));
   t.deepEqual(
-    (await json<SshUsernameResource[]>(t, ['sshuser', 'ls', '-n', 'term-1'])).map((one) => one.username),
+    (await edge.json<SshUsernameResource[]>(t, 'sshuser ls -n term-1')).map((one) => one.username),
     ['ada'],
   );
 });

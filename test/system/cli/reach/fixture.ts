@@ -1,14 +1,12 @@
 /** A machine behind its agent, somebody who may log in there, and programs that are run to their end. */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import type { NodeResource } from '../../../../actors/resources/node.ts';
+import { RunningProgram, startEdge, type Ended } from '../../../support/edge-program.ts';
 import { FLEET_KEYS, type Fleet } from '../../../support/fleet.ts';
+import { options } from '../../../support/openssh.ts';
+import { allow } from '../../../support/reach-fixture.ts';
 import type { Scope } from '../../../support/scope.ts';
-import { startEdge, type Ended, type RunningEdge } from '../../../support/edge-program.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 /** Alias of the first agent. */
@@ -17,6 +15,9 @@ export const ALIAS = 'web-1';
 /** Who may log in. */
 export const USERNAME = 'deploy';
 
+/** Settings of programs. */
+export type Env = Readonly<Record<string, string>>;
+
 /** What a test says to the fleet as its user. */
 export interface ReachFixture {
   readonly node: NodeResource;
@@ -24,27 +25,21 @@ export interface ReachFixture {
   readonly host: string;
   readonly directory: string;
   /** All that `edge` needs to know. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Env &
+    Readonly<Record<'EDGE_URL' | 'EDGE_API_KEY' | 'EDGE_PROXY_URL' | 'EDGE_SOCKS5_URL' | 'EDGE_PROXY_KEY', string>>;
   edge(...words: string[]): Promise<Ended>;
-  start(words: readonly string[], more?: Readonly<Record<string, string>>): RunningEdge;
+  /** Starts `edge`; it is killed at the end of the test. With null for `stdin` that stays open. */
+  start(t: Scope, words: readonly string[], stdin?: string | Buffer | null, more?: Env): RunningProgram;
   /** Runs another program, which starts `edge` itself where it needs to. */
-  run(
-    program: string,
-    words: readonly string[],
-    input?: string | Buffer,
-    more?: Readonly<Record<string, string>>,
-  ): Promise<Ended>;
+  run(program: string, words: readonly string[], input?: string | Buffer, more?: Env): Promise<Ended>;
 }
 
 /** The fixture of a fleet with one agent that has the alias. */
 export async function createReachFixture(scope: Scope, fleet: Fleet): Promise<ReachFixture> {
   const directory = temporaryDirectory(scope);
   mkdirSync(join(directory, 'home'));
-  const [admin] = fleet.admins;
-  const [agent] = fleet.agents;
-  if (admin === undefined || agent === undefined) throw new Error('there is no fleet');
-  const node = await fleet.node(agent);
-  const host = node.aliases[0]?.vpn_hostname ?? '';
+  const admin = fleet.admin();
+  const node = await fleet.node();
   const env = {
     EDGE_URL: admin.url,
     EDGE_API_KEY: FLEET_KEYS.API_KEY,
@@ -54,29 +49,18 @@ export async function createReachFixture(scope: Scope, fleet: Fleet): Promise<Re
     XDG_CONFIG_HOME: join(directory, 'con fig'),
     HOME: join(directory, 'home'),
   };
-  const start = (words: readonly string[], more: Readonly<Record<string, string>> = {}): RunningEdge =>
-    startEdge(words, { ...env, ...more });
   return {
     node,
-    host,
+    host: node.aliases[0]?.vpn_hostname ?? '',
     directory,
     env,
-    start,
-    edge: (...words) => start(words).ended,
-    async run(program, words, input = '', more = {}) {
-      const child = spawn(program, words, {
-        env: { PATH: process.env['PATH'] ?? '', ...env, ...more },
-        stdio: ['pipe', 'pipe', 'pipe'],
-      });
-      child.stdin.on('error', () => {}); // it may end before it has read all
-      child.stdin.end(input);
-      const [[status], stdout, stderr] = await Promise.all([
-        once(child, 'close'),
-        text(child.stdout),
-        text(child.stderr),
-      ]);
-      return { status: status as number | null, stdout, stderr };
+    start(t, words, stdin, more = {}) {
+      const running = startEdge(words, { ...env, ...more }, stdin);
+      t.teardown(() => void running.process.kill('SIGKILL'));
+      return running;
     },
+    edge: (...words) => startEdge(words, env).ended,
+    run: (program, words, input, more = {}) => new RunningProgram(program, words, { ...env, ...more }, input).ended,
   };
 }
 
@@ -84,20 +68,7 @@ export async function createReachFixture(scope: Scope, fleet: Fleet): Promise<Re
  * Makes a key pair, lets it in as USERNAME, and answers options of ssh that use it and nothing of this machine's own.
  */
 export async function allowLogin(fleet: Fleet, { node, directory }: ReachFixture): Promise<readonly string[]> {
-  const file = join(directory, 'id ed25519');
-  await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'fixture', '-f', file]);
-  await fleet.rest.post(`/nodes/${node.id}/ssh_usernames`, {
-    username: USERNAME,
-    public_keys: [{ key_name: 'fixture', public_key: readFileSync(`${file}.pub`, 'utf8').trim() }],
-  });
-  return [
-    '-o',
-    `IdentityFile="${file}"`,
-    '-o',
-    'IdentitiesOnly=yes',
-    '-o',
-    'IdentityAgent=none',
-    '-o',
-    'BatchMode=yes',
-  ];
+  mkdirSync(join(directory, 'my keys'));
+  const { path } = await allow(fleet, node.id, USERNAME, join(directory, 'my keys'));
+  return options(`IdentityFile="${path}"`, 'IdentitiesOnly=yes', 'IdentityAgent=none', 'BatchMode=yes');
 }

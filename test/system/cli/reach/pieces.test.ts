@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
@@ -13,6 +13,7 @@ import { parsedProxy, proxyFrom, socks5Authority, type Proxy } from '../../../..
 import { cpWordsOf, sshWordsOf } from '../../../../cli/reach/ssh-words.ts';
 import { forwardOf, targetOf, targetText, wayTo } from '../../../../cli/reach/stream-targets.ts';
 import { EXIT, Problem } from '../../../../cli/problem.ts';
+import { target } from '../../../support/listening.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const usage = { instanceOf: Problem, message: /./u };
@@ -20,15 +21,7 @@ const WAY = { username: '_', host: 'web-1.prod.edge.internal', port: 22 };
 
 /** A proxy that does with each connection what is given. */
 async function proxyThat(t: ExecutionContext, serve: (socket: Socket) => void): Promise<Proxy> {
-  const server = createServer({ allowHalfOpen: true }, (socket) => serve(socket.on('error', () => {}))).listen(
-    0,
-    '127.0.0.1',
-  );
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await target(t, serve);
   return { url: `http://127.0.0.1:${port}`, host: '127.0.0.1', port, isTls: false, key: 'a key' };
 }
 
@@ -79,18 +72,7 @@ test('targets and forwards are read with names, addresses and brackets, and refu
   t.is(targetText({ host: '::1', port: 1 }), '[::1]:1');
   for (const wrong of ['', '0', '65536', ':22', 'a b:22', '::1:22', '[x]:22', '[1.2.3]:22', 'h:22\r\nX: y', 'u@h:22'])
     t.throws(() => targetOf(wrong), usage, wrong);
-  for (const wrong of [
-    '',
-    '80',
-    '80:80',
-    'a:b:c',
-    '1:h:0',
-    '1:h:65536',
-    '70000:h:1',
-    '1:[::g]:2',
-    'x:y:1:h:2',
-    '1:h:2:3:4',
-  ])
+  for (const wrong of ' 80 80:80 a:b:c 1:h:0 1:h:65536 70000:h:1 1:[::g]:2 x:y:1:h:2 1:h:2:3:4'.split(' '))
     t.throws(() => forwardOf(wrong), usage, wrong);
 });
 
@@ -118,20 +100,17 @@ test('the proxy is where it is said to be, else beside the service, and its key 
   const proxy = (url: string, env: Record<string, string> = {}) =>
     proxyFrom({ url, key: 'api' }, { XDG_CONFIG_HOME: '/nonexistent', ...env });
 
-  t.deepEqual(proxy('http://admin:44000'), {
-    url: 'http://admin:43128',
-    host: 'admin',
-    port: 43_128,
-    isTls: false,
-    key: 'api',
-  });
-  t.deepEqual(proxy('http://[::1]:44000'), {
-    url: 'http://[::1]:43128',
-    host: '::1',
-    port: 43_128,
-    isTls: false,
-    key: 'api',
-  });
+  for (const [host, written] of [
+    ['admin', 'admin'],
+    ['::1', '[::1]'],
+  ] as const)
+    t.deepEqual(proxy(`http://${written}:44000`), {
+      url: `http://${written}:43128`,
+      host,
+      port: 43_128,
+      isTls: false,
+      key: 'api',
+    });
   t.deepEqual(proxy('https://admin', { EDGE_PROXY_URL: 'https://p.example/', EDGE_PROXY_KEY: 'k' }), {
     url: 'https://p.example',
     host: 'p.example',
@@ -140,15 +119,7 @@ test('the proxy is where it is said to be, else beside the service, and its key 
     key: 'k',
   });
   t.throws(() => proxy('https://admin'), { message: /in the clear/u });
-  for (const wrong of [
-    'p:1',
-    'ftp://p',
-    'http://p/x',
-    'http://p?x',
-    'http://u@p',
-    'http://u:hidden@p',
-    'http://u:hidden@p/x',
-  ])
+  for (const wrong of 'p:1 ftp://p http://p/x http://p?x http://u@p http://u:hidden@p http://u:hidden@p/x'.split(' '))
     t.false(t.throws(() => parsedProxy(wrong), usage).message.includes('hidden'), wrong);
   t.deepEqual(
     [
