@@ -2,12 +2,11 @@
  * A receiver of webhooks with manners, good and bad. Its own log is the truth for what an admin delivered (V2): nobody
  * kills the process that it is in.
  */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Envelope } from '../../actors/events.ts';
+import { listening } from './listening.ts';
 import type { Scope } from './scope.ts';
 
 /** One request that came, whole. */
@@ -83,14 +82,9 @@ export async function openReceiver(scope: Scope): Promise<Receiver> {
       },
       () => {},
     );
-  }).listen(0, '127.0.0.1');
-  server.keepAliveTimeout = 30_000;
-  await once(server, 'listening');
-  scope.teardown(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.keepAliveTimeout = 30_000;
+  const origin = `http://127.0.0.1:${await listening(scope, server)}`;
 
   return {
     log,

@@ -1,15 +1,15 @@
 /** Receivers of webhooks for tests: real servers that keep what they got, and a port to post with. */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { createServer as createRawServer, type AddressInfo, type Server as RawServer, type Socket } from 'node:net';
+import { createServer as createRawServer, type Server as RawServer, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
-import type { DeliveryRef } from '../../actors/webhook/delivery.ts';
+import type { Attempt, DeliveryRef } from '../../actors/webhook/delivery.ts';
 import type { WebhookRecord } from '../../actors/records.ts';
 import { webhookHeaders, webhookSecret } from '../../actors/sealed-columns.ts';
 import { createVault } from '../../persistence/vault.ts';
 import { monotonicMs } from '../../transport/net/clock.ts';
 import { createGuard } from '../../transport/net/guard/guard.ts';
 import { HttpWebhookSender, type WebhookSenderOptions } from '../../transport/events/webhooks/sender.ts';
+import { listening } from './listening.ts';
 import { silentLog } from './log.ts';
 
 /** A request as its receiver got it. */
@@ -97,6 +97,19 @@ export const DELIVERY: DeliveryRef = {
   dueAtMs: null,
 };
 
+/** Posts once, which must fail with this sentence: the attempt. */
+export async function fails(
+  t: ExecutionContext,
+  sender: HttpWebhookSender,
+  url: string,
+  error: string,
+  id?: string,
+): Promise<Attempt | null> {
+  const attempt = await sender.post(webhookTo(url, id === undefined ? {} : { id }), DELIVERY);
+  t.like(attempt, { type: 'failed', error });
+  return attempt;
+}
+
 /** An HTTP server on loopback that answers as told. */
 export async function receiver(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -124,11 +137,7 @@ export async function receiver(
   server.on('connection', () => {
     connections += 1;
   });
-  await listening(t, server, host);
-  t.teardown(() => {
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(t, server, host);
   return {
     server,
     port,
@@ -143,24 +152,11 @@ export async function rawReceiver(
   t: Pick<ExecutionContext, 'teardown'>,
   connected: (socket: Socket, count: number) => void,
 ): Promise<{ readonly url: string; readonly port: number; readonly server: RawServer; connections(): number }> {
-  const sockets = new Set<Socket>();
   let connections = 0;
   const server = createRawServer((socket) => {
     connections += 1;
-    sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
     connected(socket, connections);
   });
-  await listening(t, server, '127.0.0.1');
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(t, server);
   return { server, port, url: `http://127.0.0.1:${port}/hook`, connections: () => connections };
-}
-
-async function listening(t: Pick<ExecutionContext, 'teardown'>, server: RawServer, host: string): Promise<void> {
-  await once(server.listen(0, host), 'listening');
-  t.teardown(() => {
-    server.close();
-  });
 }

@@ -5,7 +5,6 @@
  * load without the bad receivers, moments before, on the same admin; and as noise only ever adds, the best of a few
  * comparisons counts.
  */
-import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -15,6 +14,7 @@ import { answers, isSilent, openReceiver, type Receiver } from '../../support/re
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { memoryMb } from '../../support/processes.ts';
 
 /** Receivers that are well. Source: issue, proof. */
 const HEALTHY = 200;
@@ -39,10 +39,10 @@ const NODES = 40;
 const COMMANDS = 8;
 
 /**
- * Memory that the admin may have more with all of those waiting than without, in bytes: far below what they would take,
+ * Memory that the admin may have more with all of those waiting than without, in MiB: far below what they would take,
  * and above what a collector leaves lying about.
  */
-const MEMORY_BYTES_MAX = 150 * 1_048_576;
+const GROWTH_MB_MAX = 150;
 
 const TYPES = ['edge.command_execution.created', 'edge.command_execution.cancelled'];
 
@@ -190,7 +190,8 @@ test.serial(
     }
 
     await without();
-    const before = memory();
+    const { pid } = fleet.admin().program;
+    const before = memoryMb(pid);
     await compared(t, `median of commands for ${NODES} nodes`, without, withThem);
     const wanted = DEAD * NODES * COMMANDS * TYPES.length;
     const waiting = await until('all deliveries', async () => {
@@ -199,18 +200,9 @@ test.serial(
       );
       return row !== undefined && row.n >= wanted ? row.n : null;
     });
-    const grown = memory() - before;
+    const grown = memoryMb(pid) - before;
 
-    t.log(
-      `${waiting} deliveries wait; memory grew by ${Math.round(grown / 1_048_576)} MiB to ${Math.round(memory() / 1_048_576)} MiB`,
-    );
-    t.true(grown < MEMORY_BYTES_MAX, `${grown} bytes`);
+    t.log(`${waiting} deliveries wait; memory grew by ${Math.round(grown)} MiB to ${Math.round(memoryMb(pid))} MiB`);
+    t.true(grown < GROWTH_MB_MAX, `${grown} MiB`);
   },
 );
-
-/** Resident memory of the admin, in bytes. */
-function memory(): number {
-  const [, kibibytes] =
-    /^VmRSS:\s+(\d+) kB$/mu.exec(readFileSync(`/proc/${fleet.admins[0]?.program.pid}/status`, 'utf8')) ?? [];
-  return Number(kibibytes) * 1_024;
-}
