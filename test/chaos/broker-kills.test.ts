@@ -74,7 +74,7 @@ interface Health {
 }
 
 async function health(fleet: Fleet): Promise<Health> {
-  const answer = await fetch(`${fleet.admins[0]?.url}/healthz`);
+  const answer = await fetch(`${fleet.admin().url}/healthz`);
   const checks = (await answer.json()) as readonly { readonly name: string; readonly error: string | null }[];
   return { ok: answer.ok, broker: checks.find(({ name }) => name === 'event_broker')?.error ?? null };
 }
@@ -85,7 +85,7 @@ test('broker and admin are killed, one after the other and together, while comma
   t.timeout(hangAfter(120_000));
   const server = await startNats(t, 'token');
   const fleet = await startPublishingFleet(t, server, { agents: 2 });
-  const [admin] = fleet.admins;
+  const admin = fleet.admin();
   const asked: Promise<unknown>[] = [];
   const over = new AbortController();
   const load = async (): Promise<void> => {
@@ -110,13 +110,13 @@ test('broker and admin are killed, one after the other and together, while comma
   await server.kill();
   await server.start();
   await more();
-  await admin?.kill();
-  await admin?.start();
+  await admin.kill();
+  await admin.start();
   await more();
   server.process().pause();
   await more();
-  await Promise.all([server.kill(), admin?.kill()]);
-  await Promise.all([server.start(), admin?.start()]);
+  await Promise.all([server.kill(), admin.kill()]);
+  await Promise.all([server.start(), admin.start()]);
   await more();
   over.abort();
   await loading;
@@ -173,7 +173,7 @@ test('while the broker is away health says so and how much waits; what is too ol
   });
   await through(fleet);
 
-  const line = (await fleet.admins[0]?.program.logged('events were too old to be published')) as {
+  const line = (await fleet.admin().program.logged('events were too old to be published')) as {
     readonly level: string;
     readonly events: number;
     readonly time: string;

@@ -2,7 +2,7 @@
 import ava from 'ava';
 import { CLOCK_JUMPS, wrongMoments } from './clock-jumps.ts';
 import { playRound, wholeStory } from './round.ts';
-import { openWorld } from './fixture.ts';
+import { openFixture } from './fixture.ts';
 import { peerTest } from '../support/peer-test.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
@@ -17,7 +17,7 @@ ava.after.always('the fixture closes', () => scope.end());
 
 test('clocks of admin and agents that are wrong by hours, and jump, expire nothing early, start nothing late and are stored nowhere', async (t) => {
   t.timeout(hangAfter(ROUNDS_MS_MAX));
-  const fixture = await openWorld(scope, { agents: 2, hasClocks: true });
+  const fixture = await openFixture(scope, { agents: 2, hasClocks: true });
 
   for (const point of CLOCK_JUMPS) {
     const { name, ms, states, breaches } = await playRound(fixture, point, () => wrongMoments(fixture));

@@ -84,7 +84,7 @@ async function startsOff(fixture: Fixture): Promise<void> {
   const open = await fixture.create('slow', { expiresMs: AN_HOUR_MS });
   await Promise.all([fixture.killAdmin(), killAgents(fixture)]);
   await shift(fixture);
-  await fixture.fleet.admins[0]?.start();
+  await fixture.fleet.admin().start();
   for (const agent of fixture.fleet.agents) agent.start();
   await Promise.all([fixture.create('quick', { expiresMs: AN_HOUR_MS }), fixture.create('timed')]);
   await until(
@@ -124,7 +124,7 @@ async function ran(fixture: Fixture, command: string | null): Promise<void> {
 async function noticed(fixture: Fixture): Promise<void> {
   const unhealthy = async (): Promise<string> =>
     (
-      (await (await fetch(`${fixture.fleet.admins[0]?.url}/healthz`)).json()) as readonly {
+      (await (await fetch(`${fixture.fleet.admin().url}/healthz`)).json()) as readonly {
         readonly name: string;
         readonly healthy: boolean;
       }[]

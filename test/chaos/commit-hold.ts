@@ -50,6 +50,22 @@ export interface CommitHold {
   release(): Promise<void>;
 }
 
+/** Begins something, strikes where a hold catches it, lets go, does what follows, and waits for what was begun. */
+export async function strikeIn<T>(
+  holding: Promise<CommitHold>,
+  begin: () => Promise<T>,
+  strike: () => Promise<unknown>,
+  follow: () => Promise<unknown> = async () => {},
+): Promise<T> {
+  const hold = await holding;
+  const begun = begin();
+  await hold.caught;
+  await strike();
+  await hold.release();
+  await follow();
+  return begun;
+}
+
 /** Installs what holding needs in a migrated database. */
 export async function prepareHolds(connection: TestConnection): Promise<void> {
   await withClient(connection, (client) => client.query(TRIGGERS));

@@ -6,7 +6,7 @@ import test from 'ava';
 import { openDeliveries, DELIVERY_ENV, type Deliveries } from './deliveries.ts';
 import { DELIVERY_KILL_NAMES, deliveryPoints } from './delivery-points.ts';
 import { playRound } from './round.ts';
-import { openWorld } from './fixture.ts';
+import { openFixture } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -17,7 +17,7 @@ const scope = createScope();
 let deliveries: Deliveries;
 
 test.before('the fixture opens, with receivers', async () => {
-  deliveries = await openDeliveries(scope, await openWorld(scope, { agents: 1, env: DELIVERY_ENV }));
+  deliveries = await openDeliveries(scope, await openFixture(scope, { agents: 1, env: DELIVERY_ENV }));
 });
 test.after.always('it closes', () => scope.end());
 

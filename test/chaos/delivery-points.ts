@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { answers } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { holdCommit, holdReads, holdTable, type CommitHold } from './commit-hold.ts';
+import { holdCommit, holdReads, holdTable, strikeIn, type CommitHold, type Moment } from './commit-hold.ts';
 import { CUT_MS_MAX } from './delivery-invariants.ts';
 import type { Deliveries, Subscription } from './deliveries.ts';
 import { load, type KillPoint } from './kill-points.ts';
@@ -17,16 +17,16 @@ const FREEZE_MS = 12_000;
 /** Events at once, when there is to be something under way. */
 const MANY = 12;
 
-type Strike = (deliveries: Deliveries) => Promise<void>;
+type Strike = (deliveries: Deliveries) => Promise<unknown>;
 
 const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   {
     name: 'an event is stored, and its deliveries are not',
-    strike: (all) => inTransaction(all, () => holdTable(all.fixture.postgres.connection, 'webhook_delivery')),
+    strike: (all) => dyingIn(all, table(all, 'webhook_delivery'), () => events(all)),
   },
   {
     name: 'in the commit of its deliveries',
-    strike: (all) => inTransaction(all, () => holdCommit(all.fixture.postgres.connection, 'delivery-routed')),
+    strike: (all) => dyingIn(all, commit(all, 'delivery-routed'), () => events(all)),
   },
   { name: 'an event is stored whose transaction began after one that is still open', strike: besideOlder },
   { name: 'deliveries are stored, and not loaded', strike: (all) => behindRouting(all, 'webhook_delivery') },
@@ -34,11 +34,11 @@ const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   { name: 'a request is on its way', strike: onItsWay },
   {
     name: 'an answer is given, and the try is not written',
-    strike: (all) => inTransaction(all, () => holdTable(all.fixture.postgres.connection, 'webhook_attempt')),
+    strike: (all) => dyingIn(all, table(all, 'webhook_attempt'), () => events(all)),
   },
   {
     name: 'in the commit of a try',
-    strike: (all) => inTransaction(all, () => holdCommit(all.fixture.postgres.connection, 'delivery-attempted')),
+    strike: (all) => dyingIn(all, commit(all, 'delivery-attempted'), () => events(all)),
   },
   { name: 'behind the commit of a try', strike: behindTry },
   { name: 'a further try waits for its time', strike: whileWaiting },
@@ -48,10 +48,21 @@ const POINTS: readonly { readonly name: string; readonly strike: Strike }[] = [
   { name: 'behind the answer to a webhook', strike: behindCreation },
   { name: 'in the commit of a deletion', strike: inDeletion },
   { name: 'behind the answer to a deletion, with requests on their way', strike: behindDeletion },
-  { name: 'at any moment, under load', strike: atAnyMoment },
-  { name: 'PostgreSQL dies under load', strike: postgresUnderLoad },
-  { name: 'PostgreSQL dies in the commit of a try', strike: postgresInTry },
-  { name: 'the admin and PostgreSQL die together', strike: everything },
+  { name: 'at any moment, under load', strike: (all) => underLoad(all, () => all.fixture.killAdmin()) },
+  { name: 'PostgreSQL dies under load', strike: (all) => underLoad(all, () => all.fixture.killPostgres()) },
+  {
+    name: 'PostgreSQL dies in the commit of a try',
+    strike: (all) =>
+      strikeIn(
+        commit(all, 'delivery-attempted'),
+        () => events(all),
+        () => all.fixture.killPostgres(),
+      ),
+  },
+  {
+    name: 'the admin and PostgreSQL die together',
+    strike: (all) => underLoad(all, () => Promise.all([all.fixture.killAdmin(), all.fixture.killPostgres()])),
+  },
 ];
 
 /** What takes longer than a kill. */
@@ -62,12 +73,18 @@ const PAUSES: typeof POINTS = [
 
 /** Every point at which a kill is aimed, as points of these deliveries' fixture. */
 export function deliveryPoints(deliveries: Deliveries): readonly KillPoint[] {
-  return POINTS.map(({ name, strike }) => ({ name: `webhooks: ${name}`, strike: () => strike(deliveries) }));
+  return POINTS.map(({ name, strike }) => ({
+    name: `webhooks: ${name}`,
+    strike: async () => void (await strike(deliveries)),
+  }));
 }
 
 /** Freezes amid deliveries. */
 export function deliveryPauses(deliveries: Deliveries): readonly KillPoint[] {
-  return PAUSES.map(({ name, strike }) => ({ name: `webhooks: ${name}`, strike: () => strike(deliveries) }));
+  return PAUSES.map(({ name, strike }) => ({
+    name: `webhooks: ${name}`,
+    strike: async () => void (await strike(deliveries)),
+  }));
 }
 
 /** Names of the kills, and of the freezes. */
@@ -79,21 +96,25 @@ async function events(all: Deliveries): Promise<void> {
   await Promise.all([all.fixture.create(), all.event()]);
 }
 
-async function inTransaction(all: Deliveries, holding: () => Promise<CommitHold>): Promise<void> {
-  const hold = await holding();
-  const created = events(all);
-  await hold.caught;
-  await all.fixture.killAdmin();
-  await hold.release();
-  await created;
+/** The admin dies where a hold catches what is asked of it, or of the events that it stores. */
+function dyingIn<T>(
+  all: Deliveries,
+  holding: Promise<CommitHold>,
+  ask: () => Promise<T>,
+  follow?: () => Promise<unknown>,
+): Promise<T> {
+  return strikeIn(holding, ask, () => all.fixture.killAdmin(), follow);
 }
 
-async function behindRouting(all: Deliveries, table: 'event' | 'webhook_delivery'): Promise<void> {
-  const { connection } = all.fixture.postgres;
-  const commit = await holdCommit(connection, 'delivery-routed');
+const commit = (all: Deliveries, moment: Moment) => holdCommit(all.fixture.postgres.connection, moment);
+const table = (all: Deliveries, name: 'webhook_attempt' | 'webhook_delivery') =>
+  holdTable(all.fixture.postgres.connection, name);
+
+async function behindRouting(all: Deliveries, read: 'event' | 'webhook_delivery'): Promise<void> {
+  const routed = await commit(all, 'delivery-routed');
   await all.event();
-  await commit.caught;
-  const hold = await holdReads(connection, commit, table);
+  await routed.caught;
+  const hold = await holdReads(all.fixture.postgres.connection, routed, read);
   await hold.caught;
   await all.fixture.killAdmin();
   await hold.release();
@@ -101,18 +122,14 @@ async function behindRouting(all: Deliveries, table: 'event' | 'webhook_delivery
 
 /** The younger event waits for the older transaction, or the older one would be passed over (V1). */
 async function besideOlder(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.fixture.postgres.connection, 'command-created');
+  const hold = await commit(all, 'command-created');
   const created = all.fixture.create();
   await hold.caught;
   await all.fixture.killAdmin();
   await created;
-  await all.fixture.fleet.admins[0]?.start();
+  await all.fixture.fleet.admin().start();
   const event = await all.event();
-  await until(
-    'the younger event, which does not come',
-    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
-    MOMENT_MS_MAX,
-  ).catch(() => {});
+  await arrives(all.steady, event, 'the younger event, which does not come', MOMENT_MS_MAX).catch(() => {});
   await hold.release();
 }
 
@@ -125,7 +142,7 @@ async function onItsWay(all: Deliveries): Promise<void> {
 }
 
 async function behindTry(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.fixture.postgres.connection, 'delivery-attempted');
+  const hold = await commit(all, 'delivery-attempted');
   const created = events(all);
   await hold.caught;
   const before = await attempts(all);
@@ -145,15 +162,8 @@ async function whileWaiting(all: Deliveries): Promise<void> {
   const { endpoint, id } = all.steady;
   endpoint.manner = answers(503, { headers: { 'retry-after': '1' } });
   await events(all);
-  await until(
-    'a delivery that waits',
-    async () =>
-      (
-        await all.fixture.fleet.sql(
-          `select from webhook_delivery where webhook_id = $1 and status = 'pending' and next_attempt_at is not null`,
-          [id],
-        )
-      ).length > 0,
+  await until('a delivery that waits', () =>
+    isStored(all, `webhook_id = $1 and status = 'pending' and next_attempt_at is not null`, id),
   );
   await all.fixture.killAdmin();
   endpoint.manner = answers(204);
@@ -161,27 +171,20 @@ async function whileWaiting(all: Deliveries): Promise<void> {
 
 async function delivered(all: Deliveries): Promise<string> {
   const event = await all.event();
-  await until(
-    'a delivered event',
-    async () =>
-      (
-        await all.fixture.fleet.sql(
-          `select from webhook_delivery where webhook_id = $1 and event_id = $2 and status = 'delivered'`,
-          [all.steady.id, event],
-        )
-      ).length > 0,
+  await until('a delivered event', () =>
+    isStored(all, `webhook_id = $1 and event_id = $2 and status = 'delivered'`, all.steady.id, event),
   );
   return event ?? '';
 }
 
+/** Whether there is such a delivery. */
+async function isStored({ fixture }: Deliveries, condition: string, ...values: unknown[]): Promise<boolean> {
+  return (await fixture.fleet.sql(`select from webhook_delivery where ${condition}`, values)).length > 0;
+}
+
 async function inRedelivery(all: Deliveries): Promise<void> {
   const event = await delivered(all);
-  const hold = await holdCommit(all.fixture.postgres.connection, 'delivery-reopened');
-  const asked = all.redeliver(all.steady, event);
-  await hold.caught;
-  await all.fixture.killAdmin();
-  await hold.release();
-  await asked;
+  await dyingIn(all, commit(all, 'delivery-reopened'), () => all.redeliver(all.steady, event));
 }
 
 async function behindRedelivery(all: Deliveries): Promise<void> {
@@ -193,39 +196,33 @@ async function behindRedelivery(all: Deliveries): Promise<void> {
 }
 
 async function inCreation(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.fixture.postgres.connection, 'webhook-created');
-  const subscribed = all.subscribe('new');
-  await hold.caught;
-  await all.fixture.killAdmin();
-  await hold.release();
-  await all.fixture.fleet.admins[0]?.start();
-  await lives(all, await subscribed);
+  const restart = () => all.fixture.fleet.admin().start();
+  await lives(all, await dyingIn(all, commit(all, 'webhook-created'), () => all.subscribe('new'), restart));
 }
 
 async function behindCreation(all: Deliveries): Promise<void> {
   const subscription = await all.subscribe('new');
   await all.fixture.killAdmin();
-  await all.fixture.fleet.admins[0]?.start();
+  await all.fixture.fleet.admin().start();
   await lives(all, subscription);
 }
 
 /** An event that is stored after the webhook was answered comes; and then the webhook goes. */
 async function lives(all: Deliveries, subscription: Subscription): Promise<void> {
   const event = await all.event();
-  await until('the event at the new webhook (V2)', () => subscription.endpoint.arrivals.some(({ id }) => id === event));
+  await arrives(subscription, event, 'the event at the new webhook (V2)');
   await all.remove(subscription);
+}
+
+async function arrives({ endpoint }: Subscription, event: string | null, what: string, msMax?: number): Promise<void> {
+  await until(what, () => endpoint.arrivals.some(({ id }) => id === event), msMax);
 }
 
 /** Deleted or not, nobody knows; the client asks again, and then it is. */
 async function inDeletion(all: Deliveries): Promise<void> {
   const subscription = await underWay(all);
-  const hold = await holdCommit(all.fixture.postgres.connection, 'webhook-deleted');
-  const removed = all.remove(subscription);
-  await hold.caught;
-  await all.fixture.killAdmin();
-  await hold.release();
-  await all.fixture.fleet.admins[0]?.start();
-  await removed;
+  const restart = () => all.fixture.fleet.admin().start();
+  await dyingIn(all, commit(all, 'webhook-deleted'), () => all.remove(subscription), restart);
 }
 
 async function behindDeletion(all: Deliveries): Promise<void> {
@@ -248,60 +245,31 @@ async function underWay(all: Deliveries): Promise<Subscription> {
   return subscription;
 }
 
-async function atAnyMoment(all: Deliveries): Promise<void> {
+/** At any moment while commands and events are created. */
+async function underLoad(all: Deliveries, strike: () => Promise<unknown>): Promise<void> {
   const created = await burden(all);
-  await all.fixture.killAdmin();
-  await Promise.all(created);
-}
-
-async function postgresUnderLoad(all: Deliveries): Promise<void> {
-  const created = await burden(all);
-  await all.fixture.killPostgres();
-  await Promise.all(created);
-}
-
-async function postgresInTry(all: Deliveries): Promise<void> {
-  const hold = await holdCommit(all.fixture.postgres.connection, 'delivery-attempted');
-  const created = events(all);
-  await hold.caught;
-  await all.fixture.killPostgres();
-  await hold.release();
-  await created;
-}
-
-async function everything(all: Deliveries): Promise<void> {
-  const created = await burden(all);
-  await Promise.all([all.fixture.killAdmin(), all.fixture.killPostgres()]);
+  await strike();
   await Promise.all(created);
 }
 
 /** Receivers see a pause, and no more (L3). */
 async function frozenDatabase(all: Deliveries): Promise<void> {
-  const created = await burden(all);
-  await frozenPostgres(all.fixture, FREEZE_MS);
-  const event = await all.event();
-  await until(
-    'an event at its receiver again (L3)',
-    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
-    BACK_MS_MAX,
-  );
-  await Promise.all(created);
+  await underLoad(all, async () => {
+    await frozenPostgres(all.fixture, FREEZE_MS);
+    await arrives(all.steady, await all.event(), 'an event at its receiver again (L3)', BACK_MS_MAX);
+  });
 }
 
 /** Its own lease ran out: it goes on under a new epoch, and takes up what it had left. */
 async function frozenAdmin(all: Deliveries): Promise<void> {
-  const created = await burden(all);
-  const [admin] = all.fixture.fleet.admins;
-  admin?.program.pause();
-  await delay(FREEZE_MS);
-  admin?.program.resume();
-  const event = await until('an event that is stored again', () => all.event(), BACK_MS_MAX);
-  await until(
-    'an event at its receiver again',
-    () => all.steady.endpoint.arrivals.some(({ id }) => id === event),
-    BACK_MS_MAX,
-  );
-  await Promise.all(created);
+  await underLoad(all, async () => {
+    const { program } = all.fixture.fleet.admin();
+    program.pause();
+    await delay(FREEZE_MS);
+    program.resume();
+    const event = await until('an event that is stored again', () => all.event(), BACK_MS_MAX);
+    await arrives(all.steady, event, 'an event at its receiver again', BACK_MS_MAX);
+  });
 }
 
 /** Commands and events on their way, for a random while. */

@@ -3,18 +3,19 @@
  * tell what must be true.
  */
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FLEET_KEYS, startFleet, type Fleet } from '../support/fleet.ts';
+import { startFleet, type Fleet } from '../support/fleet.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
-import { restClient, type Rest } from '../support/fleet/rest.ts';
 import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
+import { childrenOf, signalAll } from '../support/processes.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import { keepBooks, type Attempt, type Books } from './books.ts';
 import { openClocks, type Clocks } from './clocks.ts';
 import { prepareHolds } from './commit-hold.ts';
+import { ask, createCommand, gateOf, starts, uptimeS, type CreateOptions, type ScriptKind } from './scripts.ts';
 import { openWire, type Wire } from './wire.ts';
 
 /**
@@ -31,12 +32,6 @@ const PATIENCE_MS = 1_500;
 
 /** An agent younger than this is not started again, in ms: on a busy machine a start takes its time. */
 const YOUTH_MS = 6_000;
-
-/** Output of a long script, in bytes: three parts. */
-const FILLER_BYTES = 150_000;
-
-/** Timeout of a timed script, in ms: long enough to kill its agent meanwhile. */
-export const TIMEOUT_MS = 800;
 
 /** A fixture, with the books of everything that was asked and said. */
 export interface Fixture {
@@ -84,15 +79,6 @@ export interface Fixture {
   recover(): Promise<void>;
 }
 
-/** How a command is asked for. */
-export interface CreateOptions {
-  readonly at?: AdminProgram | undefined;
-  /** It expires so much later, in ms. Only then it may end as expired. */
-  readonly expiresMs?: number;
-  /** It is going to be cancelled, and may end so. */
-  readonly isForCancel?: boolean;
-}
-
 /** How a fixture is opened. */
 export interface FixtureOptions {
   readonly admins?: number;
@@ -104,27 +90,8 @@ export interface FixtureOptions {
   readonly hasClocks?: boolean;
 }
 
-/** A machine that went down under an execution. */
-const INTERRUPTED = 'cancelled 137';
-
-/**
- * Over at once, taking a moment, with an output of several parts, ended by whoever cancels it, waiting for a file, or
- * ended by its timeout.
- */
-const SCRIPTS = {
-  quick: { body: '', endings: ['completed 0', INTERRUPTED] },
-  slow: { body: 'sleep 0.3', endings: ['completed 0', INTERRUPTED] },
-  long: { body: `head -c ${FILLER_BYTES} /dev/zero | tr "\\0" o; echo`, endings: ['completed 0', INTERRUPTED] },
-  endless: { body: '(trap "" TERM; sleep 1000) & sleep 1000', endings: ['cancelled 143', INTERRUPTED] },
-  gated: { body: 'while [ ! -e "$GATE" ]; do sleep 0.05; done', endings: ['completed 0', INTERRUPTED] },
-  timed: { body: 'sleep 1000', endings: ['completed 124', INTERRUPTED] },
-} as const;
-
-/** Name of a script. */
-export type ScriptKind = keyof typeof SCRIPTS;
-
 /** Opens a fixture of its own. */
-export async function openWorld(
+export async function openFixture(
   scope: Scope,
   { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: FixtureOptions = {},
 ): Promise<Fixture> {
@@ -163,7 +130,7 @@ export async function openWorld(
     restores: 0,
     freezes: 0,
     clocksSet: 0,
-    create: (kind = 'quick', more = {}) => create(fixture, attempts, kind, more),
+    create: (kind, more) => createCommand(fixture, attempts, kind, more),
     async cancel(attempt) {
       await until(
         'an answered cancel',
@@ -172,7 +139,7 @@ export async function openWorld(
       attempt.overAtS = Math.min(attempt.overAtS ?? Infinity, uptimeS());
     },
     again: (attempt) => ask(attempt, fleet.rest),
-    owner: () => ownerOf(fleet),
+    owner: () => fleet.owner(),
     runs: () => starts(ledger).map(({ execution }) => execution),
     startedS: () => new Map(starts(ledger).map(({ execution, atS }) => [execution, atS])),
     openGate: ({ mark }) => appendFileSync(gateOf(ledger, mark), ''),
@@ -203,87 +170,6 @@ export async function openWorld(
     recover: () => recover(fixture),
   };
   return fixture;
-}
-
-async function ownerOf(fleet: Fleet): Promise<{ admin: AdminProgram; epoch: number } | null> {
-  const [row] = await fleet.sql<{ name: string; epoch: string }>(
-    'select a.name, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id where w.lease_until > clock_timestamp()',
-  );
-  const admin = fleet.admins.find(({ name }) => name === row?.name);
-  return admin === undefined ? null : { admin, epoch: Number(row?.epoch) };
-}
-
-async function create(
-  fixture: Fixture,
-  attempts: Attempt[],
-  kind: ScriptKind,
-  { at, expiresMs, isForCancel = false }: CreateOptions,
-): Promise<Attempt> {
-  const mark = `mark-${attempts.length}-${kind}`;
-  const { body, endings } = SCRIPTS[kind];
-  const atMs = Date.now();
-  const attempt: Attempt = {
-    mark,
-    answer: 'none',
-    id: null,
-    answeredMs: performance.now(),
-    isTakenBack: false,
-    overAtS: expiresMs === undefined ? null : uptimeS() + expiresMs / 1_000,
-    endings: [
-      ...endings,
-      ...(expiresMs === undefined ? [] : ['expired null']),
-      ...(isForCancel ? ['cancelled null', 'cancelled 143'] : []),
-    ],
-    outputOf: (execution) => `${mark} ${execution}\n${kind === 'long' ? `${'o'.repeat(FILLER_BYTES)}\n` : ''}`,
-    request: {
-      body: {
-        // The time since boot is no clock that somebody sets: what is true of a start does not hang on the agent's.
-        command_text: `read -r up _ </proc/uptime; echo $EDGE_EXECUTION_ID $up >>${fixture.ledger}; echo ${mark} $EDGE_EXECUTION_ID; GATE=${gateOf(fixture.ledger, mark)}; ${body}`,
-        targeting: { type: 'all' },
-        ...(kind === 'timed' && { timeout: TIMEOUT_MS }),
-        ...(expiresMs !== undefined && { expired_at: new Date(atMs + expiresMs).toISOString() }),
-      },
-      headers: { 'idempotency-key': mark },
-    },
-  };
-  attempts.push(attempt);
-  await ask(attempt, at === undefined ? fixture.fleet.rest : restClient(() => at.url, FLEET_KEYS.MASTER_KEY));
-  return attempt;
-}
-
-/** A file beside the ledger. */
-function gateOf(ledger: string, mark: string): string {
-  return `${ledger}-gate-${mark}`;
-}
-
-/** Seconds since this machine booted, of which no clock that is set knows. */
-function uptimeS(): number {
-  return Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
-}
-
-function starts(ledger: string): { readonly execution: string; readonly atS: number }[] {
-  return readFileSync(ledger, 'utf8')
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => {
-      const [execution = '', atS] = line.split(' ');
-      return { execution, atS: Number(atS) };
-    });
-}
-
-/** Asks for it, or again for the same: an answer that contradicts an earlier one leaves an id that is not stored. */
-async function ask(attempt: Attempt, rest: Rest): Promise<void> {
-  try {
-    const answer = await rest.call<{ id: string } | undefined>('POST', '/commands', attempt.request);
-    attempt.answer = answer.status < 300 ? 'stored' : 'refused';
-    if (attempt.id !== null && attempt.id !== answer.data?.id)
-      throw new Error(`C1: ${attempt.mark} was answered as ${attempt.id}, then as ${answer.text}`);
-    attempt.id = answer.data?.id ?? null;
-    attempt.answeredMs = performance.now();
-  } catch (error) {
-    if ((error as Error).message.startsWith('C1')) throw error;
-    // else the admin was killed before it answered
-  }
 }
 
 async function recover(fixture: Fixture): Promise<void> {
@@ -323,29 +209,4 @@ function isLive(agent: AgentProgram): boolean {
       ),
     );
   return said === 'Connected' && agent.program.exit === null;
-}
-
-function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/u.test(entry))
-    .map(Number)
-    .filter((pid) => {
-      const path = `/proc/${pid}/stat`;
-      try {
-        const stat = existsSync(path) ? readFileSync(path, 'latin1') : '';
-        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent;
-      } catch {
-        return false; // it ended meanwhile
-      }
-    });
-}
-
-function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // it ended by itself
-    }
-  }
 }

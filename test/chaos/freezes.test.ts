@@ -7,7 +7,7 @@
 import test from 'ava';
 import { FREEZE_ENV, freezes, STALL_MS_MIN } from './freezes.ts';
 import { playRound, wholeStory } from './round.ts';
-import { openWorld, type Fixture } from './fixture.ts';
+import { openFixture, type Fixture } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -18,7 +18,7 @@ const scope = createScope();
 let fixture: Fixture;
 
 test.before('the fixture opens', async () => {
-  fixture = await openWorld(scope, { agents: 2, agentEnv: FREEZE_ENV });
+  fixture = await openFixture(scope, { agents: 2, agentEnv: FREEZE_ENV });
 });
 test.after.always('it closes', () => scope.end());
 

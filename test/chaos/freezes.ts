@@ -4,7 +4,7 @@ import type { AgentProgram } from '../support/fleet/agent-program.ts';
 import { until } from '../support/until.ts';
 import { SESSION_SILENCE_MS_MAX } from '../../transport/protocol/limits.ts';
 import { LATE_S_MAX } from './invariants.ts';
-import { begun, type KillPoint } from './kill-points.ts';
+import { begun, killAgents, sent, type KillPoint } from './kill-points.ts';
 import type { Fixture } from './fixture.ts';
 
 /** Until what is created for an agent that stands still expires, in ms. */
@@ -54,14 +54,10 @@ async function whatCameEnds(fixture: Fixture, stallMs: number): Promise<void> {
       fixture.create('quick', { expiresMs: EXPIRES_MS }),
       fixture.create('quick', { isForCancel: true }),
     ]);
+    const open = 'select from command_execution where node_id = $1 and finished_at is null';
     await until(
       'what the agent that is awake ran',
-      async () =>
-        (
-          await fixture.fleet.sql('select from command_execution where node_id = $1 and finished_at is null', [
-            awake?.node,
-          ])
-        ).length === 0,
+      async () => (await fixture.fleet.sql(open, [awake?.node])).length === 0,
     );
     await fixture.cancel(cancelled);
     await delay(stallMs);
@@ -86,15 +82,7 @@ async function whatWaitsEnds(
     fixture.create('quick', { expiresMs: EXPIRES_LATER_MS }),
     fixture.create('quick', { isForCancel: true }),
   ]);
-  await until(
-    'sent',
-    async () =>
-      (
-        await fixture.fleet.sql(`select from command_execution where command_id = any($1) and status = 'pending'`, [
-          [open.id, expiring.id, cancelled.id],
-        ])
-      ).length === 0,
-  );
+  await sent(fixture, open, expiring, cancelled);
   const wakes = freeze(fixture, agents);
   try {
     await fixture.cancel(cancelled);
@@ -111,7 +99,7 @@ async function wake(_: Fixture, wakes: () => void): Promise<void> {
 
 /** As after a reboot, with what was in their journals. */
 async function startAnew(fixture: Fixture): Promise<void> {
-  await Promise.all(fixture.fleet.agents.map((agent) => fixture.killAgent(agent)));
+  await killAgents(fixture);
   for (const agent of fixture.fleet.agents) agent.start();
 }
 

@@ -4,12 +4,13 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
-import { processesWith } from '../support/fleet/agent-program.ts';
+import { endScripts } from '../support/fleet/agent-program.ts';
 import { until } from '../support/until.ts';
-import { holdCommit, holdTable, type CommitHold } from './commit-hold.ts';
+import { holdCommit, holdTable, strikeIn, type CommitHold } from './commit-hold.ts';
 import type { Frame, Held } from './wire.ts';
 import type { Attempt } from './books.ts';
-import { TIMEOUT_MS, type ScriptKind, type Fixture } from './fixture.ts';
+import { type Fixture } from './fixture.ts';
+import { TIMEOUT_MS, type ScriptKind } from './scripts.ts';
 
 /** A moment, in words, and what is done then. */
 export interface KillPoint {
@@ -57,7 +58,7 @@ export const KILL_POINTS: readonly KillPoint[] = [
     name: 'admin, in the midst of an output of several parts',
     strike: (fixture) => adminAtFrame(fixture, 'part-stored', 'long'),
   },
-  { name: 'admin, at any moment', strike: adminAtAnyMoment },
+  { name: 'admin, at any moment', strike: (fixture) => underLoad(fixture, () => fixture.killAdmin()) },
   { name: 'agent, as a delivery comes', strike: (fixture) => agentAtFrame(fixture, 'deliver', 'drop') },
   { name: 'agent, with its acknowledgement lost', strike: (fixture) => agentAtFrame(fixture, 'acknowledge', 'drop') },
   {
@@ -72,14 +73,18 @@ export const KILL_POINTS: readonly KillPoint[] = [
     name: 'agent, in the midst of an output of several parts',
     strike: (fixture) => agentAtFrame(fixture, 'output-part', 'drop', 'long'),
   },
-  { name: 'agents, at any moment', strike: agentsAtAnyMoment },
+  { name: 'agents, at any moment', strike: (fixture) => underLoad(fixture, () => killAgents(fixture)) },
   { name: 'admin, as it passes a cancel on', strike: (fixture) => atCancel(fixture, () => fixture.killAdmin()) },
   { name: 'agents, as a cancel comes', strike: (fixture) => atCancel(fixture, () => killAgents(fixture)) },
   { name: 'agents, while they end what was cancelled', strike: agentsAtEnding },
   { name: 'agents, while what they run passes its timeout', strike: agentsAtTimeout },
   { name: 'a machine goes down with all that runs on it', strike: machineDown },
-  { name: 'everything at once', strike: everything },
-  { name: 'PostgreSQL, under load', strike: postgresUnderLoad },
+  {
+    name: 'everything at once',
+    strike: (fixture) =>
+      underLoad(fixture, () => Promise.all([killAgents(fixture), fixture.killAdmin(), fixture.killPostgres()])),
+  },
+  { name: 'PostgreSQL, under load', strike: (fixture) => underLoad(fixture, () => fixture.killPostgres()) },
   { name: 'PostgreSQL, in the commit of a result', strike: postgresInCommit },
 ];
 
@@ -88,12 +93,11 @@ async function adminInTransaction(
   holding: Promise<CommitHold>,
   kind: ScriptKind = 'quick',
 ): Promise<void> {
-  const hold = await holding;
-  const created = fixture.create(kind);
-  await hold.caught;
-  await fixture.killAdmin();
-  await hold.release();
-  await created;
+  await strikeIn(
+    holding,
+    () => fixture.create(kind),
+    () => fixture.killAdmin(),
+  );
 }
 
 async function adminAtFrame(fixture: Fixture, type: Frame['type'], kind: ScriptKind = 'quick'): Promise<void> {
@@ -110,13 +114,12 @@ async function adminAtFrame(fixture: Fixture, type: Frame['type'], kind: ScriptK
  * (C1).
  */
 async function askedAgain(fixture: Fixture): Promise<void> {
-  const hold = await holdCommit(fixture.postgres.connection, 'command-created');
-  const created = fixture.create();
-  await hold.caught;
-  await fixture.killAdmin();
-  await hold.release();
-  const attempt = await created;
-  await fixture.fleet.admins[0]?.start();
+  const attempt = await strikeIn(
+    holdCommit(fixture.postgres.connection, 'command-created'),
+    () => fixture.create(),
+    () => fixture.killAdmin(),
+  );
+  await fixture.fleet.admin().start();
   await fixture.again(attempt);
   if (attempt.answer !== 'stored') throw new Error(`C1: a create that was asked for again was ${attempt.answer}`);
   await fixture.again(attempt);
@@ -132,13 +135,6 @@ async function adminBeforeEvents(fixture: Fixture): Promise<void> {
   await hold.caught;
   await fixture.killAdmin();
   await hold.release();
-}
-
-async function adminAtAnyMoment(fixture: Fixture): Promise<void> {
-  const created = await load(fixture);
-  await delay(Math.random() * MOMENT_MS_MAX);
-  await fixture.killAdmin();
-  await Promise.all(created);
 }
 
 async function agentAtFrame(
@@ -181,17 +177,15 @@ async function agentsAtEnding(fixture: Fixture): Promise<void> {
 /** A command that runs on every node, and that the admin knows to be there, until somebody ends it. */
 async function endless(fixture: Fixture): Promise<Attempt> {
   const attempt = await begun(fixture, 'endless', fixture.fleet.agents.length);
-  await until(
-    'sent',
-    async () =>
-      (
-        await fixture.fleet.sql(`select from command_execution where command_id = $1 and status = 'pending'`, [
-          attempt.id,
-        ])
-      ).length === 0,
-    CAUGHT_MS_MAX,
-  );
+  await sent(fixture, attempt);
   return attempt;
+}
+
+/** Resolves when all executions of these commands were sent. */
+export async function sent({ fleet }: Fixture, ...attempts: readonly Attempt[]): Promise<void> {
+  const pending = `select from command_execution where command_id = any($1) and status = 'pending'`;
+  const ids = attempts.map(({ id }) => id);
+  await until('sent', async () => (await fleet.sql(pending, [ids])).length === 0, CAUGHT_MS_MAX);
 }
 
 async function agentsAtTimeout(fixture: Fixture): Promise<void> {
@@ -213,51 +207,28 @@ export async function killAgents(fixture: Fixture): Promise<void> {
   await Promise.all(fixture.fleet.agents.map((agent) => fixture.killAgent(agent)));
 }
 
-async function agentsAtAnyMoment(fixture: Fixture): Promise<void> {
-  const created = await load(fixture);
-  await delay(Math.random() * MOMENT_MS_MAX);
-  await killAgents(fixture);
-  await Promise.all(created);
-}
-
 /** The agent, its exec shims and its scripts: what a power failure leaves is the disk. */
 async function machineDown(fixture: Fixture): Promise<void> {
-  const [agent] = fixture.fleet.agents;
+  const agent = fixture.fleet.agent();
   await begun(fixture, 'slow', 1);
   await fixture.killAgent(agent);
-  for (const pid of processesWith(`EDGE_NODE_ID=${agent?.node ?? ''}`)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // it ended by itself
-    }
-  }
+  endScripts(agent.node);
 }
 
-async function everything(fixture: Fixture): Promise<void> {
+/** At any moment while commands are created and run. */
+async function underLoad(fixture: Fixture, kill: () => Promise<unknown>): Promise<void> {
   const created = await load(fixture);
   await delay(Math.random() * MOMENT_MS_MAX);
-  await Promise.all([
-    ...fixture.fleet.agents.map((agent) => fixture.killAgent(agent)),
-    fixture.killAdmin(),
-    fixture.killPostgres(),
-  ]);
-  await Promise.all(created);
-}
-
-async function postgresUnderLoad(fixture: Fixture): Promise<void> {
-  const created = await load(fixture);
-  await delay(Math.random() * MOMENT_MS_MAX);
-  await fixture.killPostgres();
+  await kill();
   await Promise.all(created);
 }
 
 async function postgresInCommit(fixture: Fixture): Promise<void> {
-  const hold = await holdCommit(fixture.postgres.connection, 'execution-finished');
-  await fixture.create();
-  await hold.caught;
-  await fixture.killPostgres();
-  await hold.release();
+  await strikeIn(
+    holdCommit(fixture.postgres.connection, 'execution-finished'),
+    () => fixture.create(),
+    () => fixture.killPostgres(),
+  );
 }
 
 /** One command on its way, and more that are being created when this resolves. */

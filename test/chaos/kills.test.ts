@@ -7,7 +7,7 @@ import test from 'ava';
 import { KILL_POINTS } from './kill-points.ts';
 import { frozenPostgres } from './pauses.ts';
 import { playRound, wholeStory } from './round.ts';
-import { openWorld, type Fixture } from './fixture.ts';
+import { openFixture, type Fixture } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -24,7 +24,7 @@ const scope = createScope();
 let fixture: Fixture;
 
 test.before('the fixture opens', async () => {
-  fixture = await openWorld(scope);
+  fixture = await openFixture(scope);
 });
 test.after.always('it closes', () => scope.end());
 

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { RESTORE_ENV, RESTORES, watchEvents } from './restores.ts';
 import { playRound, wholeStory } from './round.ts';
-import { openWorld, type Fixture } from './fixture.ts';
+import { openFixture, type Fixture } from './fixture.ts';
 import { createScope } from '../support/scope.ts';
 import { hangAfter } from '../support/busy.ts';
 
@@ -14,7 +14,7 @@ let fixture: Fixture;
 let eventsMissing: () => Promise<readonly string[]>;
 
 test.before('the fixture opens, with a receiver of its events', async () => {
-  fixture = await openWorld(scope, { agents: 2, env: RESTORE_ENV });
+  fixture = await openFixture(scope, { agents: 2, env: RESTORE_ENV });
   eventsMissing = await watchEvents(scope, fixture);
 });
 test.after.always('it closes', () => scope.end());

@@ -59,14 +59,10 @@ async function setBack(fixture: Fixture, { beneath }: { readonly beneath: Beneat
   await postgres.backup(backup, fixture.encryptionKey);
   late.program.resume();
   const [lost] = await Promise.all([fixture.create('quick'), fixture.create('long')]);
+  const open = 'select from command_execution where command_id = any($1) and finished_at is null';
   await until(
     'the end of what the dump has as pending',
-    async () =>
-      (
-        await fleet.sql('select from command_execution where command_id = any($1) and finished_at is null', [
-          [waiting.id, lost.id],
-        ])
-      ).length === 0,
+    async () => (await fleet.sql(open, [[waiting.id, lost.id]])).length === 0,
   );
   await beneath(fixture, async () => {
     await postgres.restore(backup, fixture.encryptionKey, () => fixture.books.setBack(dumpedMs));
@@ -78,19 +74,19 @@ async function setBack(fixture: Fixture, { beneath }: { readonly beneath: Beneat
 }
 
 async function beneathRunning(fixture: Fixture, restore: () => Promise<void>): Promise<void> {
-  const program = fixture.fleet.admins[0]?.program;
-  const from = program?.output.length ?? 0;
+  const { program } = fixture.fleet.admin();
+  const from = program.output.length;
   const asked = fixture.create('slow'); // on its way, and stored or not
   await restore();
   await asked;
-  await program?.logged(SET_BACK, from);
-  await program?.logged('edge-admin is ready', from);
+  await program.logged(SET_BACK, from);
+  await program.logged('edge-admin is ready', from);
 }
 
 async function beneathKilled(fixture: Fixture, restore: () => Promise<void>): Promise<void> {
   await fixture.killAdmin();
   await restore();
-  await fixture.fleet.admins[0]?.start();
+  await fixture.fleet.admin().start();
 }
 
 /** Their ledgers are read anew from their disks. */
@@ -119,7 +115,7 @@ export async function watchEvents(scope: Scope, fixture: Fixture): Promise<() =>
       await fleet.sql<{ id: string }>(`select id from event where type = 'edge.command_execution.completed'`)
     ).filter(({ id }) => !arrived.has(id));
   };
-  const health = () => fetch(`${fleet.admins[0]?.url}/healthz`);
+  const health = () => fetch(`${fleet.admin().url}/healthz`);
   return async () => {
     const told = await until('all events', async () => (await missing()).length === 0, TOLD_MS_MAX).catch(() => false);
     const well = await until('a healthy admin', async () => (await health()).ok, TOLD_MS_MAX).catch(() => false);

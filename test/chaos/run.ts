@@ -9,7 +9,7 @@ import { createScope } from '../support/scope.ts';
 import { ACTS, type Act } from './acts.ts';
 import type { KillPoint } from './kill-points.ts';
 import { playRound, wholeStory, type Outcome } from './round.ts';
-import { openWorld, type Fixture } from './fixture.ts';
+import { openFixture, type Fixture } from './fixture.ts';
 
 /** Kills unless told otherwise. Source: the proof that the main job asks for. */
 const KILLS = 200;
@@ -42,7 +42,7 @@ for (const act of acts) {
   }
   scope = createScope();
   try {
-    await play(await openWorld(scope, act), act);
+    await play(await openFixture(scope, act), act);
   } finally {
     await scope.end();
   }

@@ -7,7 +7,11 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { openHostKey } from '../../../../agent/access/ssh/host-key.ts';
 import { SSH_LIMITS } from '../../../../agent/access/ssh/limits.ts';
-import { AddressLimits, FAILURE_DELAY_MS, FAILURE_WINDOW_MS } from '../../../../agent/access/ssh/login/address-limits.ts';
+import {
+  AddressLimits,
+  FAILURE_DELAY_MS,
+  FAILURE_WINDOW_MS,
+} from '../../../../agent/access/ssh/login/address-limits.ts';
 import { startSshFixture, withAlice } from '../../../support/agent/ssh-fixture.ts';
 import { patient } from '../../../support/busy.ts';
 import { takenPort } from '../../../support/listening.ts';
