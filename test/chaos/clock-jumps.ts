@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/until.ts';
 import { LATE_S_MAX } from './invariants.ts';
 import { begun, killAgents, load, type KillPoint } from './kill-points.ts';
-import type { Clocks } from './clocks.ts';
 import type { Fixture } from './fixture.ts';
 
 /** Until something expires, in ms: less and more than clocks are off. */
@@ -141,7 +140,7 @@ async function noticed(fixture: Fixture): Promise<void> {
   await until('health that says that the clock is right (O2)', async () => (await unhealthy()) === '', NOTICED_MS_MAX);
 }
 
-function clocksOf(fixture: Fixture): Clocks {
+function clocksOf(fixture: Fixture): NonNullable<Fixture['clocks']> {
   if (fixture.clocks === null) throw new Error('a fixture with clocks is needed');
   return fixture.clocks;
 }

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
+import { openClock, type Clock } from '../support/clock-on-the-wall.ts';
 import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
 import { childrenOf, signalAll } from '../support/processes.ts';
 import type { Scope } from '../support/scope.ts';
 import { until } from '../support/until.ts';
 import { keepBooks, type Attempt, type Books } from './books.ts';
-import { openClocks, type Clocks } from './clocks.ts';
 import { prepareHolds } from './commit-hold.ts';
 import { ask, createCommand, gateOf, starts, uptimeS, type CreateOptions, type ScriptKind } from './scripts.ts';
 import { openWire, type Wire } from './wire.ts';
@@ -38,7 +38,7 @@ export interface Fixture {
   readonly fleet: Fleet;
   readonly postgres: MovableServer;
   /** Clocks of its programs; null: they are right. */
-  readonly clocks: Clocks | null;
+  readonly clocks: { readonly admins: Clock; readonly agents: Clock } | null;
   /** Before each admin, in their order. */
   readonly wires: readonly Wire[];
   readonly attempts: readonly Attempt[];
@@ -96,7 +96,12 @@ export async function openFixture(
   { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: FixtureOptions = {},
 ): Promise<Fixture> {
   const postgres = await startMovableServer(scope);
-  const clocks = hasClocks ? await openClocks(postgres.directory) : null;
+  const clocks = hasClocks
+    ? {
+        admins: await openClock(join(postgres.directory, 'clock-of-admins')),
+        agents: await openClock(join(postgres.directory, 'clock-of-agents')),
+      }
+    : null;
   const encryptionKey = randomBytes(32).toString('base64');
   const wires: Wire[] = [];
   const fleet = await startFleet(scope, {

@@ -2,14 +2,13 @@
  * What stands between agents and an admin: passes everything on, reads the frames, and can hold them at a moment of
  * choice.
  */
-import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Scope } from '../support/scope.ts';
 import type { AdminFrame, AgentFrame } from '../../transport/protocol/frames.ts';
 import { SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
+import { listening } from '../support/listening.ts';
 
 /** How long an agent waits at the wire for an admin that is away, in ms: below its own patience with a dial. */
 const ABSENCE_MS_MAX = 8_000;
@@ -74,13 +73,9 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
     socket.on('error', () => socket.destroy());
     connect(request, socket, head, performance.now() + ABSENCE_MS_MAX);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  scope.teardown(async () => {
+  const port = await listening(scope, server);
+  scope.teardown(() => {
     for (const socket of sockets) socket.terminate();
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
   });
 
   /**
@@ -187,7 +182,7 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
   }
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     hold,
     watch: (seen) => void watchers.push(seen),
   };

@@ -2,9 +2,9 @@
  * Stands before a server of any protocol, on a port of its own: shut, nobody gets through, and who was through is cut
  * off.
  */
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import type { Scope } from './scope.ts';
+import { listening } from './listening.ts';
 
 /** An open gate, until it is shut. */
 export interface Gate {
@@ -36,14 +36,9 @@ export async function openGate(scope: Scope, port: number): Promise<Gate> {
     near.pipe(far).pipe(near);
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  scope.teardown(() => {
-    cut();
-    server.close();
   });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listening(scope, server),
     shut() {
       isOpen = false;
       cut();

@@ -2,10 +2,10 @@
  * A corpus of HTTP answers that no honest server sends, the same for every run: what parsers take and writers refuse,
  * lies about lengths, cuts and noise.
  */
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import * as fc from 'fast-check';
 import type { Scope } from './scope.ts';
+import { listening } from './listening.ts';
 
 /** Answers in a corpus. Source: what is asked of every place where a server's bytes arrive. */
 export const ANSWERS_COUNT = 1_000;
@@ -166,19 +166,14 @@ export async function openHostileTarget(
   indexOf: (request: string) => number = indexInPath,
 ): Promise<number> {
   const server = createServer({ allowHalfOpen: true }, (socket) =>
-    socket
-      .on('error', () => {})
-      .once('data', (request) => {
-        const asked = answers[indexOf(request.toString('latin1'))];
-        if (asked === undefined) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwell');
-        else if (asked.isReset) socket.write(asked.bytes, () => socket.resetAndDestroy());
-        else socket.end(asked.bytes);
-      }),
+    socket.once('data', (request) => {
+      const asked = answers[indexOf(request.toString('latin1'))];
+      if (asked === undefined) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwell');
+      else if (asked.isReset) socket.write(asked.bytes, () => socket.resetAndDestroy());
+      else socket.end(asked.bytes);
+    }),
   );
-  server.listen(0, '127.0.0.1');
-  scope.teardown(() => void server.close());
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
+  return listening(scope, server);
 }
 
 function indexInPath(request: string): number {

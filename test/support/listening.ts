@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { Scope } from './scope.ts';
 
 /**
@@ -92,4 +93,13 @@ export function silentPort(scope: Scope): Promise<number> {
     scope,
     createServer((socket) => socket.resume()),
   );
+}
+
+/** Writes the same again and again, as fast as it is taken, until the stream is gone; `wrote` hears how much it took. */
+export function pour(stream: Writable, piece: string | Buffer, wrote: (bytes: number) => void = () => {}): void {
+  const more = (): void => {
+    while (!stream.destroyed && stream.write(piece)) wrote(piece.length);
+  };
+  stream.on('error', () => {}).on('drain', more);
+  more();
 }

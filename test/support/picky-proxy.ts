@@ -2,15 +2,14 @@
  * A reverse proxy before a relay, as many are: it ends TLS itself, passes requests and WebSockets, and knows no other
  * upgrade.
  */
-import { once } from 'node:events';
 import { request, createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Scope } from './scope.ts';
 import { mapOf } from './relay.ts';
 import type { RelayRegion } from '../../transport/vpn/derp/map.ts';
 import { ownRelayMap } from '../../transport/vpn/relay/map.ts';
 import { certificateSha256, selfSigned } from '../../transport/vpn/relay/self-signed.ts';
+import { listening } from './listening.ts';
 
 /** The relay behind it, as its clients see it; and which upgrades were asked for. */
 export interface PickyProxy {
@@ -22,11 +21,9 @@ export interface PickyProxy {
 export async function startPickyProxy(scope: Scope, port: number, serverName = 'localhost'): Promise<PickyProxy> {
   const { certificate, key } = selfSigned('127.0.0.1', Date.now());
   const upgrades: string[] = [];
-  const sockets = new Set<Duplex>();
   const server = createServer({ cert: certificate, key }, (_asked, answer) => answer.writeHead(502).end());
   server.on('upgrade', (asked, near: Duplex, head) => {
     upgrades.push(asked.headers.upgrade ?? '');
-    sockets.add(near);
     near.on('error', () => near.destroy());
     if (asked.headers.upgrade !== 'websocket') {
       near.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
@@ -43,7 +40,6 @@ export async function startPickyProxy(scope: Scope, port: number, serverName = '
     });
     on.on('error', () => near.destroy());
     on.on('upgrade', (answer, far: Duplex, farHead) => {
-      sockets.add(far);
       far.on('error', () => far.destroy());
       near.write(
         `HTTP/1.1 101 Switching Protocols\r\n${Object.entries(answer.headers)
@@ -57,14 +53,7 @@ export async function startPickyProxy(scope: Scope, port: number, serverName = '
       far.on('close', () => near.destroy());
     }).end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  scope.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port: own } = server.address() as AddressInfo;
+  const own = await listening(scope, server);
   const region = mapOf(
     ownRelayMap({ id: 902, code: 'behind', hostName: '127.0.0.1', port: own, pin: certificateSha256(certificate) }),
   ).regions.get(902);

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Envelope } from '../../actors/events.ts';
-import { listening } from './listening.ts';
+import { listening, pour } from './listening.ts';
 import type { Scope } from './scope.ts';
 
 /** One request that came, whole. */
@@ -163,13 +163,7 @@ export const breaksOff: Manner = (response) => response.socket?.end('HTTP/1.1 20
 /** Answers 200 with a body that never ends. */
 export const floods: Manner = (response, arrival) => {
   arrival.status = 200;
-  response.writeHead(200);
-  const chunk = Buffer.alloc(65_536, 'x');
-  const pour = (): void => {
-    while (!response.destroyed) if (!response.write(chunk)) return;
-  };
-  response.on('drain', pour);
-  pour();
+  pour(response.writeHead(200), Buffer.alloc(65_536, 'x'));
 };
 
 /** Now this, now that; `random` from 0 to 1 decides. */

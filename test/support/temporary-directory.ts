@@ -8,6 +8,9 @@ import type { Scope } from './scope.ts';
 export function temporaryDirectory(scope: Scope, mode?: number): string {
   const directory = mkdtempSync(join(tmpdir(), 'edge-test-'));
   if (mode !== undefined) chmodSync(directory, mode);
-  scope.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
+  scope.teardown(() => {
+    chmodSync(directory, 0o700);
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+  });
   return directory;
 }

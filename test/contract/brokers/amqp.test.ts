@@ -1,6 +1,4 @@
 import ava, { type ExecutionContext } from 'ava';
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { openAmqp } from '../../../transport/events/brokers/amqp.ts';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
@@ -18,6 +16,7 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 import { trust } from '../../support/certificates.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+import { silentPort } from '../../support/listening.ts';
 
 const test = await peerTest('rabbitmq-server');
 
@@ -191,14 +190,8 @@ test.serial(
 );
 
 test('a server that accepts and says nothing is given up in time', async (t) => {
-  const mute = createServer().listen(0, '127.0.0.1');
-  await once(mute, 'listening');
-  t.teardown(() => {
-    mute.close();
-  });
-
   t.regex(
-    await refusal(t, `amqp://edge:secret@127.0.0.1:${(mute.address() as AddressInfo).port}`),
+    await refusal(t, `amqp://edge:secret@127.0.0.1:${await silentPort(t)}`),
     /cannot be used: it does not answer/u,
   );
 });

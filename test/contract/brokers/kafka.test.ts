@@ -1,8 +1,6 @@
 import ava, { type ExecutionContext } from 'ava';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { setDefaultCACertificates, getCACertificates } from 'node:tls';
 import { inspect } from 'node:util';
 import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
 import { openKafka } from '../../../transport/events/brokers/kafka.ts';
@@ -22,6 +20,7 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
+import { silentPort } from '../../support/listening.ts';
 
 const test = await peerTest('kafka', 'kcat');
 
@@ -246,14 +245,8 @@ test.serial('a server that stops answering fails the publish in time, and is lef
 });
 
 test('a server that accepts and says nothing is given up in time', async (t) => {
-  const mute = createServer().listen(0, '127.0.0.1');
-  await once(mute, 'listening');
-  t.teardown(() => {
-    mute.close();
-  });
-
   t.regex(
-    await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${(mute.address() as AddressInfo).port}` }),
+    await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${await silentPort(t)}` }),
     /cannot be used: it does not answer within 10000 ms\.$/u,
   );
 });

@@ -1,6 +1,5 @@
 /** Connections to an MQTT server, and what they carry. */
-import { createServer, connect, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
+import { createServer, connect } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import { openMqtt } from '../../../transport/events/brokers/mqtt.ts';
 import type { Broker } from '../../../transport/events/brokers/broker.ts';
@@ -9,6 +8,7 @@ import { brokerEvent } from '../../support/brokers/events.ts';
 import { consumeMqtt, type Mosquitto } from '../../support/brokers/mosquitto.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
+import { listening } from '../../support/listening.ts';
 
 /** Settings without signing in and without TLS. */
 export const PLAIN: Omit<MqttSettings, 'urls'> = {
@@ -72,9 +72,5 @@ export async function recorder(
     upstream.on('error', () => client.destroy());
     client.pipe(upstream).pipe(client);
   });
-  await once(server.listen(0, host), 'listening');
-  t.teardown(() => {
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, sent: () => Buffer.concat(pieces), open: () => open };
+  return { port: await listening(t, server, host), sent: () => Buffer.concat(pieces), open: () => open };
 }

@@ -1,6 +1,4 @@
 /** How a NATS server is signed in to and trusted, and what it does not take. */
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { openNats } from '../../../transport/events/brokers/nats.ts';
 import { STREAMS } from '../../../transport/events/brokers/nats-streams.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
@@ -11,6 +9,7 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { opened } from './nats-fixture.ts';
+import { target, openTarget } from '../../support/listening.ts';
 
 const test = await peerTest('nats-server');
 
@@ -73,21 +72,15 @@ for (const mode of ['token', 'user', 'nkey', 'jwt'] as const) {
 
 test('what cannot be a NATS server is told in one sentence each, and the next one is tried', async (t) => {
   const server = await startNats(t);
-  const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
-  const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
-  await Promise.all([once(silent, 'listening'), once(web, 'listening')]);
-  t.teardown(() => {
-    silent.close();
-    web.close();
-  });
-  const [a, b] = [silent, web].map((one) => (one.address() as AddressInfo).port);
+  const silent = await openTarget(t, (socket) => socket.resume().on('end', () => socket.end()));
+  const web = await target(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
 
   const error = await t.throwsAsync(
     openNats(
       {
         adapter: 'nats',
         urls: [
-          `nats://127.0.0.1:${b}`,
+          `nats://127.0.0.1:${web}`,
           'nats://127.0.0.1:1',
           'nats://no-such-host.invalid',
           `tls://127.0.0.1:${server.port}`,
@@ -101,7 +94,7 @@ test('what cannot be a NATS server is told in one sentence each, and the next on
   t.is(
     error.message,
     [
-      `NATS at 127.0.0.1:${b} cannot be used: what listens there is no NATS server.`,
+      `NATS at 127.0.0.1:${web} cannot be used: what listens there is no NATS server.`,
       'NATS at 127.0.0.1:1 cannot be used: nobody listens there.',
       'NATS at no-such-host.invalid:4222 cannot be used: the host name is not known.',
       `NATS at 127.0.0.1:${server.port} cannot be used: server does not support 'tls'.`,
@@ -109,15 +102,10 @@ test('what cannot be a NATS server is told in one sentence each, and the next on
   );
 
   const broker = await opened(t, {
-    EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${a},nats://127.0.0.1:${b},nats://127.0.0.1:${server.port}`,
+    EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${silent.port},nats://127.0.0.1:${web},nats://127.0.0.1:${server.port}`,
   });
   await t.notThrowsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]));
-  t.is(
-    await new Promise((resolve) => {
-      silent.getConnections((_, count) => resolve(count));
-    }),
-    0,
-  );
+  await until('nothing to stay behind', () => silent.sockets.size === 0);
 });
 
 test('a server whose certificate nobody vouches for, or that is for another host, is not trusted', async (t) => {

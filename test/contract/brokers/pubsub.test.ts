@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { registerCompletionHandler } from 'ava';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import { openPubSub } from '../../../transport/events/brokers/pubsub.ts';
@@ -19,6 +17,7 @@ import { peerTest } from '../../support/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
+import { silentPort } from '../../support/listening.ts';
 
 const test = await peerTest('pubsub');
 
@@ -161,18 +160,10 @@ test.serial('credentials that cannot be read are told in one line, and nothing i
 });
 
 test.serial('a service that accepts and says nothing is given up in time', async (t) => {
-  const sockets: Socket[] = [];
-  const silent = createServer((socket) => {
-    sockets.push(socket.on('error', () => {}));
-  });
-  await once(silent.listen(0, '127.0.0.1'), 'listening');
-  t.teardown(() => {
-    silent.close();
-    for (const socket of sockets) socket.destroy(); // gRPC leaves those open that never got as far as HTTP/2
-  });
+  const port = await silentPort(t);
   const startMs = performance.now();
 
-  await t.throwsAsync(opened(t, 'any-', `127.0.0.1:${(silent.address() as AddressInfo).port}`), {
+  await t.throwsAsync(opened(t, 'any-', `127.0.0.1:${port}`), {
     message: /does not answer (?:within 10000 ms|in time)/u,
   });
 

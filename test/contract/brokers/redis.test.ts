@@ -1,6 +1,4 @@
 /** One Redis server: how it is signed in to, trusted, published to, and lost. */
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { BATCH_EVENTS_MAX } from '../../../transport/events/brokers/broker.ts';
 import { numberedEvents } from '../../support/brokers/events.ts';
 import { REDIS_MODES, startRedis } from '../../support/brokers/redis.ts';
@@ -11,6 +9,7 @@ import { until } from '../../support/until.ts';
 import { patient } from '../../support/busy.ts';
 import { trust } from '../../support/certificates.ts';
 import { opened, events } from './redis-fixture.ts';
+import { target, openTarget } from '../../support/listening.ts';
 
 const test = await peerTest('redis-server');
 
@@ -98,39 +97,25 @@ test('a user who may not publish to a channel is told so', async (t) => {
 
 test('what cannot be a Redis server is told in one sentence each, and the next one is tried', async (t) => {
   const server = await startRedis(t);
-  const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
-  const web = createServer((socket) => {
-    socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n');
-  }).listen(0, '127.0.0.1');
-  await Promise.all([once(silent, 'listening'), once(web, 'listening')]);
-  t.teardown(() => {
-    silent.close();
-    web.close();
-  });
-  const [a, b] = [silent, web].map((one) => (one.address() as AddressInfo).port);
+  const silent = await openTarget(t, (socket) => socket.resume().on('end', () => socket.end()));
+  const web = await target(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
 
   const error = await t.throwsAsync(
-    opened(t, { EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${b},redis://127.0.0.1:1,redis://no-such-host.invalid` }),
+    opened(t, { EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${web},redis://127.0.0.1:1,redis://no-such-host.invalid` }),
   );
   t.regex(
     error.message,
     new RegExp(
-      `^Redis at 127\\.0\\.0\\.1:${b} cannot be used: what listens there is no Redis server\\. Redis at 127\\.0\\.0\\.1:1 cannot be used: nobody listens there\\. Redis at no-such-host\\.invalid:6379 cannot be used: the host name is not known\\.$`,
+      `^Redis at 127\\.0\\.0\\.1:${web} cannot be used: what listens there is no Redis server\\. Redis at 127\\.0\\.0\\.1:1 cannot be used: nobody listens there\\. Redis at no-such-host\\.invalid:6379 cannot be used: the host name is not known\\.$`,
       'u',
     ),
   );
 
   const broker = await opened(t, {
-    EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${a},redis://127.0.0.1:${server.port}`,
+    EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${silent.port},redis://127.0.0.1:${server.port}`,
   });
   await t.notThrowsAsync(broker.publish(events('edge.core.test').made));
-  await until(
-    'nothing to stay behind',
-    async () =>
-      (await new Promise((resolve) => {
-        silent.getConnections((_, count) => resolve(count));
-      })) === 0,
-  );
+  await until('nothing to stay behind', () => silent.sockets.size === 0);
 });
 
 test('10,000 events arrive once each and in order', async (t) => {

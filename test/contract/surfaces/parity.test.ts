@@ -9,9 +9,10 @@ import { pathParameters, type AnyOperation } from '../../../api/operation.ts';
 import { inputSchema } from '../../../api/schemas.ts';
 import { createRouter } from '../../../api/trpc/router.ts';
 import { mountTrpc } from '../../../api/trpc/mount.ts';
-import { answerWith, KEYS, serve, type Served } from '../../support/api/served.ts';
+import { answerWith, serve, type Served } from '../../support/api/served.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { commandOf, idOf } from '../../support/api/rows.ts';
+import { KEYS } from '../../support/api/fakes.ts';
 
 const operations: readonly AnyOperation[] = Object.values(catalogue);
 

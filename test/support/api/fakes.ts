@@ -1,5 +1,6 @@
 /** An API over ports that live in memory: for tests of what the API itself does. */
 import type { ExecutionContext } from 'ava';
+import type { Clock } from '../../../actors/ports.ts';
 import type { ReplyTo } from '../../../actors/reply-to.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
@@ -70,7 +71,16 @@ export async function serveApi(t: Pick<ExecutionContext, 'teardown'>, options: F
   const log = recordingLog();
   const asked: Addressed[] = [];
   const clock = { nowMs: NOW_MS };
-  const api = createApi({ ports: fakePorts(options, asked, clock), log, settings: settingsOf(options) });
+  const ask = async <T>(build: (replyTo: ReplyTo) => Addressed) => {
+    const addressed = build(1 as ReplyTo);
+    asked.push(addressed);
+    return ok(commandOf(addressed.to.id)) as Result<unknown> as Result<T>;
+  };
+  const ports = fakePorts(
+    { ...options, ports: { ask, ...options.ports } },
+    { nowMs: () => clock.nowMs, after: () => () => {} },
+  );
+  const api = createApi({ ports, log, settings: fakeSettings(options) });
   const url = await api.listen('127.0.0.1', 0);
   t.teardown(() => api.close());
 
@@ -100,7 +110,8 @@ export async function serveApi(t: Pick<ExecutionContext, 'teardown'>, options: F
   };
 }
 
-function settingsOf({ settings, gate }: FakeOptions): ApiSettings {
+/** Settings of an API with all of its keys, where many may fail to show theirs. */
+export function fakeSettings({ settings, gate }: Pick<FakeOptions, 'settings' | 'gate'>): ApiSettings {
   return {
     bodyBytesMax: 65_536,
     recordings: { bytesMax: 65_536 },
@@ -122,17 +133,12 @@ function settingsOf({ settings, gate }: FakeOptions): ApiSettings {
   };
 }
 
-function fakePorts(
-  { ports, reads, records, operations }: FakeOptions,
-  asked: Addressed[],
-  clock: { readonly nowMs: number },
+/** Ports of an admin that is well and has nothing: only actors, and what a test replaces, are up to it. */
+export function fakePorts(
+  { ports, reads, records, operations }: FakeOptions & { readonly ports: Pick<OperationPorts, 'ask'> },
+  clock: Clock,
 ): OperationPorts {
   return {
-    ask: async <T>(build: (replyTo: ReplyTo) => Addressed) => {
-      const addressed = build(1 as ReplyTo);
-      asked.push(addressed);
-      return ok(commandOf(addressed.to.id)) as Result<unknown> as Result<T>;
-    },
     reads: {
       list: async () => ({ rows: [], totalCount: 0 }),
       get: async () => null,
@@ -211,8 +217,8 @@ function fakePorts(
       edgeClusters: async () => ({}),
       ownerless: async () => ({}),
     },
-    clock: { nowMs: () => clock.nowMs, after: () => () => {} },
-    newId: createIds(() => clock.nowMs),
+    clock,
+    newId: createIds(() => clock.nowMs()),
     urlGuard: { problem: async () => null },
     deliversWebhooks: () => true,
     isDegraded: () => false,

@@ -11,6 +11,7 @@ import type { ExecutionBrief, FeedReads, Tails } from '../../../api/feeds/ports.
 import { CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { silentLog } from '../log.ts';
 import type { Page } from '../../../api/ports.ts';
+import { PORTS } from '../actors.ts';
 
 /** A clock that stands still until it is moved. */
 export interface FakeClock extends Clock {
@@ -156,12 +157,7 @@ export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeReso
     id_type: 'persistent',
     vpn_hostname: `node-${idOf(n)}.demo.edge.internal`,
     aliases: [],
-    http_port: 44_000,
-    ssh_port: 40_022,
-    host_metrics_port: 49_100,
-    wireguard_metrics_port: 49_586,
-    http_proxy_port: 43_128,
-    socks5_proxy_port: 41_080,
+    ...PORTS,
     self_update_enabled: false,
     enrollment_key_id: null,
     last_seen_at: AT,

@@ -1,6 +1,7 @@
 /** A real `edge-agent up` that can be killed and started again on its data. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { procFile, processIds, signalAll } from '../processes.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
@@ -25,6 +26,8 @@ export const FREE_PORTS = {
 export interface AgentProgram {
   /** Known once it enrolled. */
   readonly node: string;
+  /** What it was given then; throws before. */
+  readonly enrollment: EnrollAnswer;
   readonly dataDirectory: string;
   readonly program: Program;
   readonly runs: readonly Program[];
@@ -48,13 +51,17 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
     if (last === undefined) throw new Error('the agent was not started');
     return last;
   };
-  const node = () => enrolledNode(dataDirectory);
   scope.teardown(() => endScriptsOf(dataDirectory));
   return {
     dataDirectory,
     runs,
     get node() {
-      return node() ?? '';
+      return enrollmentIn(dataDirectory)?.node_id ?? '';
+    },
+    get enrollment() {
+      const enrollment = enrollmentIn(dataDirectory);
+      if (enrollment === null) throw new Error('the agent has not enrolled');
+      return enrollment;
     },
     get program() {
       return current();
@@ -74,13 +81,12 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
   };
 }
 
-function enrolledNode(dataDirectory: string): string | null {
+/** What an agent with this data directory was given when it enrolled; null before. */
+export function enrollmentIn(dataDirectory: string): EnrollAnswer | null {
   try {
-    const identity = JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as {
-      node_id: string;
-      enrollment: object | null;
-    };
-    return identity.enrollment === null ? null : identity.node_id;
+    return (
+      JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as { enrollment: EnrollAnswer | null }
+    ).enrollment;
   } catch {
     return null;
   }
@@ -118,8 +124,8 @@ export function endScripts(node: string): void {
 
 /** The same for the agent with this data directory, if it enrolled. */
 export function endScriptsOf(dataDirectory: string): void {
-  const node = enrolledNode(dataDirectory);
-  if (node !== null) endScripts(node);
+  const enrollment = enrollmentIn(dataDirectory);
+  if (enrollment !== null) endScripts(enrollment.node_id);
 }
 
 /** Resolves when no process of this execution is left. */

@@ -8,15 +8,7 @@ import type { AdminProgram } from './admin-program.ts';
 import type { Fleet } from '../fleet.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
-
-const PORTS = {
-  http_port: 44_000,
-  ssh_port: 40_022,
-  host_metrics_port: 49_100,
-  wireguard_metrics_port: 49_586,
-  http_proxy_port: 43_128,
-  socks5_proxy_port: 41_080,
-};
+import { PORTS } from '../actors.ts';
 
 /** How a session ended. */
 export interface Closed {

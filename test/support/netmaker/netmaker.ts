@@ -6,7 +6,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { listening } from '../listening.ts';
+import { listening, pour } from '../listening.ts';
 import type { Scope } from '../scope.ts';
 import { NetmakerApi, refused, type Answer } from './api.ts';
 import { MODERN, type Quirks } from './quirks.ts';
@@ -17,6 +17,9 @@ import { NetmakerState, type Inspection } from './state.ts';
  * and the answer lost.
  */
 export type Fault = 'hang' | 'cut' | 'busy' | 'garbage' | 'endless' | 'lost' | null;
+
+/** A piece of more than anybody should read. */
+const ENDLESS = Buffer.alloc(1 << 20, ' ');
 
 /** Starts one, ended with the scope. */
 export async function startFakeNetmaker(scope: Scope, quirks: Quirks = MODERN): Promise<FakeNetmaker> {
@@ -102,7 +105,7 @@ export class FakeNetmaker {
     if (fault === 'busy') return void response.writeHead(503).end('busy');
     if (fault === 'garbage')
       return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>a login page</html>');
-    if (fault === 'endless') return flood(response);
+    if (fault === 'endless') return pour(response.writeHead(200, { 'content-type': 'application/json' }), ENDLESS);
     const { status, body } = this.#answered(request, url, await text(request));
     if (fault === 'lost') return void request.socket.destroy();
     const isWrapped = this.#wraps && status === 200;
@@ -125,15 +128,4 @@ export class FakeNetmaker {
       body: sent === '' ? {} : (JSON.parse(sent) as Record<string, unknown>),
     });
   }
-}
-
-/** More than anybody should read. */
-function flood(response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'application/json' });
-  const chunk = Buffer.alloc(1 << 20, ' ');
-  const more = (): void => {
-    while (!response.destroyed && response.write(chunk));
-    if (!response.destroyed) response.once('drain', more);
-  };
-  more();
 }

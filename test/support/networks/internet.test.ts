@@ -83,10 +83,7 @@ async function seen(machine: Machine, port = 40_000): Promise<readonly (string |
 
 /** Whether an echo comes back. */
 function pings(from: Machine, address: string): Promise<boolean> {
-  return from.run('ping', ['-n', '-c', '2', '-i', '0.2', '-W', '1', address]).then(
-    () => true,
-    () => false,
-  );
+  return from.succeeds('ping', ['-n', '-c', '2', '-i', '0.2', '-W', '1', address]);
 }
 
 /** Whether they hear each other when both call at once. */

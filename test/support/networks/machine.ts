@@ -59,6 +59,8 @@ export interface Machine {
   readonly entry: readonly [string, ...string[]];
   /** Runs a program to its end. Rejects with what it said unless it exits with 0. */
   run(program: string, args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ran>;
+  /** Whether a program exits with 0. */
+  succeeds(program: string, args?: readonly string[]): Promise<boolean>;
   /** Starts a program that ends with the scope at the latest. */
   spawn(program: string, args?: readonly string[], env?: Readonly<Record<string, string>>): Program;
   /** Its interface gets another address of its network, and loses the one it had. */
@@ -94,6 +96,12 @@ export async function startMachine(
     );
     return address;
   };
+  const run: Machine['run'] = (program, args = [], env = {}) =>
+    promisify(execFile)(entry[0], [...entry.slice(1), program, ...args], {
+      timeout: RUN_MS_MAX,
+      env: { ...process.env, ...env },
+      maxBuffer: 67_108_864,
+    });
   await takeAddress();
   return {
     name,
@@ -104,12 +112,12 @@ export async function startMachine(
     get address() {
       return address;
     },
-    run: (program, args = [], env = {}) =>
-      promisify(execFile)(entry[0], [...entry.slice(1), program, ...args], {
-        timeout: RUN_MS_MAX,
-        env: { ...process.env, ...env },
-        maxBuffer: 67_108_864,
-      }),
+    run,
+    succeeds: (program, args) =>
+      run(program, args).then(
+        () => true,
+        () => false,
+      ),
     spawn: (program, args = [], env = {}) => Program.run(scope, entry[0], [...entry.slice(1), program, ...args], env),
     changeAddress: takeAddress,
     hosts: () => readFile(join(directory, 'hosts'), 'utf8'),

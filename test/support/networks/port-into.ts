@@ -1,10 +1,10 @@
 /** A way into a machine for the test itself, which is in no network of its internet. */
-import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
-import { once } from 'node:events';
+import { createConnection, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import type { Machine } from './machine.ts';
+import { listening } from '../listening.ts';
 
 /** Runs on the machine: joins what comes to a socket file with a port of the machine's loopback. */
 const INSIDE = `const [path, port] = process.argv.slice(1);
@@ -27,12 +27,8 @@ export async function openPortInto(scope: Scope, machine: Machine, port: number)
   await until('the port', () => inside.output.includes('open'));
   const server = createServer({ allowHalfOpen: true }, (outer) =>
     through(outer, createConnection({ path, allowHalfOpen: true })),
-  ).listen(0, '127.0.0.1');
-  scope.teardown(() => {
-    server.close();
-  });
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
+  );
+  return listening(scope, server);
 }
 
 function through(outer: Socket, inner: Socket): void {

@@ -1,20 +1,19 @@
 /** A real admin with a relay at a public address of a test's internet, and real agents on its machines. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool, type QueryResultRow } from 'pg';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { Program } from '../fleet/program.ts';
 import { restClient, type Rest } from '../fleet/rest.ts';
-import { processesWith } from '../fleet/agent-program.ts';
+import { endScriptsOf, enrollmentIn } from '../fleet/agent-program.ts';
 import { FLEET_KEYS } from '../fleet.ts';
-import { openPortInto } from '../networks/port-into.ts';
 import { lostEchoes as lostEchoesOf } from '../networks/echoes.ts';
 import { urlOf, type TestConnection } from '../server.ts';
 import { startInternet, type Internet, type Machine } from '../networks/internet.ts';
 import { programFile } from '../programs.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
+import { openPortInto } from '../networks/port-into.ts';
 
 /** Domain of all names. */
 export const DOMAIN = 'edge.internal';
@@ -67,8 +66,12 @@ export interface Fixture {
   key(cluster: string): Promise<EnrollmentKeyResource>;
   /** Starts an agent that enrols into a cluster. */
   member(machine: Machine, cluster: string, env?: Readonly<Record<string, string>>): Promise<Member>;
+  /** The key of a member as the admin has it; empty when there is none. */
+  keyOf(member: Pick<Member, 'node'>): Promise<string>;
   /** The other's entry in the interface of this one. */
   pathTo(from: Member, to: Member): Promise<SeenPeer | undefined>;
+  /** Resolves when packets go this way between two, seen from both. */
+  untilPath(one: Member, other: Member, path: SeenPeer['path'], msMax: number): Promise<void>;
 }
 
 /** Settings of programs. */
@@ -109,6 +112,13 @@ export async function startFixture(
   await startAdmin();
   const url = `http://127.0.0.1:${await openPortInto(scope, host, ADMIN_PORT)}`;
   const rest = restClient(() => url, FLEET_KEYS.MASTER_KEY);
+  const keyOf: Fixture['keyOf'] = async ({ node }) =>
+    (await pool.query<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [node])).rows[0]
+      ?.public_key ?? '';
+  const pathTo: Fixture['pathTo'] = async (from, to) => {
+    const key = await keyOf(to);
+    return (await from.peers()).find(({ publicKey }) => publicKey === key);
+  };
   const key = (cluster: string) => rest.post<EnrollmentKeyResource>(`/clusters/${cluster}/enrollment_keys`, {});
   return {
     internet,
@@ -125,11 +135,18 @@ export async function startFixture(
       return (await pool.query<R>(text, values)).rows;
     },
     member: async (machine, cluster, more = {}) => startMember(scope, machine, (await key(cluster)).key, more),
-    async pathTo(from, to) {
-      const [row] = (
-        await pool.query<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [to.node])
-      ).rows;
-      return (await from.peers()).find(({ publicKey }) => publicKey === row?.public_key);
+    keyOf,
+    pathTo,
+    async untilPath(one, other, wanted, msMax) {
+      await until(
+        `${one.machine.name} and ${other.machine.name} ${wanted}`,
+        async () => {
+          const paths = await Promise.all([pathTo(one, other), pathTo(other, one)]);
+          if (paths.some((path) => path?.path !== wanted)) throw new Error(`they are ${JSON.stringify(paths)}`);
+          return true;
+        },
+        msMax,
+      );
     },
   };
 }
@@ -156,23 +173,8 @@ function startMember(
   };
   const start = (other: Env = {}): void =>
     void runs.push(machine.spawn(process.execPath, [programFile('edge-agent'), 'up'], { ...env, ...other }));
-  const node = (): string => {
-    try {
-      return (JSON.parse(readFileSync(join(env.AGENT_DATA_DIR, 'identity.json'), 'utf8')) as { node_id: string })
-        .node_id;
-    } catch {
-      return '';
-    }
-  };
-  scope.teardown(() => {
-    for (const pid of processesWith(`EDGE_NODE_ID=${node()}`)) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // it ended by itself
-      }
-    }
-  });
+  const node = () => enrollmentIn(env.AGENT_DATA_DIR)?.node_id ?? '';
+  scope.teardown(() => endScriptsOf(env.AGENT_DATA_DIR));
   start();
   const interfaceName = (): string => `edge${node().slice(0, 8)}`;
   return {
@@ -188,19 +190,22 @@ function startMember(
     },
     command: async (...words) =>
       (await machine.run(process.execPath, [programFile('edge-agent'), ...words], env)).stdout,
-    async peers() {
-      const { stdout } = await machine.run('wg', ['show', interfaceName(), 'dump']);
-      return stdout
-        .trim()
-        .split('\n')
-        .slice(1)
-        .map((line) => {
-          const [publicKey = '', , endpoint = '', , handshake, received] = line.split('\t');
-          const path = Number(handshake) === 0 ? 'none' : endpoint.startsWith('127.') ? 'relayed' : 'direct';
-          return { publicKey, endpoint, path, handshakeSeconds: Number(handshake), receivedBytes: Number(received) };
-        });
-    },
+    peers: () => peersOf(machine, interfaceName()),
   };
+}
+
+/** Peers of an interface on this machine. */
+export async function peersOf(machine: Machine, interfaceName: string): Promise<readonly SeenPeer[]> {
+  const { stdout } = await machine.run('wg', ['show', interfaceName, 'dump']);
+  return stdout
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => {
+      const [publicKey = '', , endpoint = '', , handshake, received] = line.split('\t');
+      const path = Number(handshake) === 0 ? 'none' : endpoint.startsWith('127.') ? 'relayed' : 'direct';
+      return { publicKey, endpoint, path, handshakeSeconds: Number(handshake), receivedBytes: Number(received) };
+    });
 }
 
 /** Resolves when all of them have a session. Several programs that start at once take their time on a busy machine. */
@@ -226,10 +231,7 @@ export function nodeName(member: Member, cluster: string): string {
 
 /** Whether a name answers an echo from there. */
 export function pings(from: Member, name: string, { packets = 1 } = {}): Promise<boolean> {
-  return from.machine.run('ping', ['-c', `${packets}`, '-i', '0.2', '-W', '1', name]).then(
-    () => true,
-    () => false,
-  );
+  return from.machine.succeeds('ping', ['-c', `${packets}`, '-i', '0.2', '-W', '1', name]);
 }
 
 /** How many of so many echoes, five a second, got lost. */

@@ -1,7 +1,5 @@
 /** Who gets where: keys of the proxies, users of one machine at another, and machines that move. */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
@@ -46,20 +44,13 @@ const service = (t: ExecutionContext): Promise<number> =>
     socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi');
   });
 
-const identity = (place: number) =>
-  (
-    JSON.parse(readFileSync(join(fleet().agent(place).dataDirectory, 'identity.json'), 'utf8')) as {
-      readonly enrollment: { readonly api_token: string; readonly proxy_password: string };
-    }
-  ).enrollment;
-
 test.serial(
   'the proxies of an admin open for PROXY_KEY and MASTER_KEY and for nothing else, over HTTP and over SOCKS5',
   async (t) => {
     const { vpn_hostname: name } = await fleet().node();
     const port = await service(t);
     const { httpProxyPort, socks5ProxyPort } = fleet().admin();
-    const { api_token: token, proxy_password: password } = identity(0);
+    const { api_token: token, proxy_password: password } = fleet().agent(0).enrollment;
     const shown: readonly (readonly [string, string | null, boolean])[] = [
       ['PROXY_KEY', `_:${FLEET_KEYS.PROXY_KEY}`, true],
       ['MASTER_KEY', `_:${FLEET_KEYS.MASTER_KEY}`, true],
@@ -94,14 +85,20 @@ test.serial('the proxies of an agent open for its own password alone', async (t)
   for (const user of [
     `_:${FLEET_KEYS.PROXY_KEY}`,
     `_:${FLEET_KEYS.MASTER_KEY}`,
-    `_:${identity(1).proxy_password}`,
+    `_:${fleet().agent(1).enrollment.proxy_password}`,
     null,
   ]) {
     t.is((await connectThrough(ports.http_proxy_port, `127.0.0.1:${port}`, user)).status, 407);
     t.is(await socksStatus(ports.socks5_proxy_port, user, `http://127.0.0.1:${port}/`), 97);
   }
   t.is(
-    (await connectThrough(ports.http_proxy_port, `127.0.0.1:${port}`, `_:${identity(0).proxy_password}`)).status,
+    (
+      await connectThrough(
+        ports.http_proxy_port,
+        `127.0.0.1:${port}`,
+        `_:${fleet().agent(0).enrollment.proxy_password}`,
+      )
+    ).status,
     403,
     'in, and refused the loopback of the machine',
   );
@@ -197,7 +194,7 @@ test.serial('a token of an agent, and a one-time token that was used, open no tu
     });
 
   t.is(await tryToken(raw.api_token), 401);
-  t.is(await tryToken(identity(0).api_token), 401);
+  t.is(await tryToken(fleet().agent(0).enrollment.api_token), 401);
   t.is(await tryToken(token), 101);
   t.is(await tryToken(token), 401, 'it was used');
   session.sendRaw('over');

@@ -43,9 +43,7 @@ test.serial('nothing that opens a machine comes out anywhere', async (t) => {
   const admin = fleet().admin();
   const [password, wrong] = [`right/+ ${randomBytes(9).toString('hex')}`, `wrong/+ ${randomBytes(9).toString('hex')}`];
   const login = await allow(fleet(), node.id, 'deploy', directory, { password });
-  const { enrollment } = JSON.parse(readFileSync(join(agent.dataDirectory, 'identity.json'), 'utf8')) as {
-    readonly enrollment: { readonly api_token: string; readonly proxy_password: string };
-  };
+  const { enrollment } = agent;
   const hostKey = readFileSync(join(agent.dataDirectory, 'ssh-host-key'), 'latin1');
   const secrets: Secret[] = [
     { name: 'PROXY_KEY', value: PROXY_KEY },

@@ -14,7 +14,7 @@ import { sharedFleet } from '../../support/shared-fleet.ts';
 import { untilStill } from '../../support/until.ts';
 import { memoryMb } from '../../support/processes.ts';
 import { closedAfterMs, connectThrough, endOf, exchange, FORWARD, streamThrough } from '../../support/reach-fixture.ts';
-import { echo, hashing, sha256, target } from '../../support/listening.ts';
+import { echo, hashing, sha256, target, pour } from '../../support/listening.ts';
 
 const fleet = sharedFleet(
   test,
@@ -147,14 +147,11 @@ test.serial(
 test.serial('what targets pour into clients that do not read stays with the targets', async (t) => {
   t.timeout(hangAfter(60_000));
   let poured = 0;
-  const port = await target(t, (socket) => {
-    const chunk = Buffer.alloc(262_144);
-    const pour = (): void => {
-      while (socket.writable && socket.write(chunk)) poured += chunk.length;
-    };
-    socket.on('drain', pour);
-    pour();
-  });
+  const port = await target(t, (socket) =>
+    pour(socket, Buffer.alloc(262_144), (bytes) => {
+      poured += bytes;
+    }),
+  );
   const other = await echo(t);
   const pids = [fleet().admin().program.pid, fleet().agent().program.pid];
   const beforeMb = pids.map(memoryMb);

@@ -5,18 +5,17 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ProxyAgent, request } from 'undici';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
-import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
+import { enrollmentIn, FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { Program } from '../../support/fleet/program.ts';
 import { createScope } from '../../support/scope.ts';
 import type { TestConnection } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { cable, inNetworkOf, ownNetwork } from '../../support/networks/cable.ts';
+import { cable, ownNetwork, inNetworkOf } from '../../support/networks/cable.ts';
 import { allow, FORWARD, wordsTo } from '../../support/reach-fixture.ts';
 import { startClient } from '../../support/openssh.ts';
 
@@ -66,11 +65,8 @@ const agent = Program.run(scope, 'nsenter', [...inNetworkOf(machine), process.ex
   ENROLLMENT_KEY: (await fleet.key()).key,
 });
 await agent.logged('Connected');
-const { node_id: id } = JSON.parse(readFileSync(join(dataDirectory, 'identity.json'), 'utf8')) as {
-  readonly node_id: string;
-};
 const node = await until('the node', async () => {
-  const now = await fleet.rest.get<NodeResource>(`/nodes/${id}`);
+  const now = await fleet.rest.get<NodeResource>(`/nodes/${enrollmentIn(dataDirectory)?.node_id}`);
   return now.status === 'healthy' ? now : null;
 });
 
@@ -155,7 +151,7 @@ async function byUndici(name: string): Promise<string> {
 
 /** A user who is logged in at the machine has a port forwarded to the neighbour. */
 async function bySsh(): Promise<string> {
-  const login = await allow(fleet, id, 'deploy', fleet.directory);
+  const login = await allow(fleet, node.id, 'deploy', fleet.directory);
   const local = await freePort();
   const forward = ['-N', '-L', `${local}:192.168.77.2:${port}`];
   const child = startClient(scope, 'ssh', [...forward, ...wordsTo({ ...node, vpn_hostname: alias }, login, admin)]);

@@ -1,7 +1,7 @@
 /** Collectors that are away, frozen or hostile: an admin that exports to them is none the slower, and stops in time. */
 import { execFileSync } from 'node:child_process';
-import { createServer, type ServerResponse, type Server } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { createServer as createTcpServer, type Server } from 'node:net';
 import test from 'ava';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { patient } from '../../support/busy.ts';
@@ -9,6 +9,7 @@ import { startOtlpCollector } from '../../support/otlp-collector.ts';
 import type { Scope } from '../../support/scope.ts';
 import { clientTrace } from '../../support/traces.ts';
 import { traceparentOf } from '../../../transport/protocol/trace-context.ts';
+import { listening, origin, pour } from '../../support/listening.ts';
 import { until } from '../../support/until.ts';
 
 /** A stop may take this long because of traces, in ms, and the rest of it as long again on a busy machine. */
@@ -23,47 +24,19 @@ const IMPATIENT = {
   OTEL_BSP_EXPORT_TIMEOUT: '400',
 };
 
-async function listen(scope: Scope, server: Server | ReturnType<typeof createTcpServer>): Promise<string> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  scope.teardown(async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => {
-      server.close(resolve);
-    });
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+const listen = async (scope: Scope, server: Server): Promise<string> =>
+  `http://127.0.0.1:${await listening(scope, server)}`;
 
-const answering = (answer: (response: ServerResponse) => void) => (scope: Scope) =>
-  listen(
-    scope,
-    createServer((request, response) => {
-      request.resume();
-      response.on('error', () => {});
-      answer(response);
-    }),
-  );
+const answering = (answer: (response: ServerResponse) => unknown) => (scope: Scope) =>
+  origin(scope, (request, response) => {
+    request.resume();
+    answer(response.on('error', () => {}));
+  });
 
 /** One byte, again and again, and never an end. */
 function drip(response: ServerResponse): void {
   const timer = setInterval(() => response.write('x'), 20);
   response.writeHead(200).on('close', () => clearInterval(timer));
-}
-
-function flood(response: ServerResponse): void {
-  const piece = Buffer.alloc(65_536, 'x');
-  const more = () => {
-    while (!response.destroyed && response.write(piece));
-  };
-  response.writeHead(200).on('drain', more);
-  more();
 }
 
 const COLLECTORS: readonly (readonly [string, (scope: Scope) => Promise<string>])[] = [
@@ -77,16 +50,16 @@ const COLLECTORS: readonly (readonly [string, (scope: Scope) => Promise<string>]
         createTcpServer((socket) => void socket.end('SSH-2.0-x\r\n\r\n')),
       ),
   ],
-  [
-    'answers 500 with what it was sent',
-    answering((response) => void response.writeHead(500).end(ADMIN_KEYS.MASTER_KEY)),
-  ],
+  ['answers 500 with what it was sent', answering((response) => response.writeHead(500).end(ADMIN_KEYS.MASTER_KEY))],
   [
     'wants to be asked again in a year',
-    answering((response) => void response.writeHead(503, { 'retry-after': '31536000' }).end()),
+    answering((response) => response.writeHead(503, { 'retry-after': '31536000' }).end()),
   ],
   ['never ends its answer', answering(drip)],
-  ['answers without end as fast as it can', answering(flood)],
+  [
+    'answers without end as fast as it can',
+    answering((response) => pour(response.writeHead(200), Buffer.alloc(65_536, 'x'))),
+  ],
   [
     'answers garbage',
     answering(
@@ -179,6 +152,7 @@ test.serial(
  */
 const COUNT_MODULES = `
 import { registerHooks } from 'node:module';
+import { origin, pour, listening } from '../../support/listening.ts';
 let modules = 0;
 registerHooks({ load(url, context, next) { if (url.includes('@opentelemetry/') && !url.includes('@opentelemetry/api/')) modules += 1; return next(url, context); } });
 await import('./main.ts');

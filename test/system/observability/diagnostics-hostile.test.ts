@@ -3,9 +3,8 @@
  * whose session is at another admin.
  */
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import { connect, createServer as createTcpServer, type Server } from 'node:net';
-import test, { type ExecutionContext } from 'ava';
+import { connect } from 'node:net';
+import test from 'ava';
 import type { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import { AgentTunnels } from '../../../agent/access/tunnel/tunnels.ts';
 import { Joins } from '../../../transport/net/streams/join.ts';
@@ -14,7 +13,8 @@ import { startFleet, FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { silentLog } from '../../support/log.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { listening } from '../../support/listening.ts';
+import { origin, pour, target } from '../../support/listening.ts';
+import type { Scope } from '../../support/scope.ts';
 
 const fleet = sharedFleet(test, { agents: 1 });
 
@@ -28,10 +28,11 @@ const REPORT = {
 
 /** A diagnosis of a node whose agent leads to this server, whatever of it is asked for. */
 async function diagnosedWith(
-  t: ExecutionContext,
-  server: Server,
+  t: Scope,
+  start: (t: Scope) => Promise<string | number>,
 ): Promise<{ readonly report: NodeDiagnosisResource; readonly ms: number }> {
-  const port = await listening(t, server);
+  const place = await start(t);
+  const port = typeof place === 'number' ? place : Number(new URL(place).port);
   const agent = await enrollRaw(t, fleet());
   const session = await agent.connect({ protocol: PROTOCOL_VERSION });
   const joins = new Joins();
@@ -53,52 +54,28 @@ async function diagnosedWith(
   return { report, ms: performance.now() - startedMs };
 }
 
-const answering = (listener: RequestListener) => createServer(listener);
-
-const HOSTILE: Readonly<Record<string, () => Server>> = {
-  'of an older version': () =>
-    answering((_request, response) => {
-      response.writeHead(404).end('There is nothing here.');
-    }),
-  'that says no JSON': () =>
-    answering((_request, response) => {
-      response.end('<html>');
-    }),
-  'that says endless things': () =>
-    answering((_request, response) => {
-      const more = () => {
-        if (!response.destroyed) response.write('x'.repeat(65_536), () => setImmediate(more));
-      };
-      response.on('error', () => {});
-      more();
-    }),
-  'that claims the checks of the admin': () =>
-    answering((_request, response) => {
-      response.end(JSON.stringify({ ...REPORT, checks: [{ ...REPORT.checks[0], name: 'node_session' }] }));
-    }),
-  'that sends an admin elsewhere': () =>
-    answering((_request, response) => {
-      response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
-    }),
-  'that speaks no HTTP': () =>
-    createTcpServer((socket) => {
-      socket
-        .resume()
-        .on('error', () => {})
-        .end('SSH-2.0-OpenSSH\r\n');
-    }),
-  'that answers by the byte and never ends': () =>
-    answering((_request, response) => {
-      const timer = setInterval(() => {
-        response.write(' ');
-      }, 100);
+const HOSTILE: Readonly<Record<string, (t: Scope) => Promise<string | number>>> = {
+  'of an older version': (t) =>
+    origin(t, (_request, response) => response.writeHead(404).end('There is nothing here.')),
+  'that says no JSON': (t) => origin(t, (_request, response) => response.end('<html>')),
+  'that says endless things': (t) => origin(t, (_request, response) => pour(response, 'x'.repeat(65_536))),
+  'that claims the checks of the admin': (t) =>
+    origin(t, (_request, response) =>
+      response.end(JSON.stringify({ ...REPORT, checks: [{ ...REPORT.checks[0], name: 'node_session' }] })),
+    ),
+  'that sends an admin elsewhere': (t) =>
+    origin(t, (_request, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()),
+  'that speaks no HTTP': (t) => target(t, (socket) => socket.resume().end('SSH-2.0-OpenSSH\r\n')),
+  'that answers by the byte and never ends': (t) =>
+    origin(t, (_request, response) => {
+      const timer = setInterval(() => response.write(' '), 100);
       response.on('close', () => clearInterval(timer));
     }),
 };
 
 for (const [what, server] of Object.entries(HOSTILE)) {
   test.serial(`an agent ${what} is a check that fails, in time`, async (t) => {
-    const { report, ms } = await diagnosedWith(t, server());
+    const { report, ms } = await diagnosedWith(t, server);
 
     const statuses = Object.fromEntries(report.checks.map(({ name, status }) => [name, status]));
     t.deepEqual(
@@ -119,11 +96,8 @@ test.serial('a report with terminal sequences and addresses of the VPN comes wit
     checks: [{ ...REPORT.checks[0], summary: `\u001B]0;owned\u0007 ${range?.address} \u202Eabc` }],
   };
 
-  const { report } = await diagnosedWith(
-    t,
-    answering((_request, response) => {
-      response.end(JSON.stringify(evil));
-    }),
+  const { report } = await diagnosedWith(t, () =>
+    origin(t, (_request, response) => response.end(JSON.stringify(evil))),
   );
 
   const text = JSON.stringify(report);
@@ -159,7 +133,7 @@ test.serial('any admin diagnoses any node, and says at which admin its session i
 
   const reports = await Promise.all(
     two.admins.map(async ({ url }) => {
-      const answer = await fetch(`${url}/api/v1/nodes/${agent?.node}/diagnostics`, {
+      const answer = await fetch(`${url}/api/v1/nodes/${agent.node}/diagnostics`, {
         headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
       });
       return ((await answer.json()) as { readonly data: NodeDiagnosisResource }).data;

@@ -1,17 +1,13 @@
 /** Diagnoses of real agents, through a real admin, on every surface and on the machine itself. */
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { NodeDiagnosisResource } from '../../../actors/resources/node-diagnosis.ts';
 import { apiKeyOf } from '../../../agent/observability/api-key.ts';
+import { startEdge, startNode, type Ended } from '../../support/edge-program.ts';
+import type { AgentProgram } from '../../support/fleet/agent-program.ts';
+import { programFile } from '../../support/programs.ts';
 import { leaksIn } from '../../support/canary.ts';
 import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { patient } from '../../support/busy.ts';
-
-const AGENT = new URL('../../../cli/edge-agent.ts', import.meta.url).pathname;
-const EDGE = new URL('../../../cli/edge.ts', import.meta.url).pathname;
 
 /** In their order: the network first. */
 const NAMES = [
@@ -42,34 +38,18 @@ const NAMES = [
   'version',
 ];
 
-const diagnosisOf = (fleet: Fleet, index = 0) =>
-  fleet.rest.get<NodeDiagnosisResource>(`/nodes/${fleet.agents[index]?.node}/diagnostics`);
+const diagnosisOf = (fleet: Fleet) => fleet.rest.get<NodeDiagnosisResource>(`/nodes/${fleet.agent().node}/diagnostics`);
 
 const statusOf = ({ checks }: NodeDiagnosisResource, name: string) =>
   checks.find((check) => check.name === name)?.status;
 
-interface Ended {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+/** Runs the agent's own program to its end. */
+const doctor = (agent: AgentProgram, ...words: readonly string[]): Promise<Ended> =>
+  startNode([programFile('edge-agent'), 'doctor', ...words], { AGENT_DATA_DIR: agent.dataDirectory }).ended;
 
-async function run(file: string, words: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [file, ...words], {
-      env: { PATH: process.env['PATH'] ?? '', ...env },
-      timeout: 30_000,
-    });
-    return { status: 0, stdout, stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as {
-      readonly code: number;
-      readonly stdout: string;
-      readonly stderr: string;
-    };
-    return { status: code, stdout, stderr };
-  }
-}
+/** Runs `edge doctor` to its end. */
+const edgeDoctor = (fleet: Fleet, ...words: readonly string[]): Promise<Ended> =>
+  startEdge(['doctor', ...words], { EDGE_URL: fleet.admin().url, EDGE_API_KEY: FLEET_KEYS.API_KEY }).ended;
 
 /**
  * What a report may differ in from one machine to the next: networks of its own, TUN, interfaces of other tests,
@@ -123,19 +103,8 @@ test('a healthy node passes every check, in order, on every surface; one that di
   t.regex(await mcp.text(), /node_session/u);
   t.deepEqual({ ...after, last_seen_at: null }, { ...before, last_seen_at: null });
 
-  const local = await run(AGENT, ['doctor'], { AGENT_DATA_DIR: agent.dataDirectory });
-  const json = await run(AGENT, ['doctor', '--json'], { AGENT_DATA_DIR: agent.dataDirectory });
-  const usage = await run(AGENT, ['doctor', '--yes'], { AGENT_DATA_DIR: agent.dataDirectory });
-  const edge = await run(EDGE, ['doctor', agent.node], {
-    EDGE_URL: admin.url,
-    EDGE_API_KEY: FLEET_KEYS.API_KEY,
-    HOME: fleet.directory,
-  });
-  const all = await run(EDGE, ['doctor'], {
-    EDGE_URL: admin.url,
-    EDGE_API_KEY: FLEET_KEYS.API_KEY,
-    HOME: fleet.directory,
-  });
+  const [local, json, usage] = [await doctor(agent), await doctor(agent, '--json'), await doctor(agent, '--yes')];
+  const [edge, all] = [await edgeDoctor(fleet, agent.node), await edgeDoctor(fleet)];
 
   t.deepEqual(
     [local.status, json.status, usage.status, edge.status, all.status],
@@ -150,9 +119,7 @@ test('a healthy node passes every check, in order, on every surface; one that di
   );
   t.regex(edge.stdout, /^pass {2}node_tunnel /mu);
 
-  const { enrollment } = JSON.parse(readFileSync(join(agent.dataDirectory, 'identity.json'), 'utf8')) as {
-    readonly enrollment: { readonly api_token: string; readonly proxy_password: string };
-  };
+  const { enrollment } = agent;
   const secrets = [
     ...Object.entries(FLEET_KEYS),
     ['token', enrollment.api_token] as const,
@@ -174,17 +141,8 @@ test('a healthy node passes every check, in order, on every surface; one that di
   const startedMs = performance.now();
   const away = await diagnosisOf(fleet);
   const tookMs = performance.now() - startedMs;
-  const alone = await run(AGENT, ['doctor', '--json'], { AGENT_DATA_DIR: agent.dataDirectory });
-  const edgeAway = await run(EDGE, ['doctor', agent.node], {
-    EDGE_URL: admin.url,
-    EDGE_API_KEY: FLEET_KEYS.API_KEY,
-    HOME: fleet.directory,
-  });
-  const allAway = await run(EDGE, ['doctor'], {
-    EDGE_URL: admin.url,
-    EDGE_API_KEY: FLEET_KEYS.API_KEY,
-    HOME: fleet.directory,
-  });
+  const alone = await doctor(agent, '--json');
+  const [edgeAway, allAway] = [await edgeDoctor(fleet, agent.node), await edgeDoctor(fleet)];
 
   t.deepEqual([away.overall, away.is_live], ['fail', false]);
   t.true(tookMs < patient(15_000), `${tookMs} ms`);

@@ -1,11 +1,12 @@
 /** All pages of the documentation in a real browser: Debian's Chromium. */
 import ava, { type ExecutionContext } from 'ava';
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { EVENT_TYPES } from '../../../actors/events.ts';
+import { GUIDE_PAGES } from '../../../api/docs/guide/pages.ts';
 import { peerTest } from '../../support/peer-test.ts';
-import { peerPath } from '../../support/peers.ts';
 import { createScope } from '../../support/scope.ts';
 import { serveApi } from '../../support/api/fakes.ts';
+import { startBrowser } from '../../support/browser.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -18,38 +19,13 @@ const CONTRAST_MIN = 4.5;
 const VIEWER_MS_MAX = 30_000;
 
 test.before(async () => {
-  // It makes a user directory of its own and removes it again.
-  browser = await chromium.launch({
-    executablePath: await peerPath('chromium'),
-    headless: true,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
-  scope.teardown(() => browser.close());
+  browser = await startBrowser(scope);
 });
 
 ava.after.always('the browser is closed', () => scope.end());
 
 /** The viewer is not ours, and light only. */
-const PAGES = [
-  '/',
-  '/guide/clusters',
-  '/guide/nodes',
-  '/guide/commands',
-  '/guide/proxy',
-  '/guide/ssh',
-  '/guide/metrics',
-  '/guide/events',
-  '/api/docs',
-  '/asyncdoc',
-];
+const PAGES = [...Object.keys(GUIDE_PAGES), '/api/docs', '/asyncdoc'];
 
 /** A phone, a tablet, and a laptop, in CSS pixels. */
 const WIDTHS = [360, 768, 1_280];

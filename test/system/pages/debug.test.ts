@@ -1,15 +1,15 @@
 /** The debug dashboard of a real admin with ten thousand actors, over HTTP and in Debian's Chromium. */
 import ava from 'ava';
 import { Client } from 'pg';
-import { chromium, type Browser } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { insertNodes, nodeId } from '../../../bench/fleet/nodes.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/peer-test.ts';
-import { peerPath } from '../../support/peers.ts';
 import { createScope } from '../../support/scope.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
+import { startBrowser } from '../../support/browser.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -41,19 +41,7 @@ test.before(async () => {
     await client.end();
   }
   await until('all nodes to have an actor', async () => (await page('?kind=node')).includes(`${NODES + 1} found`));
-  browser = await chromium.launch({
-    executablePath: await peerPath('chromium'),
-    headless: true,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
-  scope.teardown(() => browser.close());
+  browser = await startBrowser(scope);
 });
 
 ava.after.always('the fleet and the browser end', () => scope.end());

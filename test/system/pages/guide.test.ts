@@ -3,6 +3,7 @@
  * page promises.
  */
 import ava from 'ava';
+import { GUIDE_PAGES } from '../../../api/docs/guide/pages.ts';
 import { createDatabase } from '../../support/database.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { isPromised } from './guide-blocks.ts';
@@ -35,16 +36,7 @@ ava.before(async (t) => {
 
 ava.after.always(() => scope.end());
 
-for (const path of [
-  '/',
-  '/guide/clusters',
-  '/guide/nodes',
-  '/guide/commands',
-  '/guide/proxy',
-  '/guide/ssh',
-  '/guide/metrics',
-  '/guide/events',
-]) {
+for (const path of Object.keys(GUIDE_PAGES)) {
   test(`every command of ${path} works when it is pasted, and prints what the page says`, (t) => {
     t.pass();
     if (tried === null) return t.log(problem);

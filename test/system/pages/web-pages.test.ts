@@ -2,17 +2,15 @@
  * Web pages in a real browser, Debian's Chromium, against an admin that asks for no key: what any page could do to an
  * operator who has it open.
  */
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import ava, { type ExecutionContext } from 'ava';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { startTestAdmin } from '../../support/admin.ts';
 import { restClient, type Rest } from '../../support/fleet/rest.ts';
 import { peerTest } from '../../support/peer-test.ts';
-import { peerPath } from '../../support/peers.ts';
 import { createScope } from '../../support/scope.ts';
+import { startBrowser } from '../../support/browser.ts';
+import { origin } from '../../support/listening.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -27,23 +25,11 @@ test.before(async () => {
   const admin = await startTestAdmin(scope, { ALL_AUTH_ENABLED: 'false' });
   ({ url } = admin);
   rest = restClient(() => url, 'no-key');
-  browser = await chromium.launch({
-    executablePath: await peerPath('chromium'),
-    headless: true,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      // Chromium's own guard of local addresses, which other browsers do not have.
-      '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests',
-      `--host-resolver-rules=MAP ${STRANGER} 127.0.0.1`,
-    ],
-  });
-  scope.teardown(() => browser.close());
+  browser = await startBrowser(scope, [
+    // Chromium's own guard of local addresses, which other browsers do not have.
+    '--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests',
+    `--host-resolver-rules=MAP ${STRANGER} 127.0.0.1`,
+  ]);
 });
 
 ava.after.always('the browser and the admin are ended', () => scope.end());
@@ -78,16 +64,13 @@ const ATTACKS: readonly (readonly [what: string, script: string])[] = [
 
 /** A page of a stranger, whose server is elsewhere. */
 async function strangersPage(t: ExecutionContext): Promise<Page> {
-  const server = createServer((_request, response) =>
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Kittens</p>'),
-  ).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  const { port } = new URL(
+    await origin(t, (_request, response) =>
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Kittens</p>'),
+    ),
+  );
   const page = await newPage(t);
-  await page.goto(`http://${STRANGER}:${(server.address() as AddressInfo).port}/`);
+  await page.goto(`http://${STRANGER}:${port}/`);
   return page;
 }
 

@@ -1,9 +1,7 @@
 /** The clock on the wall of a member is set by hours, and its VPN does not notice. */
-import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import ava from 'ava';
+import { openClock } from '../../support/clock-on-the-wall.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -25,20 +23,13 @@ test('a member whose clock is set by hours, there and back, is still reached, an
   const fixture = await startFixture(scope, () => ({ ADMIN_GATEWAY_ENABLED: 'false' }));
   await fixture.rest.post('/clusters', { name: 'red' });
   const [one, other] = await Promise.all([fixture.internet.host('one'), fixture.internet.host('other')]);
-  const clock = join(one.directory, 'clock');
-  await writeFile(clock, '+0\n');
-  const { stdout: library } = await promisify(execFile)('faketime', ['-f', '+0', 'sh', '-c', 'echo "$LD_PRELOAD"']);
-  const set = await fixture.member(one, 'red', {
-    LD_PRELOAD: library.trim(),
-    FAKETIME_TIMESTAMP_FILE: clock,
-    FAKETIME_NO_CACHE: '1',
-    FAKETIME_DONT_FAKE_MONOTONIC: '1',
-  });
+  const clock = await openClock(join(one.directory, 'clock'));
+  const set = await fixture.member(one, 'red', clock.env);
   const peer = await fixture.member(other, 'red');
   await reaches(peer, await until('its name', () => (set.node === '' ? null : nodeName(set, 'red'))));
 
   for (const offset of ['+5h', '-7h', '+0']) {
-    await writeFile(clock, `${offset}\n`);
+    await clock.set(offset);
     // Longer than the member takes to read its interface, and than it waits with a path that it takes for dead.
     t.deepEqual(
       await Promise.all([

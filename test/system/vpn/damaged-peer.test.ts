@@ -42,15 +42,10 @@ test.serial(
     const [admin] = await fixture.sql<{ id: string }>('select id from admin');
     const gateway = async (): Promise<string> =>
       (await fixture.host.run('wg', ['show', gatewayInterface(admin?.id ?? ''), 'peers'])).stdout;
-    const { public_key: key } = await until(
-      'its row',
-      async () =>
-        (
-          await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
-            other.node,
-          ])
-        )[0],
-    );
+    const key = await until('its row', async () => {
+      const stored = await fixture.keyOf(other);
+      return stored === '' ? null : stored;
+    });
     await until(
       'both to know the other node',
       async () => (await one.peers()).some(({ publicKey }) => publicKey === key) && (await gateway()).includes(key),

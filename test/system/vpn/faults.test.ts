@@ -2,6 +2,7 @@
 import ava from 'ava';
 import { peerTest } from '../../support/peer-test.ts';
 import type { Program } from '../../support/fleet/program.ts';
+import { sendByIperf, serveIperf } from '../../support/networks/iperf.ts';
 import type { Nat } from '../../support/networks/internet.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -72,7 +73,7 @@ test.before(async (t) => {
   members = Object.fromEntries(
     await Promise.all(MEMBERS.map(async (name) => [name, await fixture.member(machines[name], 'red')])),
   ) as Record<MemberName, Member>;
-  easy.spawn('iperf3', ['--server']);
+  serveIperf(easy);
   await connected(...Object.values(members));
   for (const [one, another, path] of [
     ['public', 'easy', 'direct'],
@@ -96,18 +97,7 @@ async function answer(one: MemberName, another: MemberName): Promise<string> {
 async function goes(one: MemberName, another: MemberName, wanted: SeenPeer['path']): Promise<string> {
   const began = performance.now();
   const answered = await answer(one, another);
-  await until(
-    `${one} and ${another} ${wanted}`,
-    async () => {
-      const paths = await Promise.all([
-        fixture.pathTo(member(one), member(another)),
-        fixture.pathTo(member(another), member(one)),
-      ]);
-      if (paths.some((path) => path?.path !== wanted)) throw new Error(`they are ${JSON.stringify(paths)}`);
-      return true;
-    },
-    HEAL_MS_MAX,
-  );
+  await fixture.untilPath(member(one), member(another), wanted, HEAL_MS_MAX);
   return `${answered}; ${wanted} after ${Math.round(performance.now() - began)} ms`;
 }
 
@@ -182,37 +172,18 @@ test.serial(
 test.serial('a key is changed under a transfer, which goes on', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
   const victim = member('easy');
-  const [before] = await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
-    victim.node,
-  ]);
-  const transfer = member('far').machine.run('iperf3', [
-    '--client',
-    own('easy'),
-    '--time',
-    '8',
-    '--bitrate',
-    '20M',
-    '--json',
-    '--connect-timeout',
-    '20000',
-  ]);
+  const before = await fixture.keyOf(victim);
+  const transfer = sendByIperf(member('far').machine, own('easy'), ['--time', '8', '--bitrate', '20M']);
   t.regex(await victim.command('rotate-key'), /was changed, and the other machines know the new one/u);
 
-  const { end, intervals } = JSON.parse((await transfer).stdout) as {
-    readonly end: { readonly sum_received: { readonly bytes: number } };
-    readonly intervals: readonly { readonly sum: { readonly bytes: number } }[];
-  };
-
+  const { end, intervals } = await transfer;
   t.true(end.sum_received.bytes > 0 && (intervals.at(-1)?.sum.bytes ?? 0) > 0, 'bytes flow at the end');
-  const [after] = await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [
-    victim.node,
-  ]);
-  t.not(after?.public_key, before?.public_key);
+  t.not(await fixture.keyOf(victim), before);
   await Promise.all(
     (['public', 'far', 'hard'] as const).map((name) =>
       until(
         `${name} to forget the old key`,
-        async () => !(await member(name).peers()).some(({ publicKey }) => publicKey === before?.public_key),
+        async () => !(await member(name).peers()).some(({ publicKey }) => publicKey === before),
       ),
     ),
   );

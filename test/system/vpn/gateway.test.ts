@@ -10,7 +10,14 @@ import { peerTest } from '../../support/peer-test.ts';
 import { peerPath } from '../../support/peers.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { connected, startFixture, type Member, type Fixture } from '../../support/vpn/fixture.ts';
+import {
+  connected,
+  peersOf,
+  startFixture,
+  type Fixture,
+  type Member,
+  type SeenPeer,
+} from '../../support/vpn/fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'wg', 'wireguard-go');
@@ -71,28 +78,10 @@ async function scrape({ node }: Member): Promise<readonly [number, number]> {
   return [answer.status, (await answer.text()).length];
 }
 
-/** Peers of the gateway by key: bytes that came from them, and when hands were shaken. */
-async function gatewayPeers(): Promise<
-  ReadonlyMap<string, { readonly received: number; readonly handshakeSeconds: number }>
-> {
-  const { stdout } = await fixture.host.run('wg', ['show', gateway, 'dump']);
-  return new Map(
-    stdout
-      .trim()
-      .split('\n')
-      .slice(1)
-      .map((line) => {
-        const [publicKey = '', , , , handshake, received] = line.split('\t');
-        return [publicKey, { received: Number(received), handshakeSeconds: Number(handshake) }];
-      }),
-  );
-}
-
-async function keyOf({ node }: Member): Promise<string> {
-  const [row] = await fixture.sql<{ key: string }>('select public_key as key from mesh_member where node_id = $1', [
-    node,
-  ]);
-  return row?.key ?? '';
+/** A member as a peer of the gateway. */
+async function inGateway(member: Member): Promise<SeenPeer | undefined> {
+  const key = await fixture.keyOf(member);
+  return (await peersOf(fixture.host, gateway)).find(({ publicKey }) => publicKey === key);
 }
 
 async function gatewayKey(): Promise<string> {
@@ -103,7 +92,7 @@ async function gatewayKey(): Promise<string> {
 async function inVpn(member: Member): Promise<void> {
   await until(
     `the gateway to shake hands with ${member.machine.name}`,
-    async () => ((await gatewayPeers()).get(await keyOf(member))?.handshakeSeconds ?? 0) > 0,
+    async () => ((await inGateway(member))?.handshakeSeconds ?? 0) > 0,
     60_000,
   );
 }
@@ -116,16 +105,12 @@ async function isDirect(member: Member): Promise<boolean> {
 
 /** Whether a web server answers there. */
 async function answers({ machine }: Member, url: string): Promise<boolean> {
-  return machine.run('curl', ['-s', '-o', '/dev/null', '-m', '3', url]).then(
-    () => true,
-    () => false,
-  );
+  return machine.succeeds('curl', ['-s', '-o', '/dev/null', '-m', '3', url]);
 }
 
 test.serial('a node is reached through the VPN, by packets of WireGuard', async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  const key = await keyOf(red);
-  const received = async (): Promise<number> => (await gatewayPeers()).get(key)?.received ?? 0;
+  const received = async (): Promise<number> => (await inGateway(red))?.receivedBytes ?? 0;
   await until(
     'a tunnel through the VPN',
     async () => (await scrape(red))[0] === 200 && ((await metrics()).tunnels.opened_by_path['mesh'] ?? 0) > 0,
@@ -202,7 +187,7 @@ test.serial('without the interface nodes are reached beside the VPN, and through
       (await scrape(blue))[0] === 200 && ((await metrics()).tunnels.opened_by_path['url'] ?? 0) > (before['url'] ?? 0),
   );
 
-  await until('the interface to be back', async () => (await gatewayPeers()).size === 2, 60_000);
+  await until('the interface to be back', async () => (await peersOf(fixture.host, gateway)).length === 2, 60_000);
   t.is((await scrape(red))[0], 200);
 });
 
@@ -231,8 +216,5 @@ async function hostile(member: Member, ranges: readonly string[]): Promise<void>
 }
 
 function pings({ machine }: Member, address: string): Promise<boolean> {
-  return machine.run('ping', ['-c', '3', '-i', '0.3', '-W', '1', address]).then(
-    () => true,
-    () => false,
-  );
+  return machine.succeeds('ping', ['-c', '3', '-i', '0.3', '-W', '1', address]);
 }

@@ -6,69 +6,20 @@ import ava from 'ava';
 import type { AliasResource } from '../../../actors/resources/node.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { makeKeyPair } from '../../../transport/vpn/wireguard/keys.ts';
-import { METRICS_SOURCES } from '../../../actors/resources/node-metrics.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollment, rawAgent, type RawSession } from '../../support/fleet/raw-agent.ts';
+import { sendByIperf } from '../../support/networks/iperf.ts';
+import type { Machine } from '../../support/networks/machine.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
+import { isRelayed, ROUNDS, startEverybody, type Everybody, type MemberName } from './everybody.ts';
 import { rowMembers } from './rows.ts';
-import {
-  connected,
-  DOMAIN,
-  nodeName,
-  pings,
-  reaches,
-  startFixture,
-  type Member,
-  type Fixture,
-} from '../../support/vpn/fixture.ts';
+import { DOMAIN, nodeName, pings, reaches, type Fixture, type Member } from '../../support/vpn/fixture.ts';
 import { hangAfter } from '../../support/busy.ts';
+import { METRICS_SOURCES } from '../../../actors/resources/node-metrics.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'conntrack', 'ping', 'curl', 'iperf3', 'wg', 'wireguard-go');
-
-/** Names of the members. `lan` stands beside `easy`, behind the same NAT. */
-const MEMBERS = ['public', 'easy', 'lan', 'far', 'hard', 'blocked'] as const;
-type MemberName = (typeof MEMBERS)[number];
-
-/** Rounds in which everybody meets everybody once, each busy with one other at a time. */
-const ROUNDS: readonly (readonly (readonly [MemberName, MemberName])[])[] = [
-  [
-    ['public', 'blocked'],
-    ['easy', 'hard'],
-    ['lan', 'far'],
-  ],
-  [
-    ['public', 'hard'],
-    ['blocked', 'far'],
-    ['easy', 'lan'],
-  ],
-  [
-    ['public', 'far'],
-    ['hard', 'lan'],
-    ['blocked', 'easy'],
-  ],
-  [
-    ['public', 'lan'],
-    ['far', 'easy'],
-    ['hard', 'blocked'],
-  ],
-  [
-    ['public', 'easy'],
-    ['lan', 'blocked'],
-    ['far', 'hard'],
-  ],
-];
-
-/**
- * Pairs of which one side's ports are another for everybody, or who have no UDP at all: nothing but a relay is between
- * them.
- */
-const isRelayed = (one: MemberName, other: MemberName): boolean =>
-  [one, other].includes('blocked') || ([one, other].includes('hard') && ![one, other].includes('public'));
-
-/** Says the name of its machine to whoever asks. */
-const SERVER = `require('node:http').createServer((_, answer) => answer.end(process.argv[1])).listen(8080, '::', () => console.log('serves'));`;
 
 /** All tests of one fixture, on a busy machine, in ms. */
 const TEST_MS_MAX = 300_000;
@@ -78,7 +29,7 @@ const DIRECT_MS_MAX = 150_000;
 
 const scope = createScope();
 let fixture: Fixture;
-let members: Record<MemberName, Member>;
+let members: Everybody['members'];
 /** In the other cluster. */
 let stranger: Member;
 
@@ -87,40 +38,7 @@ const own = (name: MemberName): string => nodeName(member(name), 'red');
 
 test.before(async (t) => {
   t.timeout(hangAfter(TEST_MS_MAX));
-  fixture = await startFixture(scope);
-  for (const name of ['red', 'blue']) await fixture.rest.post('/clusters', { name });
-  const { internet } = fixture;
-  const [home, other, hotel, office] = await Promise.all([
-    internet.nat('easy'),
-    internet.nat('easy'),
-    internet.nat('hard'),
-    internet.nat('udp-blocked'),
-  ]);
-  const [open, outside, easy, lan, far, hard, blocked] = await Promise.all([
-    internet.host('public'),
-    internet.host('stranger'),
-    home.machine('easy'),
-    home.machine('lan'),
-    other.machine('far'),
-    hotel.machine('hard'),
-    office.machine('blocked'),
-  ]);
-  // Here a resolver can be used: there is somebody to ask for all other names.
-  await open.run('sh', ['-c', `echo 'nameserver ${fixture.host.address}' > /etc/resolv.conf`]);
-  stranger = await fixture.member(outside, 'blue');
-  const machines = { public: open, easy, lan, far, hard, blocked };
-  members = Object.fromEntries(
-    await Promise.all(
-      MEMBERS.map(async (name) => {
-        const machine = machines[name];
-        machine.spawn('iperf3', ['--server']);
-        const server = machine.spawn(process.execPath, ['-e', SERVER, name]);
-        await until('its server', () => server.output.includes('serves'));
-        return [name, await fixture.member(machine, 'red')];
-      }),
-    ),
-  ) as Record<MemberName, Member>;
-  await connected(stranger, ...Object.values(members));
+  ({ fixture, members, stranger } = await startEverybody(scope));
 });
 
 ava.after.always(() => scope.end());
@@ -131,49 +49,17 @@ test.serial('everybody reaches everybody by name, directly where a way can be fo
     await Promise.all(
       round.map(async ([one, other]) => {
         await Promise.all([reaches(member(one), own(other)), reaches(member(other), own(one))]);
-        for (const [from, to] of [
-          [one, other],
-          [other, one],
-        ] as const) {
-          const { stdout } = await member(from).machine.run('curl', ['-s', '-m', '20', `http://${own(to)}:8080/`]);
-          t.is(stdout, to, `${from} asked`);
-        }
-        t.is(
-          (await member(one).machine.run('curl', ['-6', '-s', '-m', '20', `http://${own(other)}:8080/`])).stdout,
-          other,
-          `${one} asked by IPv6`,
-        );
-        const { stdout } = await member(one).machine.run('iperf3', [
-          '--client',
-          own(other),
-          '--bytes',
-          '4M',
-          '--json',
-          '--connect-timeout',
-          '20000',
-        ]);
-        t.true(
-          (JSON.parse(stdout) as { end: { sum_received: { bytes: number } } }).end.sum_received.bytes > 0,
-          `${one} sends to ${other}`,
-        );
+        t.is(await asks(member(one), own(other)), other, `${one} asked`);
+        t.is(await asks(member(other), own(one)), one, `${other} asked`);
+        t.is(await asks(member(one), own(other), '-6'), other, `${one} asked by IPv6`);
+        const { end } = await sendByIperf(member(one).machine, own(other), ['--bytes', '4M']);
+        t.true(end.sum_received.bytes > 0, `${one} sends to ${other}`);
       }),
     );
   }
   for (const [one, other] of ROUNDS.flat()) {
-    const wanted = isRelayed(one, other) ? 'relayed' : 'direct';
-    await until(
-      `${one} and ${other} ${wanted}`,
-      async () => {
-        const paths = await Promise.all([
-          fixture.pathTo(member(one), member(other)),
-          fixture.pathTo(member(other), member(one)),
-        ]);
-        if (paths.some((path) => path?.path !== wanted)) throw new Error(`they are ${JSON.stringify(paths)}`);
-        return true;
-      },
-      DIRECT_MS_MAX,
-    );
-    t.pass();
+    const path = isRelayed(one, other) ? 'relayed' : 'direct';
+    await fixture.untilPath(member(one), member(other), path, DIRECT_MS_MAX);
   }
   t.regex((await fixture.pathTo(member('easy'), member('lan')))?.endpoint ?? '', /^192\.168\.1\./u);
 });
@@ -191,36 +77,23 @@ test.serial(
   'an alias leads to its node on all members soon after it was made, not outside of the cluster, and nowhere once it is gone',
   async (t) => {
     const name = `printer.red.${DOMAIN}`;
-    const resolvesAt = ({ machine }: Member): Promise<boolean> =>
-      machine.run('getent', ['hosts', name]).then(
-        () => true,
-        () => false,
-      );
+    const resolvesAt = (machine: Machine) => machine.succeeds('getent', ['hosts', name]);
     const began = performance.now();
     const alias = await fixture.rest.post<AliasResource>(`/nodes/${member('hard').node}/aliases`, { name: 'printer' });
 
     await Promise.all(
-      Object.values(members).map((one) => until(`${name} at ${one.machine.name}`, () => resolvesAt(one))),
+      Object.values(members).map((one) => until(`${name} at ${one.machine.name}`, () => resolvesAt(one.machine))),
     );
 
     t.log(`all members know an alias after ${Math.round(performance.now() - began)} ms`);
-    t.is((await member('easy').machine.run('curl', ['-s', '-m', '20', `http://${name}:8080/`])).stdout, 'hard');
+    t.is(await asks(member('easy'), name), 'hard');
     t.log(`and it was used after ${Math.round(performance.now() - began)} ms`);
-    t.deepEqual(
-      await Promise.all([
-        resolvesAt(stranger),
-        fixture.host.run('getent', ['hosts', name]).then(
-          () => true,
-          () => false,
-        ),
-      ]),
-      [false, false],
-    );
+    t.deepEqual(await Promise.all([stranger.machine, fixture.host].map(resolvesAt)), [false, false]);
     t.is((await fixture.rest.call('DELETE', `/aliases/${alias.id}`)).status, 204);
     t.log(`deleted after ${Math.round(performance.now() - began)} ms`);
     await Promise.all(
       Object.values(members).map((one) =>
-        until(`${name} gone at ${one.machine.name}`, async () => !(await resolvesAt(one))),
+        until(`${name} gone at ${one.machine.name}`, async () => !(await resolvesAt(one.machine))),
       ),
     );
     t.log(`and gone everywhere after ${Math.round(performance.now() - began)} ms`);
@@ -230,7 +103,7 @@ test.serial(
 test.serial(
   'a member that lies about where it is, asks for others’ peers, or has somebody’s key is refused, and the log says so',
   async (t) => {
-    const [one, other] = [makeKeyPair().publicKey, await keyOf(member('public'))];
+    const [one, other] = [makeKeyPair().publicKey, await fixture.keyOf(member('public'))];
     const session = await enter('blue');
     const advertise = (publicKey: string, endpoints: string[]): void =>
       session.send({
@@ -272,7 +145,7 @@ test.serial(
       session.frames.some(({ type }) => type === 'mesh-try'),
       false,
     );
-    t.is(await keyOf(member('public')), other);
+    t.is(await fixture.keyOf(member('public')), other);
     t.true(await pings(member('easy'), own('public')));
   },
 );
@@ -313,7 +186,7 @@ test.serial('packets of a node that was deleted are dropped by all', async (t) =
   const addresses = await Promise.all(
     (['public', 'easy', 'hard', 'blocked'] as const).map((name) => addressOf(member(name))),
   );
-  const key = await keyOf(deleted);
+  const key = await fixture.keyOf(deleted);
   const began = performance.now();
   t.is((await fixture.rest.call('DELETE', `/nodes/${deleted.node}`)).status, 204);
 
@@ -391,13 +264,6 @@ test.serial('no address of the VPN is in an answer, an event, a metric, or a lin
   );
 });
 
-async function keyOf({ node }: Member): Promise<string> {
-  return (
-    (await fixture.sql<{ public_key: string }>('select public_key from mesh_member where node_id = $1', [node]))[0]
-      ?.public_key ?? ''
-  );
-}
-
 async function addressOf({ node }: Member): Promise<string> {
   return (await rowMembers(fixture)).find(({ peer }) => peer.node === node)?.peer.ipv4 ?? '';
 }
@@ -407,4 +273,9 @@ async function enter(cluster: string): Promise<RawSession> {
   const answer = await fixture.rest.post<EnrollAnswer>('/agents/enroll', enrollment((await fixture.key(cluster)).key));
   const session = await rawAgent(scope, () => fixture.url, answer).connect({ protocol: 4 });
   return session;
+}
+
+/** What the server of a machine says, which is its name. */
+async function asks(from: Member, name: string, ...words: readonly string[]): Promise<string> {
+  return (await from.machine.run('curl', [...words, '-s', '-m', '20', `http://${name}:8080/`])).stdout;
 }

@@ -1,25 +1,14 @@
 /** `edge-agent doctor` as a user of the machine who is not the agent's. */
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import test from 'ava';
-import type { Scope } from '../../../support/scope.ts';
+import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
 const PROGRAM = resolve(import.meta.dirname, '../../../../cli/edge-agent.ts');
 
 /** nobody; root may read and write everything. */
 const STRANGER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-
-function directory(scope: Scope, mode: number): string {
-  const path = mkdtempSync(join(tmpdir(), 'edge-doctor-'));
-  scope.teardown(() => {
-    chmodSync(path, 0o700);
-    rmSync(path, { recursive: true, force: true });
-  });
-  chmodSync(path, mode);
-  return path;
-}
 
 /** Runs it, without anything in its environment but the data directory. */
 function doctor(data: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
@@ -34,7 +23,7 @@ function doctor(data: string): Promise<{ readonly stdout: string; readonly stder
 }
 
 test('a data directory that this user may not make is told of before the agent fails to start there', async (t) => {
-  const root = directory(t, 0o555);
+  const root = temporaryDirectory(t, 0o555);
 
   const { stdout } = await doctor(join(root, 'not', 'there'));
 
@@ -45,7 +34,7 @@ test('a data directory that this user may not make is told of before the agent f
 });
 
 test('an identity of another user is one line that says what to do', async (t) => {
-  const root = directory(t, 0o755);
+  const root = temporaryDirectory(t, 0o755);
   mkdirSync(join(root, 'data'), { mode: 0o755 });
   writeFileSync(join(root, 'data', 'identity.json'), '{}', { mode: 0o000 });
 

@@ -1,7 +1,5 @@
 /** Checks of the network, against networks and admins that really are so. */
 import { execFile } from 'node:child_process';
-import { createServer as createHttpServer, type RequestListener } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { askAdmins } from '../../../../agent/observability/doctor/admin-answers.ts';
@@ -9,30 +7,18 @@ import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { networkChecks } from '../../../../agent/observability/doctor/network.ts';
 import type { Diagnosis } from '../../../../transport/protocol/diagnosis.ts';
 import { patient } from '../../../support/busy.ts';
-import { listening } from '../../../support/listening.ts';
+import { origin, silentPort, target } from '../../../support/listening.ts';
+import { freePort } from '../../../support/free-ports.ts';
 
 const SEALED = new URL('sealed-machine.ts', import.meta.url).pathname;
 
 /** An admin whose clock is so far off. */
 async function admin(t: ExecutionContext, aheadMs: number | null, status = 200): Promise<string> {
-  const answer: RequestListener = (_request, response) => {
+  return origin(t, (_request, response) => {
     response.sendDate = false;
     if (aheadMs !== null) response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString());
     response.writeHead(status).end('[]');
-  };
-  return `http://127.0.0.1:${await listening(t, createHttpServer(answer))}`;
-}
-
-async function closedPort(): Promise<number> {
-  const server = createTcpServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
   });
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  return port;
 }
 
 async function looked(adminUrls: readonly string[], answerMsMax = 2_500): Promise<Diagnosis> {
@@ -69,8 +55,8 @@ test('an admin that answers is found, with the time that it took; any answer wil
 test('the first admin down is a warning while another one answers, and all of them down is a failure', async (t) => {
   const [up, down, alsoDown] = [
     await admin(t, 0),
-    `http://127.0.0.1:${await closedPort()}`,
-    `http://127.0.0.1:${await closedPort()}`,
+    `http://127.0.0.1:${await freePort()}`,
+    `http://127.0.0.1:${await freePort()}`,
   ];
 
   const [warned, passed, failed] = [await looked([down, up]), await looked([up, down]), await looked([down, alsoDown])];
@@ -84,21 +70,8 @@ test('the first admin down is a warning while another one answers, and all of th
 });
 
 test('an admin that takes connections and says nothing, and one that speaks no HTTP, are over in time', async (t) => {
-  const silent = await listening(
-    t,
-    createTcpServer((socket) => {
-      socket.resume().on('error', () => {});
-    }),
-  );
-  const rude = await listening(
-    t,
-    createTcpServer((socket) => {
-      socket
-        .resume()
-        .on('error', () => {})
-        .end('go away\r\n\r\n');
-    }),
-  );
+  const silent = await silentPort(t);
+  const rude = await target(t, (socket) => socket.resume().end('go away\r\n\r\n'));
   const startedMs = performance.now();
 
   const report = await looked(

@@ -1,15 +1,16 @@
 /** Checks of what the VPN stands on. */
-import { createServer } from 'node:http';
-import { createServer as createSocketServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { diagnose } from '../../../../agent/observability/doctor/check.ts';
 import { vpnChecks, type VpnSources } from '../../../../agent/observability/doctor/vpn.ts';
 import { createVet } from '../../../../transport/net/guard/vetting.ts';
 import { peerTest } from '../../../support/peer-test.ts';
+import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/wireguard.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+import { listeningAt, origin } from '../../../support/listening.ts';
 
 const test = await peerTest('wireguard-go', 'wg', 'ip');
 
@@ -35,22 +36,8 @@ async function look(sources: Partial<VpnSources>) {
   return checks.map(({ name, status, summary, hint }) => ({ name, status, summary, hint }));
 }
 
-async function serving(t: ExecutionContext, body: string, status = 200): Promise<string> {
-  const server = createServer((_request, response) => {
-    response.writeHead(status).end(body);
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/map.json`;
-}
+const serving = async (t: Scope, body: string, status = 200): Promise<string> =>
+  `${await origin(t, (_request, response) => response.writeHead(status).end(body))}/map.json`;
 
 const MAP = JSON.stringify({
   Regions: Object.fromEntries(
@@ -120,19 +107,12 @@ async function interfaceWith(t: ExecutionContext, handshakes: readonly number[] 
         `public_key=${'ab'.repeat(32)}\nallowed_ip=10.231.77.2/32\nendpoint=198.51.100.9:51820\nlast_handshake_time_sec=${Math.round(seconds)}\nlast_handshake_time_nsec=0\ntx_bytes=1\nrx_bytes=1\n`,
     )
     .join('');
-  const server = createSocketServer((socket) => {
-    socket
-      .on('error', () => {})
-      .on('data', () => {
-        if (handshakes !== null) socket.write(`private_key=${'cd'.repeat(32)}\nlisten_port=51820\n${peers}errno=0\n\n`);
-      });
+  const server = createServer((socket) => {
+    socket.on('data', () => {
+      if (handshakes !== null) socket.write(`private_key=${'cd'.repeat(32)}\nlisten_port=51820\n${peers}errno=0\n\n`);
+    });
   });
-  await new Promise<void>((resolve) => {
-    server.listen(join(sockets, 'edge0.sock'), resolve);
-  });
-  t.teardown(() => {
-    server.close();
-  });
+  await listeningAt(t, server, join(sockets, 'edge0.sock'));
   return { ...NONE, sockets };
 }
 

@@ -2,10 +2,9 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { MACHINE_WIREGUARD, wireguardMetrics } from '../../../../agent/observability/metrics/wireguard.ts';
+import { wireguardMetrics, MACHINE_WIREGUARD } from '../../../../agent/observability/metrics/wireguard.ts';
 import type { WireguardSources } from '../../../../agent/observability/metrics/wireguard.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { metricsProblems } from '../../../support/promtool.ts';
@@ -14,7 +13,9 @@ import { until } from '../../../support/until.ts';
 import { startWireguard, wireguardProblem, WIREGUARD_SOCKETS } from '../../../support/wireguard.ts';
 import type { WireguardEnd, WireguardPair } from '../../../support/wireguard.ts';
 import { patient } from '../../../support/busy.ts';
+import type { Scope } from '../../../support/scope.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+import { listeningAt, pour } from '../../../support/listening.ts';
 
 const test = await peerTest('wireguard-go', 'wg', 'ip', 'promtool');
 
@@ -152,73 +153,39 @@ test('where the agent may not look, the number of interfaces is absent and not z
 /** A key that must not come out. */
 const CANARY = 'c'.repeat(64);
 
-/** What is written by programs in the place of wireguard-go; null: the interface is up all the same. */
-const HOSTILE: Readonly<Record<string, (socket: Socket) => void>> = {
+const KEY = 'a'.repeat(64);
+const PEERS = Array.from({ length: 500 }, (_, index) => `public_key=${index.toString(16).padStart(64, '0')}\n`).join(
+  '',
+);
+
+/** What is written by programs in the place of wireguard-go. */
+const HOSTILE: Readonly<Record<string, (socket: Socket) => unknown>> = {
   silent: () => {},
-  early: (socket) => {
-    socket.end(`private_key=${CANARY}\npublic_key=${'a'.repeat(64)}\n`);
-  },
-  endless: (socket) => {
-    pour(socket, `preshared_key=${CANARY}\n`.repeat(500));
-  },
-  longline: (socket) => {
-    pour(socket, CANARY.repeat(100));
-  },
-  manypeers: (socket) => {
-    pour(
-      socket,
-      Array.from({ length: 500 }, (_, index) => `public_key=${index.toString(16).padStart(64, '0')}\n`).join(''),
-    );
-  },
-  badkey: (socket) => {
-    socket.write(`public_key=${'g'.repeat(64)}\nerrno=0\n\n`);
-  },
-  badnumber: (socket) => {
-    socket.write(`public_key=${'a'.repeat(64)}\ntx_bytes=1e9\nerrno=0\n\n`);
-  },
-  early_number: (socket) => {
-    socket.write('tx_bytes=1\nerrno=0\n\n');
-  },
-  refused: (socket) => {
-    socket.write('errno=1\n\n');
-  },
-  garbage: (socket) => {
-    socket.write(Buffer.from(Array.from({ length: 3_000 }, (_, index) => index % 256)));
-  },
-  http: (socket) => {
-    socket.write('HTTP/1.1 400 Bad Request\r\n\r\n');
-  },
-  cut: (socket) => {
-    socket.destroy();
-  },
+  early: (socket) => socket.end(`private_key=${CANARY}\npublic_key=${KEY}\n`),
+  endless: (socket) => pour(socket, `preshared_key=${CANARY}\n`.repeat(500)),
+  longline: (socket) => pour(socket, CANARY.repeat(100)),
+  manypeers: (socket) => pour(socket, PEERS),
+  badkey: (socket) => socket.write(`public_key=${'g'.repeat(64)}\nerrno=0\n\n`),
+  badnumber: (socket) => socket.write(`public_key=${KEY}\ntx_bytes=1e9\nerrno=0\n\n`),
+  early_number: (socket) => socket.write('tx_bytes=1\nerrno=0\n\n'),
+  refused: (socket) => socket.write('errno=1\n\n'),
+  garbage: (socket) => socket.write(Buffer.from(Array.from({ length: 3_000 }, (_, index) => index % 256))),
+  http: (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
+  cut: (socket) => socket.destroy(),
 };
 
-function pour(socket: Socket, text: string): void {
-  const more = () => {
-    while (!socket.destroyed && socket.write(text));
-  };
-  socket.on('drain', more);
-  more();
+/** Has a program answer in the place of wireguard-go, for an interface of this name. */
+function listen(t: Scope, sockets: string, name: string, serve: (socket: Socket) => unknown): Promise<void> {
+  const server = createServer((socket) => void socket.once('data', () => serve(socket)));
+  return listeningAt(t, server, join(sockets, `${name}.sock`));
 }
 
 test('programs that lie, flood or say nothing are down within the time limit, and others are read all the same', async (t) => {
   const sockets = temporaryDirectory(t);
-  const listen = async (name: string, serve: (socket: Socket) => void) => {
-    const open = new Set<Socket>();
-    const server = createServer((socket) => {
-      open.add(socket.on('error', () => {}));
-      socket.once('data', () => serve(socket));
-    }).listen(join(sockets, `${name}.sock`));
-    await once(server, 'listening');
-    t.teardown(() => {
-      server.close();
-      for (const socket of open) socket.destroy();
-    });
-  };
-  await Promise.all(Object.entries(HOSTILE).map(([name, serve]) => listen(name, serve)));
+  await Promise.all(Object.entries(HOSTILE).map(([name, serve]) => listen(t, sockets, name, serve)));
   await Promise.all(
     ['good', 'a name', 'x"y', 'a-name-too-long-for-linux'].map((name) =>
-      listen(name, (socket) => {
+      listen(t, sockets, name, (socket) => {
         const answer = `private_key=${CANARY}\nlisten_port=1\npublic_key=${'0'.repeat(64)}\npreshared_key=${CANARY}\nendpoint=192.0.2.7:5\nlast_handshake_time_sec=1700000000\nlast_handshake_time_nsec=5\ntx_bytes=18446744073709551615\nrx_bytes=3\nallowed_ip=10.0.0.1/32\nprotocol_version=1\nerrno=0\n\n`;
         for (const piece of answer.match(/[\s\S]{1,7}/gu) ?? []) socket.write(piece);
       }),
@@ -249,38 +216,19 @@ test('an answer without end is cut at its size, and a line without end at its le
     ['longline', { answerBytesMax: 1_000_000_000 }],
   ] as const) {
     const sockets = temporaryDirectory(t);
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      socket.once('data', () => HOSTILE[name]?.(socket));
-    }).listen(join(sockets, 'wg0.sock'));
-    await once(server, 'listening');
-    t.teardown(() => {
-      server.close();
-    });
+    await listen(t, sockets, 'wg0', (socket) => HOSTILE[name]?.(socket));
     const beganMs = performance.now();
+    const text = await wireguardMetrics(sources(t, { sockets, limits: { ...limits, readMsMax: 30_000 } }));
 
-    t.is(
-      seriesOf(await wireguardMetrics(sources(t, { sockets, limits: { ...limits, readMsMax: 30_000 } })))[
-        'wireguard_interface_up{interface="wg0"}'
-      ],
-      0,
-    );
+    t.is(seriesOf(text)['wireguard_interface_up{interface="wg0"}'], 0);
     t.true(performance.now() - beganMs < patient(10_000), name);
   }
 });
 
 test('interfaces beyond the limits are left out or down', async (t) => {
   const sockets = temporaryDirectory(t);
-  for (const name of ['a', 'b', 'c']) {
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      socket.once('data', () => socket.end(`public_key=${'1'.repeat(64)}\npublic_key=${'2'.repeat(64)}\nerrno=0\n\n`));
-    }).listen(join(sockets, `${name}.sock`));
-    await once(server, 'listening');
-    t.teardown(() => {
-      server.close();
-    });
-  }
+  const twoPeers = `public_key=${'1'.repeat(64)}\npublic_key=${'2'.repeat(64)}\nerrno=0\n\n`;
+  for (const name of ['a', 'b', 'c']) await listen(t, sockets, name, (socket) => socket.end(twoPeers));
   const up = async (limits: WireguardSources['limits']) => {
     const all = seriesOf(await wireguardMetrics(sources(t, { sockets, limits: limits ?? {} })));
     return ['a', 'b', 'c'].map((name) => all[`wireguard_interface_up{interface="${name}"}`]);

@@ -2,21 +2,16 @@
  * Members on machines of a real internet of namespaces: how packets go from one to another, and what becomes of
  * connections when that changes.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
-import { startInternet, type Internet, type Nat } from '../../../support/networks/internet.ts';
+import { startInternet } from '../../../support/networks/internet.ts';
 import { echoWords, lostEchoes, lostOf } from '../../../support/networks/echoes.ts';
-import {
-  mapOfRelays,
-  startVpn,
-  startRelayOn,
-  untilPath,
-  type TestMember,
-  type TestVpn,
-} from '../../../support/vpn/members.ts';
+import { mapOfRelays, startVpn, startRelayOn, untilPath, type TestMember } from '../../../support/vpn/members.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { patient } from '../../../support/busy.ts';
+import { startEverybody, startTalk, type Everybody } from './everybody.ts';
 
 const test = await peerTest('root', 'ip', 'nft', 'conntrack', 'wireguard-go', 'wg', 'ping');
 
@@ -29,42 +24,11 @@ const CUT_MS_MAX = 20_000;
  */
 const PROBE_LOST_MAX = 1;
 
-/** Everybody, on every kind of network. `near` and `neighbour` stand on one LAN. */
-interface Fixture {
-  readonly near: TestMember;
-  readonly neighbour: TestMember;
-  readonly easy: TestMember;
-  readonly hard: TestMember;
-  readonly blocked: TestMember;
-  readonly open: TestMember;
-  readonly home: Nat;
-  readonly office: Nat;
-  readonly vpn: TestVpn;
-  readonly internet: Internet;
-}
-
 const scope = createScope();
-let fixture: Fixture;
+let fixture: Everybody;
 
 test.before(async () => {
-  const internet = await startInternet(scope);
-  const relay = await startRelayOn(await internet.host('hub'), 900);
-  const vpn = startVpn(scope, () => mapOfRelays([relay]));
-  const [home, office, hotel, ship] = [
-    await internet.nat('easy'),
-    await internet.nat('easy'),
-    await internet.nat('hard'),
-    await internet.nat('udp-blocked'),
-  ];
-  const [near, neighbour, easy, hard, blocked, open] = await Promise.all([
-    vpn.join(await home.machine('near'), home.address),
-    vpn.join(await home.machine('neighbour'), home.address),
-    vpn.join(await office.machine('easy'), office.address),
-    vpn.join(await hotel.machine('hard'), hotel.address),
-    vpn.join(await ship.machine('blocked'), ship.address),
-    vpn.join(await internet.host('open')),
-  ]);
-  fixture = { near, neighbour, easy, hard, blocked, open, home, office, vpn, internet };
+  fixture = await startEverybody(scope);
 });
 
 ava.after.always(() => scope.end());
@@ -75,34 +39,9 @@ ava.after.always(() => scope.end());
  */
 async function answered(one: TestMember, other: TestMember, count = 10, lostMax = 0): Promise<boolean> {
   await until(`${one.machine.name} hears ${other.machine.name}`, () =>
-    one.machine.run('ping', ['-n', '-c', '1', '-W', '2', other.ipv4]).then(() => true),
+    one.machine.succeeds('ping', ['-n', '-c', '1', '-W', '2', other.ipv4]),
   );
   return (await lostEchoes(one.machine, other.ipv4, count)) <= lostMax;
-}
-
-/** A TCP connection through the VPN that carries a line each 100 ms, both ways. */
-async function startTalk(from: TestMember, to: TestMember): Promise<{ lines(): number; isOpen(): boolean }> {
-  const server = to.machine.spawn(process.execPath, [
-    '-e',
-    `require('net').createServer((s) => s.on('error', () => {}).pipe(s)).listen(7000, '${to.ipv4}', () => console.log('{"msg":"listening"}'))`,
-  ]);
-  await server.logged('listening');
-  const client = from.machine.spawn(process.execPath, [
-    '-e',
-    `
-    const s = require('net').connect(7000, '${to.ipv4}', () => setInterval(() => s.write('.'), 100));
-    s.on('data', (d) => process.stdout.write(d.toString())).on('error', (e) => { console.log('!' + e.code); process.exit(1); }).on('close', () => process.exit(1));
-  `,
-  ]);
-  const talk = { lines: () => client.output.length, isOpen: () => client.exit === null };
-  await until('a talk over TCP', () => talk.lines() > 3);
-  return talk;
-}
-
-async function goesOn(talk: { lines(): number; isOpen(): boolean }): Promise<boolean> {
-  const before = talk.lines();
-  await until('the talk goes on', () => talk.lines() > before + 5 || !talk.isOpen());
-  return talk.isOpen();
 }
 
 test.serial('packets go directly wherever one of two can be reached, and over the relay elsewhere', async (t) => {
@@ -155,13 +94,13 @@ test.serial(
     );
     const tookMs = performance.now() - cutAtMs;
     await untilPath(one, other, 'relayed');
-    t.true(await goesOn(talk));
+    t.true(await talk.goesOn());
     await cut.heal();
     await vpn.nudge(one, other);
     await untilPath(one, other, 'direct');
 
     t.true(tookMs < patient(CUT_MS_MAX), `${tookMs} ms`);
-    t.true(await goesOn(talk));
+    t.true(await talk.goesOn());
   },
 );
 
@@ -189,7 +128,7 @@ test.serial('a relay that dies is replaced by another one of the map', async (t)
     return place.relayRegion !== home && place.relayRegion !== null;
   });
   await untilPath(one, other, 'relayed');
-  t.true(await goesOn(talk));
+  t.true(await talk.goesOn());
 });
 
 test.serial('a member that was stopped, and stands behind another address since, is reached again', async (t) => {
@@ -199,9 +138,7 @@ test.serial('a member that was stopped, and stands behind another address since,
   const address = await left.rebind();
   one.program.pause();
   vpn.moved(one, address);
-  await new Promise((resolve) => {
-    setTimeout(resolve, 11_000);
-  }); // what the member takes for sleep
+  await delay(11_000); // what the member takes for sleep
   one.program.resume();
 
   await until('answers', () => answered(one, other));
@@ -212,29 +149,18 @@ test.serial('a member that was stopped, and stands behind another address since,
 test.serial('strangers in the interface are removed, and what was taken out of it comes back', async (t) => {
   const { neighbour: one, near: other } = fixture;
   await untilPath(one, other, 'direct');
-  const peersOf = async (): Promise<string[]> =>
-    (await one.machine.run('wg', ['show', one.interfaceName, 'peers'])).stdout
-      .split('\n')
-      .filter((line) => line !== '');
+  const keys = async (): Promise<string[]> =>
+    (await one.machine.run('wg', ['show', one.interfaceName, 'peers'])).stdout.trim().split('\n');
   const stranger = 'c3RyYW5nZXJzdHJhbmdlcnN0cmFuZ2Vyc3RyYW5nZQ4=';
 
-  await one.machine.run('wg', [
-    'set',
-    one.interfaceName,
-    'peer',
-    stranger,
-    'allowed-ips',
-    '100.64.0.99/32',
-    'peer',
-    other.publicKey,
-    'remove',
-  ]);
-  const before = await peersOf();
+  const words = ['peer', stranger, 'allowed-ips', '100.64.0.99/32', 'peer', other.publicKey, 'remove'];
+  await one.machine.run('wg', ['set', one.interfaceName, ...words]);
+  const before = await keys();
 
   await until(
     'the members alone',
     async () => {
-      const peers = await peersOf();
+      const peers = await keys();
       return !peers.includes(stranger) && peers.includes(other.publicKey);
     },
     60_000,

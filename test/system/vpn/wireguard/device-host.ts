@@ -4,13 +4,12 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DeviceOptions, WireguardDevice } from '../../../../transport/vpn/wireguard/device.ts';
 import { makeKeyPair, type KeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import type { Place } from '../../../../transport/vpn/wireguard/open.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
+import { processIds, procFile } from '../../../support/processes.ts';
 import type { Scope } from '../../../support/scope.ts';
 import type { Order, Report } from './device-program.ts';
 
@@ -204,15 +203,7 @@ export function peerOf(end: End, more: { readonly endpoint?: string | null; read
 
 /** The process of wireguard-go that has this interface. Throws when there is none. */
 export function programOf(name: string): number {
-  const found = readdirSync('/proc')
-    .filter((entry) => /^\d+$/u.test(entry))
-    .find((pid) => {
-      try {
-        return readFileSync(join('/proc', pid, 'cmdline'), 'latin1') === `wireguard-go\0-f\0${name}\0`;
-      } catch {
-        return false; // it ended meanwhile
-      }
-    });
+  const found = processIds().find((pid) => procFile(pid, 'cmdline') === `wireguard-go\0-f\0${name}\0`);
   if (found === undefined) throw new Error(`no program has ${name}`);
-  return Number(found);
+  return found;
 }

@@ -6,41 +6,34 @@
 import ava, { type ExecutionContext } from 'ava';
 import { makeKeyPair } from '../../../../transport/vpn/wireguard/keys.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
-import { startInternet } from '../../../support/networks/internet.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { peerOf, startEnd, type End, type HostedDevice } from './device-host.ts';
+import { peerOf, type End, type HostedDevice } from './device-host.ts';
+import { reaches, startEnds, startMachines, startPair, type Machines } from './pair.ts';
 
 const test = await peerTest('root', 'tun', 'ip', 'nft', 'ping', 'wireguard-go', 'wg');
 
 const scope = createScope();
-let machines: readonly [Machine, Machine];
+let machines: Machines;
 
 test.before(async () => {
-  const internet = await startInternet(scope);
-  machines = [await internet.host('one'), await internet.host('other')];
+  machines = await startMachines(scope);
 });
 
 ava.after.always(() => scope.end());
 
 /** One end that is programmed as one of the kernel is, and another that is not; neither knows the other. */
-async function startPair(t: ExecutionContext): Promise<{ one: End; other: End; kernel: HostedDevice }> {
-  const [one, other] = await Promise.all([startEnd(t, machines[0], 5), startEnd(t, machines[1], 6)]);
+async function startKernelEnd(t: ExecutionContext): Promise<{ one: End; other: End; kernel: HostedDevice }> {
+  const [one, other] = await startEnds(t, machines);
   await one.device.release();
   return { one, other, kernel: await one.host.programByKernel(one.options) };
-}
-
-async function reaches(machine: Machine, address: string): Promise<void> {
-  await until(`an answer of ${address}`, () =>
-    machine.run('ping', ['-n', '-c', '1', '-W', '1', address]).then(() => true),
-  );
 }
 
 test.serial(
   'wg programs key, port and peers, changes and removes them, and what it reads is what the socket says',
   async (t) => {
-    const { one, other, kernel } = await startPair(t);
+    const { one, other, kernel } = await startKernelEnd(t);
     const [second, third] = [makeKeyPair().publicKey, makeKeyPair().publicKey];
     t.is(kernel.backend, 'kernel');
 
@@ -90,7 +83,7 @@ test.serial(
 );
 
 test.serial('wg reads peers of which nothing is known', async (t) => {
-  const { kernel } = await startPair(t);
+  const { kernel } = await startKernelEnd(t);
   const { publicKey } = makeKeyPair();
 
   await kernel.apply({ set: [{ publicKey, allowedIps: [], endpoint: null, keepaliveSeconds: 0 }], removed: [] });
@@ -104,7 +97,7 @@ for (const keepaliveSeconds of [0, 25]) {
   test.serial(
     `a kick by wg speaks at once, with keepalives each ${keepaliveSeconds} s, which stay as they were`,
     async (t) => {
-      const { one, other, kernel } = await startPair(t);
+      const { one, other, kernel } = await startKernelEnd(t);
       await kernel.apply({ set: [peerOf(other, { keepaliveSeconds })], removed: [] });
       await other.device.apply({ set: [peerOf(one)], removed: [] });
       await reaches(one.machine, other.address);
@@ -130,7 +123,7 @@ for (const keepaliveSeconds of [0, 25]) {
 }
 
 test.serial('a new key is taken by wg', async (t) => {
-  const { one, other, kernel } = await startPair(t);
+  const { one, other, kernel } = await startKernelEnd(t);
   const next = makeKeyPair();
   await kernel.apply({ set: [peerOf(other)], removed: [] });
 
@@ -142,7 +135,7 @@ test.serial('a new key is taken by wg', async (t) => {
 });
 
 test.serial('a thousand peers and more go in and out', async (t) => {
-  const { kernel } = await startPair(t);
+  const { kernel } = await startKernelEnd(t);
   const set = Array.from({ length: 1_100 }, (_, index) => ({
     publicKey: makeKeyPair().publicKey,
     allowedIps: [`100.65.${Math.floor(index / 250)}.${index % 250}/32`],
@@ -159,14 +152,9 @@ test.serial('a thousand peers and more go in and out', async (t) => {
 });
 
 test.serial('an interface that is gone is lost at the next call', async (t) => {
-  const { one, kernel } = await startPair(t);
+  const { one, kernel } = await startKernelEnd(t);
   await one.machine.run('ip', ['link', 'delete', 'dev', one.device.name]);
-  await until('the end of its program', () =>
-    one.machine.run('wg', ['show', one.device.name]).then(
-      () => false,
-      () => true,
-    ),
-  );
+  await until('the end of its program', async () => !(await one.machine.succeeds('wg', ['show', one.device.name])));
 
   await t.throwsAsync(kernel.read(), { message: `the interface ${one.device.name} is gone: it was removed` });
   t.is(await kernel.lost, `the interface ${one.device.name} is gone: it was removed`);
@@ -174,10 +162,7 @@ test.serial('an interface that is gone is lost at the next call', async (t) => {
 
 /** Whether this kernel makes interfaces of WireGuard. */
 async function hasWireguard(machine: Machine): Promise<boolean> {
-  const made = await machine.run('ip', ['link', 'add', 'dev', 'probe', 'type', 'wireguard']).then(
-    () => true,
-    () => false,
-  );
+  const made = await machine.succeeds('ip', ['link', 'add', 'dev', 'probe', 'type', 'wireguard']);
   if (made) await machine.run('ip', ['link', 'delete', 'dev', 'probe']);
   return made;
 }
@@ -189,11 +174,7 @@ test.serial('the kernel is asked first; where it has no WireGuard wireguard-go d
       ? 'this kernel has WireGuard'
       : 'this kernel has no WireGuard: an interface of the kernel itself was not made',
   );
-  const [one, other] = await Promise.all([startEnd(t, machines[0], 5), startEnd(t, machines[1], 6)]);
-  await Promise.all([
-    one.device.apply({ set: [peerOf(other)], removed: [] }),
-    other.device.apply({ set: [peerOf(one)], removed: [] }),
-  ]);
+  const [one, other] = await startPair(t, machines);
 
   t.is(one.device.backend, isThere ? 'kernel' : 'user-space');
   await reaches(one.machine, other.address);

@@ -228,11 +228,9 @@ test.serial('what a program left that was killed is no hindrance, also to remova
   await host.open(options, withoutKernel());
   const socket = `/var/run/wireguard/${options.name}.sock`;
   process.kill(programOf(options.name), 'SIGKILL');
-  await until('the end of the interface', () =>
-    machine.run('ip', ['link', 'show', 'dev', options.name]).then(
-      () => false,
-      () => true,
-    ),
+  await until(
+    'the end of the interface',
+    async () => !(await machine.succeeds('ip', ['link', 'show', 'dev', options.name])),
   );
   await machine.run('test', ['-S', socket]);
 

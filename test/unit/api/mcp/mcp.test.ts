@@ -3,8 +3,9 @@ import { refuse } from '../../../../actors/refusal.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
 import { mountMcp } from '../../../../api/mcp/mount.ts';
 import { commandOf, idOf, nodeOf } from '../../../support/api/rows.ts';
-import { answerWith, KEYS, serve, type Served } from '../../../support/api/served.ts';
+import { answerWith, serve, type Served } from '../../../support/api/served.ts';
 import { currentClient, olderClient, type McpClient } from '../../../support/api/mcp-clients.ts';
+import { KEYS } from '../../../support/api/fakes.ts';
 
 const CLIENTS: readonly (readonly [
   string,

@@ -1,21 +1,13 @@
 /** Clients of a list of targets that do not take it. */
-import { once } from 'node:events';
-import { createServer, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request, type ServerResponse } from 'node:http';
 import test from 'ava';
 import { written } from '../../../../api/rest/discovery.ts';
+import { origin } from '../../../support/listening.ts';
 
 test('a client that takes nothing in time is as one that is gone', async (t) => {
   const answer = Promise.withResolvers<ServerResponse>();
-  const server = createServer((_request, response) => answer.resolve(response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const client = request({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }, (response) =>
-    response.pause(),
-  );
+  const url = await origin(t, (_request, response) => answer.resolve(response));
+  const client = request(url, (response) => response.pause());
   client.on('error', () => {}).end();
   const raw = await answer.promise;
 

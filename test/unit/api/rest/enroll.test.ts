@@ -8,23 +8,16 @@ import { encodeEnrollmentBlob } from '../../../../transport/protocol/enrollment.
 import { ENROLL_PATH } from '../../../../transport/protocol/version.ts';
 import { REFUSED_EVENTS_PER_MINUTE_MAX } from '../../../../api/rest/enroll.ts';
 import { serveApi, SOME_ID, type FakeOptions } from '../../../support/api/fakes.ts';
+import { PORTS } from '../../../support/actors.ts';
 
 const NONCE = 'a-nonce-of-at-least-22-characters';
 const key = encodeEnrollmentBlob({ admin_urls: ['http://127.0.0.1:44000'], cluster_name: 'one', nonce: NONCE });
-const ports = {
-  http_port: 44_000,
-  ssh_port: 40_022,
-  host_metrics_port: 49_100,
-  wireguard_metrics_port: 49_586,
-  http_proxy_port: 43_128,
-  socks5_proxy_port: 41_080,
-};
 const body = {
   enrollment_key: key,
   node_id: SOME_ID,
   id_type: 'persistent',
   version: '0.1.0',
-  ports,
+  ports: PORTS,
   self_update_enabled: false,
 };
 const known: FakeOptions['reads'] = {

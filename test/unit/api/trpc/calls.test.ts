@@ -3,7 +3,8 @@ import { refuse } from '../../../../actors/refusal.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { commandOf, idOf, nodeOf } from '../../../support/api/rows.ts';
 import { batchClient, failure, httpClient, socketClient, type Client } from '../../../support/api/trpc-clients.ts';
-import { answerWith, KEYS, serve, type Served } from '../../../support/api/served.ts';
+import { answerWith, serve, type Served } from '../../../support/api/served.ts';
+import { KEYS } from '../../../support/api/fakes.ts';
 
 const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Client])[] = [
   ['HTTP', (_t, url, key) => httpClient(url, key)],

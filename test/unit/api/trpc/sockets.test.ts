@@ -8,7 +8,8 @@ import { mountTrpc } from '../../../../api/trpc/mount.ts';
 import { cutGreedy, UNREAD_BYTES_MAX, UNREAD_TOTAL_BYTES_MAX } from '../../../../api/trpc/unread-bytes.ts';
 import { createWaitingRoom, SIGN_IN_MS_MAX, WAITING_MAX } from '../../../../api/trpc/waiting-room.ts';
 import { createFakeClock, type FakeClock } from '../../../support/fake-clock.ts';
-import { KEYS, serve, type Served } from '../../../support/api/served.ts';
+import { serve, type Served } from '../../../support/api/served.ts';
+import { KEYS } from '../../../support/api/fakes.ts';
 
 /** A server whose time is the test's. */
 async function start(t: ExecutionContext, gate: object = {}): Promise<Served & { readonly clock: FakeClock }> {

@@ -17,7 +17,8 @@ import {
   settle,
 } from '../../../support/api/rows.ts';
 import { httpClient, socketClient, type Client } from '../../../support/api/trpc-clients.ts';
-import { KEYS, serve, type Served } from '../../../support/api/served.ts';
+import { serve, type Served } from '../../../support/api/served.ts';
+import { KEYS } from '../../../support/api/fakes.ts';
 
 const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Client])[] = [
   ['server-sent events', (_t, url, key) => httpClient(url, key)],

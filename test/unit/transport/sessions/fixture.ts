@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import type { Addressed } from '../../../../actors/messages.ts';
 import type { Clock } from '../../../../actors/ports.ts';
@@ -18,6 +17,7 @@ import { CLUSTER, HEALTHY, id, NODE, REGISTRATION, SETTINGS } from '../../../sup
 import { recordingLog } from '../../../support/log.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
+import { listening } from '../../../support/listening.ts';
 
 /** Tokens that the gate knows, and whose they are. */
 export const TOKEN = 'token-of-the-node';
@@ -45,7 +45,6 @@ export async function openGate(
   const log = recordingLog();
   const told: Addressed[] = [];
   const agents: Agent[] = [];
-  const sockets = new Set<Socket>();
   const sessions = new Sessions({
     clock,
     log,
@@ -71,17 +70,11 @@ export async function openGate(
     ...gate,
   });
   const server = createServer((_request, response) => response.writeHead(404).end());
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
     admit(request, socket, head);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(t, server);
   const fixture: Fixture = {
     sessions,
     told,
@@ -109,17 +102,15 @@ export async function openGate(
       return agent;
     },
   };
-  t.teardown(async () => {
+  t.teardown(() => {
     for (const agent of agents) agent.socket.terminate();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, 'close');
   });
   return fixture;
 }
 
-/** SHA-256 of TOKEN, as `printf token-of-the-node | sha256sum` says. */
 const HASH_OF_DELETED = createHash('sha256').update('token-of-a-deleted-node').digest('hex');
+
+/** SHA-256 of TOKEN, as `printf token-of-the-node | sha256sum` says. */
 const HASH_OF_TOKEN = 'fd5853e8385dc472e5e32122a76515d354d1ebc6e54c271574d25aff708b632c';
 
 /** Nodes that the gate knows. */

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
@@ -8,7 +6,7 @@ import type { Dialled } from '../../../../transport/net/streams/dialled.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
 import { tunnelsFixture } from '../../../support/tunnels-fixture.ts';
-import { target } from '../../../support/listening.ts';
+import { target, listening } from '../../../support/listening.ts';
 
 function streamOf(dialled: Dialled): Duplex {
   if (!dialled.ok) throw new Error(`${dialled.failure}: ${dialled.message}`);
@@ -27,17 +25,9 @@ async function silence(t: Scope, host: string): Promise<{ readonly url: string; 
   let taken = 0;
   const server = createServer((socket) => {
     taken += 1;
-    socket.on('error', () => {});
-    t.teardown(() => {
-      socket.destroy();
-    });
+    socket.resume();
   });
-  server.listen(0, host);
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.close();
-  });
-  return { url: `http://${host}:${(server.address() as AddressInfo).port}`, taken: () => taken };
+  return { url: `http://${host}:${await listening(t, server, host)}`, taken: () => taken };
 }
 
 test('a tunnel comes through the VPN where both sides know the way', async (t) => {

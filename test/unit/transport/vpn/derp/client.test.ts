@@ -1,7 +1,5 @@
 /** A client of relays that come and go, lie, or say nothing. */
-import { once } from 'node:events';
 import { createServer, type TLSSocket } from 'node:tls';
-import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { openGate } from '../../../../support/gate.ts';
 import { connectedClient, mapOf, startClient, startRelay } from '../../../../support/relay.ts';
@@ -12,26 +10,23 @@ import type { RelayNode, RelayRegion } from '../../../../../transport/vpn/derp/m
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
 import { ownRelayMap } from '../../../../../transport/vpn/relay/map.ts';
 import { certificateSha256, selfSigned } from '../../../../../transport/vpn/relay/self-signed.ts';
+import { listening } from '../../../../support/listening.ts';
 
 /** A TLS server that answers the upgrade and then says what the test says; its region. */
 async function lyingRelay(t: ExecutionContext, says: (socket: TLSSocket) => void): Promise<RelayRegion> {
   const { certificate, key } = selfSigned('127.0.0.1', Date.now());
   const server = createServer({ cert: certificate, key }, (socket) => {
-    t.teardown(() => void socket.destroy());
-    socket.on('error', () => {});
     socket.once('data', () => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: DERP\r\nConnection: Upgrade\r\n\r\n');
       says(socket);
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => void server.close());
+  });
   const region = mapOf(
     ownRelayMap({
       id: 903,
       code: 'lying',
       hostName: '127.0.0.1',
-      port: (server.address() as AddressInfo).port,
+      port: await listening(t, server),
       pin: certificateSha256(certificate),
     }),
   ).regions.get(903);

@@ -1,14 +1,13 @@
 /** Where relay maps come from (R2). */
-import { once } from 'node:events';
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createVet } from '../../../../../transport/net/guard/vetting.ts';
 import { MapSource, followMap, fetchMap } from '../../../../../transport/vpn/derp/map-source.ts';
 import { until } from '../../../../support/until.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
+import { origin } from '../../../../support/listening.ts';
 
 const reach = { vet: createVet({ allowPrivate: true, allowLoopback: true }), trusted: () => [] };
 
@@ -17,15 +16,7 @@ const derpMap = (id: number) =>
     Regions: { [id]: { RegionID: id, Nodes: [{ Name: `${id}a`, RegionID: id, HostName: 'relay.example.com' }] } },
   });
 
-async function serve(t: ExecutionContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/map.json`;
-}
+const serve = async (t: ExecutionContext, listener: RequestListener) => `${await origin(t, listener)}/map.json`;
 
 const text =
   (body: string, status = 200): RequestListener =>

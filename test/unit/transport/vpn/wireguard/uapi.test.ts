@@ -1,17 +1,17 @@
 /** The socket of an interface: what a real one would say, and programs in its place that lie, flood or say nothing. */
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { makeKeyPair } from '../../../../../transport/vpn/wireguard/keys.ts';
 import { DEVICE_LIMITS, type DeviceLimits } from '../../../../../transport/vpn/wireguard/limits.ts';
 import { DeviceGone, DeviceProblem } from '../../../../../transport/vpn/wireguard/problem.ts';
 import { ProgrammedDevice } from '../../../../../transport/vpn/wireguard/programmed-device.ts';
-import { LINUX } from '../../../../../transport/vpn/wireguard/programs.ts';
 import { ask } from '../../../../../transport/vpn/wireguard/uapi.ts';
 import { isRunning, sweepSocket, UserSpaceControls } from '../../../../../transport/vpn/wireguard/user-space.ts';
+import { listeningAt } from '../../../../support/listening.ts';
+import { LINUX } from '../../../../../transport/vpn/wireguard/programs.ts';
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 const KEY = 'c'.repeat(64);
 const BASE64 = Buffer.from(KEY, 'hex').toString('base64');
@@ -21,7 +21,7 @@ async function serve(
   t: ExecutionContext,
   answer: (socket: Socket, question: string) => void,
 ): Promise<{ sockets: string; heard: string[]; close: () => void }> {
-  const sockets = mkdtempSync(join(tmpdir(), 'edge-uapi-'));
+  const sockets = temporaryDirectory(t);
   const open = new Set<Socket>();
   const heard: string[] = [];
   const server = createServer((socket) => {
@@ -33,16 +33,12 @@ async function serve(
       heard.push(question);
       answer(socket, question);
     });
-  }).listen(join(sockets, 'wg0.sock'));
-  await once(server, 'listening');
+  });
+  await listeningAt(t, server, join(sockets, 'wg0.sock'));
   const close = (): void => {
     server.close();
     for (const socket of open) socket.destroy();
   };
-  t.teardown(() => {
-    close();
-    rmSync(sockets, { recursive: true });
-  });
   return { sockets, heard, close };
 }
 
