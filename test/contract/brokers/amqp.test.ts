@@ -1,8 +1,6 @@
 import ava, { type ExecutionContext } from 'ava';
-import { inspect } from 'node:util';
 import { openAmqp } from '../../../transport/events/brokers/amqp.ts';
-import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
-import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
+import { brokerEvent, numberedEvents } from '../../support/brokers/events.ts';
 import {
   bindQueue,
   RABBIT_PASSWORD,
@@ -11,12 +9,19 @@ import {
   withChannel,
   type RabbitServer,
 } from '../../support/brokers/rabbitmq.ts';
-import { brokerSettings } from '../../support/brokers/settings.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { trust } from '../../support/certificates.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
-import { silentPort } from '../../support/listening.ts';
+import {
+  areAll,
+  connectionsOf,
+  givesUpSilence,
+  publishAll,
+  publishOn,
+  publishUntilKilled,
+  refusalOf,
+} from './contract.ts';
 
 const test = await peerTest('rabbitmq-server');
 
@@ -30,28 +35,12 @@ test.before(async () => {
 
 ava.after.always('the server ends', () => scope.end());
 
-async function opened(t: ExecutionContext, url: string, isSsl = false, log = silentLog): Promise<Broker> {
-  const broker = await openAmqp(
-    brokerSettings('amqp091', { EVENT_BROKER_RABBITMQ_URL: url, EVENT_BROKER_RABBITMQ_SSL: String(isSsl) }),
-    log,
-  );
-  t.teardown(() => broker.close());
-  return broker;
-}
+const amqp = connectionsOf('amqp091', openAmqp);
+const opened = (t: ExecutionContext, url: string, isSsl = false, log = silentLog) =>
+  amqp(t, { EVENT_BROKER_RABBITMQ_URL: url, EVENT_BROKER_RABBITMQ_SSL: String(isSsl) }, log);
 
-/** Fails unless opening is refused in one line, with the password nowhere in the error; the line. */
-async function refusal(t: ExecutionContext, url: string, isSsl = false): Promise<string> {
-  const error = await t.throwsAsync(opened(t, url, isSsl));
-  t.notRegex(error.message, /\n/u);
-  const all = inspect(error, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null });
-  t.false(all.includes(RABBIT_PASSWORD) || all.includes(encodeURIComponent(RABBIT_PASSWORD)));
-  return error.message;
-}
-
-async function publishAll(broker: Broker, events: readonly PublishedEvent[]): Promise<void> {
-  for (let first = 0; first < events.length; first += BATCH_EVENTS_MAX)
-    await broker.publish(events.slice(first, first + BATCH_EVENTS_MAX));
-}
+const refusal = (t: ExecutionContext, url: string, isSsl = false) =>
+  refusalOf(t, opened(t, url, isSsl), RABBIT_PASSWORD, encodeURIComponent(RABBIT_PASSWORD));
 
 const textOf = (message: { readonly content: Buffer }) => message.content.toString();
 
@@ -95,7 +84,7 @@ test.serial('10,000 events arrive once each, in the order of each subject', asyn
 
   const messages = await takeMessages(rabbit.url(), 'many', events.length);
   t.is(messages.length, events.length);
-  t.deepEqual(numbersBySubject(messages.map(textOf)), numbersBySubject(events.map(({ text }) => text)));
+  areAll(t, messages.map(textOf), events);
 });
 
 test.serial(
@@ -191,7 +180,7 @@ test.serial(
 
 test('a server that accepts and says nothing is given up in time', async (t) => {
   t.regex(
-    await refusal(t, `amqp://edge:secret@127.0.0.1:${await silentPort(t)}`),
+    await givesUpSilence(t, (port) => opened(t, `amqp://edge:secret@127.0.0.1:${port}`)),
     /cannot be used: it does not answer/u,
   );
 });
@@ -202,18 +191,13 @@ test.serial(
     const broker = await opened(t, rabbit.url());
     await bindQueue(rabbit.url(), 'durable');
     const events = numberedEvents(6_000, 50);
-    let confirmed = 0;
-    const publishing = (async () => {
-      for (; confirmed < events.length; confirmed += 100) {
-        if (confirmed === 2_000) rabbit.process().kill();
-        await broker.publish(events.slice(confirmed, confirmed + 100));
-      }
-    })();
 
-    t.regex(
-      (await t.throwsAsync(publishing)).message,
-      /did not take the events: (?:the connection was cut|it closed the connection)\.$/u,
-    );
+    const { problem, taken } = await publishUntilKilled(t, broker, events, {
+      after: 2_000,
+      kill: () => rabbit.process().kill(),
+    });
+
+    t.regex(problem, /did not take the events: (?:the connection was cut|it closed the connection)\.$/u);
     t.regex((await broker.lost).message, /^The connection to RabbitMQ at .* is lost: /u);
     await t.throwsAsync(broker.publish(numberedEvents(1, 1)));
     await rabbit.process().exited;
@@ -221,10 +205,10 @@ test.serial(
     await rabbit.start();
     // it is there and bound, as it was: a server confirms also what it has no queue for
     await bindQueue(rabbit.url(), 'durable');
-    await publishAll(await opened(t, rabbit.url()), events.slice(confirmed));
+    await publishAll(await opened(t, rabbit.url()), events.slice(taken));
 
     const messages = await takeMessages(rabbit.url(), 'durable', events.length);
-    t.deepEqual(numbersBySubject(messages.map(textOf)), numbersBySubject(events.map(({ text }) => text)));
+    areAll(t, messages.map(textOf), events);
   },
 );
 
@@ -234,12 +218,9 @@ test.serial('a server that is short of memory takes no events: the publish fails
   await broker.publish(numberedEvents(1, 1)); // a server blocks connections that publish
   await rabbit.control('set_vm_memory_high_watermark', '0.0000001');
 
-  const error = await t.throwsAsync(
-    (async () => {
-      for (;;) await broker.publish(numberedEvents(10, 1));
-    })(),
-  );
-  t.regex(error.message, /did not take the events: it takes no events now \(low on memory\)\.$/u);
+  await t.throwsAsync(publishOn(broker, 10), {
+    message: /did not take the events: it takes no events now \(low on memory\)\.$/u,
+  });
   t.deepEqual(log.lines, [
     { level: 'warn', fields: { reason: 'low on memory' }, message: 'RabbitMQ takes no events now' },
   ]);

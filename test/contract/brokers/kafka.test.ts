@@ -1,10 +1,6 @@
 import ava, { type ExecutionContext } from 'ava';
-import { readFileSync } from 'node:fs';
-import { setDefaultCACertificates, getCACertificates } from 'node:tls';
-import { inspect } from 'node:util';
-import { BATCH_EVENTS_MAX, type Broker, type PublishedEvent } from '../../../transport/events/brokers/broker.ts';
 import { openKafka } from '../../../transport/events/brokers/kafka.ts';
-import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
+import { brokerEvent, numberedEvents } from '../../support/brokers/events.ts';
 import {
   KAFKA_LOGIN,
   KAFKA_MODES,
@@ -14,13 +10,22 @@ import {
   type KafkaListener,
   type KafkaServer,
 } from '../../support/brokers/kafka.ts';
-import { brokerSettings } from '../../support/brokers/settings.ts';
+import { trust } from '../../support/certificates.ts';
 import { freeze } from '../../support/frozen.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { silentPort } from '../../support/listening.ts';
+import {
+  areAll,
+  connectionsOf,
+  givesUpSilence,
+  publishAll,
+  publishUntilKilled,
+  refusalOf,
+  toldTooLarge,
+  type Env,
+} from './contract.ts';
 
 const test = await peerTest('kafka', 'kcat');
 
@@ -45,42 +50,12 @@ test.before(async () => {
 
 ava.after.always('the server ends', () => scope.end());
 
-async function opened(
-  t: ExecutionContext,
-  listener: KafkaListener,
-  env: Readonly<Record<string, string>> = {},
-  log = silentLog,
-): Promise<Broker> {
-  const broker = await openKafka(brokerSettings('kafka', { EVENT_BROKER_KAFKA_URLS: kafka.at(listener), ...env }), log);
-  t.teardown(() => broker.close());
-  return broker;
-}
+const connected = connectionsOf('kafka', openKafka);
+const opened = (t: ExecutionContext, listener: KafkaListener, env: Env = {}, log = silentLog) =>
+  connected(t, { EVENT_BROKER_KAFKA_URLS: kafka.at(listener), ...env }, log);
 
-/** Fails unless opening is refused in one line, with the password nowhere in the error; the line. */
-async function refusal(
-  t: ExecutionContext,
-  listener: KafkaListener,
-  env: Readonly<Record<string, string>>,
-): Promise<string> {
-  const error = await t.throwsAsync(opened(t, listener, env));
-  t.notRegex(error.message, /\n/u);
-  t.false(
-    inspect(error, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null }).includes(
-      KAFKA_LOGIN.password,
-    ),
-  );
-  return error.message;
-}
-
-async function publishAll(broker: Broker, events: readonly PublishedEvent[]): Promise<void> {
-  for (let first = 0; first < events.length; first += BATCH_EVENTS_MAX)
-    await broker.publish(events.slice(first, first + BATCH_EVENTS_MAX));
-}
-
-/** From here on this process trusts the server, as with NODE_EXTRA_CA_CERTS. */
-function trust(): void {
-  setDefaultCACertificates([...getCACertificates('default'), readFileSync(kafka.certificates.ca, 'utf8')]);
-}
+const refusal = (t: ExecutionContext, listener: KafkaListener, env: Env) =>
+  refusalOf(t, opened(t, listener, env), KAFKA_LOGIN.password);
 
 /** A topic as if nobody had written to it. */
 async function emptied(topic: string, messageBytesMax?: number): Promise<void> {
@@ -100,7 +75,7 @@ test.serial('a server whose certificate nobody here trusts is refused', async (t
 
 for (const { name, listener, env } of KAFKA_MODES) {
   test.serial(`signing in by ${name}, each event comes to its topic under its subject, as a CloudEvent`, async (t) => {
-    trust();
+    trust(kafka.certificates);
     const broker = await opened(t, listener, env);
     const events = ONE_OF_EACH.map((type) => brokerEvent(type, `subject of ${name}`, { name: 'Größe "1"' }));
 
@@ -138,7 +113,7 @@ for (const mechanism of ['plain', 'scram_sha_256', 'scram_sha_512']) {
 }
 
 test.serial('what is wrong with the settings is said in one line that names the setting', async (t) => {
-  const reasonOf = async (listener: KafkaListener, env: Readonly<Record<string, string>>) =>
+  const reasonOf = async (listener: KafkaListener, env: Env) =>
     (await refusal(t, listener, env)).replace(/^.*cannot be used: /u, '');
 
   t.is(await reasonOf('SASL_PLAINTEXT', {}), 'it closed the connection; EVENT_BROKER_KAFKA_USERNAME may be missing.');
@@ -178,7 +153,11 @@ test.serial('10,000 events arrive once each, those of one subject in one partiti
 
   const messages = await takeKafka(kafka.at('PLAINTEXT'), 'edge-commands-events', events.length);
   t.is(messages.length, events.length);
-  t.deepEqual(bySubject(messages), bySubject(events));
+  areAll(
+    t,
+    messages.map(({ text }) => text),
+    events,
+  );
   t.is(new Set(messages.map(({ partition, key }) => `${partition} ${key}`)).size, 100);
   t.is(new Set(messages.map(({ partition }) => partition)).size, KAFKA_PARTITIONS);
 });
@@ -215,12 +194,7 @@ test.serial('what is larger than the server takes is left out and told, and hold
     (await takeKafka(kafka.at('PLAINTEXT'), 'edge-core-events', 3)).map(({ text }) => text),
     [a.text, b.text, c.text],
   );
-  t.deepEqual(
-    log.lines
-      .filter(({ level }) => level === 'error')
-      .map(({ message, fields }) => [message, (fields as { readonly event: string }).event]),
-    [['an event is too large for the broker', large.id]],
-  );
+  toldTooLarge(t, log, large);
 });
 
 test.serial('a server that hangs up on a quiet client is not lost: another connection is made', async (t) => {
@@ -246,7 +220,7 @@ test.serial('a server that stops answering fails the publish in time, and is lef
 
 test('a server that accepts and says nothing is given up in time', async (t) => {
   t.regex(
-    await refusal(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${await silentPort(t)}` }),
+    await givesUpSilence(t, (port) => opened(t, 'PLAINTEXT', { EVENT_BROKER_KAFKA_URLS: `127.0.0.1:${port}` })),
     /cannot be used: it does not answer within 10000 ms\.$/u,
   );
 });
@@ -257,16 +231,14 @@ test.serial(
     await emptied('edge-commands-events');
     const broker = await opened(t, 'PLAINTEXT');
     const events = numberedEvents(30_000, 50);
-    let confirmed = 0;
-    const publishing = (async () => {
-      for (; confirmed < events.length; confirmed += 100) {
-        if (confirmed === 10_000) kafka.process().kill();
-        await broker.publish(events.slice(confirmed, confirmed + 100));
-      }
-    })();
+
+    const { problem, taken } = await publishUntilKilled(t, broker, events, {
+      after: 10_000,
+      kill: () => kafka.process().kill(),
+    });
 
     t.regex(
-      (await t.throwsAsync(publishing)).message,
+      problem,
       /did not take the events: (?:it closed the connection|the connection was cut|nobody listens there)/u,
     );
     t.regex(
@@ -277,17 +249,13 @@ test.serial(
     t.regex(await refusal(t, 'PLAINTEXT', {}), /nobody listens there\.$/u);
     await kafka.start();
     const again = await until('the server to take a client', () => opened(t, 'PLAINTEXT'));
-    await publishAll(again, events.slice(confirmed));
+    await publishAll(again, events.slice(taken));
 
     const messages = await takeKafka(kafka.at('PLAINTEXT'), 'edge-commands-events', events.length);
-    t.deepEqual(bySubject(messages), bySubject(events));
+    areAll(
+      t,
+      messages.map(({ text }) => text),
+      events,
+    );
   },
 );
-
-/**
- * Numbers of each subject in order. An object, since partitions are read one after the other and so subjects come in
- * another order.
- */
-function bySubject(texts: readonly { readonly text: string }[]): Record<string, readonly number[]> {
-  return Object.fromEntries(numbersBySubject(texts.map(({ text }) => text)));
-}

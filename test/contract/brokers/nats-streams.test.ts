@@ -1,15 +1,17 @@
 /** What of events a NATS server keeps: its streams, and what happens when it is killed or hangs. */
 import { BATCH_EVENTS_MAX } from '../../../transport/events/brokers/broker.ts';
+import { openNats } from '../../../transport/events/brokers/nats.ts';
 import { STREAMS } from '../../../transport/events/brokers/nats-streams.ts';
-import { numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
+import { numberedEvents } from '../../support/brokers/events.ts';
 import { startNats } from '../../support/brokers/nats.ts';
 import { freeze } from '../../support/frozen.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
-import { opened } from './nats-fixture.ts';
+import { areAll, connectionsOf, hangsNobody, isToldAsLost, publishAll } from './contract.ts';
 
 const test = await peerTest('nats-server');
+
+const opened = connectionsOf('nats', openNats);
 
 test('10,000 events arrive once each and in order, and are still in their stream after the server was killed', async (t) => {
   const server = await startNats(t, 'user');
@@ -17,14 +19,14 @@ test('10,000 events arrive once each and in order, and are still in their stream
   const broker = await opened(t, { ...server.env, EVENT_BROKER_NATS_JETSTREAM: 'true' });
   const events = numberedEvents(10_000, 7);
 
-  for (let from = 0; from < events.length; from += BATCH_EVENTS_MAX)
-    await broker.publish(events.slice(from, from + BATCH_EVENTS_MAX));
+  await publishAll(broker, events);
   await until('all events', () => reader.messages.length === events.length);
   await broker.publish(events.slice(-BATCH_EVENTS_MAX)); // as after a confirmation that got lost
 
-  t.deepEqual(
-    numbersBySubject(reader.messages.slice(0, events.length).map(({ text }) => text)),
-    numbersBySubject(events.map(({ text }) => text)),
+  areAll(
+    t,
+    reader.messages.slice(0, events.length).map(({ text }) => text),
+    events,
   );
   await server.kill();
   await server.start();
@@ -38,8 +40,7 @@ test('without JetStream 10,000 events arrive once each and in order', async (t) 
   const broker = await opened(t, server.env);
   const events = numberedEvents(10_000, 7);
 
-  for (let from = 0; from < events.length; from += BATCH_EVENTS_MAX)
-    await broker.publish(events.slice(from, from + BATCH_EVENTS_MAX));
+  await publishAll(broker, events);
 
   await until('all events', () => reader.messages.length === events.length);
   t.deepEqual(
@@ -55,21 +56,12 @@ for (const jetStream of ['false', 'true']) {
     const broker = await opened(t, env);
     await broker.publish(numberedEvents(3, 1));
 
-    const publishOn = async (): Promise<never> => {
-      for (;;) await broker.publish(numberedEvents(BATCH_EVENTS_MAX, 1));
-    };
-    const underWay = t.throwsAsync(publishOn(), {
-      message: new RegExp(`^NATS at 127\\.0\\.0\\.1:${server.port} did not take the events: `, 'u'),
-    });
-    await server.kill();
-
-    t.regex(
-      (await broker.lost).message,
-      /^The connection to NATS at \S+ is lost: (?:the server closed it|the connection was cut)\.$/u,
-    );
-    await underWay;
-    await t.throwsAsync(opened(t, env), {
-      message: `NATS at 127.0.0.1:${server.port} cannot be used: nobody listens there.`,
+    await isToldAsLost(t, broker, {
+      kill: () => server.kill(),
+      publish: /^NATS at \S+ did not take the events: /u,
+      lost: /^The connection to NATS at \S+ is lost: (?:the server closed it|the connection was cut)\.$/u,
+      opening: () => opened(t, env),
+      refused: `NATS at 127.0.0.1:${server.port} cannot be used: nobody listens there.`,
     });
 
     await server.start();
@@ -88,17 +80,8 @@ test('a server that hangs rejects a publish and a connection in time, and holds 
   const server = await startNats(t);
   const broker = await opened(t, { ...server.env, EVENT_BROKER_NATS_JETSTREAM: 'true' });
   await freeze(server.process());
-  const startMs = performance.now();
 
-  await Promise.all([
-    t.throwsAsync(broker.publish(numberedEvents(3, 1)), {
-      message: /did not take the events: (?:it has not confirmed 3 events within 10000 ms|it does not answer)\.$/u,
-    }),
-    t.throwsAsync(opened(t, server.env), { message: /it does not answer within \d+ ms\.$/u }),
-  ]);
-  await broker.close();
-
-  t.true(performance.now() - startMs < patient(12_500));
+  await hangsNobody(t, broker, () => opened(t, server.env));
 });
 
 test('streams are created once, with bounds, and those of the operator keep their limits and subjects', async (t) => {

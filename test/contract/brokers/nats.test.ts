@@ -3,15 +3,15 @@ import { openNats } from '../../../transport/events/brokers/nats.ts';
 import { STREAMS } from '../../../transport/events/brokers/nats-streams.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
 import { NATS_MODES, startNats } from '../../support/brokers/nats.ts';
-import { brokerSettings } from '../../support/brokers/settings.ts';
 import { trust } from '../../support/certificates.ts';
-import { recordingLog, silentLog } from '../../support/log.ts';
+import { recordingLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
-import { opened } from './nats-fixture.ts';
-import { target, openTarget } from '../../support/listening.ts';
+import { connectionsOf, refusalOf, strangers, toldTooLarge } from './contract.ts';
 
 const test = await peerTest('nats-server');
+
+const opened = connectionsOf('nats', openNats);
 
 /** One of each topic. */
 const ONE_OF_EACH = [
@@ -51,48 +51,39 @@ for (const mode of ['token', 'user', 'nkey', 'jwt'] as const) {
   test(`a wrong ${mode} is refused with the name of its setting, and is not repeated`, async (t) => {
     const { wrong, port } = await startNats(t, mode);
 
-    const error = await t.throwsAsync(
-      openNats(
-        brokerSettings('nats', { EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${port}`, ...wrong?.env }),
-        silentLog,
-      ),
+    const error = await refusalOf(
+      t,
+      opened(t, { EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${port}`, ...wrong?.env }),
+      wrong?.secret ?? '',
     );
 
+    t.true(error.startsWith(`NATS at 127.0.0.1:${port} cannot be used: it refuses EVENT_BROKER_NATS_`), error);
     t.true(
-      error.message.startsWith(`NATS at 127.0.0.1:${port} cannot be used: it refuses EVENT_BROKER_NATS_`),
-      error.message,
+      Object.keys(wrong?.env ?? {}).every((name) => error.includes(name)),
+      error,
     );
-    t.true(
-      Object.keys(wrong?.env ?? {}).every((name) => error.message.includes(name)),
-      error.message,
-    );
-    t.false(error.message.includes(wrong?.secret ?? ''));
   });
 }
 
 test('what cannot be a NATS server is told in one sentence each, and the next one is tried', async (t) => {
   const server = await startNats(t);
-  const silent = await openTarget(t, (socket) => socket.resume().on('end', () => socket.end()));
-  const web = await target(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  const { silent, web } = await strangers(t);
+  const urls = (...all: readonly string[]) => ({ EVENT_BROKER_NATS_URLS: all.join(',') });
 
-  const error = await t.throwsAsync(
-    openNats(
-      {
-        adapter: 'nats',
-        urls: [
-          `nats://127.0.0.1:${web}`,
-          'nats://127.0.0.1:1',
-          'nats://no-such-host.invalid',
-          `tls://127.0.0.1:${server.port}`,
-        ],
-        jetStream: false,
-        auth: null,
-      },
-      silentLog,
+  const error = await refusalOf(
+    t,
+    opened(
+      t,
+      urls(
+        `nats://127.0.0.1:${web}`,
+        'nats://127.0.0.1:1',
+        'nats://no-such-host.invalid',
+        `tls://127.0.0.1:${server.port}`,
+      ),
     ),
   );
   t.is(
-    error.message,
+    error,
     [
       `NATS at 127.0.0.1:${web} cannot be used: what listens there is no NATS server.`,
       'NATS at 127.0.0.1:1 cannot be used: nobody listens there.',
@@ -101,9 +92,7 @@ test('what cannot be a NATS server is told in one sentence each, and the next on
     ].join(' '),
   );
 
-  const broker = await opened(t, {
-    EVENT_BROKER_NATS_URLS: `nats://127.0.0.1:${silent.port},nats://127.0.0.1:${web},nats://127.0.0.1:${server.port}`,
-  });
+  const broker = await opened(t, urls(...[silent.port, web, server.port].map((port) => `nats://127.0.0.1:${port}`)));
   await t.notThrowsAsync(broker.publish([brokerEvent('edge.core.test', 'core')]));
   await until('nothing to stay behind', () => silent.sockets.size === 0);
 });
@@ -138,12 +127,7 @@ for (const jetStream of ['false', 'true']) {
       reader.messages.map(({ text }) => text),
       [before.text, after.text],
     );
-    t.deepEqual(
-      log.lines
-        .filter(({ level }) => level === 'error')
-        .map(({ message, fields }) => [message, (fields as { readonly event: string }).event]),
-      [['an event is too large for the broker', large.id]],
-    );
+    toldTooLarge(t, log, large);
   });
 }
 
@@ -153,14 +137,12 @@ test('a user who may not publish is told so, with JetStream and without; one who
   const edge = { EVENT_BROKER_NATS_USERNAME: 'edge', EVENT_BROKER_NATS_PASSWORD: 'edge' };
   const event = [brokerEvent('edge.core.test', 'core')];
   const dumb = await startNats(t, 'none', users('publish: { deny: ["edge.>"] }'));
-  const plain = await opened(t, { ...dumb.env, ...edge });
-  await t.throwsAsync(plain.publish(event), {
-    message: /did not take the events: this user may not publish to edge\.core\.test\.$/u,
-  });
-  const storing = await opened(t, { ...dumb.env, ...edge, EVENT_BROKER_NATS_JETSTREAM: 'true' });
-  await t.throwsAsync(storing.publish(event), {
-    message: /did not take the events: this user may not publish to edge\.core\.test\.$/u,
-  });
+  for (const jetStream of ['false', 'true']) {
+    const broker = await opened(t, { ...dumb.env, ...edge, EVENT_BROKER_NATS_JETSTREAM: jetStream });
+    await t.throwsAsync(broker.publish(event), {
+      message: /did not take the events: this user may not publish to edge\.core\.test\.$/u,
+    });
+  }
 
   const narrow = await startNats(t, 'none', users('publish: ["edge.>"]'));
   await opened(t, {

@@ -5,6 +5,7 @@ import { startRedis, startRedisCluster, startWatchedRedis } from '../../support/
 import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { trust } from '../../support/certificates.ts';
+import { publishAll } from './contract.ts';
 import { opened, events } from './redis-fixture.ts';
 
 const test = await peerTest('redis-server');
@@ -71,8 +72,7 @@ test('a node of a cluster passes events on to subscribers of every node, in orde
   const broker = await opened(t, env);
   const made = numberedEvents(2 * BATCH_EVENTS_MAX, 7);
 
-  for (let from = 0; from < made.length; from += BATCH_EVENTS_MAX)
-    await broker.publish(made.slice(from, from + BATCH_EVENTS_MAX));
+  await publishAll(broker, made);
 
   for (const reader of readers) {
     await until('all events at each node', () => reader.messages().length === made.length);

@@ -1,16 +1,10 @@
 /** Connections to Redis, and what arrives at its subscribers. */
-import type { ExecutionContext } from 'ava';
 import { openRedis } from '../../../transport/events/brokers/redis.ts';
 import { brokerEvent } from '../../support/brokers/events.ts';
-import { brokerSettings } from '../../support/brokers/settings.ts';
-import { silentLog } from '../../support/log.ts';
+import { connectionsOf } from './contract.ts';
 
-/** A connection to the server, closed with the test. */
-export async function opened(t: ExecutionContext, env: Readonly<Record<string, string>>, log = silentLog) {
-  const broker = await openRedis(brokerSettings('redis', env), log);
-  t.teardown(() => broker.close());
-  return broker;
-}
+/** Connections to the server, closed with their test. */
+export const opened = connectionsOf('redis', openRedis);
 
 /** Events and what a subscriber should see of them. */
 export function events(...types: readonly Parameters<typeof brokerEvent>[0][]) {

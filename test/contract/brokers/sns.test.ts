@@ -1,8 +1,7 @@
 import { registerCompletionHandler } from 'ava';
-import { EVENT_TYPES } from '../../../actors/events.ts';
 import { openSns } from '../../../transport/events/brokers/sns.ts';
 import type { Broker } from '../../../transport/events/brokers/broker.ts';
-import { brokerEvent, numberedEvents, numbersBySubject } from '../../support/brokers/events.ts';
+import { brokerEvent } from '../../support/brokers/events.ts';
 import {
   arnPrefix,
   consumeSns,
@@ -17,7 +16,14 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
-import { patient } from '../../support/busy.ts';
+import { environment as environmentOf } from './published/contract.ts';
+import {
+  everyTypeArrives,
+  goesOnWhereItWasKilled,
+  manyArrive,
+  onlyWantedArrives,
+  waitsNotForOneThatStands,
+} from './topic-service.ts';
 
 const test = await peerTest('moto');
 
@@ -37,16 +43,12 @@ registerCompletionHandler(() => {
  * another.
  */
 function environment(scope: Scope, key: AccessKey | null, url = moto.url): void {
-  const names = {
+  environmentOf(scope, {
     AWS_ENDPOINT_URL_SNS: url,
     AWS_EC2_METADATA_DISABLED: 'true',
     AWS_CONFIG_FILE: '/dev/null',
     AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
     ...(key && { AWS_ACCESS_KEY_ID: key.accessKeyId, AWS_SECRET_ACCESS_KEY: key.secretAccessKey }),
-  };
-  Object.assign(process.env, names);
-  scope.teardown(() => {
-    for (const name of Object.keys(names)) delete process.env[name];
   });
 }
 
@@ -65,54 +67,20 @@ test.serial(
   'every type of event arrives by its topic with its type and the name of the core as attributes',
   async (t) => {
     environment(t, ANYBODY);
-    const consumer = await consumeSns(t, moto, 'types-');
-    const broker = await opened(t, 'types-');
-    const events = EVENT_TYPES.map((type) => brokerEvent(type, `about-${type}`, { name: 'Größe "1"\n' }));
-
-    await broker.publish(events);
-    await until('all events to arrive', () => consumer.messages().length >= events.length);
-
-    t.is(consumer.messages().length, events.length);
-    t.deepEqual(
-      Object.fromEntries(consumer.messages().map(({ body, attributes }) => [body, attributes])),
-      Object.fromEntries(events.map((event) => [event.text, { type: event.type, corename: 'tests' }])),
-    );
+    await everyTypeArrives(t, await consumeSns(t, moto, 'types-'), await opened(t, 'types-'));
   },
 );
 
 test.serial('a subscriber can filter by the attributes', async (t) => {
   environment(t, ANYBODY);
   const consumer = await consumeSns(t, moto, 'filtered-', { type: ['edge.node.status_changed'], corename: ['tests'] });
-  const broker = await opened(t, 'filtered-');
-  const wanted = brokerEvent('edge.node.status_changed', 'node-1');
-
-  await broker.publish([
-    brokerEvent('edge.node.registered', 'node-1'),
-    wanted,
-    brokerEvent('edge.node.reregistered', 'node-1'),
-  ]);
-  await until('the event to arrive', () => consumer.messages().length > 0);
-
-  t.deepEqual(
-    consumer.messages().map((message) => message.body),
-    [wanted.text],
-  );
+  await onlyWantedArrives(t, consumer, await opened(t, 'filtered-'));
 });
 
 test.serial('many events arrive once each, in the order of each subject', async (t) => {
   environment(t, ANYBODY);
   const consumer = await consumeSns(t, moto, 'many-');
-  const broker = await opened(t, 'many-');
-  const events = numberedEvents(200, 13);
-
-  for (let from = 0; from < events.length; from += 100) await broker.publish(events.slice(from, from + 100));
-  await until('all events to arrive', () => consumer.messages().length >= events.length);
-
-  t.is(consumer.messages().length, events.length);
-  t.deepEqual(
-    Object.fromEntries(numbersBySubject(consumer.messages().map((message) => message.body))),
-    Object.fromEntries(numbersBySubject(events.map((event) => event.text))),
-  );
+  await manyArrive(t, consumer, await opened(t, 'many-'), { count: 200, subjects: 13 });
 });
 
 test.serial(
@@ -211,43 +179,23 @@ test.serial('topics that are not there, and a service that is not there, are nam
 test.serial('a service that stands still fails a publish in time, and goes on when it runs again', async (t) => {
   environment(t, ANYBODY);
   const consumer = await consumeSns(t, moto, 'still-');
-  const broker = await opened(t, 'still-');
-  const event = brokerEvent('edge.core.test', 'core');
-  moto.process().pause();
-  t.teardown(() => moto.process().resume());
-  const startMs = performance.now();
-
-  await t.throwsAsync(broker.publish([event]), {
-    message: 'SNS in eu-west-1 has not confirmed 1 events within 10000 ms.',
+  await waitsNotForOneThatStands(t, consumer, await opened(t, 'still-'), {
+    process: moto.process(),
+    message: /^SNS in eu-west-1 has not confirmed 1 events within 10000 ms\.$/u,
   });
-
-  t.true(performance.now() - startMs < patient(13_000));
-  moto.process().resume();
-  await broker.publish([event]);
-  await until('the event to arrive', () => consumer.messages().length > 0);
 });
 
 test.serial('a service that is killed fails a publish, and a new connection works when it is back', async (t) => {
   const other = await startMoto(t);
   environment(t, ANYBODY, other.url);
   const consumer = await consumeSns(t, other, 'killed-');
-  const broker = await opened(t, 'killed-');
-  const events = numberedEvents(200, 5);
-  await broker.publish(events.slice(0, 100));
-  await until('the first events', () => consumer.messages().length >= 100);
-
-  other.process().kill();
-  await t.throwsAsync(broker.publish(events.slice(100)), {
+  await goesOnWhereItWasKilled(t, consumer, await opened(t, 'killed-'), {
+    kill: () => other.process().kill(),
     message: /^SNS does not take events for .*: (?:nobody listens there|the connection was cut)\.$/u,
+    async back() {
+      await other.start();
+      await provideSns(other, 'killed-');
+      return opened(t, 'killed-');
+    },
   });
-  await broker.close();
-  await other.start();
-  await provideSns(other, 'killed-');
-  await (await opened(t, 'killed-')).publish(events.slice(100));
-  await until('the others', () => consumer.messages().length >= events.length);
-
-  t.deepEqual(
-    Object.fromEntries(numbersBySubject(consumer.messages().map((message) => message.body))),
-    Object.fromEntries(numbersBySubject(events.map((event) => event.text))),
-  );
 });

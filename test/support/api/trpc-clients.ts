@@ -1,4 +1,5 @@
 /** Real, typed tRPC clients over each way in. */
+import { once } from 'node:events';
 import {
   createTRPCClient,
   createWSClient,
@@ -48,6 +49,22 @@ export function socketClient(t: ExecutionContext, url: string, key: string | nul
   });
   t.teardown(() => client.close());
   return createTRPCClient<AppRouter>({ links: [wsLink({ client })] });
+}
+
+/** A bare WebSocket that the test ends; what it fails with is nobody's. */
+export async function openSocket(
+  t: ExecutionContext,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+  query = '',
+): Promise<WebSocket> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/trpc${query}`, { headers });
+  t.teardown(() => socket.terminate());
+  await once(
+    socket.on('error', () => {}),
+    'open',
+  );
+  return socket;
 }
 
 function authorization(key: string | null): Record<string, string> {

@@ -10,7 +10,8 @@ import { startFleet } from '../../support/fleet.ts';
 import { listening } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
 import { programFile } from '../../support/programs.ts';
-import { allow, runClient, sshWords, through } from '../../support/reach-fixture.ts';
+import { runClient } from '../../support/openssh.ts';
+import { allow, wordsTo } from '../../support/reach-fixture.ts';
 
 const withSsh = await peerTest('ssh', 'ssh-keygen', 'ncat');
 
@@ -137,17 +138,8 @@ withSsh("SSH to a node whose port is another server's comes to the node", async 
   await agent.live();
   const login = await allow(fleet, agent.node, 'ann', fleet.directory);
   const node = await fleet.node(agent);
-  const [admin] = fleet.admins;
-  if (admin === undefined) throw new Error('there is no admin');
 
-  const ended = await runClient(t, 'ssh', [
-    ...sshWords(fleet.directory, login.path),
-    ...through(admin),
-    '-p',
-    String(node.ssh_port),
-    `ann@${node.vpn_hostname}`,
-    'echo me',
-  ]);
+  const ended = await runClient(t, 'ssh', [...wordsTo(node, login, fleet.admin()), 'echo me']);
 
   t.is(ended.stdout, 'me\n', ended.stderr);
   t.is(strangers, 0);

@@ -152,7 +152,6 @@ test.serial(
  */
 const COUNT_MODULES = `
 import { registerHooks } from 'node:module';
-import { origin, pour, listening } from '../../support/listening.ts';
 let modules = 0;
 registerHooks({ load(url, context, next) { if (url.includes('@opentelemetry/') && !url.includes('@opentelemetry/api/')) modules += 1; return next(url, context); } });
 await import('./main.ts');

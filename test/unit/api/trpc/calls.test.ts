@@ -62,7 +62,7 @@ for (const [way, connect] of WAYS) {
     ] as const) {
       t.like((await failure(connect(t, url, key).get_admin.query({}))).data, { code, httpStatus });
     }
-    t.is((await connect(t, url, KEYS.api).get_admin.query({})).name, 'test');
+    t.is((await connect(t, url, KEYS.api).get_admin.query({})).name, 'one');
   });
 
   test(`over ${way}, a bug tells nothing of its cause`, async (t) => {

@@ -10,6 +10,7 @@ import { createWaitingRoom, SIGN_IN_MS_MAX, WAITING_MAX } from '../../../../api/
 import { createFakeClock, type FakeClock } from '../../../support/fake-clock.ts';
 import { serve, type Served } from '../../../support/api/served.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
+import { openSocket } from '../../../support/api/trpc-clients.ts';
 
 /** A server whose time is the test's. */
 async function start(t: ExecutionContext, gate: object = {}): Promise<Served & { readonly clock: FakeClock }> {
@@ -24,14 +25,10 @@ async function open(
   headers: Record<string, string> = {},
   query = '',
 ): Promise<WebSocket> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/trpc${query}`, { headers });
-  t.teardown(() => {
-    socket.terminate();
-  });
+  const socket = await openSocket(t, url, headers, query);
   socket.on('message', (data: Buffer) => {
     if (data.toString() === 'PING') socket.send('PONG');
   });
-  await once(socket, 'open');
   return socket;
 }
 

@@ -1,7 +1,7 @@
+/** Subscriptions over each way in: what they say, and what a client may do to them. */
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { WebSocket } from 'ws';
 import type { NodesMessage } from '../../../../api/feeds/nodes.ts';
 import { createEncoder } from '../../../../api/trpc/encoder.ts';
 import { mountTrpc } from '../../../../api/trpc/mount.ts';
@@ -16,9 +16,11 @@ import {
   nodeOf,
   settle,
 } from '../../../support/api/rows.ts';
-import { httpClient, socketClient, type Client } from '../../../support/api/trpc-clients.ts';
+import { httpClient, socketClient, type Client, openSocket } from '../../../support/api/trpc-clients.ts';
 import { serve, type Served } from '../../../support/api/served.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
+
+const BEARER = { authorization: `Bearer ${KEYS.api}` };
 
 const WAYS: readonly (readonly [string, (t: ExecutionContext, url: string, key: string | null) => Client])[] = [
   ['server-sent events', (_t, url, key) => httpClient(url, key)],
@@ -158,11 +160,7 @@ test('a client that does not read makes the feed wait, not the memory grow', asy
   const served = await start(t);
   const big = 'v'.repeat(50_000);
   for (let n = 0; n < 200; n += 1) served.fixture.nodes.set(idOf(n), nodeOf(n, { version: big }));
-  const socket = new WebSocket(`${served.url.replace('http', 'ws')}/api/trpc`, {
-    headers: { authorization: `Bearer ${KEYS.api}` },
-  });
-  t.teardown(() => socket.terminate());
-  await once(socket, 'open');
+  const socket = await openSocket(t, served.url, BEARER);
   socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'nodes.watch', input: {} } }));
   await once(socket, 'message');
   socket.pause();
@@ -195,17 +193,13 @@ test('messages over a socket that are no tRPC, too large or too deep end that ca
     JSON.stringify({ id: 2, method: 'query', params: { path: 'toString' } }),
     'x'.repeat(2_000_000),
   ]) {
-    const socket = new WebSocket(`${served.url.replace('http', 'ws')}/api/trpc`, {
-      headers: { authorization: `Bearer ${KEYS.api}` },
-    });
-    socket.on('error', () => {});
-    await once(socket, 'open');
+    const socket = await openSocket(t, served.url, BEARER);
     socket.send(text);
     await Promise.race([once(socket, 'message'), once(socket, 'close')]);
     socket.terminate();
   }
 
-  t.is((await socketClient(t, served.url, KEYS.api).get_admin.query({})).name, 'test');
+  t.is((await socketClient(t, served.url, KEYS.api).get_admin.query({})).name, 'one');
 });
 
 test('an upgrade elsewhere is none of ours', async (t) => {
@@ -297,5 +291,5 @@ test('one connection has at most 256 calls and subscriptions under way; one more
   await Promise.all(watches.map((watch) => watch.count(1)));
 
   t.like(await refusal(t, (handlers) => client.events.watch.subscribe(undefined, handlers)), { code: 'rate_limited' });
-  t.is((await socketClient(t, url, KEYS.api).get_admin.query({})).name, 'test');
+  t.is((await socketClient(t, url, KEYS.api).get_admin.query({})).name, 'one');
 });
