@@ -10,9 +10,20 @@ import { NODE_STATUSES } from './resources/node.ts';
 
 /**
  * `text` takes `*` as wildcard, `exact` does not and may be longer; `time` takes date-time or date; `cidr` an address
- * range.
+ * range; `version` a text whose bounds are versions; `selector` a selector of labels.
  */
-export type FieldKind = 'text' | 'exact' | 'uuid' | 'integer' | 'boolean' | 'time' | 'cidr' | readonly string[];
+export type FieldKind =
+  | 'text'
+  | 'exact'
+  | 'uuid'
+  | 'integer'
+  | 'boolean'
+  | 'time'
+  | 'cidr'
+  | 'version'
+  | 'selector'
+  | readonly string[];
+/** How a value is compared: the same, one of some, at least, at most. */
 export type FilterOp = 'eq' | 'in' | 'gte' | 'lte';
 
 /**
@@ -61,6 +72,9 @@ const exact: FilterField = { kind: 'exact', ops: ['eq'] };
 const countRange: FilterField = { kind: 'integer', ops: ['gte', 'lte'] };
 const idType = { kind: Registration.shape.id_type.options, ops: ['eq'] } as const satisfies FilterField;
 const cidr: FilterField = { kind: 'cidr', ops: ['eq'] };
+const version: FilterField = { kind: 'version', ops: ['eq', 'gte', 'lte'] };
+const selector: FilterField = { kind: 'selector', ops: ['eq'] };
+const machine = { hostname: text, os: text, arch: text, labels: selector };
 const dates = { inserted_at: range, updated_at: range };
 
 /** Filters of every list operation. Source: docs/api.md, Lists. */
@@ -102,14 +116,19 @@ export const LISTS = {
       enrollment_key_id: ids,
       has_enrollment_key: flag,
       status: { kind: NODE_STATUSES, ops: ['in'] },
-      version: textOnly,
+      version,
       id_type: idType,
       self_update_enabled: flag,
       cluster_name: text,
+      ...machine,
       last_seen_at: range,
       ...dates,
     },
     sortable: ['cluster_name', 'status', 'version', 'last_seen_at', 'inserted_at', 'updated_at'],
+  },
+  groups: {
+    fields: { name: text, ...dates },
+    sortable: ['name', 'inserted_at', 'updated_at'],
   },
   aliases: {
     fields: { name: textOnly, node_id: ids, cluster_name: text, ...dates },
@@ -213,8 +232,9 @@ export const TARGET_FILTERS = {
     cluster_name: textOnly,
     id_type: idType,
     status: { kind: NODE_STATUSES, ops: ['eq'] },
-    version: textOnly,
+    version,
     self_update_enabled: flag,
+    ...machine,
     last_seen_at: range,
     ...dates,
   },

@@ -1,6 +1,8 @@
 /** Rows as actors hold them. Times are Unix ms. */
 import type { AgentPorts } from '../transport/protocol/agent-description.ts';
+import type { NodeFacts } from '../transport/protocol/facts.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { Labels } from '../transport/protocol/labels.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
 import type { EventType } from './events.ts';
 import type { ExecutionStatus } from './resources/command.ts';
@@ -26,6 +28,8 @@ export interface EnrolledBefore {
   readonly node: NodeRecord;
   readonly everConnected: boolean;
   readonly machineSecretHash: Uint8Array | null;
+  /** Names, in their order. */
+  readonly aliases: readonly string[];
 }
 
 /** An enrolment key's row, without the key itself. `usesRemaining` null means unlimited, 0 means spent. */
@@ -37,6 +41,8 @@ export interface EnrollmentKeyRecord {
   readonly expiredAtMs: number | null;
   readonly usesRemaining: number | null;
   readonly lastUsedAtMs: number | null;
+  /** Given to every node that it lets in. */
+  readonly labels: Labels;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
@@ -111,6 +117,9 @@ export interface NodeRecord {
   readonly ports: AgentPorts;
   readonly selfUpdateEnabled: boolean;
   readonly enrollmentKeyId: string | null;
+  /** Null: its agent says nothing of its machine. */
+  readonly facts: NodeFacts | null;
+  readonly labels: Labels;
   readonly lastSeenAtMs: number | null;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;

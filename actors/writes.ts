@@ -3,7 +3,9 @@
  * the states it may follow.
  */
 import type { AgentPorts } from '../transport/protocol/agent-description.ts';
+import type { NodeFacts } from '../transport/protocol/facts.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../transport/protocol/ids.ts';
+import type { Labels } from '../transport/protocol/labels.ts';
 import type { SshGrant } from '../transport/protocol/ssh.ts';
 import type { CommandRecord, VpnPlace, SshPublicKeyRecord, SshUsernameRecord, Standing } from './records.ts';
 import type { SshTried } from './ssh/login-attempts.ts';
@@ -50,6 +52,8 @@ export type HotWrite =
       readonly standing: Standing;
       readonly atMs: number;
     }
+  /** All labels of a node, in place of those that it had. */
+  | { readonly kind: 'node-labelled'; readonly node: NodeId; readonly labels: Labels; readonly atMs: number }
   /**
    * An SSH login was verified. With a grant it stands only while its username and its key are still there; without one
    * it always does.
@@ -105,6 +109,7 @@ export type ColdWrite =
       readonly expiredAtMs: number | null;
       readonly usesRemaining: number | null;
       readonly isPublic?: true;
+      readonly labels: Labels;
       readonly atMs: number;
     }
   | {
@@ -113,6 +118,7 @@ export type ColdWrite =
       readonly name?: string | null;
       readonly expiredAtMs?: number | null;
       readonly usesRemaining?: number | null;
+      readonly labels?: Labels;
       readonly atMs: number;
     }
   | { readonly kind: 'key-deleted'; readonly id: string }
@@ -124,6 +130,7 @@ export type ColdWrite =
       readonly idType: 'persistent' | 'random';
       readonly ports: AgentPorts;
       readonly selfUpdateEnabled: boolean;
+      readonly facts: NodeFacts | null;
       readonly atMs: number;
     }
   | {
@@ -228,6 +235,9 @@ export interface NodeEnrolled {
   readonly selfUpdateEnabled: boolean;
   readonly wireguardPublicKey: string | null;
   readonly aliases: readonly { readonly id: string; readonly name: string }[];
+  readonly facts: NodeFacts | null;
+  /** Of a new node; one that was there keeps its own. */
+  readonly labels: Labels;
   readonly atMs: number;
 }
 
@@ -242,6 +252,7 @@ const HOT: ReadonlySet<Write['kind']> = new Set<HotWrite['kind']>([
   'command-cancel-requested',
   'output-part',
   'node-status',
+  'node-labelled',
   'ssh-verified',
   'delivery-attempted',
   'delivery-reopened',

@@ -6,6 +6,7 @@ import type { Settings } from '../settings/environment.ts';
 import { AliasName } from '../transport/protocol/cluster-names.ts';
 import { decodeEnrollmentBlob, recoveryKeyNode } from '../transport/protocol/enrollment.ts';
 import type { AgentPorts, Registration } from '../transport/protocol/agent-description.ts';
+import { LABELS_MAX, labelsOf, NO_LABELS } from '../transport/protocol/labels.ts';
 import {
   METERED_PING_MS,
   METERED_REPORT_MS,
@@ -121,6 +122,19 @@ export const AGENT_SETTINGS = {
     .meta({
       expected: 'at most 8 comma-separated names of lower-case letters, digits and hyphens',
       description: 'Aliases to take at enrolment.',
+    }),
+  AGENT_LABELS: text({ max: 32_768 })
+    .transform((value, context) => {
+      const labels = labelsOf(value);
+      if (labels === null) context.addIssue({ code: 'custom', message: 'no labels' });
+      return labels ?? NO_LABELS;
+    })
+    .optional()
+    .meta({
+      defaultText: 'none',
+      expected: `at most ${LABELS_MAX} comma-separated labels such as env=prod,zone=a, in the syntax of Kubernetes`,
+      description:
+        'Labels of this machine when it enrols for the first time. Those of its enrollment key come before them; later they are changed by operators.',
     }),
   AGENT_SELF_UPDATE_ENABLED: flag()
     .default(false)

@@ -14,6 +14,8 @@ import type { Journal } from './execution/journal/journal.ts';
 import { openExecutor } from './execution/open-executor.ts';
 import { BEAT_MS } from './execution/starts/start-gate.ts';
 import { aliveMs } from './execution/timeline.ts';
+import { FactsWatch, LOOK_MS } from './machine/facts-watch.ts';
+import { machineFacts } from './machine/facts.ts';
 import { stopParts, type AgentEnd } from './stopping.ts';
 import { trimMemory } from './trim-memory.ts';
 import { Reports } from './observability/doctor/reports.ts';
@@ -61,6 +63,7 @@ export class EnrolledAgent {
   readonly #counters = createSessionCounters();
   readonly #own = new OwnServers();
   readonly #shared = new SharedIdentity(() => CLOCK.nowMs());
+  readonly #facts = new FactsWatch({ read: machineFacts, say: (facts) => this.#session?.sayFacts(facts) ?? false });
   /** Complete once all parts are there: metrics may be asked for as soon as their server listens. */
   readonly #services: Service[] = [];
   readonly #over = Promise.withResolvers<AgentEnd>();
@@ -116,9 +119,11 @@ export class EnrolledAgent {
     executor.beat();
     const beats = setInterval(() => executor.beat(), BEAT_MS).unref();
     reports.listening(visibility.apiPlace);
+    const looks = setInterval(() => this.#facts.look(), LOOK_MS).unref();
     session.start();
     const end = await Promise.race([this.#over.promise, aborted(signal)]);
     clearInterval(beats);
+    clearInterval(looks);
     const whenConfirmed = (act: () => void) => {
       this.#allConfirmed = act;
     };
@@ -209,6 +214,7 @@ export class EnrolledAgent {
       reach: reach.session,
       ...(this.#vpn !== null && { vpn: this.#vpn.session }),
       report: () => healthReport(this.#services),
+      facts: () => this.#facts.greeting(),
       counters: this.#counters,
       dial: webSocketDial({}, this.#options.outbound),
       clock: CLOCK,

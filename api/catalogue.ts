@@ -32,6 +32,15 @@ import {
 import { explain_event_type, list_event_types, publish_test_event } from './operations/events.ts';
 import { get_agent_metrics, get_host_metrics, get_node_metrics } from './operations/node-metrics.ts';
 import {
+  create_group,
+  delete_group,
+  get_group,
+  list_groups,
+  preview_targeting,
+  update_group,
+} from './operations/groups.ts';
+import { label_nodes, remove_node_label, set_node_labels } from './operations/labels.ts';
+import {
   change_node_cluster,
   create_node_recovery_key,
   delete_node,
@@ -88,6 +97,9 @@ export const catalogue = {
   get_node,
   delete_node,
   change_node_cluster,
+  set_node_labels,
+  remove_node_label,
+  label_nodes,
   get_node_diagnostics,
   create_node_recovery_key,
   delete_node_recovery_key,
@@ -98,6 +110,12 @@ export const catalogue = {
   list_aliases,
   get_alias,
   delete_alias,
+  create_group,
+  list_groups,
+  get_group,
+  update_group,
+  delete_group,
+  preview_targeting,
   create_command,
   list_commands,
   get_command,

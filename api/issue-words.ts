@@ -18,9 +18,10 @@ function wordsOf(issue: RawIssue): string | undefined {
       return sized(issue.origin, 'most', Number(issue.maximum));
     case 'invalid_format':
       return FORMATS[issue.format];
+    case 'invalid_key':
+      return issue.issues[0]?.message;
     case 'custom':
     case 'invalid_element':
-    case 'invalid_key':
     case 'invalid_union':
     case 'not_multiple_of':
     case 'unrecognized_keys':

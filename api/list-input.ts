@@ -15,6 +15,7 @@ import {
   type ListSpec,
   type Sort,
 } from '../actors/filters.ts';
+import { parseSelector, SELECTOR_CHARS_MAX, SELECTOR_PATTERN } from '../actors/label-selector.ts';
 import { INTEGER_MAX, KNOWN_YEAR, NOT_KNOWN_YEAR, storableText } from './inputs.ts';
 
 /** Source: docs/api.md, Lists. */
@@ -130,7 +131,10 @@ function valueSchema(kind: FieldKind, op: FilterOp): z.ZodType {
   if (typeof kind === 'object') return z.enum(kind);
   switch (kind) {
     case 'text':
+    case 'version':
       return storableText(FILTER_TEXT_MAX).min(1);
+    case 'selector':
+      return selectorText;
     case 'exact':
       return storableText(FILTER_EXACT_MAX).min(1);
     case 'uuid':
@@ -147,6 +151,19 @@ function valueSchema(kind: FieldKind, op: FilterOp): z.ZodType {
       return kind satisfies never;
   }
 }
+
+/** A selector of labels, as it was written. */
+export const selectorText = storableText(SELECTOR_CHARS_MAX)
+  .min(1)
+  .superRefine((text, context) => {
+    const parsed = parseSelector(text);
+    if (!parsed.ok) context.addIssue({ code: 'custom', message: parsed.problem });
+  })
+  .meta({
+    pattern: SELECTOR_PATTERN,
+    description: 'Selector of labels, as Kubernetes writes them: env=prod,tier!=db,zone in (a,b),!gpu.',
+    examples: ['env=prod,tier!=db'],
+  });
 
 const NO_TIME = 'must be an ISO 8601 date-time with a time zone, or a date';
 

@@ -47,7 +47,7 @@ export interface SurfaceSettings {
 export interface SurfaceRows {
   readonly operations: Pick<
     OperationPorts,
-    'reads' | 'records' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'discovery'
+    'reads' | 'records' | 'groups' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'discovery'
   >;
   readonly executionsOf: FeedReads['executionsOf'];
   readonly health: HealthPorts['rows'];

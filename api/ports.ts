@@ -14,6 +14,7 @@ import type {
 } from '../actors/resources/admin.ts';
 import type { ClusterResource } from '../actors/resources/cluster.ts';
 import type { CommandResource, ExecutionResource } from '../actors/resources/command.ts';
+import type { GroupResource } from '../actors/resources/group.ts';
 import type { EnrollmentKeyResource } from '../actors/resources/enrollment-key.ts';
 import type { NodeDiagnosisResource } from '../actors/resources/node-diagnosis.ts';
 import type { AgentMetrics, HostMetrics, MetricsSource } from '../actors/resources/node-metrics.ts';
@@ -21,9 +22,10 @@ import type { AliasResource, NodeResource } from '../actors/resources/node.ts';
 import type { SshPublicKeyResource, SshRecordingResource, SshUsernameResource } from '../actors/resources/ssh.ts';
 import type { WebhookDeliveryResource, WebhookResource } from '../actors/resources/webhook.ts';
 import type { Clock } from '../actors/ports.ts';
+import type { Idempotency } from '../actors/node/messages.ts';
 import type { EnrolledBefore, EnrollmentKeyRecord } from '../actors/records.ts';
 import type { Result } from '../actors/refusal.ts';
-import type { Target, Targeting } from '../actors/targeting.ts';
+import type { PlainTargeting, Target, Targeting } from '../actors/targeting.ts';
 import type { DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../transport/protocol/recording.ts';
@@ -35,6 +37,7 @@ export interface OperationPorts {
   readonly ask: Ask;
   readonly reads: Reads;
   readonly records: Records;
+  readonly groups: Groups;
   readonly vault: Vault;
   readonly passwords: Passwords;
   readonly admin: AdminDirectory;
@@ -84,6 +87,7 @@ export interface ListRows {
   clusters: ClusterResource;
   enrollment_keys: EnrollmentKeyResource;
   nodes: NodeResource;
+  groups: GroupResource;
   aliases: AliasResource;
   commands: CommandResource;
   command_executions: ExecutionResource;
@@ -97,7 +101,7 @@ export interface ListRows {
 /** The read side: SQL over rows. Every call rejects with DatabaseUnavailable within 5 s at the latest (L3). */
 export interface Reads {
   list<N extends ListName>(name: N, query: ListQuery): Promise<Page<ListRows[N]>>;
-  /** By id; clusters by name. Null when there is none. Single reads carry what lists leave out. */
+  /** By id; clusters and groups by name. Null when there is none. Single reads carry what lists leave out. */
   get<N extends ListName>(name: N, key: string): Promise<ListRows[N] | null>;
   clusterId(name: string): Promise<ClusterId | null>;
   /**
@@ -107,9 +111,11 @@ export interface Reads {
   freeRanges(): Promise<{ readonly ipv4Range: string; readonly ipv6Range: string } | null>;
   /**
    * Which nodes a targeting reaches, in one snapshot. Refuses a targeting that names a cluster or node that does not
-   * exist with no error: it simply matches nothing.
+   * exist with no error: it simply matches nothing. `group` is what the group that it names means: api/targets.ts.
    */
-  targets(targeting: Targeting): Promise<readonly Target[]>;
+  targets(targeting: Targeting, group?: PlainTargeting | null): Promise<readonly Target[]>;
+  /** What a saved group means; null when there is none of this name. */
+  groupTargeting(name: string): Promise<PlainTargeting | null>;
   executionNode(
     id: ExecutionId,
   ): Promise<{ readonly node: NodeId; readonly status: ExecutionResource['status'] } | null>;
@@ -155,6 +161,30 @@ export interface Records {
   /** Stores a recording once, however often it comes. `content` is gzipped, and unpacks to `sizeBytes`. */
   storeRecording(recording: NewRecording): Promise<StoredRecording>;
   deleteRecording(id: string): Promise<Result<null>>;
+}
+
+/** Saved groups. Nothing holds them but their rows. */
+export interface Groups {
+  /** `conflict` when the name is taken. */
+  create(group: NewGroup): Promise<Result<GroupResource>>;
+  /** Changes what is given. False: there is no such group. */
+  update(
+    name: string,
+    changed: { readonly description?: string | null; readonly targeting?: PlainTargeting },
+    atMs: number,
+  ): Promise<boolean>;
+  /** False: there is no such group. */
+  remove(name: string): Promise<boolean>;
+}
+
+/** A group to be stored. Unix ms. */
+export interface NewGroup {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly targeting: PlainTargeting;
+  readonly atMs: number;
+  readonly idempotency: Idempotency | null;
 }
 
 /** A recording of an SSH session, as its node sent it. */
@@ -215,7 +245,8 @@ export interface NodeMetrics {
 export interface Discovery {
   /**
    * All nodes that match, of one snapshot, in pieces that are not empty. A piece has a line a node, each with its end:
-   * id, cluster name as JSON, status, and version as JSON, with tabs between. A hundred thousand rows as objects would
+   * id, cluster name as JSON, status, version and name as JSON, an array of host name, system and architecture, and an
+   * object of labels, with tabs between. A hundred thousand rows as objects would
    * be 300 MB of garbage. What comes next is read while a piece is used.
    * Throws DatabaseUnavailable, also in the middle, and when nobody asks for the next piece for too long; whoever stops
    * early must `return` it.

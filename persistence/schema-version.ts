@@ -19,6 +19,7 @@ import { Migration20261122030000_returning } from './migrations/Migration2026112
 import { Migration20261122040000_incarnation } from './migrations/Migration20261122040000_incarnation.ts';
 import { Migration20261122041000_kept_columns } from './migrations/Migration20261122041000_kept_columns.ts';
 import { Migration20261122070000_public_keys } from './migrations/Migration20261122070000_public_keys.ts';
+import { Migration20261123040000_labels } from './migrations/Migration20261123040000_labels.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -36,6 +37,7 @@ const MIGRATIONS = [
   Migration20261122040000_incarnation,
   Migration20261122041000_kept_columns,
   Migration20261122070000_public_keys,
+  Migration20261123040000_labels,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

@@ -26,6 +26,7 @@ import { diagnosisRows } from './reads/node-diagnoses.ts';
 import { agentEndpointLookUp } from './reads/agent-endpoints.ts';
 import { nodeNameLookUp } from './reads/node-names.ts';
 import { createReads } from './reads/reads.ts';
+import { createGroups } from './node-groups.ts';
 import { createRecords } from './ownerless-writes.ts';
 import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/login-check.ts';
@@ -228,6 +229,7 @@ export class Storage {
       operations: {
         reads: this.#reads,
         records: createRecords(pool),
+        groups: createGroups(pool, vault),
         vault,
         passwords: this.#passwords,
         admin: registry,

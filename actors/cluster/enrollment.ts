@@ -4,10 +4,12 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
+import { LABELS_MAX, NO_LABELS, type Labels } from '../../transport/protocol/labels.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
 import type { DomainEvent, EventData } from '../event-catalogue.ts';
 import type { Change, Effect, Step } from '../step.ts';
 import { answer, refuse, step } from '../step.ts';
+import { shownFacts } from '../node/shown-facts.ts';
 import { nodeSnapshot } from '../node/snapshots.ts';
 import { newStanding } from '../node/status-reason.ts';
 import type { ClusterRecord, EnrollmentKeyRecord, NodeRecord } from '../records.ts';
@@ -63,10 +65,13 @@ export function enroll(
   const existing = existingOf(message);
   if (typeof existing === 'string')
     return step(state, [], [refuse(message.replyTo, { code: 'conflict', message: existing })]);
+  const labels = labelsOf(message);
+  if (Object.keys(labels).length > LABELS_MAX) return step(state, [], [refuse(message.replyTo, TOO_MANY_LABELS)]);
   const problem = problemOf(message, existing, nowMs);
   if (problem !== null) return turnedAway(state, message, problem, nowMs);
 
-  const node = joined(record, message, nowMs);
+  const node = joined(record, message, labels, nowMs);
+  const snapshot = nodeSnapshot(node, aliasesOf(message));
   const spendsUse = existing.type !== 'retry';
   const used = {
     ...message.key,
@@ -82,7 +87,7 @@ export function enroll(
       type: isBack ? 'edge.node.reregistered' : 'edge.node.registered',
       subject: node.id,
       atMs: nowMs,
-      data: nodeSnapshot(node),
+      data: snapshot,
     });
   const previous = message.existing?.node.version;
   if (isBack && previous !== undefined && previous !== node.version)
@@ -90,10 +95,10 @@ export function enroll(
       type: 'edge.node.version_changed',
       subject: node.id,
       atMs: nowMs,
-      data: { ...nodeSnapshot(node), previous_version: previous },
+      data: { ...snapshot, previous_version: previous },
     });
   const change: Change = {
-    write: writeOf(record, message, existing, spendsUse, nowMs),
+    write: writeOf(node, message, existing, spendsUse, nowMs),
     events,
     notices: [
       { type: 'node-changed', node: node.id },
@@ -174,7 +179,22 @@ function turnedAway(
   return step(state, [change], [refuse(message.replyTo, refusal)]);
 }
 
-function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeRecord {
+const TOO_MANY_LABELS: Refusal = {
+  code: 'validation_failed',
+  message: `The labels of the machine (AGENT_LABELS) and those of its enrollment key are more than ${LABELS_MAX} together.`,
+};
+
+/** What a node has from now on: that of its rows, or, when it is new, its machine's with those of the key over them. */
+function labelsOf({ existing, request, key }: Enroll): Labels {
+  return existing === null ? { ...(request.labels ?? NO_LABELS), ...key.labels } : existing.node.labels;
+}
+
+/** Those that it had, and those that its machine asks for. */
+function aliasesOf({ existing, request }: Enroll): readonly { readonly name: string }[] {
+  return [...new Set([...(existing?.aliases ?? []), ...(request.aliases ?? [])])].map((name) => ({ name }));
+}
+
+function joined(record: ClusterRecord, message: Enroll, labels: Labels, nowMs: number): NodeRecord {
   const { request } = message;
   return {
     id: request.node_id,
@@ -187,6 +207,8 @@ function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeReco
     ports: request.ports,
     selfUpdateEnabled: request.self_update_enabled,
     enrollmentKeyId: message.key.id,
+    facts: request.facts ? shownFacts(request.facts) : null,
+    labels,
     lastSeenAtMs: message.existing?.node.lastSeenAtMs ?? null,
     insertedAtMs: message.existing?.node.insertedAtMs ?? nowMs,
     updatedAtMs: nowMs,
@@ -194,7 +216,7 @@ function joined(record: ClusterRecord, message: Enroll, nowMs: number): NodeReco
 }
 
 function writeOf(
-  record: ClusterRecord,
+  node: NodeRecord,
   message: Enroll,
   existing: NodeEnrolled['existing'],
   spendsUse: boolean,
@@ -203,8 +225,8 @@ function writeOf(
   const { request, credentials } = message;
   return {
     kind: 'node-enrolled',
-    node: request.node_id,
-    cluster: record.id,
+    node: node.id,
+    cluster: node.cluster,
     enrollmentKey: message.key.id,
     spendsUse,
     existing,
@@ -216,6 +238,8 @@ function writeOf(
     ports: request.ports,
     selfUpdateEnabled: request.self_update_enabled,
     wireguardPublicKey: request.wireguard_public_key ?? null,
+    facts: node.facts,
+    labels: node.labels,
     aliases: (request.aliases ?? []).map((name, index) => ({ id: message.aliasIds[index] ?? '', name })),
     atMs: nowMs,
   };

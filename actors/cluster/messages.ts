@@ -1,5 +1,6 @@
 /** Everything that can be said to a cluster. */
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import type { Labels } from '../../transport/protocol/labels.ts';
 import type { VpnRevision } from '../../transport/protocol/vpn.ts';
 import type { EnrollRequest } from '../../transport/protocol/enrollment.ts';
 import type { ReplyTo } from '../reply-to.ts';
@@ -43,6 +44,7 @@ export type ClusterMessage =
       readonly expiredAtMs: number | null;
       readonly usesRemaining: number | null;
       readonly isPublic?: true;
+      readonly labels: Labels;
       readonly idempotency: Idempotency | null;
     }
   | {
@@ -53,6 +55,7 @@ export type ClusterMessage =
       readonly name?: string | null | undefined;
       readonly expiredAtMs?: number | null | undefined;
       readonly usesRemaining?: number | null | undefined;
+      readonly labels?: Labels | undefined;
     }
   | { readonly type: 'delete-key'; readonly replyTo: ReplyTo; readonly id: string }
   /**

@@ -30,6 +30,7 @@ export function enrollmentKeyResource(key: EnrollmentKeyRecord, blob: string): E
     expired_at: instant(key.expiredAtMs),
     uses_remaining: key.usesRemaining,
     last_used_at: instant(key.lastUsedAtMs),
+    labels: key.labels,
     inserted_at: instant(key.insertedAtMs),
     updated_at: instant(key.updatedAtMs),
   };

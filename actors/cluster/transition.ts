@@ -130,6 +130,7 @@ function createKey(
     expiredAtMs: message.expiredAtMs,
     usesRemaining: message.usesRemaining,
     lastUsedAtMs: null,
+    labels: message.labels,
     insertedAtMs: nowMs,
     updatedAtMs: nowMs,
   };
@@ -144,6 +145,7 @@ function createKey(
     expiredAtMs: key.expiredAtMs,
     usesRemaining: key.usesRemaining,
     ...(message.isPublic === true && { isPublic: true as const }),
+    labels: message.labels,
     atMs: nowMs,
   };
   return step(
@@ -158,6 +160,7 @@ function updateKey(state: ClusterState, message: MessageOf<'update-key'>, nowMs:
     ...(message.name === undefined ? {} : { name: message.name }),
     ...(message.expiredAtMs === undefined ? {} : { expiredAtMs: message.expiredAtMs }),
     ...(message.usesRemaining === undefined ? {} : { usesRemaining: message.usesRemaining }),
+    ...(message.labels === undefined ? {} : { labels: message.labels }),
   };
   const key = { ...message.key, ...fields, updatedAtMs: nowMs };
   return step(

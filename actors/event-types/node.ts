@@ -1,6 +1,7 @@
 /** Events of nodes. Each carries the whole node, and what it was before where it changed. */
 import { z } from 'zod';
 import { Registration } from '../../transport/protocol/agent-description.ts';
+import { NodeFacts } from '../../transport/protocol/facts.ts';
 import { NODE_STATUSES } from '../resources/node.ts';
 import { eventType, id, instantOrNull, instantText } from './definition.ts';
 import { EXAMPLE_CLUSTER, EXAMPLE_IDS, EXAMPLE_TIMES } from './examples.ts';
@@ -12,6 +13,9 @@ const port = z.int().min(1).max(65_535);
 /** A node at the moment of the event. Source: docs/events.md. */
 export const NodeSnapshot = z.strictObject({
   node_id: id('The node, chosen by its agent and kept for the life of its data.'),
+  name: z
+    .string()
+    .describe('What people call it: an alias, else the name of its machine, else the beginning of its id.'),
   cluster_name: z.string().describe('The cluster that it is in now.'),
   status: status.describe('Its health now.'),
   version: version.describe('Version of its agent.'),
@@ -23,6 +27,8 @@ export const NodeSnapshot = z.strictObject({
   http_proxy_port: port.describe('Port of its HTTP proxy.'),
   socks5_proxy_port: port.describe('Port of its SOCKS5 proxy.'),
   self_update_enabled: z.boolean().describe('Whether it takes part in self-updates.'),
+  facts: NodeFacts.strict().nullable().describe('What its agent says of its machine. Null while it says nothing.'),
+  labels: z.record(z.string(), z.string()).describe('Its labels by their keys.'),
   last_seen_at: instantOrNull('When it was last heard of. Null before its first session.'),
   inserted_at: instantText('When it first enrolled.'),
   updated_at: instantText('When anything of the above last changed.'),
@@ -32,6 +38,7 @@ export type NodeSnapshot = Readonly<z.output<typeof NodeSnapshot>>;
 
 const node: NodeSnapshot = {
   node_id: EXAMPLE_IDS.node,
+  name: 'press-7',
   cluster_name: EXAMPLE_CLUSTER,
   status: 'healthy',
   version: '0.1.0',
@@ -43,6 +50,21 @@ const node: NodeSnapshot = {
   http_proxy_port: 43_128,
   socks5_proxy_port: 41_080,
   self_update_enabled: true,
+  facts: {
+    hostname: 'press-7',
+    os: 'debian',
+    os_version: '13',
+    os_name: 'Debian GNU/Linux 13 (trixie)',
+    kernel: '6.12.48+deb13-amd64',
+    arch: 'x86_64',
+    cpu_model: 'Intel(R) N100',
+    cpu_count: 4,
+    memory_bytes: 8_124_899_328,
+    virtualization: 'none',
+    boot_id: '5f0c7e1e-2f0a-4c43-9a60-6b1d2c3e4f50',
+    time_zone: 'Europe/Berlin',
+  },
+  labels: { env: 'prod', line: '7' },
   last_seen_at: EXAMPLE_TIMES.created,
   inserted_at: EXAMPLE_TIMES.enrolled,
   updated_at: EXAMPLE_TIMES.created,
@@ -60,7 +82,7 @@ export const NODE_EVENTS = {
   }),
   'edge.node.reregistered': eventType({
     description:
-      'A node that was known before enrolled again, or its agent came back and said something new of itself.',
+      'A node that was known before enrolled again, or its agent said something new of itself or its machine.',
     data: NodeSnapshot,
     example: { time: EXAMPLE_TIMES.created, data: node },
   }),

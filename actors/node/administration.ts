@@ -107,7 +107,7 @@ export function changeCluster(
     type: 'edge.node.cluster_changed' as const,
     subject: record.id,
     atMs: nowMs,
-    data: { ...nodeSnapshot(moved), previous_cluster_name: record.clusterName },
+    data: { ...nodeSnapshot(moved, state.aliases), previous_cluster_name: record.clusterName },
   };
   const effects: Effect[] = [
     ...renewal(state, message.to),

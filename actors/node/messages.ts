@@ -1,7 +1,9 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
 import type { AdminFrameBody, ExecutionResult } from '../../transport/protocol/frames.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
+import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
+import type { Labels } from '../../transport/protocol/labels.ts';
 import type { VpnAdvertisement, VpnReport } from '../../transport/protocol/vpn.ts';
 import type { SshCredential, SshGrant, UnansweredLogin } from '../../transport/protocol/ssh.ts';
 import type { IdempotencyRecord, OpenExecution, SshPublicKeyRecord, SshUsernameRecord } from '../records.ts';
@@ -64,6 +66,8 @@ export type NodeMessage =
     }
   | { readonly type: 'results-arrived'; readonly session: SessionId; readonly results: readonly ExecutionResult[] }
   | { readonly type: 'agent-reported'; readonly session: SessionId; readonly report: HealthReport }
+  /** Its machine is another than it said before. */
+  | { readonly type: 'facts-changed'; readonly session: SessionId; readonly facts: NodeFacts }
   /** No report for 30 s on a live session. */
   | { readonly type: 'report-late'; readonly session: SessionId }
   /** A reminder set when the last session ended, for `dueMs`. */
@@ -173,6 +177,15 @@ export type NodeMessage =
       readonly idempotency: Idempotency | null;
     }
   | { readonly type: 'clear-recovery-key'; readonly replyTo: ReplyTo }
+  /** Some labels get these values, or are new; those of `removed` go. The others stay. */
+  | {
+      readonly type: 'set-labels';
+      readonly replyTo: ReplyTo;
+      readonly labels: Labels;
+      readonly removed: readonly string[];
+    }
+  /** Refused when it has no such label. */
+  | { readonly type: 'remove-label'; readonly replyTo: ReplyTo; readonly key: string }
   | { readonly type: 'change-cluster'; readonly replyTo: ReplyTo; readonly to: ClusterId; readonly toName: string }
   | { readonly type: 'delete'; readonly replyTo: ReplyTo }
   /** The sweep found that a node with a random id was not seen for long. */

@@ -4,6 +4,7 @@ import type { AliasRecord, NodeRecord, SshPublicKeyRecord, SshUsernameRecord } f
 import type { AliasResource, NodeResource } from '../resources/node.ts';
 import type { SshPublicKeyResource, SshUsernameResource } from '../resources/ssh.ts';
 import { instant } from '../resources/instant.ts';
+import { displayName } from './display-name.ts';
 
 /** `{label}.{cluster}.{domain}`: the only way to address a node (spec, rule 3). */
 export function vpnHostname(label: string, clusterName: string, domain: string): string {
@@ -14,6 +15,7 @@ export function vpnHostname(label: string, clusterName: string, domain: string):
 export function nodeResource(record: NodeRecord, aliases: readonly AliasRecord[], domain: string): NodeResource {
   return {
     id: record.id,
+    name: displayName(record, aliases),
     cluster_name: record.clusterName,
     status: record.status,
     status_since: instant(record.standing.sinceMs),
@@ -30,6 +32,8 @@ export function nodeResource(record: NodeRecord, aliases: readonly AliasRecord[]
     ...record.ports,
     self_update_enabled: record.selfUpdateEnabled,
     enrollment_key_id: record.enrollmentKeyId,
+    facts: record.facts,
+    labels: record.labels,
     last_seen_at: instant(record.lastSeenAtMs),
     inserted_at: instant(record.insertedAtMs),
     updated_at: instant(record.updatedAtMs),

@@ -4,23 +4,20 @@
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
-import type { Registration } from '../../transport/protocol/agent-description.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
-import type { DomainEvent } from '../event-catalogue.ts';
-import type { Change, Effect, Step } from '../step.ts';
-import { step, unchanged } from '../step.ts';
-import type { NodeRecord } from '../records.ts';
+import type { Effect, Step } from '../step.ts';
+import { step } from '../step.ts';
 import { NO_SSH } from '../ssh/login-attempts.ts';
 import { deliver } from './delivery.ts';
 import { cancelRecoveryEffects, markSent } from './executions.ts';
 import { missing } from './looked-up.ts';
 import { NEW_VPN_SESSION } from './vpn-state.ts';
 import type { MessageOf } from './messages.ts';
-import { nodeSnapshot } from './snapshots.ts';
+import { registration } from './registration.ts';
 import type { LiveSession, NodeState } from './state.ts';
 import { silenceEffect, silenceRecoveryEffects } from './reachability.ts';
-import { judged, seen, shown } from './status.ts';
+import { judged, shown } from './status.ts';
 
 /**
  * A new session: the older one is hung up, what the agent holds is reconciled with what is open, and the rest is
@@ -144,52 +141,5 @@ function reconcile(
     next,
     [...sent.changes, ...changes],
     [...effects, ...lookUp, ...cancelRecoveryEffects(next, [...next.open.keys()])],
-  );
-}
-
-/** Stores what the agent says of itself when it is news. */
-function registration(state: NodeState, reported: Registration, nowMs: number): Step<NodeState> {
-  const known = state.record;
-  if (isSame(known, reported)) return unchanged(state);
-  const record: NodeRecord = {
-    ...seen(state, nowMs),
-    version: reported.version,
-    idType: reported.id_type,
-    ports: reported.ports,
-    selfUpdateEnabled: reported.self_update_enabled,
-    updatedAtMs: nowMs,
-  };
-  const data = nodeSnapshot(record);
-  const events: DomainEvent[] = [{ type: 'edge.node.reregistered', subject: record.id, atMs: nowMs, data }];
-  if (known.version !== reported.version)
-    events.push({
-      type: 'edge.node.version_changed',
-      subject: record.id,
-      atMs: nowMs,
-      data: { ...data, previous_version: known.version },
-    });
-  const change: Change = {
-    write: {
-      kind: 'node-registered',
-      node: record.id,
-      version: record.version,
-      idType: record.idType,
-      ports: record.ports,
-      selfUpdateEnabled: record.selfUpdateEnabled,
-      atMs: nowMs,
-    },
-    events,
-    notices: [{ type: 'node-changed', node: record.id }, { type: 'events-stored' }],
-  };
-  return step({ ...state, record }, [change]);
-}
-
-function isSame(known: NodeRecord, reported: Registration): boolean {
-  const ports = Object.keys(reported.ports) as (keyof Registration['ports'])[];
-  return (
-    known.version === reported.version &&
-    known.idType === reported.id_type &&
-    known.selfUpdateEnabled === reported.self_update_enabled &&
-    ports.every((port) => known.ports[port] === reported.ports[port])
   );
 }

@@ -1,20 +1,24 @@
 /** Full snapshots for events, in the field names of the API. Nulls are explicit, secrets and addresses never appear. */
 import type { ExecutionSnapshot } from '../event-types/command-execution.ts';
 import type { NodeSnapshot } from '../event-types/node.ts';
-import type { NodeRecord, OpenExecution } from '../records.ts';
+import type { AliasRecord, NodeRecord, OpenExecution } from '../records.ts';
 import type { ExecutionStatus } from '../resources/command.ts';
 import { instant } from '../resources/instant.ts';
+import { displayName } from './display-name.ts';
 
 /** `data` of node events. Source: docs/events.md. */
-export function nodeSnapshot(node: NodeRecord): NodeSnapshot {
+export function nodeSnapshot(node: NodeRecord, aliases: readonly Pick<AliasRecord, 'name'>[]): NodeSnapshot {
   return {
     node_id: node.id,
+    name: displayName(node, aliases),
     cluster_name: node.clusterName,
     status: node.status,
     version: node.version,
     id_type: node.idType,
     ...node.ports,
     self_update_enabled: node.selfUpdateEnabled,
+    facts: node.facts,
+    labels: node.labels,
     last_seen_at: instant(node.lastSeenAtMs),
     inserted_at: instant(node.insertedAtMs),
     updated_at: instant(node.updatedAtMs),

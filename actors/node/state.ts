@@ -60,6 +60,8 @@ export interface NodeState {
   readonly lookUps: TokenBucket;
   /** What it may still cost the other members of its VPN. */
   readonly vpnAllowances: VpnAllowances;
+  /** How much news of its machine is stored from now on. */
+  readonly factsAllowance: TokenBucket;
 }
 
 /** A node that reads nothing. One object for all. */

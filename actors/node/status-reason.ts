@@ -4,6 +4,7 @@
  */
 import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import { VPN_PATHS } from '../../transport/protocol/vpn.ts';
+import { cutWords, shownWords } from '../agent-words.ts';
 import type { NodeRecord, Standing } from '../records.ts';
 import { instant } from '../resources/instant.ts';
 import type { NodeStatus, ServiceProblem, StatusEvidence, VpnEvidence } from '../resources/node.ts';
@@ -26,8 +27,8 @@ export function problemsOf({ services }: HealthReport): readonly ServiceProblem[
   return services
     .filter(({ healthy }) => !healthy)
     .map(({ name, detail }) => ({
-      name: shown(name),
-      problem: shown(detail ?? 'it does not work, and does not say why'),
+      name: shownWords(name, PROBLEM_CHARS_MAX),
+      problem: shownWords(detail ?? 'it does not work, and does not say why', PROBLEM_CHARS_MAX),
     }));
 }
 
@@ -47,12 +48,15 @@ export function reasonOf(
     ...(session.reportLate ? [`No report since ${instant(session.reportedAtMs)}`] : []),
     ...problemsOf(session.report).map(({ name, problem }) => `${name}: ${problem}`),
   ].join('; ');
-  if (!isDamped) return told === 'healthy' ? null : cut(problems);
+  if (!isDamped) return told === 'healthy' ? null : cutWords(problems, REASON_CHARS_MAX);
   const since =
     session.wellSinceMs === null
       ? `Connected since ${instant(session.connectedAtMs)}; ${problems}`
       : `Well since ${instant(session.wellSinceMs)}`;
-  return cut(`Its status changed often, so that a better one is told once it has lasted. ${since}`);
+  return cutWords(
+    `Its status changed often, so that a better one is told once it has lasted. ${since}`,
+    REASON_CHARS_MAX,
+  );
 }
 
 /** What a status rests on now. */
@@ -84,25 +88,4 @@ function vpnOf({ vpn: { report } }: LiveSession, nowMs: number): VpnEvidence | n
   if (gateway === null) return { handshake_age_ms: null, path: VPN_PATHS.find((path) => counts[path] > 0) ?? 'none' };
   const { path, handshake_age_ms: ageMs } = gateway;
   return { handshake_age_ms: ageMs === null ? null : ageMs + Math.max(0, nowMs - atMs), path };
-}
-
-/**
- * What looks like an address: `::` or five colons among hex digits, with a zone, or four numbers. A time of day has two
- * colons.
- */
-const ADDRESSES = /(?=[\da-f:.]*::|(?:[\da-f]*:){5})[\da-f:.]+(?:%[\w.-]+)?|\d{1,3}(?:\.\d{1,3}){3}/giu;
-
-/**
- * Words of an agent, which may be anybody's: without addresses, without what terminals obey and PostgreSQL cannot hold,
- * and not long.
- */
-function shown(text: string): string {
-  // eslint-disable-next-line no-control-regex -- these are what is taken out
-  const plain = text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u2028\u2029]+/gu, ' ').toWellFormed();
-  return cut(plain.replaceAll(ADDRESSES, '(address)'), PROBLEM_CHARS_MAX);
-}
-
-/** At most so many characters, and no half of one. */
-function cut(text: string, charsMax = REASON_CHARS_MAX): string {
-  return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1)}…`.toWellFormed();
 }

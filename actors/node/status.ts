@@ -111,7 +111,7 @@ function inStatus(
     type: 'edge.node.status_changed',
     subject: record.id,
     atMs: nowMs,
-    data: { ...nodeSnapshot(record), previous_status: state.record.status },
+    data: { ...nodeSnapshot(record, state.aliases), previous_status: state.record.status },
   });
   return stored(
     state,

@@ -1,9 +1,9 @@
 /** The behaviour of a node. */
 import { answered, asked } from './start-permission.ts';
 import type { AgentSettings } from '../../transport/protocol/frames.ts';
-import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
+import type { SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../behaviour.ts';
-import { step, unchanged, unreachable, type Effect, type Step } from '../step.ts';
+import { step, unchanged, unreachable, type Step } from '../step.ts';
 import {
   changeCluster,
   clearRecoveryKey,
@@ -15,33 +15,19 @@ import {
   setRecoveryKey,
 } from './administration.ts';
 import { deliver, rescan, withheld } from './delivery.ts';
-import {
-  acknowledged,
-  cancel,
-  cancelRecoveryEffects,
-  expired,
-  finished,
-  loaded,
-  outputPart,
-  run,
-} from './executions.ts';
+import { acknowledged, cancel, expired, finished, loaded, outputPart, run } from './executions.ts';
+import { factsChanged } from './facts.ts';
+import { removeLabel, setLabels } from './labels.ts';
 import { lookedUp } from './looked-up.ts';
 import { advertised } from './vpn-advertisement.ts';
 import { directWanted, vpnRefused, vpnReported, vpnTold, observed } from './vpn.ts';
 import { withinLookUps } from './look-ups.ts';
 import type { NodeMessage } from './messages.ts';
-import { silenceRecoveryEffects, silent } from './reachability.ts';
+import { silent } from './reachability.ts';
+import { recoveryEffects, refreshed } from './recovery.ts';
 import { connected, disconnected, late, reported } from './session.ts';
-import { dampingRecoveryEffects, shown } from './status.ts';
-import {
-  attempted,
-  grantsChecked,
-  grantRecoveryEffects,
-  grantsReported,
-  loginRefused,
-  verified,
-  unansweredReported,
-} from './ssh.ts';
+import { shown } from './status.ts';
+import { attempted, grantsChecked, grantsReported, loginRefused, verified, unansweredReported } from './ssh.ts';
 import { createSshPublicKey, createSshUsername, deleteSshPublicKey, deleteSshUsername } from './ssh-access.ts';
 import { NOTHING_READ, type NodeState } from './state.ts';
 
@@ -119,6 +105,8 @@ function ofSession(state: NodeState, message: News, settings: NodeSettings, nowM
       return grantsReported(state, session, message);
     case 'ssh-grants-checked':
       return grantsChecked(state, message);
+    case 'facts-changed':
+      return factsChanged(state, message, nowMs);
     case 'mesh-advertised':
       return advertised(state, session, message, settings.agent.mesh, nowMs);
     case 'direct-wanted':
@@ -176,6 +164,8 @@ function ofNode(
     case 'delete-ssh-public-key':
     case 'set-recovery-key':
     case 'clear-recovery-key':
+    case 'set-labels':
+    case 'remove-label':
     case 'change-cluster':
     case 'delete':
       return administered(state, message, settings, nowMs);
@@ -191,6 +181,8 @@ type Request = Extract<
     readonly type:
       | `${'create' | 'delete'}-${'alias' | 'ssh-username' | 'ssh-public-key'}`
       | `${'set' | 'clear'}-recovery-key`
+      | 'set-labels'
+      | 'remove-label'
       | 'change-cluster'
       | 'delete';
   }
@@ -214,6 +206,10 @@ function administered(state: NodeState, message: Request, settings: NodeSettings
       return setRecoveryKey(state, message, nowMs);
     case 'clear-recovery-key':
       return clearRecoveryKey(state, message);
+    case 'set-labels':
+      return setLabels(state, message, settings.vpnDomain, nowMs);
+    case 'remove-label':
+      return removeLabel(state, message, nowMs);
     case 'change-cluster':
       return changeCluster(state, message, settings.vpnDomain, nowMs);
     case 'delete':
@@ -247,54 +243,4 @@ function refused(state: NodeState, message: Extract<NodeMessage, { type: 'refuse
       ...next.effects,
     ],
   );
-}
-
-/**
- * After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for
- * again.
- */
-function recoveryEffects(state: NodeState, settings: NodeSettings, nowMs: number): readonly Effect[] {
-  const effects: Effect[] = [...cancelRecoveryEffects(state, [...state.open.keys()]), ...grantRecoveryEffects(state)];
-  const pendingCancels = [...state.open.values()].filter(
-    (execution) => execution.status === 'pending' && execution.cancelRequestedAtMs !== null,
-  );
-  if (pendingCancels.length > 0) {
-    effects.push({
-      type: 'tell',
-      told: {
-        to: { kind: 'node', id: state.record.id },
-        message: { type: 'cancel', executions: pendingCancels.map((execution) => execution.id), replyTo: null },
-      },
-    });
-  }
-  // Silence counts from now, not from what was last stored.
-  effects.push(
-    ...silenceRecoveryEffects(state, settings.unreachableAfterMs, nowMs),
-    ...dampingRecoveryEffects(state, settings.dampingMs, nowMs),
-  );
-  return effects;
-}
-
-/** Rows know the executions, the live state knows the session, and what is being read. */
-function refreshed(live: NodeState, rows: NodeState): NodeState {
-  const loading = live.loading === false ? false : 'more';
-  return {
-    ...rows,
-    session: live.session,
-    sshAllowance: live.sshAllowance,
-    lookUps: live.lookUps,
-    vpnAllowances: live.vpnAllowances,
-    loading,
-    reads: live.reads,
-    over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]),
-  };
-}
-
-/**
- * What was open and is not any more. Behind a backlog the rows hold the oldest ones only: of what is younger nothing is
- * known.
- */
-function endedSince(live: NodeState, rows: NodeState): readonly ExecutionId[] {
-  const youngest = rows.backlog ? [...rows.open.keys()].at(-1) : undefined;
-  return [...live.open.keys()].filter((id) => !rows.open.has(id) && (youngest === undefined || id < youngest));
 }

@@ -3,6 +3,7 @@
  */
 import { z } from 'zod';
 import { AgentPorts, Registration } from '../../transport/protocol/agent-description.ts';
+import { NodeFacts } from '../../transport/protocol/facts.ts';
 import { VPN_PATHS } from '../../transport/protocol/vpn.ts';
 import { resource, stored, type Given } from './resource.ts';
 
@@ -37,9 +38,17 @@ const evidence = z.object({
 /** What the status of a node rests on, as it was at `observed_at`: stored when the status or its reason changes. */
 export type StatusEvidence = Given<typeof evidence>;
 
+/** Labels as resources show them: their syntax was checked when they came. */
+export const nodeLabels = z.record(z.string(), z.string()).describe('Labels by their keys.');
+
 /** A node. Its status reason is without secrets and addresses. */
 export const NodeResource = resource('Node', 'A machine whose agent is enrolled in a cluster.', {
   id: z.uuid(),
+  name: z
+    .string()
+    .describe(
+      'What people call it: its first alias, else the name of its machine, else the first 8 characters of its id. Not unique.',
+    ),
   cluster_name: z.string(),
   status: z.enum(NODE_STATUSES),
   status_since: z.iso.datetime().describe('When this status began.'),
@@ -54,6 +63,8 @@ export const NodeResource = resource('Node', 'A machine whose agent is enrolled 
   ...AgentPorts.shape,
   self_update_enabled: z.boolean(),
   enrollment_key_id: z.uuid().nullable(),
+  facts: NodeFacts.nullable().describe('What its agent says of its machine; null while it says nothing.'),
+  labels: nodeLabels,
   last_seen_at: z.iso.datetime().nullable(),
   ...stored,
 });

@@ -14,6 +14,7 @@ import type { Log } from '../../transport/net/log.ts';
 import { postJson, type HttpAnswer } from '../outbound/http-exchange.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
+import { machineFacts } from '../machine/facts.ts';
 
 /** What the program gives its agent. */
 export interface ProgramOptions {
@@ -179,6 +180,8 @@ function requestOf({ config, version }: AgentOptions, identity: Identity, key: s
     node_id: identity.node_id,
     ...registrationOf(config, version),
     ...(config.AGENT_ALIASES !== undefined && { aliases: config.AGENT_ALIASES }),
+    facts: machineFacts(),
+    ...(config.AGENT_LABELS !== undefined && { labels: config.AGENT_LABELS }),
   };
 }
 

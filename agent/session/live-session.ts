@@ -4,9 +4,11 @@
  */
 import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import type { AdminFrame, AgentFrameBody } from '../../transport/protocol/frames.ts';
+import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
 import {
+  PROTOCOL_VERSION_FACTS,
   PROTOCOL_VERSION_GREET,
   PROTOCOL_VERSION_VPN,
   PROTOCOL_VERSION_REACH,
@@ -132,6 +134,13 @@ export class LiveSession {
   verifySsh(attempt: number, username: string, credential: SshCredential): boolean {
     if (this.#options.protocol < PROTOCOL_VERSION_REACH || !this.#options.isRoomy()) return false;
     this.#options.send({ type: 'verify-ssh', attempt, username, credential });
+    return true;
+  }
+
+  /** Says what the machine is now. False: this admin does not listen, or does not hear it now. */
+  sayFacts(facts: NodeFacts): boolean {
+    if (this.#options.protocol < PROTOCOL_VERSION_FACTS || !this.#options.isRoomy()) return false;
+    this.#options.send({ type: 'facts-changed', facts });
     return true;
   }
 

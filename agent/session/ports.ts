@@ -5,6 +5,7 @@
 import type { Log } from '../../transport/net/log.ts';
 import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import type { AdminFrame, AgentFrameBody, Delivery } from '../../transport/protocol/frames.ts';
+import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict, UnansweredLogin } from '../../transport/protocol/ssh.ts';
 import type { SessionCounters } from './session-counters.ts';
@@ -178,6 +179,8 @@ export interface SessionPorts {
   /** Absent where there can be no VPN: the simulated agents of a benchmark. */
   readonly vpn?: SessionVpn;
   readonly report: () => HealthReport;
+  /** What the machine is. Absent where there is none: the simulated agents of a benchmark. */
+  readonly facts?: () => NodeFacts;
   /** Counted on here, for metrics. */
   readonly counters?: SessionCounters;
   readonly dial: Dial;

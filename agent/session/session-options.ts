@@ -55,13 +55,13 @@ export function isFollowed(from: string, to: string): boolean {
 /** What an agent says first: who it is, how it is, and what it holds. */
 export function helloOf(
   { node, registration }: SessionOptions,
-  { report, journal }: Pick<SessionPorts, 'report' | 'journal'>,
+  { report, journal, facts }: Pick<SessionPorts, 'report' | 'journal' | 'facts'>,
 ): AgentFrameBody {
   return {
     type: 'hello',
     protocol: PROTOCOL_VERSION,
     node,
-    registration,
+    registration: facts === undefined ? registration : { ...registration, facts: facts() },
     report: report(),
     holding: [...journal.holding()],
   };

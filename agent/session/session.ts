@@ -4,6 +4,7 @@
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AdminFrame, AgentFrameBody, AgentSettings } from '../../transport/protocol/frames.ts';
+import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
@@ -89,6 +90,11 @@ export class Session implements LinkOwner {
   /** Asks the admin about a login; the verdict comes to `SessionReach.verdict`. False: no admin can be asked now. */
   verifySsh(attempt: number, username: string, credential: SshCredential): boolean {
     return this.#live?.verifySsh(attempt, username, credential) ?? false;
+  }
+
+  /** Says what the machine is now. False: no admin that listens hears it now; the next hello says it. */
+  sayFacts(facts: NodeFacts): boolean {
+    return this.#live?.sayFacts(facts) ?? false;
   }
 
   /** Says something of the VPN. False: no admin that knows of one hears it now. */

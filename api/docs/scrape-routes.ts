@@ -40,12 +40,23 @@ const targets: JsonSchema = {
       labels: {
         type: 'object',
         properties: Object.fromEntries(
-          ['node_id', 'cluster', 'status', 'version', 'job', '__scheme__', '__metrics_path__'].map((label) => [
-            label,
-            { type: 'string' },
-          ]),
+          [
+            'node_id',
+            'cluster',
+            'status',
+            'version',
+            'name',
+            'hostname',
+            'os',
+            'arch',
+            'job',
+            '__scheme__',
+            '__metrics_path__',
+          ].map((label) => [label, { type: 'string' }]),
         ),
-        required: ['node_id', 'cluster', 'status', 'version', 'job', '__metrics_path__'],
+        // one for each label of the node
+        patternProperties: { '^label_[A-Za-z0-9_]+$': { type: 'string' } },
+        required: ['node_id', 'cluster', 'status', 'version', 'name', 'job', '__metrics_path__'],
       },
     },
     required: ['targets', 'labels'],

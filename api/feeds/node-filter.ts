@@ -3,13 +3,19 @@
  * database decides for a page.
  */
 import type { Filter } from '../../actors/filters.ts';
+import { matchesSelector, parseSelector, type Selector } from '../../actors/label-selector.ts';
+import { versionOrder } from '../../actors/version-order.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
 
 /** True when the node matches every filter. Null fields match no condition, as in SQL. */
 export function matchesNode(node: NodeResource, filters: readonly Filter[]): boolean {
   return filters.every((filter) => {
+    if (filter.field === 'labels') return matchesSelector(node.labels, selectorOf(filter));
     const value = fieldOf(node, filter.field);
-    return value !== null && value !== undefined && holds(value, filter);
+    if (value === null || value === undefined) return false;
+    return filter.field === 'version' && filter.op !== 'eq'
+      ? holds(versionOrder(String(value)), { ...filter, value: versionOrder(String(filter.value)) })
+      : holds(value, filter);
   });
 }
 
@@ -19,6 +25,18 @@ export function filtersKey(filters: readonly Filter[]): string {
     .map(({ field, op, value }) => JSON.stringify([field, op, typeof value === 'object' ? value.toSorted() : value]))
     .sort()
     .join();
+}
+
+/** Selectors that were read before: a feed asks with the same one at each change. */
+const SELECTORS = new WeakMap<Filter, Selector>();
+
+function selectorOf(filter: Filter): Selector {
+  const known = SELECTORS.get(filter);
+  if (known !== undefined) return known;
+  const parsed = parseSelector(String(filter.value));
+  if (!parsed.ok) throw new Error(`A selector was let in that is none: ${parsed.problem}`);
+  SELECTORS.set(filter, parsed.selector);
+  return parsed.selector;
 }
 
 type Comparable = string | number | boolean;
@@ -37,6 +55,12 @@ function fieldOf(node: NodeResource, field: string): Comparable | null | undefin
       return node.status;
     case 'version':
       return node.version;
+    case 'hostname':
+      return node.facts?.hostname;
+    case 'os':
+      return node.facts?.os;
+    case 'arch':
+      return node.facts?.arch;
     case 'id_type':
       return node.id_type;
     case 'self_update_enabled':

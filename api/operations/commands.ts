@@ -11,6 +11,7 @@ import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, page } from '../reading.ts';
 import { targetingInput } from '../targeting-input.ts';
+import { targetsOf } from '../targets.ts';
 
 export const create_command = operation({
   name: 'create_command',
@@ -41,7 +42,9 @@ export const create_command = operation({
     if (expiredAtMs !== null && expiredAtMs <= nowMs)
       return refuse('validation_failed', 'Validation failed', { expired_at: ['must be in the future'] });
 
-    const targets = await ports.reads.targets(input.targeting);
+    const reached = await targetsOf(ports.reads, input.targeting);
+    if (!reached.ok) return reached;
+    const targets = reached.value;
     const id = ports.newId() as CommandId;
     const executionIds = targets.map(() => ports.newId() as ExecutionId);
     const command = {

@@ -7,13 +7,14 @@ import { ClusterName } from '../../transport/protocol/cluster-names.ts';
 import { encodeEnrollmentBlob } from '../../transport/protocol/enrollment.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
+import { Labels, NO_LABELS } from '../../transport/protocol/labels.ts';
 import { instantMs, nothing, positiveInteger, storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { RESERVED_NAME } from './clusters.ts';
 
-/** Longest label, in characters. */
+/** Longest name, in characters. */
 const NAME_MAX = 255;
 
 /** A public key lasts one hour and lets one node in. Source: docs/api.md, Resources. */
@@ -23,9 +24,10 @@ const PUBLIC_KEY_MS = 3_600_000;
 const PUBLIC_KEYS_PER_MINUTE_MAX = 20;
 
 const body = {
-  name: storableText(NAME_MAX).nullish().describe('A label, for display only.'),
+  name: storableText(NAME_MAX).nullish().describe('For display only.'),
   expired_at: instantMs.nullish().describe('Null: never.'),
   uses_remaining: positiveInteger.nullish().describe('How many nodes it lets in; null: any number.'),
+  labels: Labels.optional().describe('Labels of every node that it lets in, before those that its machine names.'),
 };
 
 export const create_enrollment_key = operation({
@@ -48,6 +50,7 @@ export const create_enrollment_key = operation({
         name: input.name ?? null,
         expiredAtMs: input.expired_at ?? null,
         usesRemaining: input.uses_remaining === undefined ? 1 : input.uses_remaining,
+        labels: input.labels ?? NO_LABELS,
       },
       call,
     );
@@ -77,7 +80,7 @@ export const create_public_enrollment_key = operation({
     if (cluster === null) return refuse('not_found', NOT_FOUND);
     return createKey(
       { id: cluster, name },
-      { name: null, expiredAtMs: clock.nowMs() + PUBLIC_KEY_MS, usesRemaining: 1, isPublic: true },
+      { name: null, expiredAtMs: clock.nowMs() + PUBLIC_KEY_MS, usesRemaining: 1, labels: NO_LABELS, isPublic: true },
       call,
     );
   },
@@ -108,15 +111,15 @@ export const update_enrollment_key = operation({
   name: 'update_enrollment_key',
   kind: 'mutation',
   needsCapacity: true,
-  summary: 'Change the label, expiry or remaining uses of an enrolment key. What is left out stays.',
+  summary: 'Change the name, expiry, remaining uses or labels of an enrolment key. What is left out stays.',
   rest: { method: 'PATCH', path: '/enrollment_keys/:id', status: 200 },
   conflicts: true,
   input: z.strictObject({ id: Uuid, ...body }),
   output: EnrollmentKeyResource,
-  handle: async ({ id, name, expired_at, uses_remaining }, { ports }) => {
+  handle: async ({ id, name, expired_at, uses_remaining, labels }, { ports }) => {
     const [key, resource] = await Promise.all([ports.reads.enrollmentKey(id), ports.reads.get('enrollment_keys', id)]);
     if (key === null || resource === null) return refuse('not_found', NOT_FOUND);
-    if (name === undefined && expired_at === undefined && uses_remaining === undefined) return ok(resource);
+    if ([name, expired_at, uses_remaining, labels].every((given) => given === undefined)) return ok(resource);
     return ports.ask<EnrollmentKeyResource>((replyTo) => ({
       to: { kind: 'cluster', id: key.cluster },
       message: {
@@ -127,6 +130,7 @@ export const update_enrollment_key = operation({
         name,
         expiredAtMs: expired_at,
         usesRemaining: uses_remaining,
+        labels,
       },
     }));
   },
@@ -154,6 +158,7 @@ interface NewKey {
   readonly name: string | null;
   readonly expiredAtMs: number | null;
   readonly usesRemaining: number | null;
+  readonly labels: Labels;
   readonly isPublic?: true;
 }
 

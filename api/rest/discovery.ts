@@ -10,7 +10,7 @@ import { IN_WORDS } from '../issue-words.ts';
 import type { OperationPorts } from '../ports.ts';
 import { detailsOf } from '../parse.ts';
 import type { Gate } from '../principals.ts';
-import { DISCOVERY_INPUT, discoveryFilters, scrapedAdmin } from '../scrape-targets.ts';
+import { describingLabels, DISCOVERY_INPUT, discoveryFilters, scrapedAdmin } from '../scrape-targets.ts';
 import { sendRefusal } from './answers.ts';
 import { callerOf } from './requests.ts';
 import { API_PREFIX } from './routes.ts';
@@ -76,7 +76,7 @@ async function sendTargets(
   return reply;
 }
 
-/** The parts of an entry around its node's id, cluster, status, version, and id again. */
+/** The parts of an entry around its node's id, cluster, status, version, description, and id again. */
 type Entry = readonly [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer];
 
 function entryOf(baseUrl: string, source: MetricsSource): Entry {
@@ -87,7 +87,7 @@ function entryOf(baseUrl: string, source: MetricsSource): Entry {
     '","cluster":',
     ',"status":"',
     '","version":',
-    `,"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${path}`,
+    `"job":"edge-${source}",${isHttps ? '"__scheme__":"https",' : ''}"__metrics_path__":${path}`,
     `/metrics/${source}/raw"}}`,
   ].map((part) => Buffer.from(part)) as unknown as Entry;
 }
@@ -132,8 +132,10 @@ function createTargetWriter(
         const idEnd = lines.indexOf(TAB, from);
         const clusterEnd = lines.indexOf(TAB, idEnd + 1);
         const statusEnd = lines.indexOf(TAB, clusterEnd + 1);
-        const to = lines.indexOf(LINE_FEED, statusEnd + 1);
-        const bytes = entryBytes + 2 * (to - from);
+        const versionEnd = lines.indexOf(TAB, statusEnd + 1);
+        const to = lines.indexOf(LINE_FEED, versionEnd + 1);
+        const description = describedBy(lines.toString('utf8', versionEnd + 1, to));
+        const bytes = entryBytes + 2 * (versionEnd - from) + 3 * description.length;
         if (filled + bytes > chunk.length && filled > 0) await flush();
         if (bytes > chunk.length) chunk = Buffer.allocUnsafe(bytes);
         put(beforeId);
@@ -145,7 +147,8 @@ function createTargetWriter(
         put(beforeStatus);
         field(clusterEnd + 1, statusEnd);
         put(beforeVersion);
-        field(statusEnd + 1, to);
+        field(statusEnd + 1, versionEnd);
+        filled += chunk.write(description, filled);
         put(beforePath);
         field(from, idEnd);
         put(after);
@@ -157,6 +160,12 @@ function createTargetWriter(
       raw.end(entries === 0 ? '[]\n' : ']\n');
     },
   };
+}
+
+/** What a node is as a part of its entry, between two commas, from the end of its line. */
+function describedBy(text: string): string {
+  const [name = '""', facts = '[]', labels = '{}'] = text.split('\t');
+  return `,${JSON.stringify(describingLabels(name, facts, labels)).slice(1, -1)},`;
 }
 
 /** `[`. */

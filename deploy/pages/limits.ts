@@ -1,5 +1,8 @@
 /** Limits that a user can meet. Those that are settings stand among the settings. */
+import { limits, type Limit } from './limit.ts';
+import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
+import * as nodeFacts from '../../actors/node/facts.ts';
 import * as nodeDelivery from '../../actors/node/delivery.ts';
 import * as nodeState from '../../actors/node/state.ts';
 import * as publishedEvent from '../../actors/published-event.ts';
@@ -21,6 +24,7 @@ import * as feeds from '../../api/feeds/limits.ts';
 import * as healthChecks from '../../api/health/check-runner.ts';
 import * as idempotency from '../../api/idempotency.ts';
 import * as listInput from '../../api/list-input.ts';
+import * as labelOperations from '../../api/operations/labels.ts';
 import * as scrapes from '../../api/operations/scrapes.ts';
 import * as restFailures from '../../api/rest/failures.ts';
 import * as jsonBody from '../../api/rest/json-body.ts';
@@ -39,6 +43,7 @@ import * as passwords from '../../persistence/ssh/passwords.ts';
 import * as diagnoses from '../../transport/diagnoses/limits.ts';
 import * as webhooks from '../../transport/events/webhooks/limits.ts';
 import * as metrics from '../../transport/metrics/limits.ts';
+import * as protocolLabels from '../../transport/protocol/labels.ts';
 import * as guard from '../../transport/net/guard/limits.ts';
 import * as protocol from '../../transport/protocol/limits.ts';
 import * as vpn from '../../transport/protocol/vpn.ts';
@@ -48,21 +53,6 @@ import * as proxies from '../../transport/proxies/limits.ts';
 import * as sessions from '../../transport/sessions/limits.ts';
 import * as tunnels from '../../transport/tunnels/limits.ts';
 import * as relay from '../../transport/vpn/relay/limits.ts';
-
-/**
- * A row of the page: the constant, its value with its unit, what it bounds and what happens beyond it, and its file.
- */
-export interface Limit {
-  readonly name: string;
-  readonly value: number;
-  readonly beyond: string;
-  readonly file: string;
-}
-
-/** The names under which numbers stand. */
-type NumberOf<Constants> = {
-  [Name in keyof Constants & string]: Constants[Name] extends number ? Name : never;
-}[keyof Constants & string];
 
 /** By theme, in the order of the page. The link in the last column of each row leads to the file. */
 export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
@@ -90,6 +80,26 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       [
         'PAGE_OUTPUT_BYTES_MAX',
         'Output in one page of executions. Beyond it `output` is null and `output_withheld` true: read these singly.',
+      ],
+    ]),
+  ],
+  'Labels and facts': [
+    limits('transport/protocol/labels.ts', protocolLabels, [
+      ['LABELS_MAX', 'Labels of one node; more are a 422.'],
+      ['LABEL_KEY_CHARS_MAX', 'Characters of a key, of which 63 are its name. A value has at most 63.'],
+    ]),
+    limits('actors/label-selector.ts', labelSelector, [
+      ['SELECTOR_REQUIREMENTS_MAX', 'Requirements of one selector; more are a 400 or a 422.'],
+      ['SELECTOR_VALUES_MAX', 'Values of one requirement; more are a 400 or a 422.'],
+      ['SELECTOR_CHARS_MAX', 'Characters of a selector; more are a 400 or a 422.'],
+    ]),
+    limits('api/operations/labels.ts', labelOperations, [
+      ['LABELLED_NODES_MAX', 'Nodes that one `label_nodes` reaches; more are a 422.'],
+    ]),
+    limits('actors/node/facts.ts', nodeFacts, [
+      [
+        'FACTS_BURST_MAX',
+        'Changes of its machine that an agent may have stored at once; then one a minute, the last of them.',
       ],
     ]),
   ],
@@ -278,12 +288,3 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
   ],
 };
-
-/** Limits that a file exports: which, and what each bounds. One that is gone, or is no number, does not compile. */
-function limits<Constants extends object>(
-  file: string,
-  constants: Constants,
-  rows: readonly (readonly [name: NumberOf<Constants>, beyond: string])[],
-): Limit[] {
-  return rows.map(([name, beyond]) => ({ name, value: Number(constants[name]), beyond, file }));
-}

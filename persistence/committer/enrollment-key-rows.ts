@@ -42,17 +42,22 @@ async function create(em: EntityManager, write: Creation): Promise<Written> {
     usesRemaining: write.usesRemaining,
     isPublic: write.isPublic === true,
     lastUsedAt: null,
+    labels: write.labels,
     insertedAt: at,
     updatedAt: at,
   });
   return NOTHING_TO_TELL;
 }
 
-async function update(em: EntityManager, { id, name, expiredAtMs, usesRemaining, atMs }: Update): Promise<Written> {
+async function update(
+  em: EntityManager,
+  { id, name, expiredAtMs, usesRemaining, labels, atMs }: Update,
+): Promise<Written> {
   const fields = {
     ...(name === undefined ? {} : { name }),
     ...(expiredAtMs === undefined ? {} : { expiredAt: dateOf(expiredAtMs) }),
     ...(usesRemaining === undefined ? {} : { usesRemaining }),
+    ...(labels === undefined ? {} : { labels }),
   };
   return found(await em.nativeUpdate(EnrollmentKey, { id }, { ...fields, updatedAt: new Date(atMs) }));
 }

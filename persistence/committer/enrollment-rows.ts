@@ -1,12 +1,14 @@
 /** Enrolment as rows: the use of the key, the place in the cluster and the node are one transaction (E1, E2). */
 import { timingSafeEqual } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { displayName } from '../../actors/node/display-name.ts';
 import { KEY_REFUSALS } from '../../actors/cluster/enrollment.ts';
 import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
+import { writeFacts } from './node-rows.ts';
 import { setMember } from './vpn-rows.ts';
 import { GuardRefused } from './written.ts';
 import type { Written } from './written.ts';
@@ -49,6 +51,8 @@ export async function enrollNode(
   if (write.existing.type === 'none' && verified !== undefined)
     await takePlace(em, write, verified, usesRemaining ?? null);
   await writeNode(em, write);
+  if (write.facts !== null || write.existing.type !== 'none') await writeFacts(em, write.node, write.facts);
+  if (write.existing.type === 'none') await writeLabels(em, write);
   if (write.wireguardPublicKey !== null)
     await setMember(
       em,
@@ -57,22 +61,25 @@ export async function enrollNode(
       { publicKey: write.wireguardPublicKey, ...NOWHERE },
       new Date(write.atMs),
     );
-  await takeAliases(em, write);
-  if (usesRemaining === undefined) return { notices: [] };
-  // Only the row knows how many uses are left when several agents come at once.
+  const name = await takeAliases(em, write);
+  // Only the rows know how many uses are left when several agents come at once, and what the node is called.
   return {
     notices: [],
-    events: events.map((event) =>
-      event === verified ? { ...event, data: { ...event.data, uses_remaining: usesRemaining } } : event,
-    ),
+    events: events.map((event): DomainEvent => {
+      if (event.type === 'edge.node.registered' || event.type === 'edge.node.reregistered')
+        return { ...event, data: { ...event.data, name } };
+      if (event.type === 'edge.node.version_changed') return { ...event, data: { ...event.data, name } };
+      if (event !== verified || usesRemaining === undefined) return event;
+      return { ...verified, data: { ...verified.data, uses_remaining: usesRemaining } };
+    }),
   };
 }
 
 /**
  * Those that no other node of the cluster has: a name that was given twice keeps no machine out. In the order of their
- * names, so that two machines that bring the same ones do not wait for each other.
+ * names, so that two machines that bring the same ones do not wait for each other. What the node is called then.
  */
-async function takeAliases(em: EntityManager, { aliases, node, cluster, atMs }: NodeEnrolled): Promise<void> {
+async function takeAliases(em: EntityManager, { aliases, node, cluster, facts, atMs }: NodeEnrolled): Promise<string> {
   const at = new Date(atMs);
   const names = aliases.map(({ name }) => name);
   if (names.length > 0) await em.nativeDelete(Alias, { node, name: { $in: names } });
@@ -81,6 +88,16 @@ async function takeAliases(em: EntityManager, { aliases, node, cluster, atMs }: 
       'insert into alias (id, node_id, cluster_id, name, inserted_at, updated_at) values (?, ?, ?, ?, ?, ?) on conflict on constraint alias_name_taken do nothing',
       [id, node, cluster, name, at, at],
     );
+  return displayName(
+    { id: node, facts },
+    await em.execute<{ name: string }[]>('select name from alias where node_id = ?', [node]),
+  );
+}
+
+/** A trigger has made their row with that of the node. */
+async function writeLabels(em: EntityManager, { node, labels }: NodeEnrolled): Promise<void> {
+  if (Object.keys(labels).length === 0) return;
+  await em.execute('update node_labels set labels = ?::jsonb where node_id = ?', [JSON.stringify(labels), node]);
 }
 
 /** Somebody deleted it on purpose: a machine that comes back with a key at hand does not undo that. */

@@ -28,6 +28,7 @@ export const HOT_STATEMENTS: { readonly [K in HotWrite['kind']]: Statement<K> } 
   'command-cancel-requested': requestCommandCancel,
   'execution-finished': finishExecutions,
   'node-status': setStatus,
+  'node-labelled': setLabels,
   'ssh-verified': lookAgain,
   'delivery-reopened': reopenDeliveries,
   'delivery-attempted': storeAttempts,
@@ -50,6 +51,22 @@ async function setStatus(client: Client, writes: readonly Of<'node-status'>[]): 
       jsonTexts(
         last.map(({ standing }): StatusDetail => ({ evidence: standing.evidence, changes_ms: standing.changesMs })),
       ),
+    ],
+  });
+}
+
+/** A trigger has made the row of the labels with that of the node. */
+async function setLabels(client: Client, writes: readonly Of<'node-labelled'>[]): Promise<ReadonlySet<string>> {
+  const last = [...new Map(writes.map((write) => [write.node, write])).values()];
+  return applied(client, {
+    name: 'set-labels',
+    text: `with v as materialized (select id, labels::jsonb as labels, to_timestamp(at / 1000.0) as at from unnest($1::uuid[], $2::float8[], ${jsonTextsOf('$3')}) as u(id, at, labels)),
+      l as (update node_labels l set labels = v.labels from v where l.node_id = v.id returning l.node_id)
+      update node n set updated_at = v.at from v join l on l.node_id = v.id where n.id = v.id returning n.id as key`,
+    values: [
+      plainArray(last.map((w) => w.node)),
+      plainArray(last.map((w) => w.atMs)),
+      jsonTexts(last.map((w) => w.labels)),
     ],
   });
 }

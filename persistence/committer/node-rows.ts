@@ -1,6 +1,7 @@
 /** What operators do to nodes and finished commands, as rows. */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Notice } from '../../actors/notice.ts';
+import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';
@@ -39,6 +40,7 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
           },
         ),
       );
+      await writeFacts(em, write.node, write.facts);
       return NOTHING_TO_TELL;
     }
     case 'node-moved':
@@ -74,6 +76,16 @@ export async function writeNode(em: EntityManager, write: NodeWrite): Promise<Wr
     default:
       throw new Error(`no such write: ${JSON.stringify(write satisfies never)}`);
   }
+}
+
+/** What the agent of a node says of its machine, in place of what it said before; null: it says nothing. */
+export async function writeFacts(em: EntityManager, node: string, facts: NodeFacts | null): Promise<void> {
+  if (facts === null) await em.execute('delete from node_facts where node_id = ?', [node]);
+  else
+    await em.execute(
+      'insert into node_facts (node_id, facts) values (?, ?::jsonb) on conflict (node_id) do update set facts = excluded.facts',
+      [node, JSON.stringify(facts)],
+    );
 }
 
 /** The recovery key goes with the move (E2), the place in the target is taken under its limit. */

@@ -21,6 +21,7 @@ export function keyOf(write: HotWrite): string {
     case 'command-cancel-requested':
       return write.command;
     case 'node-status':
+    case 'node-labelled':
       return write.node;
     case 'delivery-attempted':
     case 'delivery-reopened':

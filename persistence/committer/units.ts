@@ -69,6 +69,8 @@ function textOf(write: HotWrite): number {
       return write.command.text.length + write.executions.length * ROW_BYTES;
     case 'delivery-attempted':
       return write.attempt.type === 'answered' ? (write.attempt.answer?.length ?? 0) : write.attempt.error.length;
+    case 'node-labelled':
+      return Object.entries(write.labels).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
     case 'execution-sent':
     case 'execution-cancel-requested':
     case 'command-cancel-requested':

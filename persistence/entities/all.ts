@@ -7,7 +7,9 @@ import { EnrollmentKey } from './enrollment-key.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from './node.ts';
+import { NodeFacts, NodeLabels } from './node-description.ts';
 import { NodeDiagnosis } from './node-diagnosis.ts';
+import { NodeGroup } from './node-group.ts';
 import { RowCount } from './row-count.ts';
 import { SecretCheck } from './secret-check.ts';
 import { SshRecording } from './ssh-recording.ts';
@@ -37,6 +39,9 @@ export const ENTITIES = [
   VpnReleased,
   Node,
   NodeDiagnosis,
+  NodeFacts,
+  NodeGroup,
+  NodeLabels,
   RecoveryKey,
   RowCount,
   SecretCheck,

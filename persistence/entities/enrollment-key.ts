@@ -1,5 +1,6 @@
 /** Keys with which agents join a cluster. */
 import { defineEntity, p } from '@mikro-orm/core';
+import type { Labels } from '../../transport/protocol/labels.ts';
 import { Cluster } from './cluster.ts';
 import { dates, hash, instant } from './columns.ts';
 
@@ -17,6 +18,7 @@ export const EnrollmentKey = defineEntity({
     usesRemaining: p.integer().nullable(),
     isPublic: p.boolean().default(false),
     lastUsedAt: instant().nullable(),
+    labels: p.json<Labels>().defaultRaw(`'{}'`),
     ...dates,
   },
 });

@@ -23,7 +23,7 @@ export const Node = defineEntity({
     statusSince: instant().defaultRaw('now()'),
     statusReason: p.text().nullable(),
     statusDetail: p.json<StatusDetail>().nullable(),
-    version: p.text(),
+    version: p.text().index('node_version'),
     idType: p.enum(['persistent', 'random']),
     httpPort: p.integer(),
     sshPort: p.integer(),

@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
 import type { AliasRecord, VpnPlace, OpenExecution } from '../../actors/records.ts';
+import { FULL_FACTS_ALLOWANCE } from '../../actors/node/facts.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_VPN_ALLOWANCES } from '../../actors/node/vpn-state.ts';
 import { FULL_ALLOWANCE } from '../../actors/ssh/login-attempts.ts';
@@ -74,5 +75,6 @@ export function nodeState(
     sshAllowance: FULL_ALLOWANCE,
     lookUps: FULL_LOOK_UPS,
     vpnAllowances: FULL_VPN_ALLOWANCES,
+    factsAllowance: FULL_FACTS_ALLOWANCE,
   };
 }

@@ -6,6 +6,11 @@ import { join, sql, type Sql } from './sql.ts';
 export interface Filterable {
   readonly column?: Sql;
   readonly matches?: (filter: Filter) => Sql;
+  /**
+   * A table with exactly one row for each of the list, and the condition there: rows that match only such filters are
+   * counted in it alone.
+   */
+  readonly beside?: { readonly table: Sql; readonly matches: (filter: Filter) => Sql };
 }
 
 /** Earliest and latest instants that PostgreSQL and ISO 8601 both write plainly: outside, a bound is infinite. */
@@ -21,7 +26,8 @@ export function condition(kind: FieldKind, field: Filterable, filter: Filter): S
   const { column } = field;
   if (column === undefined) throw new Error(`The field ${filter.field} has no SQL.`);
   const { op, value } = filter;
-  if (kind === 'text') return textCondition(column, Array.isArray(value) ? value : [value]);
+  if (kind === 'text' || (kind === 'version' && op === 'eq'))
+    return textCondition(column, Array.isArray(value) ? value : [value]);
   if (op === 'in')
     return kind === 'uuid' ? sql`${column} = any(${value}::uuid[])` : sql`${column} = any(${value}::text[])`;
   return sql`${column} ${COMPARISONS[op]} ${parameter(kind, value)}`;
@@ -49,6 +55,8 @@ function parameter(kind: FieldKind, value: Filter['value']): Sql {
       return sql`${value}::uuid`;
     case 'text':
     case 'exact':
+    case 'version':
+    case 'selector':
       return sql`${value}::text`;
     default:
       return kind satisfies never;
@@ -85,7 +93,7 @@ export function likePattern(text: string): string {
  */
 export function filtersOf(
   fields: Readonly<Record<string, FilterField>>,
-  given: Readonly<Record<string, string | number | boolean>> | undefined,
+  given: Readonly<Record<string, Filter['value']>> | undefined,
 ): readonly Filter[] {
   return Object.entries(given ?? {}).map(([name, value]) => {
     const found = Object.entries(fields)

@@ -6,6 +6,7 @@ import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Filter } from '../../actors/filters.ts';
 import { asUnavailable } from '../availability.ts';
 import { all, condition } from './conditions.ts';
+import { SHORT_ID_CHARS } from '../../actors/node/display-name.ts';
 import { NODES } from './nodes.ts';
 import { rowsOf, sql } from './sql.ts';
 import type { Discovery } from '../../api/ports.ts';
@@ -96,9 +97,11 @@ async function* piecesOf(
       client,
       'listing all nodes',
       sql`
-    select count(*)::int as count, max(id::text collate "C") as last, string_agg(concat(id, E'\\t', to_json(cluster_name), E'\\t', status, E'\\t', to_json(version), E'\\n'), '') as text from (
-      select n.id, c.name as cluster_name, n.status, n.version, (row_number() over (order by n.id) - 1) / ${PIECE_ROWS}::int as part
-      from node n join cluster c on c.id = n.cluster_id where n.id > ${id}::uuid and ${where} order by n.id limit ${PAGE_ROWS}) as page
+    select count(*)::int as count, max(id::text collate "C") as last, string_agg(concat(id, E'\\t', to_json(cluster_name), E'\\t', status, E'\\t', to_json(version), E'\\t', name, E'\\t', facts, E'\\t', labels, E'\\n'), '') as text from (
+      select n.id, c.name as cluster_name, n.status, n.version,
+        to_json(coalesce((select min(a.name) from alias a where a.node_id = n.id), f.facts ->> 'hostname', left(n.id::text, ${SHORT_ID_CHARS}))) as name,
+        json_build_array(f.facts -> 'hostname', f.facts -> 'os', f.facts -> 'arch')::text as facts, coalesce(l.labels::text, '{}') as labels, (row_number() over (order by n.id) - 1) / ${PIECE_ROWS}::int as part
+      from node n join cluster c on c.id = n.cluster_id left join node_labels l on l.node_id = n.id left join node_facts f on f.node_id = n.id where n.id > ${id}::uuid and ${where} order by n.id limit ${PAGE_ROWS}) as page
     group by part order by part`,
     );
   const pageAfter = (id: string): Promise<Row[]> => {

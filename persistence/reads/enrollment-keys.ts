@@ -60,7 +60,7 @@ async function resources(
     pool,
     'reading enrolment keys',
     sql`
-    select k.id, c.name as cluster_name, k.name, k.sealed_key, k.expired_at, k.uses_remaining, k.last_used_at, k.inserted_at, k.updated_at
+    select k.id, c.name as cluster_name, k.name, k.sealed_key, k.expired_at, k.uses_remaining, k.last_used_at, k.labels, k.inserted_at, k.updated_at
     from unnest(${ids}::uuid[]) with ordinality as page (id, place) join enrollment_key k on k.id = page.id join cluster c on c.id = k.cluster_id order by page.place`,
   );
   return rows.map(({ id, cluster_name, name, sealed_key, ...rest }) => ({

@@ -17,6 +17,7 @@ import { eventsAfter } from './events.ts';
 import { EXECUTIONS } from './executions.ts';
 import { freeRanges, type RangeSettings } from './free-ranges.ts';
 import { createPageAnchors, type PageAnchors } from './page-anchors.ts';
+import { GROUPS, groupNamed } from './groups.ts';
 import { lookUps } from './look-ups.ts';
 import { NODES } from './nodes.ts';
 import { page } from './paging.ts';
@@ -55,6 +56,7 @@ const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
   clusters: CLUSTERS,
   enrollment_keys: ENROLLMENT_KEYS,
   nodes: NODES,
+  groups: GROUPS,
   aliases: ALIASES,
   commands: COMMANDS,
   command_executions: EXECUTIONS,
@@ -87,18 +89,23 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
     CONNECT_MS_MAX,
   );
   const found = lookUps(orm, pool, vault);
+  const idOf = async (name: ListName, key: string): Promise<string | null> => {
+    if (name === 'clusters') return found.clusterId(key);
+    return name === 'groups' ? ((await groupNamed(pool, key))?.id ?? null) : key;
+  };
   return {
     ...found,
     ...credentials(pool),
     list: (name, query) => listSemaphore(() => page(SOURCES[name], reading, query)),
     get: async (name, key) => {
-      const id = name === 'clusters' ? await found.clusterId(key) : key;
+      const id = await idOf(name, key);
       if (id === null || !isUuid(id)) return null;
       const [row] = await SOURCES[name].resources(reading, [id], true);
       return row ?? null;
     },
     freeRanges: () => freeRanges(pool, ranges),
     targets: targeter(pool),
+    groupTargeting: async (name) => (await groupNamed(pool, name))?.targeting ?? null,
     delivery: (id) => deliveryOf(pool, id),
     eventsAfter: (cursor, limit) => eventsAfter(pool, cursor, limit),
   };

@@ -3,12 +3,17 @@ import type { EnrollmentKeyRecord, NodeRecord } from '../../actors/records.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 import type { StatusDetail } from '../entities/node.ts';
 import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
+import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import type { Labels } from '../../transport/protocol/labels.ts';
 import { sql } from './sql.ts';
+
+/** What describes the node `n`: an agent that says nothing of its machine has no row of facts. */
+export const DESCRIPTION_COLUMNS = sql`(select f.facts from node_facts f where f.node_id = n.id) as facts, coalesce((select l.labels from node_labels l where l.node_id = n.id), '{}') as labels`;
 
 /** What `nodeRecord` wants of `node n join cluster c`. */
 export const NODE_COLUMNS = sql`n.id, n.cluster_id, c.name as cluster_name, n.status, n.status_since, n.status_reason, n.status_detail, n.version, n.id_type, n.http_port, n.ssh_port, n.host_metrics_port, n.wireguard_metrics_port,
-  n.http_proxy_port, n.socks5_proxy_port, n.self_update_enabled, n.enrollment_key_id, n.last_seen_at, n.inserted_at, n.updated_at`;
+  n.http_proxy_port, n.socks5_proxy_port, n.self_update_enabled, n.enrollment_key_id, ${DESCRIPTION_COLUMNS}, n.last_seen_at, n.inserted_at, n.updated_at`;
 
 /** A row of NODE_COLUMNS. */
 export interface NodeRow extends AgentPorts {
@@ -23,6 +28,8 @@ export interface NodeRow extends AgentPorts {
   readonly id_type: 'persistent' | 'random';
   readonly self_update_enabled: boolean;
   readonly enrollment_key_id: string | null;
+  readonly facts: NodeFacts | null;
+  readonly labels: Labels;
   readonly last_seen_at: Date | null;
   readonly inserted_at: Date;
   readonly updated_at: Date;
@@ -53,6 +60,8 @@ export function nodeRecord(row: NodeRow): NodeRecord {
     },
     selfUpdateEnabled: row.self_update_enabled,
     enrollmentKeyId: row.enrollment_key_id,
+    facts: row.facts,
+    labels: row.labels,
     lastSeenAtMs: ms(row.last_seen_at),
     insertedAtMs: ms(row.inserted_at),
     updatedAtMs: ms(row.updated_at),
@@ -60,7 +69,7 @@ export function nodeRecord(row: NodeRow): NodeRecord {
 }
 
 /** What `enrollmentKeyRecord` wants of `enrollment_key k join cluster c`. */
-export const ENROLLMENT_KEY_COLUMNS = sql`k.id, k.cluster_id, c.name as cluster_name, k.name, k.expired_at, k.uses_remaining, k.last_used_at, k.inserted_at, k.updated_at`;
+export const ENROLLMENT_KEY_COLUMNS = sql`k.id, k.cluster_id, c.name as cluster_name, k.name, k.expired_at, k.uses_remaining, k.last_used_at, k.labels, k.inserted_at, k.updated_at`;
 
 /** A row of ENROLLMENT_KEY_COLUMNS. */
 export interface EnrollmentKeyRow {
@@ -71,6 +80,7 @@ export interface EnrollmentKeyRow {
   readonly expired_at: Date | null;
   readonly uses_remaining: number | null;
   readonly last_used_at: Date | null;
+  readonly labels: Labels;
   readonly inserted_at: Date;
   readonly updated_at: Date;
 }
@@ -85,6 +95,7 @@ export function enrollmentKeyRecord(row: EnrollmentKeyRow): EnrollmentKeyRecord 
     expiredAtMs: ms(row.expired_at),
     usesRemaining: row.uses_remaining,
     lastUsedAtMs: ms(row.last_used_at),
+    labels: row.labels,
     insertedAtMs: ms(row.inserted_at),
     updatedAtMs: ms(row.updated_at),
   };

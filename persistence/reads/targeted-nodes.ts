@@ -1,7 +1,7 @@
 /** Which nodes a targeting reaches. */
 import type { Pool } from 'pg';
 import { TARGET_FILTERS, type FilterField } from '../../actors/filters.ts';
-import type { Target, Targeting } from '../../actors/targeting.ts';
+import type { PlainTargeting, Target, Targeting } from '../../actors/targeting.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import { batched } from './batch.ts';
 import { CLUSTERS } from './clusters.ts';
@@ -17,12 +17,15 @@ interface TargetRow {
 }
 
 /**
- * Evaluates targetings, each in one statement and so in one snapshot (C2). Those that only name nodes share statements.
+ * Evaluates targetings, each in one statement and so in one snapshot (C2). `group` is what the group of the targeting
+ * means, null where it names none. Those that only name nodes share statements.
  */
-export function targeter(pool: Pool): (targeting: Targeting) => Promise<readonly Target[]> {
+export function targeter(
+  pool: Pool,
+): (targeting: Targeting, group?: PlainTargeting | null) => Promise<readonly Target[]> {
   const named = batched((lists: readonly (readonly string[])[]) => namedNodes(pool, lists));
-  return (targeting) =>
-    targeting.type === 'nodes' && !hasFilters(targeting) ? named(ids(targeting)) : filtered(pool, targeting);
+  return (targeting, group = null) =>
+    targeting.type === 'nodes' && !hasFilters(targeting) ? named(ids(targeting)) : filtered(pool, targeting, group);
 }
 
 /**
@@ -33,7 +36,8 @@ function ids({ node_ids }: Pick<Targeting, 'node_ids'>): readonly string[] {
   return (node_ids ?? []).map((id) => id.toLowerCase()).filter(isUuid);
 }
 
-function hasFilters({ cluster_filters, node_filters }: Targeting): boolean {
+function hasFilters({ labels, cluster_filters, node_filters }: Targeting): boolean {
+  if (labels !== undefined) return true;
   return Object.keys(cluster_filters ?? {}).length + Object.keys(node_filters ?? {}).length > 0;
 }
 
@@ -50,12 +54,9 @@ async function namedNodes(pool: Pool, lists: readonly (readonly string[])[]): Pr
   return lists.map((list) => [...new Set(list)].flatMap((node) => byNode.get(node) ?? []));
 }
 
-async function filtered(pool: Pool, targeting: Targeting): Promise<readonly Target[]> {
-  const where = all([
-    ...chosen(targeting),
-    ...conditions(TARGET_FILTERS.cluster_filters, CLUSTERS.fields, targeting.cluster_filters),
-    ...conditions(TARGET_FILTERS.node_filters, NODES.fields, targeting.node_filters),
-  ]);
+async function filtered(pool: Pool, targeting: Targeting, group: PlainTargeting | null): Promise<readonly Target[]> {
+  if (targeting.type === 'group' && group === null) throw new Error('A targeting came without its group.');
+  const where = all([...reached(targeting), ...(group === null ? [] : reached(group))]);
   return rowsOf<TargetRow>(
     pool,
     'finding the targets',
@@ -64,9 +65,24 @@ async function filtered(pool: Pool, targeting: Targeting): Promise<readonly Targ
   );
 }
 
+function reached(targeting: Targeting): readonly Sql[] {
+  const { labels } = targeting;
+  return [
+    ...chosen(targeting),
+    ...(labels === undefined
+      ? []
+      : [condition('selector', NODES.fields['labels'] ?? {}, { ...SELECTED, value: labels })]),
+    ...conditions(TARGET_FILTERS.cluster_filters, CLUSTERS.fields, targeting.cluster_filters),
+    ...conditions(TARGET_FILTERS.node_filters, NODES.fields, targeting.node_filters),
+  ];
+}
+
+const SELECTED = { field: 'labels', op: 'eq' } as const;
+
 function chosen({ type, node_ids, cluster_names }: Targeting): readonly Sql[] {
   switch (type) {
     case 'all':
+    case 'group':
       return [];
     case 'nodes':
       return [sql`n.id = any(${ids({ node_ids })}::uuid[])`];

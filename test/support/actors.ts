@@ -12,11 +12,13 @@ import type { DomainEvent } from '../../actors/event-catalogue.ts';
 import type { ReplyTo } from '../../actors/reply-to.ts';
 import { FULL_VPN_ALLOWANCES, NEW_VPN_SESSION } from '../../actors/node/vpn-state.ts';
 import { NOTHING_READ, type NodeState } from '../../actors/node/state.ts';
+import { FULL_FACTS_ALLOWANCE } from '../../actors/node/facts.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
 import { FULL_ALLOWANCE, NO_SSH } from '../../actors/ssh/login-attempts.ts';
 import type { BehaviourSettings } from '../../supervisors/runtime/kinds.ts';
 import type { ExecutionResult } from '../../transport/protocol/frames.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
+import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId, SessionId } from '../../transport/protocol/ids.ts';
 
 /** An id that is the same in every run: `id('a', 3)`. The letter must be a hex digit. */
@@ -81,6 +83,22 @@ export const REGISTRATION: Registration = {
   ports: PORTS,
   self_update_enabled: false,
 };
+/** What it says of its machine. */
+export const FACTS: NodeFacts = {
+  hostname: 'press-7',
+  os: 'debian',
+  os_version: '13',
+  os_name: 'Debian GNU/Linux 13 (trixie)',
+  kernel: '6.12.48+deb13-amd64',
+  arch: 'x86_64',
+  cpu_model: 'Intel(R) N100',
+  cpu_count: 4,
+  memory_bytes: 8_124_899_328,
+  virtualization: 'none',
+  boot_id: '5f0c7e1e-2f0a-4c43-9a60-6b1d2c3e4f50',
+  time_zone: 'Europe/Berlin',
+};
+
 /** A report of an agent that is well. */
 export const HEALTHY: HealthReport = { services: [{ name: 'runner', healthy: true, detail: null }] };
 /** A report of an agent that is not. */
@@ -116,6 +134,8 @@ export function nodeRecord(more: Partial<NodeRecord> = {}): NodeRecord {
     ports: PORTS,
     selfUpdateEnabled: false,
     enrollmentKeyId: id('d', 1),
+    facts: null,
+    labels: {},
     lastSeenAtMs: MADE_MS,
     insertedAtMs: MADE_MS,
     updatedAtMs: MADE_MS,
@@ -136,6 +156,7 @@ export function nodeState(more: Partial<NodeState> = {}): NodeState {
     sshAllowance: FULL_ALLOWANCE,
     lookUps: FULL_LOOK_UPS,
     vpnAllowances: FULL_VPN_ALLOWANCES,
+    factsAllowance: FULL_FACTS_ALLOWANCE,
     ...more,
   };
 }
@@ -238,6 +259,7 @@ export function keyRecord(more: Partial<EnrollmentKeyRecord> = {}): EnrollmentKe
     expiredAtMs: null,
     usesRemaining: 5,
     lastUsedAtMs: null,
+    labels: {},
     insertedAtMs: MADE_MS,
     updatedAtMs: MADE_MS,
     ...more,

@@ -102,6 +102,7 @@ export class Fixture {
       sealedKey: 's',
       expiredAtMs,
       usesRemaining,
+      labels: {},
       atMs: MADE_MS,
     });
     return id;
@@ -212,6 +213,8 @@ export function enrolment(cluster: ClusterId, enrollmentKey: string, more: Parti
     ports: PORTS,
     selfUpdateEnabled: false,
     wireguardPublicKey: null,
+    facts: null,
+    labels: {},
     aliases: [],
     atMs: NOW_MS,
     ...more,

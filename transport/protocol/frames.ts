@@ -32,6 +32,7 @@ import { foreignText, wireText, wireUrl } from './text.ts';
 import { Traceparent } from './trace-context.ts';
 import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
 import { Registration, HealthReport } from './agent-description.ts';
+import { NodeFacts } from './facts.ts';
 
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
 /**
@@ -52,8 +53,6 @@ export const AgentSettings = z.object({
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
-const Outcome = z.enum(['completed', 'cancelled']);
-
 /**
  * The process of an execution as a span: its own place in the trace of the delivery, how long it ran, and how long ago
  * it ended when this was sent. Durations, because clocks of machines differ; on the machine's monotonic clock, but over
@@ -69,7 +68,7 @@ export type ExecutionTrace = z.infer<typeof ExecutionTrace>;
 /** How an execution ended. Output longer than one part went ahead in `parts` output-part frames; else it is inline. */
 export const ExecutionResult = z.object({
   execution: ExecutionId,
-  outcome: Outcome,
+  outcome: z.enum(['completed', 'cancelled']),
   exit_code: z.int().min(-1).max(255),
   output: foreignText().max(OUTPUT_PART_BYTES_MAX),
   parts: z.int().min(0).max(OUTPUT_PARTS_MAX),
@@ -127,6 +126,7 @@ export const AgentFrame = z.discriminatedUnion('type', [
     end: z.boolean(),
   }),
   z.object({ seq, type: z.literal('report'), report: HealthReport }),
+  z.object({ seq, type: z.literal('facts-changed'), facts: NodeFacts }),
   /** Somebody wants in by SSH. `attempt` is the agent's own number, which the verdict repeats. */
   z.object({
     seq,

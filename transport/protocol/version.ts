@@ -19,8 +19,10 @@
  * | 6 | 2026-11-23 | rhythm: an agent on a metered link says how seldom it pings and reports; a stream of a tunnel may
  * name the server of the agent that it is for; an enrolment's answer names aliases that other nodes have; a node may
  * remove itself |
+ * | 7 | 2026-11-23 | facts: what an agent says of its machine, with the registration of its hello and as facts-changed when
+ * they change |
  */
-export const PROTOCOL_VERSION = 6;
+export const PROTOCOL_VERSION = 7;
 
 /** From this version on an agent opens tunnels and asks about SSH logins. */
 export const PROTOCOL_VERSION_REACH = 2;
@@ -42,6 +44,9 @@ export const PROTOCOL_VERSION_RECALLS = 5;
 
 /** From this version on an admin goes along with the rhythm of an agent on a metered link. */
 export const PROTOCOL_VERSION_RHYTHM = 6;
+
+/** From this version on an agent says what its machine is, and an admin listens. */
+export const PROTOCOL_VERSION_FACTS = 7;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;

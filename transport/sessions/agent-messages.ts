@@ -32,6 +32,8 @@ export function nodeMessageOf(
       };
     case 'report':
       return { type: 'agent-reported', session, report: frame.report };
+    case 'facts-changed':
+      return { type: 'facts-changed', session, facts: frame.facts };
     case 'acknowledge':
       return { type: 'executions-acknowledged', session, executions: frame.executions };
     case 'ask-open':

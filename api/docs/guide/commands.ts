@@ -117,13 +117,15 @@ const BY_THE_API: Section = {
         ['`{"type": "all"}`', 'Every node.'],
         ['`{"type": "nodes", "node_ids": […]}`', 'These.'],
         ['`{"type": "clusters", "cluster_names": […]}`', 'All of these clusters.'],
+        ['`{"type": "group", "group": "web"}`', 'A [saved group](/guide/nodes#labels-and-groups).'],
+        ['`"labels"`', 'Beside `type`: only nodes that this selector means, such as `env=prod,!gpu`.'],
         [
           '`"cluster_filters"`',
           'Beside `type`: only in clusters with this `name` (`prod*`), `node_count__gte`, `has_node_limit`, …',
         ],
         [
           '`"node_filters"`',
-          'Beside `type`: only nodes with this `status`, `version` (`1.*`), `id_type`, `last_seen_at__gte`, …',
+          'Beside `type`: only nodes with this `status`, `version` (`1.*`), `os`, `arch`, `hostname`, `id_type`, `last_seen_at__gte`, …',
         ],
       ],
     },

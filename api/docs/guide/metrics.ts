@@ -19,7 +19,7 @@ function configuration({ adminUrl }: GuideFacts): string {
         ${key}
     relabel_configs:
       - { source_labels: [node_id], target_label: instance }
-      - { action: labeldrop, regex: status|version }
+      - { action: labeldrop, regex: status|version|name|hostname|os|arch }
 `;
   return `global: { scrape_interval: 15s }
 scrape_configs:
@@ -139,7 +139,7 @@ function prometheus(facts: GuideFacts): Section {
         where: 'prometheus',
         commands:
           'until promtool query instant http://127.0.0.1:9090 \'up{job="edge-host"} == 1\' | grep up; do sleep 1; done',
-        prints: 'up{cluster="prod",…instance="…", job="edge-host", node_id="…"} => 1 @[…]',
+        prints: 'up{cluster="prod",…instance="…", job="edge-host",…node_id="…"} => 1 @[…]',
       },
       {
         kind: 'text',

@@ -1,5 +1,7 @@
 /** `/guide/nodes`. */
+import { LABELS_AND_GROUPS } from './labels.ts';
 import { BEHIND_A_PROXY, METERED_LINKS } from './links.ts';
+import { PORTS_OF_A_MACHINE, SETTINGS_OF_NODES } from './node-settings.ts';
 import { knowsAdmin, type GuideFacts, type GuidePage, type Section } from './page.ts';
 
 const UNIT = `[Unit]
@@ -32,6 +34,7 @@ export function nodesPage(facts: GuideFacts): GuidePage {
       enrolAMachine(facts),
       AS_A_SERVICE,
       names(facts),
+      LABELS_AND_GROUPS,
       HOW_A_MACHINE_IS,
       WHAT_IS_WRONG_WITH_IT,
       MOVE_IT,
@@ -40,11 +43,14 @@ export function nodesPage(facts: GuideFacts): GuidePage {
       PORTS_OF_A_MACHINE,
       METERED_LINKS,
       BEHIND_A_PROXY,
-      SETTINGS,
+      SETTINGS_OF_NODES,
       {
         title: 'Operations',
         blocks: [
-          { kind: 'operations', picks: (path) => /^\/(?:nodes|aliases)/u.test(path) && !/metrics|ssh/u.test(path) },
+          {
+            kind: 'operations',
+            picks: (path) => /^\/(?:nodes|aliases|groups|targeting)/u.test(path) && !/metrics|ssh/u.test(path),
+          },
         ],
       },
     ],
@@ -200,7 +206,8 @@ const MOVE_IT: Section = {
     {
       kind: 'shell',
       commands: 'edge cluster create staging > /dev/null\nedge node move web-2 staging',
-      prints: 'id                      66c6000a-6ea4-40ab-a3b1-b53999871d9a\ncluster_name            staging\n…',
+      prints:
+        'id                      66c6000a-6ea4-40ab-a3b1-b53999871d9a\nname                    web-2\ncluster_name            staging\n…',
     },
   ],
 };
@@ -236,65 +243,5 @@ const REMOVE_IT: Section = {
       kind: 'text',
       text: 'On the machine the agent ends with exit status 4. `edge-agent leave` there removes the node at the admin as well, where it still is, and identity, journal and keys on the machine, which can then enrol as a new node. Where no admin answers it removes nothing, unless it is `edge-agent leave --local`.',
     },
-  ],
-};
-
-const PORTS_OF_A_MACHINE: Section = {
-  title: 'Ports of a machine',
-  blocks: [
-    {
-      kind: 'text',
-      text: 'All are on loopback unless the last column says otherwise; admins reach them through the connection of the agent. Where another program has one of these, the agent takes a free one, says so in one line of its log, and tells the admin. A port that you set stays: one that is taken then makes the node `unhealthy`. A 0 takes a free port.',
-    },
-    {
-      kind: 'table',
-      head: ['Port', 'Serves', 'Setting', 'Also listens on'],
-      rows: [
-        ['44000', "the agent's API: its own metrics", '`AGENT_API_PORT`', '`AGENT_METRICS_HOST`'],
-        ['49100', 'metrics of the host', '`AGENT_HOST_METRICS_PORT`', '`AGENT_METRICS_HOST`'],
-        ['49586', 'metrics of WireGuard', '`AGENT_WIREGUARD_METRICS_PORT`', '`AGENT_METRICS_HOST`'],
-        ['40022', '[SSH](/guide/ssh)', '`AGENT_SSH_PORT`', '`AGENT_SSH_HOST`'],
-        ['43128', '[HTTP proxy](/guide/proxy#proxies-of-a-machine)', '`AGENT_HTTP_PROXY_PORT`', '`AGENT_PROXY_HOST`'],
-        ['41080', 'SOCKS5 proxy', '`AGENT_SOCKS5_PROXY_PORT`', '`AGENT_PROXY_HOST`'],
-      ],
-    },
-  ],
-};
-
-const SETTINGS: Section = {
-  title: 'Settings',
-  blocks: [
-    {
-      kind: 'settings',
-      program: 'edge-agent',
-      rows: [
-        [
-          'ENROLLMENT_KEY',
-          'unset',
-          'Key with which the machine joins, until it is enrolled. Also as `ENROLLMENT_KEY_FILE`.',
-        ],
-        ['RECOVERY_KEY', 'unset', 'Gives the machine its old node back, together with an enrolment key.'],
-        ['ADMIN_URLS', 'from the key', 'Admins to use, in order, instead of those that the key and the admins name.'],
-        [
-          'AGENT_DATA_DIR',
-          '/var/lib/edge-agent as root, else ~/.local/share/edge-agent',
-          'Identity, journal, and output of running commands.',
-        ],
-        ['AGENT_ID_TYPE', '`persistent`', '`random` enrols under a new identity at every start.'],
-        ['AGENT_ALIASES', 'unset', 'Aliases to take at enrolment.'],
-        ['AGENT_METERED', '`false`', 'For links that are paid by the byte: see below.'],
-        ['HTTPS_PROXY', 'unset', 'HTTP proxy on the way to the admins: see below.'],
-        ['LOG_LEVEL', '`info`', 'The least severe lines that are logged.'],
-      ],
-    },
-    {
-      kind: 'settings',
-      program: 'edge-admin',
-      rows: [
-        ['NODE_UNREACHABLE_AFTER_MS', '`30000`', 'Silence after which a node is unreachable.'],
-        ['NODE_STATUS_DAMPING_MS', '`30000`', 'How long a better status must last when it changes often.'],
-      ],
-    },
-    { kind: 'text', text: '`edge-agent --help` lists all of them.' },
   ],
 };

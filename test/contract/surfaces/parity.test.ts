@@ -33,6 +33,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   command_text: 'true',
   targeting: { type: 'all' },
   node_limit: null,
+  labels: { env: 'prod' },
 };
 
 /** How an answer looks from outside: a refusal by its code and the fields that it names, or done. */

@@ -145,6 +145,7 @@ export function fakePorts(
       clusterId: async () => null,
       freeRanges: async () => ({ ipv4Range: '100.64.1.0/24', ipv6Range: 'fd00:0:0:1::/64' }),
       targets: async () => [],
+      groupTargeting: async () => null,
       executionNode: async () => null,
       aliasNode: async () => null,
       sshUsernameNode: async () => null,
@@ -173,6 +174,14 @@ export function fakePorts(
         data,
       }),
       ...records,
+    },
+    groups: {
+      create: async ({ id, name, description, targeting, atMs }) => {
+        const at = new Date(atMs).toISOString();
+        return ok({ id, name, description, targeting, inserted_at: at, updated_at: at });
+      },
+      update: async () => false,
+      remove: async () => false,
     },
     vault: {
       newSecret: () => 'a-secret-of-at-least-22-characters',

@@ -148,6 +148,7 @@ export const executionId = (n: number): ExecutionId => ExecutionId.parse(idOf(n)
 export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeResource {
   return {
     id: idOf(n),
+    name: idOf(n).slice(0, 8),
     cluster_name: 'demo',
     status: 'healthy',
     status_since: AT,
@@ -160,6 +161,8 @@ export function nodeOf(n: number, changes: Partial<NodeResource> = {}): NodeReso
     ...PORTS,
     self_update_enabled: false,
     enrollment_key_id: null,
+    facts: null,
+    labels: {},
     last_seen_at: AT,
     inserted_at: AT,
     updated_at: AT,

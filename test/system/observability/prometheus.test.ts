@@ -47,6 +47,7 @@ test.serial(
       );
     });
 
+    const machine = (await fleet().node(fleet().agents[0]!)).facts;
     const address = new URL(fleet().admin().url).host;
     const wanted = METRICS_SOURCES.flatMap((source) =>
       nodes.map((node) => ({
@@ -57,6 +58,10 @@ test.serial(
           cluster: CLUSTER,
           status: 'healthy',
           version: targets[0]?.labels['version'],
+          name: machine?.hostname,
+          hostname: machine?.hostname,
+          os: machine?.os,
+          arch: machine?.arch,
         },
         scrapeUrl: `${fleet().admin().url}/api/v1/nodes/${node}/metrics/${source}/raw`,
       })),

@@ -7,7 +7,10 @@ import { DELIVERY_STATUSES, type DeliveryStatus } from '../../../actors/resource
 import { enrollmentKeyBlob } from '../../../actors/sealed-columns.ts';
 import type { Vault } from '../../../persistence/vault.ts';
 import { encodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
+import type { Labels } from '../../../transport/protocol/labels.ts';
+import { FACTS } from '../../support/actors.ts';
 import { seededNumbers } from '../../support/seeded.ts';
+import { ENVS, LABEL_KEYS } from '../../support/selectors.ts';
 
 /** Entities that hold each other, where rows hold ids. */
 export type FleetEntities = ReturnType<typeof makeEntities>;
@@ -178,10 +181,36 @@ export function makeEntities(vault: Vault, seed: number) {
     ...progress(pick(DELIVERY_STATUSES), next, time),
     updatedAt: time(),
   }));
+  // drawn last, so that what stands above stays what it was
+  const keyLabels = new Map(keys.map((key): [typeof key, Labels] => [key, next(2) === 0 ? {} : { env: pick(ENVS) }]));
+  const descriptions = new Map(
+    nodes.map((node, index) => [
+      node,
+      {
+        facts: maybe(() => ({
+          ...FACTS,
+          hostname: `${pick(['web', 'db', 'Über'])}-${index % 9}`,
+          os: pick(['debian', 'alpine', 'ubuntu']),
+          arch: pick(['x86_64', 'aarch64']),
+        })),
+        labels: labelsOf(next),
+      },
+    ]),
+  );
+  const groups = ['web', 'web-east', 'old-web', 'all'].map((name) => ({
+    ...madeAt(),
+    name,
+    description: maybe(() => pick(TEXTS)),
+    targeting: { type: 'all' as const, labels: `env=${pick(ENVS)}` },
+    updatedAt: time(),
+  }));
   return {
     clusters,
     keys,
+    keyLabels,
     nodes,
+    descriptions,
+    groups,
     aliases,
     commands,
     executions,
@@ -191,6 +220,16 @@ export function makeEntities(vault: Vault, seed: number) {
     webhooks,
     deliveries,
   };
+}
+
+/** Up to five labels of a few keys and values, so that selectors find some. */
+function labelsOf(next: (bound: number) => number): Labels {
+  return Object.fromEntries(
+    LABEL_KEYS.filter(() => next(2) === 0).map((key) => [
+      key,
+      key === 'env' ? (ENVS[next(3)] ?? '') : (['', 'a', 'b'][next(3)] ?? ''),
+    ]),
+  );
 }
 
 /** Fields of a delivery in this state. */

@@ -5,6 +5,8 @@ import type { ListRows } from '../../../api/ports.ts';
 import { Cluster } from '../../../persistence/entities/cluster.ts';
 import { Command, CommandExecution } from '../../../persistence/entities/command.ts';
 import { EnrollmentKey } from '../../../persistence/entities/enrollment-key.ts';
+import { NodeFacts, NodeLabels } from '../../../persistence/entities/node-description.ts';
+import { NodeGroup } from '../../../persistence/entities/node-group.ts';
 import { Alias, Node } from '../../../persistence/entities/node.ts';
 import { SshRecording } from '../../../persistence/entities/ssh-recording.ts';
 import { SshPublicKey, SshUsername } from '../../../persistence/entities/ssh-username.ts';
@@ -32,7 +34,10 @@ async function store(orm: Opened['orm'], entities: FleetEntities): Promise<void>
   const {
     clusters,
     keys,
+    keyLabels,
     nodes,
+    descriptions,
+    groups,
     aliases,
     commands,
     executions,
@@ -46,12 +51,17 @@ async function store(orm: Opened['orm'], entities: FleetEntities): Promise<void>
   await em.insertMany(Cluster, clusters);
   await em.insertMany(
     EnrollmentKey,
-    keys.map((key) => ({ ...key, cluster: key.cluster.id })),
+    keys.map((key) => ({ ...key, cluster: key.cluster.id, labels: keyLabels.get(key) ?? {} })),
   );
   await em.insertMany(
     Node,
     nodes.map((node) => ({ ...node, cluster: node.cluster.id, enrollmentKey: node.enrollmentKey?.id ?? null })),
   );
+  for (const [node, { facts, labels }] of descriptions) {
+    await em.nativeUpdate(NodeLabels, { node: node.id }, { labels });
+    if (facts !== null) await em.insert(NodeFacts, { node: node.id, facts });
+  }
+  await em.insertMany(NodeGroup, groups);
   await em.insertMany(
     Alias,
     aliases.map((alias) => ({ ...alias, node: alias.node.id, cluster: alias.cluster.id })),
@@ -81,7 +91,10 @@ function resourcesOf(entities: FleetEntities): Fixture {
   const {
     clusters,
     keys,
+    keyLabels,
     nodes,
+    descriptions,
+    groups,
     aliases,
     commands,
     executions,
@@ -111,10 +124,18 @@ function resourcesOf(entities: FleetEntities): Fixture {
       expired_at: iso(key.expiredAt),
       uses_remaining: key.usesRemaining,
       last_used_at: iso(key.lastUsedAt),
+      labels: keyLabels.get(key) ?? {},
       ...dates(key),
     })),
     nodes: nodes.map((node) => ({
       id: node.id,
+      name:
+        aliases
+          .filter((alias) => alias.node === node)
+          .map(({ name }) => name)
+          .sort()[0] ??
+        descriptions.get(node)?.facts?.hostname ??
+        node.id.slice(0, 8),
       cluster_name: node.cluster.name,
       status: node.status,
       status_since: node.statusSince.toISOString(),
@@ -134,8 +155,17 @@ function resourcesOf(entities: FleetEntities): Fixture {
       socks5_proxy_port: 41_080,
       self_update_enabled: node.selfUpdateEnabled,
       enrollment_key_id: node.enrollmentKey?.id ?? null,
+      facts: descriptions.get(node)?.facts ?? null,
+      labels: descriptions.get(node)?.labels ?? {},
       last_seen_at: iso(node.lastSeenAt),
       ...dates(node),
+    })),
+    groups: groups.map(({ id, name, description, targeting, ...group }) => ({
+      id,
+      name,
+      description,
+      targeting,
+      ...dates(group),
     })),
     aliases: aliases.map((alias) => ({
       id: alias.id,

@@ -105,6 +105,8 @@ test('a thousand nodes are rebuilt with their open executions and aliases', asyn
     },
     selfUpdateEnabled: false,
     enrollmentKeyId: null,
+    facts: null,
+    labels: {},
     lastSeenAtMs: null,
     insertedAtMs: AT_MS,
     updatedAtMs: AT_MS,

@@ -1,5 +1,7 @@
 /** Lists as plain JavaScript would filter and sort them: what the SQL is held against. */
 import { LISTS, type Filter, type ListName, type ListQuery } from '../../../actors/filters.ts';
+import type { Labels } from '../../../transport/protocol/labels.ts';
+import { naivelyMatches } from '../../support/selectors.ts';
 import { keyBlob } from './entities.ts';
 import type { Fixture } from './fixture.ts';
 
@@ -60,14 +62,32 @@ function matches(fixture: Fixture, name: ListName, row: Row, { field, op, value 
       (key) => key.ssh_username_id === row['id'] && wanted.some((one) => one.test(key.key_name)),
     );
   }
+  if (name === 'nodes' && field === 'labels') return naivelyMatches(row['labels'] as Labels, String(value));
   const fields: Readonly<Record<string, { readonly kind: unknown }>> = LISTS[name].fields;
   const actual = valueOf(name, row, field);
   if (actual === null) return false;
   const wanted = Array.isArray(value) ? (value as readonly string[]) : [value as Value];
-  if (fields[field]?.kind === 'text') return wanted.some((one) => wildcard(String(one)).test(String(actual)));
+  if (fields[field]?.kind === 'version' && op !== 'eq') {
+    const order = compareVersions(String(actual), String(value));
+    return op === 'gte' ? order >= 0 : order <= 0;
+  }
+  if (fields[field]?.kind === 'text' || fields[field]?.kind === 'version')
+    return wanted.some((one) => wildcard(String(one)).test(String(actual)));
   if (op === 'gte') return actual >= (value as Value)!;
   if (op === 'lte') return actual <= (value as Value)!;
   return wanted.includes(actual as never);
+}
+
+/** Versions of the fixture, number by number; a pre-release before its release; what is no number behind all that are. */
+function compareVersions(one: string, other: string): number {
+  const parts = (version: string) => {
+    const [release = '', ...pre] = (version.replace(/^v/u, '').split('+')[0] ?? '').split('-');
+    const numbers = release.split('.').map((part) => (/^\d+$/u.test(part) ? Number(part) : Infinity));
+    return [...numbers, 0, 0, 0].slice(0, 3).concat(pre.length === 0 ? 1 : 0);
+  };
+  const [left, right] = [parts(one), parts(other)];
+  const index = left.findIndex((part, at) => part !== right[at]);
+  return index < 0 ? 0 : (left[index] ?? 0) - (right[index] ?? 0);
 }
 
 function wildcard(text: string): RegExp {
@@ -102,6 +122,10 @@ function valueOf(name: ListName, row: Row, field: string): Value {
       return row['output'] !== null && row['output'] !== '';
     case 'has_enrollment_key':
       return row['enrollment_key_id'] !== null;
+    case 'hostname':
+    case 'os':
+    case 'arch':
+      return (row['facts'] as Readonly<Record<string, string>> | null)?.[field] ?? null;
     case 'node_id':
       return name === 'nodes' ? (row['id'] as string) : (row['node_id'] as string);
     default: {

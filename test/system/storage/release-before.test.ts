@@ -2,10 +2,7 @@
  * Admins of releases before go on while a newer one has brought the schema up to date beneath them: migrations expand,
  * and contract a release later.
  */
-import { execFileSync } from 'node:child_process';
-import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import test from 'ava';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
@@ -16,13 +13,11 @@ import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { endScripts, FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
+import { releaseAt } from '../../support/fleet/release.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { silentLog } from '../../support/log.ts';
 import { until } from '../../support/until.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { urlOf } from '../../support/server.ts';
-
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
  * Commits that stand for releases, since there are none yet: the last one before the VPN, whose admin writes a column
@@ -38,16 +33,9 @@ for (const [name, commit] of Object.entries(RELEASES)) {
   test.serial(
     `an admin of an earlier release (${name}) goes on after a newer one has migrated the database: agents enrol, commands run, events and lists are read`,
     async (t) => {
-      if (!hasCommit(commit)) {
-        const reason = `Left out: this clone has no history with ${commit} (git fetch --unshallow).`;
-        t.log(reason);
-        t.falsy(process.env['CI'], reason);
-        return;
-      }
-      const directory = temporaryDirectory(t);
-      execFileSync('/bin/sh', ['-c', `git -C "$1" archive "$2" | tar -x -C "$3"`, 'sh', ROOT, commit, directory]);
-      await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-      const program = (file: string) => pathToFileURL(join(directory, 'cli', file));
+      const release = await releaseAt(t, commit);
+      if (release === null) return;
+      const { directory, program } = release;
       const connection = await createDatabase(t, { schema: 'empty' });
       const [port, url] = await freePort().then((free) => [String(free), `http://127.0.0.1:${free}`] as const);
       const admin = Program.start(t, program('edge-admin.ts'), ['serve'], {
@@ -129,13 +117,4 @@ for (const [name, commit] of Object.entries(RELEASES)) {
       );
     },
   );
-}
-
-function hasCommit(commit: string): boolean {
-  try {
-    execFileSync('git', ['-C', ROOT, 'cat-file', '-e', `${commit}^{commit}`], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false; // a shallow clone, or an unpacked archive
-  }
 }

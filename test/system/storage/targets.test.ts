@@ -2,13 +2,14 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { parameterName, TARGET_FILTERS, type Filter, type FilterField } from '../../../actors/filters.ts';
 import type { Targeting } from '../../../actors/targeting.ts';
+import { naivelyMatches } from '../../support/selectors.ts';
 import { modelList } from './model.ts';
 import { openStoredFleet, type Fixture } from './fixture.ts';
 
 /** Nodes that a targeting should reach: lists of the model, which know the same filters. */
 function modelTargets(
   fixture: Fixture,
-  { type, node_ids, cluster_names, cluster_filters, node_filters }: Targeting,
+  { type, node_ids, cluster_names, labels, cluster_filters, node_filters }: Targeting,
 ): readonly string[] {
   const clusters = new Set(
     modelList(fixture, 'clusters', { filters: filters(TARGET_FILTERS.cluster_filters, cluster_filters), sort: [] }).map(
@@ -16,7 +17,7 @@ function modelTargets(
     ),
   );
   return modelList(fixture, 'nodes', { filters: filters(TARGET_FILTERS.node_filters, node_filters), sort: [] })
-    .filter((node) => clusters.has(node.cluster_name))
+    .filter((node) => clusters.has(node.cluster_name) && (labels === undefined || naivelyMatches(node.labels, labels)))
     .filter(
       (node) =>
         type === 'all' ||
@@ -44,7 +45,13 @@ function filters(fields: Readonly<Record<string, FilterField>>, given: Targeting
 
 function given(fields: Readonly<Record<string, FilterField>>): fc.Arbitrary<Targeting['node_filters']> {
   const parameters = Object.entries(fields).flatMap(([field, { kind, ops }]) =>
-    ops.map((op) => [parameterName(field, op), value(kind)] as const),
+    ops.map(
+      (op) =>
+        [
+          parameterName(field, op),
+          op === 'in' ? fc.array(value(kind), { minLength: 1, maxLength: 3 }) : value(kind),
+        ] as const,
+    ),
   );
   return fc.option(
     fc
@@ -55,7 +62,7 @@ function given(fields: Readonly<Record<string, FilterField>>): fc.Arbitrary<Targ
   );
 }
 
-function value(kind: FilterField['kind']): fc.Arbitrary<string | number | boolean> {
+function value(kind: FilterField['kind']): fc.Arbitrary<string | number | boolean | string[]> {
   if (typeof kind === 'object') return fc.constantFrom(...kind);
   switch (kind) {
     case 'boolean':
@@ -66,6 +73,10 @@ function value(kind: FilterField['kind']): fc.Arbitrary<string | number | boolea
       return fc.constantFrom('2026-01-01T00:30:00Z', '2026-01-01T01:15:00+01:00', '2025-12-31T00:00:00Z');
     case 'cidr':
       return fc.constantFrom('10.0.1.0/24', '10.9.0.0/24');
+    case 'selector':
+      return fc.constantFrom('env=prod', 'env!=prod,gpu', 'zone in (a,b)', '!gpu', 'constructor');
+    case 'version':
+      return fc.constantFrom('1.0.0', '1.2', '2.0.0-rc.1', '1.*');
     case 'text':
     case 'exact':
     case 'uuid':
@@ -82,6 +93,7 @@ test('a targeting reaches the nodes that its filters match, ANDed, and each once
     type: fc.constantFrom('all' as const, 'nodes' as const, 'clusters' as const),
     node_ids: some(fixture.nodes.map(({ id }) => id)),
     cluster_names: some(fixture.clusters.map(({ name }) => name)),
+    labels: fc.option(fc.constantFrom('env=prod', 'env notin (prod,dev)', 'gpu,!zone', 'absent'), { nil: undefined }),
     cluster_filters: given(TARGET_FILTERS.cluster_filters),
     node_filters: given(TARGET_FILTERS.node_filters),
   });

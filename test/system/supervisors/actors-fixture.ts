@@ -112,6 +112,7 @@ export class SupervisorsFixture {
       sealedKey: 'sealed',
       expiredAtMs: null,
       usesRemaining: null,
+      labels: {},
       idempotency: null,
     });
     return id;

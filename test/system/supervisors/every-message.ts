@@ -3,7 +3,16 @@ import { v7 } from 'uuid';
 import type { ActorKind, Addressed } from '../../../actors/messages.ts';
 import { refuse } from '../../../actors/refusal.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
-import { commandRecord, HEALTHY, keyRecord, PORTS, REGISTRATION, result, session } from '../../support/actors.ts';
+import {
+  commandRecord,
+  FACTS,
+  HEALTHY,
+  keyRecord,
+  PORTS,
+  REGISTRATION,
+  result,
+  session,
+} from '../../support/actors.ts';
 import { answered } from '../../support/webhook-actor.ts';
 
 /** What a test speaks of. */
@@ -39,6 +48,9 @@ const NODE: Cases<'node'> = {
   'executions-acknowledged': ({ execution }) => ({ session: session(1), executions: [execution] }),
   'output-part-arrived': ({ execution }) => ({ session: session(1), execution, part: 0, text: 'x' }),
   'results-arrived': ({ execution }) => ({ session: session(1), results: [result(1, { execution })] }),
+  'facts-changed': () => ({ session: session(1), facts: FACTS }),
+  'set-labels': () => ({ labels: { env: 'prod' }, removed: [] }),
+  'remove-label': () => ({ key: 'env' }),
   'agent-reported': () => ({ session: session(1), report: HEALTHY }),
   'report-late': () => ({ session: session(1) }),
   'silence-elapsed': () => ({ dueMs: 0 }),
@@ -119,6 +131,7 @@ const CLUSTER: Cases<'cluster'> = {
     sealedKey: 's',
     expiredAtMs: null,
     usesRemaining: 1,
+    labels: {},
     idempotency: null,
   }),
   'update-key': ({ key, cluster }) => ({

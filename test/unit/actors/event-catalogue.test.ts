@@ -9,6 +9,7 @@ import { column } from '../../support/columns.ts';
 /** `data` of each type, by the published catalogue. */
 const NODE_FIELDS = [
   'node_id',
+  'name',
   'cluster_name',
   'status',
   'version',
@@ -20,6 +21,8 @@ const NODE_FIELDS = [
   'http_proxy_port',
   'socks5_proxy_port',
   'self_update_enabled',
+  'facts',
+  'labels',
   'last_seen_at',
   'inserted_at',
   'updated_at',

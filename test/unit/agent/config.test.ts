@@ -42,6 +42,17 @@ test('lists are taken as they are written', (t) => {
   t.deepEqual(egressRulesOf(config({ PROXY_BLOCKED_PORTS: 'none' })).blockedPorts, ['none']);
 });
 
+test('labels are read as pairs, and those that are none are told in one line', (t) => {
+  t.deepEqual(config({ AGENT_LABELS: 'env=prod, example.com/rack=7' }).AGENT_LABELS, {
+    env: 'prod',
+    'example.com/rack': '7',
+  });
+  t.is(config({}).AGENT_LABELS, undefined);
+  t.deepEqual(problems({ AGENT_LABELS: 'env' }), [
+    'AGENT_LABELS is "env": it should be at most 64 comma-separated labels such as env=prod,zone=a, in the syntax of Kubernetes',
+  ]);
+});
+
 test('what cannot be understood is told in one line each', (t) => {
   t.deepEqual(
     problems({

@@ -11,16 +11,61 @@ const BY_METRICS_KEY = { headers: { authorization: `Bearer ${KEYS.metrics}` } };
 
 const OTHER_ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d02';
 
-const NODES = [
-  { id: SOME_ID, cluster_name: 'prod', status: 'healthy', version: '1.0.0' },
-  { id: OTHER_ID, cluster_name: 'prod', status: 'unreachable', version: '2 "β"\\' },
+const NODES: readonly FoundNode[] = [
+  {
+    id: SOME_ID,
+    cluster_name: 'prod',
+    status: 'healthy',
+    version: '1.0.0',
+    name: 'web-1',
+    facts: ['press "7"', 'debian', 'x86_64'],
+    labels: { env: 'prod', 'example.com/rack-no': '7', 'a.b': 'second', 'a-b': 'first', a_b: 'third' },
+  },
+  {
+    id: OTHER_ID,
+    cluster_name: 'prod',
+    status: 'unreachable',
+    version: '2 "β"\\',
+    name: OTHER_ID.slice(0, 8),
+    facts: [null, null, null],
+    labels: {},
+  },
 ];
 
-type FoundNode = (typeof NODES)[number];
+/** What each of them is, as labels. */
+const DESCRIBED: Readonly<Record<string, object>> = {
+  [SOME_ID]: {
+    name: 'web-1',
+    hostname: 'press "7"',
+    os: 'debian',
+    arch: 'x86_64',
+    label_env: 'prod',
+    label_example_com_rack_no: '7',
+    // of keys that come to the same name the first in alphabetical order is told
+    label_a_b: 'first',
+  },
+  [OTHER_ID]: { name: OTHER_ID.slice(0, 8) },
+};
+
+interface FoundNode {
+  readonly id: string;
+  readonly cluster_name: string;
+  readonly status: string;
+  readonly version: string;
+  readonly name: string;
+  readonly facts: readonly (string | null)[];
+  readonly labels: Readonly<Record<string, string>>;
+}
 
 /** As the database writes it. */
-function written({ id, cluster_name: cluster, status, version }: FoundNode): string {
-  return `${id}\t${JSON.stringify(cluster)}\t${status}\t${JSON.stringify(version)}\n`;
+function written({ id, cluster_name: cluster, status, version, name, facts, labels }: FoundNode): string {
+  const fields = [
+    id,
+    JSON.stringify(cluster),
+    status,
+    ...[version, name, facts, labels].map((one) => JSON.stringify(one)),
+  ];
+  return `${fields.join('\t')}\n`;
 }
 
 /** An API that finds these nodes, a page each. */
@@ -55,6 +100,7 @@ test('discovery is a bare array of one entry a node, as Prometheus reads it', as
           cluster,
           status,
           version,
+          ...DESCRIBED[id],
           job: `edge-${source}`,
           __metrics_path__: `/api/v1/nodes/${id}/metrics/${source}/raw`,
         },
@@ -64,11 +110,14 @@ test('discovery is a bare array of one entry a node, as Prometheus reads it', as
 });
 
 test('a list that fills many chunks is whole, and one version may be longer than a chunk', async (t) => {
-  const nodes = Array.from({ length: 3_000 }, (_, index) => ({
+  const nodes = Array.from({ length: 3_000 }, (_, index): FoundNode => ({
     id: SOME_ID,
     cluster_name: `c${index}`,
     status: 'healthy',
     version: index === 1_500 ? '€'.repeat(60_000) : '😀'.repeat(index % 7),
+    name: `n${index}`,
+    facts: [`host-${index}`, null, null],
+    labels: index === 1_501 ? { long: '😀'.repeat(60_000) } : { index: `${index}` },
   }));
   const { url } = await discovering(t, {}, nodes);
 
@@ -77,8 +126,18 @@ test('a list that fills many chunks is whole, and one version may be longer than
   }[];
 
   t.deepEqual(
-    list.map(({ labels }) => [labels['cluster'], labels['version']]),
-    nodes.map(({ cluster_name: cluster, version }) => [cluster, version]),
+    list.map(({ labels }) => [
+      labels['cluster'],
+      labels['version'],
+      labels['hostname'],
+      labels['label_index'] ?? labels['label_long'],
+    ]),
+    nodes.map(({ cluster_name: cluster, version, facts, labels }) => [
+      cluster,
+      version,
+      facts[0],
+      Object.values(labels)[0],
+    ]),
   );
 });
 

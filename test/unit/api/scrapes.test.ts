@@ -64,7 +64,8 @@ test('a long exposition is cut at the end of a line within the bound, and says s
 
 test('targets are those of the discovery route, as many as fit, and the reading of more ends', async (t) => {
   let ended = 0;
-  const line = (index: number) => `${index}\t"one \\"cluster\\""\thealthy\t"1.0\\té"\n`;
+  const line = (index: number) =>
+    `${index}\t"one \\"cluster\\""\thealthy\t"1.0\\té"\t"n${index}"\t["é",null,"x"]\t{"a":"b"}\n`;
   const withTargets = (count: number, url: string) =>
     serveApi(t, {
       operations: { metricsBaseUrl: url },

@@ -1,5 +1,6 @@
 /** The distribution. */
 import { addInfo, boundLabels, type Collector } from './collector.ts';
+import type { HostFiles } from './files.ts';
 
 /** Fields of os-release(5) that are labels. */
 const FIELDS = [
@@ -21,14 +22,8 @@ const FIELDS = [
 export const osRelease: Collector = {
   name: 'os',
   collect(out, host) {
-    const text = host.rootOrNull('etc/os-release') ?? host.rootOrNull('usr/lib/os-release');
-    if (text === null) throw new Error('no os-release file');
-    const values = new Map(
-      [...text.matchAll(/^(?<name>[A-Z_]+)=(?<value>.*)$/gmu)].map(({ groups }) => [
-        (groups?.['name'] ?? '').toLowerCase(),
-        unquoted(groups?.['value'] ?? ''),
-      ]),
-    );
+    const values = osReleaseOf(host);
+    if (values === null) throw new Error('no os-release file');
     const of = (name: string): string => values.get(name) ?? '';
     addInfo(out, 'node_os_info', "A metric with a constant '1' value labeled by the fields of os-release.", [
       Object.fromEntries(FIELDS.map((name) => [name, of(name)])),
@@ -44,6 +39,18 @@ export const osRelease: Collector = {
         );
   },
 };
+
+/** Fields of os-release(5) by their names in lower case; null: there is no such file. */
+export function osReleaseOf(host: HostFiles): ReadonlyMap<string, string> | null {
+  const text = host.rootOrNull('etc/os-release') ?? host.rootOrNull('usr/lib/os-release');
+  if (text === null) return null;
+  return new Map(
+    [...text.matchAll(/^(?<name>[A-Z_]+)=(?<value>.*)$/gmu)].map(({ groups }) => [
+      (groups?.['name'] ?? '').toLowerCase(),
+      unquoted(groups?.['value'] ?? ''),
+    ]),
+  );
+}
 
 /** Values may be quoted as in a shell. */
 function unquoted(value: string): string {

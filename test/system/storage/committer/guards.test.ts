@@ -60,7 +60,7 @@ test('cold writes are refused when their row is gone, with nothing of them store
   const fixture = await openFixture(t);
   const [lease, other] = [await fixture.cluster(), await fixture.cluster()];
   const node = v7() as NodeId;
-  const registration = { version: '1', idType: 'random', ports: PORTS, selfUpdateEnabled: true } as const;
+  const registration = { version: '1', idType: 'random', ports: PORTS, selfUpdateEnabled: true, facts: null } as const;
   const writes: Write[] = [
     { kind: 'key-updated', id: v7(), name: 'x', atMs: NOW_MS },
     { kind: 'key-deleted', id: v7() },

@@ -30,6 +30,7 @@ const key = {
   expired_at: null,
   uses_remaining: 5,
   last_used_at: null,
+  labels: {},
   inserted_at: '2026-01-15T10:00:00.000Z',
   updated_at: '2026-01-15T10:00:00.000Z',
 };
@@ -110,6 +111,7 @@ test('a key is stored as hash and sealed, and answered with its text', (t) => {
     sealedKey: 'sealed',
     expiredAtMs: null,
     usesRemaining: 5,
+    labels: {},
     idempotency: KEPT,
   });
 
@@ -125,6 +127,7 @@ test('a key is stored as hash and sealed, and answered with its text', (t) => {
         sealedKey: 'sealed',
         expiredAtMs: null,
         usesRemaining: 5,
+        labels: {},
         atMs: NOW_MS,
       },
       events: [],

@@ -28,6 +28,17 @@ const CREDENTIALS = {
 /** The hash of a recovery key. */
 export const RECOVERY = Buffer.alloc(32, 2);
 
+/** What a machine asks with. */
+export const REQUEST: Enroll['request'] = {
+  enrollment_key: 'canary-key',
+  node_id: NODE,
+  id_type: 'persistent',
+  version: '1.0.0',
+  ports: PORTS,
+  self_update_enabled: true,
+  aliases: ['press'],
+};
+
 /** What the cluster does with a node that enrols. */
 export function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ nodeCount: 2 })) {
   const message: Enroll = {
@@ -39,15 +50,7 @@ export function enroll(more: Partial<Enroll> = {}, record = clusterRecord({ node
     machineSecretHash: null,
     credentials: CREDENTIALS,
     aliasIds: [id('1', 1)],
-    request: {
-      enrollment_key: 'canary-key',
-      node_id: NODE,
-      id_type: 'persistent',
-      version: '1.0.0',
-      ports: PORTS,
-      self_update_enabled: true,
-      aliases: ['press'],
-    },
+    request: REQUEST,
     ...more,
   };
   return behaviour.transition({ id: CLUSTER, record, vpn: NO_VPN }, message, NOW_MS);
@@ -69,6 +72,8 @@ export const write = {
   ports: PORTS,
   selfUpdateEnabled: true,
   wireguardPublicKey: null,
+  facts: null,
+  labels: {},
   aliases: [{ id: id('1', 1), name: 'press' }],
   atMs: NOW_MS,
 };
@@ -86,12 +91,15 @@ export const verified = {
 /** The new node as its events tell it. */
 export const snapshot = {
   node_id: NODE,
+  name: 'press',
   cluster_name: 'factory',
   status: 'unreachable',
   version: '1.0.0',
   id_type: 'persistent',
   ...PORTS,
   self_update_enabled: true,
+  facts: null,
+  labels: {},
   last_seen_at: null,
   inserted_at: '2026-01-15T10:01:00.000Z',
   updated_at: '2026-01-15T10:01:00.000Z',

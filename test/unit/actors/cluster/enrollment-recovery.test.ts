@@ -19,6 +19,7 @@ test('a recovery spends a use, keeps what the node was, ends its older session, 
       node: nodeRecord({ version: '0.9.0', status: 'healthy' }),
       everConnected: true,
       machineSecretHash: null,
+      aliases: [],
     },
   });
 
@@ -47,7 +48,7 @@ test('a recovery is judged by the rows, recovery key first: a key that is spent 
     const step = enroll({
       key: keyRecord(more),
       recoveryKeyHash: RECOVERY,
-      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE },
+      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE, aliases: [] },
       machineSecretHash: Buffer.alloc(32, 4),
     });
 
@@ -62,7 +63,7 @@ test('a recovery is judged by the rows, recovery key first: a key that is spent 
 test('a recovery with the same version tells of no new one', (t) => {
   const [change] = enroll({
     recoveryKeyHash: RECOVERY,
-    existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null },
+    existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null, aliases: [] },
   }).changes;
 
   t.deepEqual(column(change?.events, 'type'), ['edge.enrollment_key.verified', 'edge.node.reregistered']);

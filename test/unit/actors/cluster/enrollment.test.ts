@@ -1,7 +1,7 @@
 /** Who joins a cluster with which key. What the rows decide is tested with the committer. */
 import test from 'ava';
-import { answer, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
-import { RECOVERY, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
+import { answer, FACTS, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
+import { RECOVERY, REQUEST, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
 import { tell } from '../../../support/steps.ts';
 import { column } from '../../../support/columns.ts';
 
@@ -39,7 +39,7 @@ test('an unlimited key stays unlimited, and an unnamed one says null', (t) => {
 
 test('a node whose answer was lost gets new secrets for the same key, spends nothing and is not registered again', (t) => {
   const step = enroll({
-    existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false, machineSecretHash: null },
+    existing: { node: nodeRecord({ lastSeenAtMs: null }), everConnected: false, machineSecretHash: null, aliases: [] },
     key: keyRecord({ usesRemaining: 0, expiredAtMs: MADE_MS }),
   });
 
@@ -71,7 +71,7 @@ test('the machine that enrolled it asks again, by whatever key and however often
       ...more,
       key: spent,
       machineSecretHash: Buffer.from(MACHINE),
-      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE },
+      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: MACHINE, aliases: [] },
     });
 
     t.like(step.changes[0]?.write, {
@@ -84,7 +84,12 @@ test('the machine that enrolled it asks again, by whatever key and however often
   }
   const newer = enroll({
     machineSecretHash: MACHINE,
-    existing: { node: { ...nodeRecord(), version: '0.0.1' }, everConnected: true, machineSecretHash: MACHINE },
+    existing: {
+      node: { ...nodeRecord(), version: '0.0.1' },
+      everConnected: true,
+      machineSecretHash: MACHINE,
+      aliases: [],
+    },
   });
   t.deepEqual(column(newer.changes[0]?.events, 'type'), [
     'edge.enrollment_key.verified',
@@ -98,7 +103,7 @@ test('somebody who knows the key and the id, and not the secret of the machine, 
     for (const everConnected of [false, true]) {
       const step = enroll({
         machineSecretHash,
-        existing: { node: nodeRecord(), everConnected, machineSecretHash: MACHINE },
+        existing: { node: nodeRecord(), everConnected, machineSecretHash: MACHINE, aliases: [] },
       });
 
       t.deepEqual(step.changes, []);
@@ -109,9 +114,9 @@ test('somebody who knows the key and the id, and not the secret of the machine, 
 
 test('an id that is enrolled is a conflict: once it connected, or with another key', (t) => {
   for (const existing of [
-    { node: nodeRecord(), everConnected: true, machineSecretHash: null },
-    { node: nodeRecord({ enrollmentKeyId: id('d', 9) }), everConnected: false, machineSecretHash: null },
-    { node: nodeRecord({ enrollmentKeyId: null }), everConnected: false, machineSecretHash: null },
+    { node: nodeRecord(), everConnected: true, machineSecretHash: null, aliases: [] },
+    { node: nodeRecord({ enrollmentKeyId: id('d', 9) }), everConnected: false, machineSecretHash: null, aliases: [] },
+    { node: nodeRecord({ enrollmentKeyId: null }), everConnected: false, machineSecretHash: null, aliases: [] },
   ]) {
     const step = enroll({ existing });
 
@@ -153,7 +158,7 @@ test('no event of an enrolment holds a secret (E4)', (t) => {
     enroll(),
     enroll({
       recoveryKeyHash: RECOVERY,
-      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null },
+      existing: { node: nodeRecord(), everConnected: true, machineSecretHash: null, aliases: [] },
     }),
     enroll({ key: keyRecord({ usesRemaining: 0 }) }),
   ];
@@ -163,4 +168,37 @@ test('no event of an enrolment holds a secret (E4)', (t) => {
       'canary',
     ),
   );
+});
+
+test('a new node has the labels of its machine, and over them those of its key', (t) => {
+  const step = enroll({
+    key: keyRecord({ labels: { env: 'prod', site: 'hall-3' } }),
+    request: { ...REQUEST, labels: { env: 'dev', zone: 'a' }, facts: { ...FACTS, hostname: 'press 100.64.0.7' } },
+  });
+
+  const labels = { env: 'prod', zone: 'a', site: 'hall-3' };
+  const facts = { ...FACTS, hostname: 'press (address)' };
+  t.like(step.changes[0]?.write, { kind: 'node-enrolled', labels, facts } as never);
+  t.deepEqual(told(step.changes[0]!.events[1]!, 'name', 'facts', 'labels'), ['press', facts, labels]);
+});
+
+test('labels that would be more than 64 together let nobody in, and spend no use', (t) => {
+  const many = (from: number) => Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`k${from + index}`, '']));
+
+  const step = enroll({ key: keyRecord({ labels: many(0) }), request: { ...REQUEST, labels: many(40) } });
+
+  t.deepEqual(step.changes, []);
+  t.like(step.effects[0], { result: { ok: false, refusal: { code: 'validation_failed' } } } as never);
+});
+
+test('a node that comes back keeps the labels that operators gave it', (t) => {
+  const node = nodeRecord({ labels: { env: 'prod' } });
+
+  const step = enroll({
+    key: keyRecord({ labels: { env: 'dev' } }),
+    recoveryKeyHash: RECOVERY,
+    existing: { node, everConnected: true, machineSecretHash: null, aliases: ['old'] },
+  });
+
+  t.deepEqual(told(step.changes[0]!.events[1]!, 'name', 'labels'), ['old', { env: 'prod' }]);
 });

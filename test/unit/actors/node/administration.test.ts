@@ -26,6 +26,7 @@ const CHANGED = [{ type: 'node-changed', node: NODE }, { type: 'events-stored' }
 
 const resource = {
   id: NODE,
+  name: 'bbbbbbbb',
   cluster_name: 'factory',
   status: 'healthy',
   status_since: '2026-01-15T10:00:00.000Z',
@@ -38,6 +39,8 @@ const resource = {
   ...PORTS,
   self_update_enabled: false,
   enrollment_key_id: id('d', 1),
+  facts: null,
+  labels: {},
   last_seen_at: '2026-01-15T10:00:00.000Z',
   inserted_at: '2026-01-15T10:00:00.000Z',
   updated_at: '2026-01-15T10:00:00.000Z',

@@ -15,6 +15,7 @@ import {
   REGISTRATION,
   session,
   SETTINGS,
+  FACTS,
 } from '../../../support/actors.ts';
 import { acknowledged, arrived, connected, say } from './fixture.ts';
 import { writesOf } from '../../../support/steps.ts';
@@ -23,12 +24,15 @@ import { column } from '../../../support/columns.ts';
 
 const snapshot = {
   node_id: NODE,
+  name: 'bbbbbbbb',
   cluster_name: 'factory',
   status: 'healthy',
   version: '1.0.0',
   id_type: 'persistent',
   ...PORTS,
   self_update_enabled: false,
+  facts: null,
+  labels: {},
   last_seen_at: '2026-01-15T10:01:00.000Z',
   inserted_at: '2026-01-15T10:00:00.000Z',
   updated_at: '2026-01-15T10:01:00.000Z',
@@ -96,6 +100,7 @@ test('an agent with a new version is stored, and told as registered again and as
         idType: 'persistent',
         ports: PORTS,
         selfUpdateEnabled: false,
+        facts: null,
         atMs: NOW_MS,
       },
       events: [
@@ -113,7 +118,12 @@ test('an agent with a new version is stored, and told as registered again and as
 });
 
 test('every field that an agent says of itself is stored when it is news', (t) => {
-  const changes = { id_type: 'random', self_update_enabled: true, ports: { ...PORTS, ssh_port: 2_222 } } as const;
+  const changes = {
+    id_type: 'random',
+    self_update_enabled: true,
+    ports: { ...PORTS, ssh_port: 2_222 },
+    facts: FACTS,
+  } as const;
   for (const [field, value] of Object.entries(changes)) {
     const step = say(liveNode(), connected(2, { registration: { ...REGISTRATION, [field]: value } }));
 

@@ -69,7 +69,7 @@ test('an id in capitals is the same id, on every route that takes one', async (t
     );
     const answers = [];
     for (const id of [SOME_ID, SOME_ID.toUpperCase()]) {
-      const url = `/api/v1${path.replaceAll(/:(?:id|node_id)\b/gu, id)}`;
+      const url = `/api/v1${path.replaceAll(/:(?:id|node_id)\b/gu, id).replace(':key', 'env')}`;
       answers.push(await request(method, url, method === 'GET' || Object.keys(body).length === 0 ? {} : { body }));
     }
     const [lower, upper] = answers.map(({ status, body }) => [status, body?.error?.code ?? null]);

@@ -1,0 +1,39 @@
+/** Saved groups as clients see them. */
+import { z } from 'zod';
+import { Targeting } from '../targeting.ts';
+import { NODE_STATUSES } from './node.ts';
+import { resource, stored } from './resource.ts';
+
+/** A group. */
+export const GroupResource = resource(
+  'Group',
+  'A targeting with a name. Which nodes are in it is found when it is used.',
+  {
+    id: z.uuid(),
+    name: z.string(),
+    description: z.string().nullable(),
+    targeting: Targeting,
+    ...stored,
+  },
+);
+export type GroupResource = z.output<typeof GroupResource>;
+
+/** Nodes that a preview names, at most. */
+export const PREVIEWED_NODES_MAX = 100;
+
+/** Whom a targeting would reach now. */
+export const TargetingPreviewResource = resource('TargetingPreview', 'The nodes that a targeting reaches now.', {
+  node_count: z.int().min(0),
+  nodes: z
+    .array(
+      z.object({
+        id: z.uuid(),
+        name: z.string(),
+        cluster_name: z.string(),
+        status: z.enum(NODE_STATUSES),
+      }),
+    )
+    .max(PREVIEWED_NODES_MAX)
+    .describe(`At most ${PREVIEWED_NODES_MAX} of them, by cluster and name.`),
+});
+export type TargetingPreviewResource = z.output<typeof TargetingPreviewResource>;

@@ -1,0 +1,111 @@
+/** Labels of nodes. */
+import { z } from 'zod';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
+import { FAILED_NODES_MAX, LabelledNodesResource } from '../../actors/resources/labelled-nodes.ts';
+import { NodeResource } from '../../actors/resources/node.ts';
+import type { Target } from '../../actors/targeting.ts';
+import { LabelKey, Labels, LABELS_MAX } from '../../transport/protocol/labels.ts';
+import { NodeIdInput } from '../inputs.ts';
+import { operation, type Call } from '../operation.ts';
+import { targetingInput } from '../targeting-input.ts';
+import { targetsOf } from '../targets.ts';
+import { askNode } from './nodes.ts';
+
+/** Nodes that one call labels, at most: each is asked for itself, some thousands a second. */
+export const LABELLED_NODES_MAX = 10_000;
+
+/** Nodes that are asked at once: as many changes as one commit takes well. */
+const AT_ONCE_MAX = 500;
+
+const newLabels = Labels.refine((labels) => Object.keys(labels).length > 0, 'must not be empty').meta({
+  minProperties: 1,
+});
+
+export const set_node_labels = operation({
+  name: 'set_node_labels',
+  kind: 'mutation',
+  summary: `Set labels of a node. Those that are not named stay. A node has at most ${LABELS_MAX}.`,
+  rest: { method: 'PATCH', path: '/nodes/:id/labels', status: 200 },
+  input: z.strictObject({ id: NodeIdInput, labels: newLabels }),
+  output: NodeResource,
+  handle: ({ id, labels }, call) =>
+    askNode<NodeResource>(id, call, (replyTo) => ({ type: 'set-labels', replyTo, labels, removed: [] })),
+});
+
+export const remove_node_label = operation({
+  name: 'remove_node_label',
+  kind: 'mutation',
+  summary: 'Remove a label of a node. A slash in its key is written %2F.',
+  rest: { method: 'DELETE', path: '/nodes/:id/labels/:key', status: 204 },
+  input: z.strictObject({ id: NodeIdInput, key: LabelKey }),
+  output: z.null(),
+  handle: ({ id, key }, call) => askNode<null>(id, call, (replyTo) => ({ type: 'remove-label', replyTo, key })),
+});
+
+export const label_nodes = operation({
+  name: 'label_nodes',
+  kind: 'mutation',
+  summary: `Set and remove labels of all nodes that a targeting reaches now, at most ${LABELLED_NODES_MAX}.`,
+  rest: { method: 'POST', path: '/nodes/labels', status: 200 },
+  hints: { destructive: true, idempotent: true },
+  input: z
+    .strictObject({
+      targeting: targetingInput,
+      set: newLabels.optional().describe('Labels that each of the nodes gets.'),
+      remove: z
+        .array(LabelKey)
+        .min(1)
+        .max(LABELS_MAX)
+        .optional()
+        .describe('Keys of labels that each of the nodes loses, unless they are set.'),
+    })
+    .refine(({ set, remove }) => set !== undefined || remove !== undefined, {
+      path: ['set'],
+      error: 'is required where remove is not given',
+    })
+    .meta({ anyOf: [{ required: ['set'] }, { required: ['remove'] }] }),
+  output: LabelledNodesResource,
+  handle: async ({ targeting, set = {}, remove = [] }, call) => {
+    const reached = await targetsOf(call.ports.reads, targeting);
+    if (!reached.ok) return reached;
+    const targets = reached.value;
+    if (targets.length > LABELLED_NODES_MAX)
+      return refuse('validation_failed', 'Validation failed', {
+        targeting: [`reaches ${targets.length} nodes, and at most ${LABELLED_NODES_MAX} are labelled at once`],
+      });
+    return ok(await labelled(targets, set, remove, call));
+  },
+});
+
+/** Each node decides for itself. Where a whole batch could not be asked, what is left is not tried. */
+async function labelled(
+  targets: readonly Target[],
+  labels: Labels,
+  removed: readonly string[],
+  call: Call,
+): Promise<LabelledNodesResource> {
+  const failed: LabelledNodesResource['failed'][number][] = [];
+  let tried = 0;
+  while (tried < targets.length) {
+    const batch = targets.slice(tried, tried + AT_ONCE_MAX);
+    const results: readonly Result<unknown>[] = await Promise.all(
+      batch.map(({ node }) => askNode(node, call, (replyTo) => ({ type: 'set-labels', replyTo, labels, removed }))),
+    );
+    tried += batch.length;
+    for (const [index, result] of results.entries())
+      if (!result.ok) failed.push({ node_id: batch[index]?.node ?? '', ...reasonOf(result) });
+    if (results.every((result) => !result.ok && result.refusal.code === 'service_unavailable')) break;
+  }
+  const failedCount = failed.length + targets.length - tried;
+  return {
+    node_count: targets.length,
+    labelled_count: targets.length - failedCount,
+    failed_count: failedCount,
+    failed: failed.slice(0, FAILED_NODES_MAX),
+  };
+}
+
+function reasonOf({ refusal }: Extract<Result<unknown>, { ok: false }>): { code: string; message: string } {
+  const details = Object.values(refusal.details ?? {}).flat();
+  return { code: refusal.code, message: details.length > 0 ? details.join('; ') : refusal.message };
+}
