@@ -13,6 +13,7 @@ import { discovery } from './cases/discovery.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
+import { labels } from './cases/labels.ts';
 import { liars } from './cases/liars.ts';
 import { metered } from './cases/metered.ts';
 import { list } from './cases/list.ts';
@@ -41,6 +42,7 @@ const CASES: Readonly<
   metered: { about: 'what an idle agent sends and receives in a day', run: metered },
   liars: { about: 'commands on honest machines beside three agents that lie', run: liars },
   list: { about: 'pages of long lists', run: list },
+  labels: { about: 'selectors of labels over a large fleet', run: labels },
   brokers: { about: 'events through each broker', run: brokers },
   'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },
   'fanout-with-traces': { about: 'the same fan-out with every trace recorded, beside without', run: fanoutWithTraces },
