@@ -5,7 +5,7 @@ import { PAGE_OUTPUT_BYTES_MAX } from '../../../persistence/reads/executions.ts'
 import { openedDatabase } from '../../support/opened.ts';
 import { modelList } from './model.ts';
 import { keyBlob } from './entities.ts';
-import { openStoredFleet } from './fixture.ts';
+import { openStorageFixture, openStoredFleet } from './fixture.ts';
 import { queryOf } from './list-queries.ts';
 
 const NAMES = Object.keys(LISTS) as ListName[];

@@ -1,6 +1,17 @@
 /** Who joins a cluster with which key. What the rows decide is tested with the committer. */
 import test from 'ava';
-import { answer, FACTS, id, keyRecord, MADE_MS, NODE, nodeRecord, NOW_MS, SETTINGS } from '../../../support/actors.ts';
+import {
+  answer,
+  FACTS,
+  id,
+  keyRecord,
+  MADE_MS,
+  NODE,
+  nodeRecord,
+  NOW_MS,
+  SETTINGS,
+  told,
+} from '../../../support/actors.ts';
 import { RECOVERY, REQUEST, enroll, write, verified, snapshot, MACHINE } from './enrollment-fixture.ts';
 import { tell } from '../../../support/steps.ts';
 import { column } from '../../../support/columns.ts';
