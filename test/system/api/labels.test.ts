@@ -17,7 +17,7 @@ test.after.always('sessions end', () => scope.end());
 
 test('an agent tells what its machine is, and its node is called and found by it', async (t) => {
   const { rest, agents } = fleet();
-  const { id, name, facts, labels } = await fleet().node(agents[0]!);
+  const { id, name, facts, labels } = await fleet().node(agents[0]);
 
   t.is(name, hostname());
   t.is(facts?.hostname, hostname());
@@ -190,7 +190,7 @@ test('a group is created once, changed, listed, used and deleted', async (t) => 
 
 test("Prometheus finds a node's name, machine and labels", async (t) => {
   const { admins, agents } = fleet();
-  const { facts } = await fleet().node(agents[0]!);
+  const { facts } = await fleet().node(agents[0]);
   const answer = await fetch(`${admins[0]!.url}/api/v1/nodes/metrics/host/discovery?node_id__in=${agents[0]!.node}`, {
     headers: { authorization: `Bearer ${FLEET_KEYS.METRICS_KEY}` },
   });

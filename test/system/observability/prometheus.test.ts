@@ -47,7 +47,7 @@ test.serial(
       );
     });
 
-    const machine = (await fleet().node(fleet().agents[0]!)).facts;
+    const machine = (await fleet().node()).facts;
     const address = new URL(fleet().admin().url).host;
     const wanted = METRICS_SOURCES.flatMap((source) =>
       nodes.map((node) => ({
