@@ -64,6 +64,9 @@ interface Counts {
  */
 const SILENT_MS_MAX = 600_000;
 
+/** Files that hang get this long to say what they wait for, in ms. */
+const SAYING_MS = 5_000;
+
 /** From so many files on, making the bundle of our programs takes less than it saves. */
 const BUNDLED_FILES_MIN = 12;
 
@@ -151,10 +154,17 @@ async function runAva(words: readonly string[], env: Readonly<Record<string, str
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
 
   const silence = setTimeout(() => {
+    const hanging = unfinished(env);
     process.stdout.write(
-      `Ended after ${SILENT_MS_MAX / 60_000} minutes without a sign. Not done: ${unfinished(env).join(', ')}\n`,
+      `Ended after ${SILENT_MS_MAX / 60_000} minutes without a sign. Not done: ${hanging.map(({ file }) => file).join(', ')}\n`,
     );
-    ava.kill('SIGTERM');
+    for (const { pid } of hanging)
+      try {
+        process.kill(pid, 'SIGUSR2'); // it says what it waits for, and ends
+      } catch {
+        // ended meanwhile
+      }
+    setTimeout(() => ava.kill('SIGTERM'), SAYING_MS).unref();
   }, SILENT_MS_MAX);
   ava.stdout.on('data', () => silence.refresh());
   const counted = count(ava.stdout);
@@ -167,7 +177,7 @@ async function runAva(words: readonly string[], env: Readonly<Record<string, str
 }
 
 /** The files that began and did not end, where that is written down. */
-function unfinished(env: Readonly<Record<string, string>>): readonly string[] {
+function unfinished(env: Readonly<Record<string, string>>): ReturnType<typeof begunIn> {
   const path = env[DURATIONS_VARIABLE];
   return path === undefined ? [] : begunIn(readFileSync(path, 'utf8'));
 }

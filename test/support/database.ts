@@ -9,6 +9,9 @@ import { SERVER_VARIABLE, startTestServer, type TestConnection } from './server.
 /** Database that holds the migrated schema, from which those of the tests are copied. */
 const TEMPLATE = 'migrated';
 
+/** A server that does not answer is a test that fails, in ms. The template is made by one file and waited for by others. */
+const PATIENCE = { connectionTimeoutMillis: 60_000, query_timeout: 120_000 };
+
 /** Advisory lock under which the template is made; any number does, the server being the tests' own. */
 const TEMPLATE_LOCK = 4_711;
 
@@ -69,7 +72,7 @@ function ensureTemplate(server: TestConnection): Promise<void> {
 
 /** Does something over a connection to the server's own database, which also gives back all locks at its end. */
 async function administer<Result>(server: TestConnection, task: (client: Client) => Promise<Result>): Promise<Result> {
-  const client = new Client({ ...server, database: 'postgres' });
+  const client = new Client({ ...server, database: 'postgres', ...PATIENCE });
   await client.connect();
   try {
     return await task(client);

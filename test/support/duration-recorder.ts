@@ -1,6 +1,6 @@
 /**
  * Ava loads this in the process of each test file. It says how long that took, where somebody asked, and ends a process
- * that stays after its tests: ava's own limit counts from the last sign of any file, and is passed over once where a
+ * that stays after its tests, or that somebody sends SIGUSR2, with what it waits for: ava's own limit counts from the last sign of any file, and is passed over once where a
  * test has asked for more time.
  */
 import { appendFileSync } from 'node:fs';
@@ -20,15 +20,17 @@ setSourceMapsSupport(false);
 const file = relative(process.cwd(), fileURLToPath(test.meta.file));
 const path = process.env[DURATIONS_VARIABLE];
 if (path !== undefined) {
-  appendFileSync(path, beginLine(file));
+  appendFileSync(path, beginLine(file, process.pid));
   process.once('exit', () => appendFileSync(path, durationLine(file, performance.now())));
 }
 
+function giveUp(what: string): never {
+  process.stderr.write(`${file} ${what}, as these are open: ${openHandles().join(', ')}\n`);
+  process.exit(1);
+}
+
+process.once('SIGUSR2', () => giveUp('hangs'));
+
 registerCompletionHandler(() => {
-  setTimeout(() => {
-    process.stderr.write(
-      `${file} has run its tests and does not end, as these are open: ${openHandles().join(', ')}\n`,
-    );
-    process.exit(1);
-  }, ENDING_MS_MAX).unref();
+  setTimeout(() => giveUp('has run its tests and does not end'), ENDING_MS_MAX).unref();
 });

@@ -30,21 +30,24 @@ export function durationLine(file: string, tookMs: number): string {
   return `${file} ${(tookMs / 1_000).toFixed(1)}\n`;
 }
 
-/** The line that says that a file began. */
-export function beginLine(file: string): string {
-  return `${BEGIN}${file}\n`;
+/** The line that says that a file began, and in which process. */
+export function beginLine(file: string, pid: number): string {
+  return `${BEGIN}${pid} ${file}\n`;
 }
 
 /** Of what processes of test files wrote: those that began and did not end. */
-export function begunIn(text: string): readonly string[] {
+export function begunIn(text: string): readonly { readonly file: string; readonly pid: number }[] {
   const lines = text.split('\n');
   const ended = new Set(
     lines.filter((line) => !line.startsWith(BEGIN)).map((line) => line.slice(0, line.lastIndexOf(' '))),
   );
   return lines
     .filter((line) => line.startsWith(BEGIN))
-    .map((line) => line.slice(BEGIN.length))
-    .filter((file) => !ended.has(file));
+    .map((line) => {
+      const [pid = '', ...file] = line.slice(BEGIN.length).split(' ');
+      return { file: file.join(' '), pid: Number(pid) };
+    })
+    .filter(({ file }) => !ended.has(file));
 }
 
 /** What the files of a run took, longest first. */

@@ -89,7 +89,7 @@ export interface Fleet {
 export async function startFleet(scope: Scope, options: FleetOptions = {}): Promise<Fleet> {
   const connection = options.connection ?? (await freshDatabase(scope));
   const directory = temporaryDirectory(scope);
-  const pool = new Pool({ ...connection, max: 4 });
+  const pool = new Pool({ ...connection, max: 4, connectionTimeoutMillis: 60_000, query_timeout: 60_000 });
   pool.on('error', () => {}); // a killed server; the next query dials again
   scope.teardown(() => pool.end());
 

@@ -200,7 +200,7 @@ test.serial(
     t.regex(problem, /did not take the events: (?:the connection was cut|it closed the connection)\.$/u);
     t.regex((await broker.lost).message, /^The connection to RabbitMQ at .* is lost: /u);
     await t.throwsAsync(broker.publish(numberedEvents(1, 1)));
-    await rabbit.process().exited;
+    await rabbit.process().ended();
     t.regex(await refusal(t, rabbit.url()), /nobody listens there/u);
     await rabbit.start();
     // it is there and bound, as it was: a server confirms also what it has no queue for

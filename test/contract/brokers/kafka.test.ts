@@ -245,7 +245,7 @@ test.serial(
       (await broker.lost).message,
       /^The connection to Kafka at .* is lost: (?:nobody listens there|it closed the connection|the connection was cut)\.$/u,
     );
-    await kafka.process().exited;
+    await kafka.process().ended();
     t.regex(await refusal(t, 'PLAINTEXT', {}), /nobody listens there\.$/u);
     await kafka.start();
     const again = await until('the server to take a client', () => opened(t, 'PLAINTEXT'));

@@ -9,6 +9,7 @@ import { temporaryDirectory } from '../temporary-directory.ts';
 import { until } from '../until.ts';
 import { AdminDouble, type DoubleHabits, type DoubleSession } from './admin-double.ts';
 import { AgentProcess } from './agent-process.ts';
+import type { Exit } from '../fleet/program.ts';
 
 /** Files of the journal. The log of SQLite as well: SQLite would mend the database from what is still in it. */
 export const JOURNAL_FILES = ['journal.db', 'journal.db-wal'] as const;
@@ -99,13 +100,13 @@ export class AgentFixture {
   /** As `kill -9`; resolves when it has ended. */
   async kill(): Promise<void> {
     this.agent.kill();
-    await this.agent.exited;
+    await this.agent.ended();
   }
 
   /** As systemd ends it. Resolves with how it ended. */
-  async terminate(): Promise<Awaited<AgentProcess['exited']>> {
+  async terminate(): Promise<Exit> {
     this.agent.terminate();
-    return this.agent.exited;
+    return this.agent.ended();
   }
 
   /** Sends a script, and resolves with its id when the agent has taken it. */

@@ -3,20 +3,23 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { ExecutionContext } from 'ava';
 import { FREE_PORTS } from '../fleet/agent-program.ts';
+import { END_MS_MAX, type Exit } from '../fleet/program.ts';
+import { until } from '../until.ts';
 import { compileCache, programFile, withSourcePlaces } from '../programs.ts';
 
 export class AgentProcess {
   readonly child: ChildProcess;
-  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   log = '';
+  /** Null while it runs. */
+  exit: Exit | null = null;
 
   private constructor(child: ChildProcess) {
     this.child = child;
     child.stderr?.on('data', (piece: Buffer) => {
       this.log += withSourcePlaces(piece.toString('utf8'));
     });
-    this.exited = new Promise((resolve) => {
-      child.on('close', (code, signal) => resolve({ code, signal }));
+    child.on('close', (code, signal) => {
+      this.exit = { code, signal };
     });
   }
 
@@ -40,9 +43,21 @@ export class AgentProcess {
     const agent = new AgentProcess(child);
     t.teardown(async () => {
       agent.kill();
-      await agent.exited;
+      await agent.ended();
     });
     return agent;
+  }
+
+  /** How it ended. Rejects with the end of its log where it goes on for longer than END_MS_MAX. */
+  async ended(): Promise<Exit> {
+    return until(
+      `the end of agent ${this.child.pid}`,
+      () => {
+        if (this.exit === null) throw new Error(`it says: ${this.log.slice(-2_000)}`);
+        return this.exit;
+      },
+      END_MS_MAX,
+    );
   }
 
   /** As `kill -9`. */

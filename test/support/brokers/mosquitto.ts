@@ -84,7 +84,7 @@ async function startOnPorts(scope: Scope, options: MosquittoOptions): Promise<Mo
     },
     async stop() {
       current?.terminate();
-      await current?.exited;
+      await current?.ended();
     },
   };
   await server.start();

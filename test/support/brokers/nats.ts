@@ -76,7 +76,7 @@ export async function startNats(scope: Scope, mode: NatsMode = 'none', further =
     start,
     async kill() {
       process.kill();
-      await process.exited;
+      await process.ended();
     },
     read: (...subjects) => readNats(scope, { port, ca: made?.ca ?? null, signIn: way.signIn, subjects }),
   };

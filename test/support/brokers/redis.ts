@@ -122,7 +122,7 @@ export async function startRedis(
     process: () => process,
     async kill() {
       process.kill();
-      await process.exited;
+      await process.ended();
     },
     async read() {
       const program = Program.run(scope, cliPath, [...client, 'PSUBSCRIBE', 'edge.*']);

@@ -74,7 +74,7 @@ export async function prepareAdmin(
     },
     async kill() {
       current().kill();
-      await current().exited;
+      await current().ended();
     },
   };
 }

@@ -76,7 +76,7 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
     },
     async kill() {
       current().kill();
-      await current().exited;
+      await current().ended();
     },
   };
 }

@@ -16,6 +16,9 @@ export interface Exit {
  */
 const INHERITED = ['PATH', 'HOME'];
 
+/** Patience with the end of a program that was told to end, in ms: an agent takes up to 24 s for what it holds. */
+export const END_MS_MAX = 60_000;
+
 /** One run of a program. */
 export class Program {
   readonly pid: number;
@@ -23,7 +26,6 @@ export class Program {
   readonly startedMs = performance.now();
   /** Everything that it wrote to stdout and stderr so far. */
   output = '';
-  readonly exited: Promise<Exit>;
   /** Null while it runs. */
   exit: Exit | null = null;
   readonly #child: ChildProcess;
@@ -35,11 +37,8 @@ export class Program {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += withSourcePlaces(text);
       });
-    this.exited = new Promise((resolve) => {
-      child.on('close', (code, signal) => {
-        this.exit = { code, signal };
-        resolve(this.exit);
-      });
+    child.on('close', (code, signal) => {
+      this.exit = { code, signal };
     });
   }
 
@@ -77,9 +76,21 @@ export class Program {
     scope.teardown(async () => {
       program.resume();
       program.kill();
-      await program.exited;
+      await program.ended();
     });
     return program;
+  }
+
+  /** How it ended. Rejects with the end of its output where it goes on for longer. */
+  async ended(msMax: number = END_MS_MAX): Promise<Exit> {
+    return until(
+      `the end of process ${this.pid}`,
+      () => {
+        if (this.exit === null) throw new Error(`it says: ${this.output.slice(-2_000)}`);
+        return this.exit;
+      },
+      msMax,
+    );
   }
 
   /** The first log line, old or new, with this message. Rejects when the program ends without it. */

@@ -256,7 +256,7 @@ test.serial(
     t.is(left().length, 2);
 
     killed.kill();
-    await killed.exited;
+    await killed.ended();
 
     await until('all of it to be gone', () => left().length === 0 && !existsSync(String(directory)));
     t.false(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes('sleep 471.12'));

@@ -202,12 +202,12 @@ export function startVpn(scope: Scope, derpMap: () => unknown): TestVpn {
         pathTo: async (other) =>
           (await ask({ type: 'look' })).paths.find((path) => path.publicKey === other.publicKey) ?? null,
         async restart() {
-          await member.program.exited;
+          await member.program.ended();
           await start(known);
         },
         async close(isKept) {
           await ask({ type: 'close', isKept });
-          await member.program.exited;
+          await member.program.ended();
         },
         async rotate() {
           const next = makeKeyPair();

@@ -214,7 +214,7 @@ test.serial(
     const stoppedMs = performance.now();
     program.terminate();
     const tookMs = await closedAfterMs(client, stoppedMs);
-    const exit = await program.exited;
+    const exit = await program.ended();
     await fleet().admin().start();
 
     t.true(tookMs < patient(DRAIN_MS_MAX + SLACK_MS), `${tookMs} ms`);

@@ -75,7 +75,7 @@ test.serial('revoked, it ends what runs and exits with a status of its own', asy
 
   session.close(CLOSE.revoked, 'node deleted');
 
-  t.deepEqual(await fixture.agent.exited, { code: 4, signal: null });
+  t.deepEqual(await fixture.agent.ended(), { code: 4, signal: null });
   t.regex(fixture.agent.log, /revoked this node/);
   t.deepEqual(processesOf(execution), []);
 });
@@ -161,7 +161,7 @@ test.serial('leave ends what runs and removes all that the agent kept', async (t
 
   const leaving = fixture.start({}, ['leave']);
 
-  t.deepEqual(await leaving.exited, { code: 0, signal: null });
+  t.deepEqual(await leaving.ended(), { code: 0, signal: null });
   t.deepEqual(readdirSync(fixture.dataDirectory), []);
   t.deepEqual(processesOf(execution), []);
 });

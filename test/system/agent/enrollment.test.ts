@@ -81,7 +81,7 @@ for (const [status, code, pattern] of [
     const fixture = await AgentFixture.prepare(t, { enrolls: () => refusal(status, code) });
     const agent = fixture.start({ LOG_LEVEL: 'silent' });
 
-    t.deepEqual(await agent.exited, { code: 3, signal: null });
+    t.deepEqual(await agent.ended(), { code: 3, signal: null });
 
     t.regex(agent.log, pattern);
     t.regex(agent.log, /^edge-agent: [^\n]+\n$/);
@@ -95,7 +95,7 @@ for (const [machine, isRefusedFirst] of [
 ] as const) {
   test.serial(`a recovery key gives ${machine} the id of its old node`, async (t) => {
     const fixture = await AgentFixture.prepare(t, { enrolls: () => refusal(403, 'key_spent') });
-    if (isRefusedFirst) await fixture.start().exited;
+    if (isRefusedFirst) await fixture.start().ended();
     fixture.admin.habits = {};
 
     fixture.start({ RECOVERY_KEY: `${NODE}.secret-of-the-key` });

@@ -39,7 +39,7 @@ async function enrolled(t: ExecutionContext, habits: DoubleHabits = {}) {
   const agent = AgentProcess.start(t, settings);
   await admin.session();
   agent.terminate();
-  await agent.exited;
+  await agent.ended();
   return { admin, settings };
 }
 
@@ -49,7 +49,7 @@ test('a machine that leaves takes its node away at the admin, and everything on 
   if (agent === undefined) throw new Error('there is no agent');
   const { node, dataDirectory } = agent;
   agent.program.terminate();
-  await agent.program.exited;
+  await agent.program.ended();
 
   const left = await run(['leave'], { AGENT_DATA_DIR: dataDirectory, ADMIN_URLS: fleet.admins[0]?.url ?? '' });
 
@@ -133,5 +133,5 @@ test('a disk that does not answer keeps no agent from being ended', async (t) =>
 
   agent.terminate();
 
-  t.deepEqual(await agent.exited, { code: null, signal: 'SIGTERM' });
+  t.deepEqual(await agent.ended(), { code: null, signal: 'SIGTERM' });
 });

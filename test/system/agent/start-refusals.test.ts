@@ -28,7 +28,7 @@ for (const [name, settings, pattern] of [
   test.serial(`${name} is told in one line, with exit status 2`, async (t) => {
     const agent = AgentProcess.start(t, { AGENT_DATA_DIR: join(temporaryDirectory(t), 'data'), ...settings });
 
-    t.deepEqual(await agent.exited, { code: 2, signal: null });
+    t.deepEqual(await agent.ended(), { code: 2, signal: null });
 
     t.regex(agent.log, pattern);
     t.is(agent.log.trim().split('\n').length, 1);
@@ -42,7 +42,7 @@ test.serial('a second agent on the same directory stops with a line that names t
 
   const second = fixture.start({ LOG_LEVEL: 'silent' });
 
-  t.deepEqual(await second.exited, { code: 1, signal: null });
+  t.deepEqual(await second.ended(), { code: 1, signal: null });
   t.is(
     second.log,
     `edge-agent: AGENT_DATA_DIR ${fixture.dataDirectory} is in use by another agent (process ${pid}): stop it, or give this one a directory of its own\n`,
@@ -55,7 +55,7 @@ test.serial('a directory that cannot be used stops the agent with one line', asy
 
   const agent = fixture.start({ AGENT_DATA_DIR: join(fixture.directory, 'file/data') });
 
-  t.deepEqual(await agent.exited, { code: 1, signal: null });
+  t.deepEqual(await agent.ended(), { code: 1, signal: null });
   t.regex(agent.log, /^edge-agent: AGENT_DATA_DIR .* cannot be used: a file is in the way\n$/);
 });
 
@@ -66,7 +66,7 @@ test.serial('a damaged identity stops the agent rather than make a second node o
 
   const agent = fixture.start();
 
-  t.deepEqual(await agent.exited, { code: 1, signal: null });
+  t.deepEqual(await agent.ended(), { code: 1, signal: null });
   t.regex(agent.log, /^edge-agent: The identity .* is damaged/);
 });
 
@@ -79,7 +79,7 @@ test.serial(
       agent.child.stdout?.on('data', (piece: Buffer) => {
         out += piece.toString('utf8');
       });
-      return { ...(await agent.exited), out, err: agent.log };
+      return { ...(await agent.ended()), out, err: agent.log };
     };
 
     const [help, version, wrong] = await Promise.all([run(['--help']), run(['--version']), run(['upp'])]);

@@ -46,9 +46,9 @@ test('no secret is in any answer, log, event, row, process list or environment o
 
   await liveWithSecrets(t, fleet, rest, secrets, emitted);
   for (const { program } of fleet.agents) program.terminate();
-  await Promise.all(fleet.agents.map(({ program }) => program.exited));
+  await Promise.all(fleet.agents.map(({ program }) => program.ended()));
   fleet.admins[0]?.program.terminate();
-  await fleet.admins[0]?.program.exited;
+  await fleet.admins[0]?.program.ended();
 
   emitted.push(...(await leftovers(fleet)), emission('spans', JSON.stringify(collector.spans)));
   t.true(collector.spans.length > 20, `${collector.spans.length} spans were looked at`);

@@ -112,7 +112,7 @@ test('an agent that is stopped by SIGTERM ends what runs, reports it as cancelle
   await until('the script', () => processesWith(`EDGE_EXECUTION_ID=${running?.id ?? ''}`).length > 0);
 
   agent.program.terminate();
-  const exit = await agent.program.exited;
+  const exit = await agent.program.ended();
 
   t.deepEqual(exit, { code: 0, signal: null });
   t.like((await fleet().settled(command))[0], { status: 'cancelled', exit_code: 143, output: 'begun\n' });
@@ -154,7 +154,7 @@ test('an admin that is stopped by SIGTERM leaves with status 0, and its next run
   await own.settled(command, ([one]) => one?.status === 'sent');
 
   admin?.program.terminate();
-  const exit = await admin?.program.exited;
+  const exit = await admin?.program.ended();
   writeFileSync(go, '');
   await admin?.start();
 

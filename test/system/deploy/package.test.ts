@@ -71,7 +71,7 @@ test('the published programs run a command on a machine, with nothing beside the
 
   for (const program of [agent, admin]) {
     program.terminate();
-    t.deepEqual(await program.exited, { code: 0, signal: null }, program.output);
+    t.deepEqual(await program.ended(), { code: 0, signal: null }, program.output);
   }
 });
 

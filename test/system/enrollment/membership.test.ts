@@ -69,7 +69,7 @@ test('a deleted node: its executions are dropped, its session ends at once, and 
   );
   t.like((await fleet().settled(command))[0], { status: 'dropped', node_id: node, completed_at: null });
   t.is((await fleet().rest.call('GET', `/nodes/${node}`)).status, 404);
-  t.deepEqual(await agent.program.exited, { code: 4, signal: null });
+  t.deepEqual(await agent.program.ended(), { code: 4, signal: null });
 });
 
 test('an agent that lost its data is its node again by a recovery key, which works once', async (t) => {
@@ -94,7 +94,7 @@ test('an agent that lost its data is its node again by a recovery key, which wor
   t.like(execution, { status: 'completed', output: 'back\n' });
   await agent.kill();
   await recover();
-  t.like(await agent.program.exited, { code: 3 });
+  t.like(await agent.program.ended(), { code: 3 });
 });
 
 test('a recovery whose answer was lost is answered again to the same machine, and to no other', async (t) => {
@@ -134,7 +134,7 @@ test('a recovery key of a node that is gone ends the agent with a sentence, and 
 
   const agent = await fleet().addAgent({ ENROLLMENT_KEY: key, RECOVERY_KEY: `${gone}.a-secret-that-fits-nothing` });
 
-  t.deepEqual(await agent.program.exited, { code: 3, signal: null });
+  t.deepEqual(await agent.program.ended(), { code: 3, signal: null });
   t.regex(agent.program.output, /The recovery key fits no node/u);
   t.is((await fleet().rest.call('GET', `/nodes/${gone}`)).status, 404);
   t.like(await fleet().rest.get(`/enrollment_keys/${id}`), { uses_remaining: 1 });

@@ -26,7 +26,7 @@ for (const offset of ['+1d', '-1d']) {
     await away.live();
     await fleet.reaches(away, 'healthy');
     away.program.kill();
-    await away.program.exited;
+    await away.program.ended();
 
     // Refused by one who is a day ahead, since that would be in the past.
     const open = await fleet.run('echo ran', { expired_at: new Date(Date.now() + HOUR_MS).toISOString() });

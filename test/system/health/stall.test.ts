@@ -8,6 +8,7 @@ import test from 'ava';
 import { STALL_MS_MIN } from '../../../agent/execution/starts/start-gate.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { column } from '../../support/columns.ts';
+import { freeze } from '../../support/frozen.ts';
 
 const fleet = sharedFleet(test, { agents: 3, agentEnv: { COMMAND_EXECUTION_CONCURRENCY: '1' } });
 
@@ -30,7 +31,7 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
   const executionOn = async (node: string) =>
     (await fleet().executionsOf(behind)).find(({ node_id }) => node_id === node);
 
-  for (const { program } of fleet().agents) program.pause();
+  await Promise.all(fleet().agents.map(({ program }) => freeze(program)));
   writeFileSync(gate, ''); // what runs ends beside its agent, which has room for the next one when it wakes
   // the time is what is tested here: nothing else tells a stall from a pause between two deliveries
   await sleep(STALL_MS);
@@ -41,7 +42,7 @@ test('a script whose cancel was answered, or whose machine was deleted, while it
   t.deepEqual(column(answers, 'status'), [202, 204]);
   for (const { program } of fleet().agents) program.resume();
 
-  t.deepEqual(await fleet().agents[nodes.indexOf(deleted)]?.program.exited, { code: 4, signal: null });
+  t.deepEqual(await fleet().agents[nodes.indexOf(deleted)]?.program.ended(), { code: 4, signal: null });
   const ends = await fleet().settled(behind);
   t.deepEqual(
     nodes.map((node) => ends.find(({ node_id }) => node_id === node)).map((end) => [end?.status, end?.exit_code]),

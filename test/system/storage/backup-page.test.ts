@@ -61,7 +61,7 @@ async function clustersAt(admin: AdminProgram): Promise<readonly string[]> {
 
 async function stopped(admin: AdminProgram): Promise<void> {
   admin.program.terminate();
-  const { code } = await admin.program.exited;
+  const { code } = await admin.program.ended();
   if (code !== 0) throw new Error(`the admin ended with ${code}: ${admin.program.output.slice(-1_000)}`);
 }
 

@@ -108,7 +108,7 @@ test.serial(
     const victim = member('easy');
     const echoes = Promise.all([lostEchoes(member('public'), own('easy'), 60), lostEchoes(victim, own('public'), 60)]);
     victim.program.kill();
-    await victim.program.exited;
+    await victim.program.ended();
     victim.start();
 
     const lost = await echoes;
@@ -128,7 +128,7 @@ test.serial(
       lostEchoes(member('far'), own('hard'), 80),
     ]);
     fixture.admin.kill();
-    await fixture.admin.exited;
+    await fixture.admin.ended();
     await fixture.startAdmin();
 
     const lost = await echoes;
@@ -236,7 +236,7 @@ test.serial('a machine whose VPN was switched off has no interface and no names 
   const links = async () => (await off.machine.run('ip', ['-brief', 'link'])).stdout.split('\n');
   t.true((await links()).some((line) => line.startsWith(name)));
   off.program.terminate();
-  await off.program.exited;
+  await off.program.ended();
   t.true(
     (await links()).some((line) => line.startsWith(name)),
     'a restart keeps the traffic',
@@ -255,7 +255,7 @@ test.serial('a machine that leaves takes its interface, its names and its routes
   const name = gone.interfaceName();
   t.regex(await gone.machine.hosts(), /# BEGIN edge-agent/u);
   gone.program.terminate();
-  await gone.program.exited;
+  await gone.program.ended();
 
   await gone.command('leave');
 

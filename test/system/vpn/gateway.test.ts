@@ -197,7 +197,7 @@ test.serial('an admin that ends leaves neither interface nor rules', async (t) =
   t.regex((await fixture.host.run(nft, ['list', 'tables'])).stdout, new RegExp(gateway, 'u'));
 
   fixture.admin.terminate();
-  await fixture.admin.exited;
+  await fixture.admin.ended();
 
   t.is((await fixture.host.run(nft, ['list', 'tables'])).stdout.trim(), '');
   t.false((await fixture.host.run('ip', ['-brief', 'link'])).stdout.includes(gateway));

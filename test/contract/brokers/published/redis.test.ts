@@ -138,7 +138,7 @@ test('wrong settings stop the start, with a line that names each', async (t) => 
     EVENT_BROKER_ENABLED: 'true',
     EVENT_BROKER_ADAPTER: 'redis',
   });
-  t.not((await admin.exited).code, 0);
+  t.not((await admin.ended()).code, 0);
   t.regex(
     admin.output,
     /^.*EVENT_BROKER_REDIS_URLS is not set: for redis it should be a list like redis:\/\/host:6379$/mu,

@@ -226,7 +226,7 @@ test('a real agent serves all of it to whoever has its key, and Prometheus finds
   metricsKey.child.stdout?.on('data', (piece: Buffer) => {
     key += piece.toString();
   });
-  t.deepEqual(await metricsKey.exited, { code: 0, signal: null }, metricsKey.log);
+  t.deepEqual(await metricsKey.ended(), { code: 0, signal: null }, metricsKey.log);
   t.is(key, `${KEY}\n`);
 });
 
@@ -235,7 +235,7 @@ test('a machine that is not enrolled has no key, and is told so in one line', as
 
   const metricsKey = AgentProcess.start(t, { AGENT_DATA_DIR: join(directory, 'data') }, ['metrics-key']);
 
-  t.deepEqual(await metricsKey.exited, { code: 1, signal: null });
+  t.deepEqual(await metricsKey.ended(), { code: 1, signal: null });
   t.regex(metricsKey.log, /^edge-agent: .*is not enrolled.*\n$/u);
 });
 

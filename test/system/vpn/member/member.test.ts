@@ -181,7 +181,7 @@ test.serial(
     one.program.kill();
     await one.restart();
     await untilPath(one, other, 'direct');
-    await ping.exited;
+    await ping.ended();
 
     t.is(lostOf(ping.output, 200), 0);
   },
@@ -255,6 +255,6 @@ test.serial('where the system refuses an interface the reason is one sentence', 
     }),
   ]);
 
-  await program.exited;
+  await program.ended();
   t.regex(program.output, /CAP_NET_ADMIN/u);
 });

@@ -142,7 +142,7 @@ test.serial(
       [[other.pair.publicKey, other.endpoint]],
     );
     t.deepEqual(await addresses(one.machine, device.name), ['100.64.0.5/24', 'fd00:edfe::5/64']);
-    await ping.exited;
+    await ping.ended();
     t.deepEqual(
       [...ping.output.matchAll(/icmp_seq=(\d+) ttl/gu)].map(([, sequence]) => Number(sequence)),
       Array.from({ length: pings }, (_, index) => index + 1),

@@ -77,7 +77,7 @@ export async function listen(
   const program = machine.spawn(process.execPath, ['-e', LISTENER]);
   scope.teardown(async () => {
     program.kill();
-    await program.exited;
+    await program.ended();
   });
   await until('the listener', () => program.output.includes('listens'));
   return { endpoint: `${machine.address}:47000`, program };
