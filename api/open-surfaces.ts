@@ -166,6 +166,7 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): Operati
       live: parts.live,
       totals: () => rows.totals(publishing.broker !== null),
     }),
+    proxyPorts: () => parts.proxies.ports(),
     clock,
     newId: createIds(() => clock.nowMs()),
     checkHealth: sharedChecks(subsystems(health)),

@@ -46,6 +46,8 @@ export interface OperationPorts {
   readonly nodeDiagnoses: NodeDiagnoses;
   readonly discovery: Discovery;
   readonly adminMetrics: AdminMetrics;
+  /** Where the proxies of this admin listen; null: nowhere. */
+  proxyPorts(): { readonly http: number; readonly socks5: number } | null;
   readonly clock: Clock;
   /** UUID v7: sortable by creation. */
   newId(): string;
@@ -267,7 +269,7 @@ export interface NodeDiagnoses {
 
 /** What this admin says of itself and its peers. */
 export interface AdminDirectory {
-  me(): Promise<AdminResource>;
+  me(): Promise<Omit<AdminResource, 'proxies'>>;
 }
 
 /** Admins and what they own. Every call rejects with DatabaseUnavailable when the database is away. */

@@ -10,8 +10,9 @@ import { readStorageConfig } from '../settings/storage.ts';
 import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';
 import { openSurfaces } from '../settings/authentication.ts';
-import { settingsHelp, settingsMarkdown } from '../settings/environment.ts';
+import { settingNames, settingsHelp, settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
+import { unknownVariables } from '../settings/unknown-variables.ts';
 import { EXIT_BAD_SETTINGS, EXIT_START_FAILED, runUntilSignalled } from './signals.ts';
 import { startRenewed } from './renewal.ts';
 
@@ -117,6 +118,7 @@ async function serve(): Promise<void> {
   const log = createLog('edge-admin', config.LOG_LEVEL);
   keepCompiledCode(config.DATA_DIR);
   warnOfOpenSurfaces(config, log);
+  warnOfUnknownVariables(log);
   const { startAdmin } = await import('../main.ts'); // only to serve, so that the other commands answer at once
   const describe = (error: unknown): string => `edge-admin: ${startProblem(error, config)}`;
   const start = async () => {
@@ -136,6 +138,13 @@ function warnOfOpenSurfaces(config: AdminConfig, log: Log): void {
       {},
       `no key is asked for by ${open.map(({ what, host }) => `${what} (${host})`).join(', ')}: whoever reaches that may use it`,
     );
+}
+
+/** What is misspelt does nothing, and nobody would see why. */
+function warnOfUnknownVariables(log: Log): void {
+  const known = settingNames({ ...ADMIN_SETTINGS, ...RELAY_SETTINGS });
+  for (const line of unknownVariables(process.env, { known, own: ['ADMIN_', 'EVENT_'], shared: ['EDGE_VPN_'] }))
+    log.warn({}, line);
 }
 
 /**

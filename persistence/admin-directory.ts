@@ -24,6 +24,9 @@ export class AnotherAdminGroup extends Error {
   override readonly name = 'AnotherAdminGroup';
 }
 
+/** What rows tell of this admin. */
+type OwnResource = Omit<AdminResource, 'proxies'>;
+
 /** The AdminDirectory port, and how this admin comes to be in it. */
 export class AdminRegistry implements AdminDirectory {
   readonly #orm: MikroORM;
@@ -98,7 +101,7 @@ export class AdminRegistry implements AdminDirectory {
     });
   }
 
-  me(): Promise<AdminResource> {
+  me(): Promise<OwnResource> {
     return guarded(async () => {
       const em = this.#orm.em.fork();
       const peers = await em.count(Admin, { name: { $ne: this.#self.name }, lastCheckedIn: lately() });
@@ -107,7 +110,7 @@ export class AdminRegistry implements AdminDirectory {
     });
   }
 
-  #resource(id: string, peers: number): AdminResource {
+  #resource(id: string, peers: number): OwnResource {
     const { name, version, adminClusterName, maxWireguardPeers } = this.#self;
     return {
       id,

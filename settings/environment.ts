@@ -66,6 +66,13 @@ export function readSettings<Shape extends SettingsShape>(
   return problems.length > 0 ? { ok: false, problems } : { ok: true, settings: settings as Settings<Shape> };
 }
 
+/** The names of the settings, those of files that hold secret ones included. */
+export function settingNames(shape: SettingsShape): readonly string[] {
+  return Object.entries(shape).flatMap(([name, schema]) =>
+    metaOf(schema).secret === true ? [name, `${name}_FILE`] : [name],
+  );
+}
+
 /** The settings as an aligned text table for `--help`: name, default, description. */
 export function settingsHelp(shape: SettingsShape): string {
   const rows = describeSettings(shape);

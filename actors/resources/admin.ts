@@ -35,6 +35,10 @@ export const AdminResource = resource('Admin', 'The admin that answers.', {
   max_wireguard_peers: z.int().describe('ADMIN_MAX_WIREGUARD_PEERS.'),
   admin_peer_count: z.int().describe('Other admins that are alive.'),
   edge_node_capacity: z.int().describe('max_wireguard_peers minus admin_peer_count.'),
+  proxies: z
+    .object({ http_port: z.int(), socks5_port: z.int() })
+    .nullable()
+    .describe('Where its proxies listen, by which people get into nodes; null: they are switched off.'),
   last_computed_at: z.iso
     .datetime()
     .describe('When this was computed, by the clock of the database: with each answer.'),

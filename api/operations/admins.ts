@@ -19,7 +19,13 @@ export const get_admin = operation({
   rest: { method: 'GET', path: '/admins/me', status: 200 },
   input: nothing,
   output: AdminResource,
-  handle: async (_input, { ports }) => ok(await ports.admin.me()),
+  handle: async (_input, { ports }) => {
+    const listening = ports.proxyPorts();
+    return ok({
+      ...(await ports.admin.me()),
+      proxies: listening === null ? null : { http_port: listening.http, socks5_port: listening.socks5 },
+    });
+  },
 });
 
 export const get_my_admin_cluster = operation({

@@ -6,7 +6,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   cluster_name_taken: { code: 'conflict', message: 'A cluster with this name exists already.' },
   cluster_ipv4_overlap: { code: 'conflict', message: 'The IPv4 range overlaps with that of another cluster.' },
   cluster_ipv6_overlap: { code: 'conflict', message: 'The IPv6 range overlaps with that of another cluster.' },
-  alias_name_taken: { code: 'conflict', message: 'Another node of the cluster has this alias.' },
+  alias_name_taken: { code: 'conflict', message: 'A node of the cluster has this alias already.' },
   mesh_member_public_key_taken: {
     code: 'conflict',
     message: 'Another node has this WireGuard key: a key is made on one machine and never copied.',

@@ -197,6 +197,7 @@ export function fakePorts(
     },
     discovery: { async *pieces() {} },
     adminMetrics: fakeAdminMetrics(),
+    proxyPorts: () => ({ http: 43_128, socks5: 41_080 }),
     admin: {
       me: async () => ({
         id: SOME_ID,

@@ -75,6 +75,20 @@ test('the settings can be had as Markdown, for docs/settings.md', async (t) => {
   t.is(stdout.trimEnd().split('\n').length, Object.keys(ADMIN_SETTINGS).length + 2);
 });
 
+test('a variable that is no setting is told of in the log, with the one that was meant', async (t) => {
+  const { status, stdout, stderr } = await edgeAdmin(['serve'], {
+    MASTER_KEY: 'a-master-key-for-tests',
+    ENCRYPTION_KEY: '00'.repeat(32),
+    DATABASE_URL: 'postgresql://127.0.0.1:2/none',
+    ADMIN_API_PROT: 'hidden',
+    AGENT_ALIAS: 'of another program',
+  });
+
+  t.is(status, 1);
+  t.regex(stdout + stderr, /"ADMIN_API_PROT is no setting and does nothing: did you mean ADMIN_API_PORT\?"/u);
+  t.notRegex(stdout + stderr, /hidden|AGENT_ALIAS/u);
+});
+
 test('bad settings are refused in a line each, with status 2, and no secret among them', async (t) => {
   const { status, stdout, stderr } = await edgeAdmin(['serve'], {
     MASTER_KEY: 'CANARY',
