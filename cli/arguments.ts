@@ -1,5 +1,6 @@
 /** Values of flags, checked before anything is asked of the service. */
 import { InvalidArgumentError, Option } from 'commander';
+import { EXIT, Problem } from './problem.ts';
 
 /** Rows that a list shows when --limit is not given. */
 const ROWS_DEFAULT = 1_000;
@@ -26,6 +27,28 @@ export function words(text: string, before: readonly string[] = []): readonly st
   return [...before, ...more];
 }
 
+/** The same of words from a list, for a flag of this name. */
+export function wordsOf<Word extends string>(
+  flag: string,
+  known: readonly Word[],
+): (text: string, before?: readonly Word[]) => readonly Word[] {
+  return (text, before = []) => [...before, ...words(text).map((word) => knownWord(flag, known, word))];
+}
+
+/** One word of a list, for a flag of this name. */
+export function wordOf<Word extends string>(flag: string, known: readonly Word[]): (text: string) => Word {
+  return (text) => knownWord(flag, known, text);
+}
+
+function knownWord<Word extends string>(flag: string, known: readonly Word[], given: string): Word {
+  const found = known.find((word) => word === given.trim().toLowerCase());
+  if (found !== undefined) return found;
+  throw new Problem(
+    `${flag} is "${given}": it should be ${known.slice(0, -1).join(', ')} or ${known.at(-1) ?? ''}`,
+    EXIT.usage,
+  );
+}
+
 /** Whole values of a flag that may be given several times. */
 export function several(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
@@ -37,6 +60,14 @@ export function limitFlag(text: string): number | 'unlimited' {
 }
 
 /** `unlimited`, as null, or a whole number from 1. */
-export function limitOrNone(text: string): number | null {
+function limitOrNone(text: string): number | null {
   return text === 'unlimited' || text === 'none' ? null : positiveInteger(text);
+}
+
+/** The same of a word that is no flag, for what it is called. */
+export function limitWord(what: string, text: string): number | null {
+  if (text === 'unlimited' || text === 'none') return null;
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new Problem(`${what} is "${text}": it should be a whole number from 1, or unlimited`, EXIT.usage);
 }

@@ -1,12 +1,21 @@
 /** Where the service is and with which key: flags before environment before the file that `edge login` writes. */
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import {
+  chosenContext,
+  nonEmpty,
+  readContexts,
+  storedConnection,
+  type Environment,
+  type StoredConnection,
+} from './contexts.ts';
 import { EXIT, Problem } from './problem.ts';
 
 /** Where an admin listens when nothing else is said. Source: docs/settings.md. */
 export const DEFAULT_URL = 'http://127.0.0.1:44000';
 
+/** What may stand behind the URL of a service: slashes, and the path of its REST API, which is what its pages show. */
+const API_PATH = /(?:\/api\/v1)?\/*$/u;
+
+/** Where the service is, and with which key it is asked. */
 export interface Connection {
   readonly url: string;
   /** Null: none is known; a service without enforcement needs none. */
@@ -19,21 +28,15 @@ export interface ConnectionFlags {
   readonly key?: string | undefined;
 }
 
-/** Variables of a process. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** What `edge login` remembers: a connection, and where the proxy of that service is when that cannot be guessed. */
-export interface StoredConnection extends Connection {
-  readonly proxyUrl?: string | undefined;
-  readonly proxyKey?: string | undefined;
-}
-
 /**
  * The connection to use. A remembered key goes to the service that it was remembered for, whatever else is named.
  * Throws a Problem for another service without a key of its own, a URL that is none, and a file that cannot be read.
  */
 export function connectionFrom(flags: ConnectionFlags, env: Environment): Connection {
-  const stored = readStored(connectionFile(env));
+  const context = chosenContext(env);
+  if (context !== null && !readContexts(env).connections.has(context))
+    throw new Problem(`there is no context "${context}": edge context ls shows all`, EXIT.notFound);
+  const stored = storedConnection(env);
   const url = serviceUrl(flags, env);
   const given = flags.key ?? nonEmpty(env['EDGE_API_KEY']);
   if (given !== undefined || stored.key === undefined) return { url, key: given ?? null };
@@ -45,12 +48,20 @@ export function connectionFrom(flags: ConnectionFlags, env: Environment): Connec
   return { url, key: stored.key };
 }
 
+/** The same for what is told of a failure: never throws, and holds no password. */
+export function askedConnection(flags: ConnectionFlags, env: Environment): Connection {
+  const named = flags.url ?? nonEmpty(env['EDGE_URL']) ?? DEFAULT_URL;
+  try {
+    return connectionFrom(flags, env);
+  } catch {
+    return { url: shownUrl(named), key: flags.key ?? nonEmpty(env['EDGE_API_KEY']) ?? null };
+  }
+}
+
 /** Where the service is: what is named, before what is remembered. Throws a Problem for a URL that is none. */
 export function serviceUrl(flags: ConnectionFlags, env: Environment): string {
-  const url = (flags.url ?? nonEmpty(env['EDGE_URL']) ?? readStored(connectionFile(env)).url ?? DEFAULT_URL).replace(
-    /\/+$/u,
-    '',
-  );
+  const named = flags.url ?? nonEmpty(env['EDGE_URL']) ?? storedConnection(env).url ?? DEFAULT_URL;
+  const url = named.replace(API_PATH, '');
   const parsed = /^https?:\/\//u.test(url) && URL.canParse(url) ? new URL(url) : null;
   if (parsed === null)
     throw new Problem(`"${shownUrl(url)}" is no URL of a service: it should be like ${DEFAULT_URL}`, EXIT.usage);
@@ -75,17 +86,6 @@ function isSameService(stored: string | undefined, url: string): boolean {
   return URL.canParse(stored ?? DEFAULT_URL) && plain(stored ?? DEFAULT_URL) === plain(url);
 }
 
-/** Stores a connection for the next calls, readable for its owner only. Answers where. */
-export function storeConnection({ url, key, proxyUrl, proxyKey }: StoredConnection, env: Environment): string {
-  const file = connectionFile(env);
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${JSON.stringify({ url, key, proxy_url: proxyUrl, proxy_key: proxyKey }, null, 2)}\n`, {
-    mode: 0o600,
-  });
-  chmodSync(file, 0o600); // an older file keeps its mode when it is written again
-  return file;
-}
-
 /**
  * What was remembered about the service at this URL and its proxy. Nothing of another one: its keys must not come here.
  */
@@ -93,47 +93,6 @@ export function storedProxy(
   url: string,
   env: Environment,
 ): Pick<StoredConnection, 'proxyUrl' | 'proxyKey'> & { readonly key?: string | undefined } {
-  const { url: storedUrl, key, proxyUrl, proxyKey } = readStored(connectionFile(env));
+  const { url: storedUrl, key, proxyUrl, proxyKey } = storedConnection(env);
   return isSameService(storedUrl, url) ? { key, proxyUrl, proxyKey } : {};
-}
-
-/** A file of that name where `edge` keeps what is its own. */
-export function ownFile(name: string, env: Environment): string {
-  return join(nonEmpty(env['XDG_CONFIG_HOME']) ?? join(homedir(), '.config'), 'edge', name);
-}
-
-function connectionFile(env: Environment): string {
-  return ownFile('config.json', env);
-}
-
-function readStored(file: string): { readonly [Field in keyof StoredConnection]?: string | undefined } {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new Problem(
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): correct its rights, or remove it`,
-    );
-  }
-  try {
-    const {
-      url,
-      key,
-      proxy_url: proxyUrl,
-      proxy_key: proxyKey,
-    } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    return { url: textOr(url), key: textOr(key), proxyUrl: textOr(proxyUrl), proxyKey: textOr(proxyKey) };
-  } catch {
-    throw new Problem(`${file} is damaged: run edge login again, or remove it`);
-  }
-}
-
-function textOr(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** An empty variable is none. */
-export function nonEmpty(text: string | undefined): string | undefined {
-  return text === undefined || text === '' ? undefined : text;
 }

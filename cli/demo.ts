@@ -8,7 +8,7 @@ import { openHome, type DemoHome } from './demo/home.ts';
 import { portFor } from './demo/ports.ts';
 import type { RunningProgram } from './demo/processes.ts';
 import { EXIT, Problem, problemOf } from './problem.ts';
-import { runCommand } from './run.ts';
+import { runCommand } from './run/run.ts';
 
 const USAGE = `npm run demo [-- OPTIONS]
 
@@ -47,7 +47,7 @@ async function main(): Promise<number> {
     home = await openHome(options.data);
     return await Promise.race([demonstrate(home, options, programs, stopped.signal), stopped.reached]);
   } catch (error) {
-    process.stderr.write(`demo: ${problemOf(error, 'the admin').message}\n`);
+    process.stderr.write(`demo: ${problemOf(error, { url: 'the admin', key: null }).message}\n`);
     return error instanceof Problem ? error.status : EXIT.failed;
   } finally {
     if (programs.length > 0) say('Ending agents and admin ...');
@@ -89,7 +89,11 @@ async function demonstrate(
   };
   const status = await runCommand(createClient(connection), live, command, {
     format: 'table',
-    grouped: true,
+    summary: 'grouped',
+    isRaw: false,
+    isColoured: false,
+    waitsForAway: true,
+    isFramed: false,
     cancel: stop,
     leave: stop,
   }).finally(() => live.close());

@@ -34,7 +34,8 @@ async function doctor(isJson: boolean): Promise<void> {
   const { AGENT_SETTINGS } = await import('../agent/config.ts');
   const { readSettings } = await import('../settings/environment.ts');
   const { diagnoseMachine } = await import('../agent/observability/doctor/command.ts');
-  const { reportText, showsColours } = await import('./doctor/report-text.ts');
+  const { showsColours } = await import('./colours.ts');
+  const { reportText } = await import('./doctor/report-text.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
   const { withProxyVariables } = await import('../agent/outbound/proxy-choice.ts');
   const read = readSettings(AGENT_SETTINGS, withProxyVariables(process.env));
@@ -43,6 +44,7 @@ async function doctor(isJson: boolean): Promise<void> {
     process.exit(2);
   }
   try {
+    for (const line of await misspelt()) process.stderr.write(`edge-agent: ${line}\n`);
     const report = await diagnoseMachine(read.settings, manifest.version);
     process.exitCode = report.overall === 'fail' ? 1 : 0;
     // Not before the last byte is taken; what a check left hanging is not waited for.
@@ -83,6 +85,7 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
     ]),
   );
   const log = createLog(read.settings.LOG_LEVEL, isatty(2));
+  for (const line of await misspelt()) log.warn({}, line);
   const stop = new AbortController();
   const diskAnswered = () => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
@@ -109,6 +112,15 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
     process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);
     process.exit(error.status);
   }
+}
+
+/** A sentence for each variable that looks like a setting and is none. Those of an admin on this machine are let be. */
+async function misspelt(): Promise<readonly string[]> {
+  const { AGENT_SETTINGS } = await import('../agent/config.ts');
+  const { settingNames } = await import('../settings/environment.ts');
+  const { unknownVariables } = await import('../settings/unknown-variables.ts');
+  const known = settingNames(AGENT_SETTINGS);
+  return unknownVariables(process.env, { known, own: ['AGENT_'], shared: ['ENROLLMENT_', 'ADMIN_URL'] });
 }
 
 async function help(): Promise<string> {

@@ -1,5 +1,6 @@
 /** Types of events by their names. The service knows them; this program may be older or newer. */
 import type { Api, Inputs } from './client.ts';
+import { nearestOf } from '../settings/nearest.ts';
 import { firstRows } from './pages.ts';
 import { EXIT, Problem } from './problem.ts';
 
@@ -30,7 +31,12 @@ async function knownTypes(api: Api): Promise<readonly EventType[]> {
 
 function typeIn(known: readonly EventType[], name: string): EventType {
   const found = known.find((type) => type === name);
-  if (found === undefined)
-    throw new Problem(`"${name}" is no type of event; there are ${known.join(', ')}`, EXIT.notFound);
-  return found;
+  if (found !== undefined) return found;
+  // the beginning that all of them have is often left out
+  const nearest =
+    known.find((type) => type === `edge.${name}`) ?? nearestOf(name, known) ?? nearestOf(`edge.${name}`, known);
+  throw new Problem(
+    `"${name}" is no type of event: ${nearest === null ? 'edge events types lists them' : `did you mean ${nearest}?`}`,
+    EXIT.notFound,
+  );
 }

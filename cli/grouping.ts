@@ -27,11 +27,13 @@ export function groupOutputs(
 /** The groups as text: names, how many, and what they said once. */
 export function groupedText(outputs: readonly NodeOutput[]): string {
   return groupOutputs(outputs)
-    .map(
-      ({ labels, output }) =>
-        `${RULE}\n${labels.join(',')}${labels.length > 1 ? ` (${labels.length})` : ''}\n${RULE}\n${ended(output)}`,
-    )
+    .map(({ labels, output }) => `${groupHeading(labels)}${ended(output)}`)
     .join('');
+}
+
+/** The names of a group between two rules, and how many where they are several. */
+export function groupHeading(labels: readonly string[]): string {
+  return `${RULE}\n${labels.join(',')}${labels.length > 1 ? ` (${labels.length})` : ''}\n${RULE}\n`;
 }
 
 /** Every line with the name of its node before it. */

@@ -1,39 +1,98 @@
 /** Nodes by what people call them. */
 import type { Api, Node } from './client.ts';
 import { firstRows } from './pages.ts';
-import { EXIT, Problem } from './problem.ts';
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u;
+import { EXIT, isNotFound, Problem } from './problem.ts';
+import { isUuid, shortIds } from './table/short-ids.ts';
 
 /** What may be the beginning of an id. */
 const PREFIX = /^[0-9a-f][0-9a-f-]{3,34}$/u;
+
+/** What may be a part of names, with wildcards. */
+const PATTERN = /^[\w.*-]{1,253}$/u;
+
+/** What a machine may call itself: no wildcard. */
+const MACHINE = /^[\w.-]{1,253}$/u;
+
+/** Ids that are named where several machines have one name. */
+const NAMED_MAX = 3;
+
+/** Nodes that one pattern may mean. Source: what one targeting may name. */
+const MATCHES_MAX = 27_000;
 
 /** Nodes looked through for the beginning of an id; larger fleets take whole ids, aliases or host names. */
 const SEARCHED_NODES_MAX = 5_000;
 
 /**
- * The id of the node that is meant: by id, unique beginning of an id (4 characters or more), alias, or VPN host name.
+ * The id of the node that is meant: by id, unique beginning of an id (4 characters or more), alias, name of its
+ * machine, or VPN host name.
  * Says what to do when it is none or several.
  */
 export async function nodeIdOf(api: Api, name: string): Promise<string> {
   const text = name.trim().toLowerCase();
-  if (UUID.test(text)) return text;
+  if (isUuid(text)) return text;
   if (text.includes('.')) return byHostName(api, text);
-  if (text.startsWith('node-') && UUID.test(text.slice('node-'.length))) return text.slice('node-'.length);
-  const aliased = await byAlias(api, text);
-  if (aliased !== null) return aliased;
+  if (text.startsWith('node-') && isUuid(text.slice('node-'.length))) return text.slice('node-'.length);
+  const found = (await byAlias(api, text)) ?? (await byMachine(api, name.trim()));
+  if (found !== null) return found;
   if (PREFIX.test(text)) return byPrefix(api, text);
   throw unknown(name);
+}
+
+/** The ids of all nodes that are meant: each by one of its names, or several by a part of a name with `*`. */
+export async function nodeIdsOf(api: Api, given: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(
+    given.map(async (name) => (name.includes('*') ? byPattern(api, name) : [await nodeIdOf(api, name)])),
+  );
+  return [...new Set(found.flat())];
+}
+
+/** Nodes with an alias that fits, or on a machine whose name fits. */
+async function byPattern(api: Api, name: string): Promise<readonly string[]> {
+  const isPattern = PATTERN.test(name);
+  const [aliases, machines] = await Promise.all([
+    isPattern ? firstRows(MATCHES_MAX, (page) => api.list_aliases.query({ name: name.toLowerCase(), ...page })) : NONE,
+    isPattern ? firstRows(MATCHES_MAX, (page) => api.list_nodes.query({ hostname: name, ...page })) : NONE,
+  ]);
+  const ids = [...aliases.rows.map((alias) => alias.node_id), ...machines.rows.map(({ id }) => id)];
+  if (ids.length === 0) throw new Problem(`no node matches "${name}": edge node ls shows all`, EXIT.notFound);
+  return ids;
+}
+
+const NONE = { rows: [] } as const;
+
+/** What is asked of a node; where there is none of this id any more, that is said of the name. */
+export async function ofNode<T>(name: string, found: Promise<string>, ask: (id: string) => Promise<T>): Promise<T> {
+  const id = await found;
+  try {
+    return await ask(id);
+  } catch (error) {
+    throw isNotFound(error) ? unknown(name) : error;
+  }
 }
 
 async function byHostName(api: Api, text: string): Promise<string> {
   const [label = '', cluster = ''] = text.split('.');
   const id = label.replace(/^node-/u, '');
-  if (label.startsWith('node-') && UUID.test(id)) return id;
+  if (label.startsWith('node-') && isUuid(id)) return id;
   const { data } = await api.list_aliases.query({ name: label, cluster_name: cluster.replace(/^cluster-/u, '') });
-  const [alias] = data;
-  if (alias === undefined) throw unknown(text);
-  return alias.node_id;
+  const found = data[0]?.node_id ?? (await byMachine(api, text));
+  if (found === null) throw unknown(text);
+  return found;
+}
+
+/** The node whose machine calls itself so. */
+async function byMachine(api: Api, name: string): Promise<string | null> {
+  if (!MACHINE.test(name)) return null;
+  const { data, pagination } = await api.list_nodes.query({ hostname: name });
+  if (pagination.total_count > 1)
+    throw new Problem(
+      `${pagination.total_count} machines are called "${name}": give one of ${data
+        .slice(0, NAMED_MAX)
+        .map(({ id }) => id)
+        .join(', ')}`,
+      EXIT.usage,
+    );
+  return data[0]?.id ?? null;
 }
 
 async function byAlias(api: Api, text: string): Promise<string | null> {
@@ -64,17 +123,21 @@ async function byPrefix(api: Api, text: string): Promise<string> {
 
 function unknown(name: string): Problem {
   return new Problem(
-    `there is no node "${name}": edge node ls shows all, and a node is named by id, beginning of an id, alias or host name`,
+    `there is no node "${name}": edge node ls shows all, and a node is named by alias, host name, id or the beginning of one`,
     EXIT.notFound,
   );
 }
 
-/** What to call each node: its alias where it has one and no other node here has the same, else its id. */
-export function labelsOf(nodes: readonly Pick<Node, 'id' | 'aliases'>[]): ReadonlyMap<string, string> {
+/** What is needed to call a node by its name. */
+type NamedNode = Pick<Node, 'id' | 'name'>;
+
+/**
+ * What to call each of these nodes: by its name, or by its id, as short as it is told apart here, where several have
+ * that name.
+ */
+export function labelsOf(nodes: readonly NamedNode[]): ReadonlyMap<string, string> {
   const taken = new Map<string, number>();
-  for (const { aliases } of nodes)
-    for (const { name } of aliases.slice(0, 1)) taken.set(name, (taken.get(name) ?? 0) + 1);
-  return new Map(
-    nodes.map(({ id, aliases: [alias] }) => [id, alias !== undefined && taken.get(alias.name) === 1 ? alias.name : id]),
-  );
+  for (const { name } of nodes) taken.set(name, (taken.get(name) ?? 0) + 1);
+  const short = shortIds(nodes.map(({ id }) => id));
+  return new Map(nodes.map(({ id, name }) => [id, taken.get(name) === 1 ? name : short(id)]));
 }

@@ -1,10 +1,11 @@
 /** What goes to stdout and stderr: data there, and what is said to the person here. */
+import { showsColours } from './colours.ts';
 import { plainOutput, plainText } from './plain-text.ts';
 import { EXIT } from './problem.ts';
 
 /** Writes what scripts said: to a terminal without what it would obey, to a file or a program as it is. */
 export function writeOutput(text: string): Promise<void> {
-  return write(process.stdout.isTTY ? plainOutput(text) : text);
+  return write(process.stdout.isTTY ? plainOutput(text, { colours: showsColours(process.stdout, process.env) }) : text);
 }
 
 /** Writes to stdout and waits until it is taken. A reader that went away (`| head`) ends the program quietly. */

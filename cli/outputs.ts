@@ -1,11 +1,12 @@
 /** Stored executions with their outputs. */
 import type { Api, Execution, Node } from './client.ts';
 import { labelsOf } from './node-names.ts';
+import { shortId, shortIds } from './table/short-ids.ts';
 
 /** Ids in one question. Equals the largest page. */
 const IDS_MAX = 100;
 
-/** Nodes whose names are looked up; of more, the ids stand for themselves. */
+/** Nodes whose names are looked up; of more, their ids stand for them. */
 const NAMED_NODES_MAX = 1_000;
 
 /** All executions of a command on these nodes, whole outputs included. */
@@ -28,14 +29,36 @@ function whole(api: Api, execution: Execution): Promise<Execution> {
   return heldBack ? api.get_command_execution.query({ id: execution.id }) : Promise.resolve(execution);
 }
 
-/** What to call these nodes. One that is gone is called by its id. */
+/** What to call these nodes. One that is gone is called by the first characters of its id. */
 export async function labelsFor(api: Api, ids: readonly string[]): Promise<(id: string) => string> {
-  if (ids.length > NAMED_NODES_MAX) return (id) => id;
+  if (ids.length > NAMED_NODES_MAX) return shortIds(ids);
   const nodes: Node[] = [];
   for (let from = 0; from < ids.length; from += IDS_MAX)
     nodes.push(
       ...(await api.list_nodes.query({ node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX })).data,
     );
   const labels = labelsOf(nodes);
-  return (id) => labels.get(id) ?? id;
+  return (id) => labels.get(id) ?? shortId(id);
+}
+
+/** What nodes are called, asked for as they come up. */
+export class NodeNames {
+  readonly #api: Api;
+  readonly #known = new Map<string, string>();
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** The names of these, as far as the service tells them now; others are called by their ids. Never rejects. */
+  async of(ids: readonly string[]): Promise<(id: string) => string> {
+    const unknown = [...new Set(ids)].filter((id) => !this.#known.has(id));
+    try {
+      const label = unknown.length === 0 ? shortId : await labelsFor(this.#api, unknown);
+      for (const id of unknown) this.#known.set(id, label(id));
+    } catch {
+      // an admin that is away tells the names of what comes later
+    }
+    return (id) => this.#known.get(id) ?? shortId(id);
+  }
 }

@@ -3,19 +3,35 @@
 /** Rows asked for at a time. Source: docs/api.md, Lists. */
 const PAGE_ROWS = 100;
 
-interface Listed<Row> {
+/** What is asked of a list. */
+export interface PageQuery {
+  readonly page: number;
+  readonly page_size: number;
+  readonly sort?: string;
+}
+
+/** A page, as the service answers it. */
+export interface Listed<Row> {
   readonly data: readonly Row[];
   readonly pagination: { readonly total_count: number; readonly has_next: boolean };
 }
 
+/** Reads one page of a list. */
+export type ReadPage<Row> = (page: PageQuery) => Promise<Listed<Row>>;
+
 /** The first `limit` rows of a list, and how many there are in all. */
 export async function firstRows<Row>(
   limit: number,
-  read: (page: { readonly page: number; readonly page_size: number }) => Promise<Listed<Row>>,
+  read: ReadPage<Row>,
+  sort?: string,
 ): Promise<{ readonly rows: readonly Row[]; readonly totalCount: number }> {
   const rows: Row[] = [];
   for (let page = 1; ; page += 1) {
-    const { data, pagination } = await read({ page, page_size: Math.min(PAGE_ROWS, limit) });
+    const { data, pagination } = await read({
+      page,
+      page_size: Math.min(PAGE_ROWS, limit),
+      ...(sort !== undefined && { sort }),
+    });
     rows.push(...data);
     if (!pagination.has_next || rows.length >= limit)
       return { rows: rows.slice(0, limit), totalCount: pagination.total_count };

@@ -1,8 +1,7 @@
 /** Passwords as people give them: never as an argument, which others on the machine could read. */
-import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { Writable } from 'node:stream';
 import { Option, type Command as Program } from 'commander';
+import { hiddenLine } from './hidden-line.ts';
 import { EXIT, Problem } from './problem.ts';
 
 /** Flags of a password. */
@@ -34,29 +33,8 @@ function firstLine(given: string): string {
 async function chosen(): Promise<string> {
   if (!process.stdin.isTTY)
     throw new Problem('--password asks on a terminal, and this is none: use --password-stdin', EXIT.usage);
-  const password = await askedFor('Password: ');
+  const password = await hiddenLine('Password: ', 'password');
   if (password === '') throw new Problem('no password was given', EXIT.usage);
-  if ((await askedFor('Again: ')) !== password) throw new Problem('the two passwords differ', EXIT.usage);
+  if ((await hiddenLine('Again: ', 'password')) !== password) throw new Problem('the two passwords differ', EXIT.usage);
   return password;
-}
-
-/** One line from the terminal. readline writes what is typed to its output, and this one takes it and shows nothing. */
-async function askedFor(prompt: string): Promise<string> {
-  const nowhere = new Writable({
-    write: (_chunk, _encoding, done) => {
-      done();
-    },
-  });
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
-  process.stderr.write(prompt);
-  try {
-    return await new Promise<string>((resolve, reject) => {
-      lines.once('line', resolve);
-      lines.once('close', () => reject(new Problem('no password was given', EXIT.interrupted)));
-      lines.once('SIGINT', () => lines.close());
-    });
-  } finally {
-    lines.close();
-    process.stderr.write('\n');
-  }
 }

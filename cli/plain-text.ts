@@ -28,21 +28,33 @@ export function plainJson(value: unknown, indent?: number): string {
   );
 }
 
+/** Ends what the last colour began, and the other ways in which that is written. */
+const PLAIN = '\u001b[0m';
+const ENDS_OF_COLOURS: readonly string[] = [PLAIN, '\u001b[m', '\u001b[00m'];
+
 /**
  * What a script said, for a person: its lines, tabs and colours stay, everything else of these is shown as a
- * replacement character.
+ * replacement character. A colour ends with its line: what follows is of another machine. Without `colours` they go.
  */
-export function plainOutput(text: string): string {
-  return text
-    .split(COLOUR)
-    .map((piece, index) =>
-      index % 2 === 1
-        ? piece
-        : piece
-            .replaceAll('\r\n', '\n')
-            .replaceAll(OBEYED, (character) => (character === '\n' || character === '\t' ? character : '\ufffd')),
-    )
-    .join('');
+export function plainOutput(text: string, { colours = true }: { readonly colours?: boolean } = {}): string {
+  let isPainted = false;
+  let shown = '';
+  for (const [index, piece] of text.split(COLOUR).entries()) {
+    if (index % 2 === 1) {
+      if (!colours) continue;
+      isPainted = !ENDS_OF_COLOURS.includes(piece);
+      shown += piece;
+      continue;
+    }
+    const plain = piece
+      .replaceAll('\r\n', '\n')
+      .replaceAll(OBEYED, (character) => (character === '\n' || character === '\t' ? character : '\ufffd'));
+    if (isPainted && plain.includes('\n')) {
+      shown += plain.replace('\n', `${PLAIN}\n`);
+      isPainted = false;
+    } else shown += plain;
+  }
+  return isPainted ? `${shown}${PLAIN}` : shown;
 }
 
 function* unitsOf(character: string): Generator<string> {

@@ -34,12 +34,20 @@ interface RefusalData {
   readonly request_id?: string | null;
 }
 
-/** Any error as a problem. `url` is where the service was looked for. */
-export function problemOf(error: unknown, url: string): Problem {
+/** The service that was asked, as it may be shown, and the key that it was given; null: none. */
+export interface Asked {
+  readonly url: string;
+  readonly key: string | null;
+}
+
+/** Any error as a problem. */
+export function problemOf(error: unknown, asked: Asked): Problem {
   if (error instanceof Problem) return error;
   if (isOfClient(error)) {
     const data = error.data as RefusalData | null | undefined;
-    return typeof data?.code === 'string' ? refusalProblem(error.message, data, url) : unreachableProblem(error, url);
+    return typeof data?.code === 'string'
+      ? refusalProblem(error.message, data, asked)
+      : unreachableProblem(error, asked.url);
   }
   return new Problem(error instanceof Error ? oneLine(error.message) : 'something went wrong');
 }
@@ -52,15 +60,27 @@ export function isRefusal(error: unknown): error is Error {
   return isOfClient(error) && typeof (error.data as RefusalData | null | undefined)?.code === 'string';
 }
 
+/** Whether the service says that there is no such thing. */
+export function isNotFound(error: unknown): boolean {
+  return isOfClient(error) && (error.data as RefusalData | null | undefined)?.code === 'not_found';
+}
+
 // By its name: programs that ask the service nothing need not load its client.
 function isOfClient(error: unknown): error is TRPCClientError<never> {
   return error instanceof Error && error.name === 'TRPCClientError';
 }
 
-function refusalProblem(message: string, { code, details, request_id: requestId }: RefusalData, url: string): Problem {
+function refusalProblem(
+  message: string,
+  { code, details, request_id: requestId }: RefusalData,
+  { url, key }: Asked,
+): Problem {
   switch (code) {
     case 'unauthorized':
-      return new Problem(`${url} does not accept this key: set EDGE_API_KEY, give --key, or run edge login`, EXIT.auth);
+      return new Problem(
+        `${key === null || key === '' ? `no key was given, and ${url} wants one` : `${url} does not accept this key`}: set EDGE_API_KEY, give --key, or run edge login`,
+        EXIT.auth,
+      );
     case 'forbidden':
       return new Problem(
         `this key does not reach that (${oneLine(message)}): use MASTER_KEY or API_KEY of the service`,
@@ -70,10 +90,10 @@ function refusalProblem(message: string, { code, details, request_id: requestId 
       return new Problem(`there is no such thing (${oneLine(message)})`, EXIT.notFound);
     case 'bad_request':
     case 'validation_failed':
-      return new Problem(oneLine(`${message}${fields(details)}`), EXIT.usage);
+      return new Problem(oneLine(fields(details) ?? message), EXIT.usage);
     case 'rate_limited':
     case 'service_unavailable':
-      return new Problem(`${oneLine(message)} Try again shortly.`);
+      return new Problem(oneLine(/try again/iu.test(message) ? message : `${message} Try again shortly.`));
     case 'internal_error':
       return new Problem(
         `${oneLine(message)} Its operator finds it in the log${requestId == null ? '' : ` as ${requestId}`}.`,
@@ -100,12 +120,24 @@ function rootCause(error: unknown): string {
   return code ?? oneLine(message);
 }
 
-function fields(details: RefusalData['details']): string {
-  return details == null
-    ? ''
-    : `: ${Object.entries(details)
-        .map(([field, messages]) => `${field} ${messages.join(', ')}`)
-        .join('; ')}`;
+/** What is wrong, field by field; null: the service does not say. */
+function fields(details: RefusalData['details']): string | null {
+  const told = Object.entries(details ?? {}).map(([field, messages]) =>
+    // whole sentences say themselves what they are about
+    messages.every((message) => /^\p{Lu}/u.test(message))
+      ? messages.join(' ')
+      : `${fieldName(field)} ${messages.join(', ')}`,
+  );
+  return told.length === 0 ? null : [...new Set(told)].join('; ');
+}
+
+/** A field as people call it: where in a schema it stands, and what its filter does, tells them nothing. */
+function fieldName(path: string): string {
+  const parts = path.replace(/^input$/u, 'what was sent').split('.');
+  const name = parts.findLast((part) => !/^\d+$/u.test(part)) ?? path;
+  const index = Number(parts.findLast((part) => /^\d+$/u.test(part)) ?? 0);
+  const which = index === 0 ? '' : ` number ${index + 1}`; // the first is most often the only one
+  return `${name.replace(/__(?:in|gte|lte)$/u, '').replaceAll('_', ' ')}${which}`;
 }
 
 function oneLine(text: string): string {

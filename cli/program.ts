@@ -1,56 +1,105 @@
 /** The commands of `edge`, and how each ends. */
 import { Command as Program, CommanderError, Option } from 'commander';
 import packageFile from '../package.json' with { type: 'json' };
-import { addAliasCommands } from './commands/alias.ts';
-import { addClusterCommands } from './commands/cluster.ts';
-import { addCommandCommands } from './commands/command.ts';
-import { addConnectCommand } from './commands/connect.ts';
-import { addDoctorCommand } from './commands/doctor.ts';
-import { addEventsCommands } from './commands/events.ts';
-import { addForwardCommand } from './commands/forward.ts';
-import { addHealthCommand } from './commands/health.ts';
-import { addKeyCommands } from './commands/key.ts';
-import { addLoginCommand } from './commands/login.ts';
-import { addNodeCommands } from './commands/node.ts';
-import { addProxyUrlCommand } from './commands/proxy-url.ts';
-import { addRecordingCommands } from './commands/recording.ts';
-import { addRunCommand } from './commands/run.ts';
-import { addSshConfigCommand } from './commands/ssh-config.ts';
-import { addSshKeyCommands } from './commands/ssh-key.ts';
-import { addSshUsernameCommands } from './commands/ssh-username.ts';
-import { addSshCommands } from './commands/ssh.ts';
-import { addWebhookCommands } from './commands/webhook.ts';
-import { DEFAULT_URL, shownUrl } from './connection.ts';
-import { tell } from './output.ts';
-import { FORMATS } from './table.ts';
+import { askedConnection, DEFAULT_URL, type ConnectionFlags } from './connection.ts';
+import { tell, write } from './output.ts';
+import { FORMATS } from './table/format.ts';
 import { EXIT, problemOf } from './problem.ts';
+import { misspeltVariables } from './variables.ts';
+
+/** Adds commands to the program. */
+type Add = (program: Program) => void;
+
+/**
+ * First words of commands, and where these are, in the order of the help. Only what was called is loaded: the others
+ * take as long again.
+ */
+const COMMANDS: readonly (readonly [words: readonly string[], load: () => Promise<Add>])[] = [
+  [['run'], async () => (await import('./commands/run.ts')).addRunCommand],
+  [['ssh', 'cp'], async () => (await import('./commands/ssh.ts')).addSshCommands],
+  [['forward'], async () => (await import('./commands/forward.ts')).addForwardCommand],
+  [['ssh-config'], async () => (await import('./commands/ssh-config.ts')).addSshConfigCommand],
+  [['proxy-url'], async () => (await import('./commands/proxy-url.ts')).addProxyUrlCommand],
+  [['connect'], async () => (await import('./commands/connect.ts')).addConnectCommand],
+  [['logs'], async () => (await import('./commands/logs.ts')).addLogsCommand],
+  [['node'], async () => (await import('./commands/node.ts')).addNodeCommands],
+  [['command'], async () => (await import('./commands/command.ts')).addCommandCommands],
+  [['cluster'], async () => (await import('./commands/cluster.ts')).addClusterCommands],
+  [['group'], async () => (await import('./commands/group.ts')).addGroupCommands],
+  [['key'], async () => (await import('./commands/key.ts')).addKeyCommands],
+  [['alias'], async () => (await import('./commands/alias.ts')).addAliasCommands],
+  [['sshuser'], async () => (await import('./commands/ssh-username.ts')).addSshUsernameCommands],
+  [['sshkey'], async () => (await import('./commands/ssh-key.ts')).addSshKeyCommands],
+  [['recording'], async () => (await import('./commands/recording.ts')).addRecordingCommands],
+  [['events'], async () => (await import('./commands/events.ts')).addEventsCommands],
+  [['webhook'], async () => (await import('./commands/webhook.ts')).addWebhookCommands],
+  [['status'], async () => (await import('./commands/status.ts')).addStatusCommand],
+  [['top'], async () => (await import('./commands/top.ts')).addTopCommand],
+  [['ping'], async () => (await import('./commands/ping.ts')).addPingCommand],
+  [['wait'], async () => (await import('./commands/wait.ts')).addWaitCommand],
+  [['health'], async () => (await import('./commands/health.ts')).addHealthCommand],
+  [['doctor'], async () => (await import('./commands/doctor.ts')).addDoctorCommand],
+  [['login'], async () => (await import('./commands/login.ts')).addLoginCommand],
+  [['logout'], async () => (await import('./commands/context.ts')).addLogoutCommand],
+  [['context'], async () => (await import('./commands/context.ts')).addContextCommands],
+  [['completion'], async () => (await import('./commands/completion.ts')).addCompletionCommand],
+];
 
 /** Commands that pass their words on to programs of others, and options that may stand before them with a value. */
 const FOREIGN_COMMANDS: readonly string[] = ['ssh', 'cp'];
-const OPTIONS_WITH_VALUE: readonly string[] = ['-o', '--output', '--url', '--key'];
+const OPTIONS_WITH_VALUE: readonly string[] = ['-o', '--output', '--url', '--key', '--context'];
+
+/** What the shells ask; see commands/completion.ts. */
+const COMPLETE = '__complete';
 
 /** Does what the arguments of the process say. The exit status is set at its end. */
 export async function runEdge(): Promise<void> {
-  const program = createProgram();
+  const words = process.argv.slice(2);
+  if (words[0] === COMPLETE) return complete(words.slice(1));
+  for (const line of misspeltVariables(process.env)) tell(line);
+  const program = await createProgram(words[firstWordOf(words)]);
   process.stdout.on('error', (error: NodeJS.ErrnoException) =>
     process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
   );
 
   try {
-    await program.parseAsync(withForeignWords(process.argv.slice(2)), { from: 'user' });
+    await program.parseAsync(withForeignWords(words), { from: 'user' });
   } catch (error) {
     process.exitCode = error instanceof CommanderError ? usageStatus(error) : failed(error, program);
   }
 }
 
-/** `edge` with all of its commands, before it is told what to do. */
-export function createProgram(): Program {
+/** Prints what may stand at the end of these words, a line each. */
+async function complete(words: readonly string[]): Promise<void> {
+  const { candidatesFor } = await import('./completions.ts');
+  await write(
+    (await candidatesFor(await createProgram(words.slice(0, -1)[firstWordOf(words)]), words))
+      .map((word) => `${word}\n`)
+      .join(''),
+  );
+  process.exit(EXIT.ok); // also while a service that is away has not answered
+}
+
+/**
+ * `edge` before it is told what to do: with the commands that begin with a word, or with all where there is none of
+ * these.
+ */
+export async function createProgram(word?: string): Promise<Program> {
   const program = new Program('edge')
     .description('Reach, run, see and update machines behind NAT and firewalls.')
     .version(packageFile.version, '-V, --version')
     .addOption(new Option('-o, --output <format>', 'format of data').choices(FORMATS).default('table'))
     .option('--url <url>', `where the service is (default: EDGE_URL, what edge login remembers, or ${DEFAULT_URL})`)
     .option('--key <key>', 'key of the service (default: EDGE_API_KEY, or what edge login remembers)')
+    .option(
+      '--context <name>',
+      'which of the services that edge login remembers (default: EDGE_CONTEXT, or edge context use)',
+    )
+    .hook('preAction', (called) => {
+      // also for the programs that are started from here
+      const { context } = called.opts<{ readonly context?: string }>();
+      if (context !== undefined) process.env['EDGE_CONTEXT'] = context;
+    })
     .addHelpText(
       'after',
       '\nExit status: 0 done, 1 could not be done, 2 wrong usage, 3 key not accepted, 4 not found; edge run --help and edge ssh --help have their own.',
@@ -59,54 +108,45 @@ export function createProgram(): Program {
     .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
     .exitOverride();
 
-  for (const add of [
-    addRunCommand,
-    addSshCommands,
-    addForwardCommand,
-    addSshConfigCommand,
-    addProxyUrlCommand,
-    addConnectCommand,
-    addNodeCommands,
-    addCommandCommands,
-    addClusterCommands,
-    addKeyCommands,
-    addAliasCommands,
-    addSshUsernameCommands,
-    addSshKeyCommands,
-    addRecordingCommands,
-    addEventsCommands,
-    addWebhookCommands,
-    addHealthCommand,
-    addDoctorCommand,
-    addLoginCommand,
-  ])
-    add(program);
+  const called = COMMANDS.filter(([words]) => word !== undefined && words.includes(word));
+  for (const [, load] of called.length > 0 ? called : COMMANDS) (await load())(program);
   return program;
 }
 
 /** What follows `ssh` and `cp` is theirs: -o and others mean something else here. */
 function withForeignWords(words: readonly string[]): string[] {
-  const at = words.findIndex(
-    (word, index) => !word.startsWith('-') && !OPTIONS_WITH_VALUE.includes(words[index - 1] ?? ''),
-  );
+  const at = firstWordOf(words);
   const isForeign = FOREIGN_COMMANDS.includes(words[at] ?? '') && !['-h', '--help'].includes(words[at + 1] ?? '');
   return isForeign ? [...words.slice(0, at + 1), '--', ...words.slice(at + 1)] : [...words];
 }
 
-function usageStatus({ exitCode }: CommanderError): number {
+/** Where the command stands among the words; -1: nowhere. */
+function firstWordOf(words: readonly string[]): number {
+  return words.findIndex(
+    (word, index) => !word.startsWith('-') && !OPTIONS_WITH_VALUE.includes(words[index - 1] ?? ''),
+  );
+}
+
+/** Commander has said what is wrong, unless a word was refused while its command was at work. */
+function usageStatus({ exitCode, code, message }: CommanderError): number {
+  if (code === 'commander.invalidArgument' && !message.startsWith('error: ')) tell(message);
   return exitCode === 0 ? EXIT.ok : EXIT.usage;
 }
 
 function failed(error: unknown, program: Program): number {
-  const { url } = program.opts<{ readonly url?: string }>();
-  const problem = problemOf(error, shownUrl(url ?? (process.env['EDGE_URL'] || DEFAULT_URL)));
+  const problem = problemOf(error, askedConnection(program.opts<ConnectionFlags>(), process.env));
   tell(problem.message);
   return problem.status;
 }
 
+/** What commander says of a value, in the words that all wrong values get here. */
+const WRONG_VALUE =
+  /^error: option '(?:-\w, )?(?<option>--[\w-]+)[^']*' argument '(?<given>.*)' is invalid\. (?:It should be|Allowed choices are) (?<wanted>.*)\.$/su;
+
 function oneLine(text: string): string {
-  return `edge: ${text
-    .replace(/^error: /u, '')
-    .replaceAll(/\s*\n\s*/gu, ' ')
-    .trim()} (edge --help lists what there is)\n`;
+  const plain = text.replaceAll(/\s*\n\s*/gu, ' ').trim();
+  const { option, given, wanted } = WRONG_VALUE.exec(plain)?.groups ?? {};
+  return option === undefined
+    ? `edge: ${plain.replace(/^error: /u, '')} (edge --help lists what there is)\n`
+    : `edge: ${option} is "${given ?? ''}": it should be ${plain.includes('Allowed choices') ? 'one of ' : ''}${wanted ?? ''}\n`;
 }

@@ -5,8 +5,7 @@ import { basename, join } from 'node:path';
 import type { Api, Outputs } from './client.ts';
 import { nodeIdOf } from './node-names.ts';
 import { EXIT, Problem } from './problem.ts';
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u;
+import { isUuid, shortId } from './table/short-ids.ts';
 
 /** What a username looks like: a wildcard would find others. */
 const USERNAME = /^[a-z_][a-z0-9_-]*$/u;
@@ -21,7 +20,7 @@ type SshUsername = Outputs['list_ssh_usernames']['data'][number];
  * it is none or several.
  */
 export async function sshUsernameIdOf(api: Api, text: string): Promise<string> {
-  if (UUID.test(text)) return text;
+  if (isUuid(text)) return text;
   const slash = text.lastIndexOf('/');
   const username = text.slice(slash + 1);
   const node = slash === -1 ? null : await nodeIdOf(api, text.slice(0, slash));
@@ -35,7 +34,7 @@ export async function sshUsernameIdOf(api: Api, text: string): Promise<string> {
   if (second === undefined) return first.id;
   const places = found.rows
     .slice(0, NODES_NAMED_MAX)
-    .map((row) => `${row.node_id}/${username}`)
+    .map((row) => `${shortId(row.node_id)}/${username}`)
     .join(', ');
   throw new Problem(
     `${found.total} nodes have the SSH username "${username}": say which as NODE/USERNAME, such as ${places}`,
@@ -91,8 +90,11 @@ function textOf(file: string): string {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     throw new Problem(
-      `the key ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
+      code === 'ENOENT'
+        ? `there is no key ${file}: ssh-keygen -t ed25519 makes one`
+        : `the key ${file} cannot be read (${code})`,
       EXIT.usage,
     );
   }

@@ -1,19 +1,25 @@
 /** `edge alias`. */
 import type { Command as Program } from 'commander';
-import { limitOption } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
+import { addListCommand } from '../lists.ts';
 import { nodeIdOf } from '../node-names.ts';
-import type { Columns } from '../table.ts';
+import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
+import { isUuid } from '../table/short-ids.ts';
 
-const COLUMNS: Columns<Outputs['list_aliases']['data'][number]> = [
-  ['NAME', 'name'],
-  ['CLUSTER', 'cluster_name'],
-  ['NODE', 'node_id'],
-  ['HOST NAME', 'vpn_hostname'],
-  ['ID', 'id'],
-];
+const TABLE: Table<Outputs['list_aliases']['data'][number]> = {
+  id: ({ id }) => id,
+  sortedBy: 'name',
+  columns: [
+    ['NAME', 'name', { cut: 12, sorts: 'name' }],
+    ['CLUSTER', 'cluster_name', { cut: 8, sorts: 'cluster_name' }],
+    ['NODE', 'node_id', { id: true }],
+    ['CREATED', 'inserted_at', { age: true, drop: 2, sorts: 'inserted_at' }],
+    ['HOST NAME', 'vpn_hostname', { cut: 16, drop: 1 }],
+    ['ID', 'id', { wide: true, id: true }],
+  ],
+};
 
 /** Aliases: give, list and take away. */
 export function addAliasCommands(program: Program): void {
@@ -27,21 +33,22 @@ export function addAliasCommands(program: Program): void {
       await record(await api.create_alias.mutate({ node_id: await nodeIdOf(api, node), name }));
     });
 
-  alias
-    .command('ls')
-    .description('list aliases')
-    .addOption(limitOption())
-    .action(async (flags: { readonly limit: number }, command: Program) => {
-      const { api, list } = sessionOf(command);
-      await list(COLUMNS, flags.limit, (page) => api.list_aliases.query(page));
-    });
+  addListCommand(alias, {
+    description: 'list aliases',
+    table: TABLE,
+    read:
+      async ({ api }) =>
+      (page) =>
+        api.list_aliases.query(page),
+  });
 
   alias
     .command('rm <name>')
-    .description('take an alias away')
+    .description('take an alias away, by its name or its id')
     .option('-c, --cluster <name>', 'the cluster it is of, where several have one of this name')
     .action(async (name: string, flags: { readonly cluster?: string }, command: Program) => {
       const { api } = sessionOf(command);
+      if (isUuid(name)) return void (await api.delete_alias.mutate({ id: name }));
       const {
         data: [found, ...more],
       } = await api.list_aliases.query({ name, ...(flags.cluster && { cluster_name: flags.cluster }) });
@@ -49,5 +56,6 @@ export function addAliasCommands(program: Program): void {
       if (more.length > 0)
         throw new Problem(`${more.length + 1} clusters have an alias "${name}": say which with -c`, EXIT.usage);
       await api.delete_alias.mutate({ id: found.id });
+      return undefined;
     });
 }

@@ -1,24 +1,37 @@
 /** `edge command`. */
 import type { Command as Program } from 'commander';
-import { limitOption } from '../arguments.ts';
 import type { Api, Command, Execution } from '../client.ts';
 import { groupedText, prefixedText } from '../grouping.ts';
+import { existing, idOf } from '../id-names.ts';
+import { addListCommand } from '../lists.ts';
 import { executionsOn, labelsFor } from '../outputs.ts';
 import { write, writeOutput } from '../output.ts';
-import { recordText, type Columns } from '../table.ts';
+import type { Table } from '../table/columns.ts';
+import { isForPeople } from '../table/format.ts';
+import { isUuid } from '../table/short-ids.ts';
+import { recordText } from '../table/text.ts';
 import { firstRows } from '../pages.ts';
-import { progressText } from '../progress.ts';
+import { isNotFound } from '../problem.ts';
+import { progressText } from '../run/progress.ts';
 import { sessionOf } from '../session.ts';
 
-const COLUMNS: Columns<Command> = [
-  ['ID', 'id'],
-  ['STARTED', 'inserted_at'],
-  ['TOTAL', ({ summary }) => summary.total],
-  ['SUCCEEDED', ({ summary }) => summary.succeeded],
-  ['FAILED', ({ summary }) => summary.failed],
-  ['OPEN', ({ summary }) => summary.pending + summary.sent],
-  ['COMMAND', ({ command_text: text }) => (text.length > 60 ? `${text.slice(0, 59)}…` : text)],
-];
+/** Commands as a table, newest first. */
+const TABLE: Table<Command> = {
+  id: ({ id }) => id,
+  columns: [
+    ['ID', 'id', { id: true }],
+    ['STARTED', 'inserted_at', { age: true, sorts: 'inserted_at' }],
+    ['TOTAL', ({ summary }) => summary.total, { drop: 1 }],
+    ['SUCCEEDED', ({ summary }) => summary.succeeded, { drop: 4 }],
+    [
+      'FAILED',
+      ({ summary }) => summary.failed,
+      { tone: ({ summary }) => (summary.failed > 0 ? 'bad' : null), drop: 3 },
+    ],
+    ['OPEN', ({ summary }) => summary.pending + summary.sent, { drop: 2 }],
+    ['COMMAND', 'command_text', { cut: 16 }],
+  ],
+};
 
 /** Executions whose outputs are fetched for one command. */
 const OUTPUTS_MAX = 100_000;
@@ -27,23 +40,25 @@ const OUTPUTS_MAX = 100_000;
 export function addCommandCommands(program: Program): void {
   const group = program.command('command').description('commands that were run');
 
-  group
-    .command('ls')
-    .description('list commands, newest first')
-    .addOption(limitOption())
-    .action(async (flags: { readonly limit: number }, command: Program) => {
-      const { api, list } = sessionOf(command);
-      await list(COLUMNS, flags.limit, (page) => api.list_commands.query(page));
-    });
+  addListCommand(group, {
+    description: 'list commands, newest first',
+    table: TABLE,
+    read:
+      async ({ api }) =>
+      (page) =>
+        api.list_commands.query(page),
+  });
 
   group
     .command('get <id>')
+    .alias('show')
     .description('show a command and how far it is')
-    .action(async (id: string, _flags: object, command: Program) => {
+    .action(async (given: string, _flags: object, command: Program) => {
       const { api, record, format } = sessionOf(command);
-      const found = await api.get_command.query({ id });
+      const id = await idOf(api, 'command', given);
+      const found = await existing('command', given, api.get_command.query({ id }));
       await record(
-        format === 'table'
+        isForPeople(format)
           ? { ...found, summary: progressText(found.summary, Date.now() - Date.parse(found.inserted_at)) }
           : found,
       );
@@ -53,35 +68,46 @@ export function addCommandCommands(program: Program): void {
     .command('output <id>')
     .description('show the outputs of a command, or of one execution as it is')
     .option('-b, --group', 'show identical outputs once')
+    .option('--diff', 'show the most frequent output, and how the others differ from it')
     .action(showOutputs);
 
   group
     .command('cancel <id>')
     .description('stop a command on all nodes')
-    .action(async (id: string, _flags: object, command: Program) => {
+    .action(async (given: string, _flags: object, command: Program) => {
       const { api, record } = sessionOf(command);
-      await record(await api.cancel_command.mutate({ id }));
+      const id = await idOf(api, 'command', given);
+      await record(await existing('command', given, api.cancel_command.mutate({ id })));
     });
 
   group
     .command('rm <ids...>')
     .description('remove finished commands and their executions')
-    .action(async (ids: readonly string[], _flags: object, command: Program) => {
+    .action(async (given: readonly string[], _flags: object, command: Program) => {
       const { api } = sessionOf(command);
-      for (const id of ids) await api.delete_command.mutate({ id });
+      for (const one of given) {
+        const id = await idOf(api, 'command', one);
+        await existing('command', one, api.delete_command.mutate({ id }));
+      }
     });
 }
 
-async function showOutputs(id: string, flags: { readonly group?: boolean }, command: Program): Promise<void> {
-  const { api, format } = sessionOf(command);
+interface OutputFlags {
+  readonly group?: boolean;
+  readonly diff?: boolean;
+}
+
+async function showOutputs(given: string, { group, diff }: OutputFlags, command: Program): Promise<void> {
+  const { api, format, view } = sessionOf(command);
+  const id = isUuid(given) ? given : await idOf(api, 'command', given);
   const executions = await executionsOf(api, id);
   if (executions === null) {
-    const execution = await api.get_command_execution.query({ id });
-    return format === 'table' ? writeOutput(execution.output ?? '') : write(recordText(execution, format));
+    const execution = await existing('command', given, api.get_command_execution.query({ id }));
+    return isForPeople(format) ? writeOutput(execution.output ?? '') : write(recordText(execution, format));
   }
-  if (format !== 'table')
+  if (!isForPeople(format))
     return write(
-      format === 'json' ? recordText(executions, format) : executions.map((one) => recordText(one, 'ndjson')).join(''),
+      format === 'json' ? recordText(executions, format) : executions.map((one) => recordText(one, format)).join(''),
     );
   const label = await labelsFor(
     api,
@@ -90,13 +116,17 @@ async function showOutputs(id: string, flags: { readonly group?: boolean }, comm
   const outputs = executions
     .filter(({ output }) => output !== null)
     .map(({ node_id: node, output }) => ({ label: label(node), output: output ?? '' }));
-  return writeOutput(flags.group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));
+  if (diff === true) {
+    const { differenceText } = await import('../differences.ts');
+    return write(differenceText(outputs, { isPlain: process.stdout.isTTY, isColoured: view().isColoured }));
+  }
+  return writeOutput(group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));
 }
 
 /** All executions of a command with their outputs; null when there is no command of this id. */
 async function executionsOf(api: Api, id: string): Promise<readonly Execution[] | null> {
   const { rows } = await firstRows(OUTPUTS_MAX, (page) =>
-    api.list_command_executions.query({ command_id__in: [id], sort: 'inserted_at', ...page }),
+    api.list_command_executions.query({ command_id__in: [id], ...page, sort: 'inserted_at' }),
   );
   if (rows.length === 0) return isCommand(api, id);
   const heldBack = rows.filter(({ output_withheld: isWithheld }) => isWithheld);
@@ -118,7 +148,7 @@ async function isCommand(api: Api, id: string): Promise<readonly [] | null> {
     await api.get_command.query({ id });
     return [];
   } catch (error) {
-    if ((error as { readonly data?: { readonly code?: unknown } | null }).data?.code === 'not_found') return null;
+    if (isNotFound(error)) return null;
     throw error;
   }
 }

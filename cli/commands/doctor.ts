@@ -1,14 +1,17 @@
 /** `edge doctor`. */
 import type { Command as Program } from 'commander';
 import type { Api, Node } from '../client.ts';
-import { checksText, reportText, showsColours } from '../doctor/report-text.ts';
+import { painted } from '../colours.ts';
+import { checksText, reportText } from '../doctor/report-text.ts';
+import { healthText } from '../health-text.ts';
 import { plainText } from '../plain-text.ts';
-import { labelsOf, nodeIdOf } from '../node-names.ts';
+import { labelsOf, nodeIdOf, ofNode } from '../node-names.ts';
+import { STATUS_TONES } from '../node-table.ts';
 import { tell, write } from '../output.ts';
-import { rowsText } from '../table.ts';
 import { firstRows } from '../pages.ts';
 import { EXIT, isRefusal } from '../problem.ts';
 import { sessionOf } from '../session.ts';
+import { isForPeople } from '../table/format.ts';
 
 /** Nodes that are listed, and of those the ones that are diagnosed: each may take 15 s. */
 const NODES_LISTED_MAX = 1_000;
@@ -39,24 +42,24 @@ export function addDoctorCommand(program: Program): void {
 }
 
 async function examineNode(name: string, command: Program): Promise<boolean> {
-  const { api, record, format } = sessionOf(command);
-  const report = await api.get_node_diagnostics.query({ id: await nodeIdOf(api, name) });
-  await (format === 'table'
-    ? write(reportText(report, { isColoured: showsColours(process.stdout, process.env) }))
-    : record(report));
+  const { api, record, format, view } = sessionOf(command);
+  const report = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_diagnostics.query({ id }));
+  await (isForPeople(format) ? write(reportText(report, { isColoured: view().isColoured })) : record(report));
   return report.overall !== 'fail';
 }
 
 /** The first nodes are diagnosed, all are listed. */
 async function examineAll(command: Program): Promise<boolean> {
-  const { api, record, format } = sessionOf(command);
+  const { api, record, format, view } = sessionOf(command);
   const health = await api.check_admin_health.query({});
+  // At once: where the database is away nothing else can be told.
+  if (isForPeople(format)) await write(healthText(health.checks, view()));
   const { nodes, totalCount } = await notHealthy(api);
   const reports = new Map(
     await inTurns(nodes.slice(0, NODES_DIAGNOSED_MAX), async ({ id }) => [id, await diagnosed(api, id)] as const),
   );
   const isWell = health.healthy && totalCount === 0;
-  if (format !== 'table') {
+  if (!isForPeople(format)) {
     await record({
       healthy: isWell,
       admin: health,
@@ -64,32 +67,26 @@ async function examineAll(command: Program): Promise<boolean> {
     });
     return isWell;
   }
-  await write(
-    rowsText(
-      health.checks,
-      [
-        ['CHECK', (check) => check.name],
-        ['STATE', ({ healthy }) => (healthy ? 'pass' : 'fail')],
-        ['MS', ({ duration_ms: ms }) => ms],
-        ['ERROR', ({ error }) => error],
-      ],
-      'table',
-    ),
-  );
-  const labels = labelsOf(nodes);
-  const options = { isColoured: showsColours(process.stdout, process.env), onlyProblems: true };
-  for (const { id, status, status_since: since, status_reason: reason, cluster_name: cluster } of nodes) {
-    const label = labels.get(id) ?? id;
-    await write(
-      `\n${plainText(`${status}  ${label}${label === id ? '' : ` (${id})`} in ${cluster} since ${since}`)}${reason === null ? '' : `: ${plainText(reason)}`}\n${checksOf(reports.get(id), options)}`,
-    );
-  }
+  await write(nodesText(nodes, reports, view().isColoured));
   if (totalCount > reports.size)
     tell(
       `${reports.size} of ${totalCount} nodes that are not healthy were diagnosed: edge doctor NODE does the others`,
     );
   if (isWell) tell('all nodes are healthy');
   return isWell;
+}
+
+/** What is wrong with each of these nodes. */
+function nodesText(nodes: readonly Node[], reports: ReadonlyMap<string, Report | string>, isColoured: boolean): string {
+  const labels = labelsOf(nodes);
+  return nodes
+    .map(({ id, status, status_since: since, status_reason: reason, cluster_name: cluster }) => {
+      const label = labels.get(id) ?? id;
+      const shown = isColoured ? painted(status, STATUS_TONES[status]) : status;
+      const told = `${label} (${id}) in ${cluster} since ${since}${reason === null ? '' : `: ${reason}`}`;
+      return `\n${shown}  ${plainText(told)}\n${checksOf(reports.get(id), { isColoured, onlyProblems: true })}`;
+    })
+    .join('');
 }
 
 type Report = Awaited<ReturnType<Api['get_node_diagnostics']['query']>>;

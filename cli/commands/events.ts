@@ -2,28 +2,36 @@
 import type { Command as Program } from 'commander';
 import { words } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
-import { eventText } from '../event-text.ts';
+import { eventHeadings, eventText, nodeOf, type Envelope } from '../event-text.ts';
 import { eventTypeOf, eventTypesOf } from '../event-types.ts';
+import { NodeNames } from '../outputs.ts';
 import { tell, write } from '../output.ts';
-import type { Columns } from '../table.ts';
+import { addListCommand } from '../lists.ts';
+import type { Table } from '../table/columns.ts';
+import { isForPeople } from '../table/format.ts';
 import { sessionOf } from '../session.ts';
 
-const TYPE_COLUMNS: Columns<Outputs['list_event_types']['data'][number]> = [
-  ['TYPE', 'type'],
-  ['WHEN', 'description'],
-];
+const TYPES: Table<Outputs['list_event_types']['data'][number]> = {
+  id: ({ type }) => type,
+  columns: [
+    ['TYPE', 'type'],
+    ['WHEN', 'description', { cut: 20 }],
+  ],
+};
 
 /** Events: the types that there are, those that happen, and one to try with. */
 export function addEventsCommands(program: Program): void {
   const events = program.command('events').description('what happens in the fleet');
 
-  events
-    .command('types')
-    .description('list the types of events')
-    .action(async (_flags: object, command: Program) => {
-      const { api, list } = sessionOf(command);
-      await list(TYPE_COLUMNS, 1_000, (page) => api.list_event_types.query(page));
-    });
+  addListCommand(events, {
+    words: 'types',
+    description: 'list the types of events',
+    table: TYPES,
+    read:
+      async ({ api }) =>
+      (page) =>
+        api.list_event_types.query(page),
+  });
 
   events
     .command('explain <type>')
@@ -31,7 +39,7 @@ export function addEventsCommands(program: Program): void {
     .action(async (name: string, _flags: object, command: Program) => {
       const { api, record, format } = sessionOf(command);
       const explained = await api.explain_event_type.query({ type: await eventTypeOf(api, name) });
-      await (format === 'table'
+      await (isForPeople(format)
         ? write(`${explained.type}: ${explained.description}\n\n${JSON.stringify(explained.example, null, 2)}\n`)
         : record(explained));
     });
@@ -60,7 +68,14 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
     if (!isLost) tell(`lost ${session.connection.url}; trying again`);
     isLost = true;
   });
-  let writing = Promise.resolve();
+  const names = new NodeNames(session.api);
+  let writing = write(eventHeadings(session.format));
+  const show = async (events: readonly Envelope[], before: Promise<void>): Promise<void> => {
+    await before;
+    const nodes = isForPeople(session.format) ? events.flatMap((one) => nodeOf(one) ?? []) : [];
+    const name = await names.of(nodes);
+    await write(events.map((event) => eventText(event, session.format, name)).join(''));
+  };
   try {
     await new Promise<void>((resolve, reject) => {
       process.once('SIGINT', () => resolve());
@@ -71,8 +86,7 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
           onData({ data }) {
             isLost = false;
             if (data.type === 'started') return;
-            const text = data.events.map((event) => eventText(event, session.format)).join('');
-            writing = writing.then(() => write(text));
+            writing = show(data.events, writing);
           },
           onError: reject,
           onComplete: resolve,

@@ -1,11 +1,13 @@
 /** `edge forward`. */
 import type { Command as Program } from 'commander';
 import { tell, write } from '../output.ts';
-import { rowsText, type Columns } from '../table.ts';
+import type { Table } from '../table/columns.ts';
+import { rowsText } from '../table/text.ts';
 import { checkProxy } from '../reach/dial.ts';
 import { startForwards, type LocalForward } from '../reach/local-forwards.ts';
 import { nodePlace } from '../reach/places.ts';
-import { proxyFrom } from '../reach/proxy.ts';
+import { proxyOf } from '../reach/proxy.ts';
+import { toldPortsOf } from '../reach/told-ports.ts';
 import { forwardOf, targetText } from '../reach/stream-targets.ts';
 import { sessionOf } from '../session.ts';
 
@@ -18,11 +20,20 @@ Examples:
   edge forward web-1 0:localhost:5432 0:10.0.0.5:443        what is listened on stands on stdout
   edge forward gw.prod 0.0.0.0:9000:printer.lan:9100       for other machines of this network too`;
 
-const COLUMNS: Columns<{ readonly local: string; readonly remote: string; readonly node: string }> = [
-  ['LOCAL', 'local'],
-  ['LEADS TO', 'remote'],
-  ['BY', 'node'],
-];
+interface Row {
+  readonly local: string;
+  readonly remote: string;
+  readonly node: string;
+}
+
+const TABLE: Table<Row> = {
+  id: ({ local }) => local,
+  columns: [
+    ['LOCAL', 'local'],
+    ['LEADS TO', 'remote'],
+    ['BY', 'node'],
+  ],
+};
 
 /** Local ports that lead to a node, or through it. */
 export function addForwardCommand(program: Program): void {
@@ -32,8 +43,8 @@ export function addForwardCommand(program: Program): void {
     .addHelpText('after', HELP)
     .action(async (name: string, specs: readonly string[], _flags: object, command: Program) => {
       const wanted = specs.map(forwardOf);
-      const { api, connection, format } = sessionOf(command);
-      const proxy = proxyFrom(connection, process.env);
+      const { api, connection, view } = sessionOf(command);
+      const proxy = await proxyOf(connection, process.env, () => toldPortsOf(api));
       const { host: nodeHost, status } = await nodePlace(api, name);
       await checkProxy(proxy, nodeHost);
       if (status === 'unreachable')
@@ -45,8 +56,8 @@ export function addForwardCommand(program: Program): void {
         await write(
           rowsText(
             running.forwards.map((forward) => row(forward, nodeHost)),
-            COLUMNS,
-            format,
+            TABLE,
+            { ...view(), width: null },
           ),
         );
         await ended;
@@ -56,10 +67,7 @@ export function addForwardCommand(program: Program): void {
     });
 }
 
-function row(
-  { listen, target }: LocalForward,
-  node: string,
-): { readonly local: string; readonly remote: string; readonly node: string } {
+function row({ listen, target }: LocalForward, node: string): Row {
   return { local: targetText(listen), remote: targetText(target), node };
 }
 

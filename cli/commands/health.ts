@@ -1,9 +1,10 @@
 /** `edge health`. */
 import type { Command as Program } from 'commander';
+import { healthText } from '../health-text.ts';
 import { write } from '../output.ts';
-import { rowsText } from '../table.ts';
 import { EXIT } from '../problem.ts';
 import { sessionOf } from '../session.ts';
+import { isForPeople } from '../table/format.ts';
 
 /** Whether the admin that answers is well. Exit status 1 when it is not. */
 export function addHealthCommand(program: Program): void {
@@ -11,22 +12,9 @@ export function addHealthCommand(program: Program): void {
     .command('health')
     .description('check the subsystems of the admin')
     .action(async (_flags: object, command: Program) => {
-      const { api, record, format } = sessionOf(command);
+      const { api, record, format, view } = sessionOf(command);
       const health = await api.check_admin_health.query({});
-      await (format === 'table'
-        ? write(
-            rowsText(
-              health.checks,
-              [
-                ['CHECK', ({ name }) => name],
-                ['STATE', ({ healthy }) => (healthy ? 'pass' : 'fail')],
-                ['MS', ({ duration_ms: ms }) => ms],
-                ['ERROR', ({ error }) => error],
-              ],
-              'table',
-            ),
-          )
-        : record(health));
+      await (isForPeople(format) ? write(healthText(health.checks, view())) : record(health));
       process.exitCode = health.healthy ? EXIT.ok : EXIT.failed;
     });
 }

@@ -1,20 +1,31 @@
 /** `edge key`. */
 import type { Command as Program } from 'commander';
-import { limitFlag, limitOption } from '../arguments.ts';
+import { limitFlag } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
+import { ofCluster } from '../clusters.ts';
 import { durationMs } from '../duration.ts';
-import { write } from '../output.ts';
-import type { Columns } from '../table.ts';
+import { existing, idOf } from '../id-names.ts';
+import { addListCommand } from '../lists.ts';
+import { tell, write } from '../output.ts';
+import type { Table } from '../table/columns.ts';
+import { isForPeople } from '../table/format.ts';
 import { sessionOf } from '../session.ts';
 
-const COLUMNS: Columns<Outputs['list_enrollment_keys']['data'][number]> = [
-  ['ID', 'id'],
-  ['CLUSTER', 'cluster_name'],
-  ['NAME', 'name'],
-  ['USES LEFT', ({ uses_remaining: uses }) => uses ?? 'unlimited'],
-  ['EXPIRES', 'expired_at'],
-  ['LAST USED', 'last_used_at'],
-];
+const TABLE: Table<Outputs['list_enrollment_keys']['data'][number]> = {
+  id: ({ id }) => id,
+  columns: [
+    ['ID', 'id', { id: true }],
+    ['CLUSTER', 'cluster_name', { cut: 8, sorts: 'cluster_name' }],
+    ['NAME', 'name', { cut: 8, sorts: 'name' }],
+    ['USES LEFT', ({ uses_remaining: uses }) => uses ?? 'unlimited', { sorts: 'uses_remaining' }],
+    ['CREATED', 'inserted_at', { age: true, drop: 2, sorts: 'inserted_at' }],
+    ['EXPIRES', 'expired_at', { age: true, drop: 1, sorts: 'expired_at' }],
+    ['LAST USED', 'last_used_at', { age: true, drop: 3, sorts: 'last_used_at' }],
+  ],
+};
+
+/** Names that only machines of one network know, if any: what ADMIN_URLS has when nobody set it. */
+const BARE_NAME = /^[a-z0-9-]+$/iu;
 
 interface CreateFlags {
   readonly name?: string;
@@ -34,39 +45,61 @@ export function addKeyCommands(program: Program): void {
     .option('--expires <duration>', 'how long it is valid, such as 1h')
     .action(async (cluster: string, flags: CreateFlags, command: Program) => {
       const { api, record, format } = sessionOf(command);
-      const created = await api.create_enrollment_key.mutate({
+      const wanted = {
         cluster_name: cluster,
         ...(flags.name !== undefined && { name: flags.name }),
         ...(flags.uses !== undefined && { uses_remaining: flags.uses === 'unlimited' ? null : flags.uses }),
         ...(flags.expires !== undefined && {
           expired_at: new Date(Date.now() + durationMs(flags.expires, '--expires')).toISOString(),
         }),
-      });
-      await (format === 'table' ? write(`${created.key}\n`) : record(created));
+      };
+      const created = await ofCluster(cluster, () => api.create_enrollment_key.mutate(wanted));
+      await (isForPeople(format) ? write(`${created.key}\n`) : record(created));
+      const urls = bareUrls(created.key);
+      if (urls.length > 0)
+        tell(
+          `machines that join with this key look for ${urls.join(', ')}: where they do not know that name, set ADMIN_URLS of edge-admin and make another key`,
+        );
     });
 
-  key
-    .command('ls')
-    .description('list keys')
-    .addOption(limitOption())
-    .action(async (flags: { readonly limit: number }, command: Program) => {
-      const { api, list } = sessionOf(command);
-      await list(COLUMNS, flags.limit, (page) => api.list_enrollment_keys.query(page));
-    });
+  addListCommand(key, {
+    description: 'list keys, newest first',
+    table: TABLE,
+    read:
+      async ({ api }) =>
+      (page) =>
+        api.list_enrollment_keys.query(page),
+  });
 
   key
     .command('get <id>')
+    .alias('show')
     .description('show a key, itself included')
-    .action(async (id: string, _flags: object, command: Program) => {
+    .action(async (given: string, _flags: object, command: Program) => {
       const { api, record } = sessionOf(command);
-      await record(await api.get_enrollment_key.query({ id }));
+      const id = await idOf(api, 'key', given);
+      await record(await existing('key', given, api.get_enrollment_key.query({ id })));
     });
 
   key
     .command('rm <ids...>')
     .description('remove keys')
-    .action(async (ids: readonly string[], _flags: object, command: Program) => {
+    .action(async (given: readonly string[], _flags: object, command: Program) => {
       const { api } = sessionOf(command);
-      for (const id of ids) await api.delete_enrollment_key.mutate({ id });
+      for (const one of given) {
+        const id = await idOf(api, 'key', one);
+        await existing('key', one, api.delete_enrollment_key.mutate({ id }));
+      }
     });
+}
+
+/** URLs of admins in a key whose host is a bare name. */
+function bareUrls(key: string): readonly string[] {
+  const { admin_urls: urls = [] } = JSON.parse(Buffer.from(key, 'base64url').toString()) as {
+    readonly admin_urls?: readonly string[];
+  };
+  return urls.filter((url) => {
+    const { hostname } = new URL(url);
+    return BARE_NAME.test(hostname) && hostname !== 'localhost' && !/^\d+$/u.test(hostname);
+  });
 }

@@ -2,9 +2,11 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command as Program } from 'commander';
 import { createClient } from '../client.ts';
-import { serviceUrl, storeConnection, storedProxy, type ConnectionFlags } from '../connection.ts';
+import { serviceUrl, storedProxy, type ConnectionFlags } from '../connection.ts';
+import { chosenContext, isContextName, nonEmpty, storeConnection } from '../contexts.ts';
+import { hiddenLine } from '../hidden-line.ts';
 import { tell } from '../output.ts';
-import { EXIT, Problem } from '../problem.ts';
+import { EXIT, Problem, problemOf } from '../problem.ts';
 import { HTTP_PROXY_PORT, parsedProxy } from '../reach/proxy.ts';
 
 interface LoginFlags {
@@ -13,16 +15,16 @@ interface LoginFlags {
 }
 
 const HELP = `
-The proxy by which edge ssh, forward and others reach into nodes is taken to be on the host of the service, port ${HTTP_PROXY_PORT}, with the same
-key, which does when that is MASTER_KEY. Where it is elsewhere or has PROXY_KEY, say so once:
+The proxy by which edge ssh, forward and others reach into nodes is on the host of the service, at the port that the service tells, with the
+same key, which does when that is MASTER_KEY. Where it is elsewhere or has PROXY_KEY, say so once:
   edge login --url http://admin:44000 --proxy-url http://proxy:${HTTP_PROXY_PORT} --proxy-key-stdin < keys    a line each: the key, that of the proxy`;
 
 /** Remembers where the service and its proxy are and with which keys, after trying the former. */
 export function addLoginCommand(program: Program): void {
   program
     .command('login')
-    .description('remember the URL and key (--key, EDGE_API_KEY, or asked for on stdin), and those of the proxy')
-    .option('--proxy-url <url>', `where the proxy is (default: the host of the service, port ${HTTP_PROXY_PORT})`)
+    .description('remember the URL and key (--key, EDGE_API_KEY, or asked for, unseen), and those of the proxy')
+    .option('--proxy-url <url>', 'where the proxy is (default: where the service says)')
     .option(
       '--proxy-key-stdin',
       'read the key of the proxy from stdin, after that of the service if that is asked for too',
@@ -30,10 +32,16 @@ export function addLoginCommand(program: Program): void {
     .addHelpText('after', HELP)
     .action(async (flags: LoginFlags, command: Program) => {
       const { key: flag } = command.optsWithGlobals<{ readonly key?: string }>();
+      const context = chosenContext(process.env);
+      if (context !== null && !isContextName(context))
+        throw new Problem(
+          `"${context}" is no name of a context: it should be a word of letters, digits, dots and dashes`,
+          EXIT.usage,
+        );
       const url = serviceUrl(command.optsWithGlobals<ConnectionFlags>(), process.env);
       const before = storedProxy(url, process.env);
       const proxyUrl = flags.proxyUrl === undefined ? before.proxyUrl : parsedProxy(flags.proxyUrl).url;
-      const given = flag ?? process.env['EDGE_API_KEY'];
+      const given = flag ?? nonEmpty(process.env['EDGE_API_KEY']);
       const asked = await askedKeys([
         ...(given === undefined ? [`Key for ${url}: `] : []),
         ...(flags.proxyKeyStdin === true ? ['Key of the proxy: '] : []),
@@ -45,27 +53,34 @@ export function addLoginCommand(program: Program): void {
       if (flags.proxyKeyStdin === true && proxyKey === undefined)
         throw new Problem('no key of the proxy was given: write it to stdin', EXIT.usage);
 
-      const admin = await createClient({ url, key }).get_admin.query({});
+      const admin = await createClient({ url, key })
+        .get_admin.query({})
+        .catch((error: unknown) => {
+          throw problemOf(error, { url, key });
+        });
       tell(
         `${admin.name} (${admin.version}) at ${url} accepts this key; remembered in ${storeConnection({ url, key, proxyUrl, proxyKey }, process.env)}`,
       );
     });
 }
 
-/** One line of stdin for each question; fewer when it ends before. */
+/** The answer to each question: typed at a terminal unseen, or a line of stdin; fewer when that ends before. */
 async function askedKeys(questions: readonly string[]): Promise<string[]> {
   const answers: string[] = [];
+  if (process.stdin.isTTY) {
+    for (const question of questions) {
+      const answer = (await hiddenLine(question, 'key')).trim();
+      if (answer === '') break;
+      answers.push(answer);
+    }
+    return answers;
+  }
   if (questions.length === 0) return answers;
-  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
-  const ask = (): void => {
-    if (process.stdin.isTTY) process.stderr.write(questions[answers.length] ?? '');
-  };
+  const lines = createInterface({ input: process.stdin, terminal: false });
   try {
-    ask();
     for await (const line of lines) {
       if (line.trim() === '') continue;
       if (answers.push(line.trim()) === questions.length) break;
-      ask();
     }
   } finally {
     lines.close();

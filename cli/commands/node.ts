@@ -1,53 +1,49 @@
 /** `edge node`. */
 import type { Command as Program } from 'commander';
-import { limitOption, words } from '../arguments.ts';
+import { words, wordsOf } from '../arguments.ts';
 import type { Node } from '../client.ts';
-import { nodeIdOf } from '../node-names.ts';
-import type { Columns } from '../table.ts';
+import { ofCluster } from '../clusters.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
+import { nodeIdOf, ofNode } from '../node-names.ts';
+import { labelsText, NODE_STATUSES, NODE_TABLE } from '../node-table.ts';
+import type { NodeFilters } from '../node-source.ts';
+import { tell } from '../output.ts';
+import { EXIT } from '../problem.ts';
 import { sessionOf } from '../session.ts';
+import { isForPeople } from '../table/format.ts';
+import { shortId } from '../table/short-ids.ts';
+import { addPlaceOptions, targetingOf, type Places } from '../targeting.ts';
 
-const COLUMNS: Columns<Node> = [
-  ['ID', 'id'],
-  ['ALIASES', ({ aliases }) => aliases.map(({ name }) => name).join(',') || null],
-  ['CLUSTER', 'cluster_name'],
-  ['STATUS', 'status'],
-  ['SINCE', 'status_since'],
-  ['VERSION', 'version'],
-  ['LAST SEEN', 'last_seen_at'],
-  ['REASON', 'status_reason'],
-];
-
-interface ListFlags {
+interface NodeFlags {
   readonly cluster?: readonly string[];
-  readonly status?: readonly string[];
-  readonly limit: number;
+  readonly status?: readonly Node['status'][];
+  readonly labels?: string;
+  readonly os?: readonly string[];
+  readonly arch?: readonly string[];
 }
 
-/** Nodes: list, look at, move and remove. */
+const LABEL_HELP = `
+Examples:
+  edge node label env=prod zone=a -n web-1,web-2
+  edge node label canary -l env=prod,zone=a        a label without a value
+  edge node label canary- --all                    takes it away
+
+Exit status: 0 done, 4 no node matches, 6 some nodes refused; 1, 2, 3 as of edge.`;
+
+/** Nodes: list, look at, label, move and remove. */
 export function addNodeCommands(program: Program): void {
   const node = program.command('node').description('machines whose agents are enrolled');
 
-  node
-    .command('ls')
-    .description('list nodes')
-    .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
-    .option('-s, --status <statuses>', 'only healthy, unhealthy or unreachable ones', words)
-    .addOption(limitOption())
-    .action(async (flags: ListFlags, command: Program) => {
-      const { api, list } = sessionOf(command);
-      const filters = {
-        ...(flags.cluster && { cluster_name__in: flags.cluster }),
-        ...(flags.status && { status__in: flags.status as readonly Node['status'][] }),
-      };
-      await list(COLUMNS, flags.limit, (page) => api.list_nodes.query({ ...filters, ...page }));
-    });
+  addNodeList(node);
 
   node
     .command('get <node>')
+    .alias('show')
     .description('show a node')
     .action(async (name: string, _flags: object, command: Program) => {
-      const { api, record } = sessionOf(command);
-      await record(await api.get_node.query({ id: await nodeIdOf(api, name) }));
+      const { api, record, format } = sessionOf(command);
+      const found = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node.query({ id }));
+      await record(isForPeople(format) ? nodeFields(found) : found);
     });
 
   node
@@ -55,8 +51,8 @@ export function addNodeCommands(program: Program): void {
     .description('show what a node measures now, of its machine and its agent; takes METRICS_KEY or MASTER_KEY')
     .action(async (name: string, _flags: object, command: Program) => {
       const { api, format, record } = sessionOf(command);
-      const metrics = await api.get_node_metrics.query({ node_id: await nodeIdOf(api, name) });
-      await record(format === 'table' ? flat(metrics) : metrics);
+      const metrics = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_metrics.query({ node_id: id }));
+      await record(isForPeople(format) ? flat(metrics) : metrics);
     });
 
   node
@@ -65,16 +61,95 @@ export function addNodeCommands(program: Program): void {
     .action(async (names: readonly string[], _flags: object, command: Program) => {
       const { api } = sessionOf(command);
       const ids = await Promise.all(names.map((name) => nodeIdOf(api, name)));
-      for (const id of ids) await api.delete_node.mutate({ id });
+      for (const [index, id] of ids.entries())
+        await ofNode(names[index] ?? id, Promise.resolve(id), () => api.delete_node.mutate({ id }));
     });
+
+  addPlaceOptions(
+    node
+      .command('label <labels...>')
+      .description('set labels of nodes (KEY=VALUE, or KEY alone) and remove them (KEY-)'),
+  )
+    .addHelpText('after', LABEL_HELP)
+    .action(labelNodes);
 
   node
     .command('move <node> <cluster>')
     .description('move a node to another cluster')
     .action(async (name: string, cluster: string, _flags: object, command: Program) => {
-      const { api, record } = sessionOf(command);
-      await record(await api.change_node_cluster.mutate({ id: await nodeIdOf(api, name), cluster_name: cluster }));
+      const { api, record, format } = sessionOf(command);
+      await ofCluster(cluster, () => api.get_cluster.query({ name: cluster }));
+      const moved = await ofNode(name, nodeIdOf(api, name), (id) =>
+        api.change_node_cluster.mutate({ id, cluster_name: cluster }),
+      );
+      await record(isForPeople(format) ? nodeFields(moved) : moved);
     });
+}
+
+async function labelNodes(given: readonly string[], places: Places, command: Program): Promise<void> {
+  const changes = labelChangesOf(given);
+  const { api, format, record } = sessionOf(command);
+  const done = await api.label_nodes.mutate({ targeting: await targetingOf(api, places), ...changes });
+  if (!isForPeople(format)) await record(done);
+  for (const { node_id: id, message } of done.failed) tell(`${shortId(id)}: ${message}`);
+  tell(`${done.labelled_count} of ${done.node_count} labelled`);
+  process.exitCode = done.node_count === 0 ? EXIT.notFound : done.failed_count > 0 ? EXIT.someFailed : EXIT.ok;
+}
+
+/** `KEY=VALUE` and `KEY` set, `KEY-` removes. */
+function labelChangesOf(given: readonly string[]): {
+  readonly set?: Readonly<Record<string, string>>;
+  readonly remove?: string[];
+} {
+  const set = given.filter((text) => text.includes('=') || !text.endsWith('-'));
+  const removed = given.filter((text) => !set.includes(text)).map((text) => text.slice(0, -1));
+  const labels = set.map((text) => {
+    const [key = '', ...value] = text.split('=');
+    return [key, value.join('=')] as const;
+  });
+  return {
+    ...(labels.length > 0 && { set: Object.fromEntries(labels) }),
+    ...(removed.length > 0 && { remove: removed }),
+  };
+}
+
+function filtersOf({ cluster, status, labels, os, arch }: NodeFlags): NodeFilters {
+  return {
+    ...(cluster && { cluster_name__in: cluster }),
+    ...(status && { status__in: status }),
+    ...(labels !== undefined && { labels }),
+    ...(os && { os__in: os }),
+    ...(arch && { arch__in: arch }),
+  };
+}
+
+/** `edge node ls`. */
+function addNodeList(node: Program): void {
+  addListCommand<Node, NodeFlags & ListFlags>(node, {
+    description: 'list nodes',
+    table: NODE_TABLE,
+    read:
+      async ({ api }, flags) =>
+      (page) =>
+        api.list_nodes.query({ ...filtersOf(flags), ...page }),
+    watch: async (session, flags) =>
+      (await import('../node-source.ts')).nodeSource(session, filtersOf(flags), flags.limit),
+  })
+    .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
+    .option(
+      '-s, --status <statuses>',
+      'only healthy, unhealthy or unreachable ones',
+      wordsOf('--status', NODE_STATUSES),
+    )
+    .option('-l, --labels <selector>', "only with these labels, such as 'env=prod,tier!=db,zone in (a,b),!gpu'")
+    .option('--os <names>', 'only of these systems, such as debian', words)
+    .option('--arch <names>', 'only of these architectures, such as aarch64', words);
+}
+
+/** A node as people read it: what it is called first, and no JSON within. */
+function nodeFields({ id, name, cluster_name, status, aliases, labels, ...rest }: Node): object {
+  const names = aliases.map((alias) => alias.name).join(',') || null;
+  return flat({ id, name, cluster_name, status, aliases: names, labels: labelsText(labels), ...rest });
 }
 
 /** Leaves by their paths, as a table has them; what is not known is left out. */

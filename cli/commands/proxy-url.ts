@@ -4,7 +4,8 @@ import { EXIT, Problem } from '../problem.ts';
 import { tell, write } from '../output.ts';
 import { shellWord } from '../reach/openssh.ts';
 import { nodePlace } from '../reach/places.ts';
-import { proxyFrom, SELF_USERNAME, socks5Authority } from '../reach/proxy.ts';
+import { proxyOf, SELF_USERNAME, socks5Authority } from '../reach/proxy.ts';
+import { toldPortsOf } from '../reach/told-ports.ts';
 import { sessionOf } from '../session.ts';
 
 interface UrlFlags {
@@ -31,7 +32,7 @@ export function addProxyUrlCommand(program: Program): void {
     .addHelpText('after', HELP)
     .action(async (name: string | undefined, flags: UrlFlags, command: Program) => {
       const { api, connection } = sessionOf(command);
-      const proxy = proxyFrom(connection, process.env);
+      const proxy = await proxyOf(connection, process.env, () => toldPortsOf(api));
       if (proxy.key === null)
         throw new Problem('no key is known: set EDGE_PROXY_KEY or EDGE_API_KEY, or run edge login', EXIT.auth);
       const username = name === undefined ? SELF_USERNAME : (await nodePlace(api, name)).host;

@@ -1,12 +1,13 @@
 /** `edge recording`. */
 import { writeFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Command as Program } from 'commander';
-import { limitOption } from '../arguments.ts';
 import type { Api, Outputs } from '../client.ts';
 import { durationMs } from '../duration.ts';
 import { nodeIdOf } from '../node-names.ts';
 import { tell, write } from '../output.ts';
-import type { Columns } from '../table.ts';
+import { existing, idOf } from '../id-names.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
+import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { readCast, type Cast } from '../recordings/cast.ts';
 import { playCast } from '../recordings/player.ts';
@@ -15,22 +16,24 @@ import { sessionOf } from '../session.ts';
 
 type Recording = Outputs['list_ssh_recordings']['data'][number];
 
-const COLUMNS: Columns<Recording> = [
-  ['ID', 'id'],
-  ['STARTED', 'started_at'],
-  ['SECONDS', ({ duration_ms: ms, truncated }) => `${(ms / 1_000).toFixed(1)}${truncated ? '+' : ''}`],
-  ['USER', 'username'],
-  ['NODE', 'node_id'],
-  ['BYTES', 'size_bytes'],
-  ['COMMAND', ({ command }) => command ?? '(shell)'],
-];
+const TABLE: Table<Recording> = {
+  id: ({ id }) => id,
+  columns: [
+    ['ID', 'id', { id: true }],
+    ['STARTED', 'started_at', { age: true, sorts: 'started_at' }],
+    ['SECONDS', ({ duration_ms: ms, truncated }) => `${(ms / 1_000).toFixed(1)}${truncated ? '+' : ''}`, { drop: 2 }],
+    ['USER', 'username', { cut: 8, sorts: 'username' }],
+    ['NODE', 'node_id', { node: true, cut: 8 }],
+    ['BYTES', 'size_bytes', { drop: 3 }],
+    ['COMMAND', ({ command }) => command ?? '(shell)', { cut: 12, drop: 1 }],
+  ],
+};
 
 const SPEED_MAX = 1_000;
 
-interface ListFlags {
+interface Filters {
   readonly node?: string;
   readonly user?: string;
-  readonly limit: number;
 }
 
 interface PlayFlags {
@@ -56,22 +59,27 @@ export function addRecordingCommands(program: Program): void {
     .description('what SSH sessions showed, where it is recorded')
     .addHelpText('after', HELP);
 
-  recording
-    .command('ls')
-    .alias('list')
-    .description('list recordings, newest first')
+  addListCommand<Recording, Filters & ListFlags>(recording, {
+    description: 'list recordings, newest first',
+    table: TABLE,
+    read: async ({ api }, { node, user }) => {
+      const filters = {
+        ...(node !== undefined && { node_id__in: [await nodeIdOf(api, node)] }),
+        ...(user !== undefined && { username: user }),
+      };
+      return (page) => api.list_ssh_recordings.query({ ...filters, ...page });
+    },
+  })
     .option('-n, --node <node>', 'only of this node')
-    .option('-u, --user <name>', 'only of this SSH username')
-    .addOption(limitOption())
-    .action(listRecordings);
+    .option('-u, --user <name>', 'only of this SSH username');
 
   recording
     .command('get <id>')
     .alias('show')
     .description('show whose recording it is, and when it was made')
-    .action(async (id: string, _flags: object, command: Program) => {
+    .action(async (given: string, _flags: object, command: Program) => {
       const { api, record } = sessionOf(command);
-      const { cast: _cast, ...about } = await api.get_ssh_recording.query({ id });
+      const { cast: _cast, ...about } = await recordingOf(api, given);
       await record(about);
     });
 
@@ -96,19 +104,18 @@ export function addRecordingCommands(program: Program): void {
     .command('rm <ids...>')
     .alias('remove')
     .description('remove recordings')
-    .action(async (ids: readonly string[], _flags: object, command: Program) => {
+    .action(async (given: readonly string[], _flags: object, command: Program) => {
       const { api } = sessionOf(command);
-      for (const id of ids) await api.delete_ssh_recording.mutate({ id });
+      for (const one of given) {
+        const id = await idOf(api, 'recording', one);
+        await existing('recording', one, api.delete_ssh_recording.mutate({ id }));
+      }
     });
 }
 
-async function listRecordings({ node, user, limit }: ListFlags, command: Program): Promise<void> {
-  const { api, list } = sessionOf(command);
-  const filters = {
-    ...(node !== undefined && { node_id__in: [await nodeIdOf(api, node)] }),
-    ...(user !== undefined && { username: user }),
-  };
-  await list(COLUMNS, limit, (page) => api.list_ssh_recordings.query({ ...filters, ...page }));
+async function recordingOf(api: Api, given: string): Promise<Outputs['get_ssh_recording']> {
+  const id = await idOf(api, 'recording', given);
+  return existing('recording', given, api.get_ssh_recording.query({ id }));
 }
 
 async function play(id: string, flags: PlayFlags, command: Program): Promise<void> {
@@ -132,7 +139,7 @@ async function save(
 }
 
 async function castOf(api: Api, id: string): Promise<string> {
-  const { cast } = await api.get_ssh_recording.query({ id });
+  const { cast } = await recordingOf(api, id);
   return cast ?? '';
 }
 

@@ -3,10 +3,12 @@ import { homedir, userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command as Program } from 'commander';
 import type { Api } from '../client.ts';
+import { clusterOf } from '../clusters.ts';
 import { tell, write } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { checkedHostName, SSH_PORT } from '../reach/host-names.ts';
-import { proxyFrom } from '../reach/proxy.ts';
+import { proxyOf } from '../reach/proxy.ts';
+import { toldPortsOf } from '../reach/told-ports.ts';
 import { defaultConfigFile, includeConfig, includeLine, sshConfigText, writeConfig } from '../reach/ssh-config.ts';
 import { sessionOf } from '../session.ts';
 
@@ -39,7 +41,7 @@ export function addSshConfigCommand(program: Program): void {
     .addHelpText('after', HELP)
     .action(async (flags: ConfigFlags, command: Program) => {
       const { api, connection } = sessionOf(command);
-      proxyFrom(connection, process.env); // ssh would say less clearly what is wrong there
+      await proxyOf(connection, process.env, () => toldPortsOf(api)); // ssh would say less clearly what is wrong there
       const text = sshConfigText(await domainOf(api, flags.cluster), process.env);
       if (flags.write === undefined && flags.include !== true) return write(text);
 
@@ -64,7 +66,7 @@ export function addSshConfigCommand(program: Program): void {
 
 /** The end of the host names of all nodes, or of those of a cluster. Any cluster tells it. */
 async function domainOf(api: Api, cluster: string | undefined): Promise<string> {
-  if (cluster !== undefined) return checkedHostName((await api.get_cluster.query({ name: cluster })).vpn_domain);
+  if (cluster !== undefined) return checkedHostName((await clusterOf(api, cluster)).vpn_domain);
   const {
     data: [first],
   } = await api.list_clusters.query({ page_size: 1 });

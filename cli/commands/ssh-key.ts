@@ -1,8 +1,9 @@
 /** `edge sshkey`. */
 import type { Command as Program } from 'commander';
-import { limitOption } from '../arguments.ts';
 import type { Api, Outputs } from '../client.ts';
-import type { Columns } from '../table.ts';
+import { existing, idOf } from '../id-names.ts';
+import { addListCommand } from '../lists.ts';
+import type { Table } from '../table/columns.ts';
 import { firstRows } from '../pages.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
@@ -10,13 +11,18 @@ import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
 
 type SshPublicKey = Outputs['list_ssh_public_keys']['data'][number];
 
-const COLUMNS: Columns<SshPublicKey> = [
-  ['NAME', 'key_name'],
-  ['TYPE', ({ public_key: key }) => key.split(' ')[0]],
-  ['FINGERPRINT', 'fingerprint'],
-  ['USERNAME', 'ssh_username_id'],
-  ['ID', 'id'],
-];
+const TABLE: Table<SshPublicKey> = {
+  id: ({ id }) => id,
+  sortedBy: 'name',
+  columns: [
+    ['NAME', 'key_name', { cut: 12, sorts: 'key_name' }],
+    ['TYPE', ({ public_key: key }) => key.split(' ')[0], { drop: 3 }],
+    ['CREATED', 'inserted_at', { age: true, drop: 2, sorts: 'inserted_at' }],
+    ['FINGERPRINT', 'fingerprint', { cut: 16, drop: 1 }],
+    ['USERNAME', 'ssh_username_id', { id: true }],
+    ['ID', 'id', { id: true }],
+  ],
+};
 
 /** Usernames that one key is taken away from at once; more take another call. */
 const REMOVED_AT_ONCE_MAX = 10_000;
@@ -42,24 +48,24 @@ export function addSshKeyCommands(program: Program): void {
       await record(await api.create_ssh_public_key.mutate({ id: await sshUsernameIdOf(api, username), ...sent }));
     });
 
-  key
-    .command('ls [username]')
-    .description('list keys, of all SSH usernames or of one')
-    .addOption(limitOption())
-    .action(async (username: string | undefined, flags: { readonly limit: number }, command: Program) => {
-      const { api, list } = sessionOf(command);
+  addListCommand(key, {
+    words: 'ls [username]',
+    description: 'list keys, of all SSH usernames or of one',
+    table: TABLE,
+    read: async ({ api }, _flags, [username]) => {
       const id = username === undefined ? null : await sshUsernameIdOf(api, username);
-      await list(COLUMNS, flags.limit, (page) =>
-        api.list_ssh_public_keys.query({ ...page, ...(id !== null && { ssh_username_id__in: id }) }),
-      );
-    });
+      return (page) => api.list_ssh_public_keys.query({ ...page, ...(id !== null && { ssh_username_id__in: id }) });
+    },
+  });
 
   key
     .command('get <id>')
+    .alias('show')
     .description('show a key')
-    .action(async (id: string, _flags: object, command: Program) => {
+    .action(async (given: string, _flags: object, command: Program) => {
       const { api, record } = sessionOf(command);
-      await record(await api.get_ssh_public_key.query({ id }));
+      const id = await idOf(api, 'sshkey', given);
+      await record(await existing('sshkey', given, api.get_ssh_public_key.query({ id })));
     });
 
   key
@@ -69,8 +75,10 @@ export function addSshKeyCommands(program: Program): void {
     .action(async (keys: readonly string[], flags: { readonly everywhere?: boolean }, command: Program) => {
       const { api } = sessionOf(command);
       for (const text of keys)
-        for (const id of text.startsWith('SHA256:') ? await idsOf(api, text, flags.everywhere === true) : [text])
-          await api.delete_ssh_public_key.mutate({ id });
+        for (const id of text.startsWith('SHA256:')
+          ? await idsOf(api, text, flags.everywhere === true)
+          : [await idOf(api, 'sshkey', text)])
+          await existing('sshkey', text, api.delete_ssh_public_key.mutate({ id }));
     });
 }
 

@@ -1,28 +1,34 @@
 /** `edge sshuser`. */
 import type { Command as Program } from 'commander';
-import { limitOption, several } from '../arguments.ts';
+import { several } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { nodeIdOf } from '../node-names.ts';
 import { tell } from '../output.ts';
-import type { Columns } from '../table.ts';
+import { addListCommand, type ListFlags } from '../lists.ts';
+import type { Table } from '../table/columns.ts';
 import { addPasswordOptions, givenPassword, type PasswordFlags } from '../password-input.ts';
 import { sessionOf } from '../session.ts';
 import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
 
-const COLUMNS: Columns<Outputs['list_ssh_usernames']['data'][number]> = [
-  ['USERNAME', 'username'],
-  ['NODE', 'node_id'],
-  ['PASSWORD', ({ has_password: has }) => (has ? 'yes' : 'no')],
-  ['CREATED', 'inserted_at'],
-  ['ID', 'id'],
-];
+type SshUsername = Outputs['list_ssh_usernames']['data'][number];
+
+const TABLE: Table<SshUsername> = {
+  id: ({ id }) => id,
+  sortedBy: 'username',
+  columns: [
+    ['USERNAME', 'username', { cut: 12, sorts: 'username' }],
+    ['NODE', 'node_id', { node: true, cut: 12 }],
+    ['PASSWORD', ({ has_password: has }) => (has ? 'yes' : 'no'), { drop: 1 }],
+    ['CREATED', 'inserted_at', { age: true, drop: 3, sorts: 'inserted_at' }],
+    ['ID', 'id', { id: true, drop: 2 }],
+  ],
+};
 
 interface AddFlags extends PasswordFlags {
   readonly publicKey?: readonly string[];
 }
 
-interface ListFlags {
-  readonly limit: number;
+interface NodeFlag {
   readonly node?: string;
 }
 
@@ -60,21 +66,18 @@ export function addSshUsernameCommands(program: Program): void {
         tell(`nothing opens ${username} yet: edge sshkey add ${node}/${username} @~/.ssh/id_ed25519.pub`);
     });
 
-  user
-    .command('ls')
-    .description('list SSH usernames')
-    .addOption(limitOption())
-    .option('-n, --node <node>', 'those of one node')
-    .action(async (flags: ListFlags, command: Program) => {
-      const { api, list } = sessionOf(command);
+  addListCommand<SshUsername, NodeFlag & ListFlags>(user, {
+    description: 'list SSH usernames',
+    table: TABLE,
+    read: async ({ api }, flags) => {
       const node = flags.node === undefined ? null : await nodeIdOf(api, flags.node);
-      await list(COLUMNS, flags.limit, (page) =>
-        api.list_ssh_usernames.query({ ...page, ...(node !== null && { node_id__in: node }) }),
-      );
-    });
+      return (page) => api.list_ssh_usernames.query({ ...page, ...(node !== null && { node_id__in: node }) });
+    },
+  }).option('-n, --node <node>', 'those of one node');
 
   user
     .command('get <username>')
+    .alias('show')
     .description('show one with its keys: by id, NODE/USERNAME, or its name')
     .action(async (username: string, _flags: object, command: Program) => {
       const { api, record } = sessionOf(command);

@@ -1,9 +1,11 @@
 /** `edge ssh` and `edge cp`: OpenSSH of this machine, to a node. */
 import type { Command as Program } from 'commander';
 import type { ConnectionFlags } from '../connection.ts';
-import { become, nodeOptions } from '../reach/openssh.ts';
+import { become, fileOf, nodeOptions } from '../reach/openssh.ts';
+import { checkLogin } from '../reach/logins.ts';
 import { connectedPlace } from '../reach/places.ts';
-import { proxyFrom } from '../reach/proxy.ts';
+import { proxyOf } from '../reach/proxy.ts';
+import { toldPortsOf } from '../reach/told-ports.ts';
 import { cpWordsOf, sshWordsOf } from '../reach/ssh-words.ts';
 import { sessionOf } from '../session.ts';
 
@@ -39,8 +41,11 @@ export function addSshCommands(program: Program): void {
     .action(async (words: readonly string[], _flags: object, command: Program) => {
       const { options, user, node, command: remote } = sshWordsOf(words);
       const { api, connection } = sessionOf(command);
-      proxyFrom(connection, process.env); // what is wrong there is told once, and not by the program that ssh starts
+      // what is wrong there is told once, and not by the program that ssh starts
+      const proxy = await proxyOf(connection, process.env, () => toldPortsOf(api));
       const place = await connectedPlace(api, node);
+      fileOf('ssh');
+      await checkLogin(api, { ...place, name: node }, user, options);
       become(
         'ssh',
         [
@@ -51,7 +56,7 @@ export function addSshCommands(program: Program): void {
           place.host,
           ...remote,
         ],
-        command.optsWithGlobals<ConnectionFlags>(),
+        { ...command.optsWithGlobals<ConnectionFlags>(), proxyUrl: proxy.url },
       );
     });
 
@@ -63,17 +68,19 @@ export function addSshCommands(program: Program): void {
     .action(async (words: readonly string[], _flags: object, command: Program) => {
       const { options, node, operands } = cpWordsOf(words);
       const { api, connection } = sessionOf(command);
-      proxyFrom(connection, process.env);
+      const proxy = await proxyOf(connection, process.env, () => toldPortsOf(api));
       const place = await connectedPlace(api, node);
+      fileOf('scp');
+      const users = new Set(operands.flatMap((operand) => (operand.node === null ? [] : [operand.user])));
+      for (const user of users) await checkLogin(api, { ...place, name: node }, user, options);
       const paths = operands.map((operand) =>
         operand.node === null
           ? operand.path
           : `${operand.user === null ? '' : `${operand.user}@`}${place.host}:${operand.path}`,
       );
-      become(
-        'scp',
-        [...options, ...nodeOptions(place, process.env), '--', ...paths],
-        command.optsWithGlobals<ConnectionFlags>(),
-      );
+      become('scp', [...options, ...nodeOptions(place, process.env), '--', ...paths], {
+        ...command.optsWithGlobals<ConnectionFlags>(),
+        proxyUrl: proxy.url,
+      });
     });
 }

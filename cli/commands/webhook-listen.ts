@@ -2,11 +2,13 @@
 import { InvalidArgumentError, type Command as Program } from 'commander';
 import { isLoopbackHost } from '../../transport/net/addresses.ts';
 import { words } from '../arguments.ts';
-import { eventText } from '../event-text.ts';
+import { eventHeadings, eventText, nodeOf } from '../event-text.ts';
 import { eventTypesOf } from '../event-types.ts';
+import { NodeNames } from '../outputs.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
+import { isForPeople } from '../table/format.ts';
 import { startReceiver } from '../webhook-receiver/receiver.ts';
 import { addSecretOptions, givenSecret, newSecret, type SecretFlags } from '../webhook-receiver/secret.ts';
 import { createVerify } from '../webhook-receiver/signatures.ts';
@@ -64,25 +66,31 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
     );
   const types = flags.on === undefined ? null : await eventTypesOf(api, flags.on);
 
+  const shownFormat = flags.json === true ? 'ndjson' : format;
+  const names = new NodeNames(api);
   const ended = ending();
   const receiver = await startReceiver({
     host: flags.host,
     port: flags.port,
     status: flags.status,
     verify: createVerify(secret),
-    received: (event) => show(eventText(event, flags.json === true ? 'ndjson' : format)),
+    received: async (event) => {
+      const name = await names.of(isForPeople(shownFormat) ? [nodeOf(event) ?? []].flat() : []);
+      await show(eventText(event, shownFormat, name));
+    },
     refused: tell,
   });
   try {
     const webhook =
       types === null
         ? null
-        : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, serviceUrl: connection.url });
+        : await subscribe(api, { url: flags.publicUrl ?? receiver.url, secret, types, service: connection });
     tell(
       webhook === null
         ? `listening on ${receiver.url}; Ctrl-C ends`
         : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`,
     );
+    await show(eventHeadings(shownFormat));
     if (
       webhook !== null &&
       flags.publicUrl === undefined &&

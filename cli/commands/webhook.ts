@@ -1,10 +1,12 @@
 /** `edge webhook`. */
 import type { Command as Program } from 'commander';
-import { limitOption, several, words } from '../arguments.ts';
+import { several, words } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { eventTypesOf } from '../event-types.ts';
 import { tell } from '../output.ts';
-import type { Columns } from '../table.ts';
+import { existing, idOf } from '../id-names.ts';
+import { addListCommand } from '../lists.ts';
+import type { Table } from '../table/columns.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { addSecretOptions, givenSecret, newSecret, type SecretFlags } from '../webhook-receiver/secret.ts';
@@ -15,15 +17,19 @@ import { addListenCommand } from './webhook-listen.ts';
 /** Types that a row of the table names; of more it says how many. */
 const NAMED_TYPES_MAX = 2;
 
-const COLUMNS: Columns<Outputs['list_webhooks']['data'][number]> = [
-  ['ID', 'id'],
-  ['URL', 'url'],
-  ['CREATED', 'inserted_at'],
-  [
-    'EVENTS',
-    ({ subscribed_events: types }) => (types.length > NAMED_TYPES_MAX ? `${types.length} types` : types.join(',')),
+const TABLE: Table<Outputs['list_webhooks']['data'][number]> = {
+  id: ({ id }) => id,
+  columns: [
+    ['ID', 'id', { id: true }],
+    ['URL', 'url', { cut: 20, sorts: 'url' }],
+    ['CREATED', 'inserted_at', { age: true, drop: 1, sorts: 'inserted_at' }],
+    [
+      'EVENTS',
+      ({ subscribed_events: types }) => (types.length > NAMED_TYPES_MAX ? `${types.length} types` : types.join(',')),
+      { cut: 16, drop: 2 },
+    ],
   ],
-];
+};
 
 interface CreateFlags extends SecretFlags {
   readonly on?: readonly string[];
@@ -42,21 +48,23 @@ Examples:
 export function addWebhookCommands(program: Program): void {
   const webhook = program.command('webhook').description('where events are sent, signed').addHelpText('after', HELP);
 
-  webhook
-    .command('ls')
-    .description('list webhooks')
-    .addOption(limitOption())
-    .action(async (flags: { readonly limit: number }, command: Program) => {
-      const { api, list } = sessionOf(command);
-      await list(COLUMNS, flags.limit, (page) => api.list_webhooks.query(page));
-    });
+  addListCommand(webhook, {
+    description: 'list webhooks',
+    table: TABLE,
+    read:
+      async ({ api }) =>
+      (page) =>
+        api.list_webhooks.query(page),
+  });
 
   webhook
     .command('get <id>')
+    .alias('show')
     .description('show a webhook')
-    .action(async (id: string, _flags: object, command: Program) => {
+    .action(async (given: string, _flags: object, command: Program) => {
       const { api, record } = sessionOf(command);
-      await record(await api.get_webhook.query({ id }));
+      const id = await idOf(api, 'webhook', given);
+      await record(await existing('webhook', given, api.get_webhook.query({ id })));
     });
 
   addSecretOptions(
@@ -71,31 +79,36 @@ export function addWebhookCommands(program: Program): void {
       "'Name: value', sent with each delivery and never shown; may be given several times",
       several,
     )
-    .action(async (url: string, flags: CreateFlags, command: Program) => {
-      const { api, record, connection } = sessionOf(command);
-      const headers = headersOf(flags.header ?? []);
-      const given = givenSecret(flags);
-      const secret = given ?? newSecret();
-      const types = await eventTypesOf(api, wantedTypes(flags));
-      const created = await api.create_webhook
-        .mutate({ url, secret, subscribed_events: [...types], headers })
-        .catch((error: unknown) => {
-          throw addressProblem(error, connection.url);
-        });
-      await record(given === null ? { ...created, secret } : created);
-      if (given === null) tell('the secret is shown only now: give it to whoever verifies what arrives');
-    });
+    .action(create);
 
   webhook
     .command('rm <ids...>')
     .description('remove webhooks: their deliveries end at once')
-    .action(async (ids: readonly string[], _flags: object, command: Program) => {
+    .action(async (given: readonly string[], _flags: object, command: Program) => {
       const { api } = sessionOf(command);
-      for (const id of ids) await api.delete_webhook.mutate({ id });
+      for (const one of given) {
+        const id = await idOf(api, 'webhook', one);
+        await existing('webhook', one, api.delete_webhook.mutate({ id }));
+      }
     });
 
   addDeliveryCommands(webhook);
   addListenCommand(webhook);
+}
+
+async function create(url: string, flags: CreateFlags, command: Program): Promise<void> {
+  const { api, record, connection } = sessionOf(command);
+  const headers = headersOf(flags.header ?? []);
+  const given = givenSecret(flags);
+  const secret = given ?? newSecret();
+  const types = await eventTypesOf(api, wantedTypes(flags));
+  const created = await api.create_webhook
+    .mutate({ url, secret, subscribed_events: [...types], headers })
+    .catch((error: unknown) => {
+      throw addressProblem(error, connection);
+    });
+  await record(given === null ? { ...created, secret } : created);
+  if (given === null) tell('the secret is shown only now: give it to whoever verifies what arrives');
 }
 
 function wantedTypes({ on, all }: CreateFlags): readonly string[] {

@@ -1,5 +1,7 @@
 /** A report on a machine as text: a line a check, and under those that do not pass what to do. */
+import { painted } from '../colours.ts';
 import { plainText } from '../plain-text.ts';
+import type { Tone } from '../table/columns.ts';
 import type { Diagnosis, DiagnosisCheck, DiagnosisStatus } from '../../transport/protocol/diagnosis.ts';
 
 /** A check as it is told here. */
@@ -7,13 +9,7 @@ export type ToldCheck = Pick<DiagnosisCheck, 'name' | 'status' | 'summary' | 'hi
 
 const MARKS: Readonly<Record<DiagnosisStatus, string>> = { pass: 'pass', warn: 'WARN', fail: 'FAIL' };
 
-/** Green, yellow, red. Source: ECMA-48, SGR. */
-const COLOURS: Readonly<Record<DiagnosisStatus, string>> = {
-  pass: '\u001B[32m',
-  warn: '\u001B[33m',
-  fail: '\u001B[31m',
-};
-const PLAIN = '\u001B[0m';
+const TONES = { pass: 'good', warn: 'warn', fail: 'bad' } as const satisfies Record<DiagnosisStatus, Tone>;
 
 /** How it is told. */
 export interface ReportTextOptions {
@@ -56,13 +52,5 @@ function detailLines({ details }: ToldCheck, indent: string): string {
 }
 
 function mark(status: DiagnosisStatus, { isColoured }: ReportTextOptions): string {
-  return isColoured ? `${COLOURS[status]}${MARKS[status]}${PLAIN}` : MARKS[status];
-}
-
-/** Whether a stream shows colours: a terminal, unless its user wants none. Source: no-color.org. */
-export function showsColours(
-  stream: { readonly isTTY?: boolean },
-  env: Readonly<Record<string, string | undefined>>,
-): boolean {
-  return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  return isColoured ? painted(MARKS[status], TONES[status]) : MARKS[status];
 }

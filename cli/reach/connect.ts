@@ -4,11 +4,11 @@
 import { closeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { finished, pipeline } from 'node:stream/promises';
-import { connectionFrom, DEFAULT_URL, shownUrl, type Connection, type ConnectionFlags } from '../connection.ts';
+import { askedConnection, connectionFrom, type Connection, type ConnectionFlags } from '../connection.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
 import { dial } from './dial.ts';
-import { proxyFrom } from './proxy.ts';
+import { proxyOf } from './proxy.ts';
 import { isHostName, SSH_PORT } from './host-names.ts';
 import { targetOf, wayTo } from './stream-targets.ts';
 
@@ -28,7 +28,10 @@ export interface ConnectOptions {
  */
 export async function connect({ node, target: text, isSsh }: ConnectOptions, flags: ConnectionFlags): Promise<void> {
   const connection = connectionFrom(flags, process.env);
-  const proxy = proxyFrom(connection, process.env);
+  const proxy = await proxyOf(connection, process.env, async () => {
+    const [{ createClient }, { toldPortsOf }] = await Promise.all([import('../client.ts'), import('./told-ports.ts')]);
+    return toldPortsOf(createClient(connection));
+  });
   const target = targetOf(text);
   const place = await placeOf(connection, node, isSsh && text === String(SSH_PORT));
   const socket = await dial(proxy, wayTo(place.host, { ...target, port: place.sshPort ?? target.port }));
@@ -63,7 +66,7 @@ export function plainConnect(words: readonly string[]): (() => Promise<void>) | 
     try {
       await connect({ node, target, isSsh }, {});
     } catch (error) {
-      const { message, status } = problemOf(error, shownUrl(process.env['EDGE_URL'] ?? DEFAULT_URL));
+      const { message, status } = problemOf(error, askedConnection({}, process.env));
       tell(message);
       process.exitCode = status;
     }
@@ -87,7 +90,7 @@ async function placeOf(
     return { host, sshPort: wantsPort ? sshPort : null };
   } catch (error) {
     // Whoever has the key of the proxy only may go in, and may not ask: ports are as usual then.
-    if (isHostName(node) && problemOf(error, connection.url).status === EXIT.auth) return { host: node, sshPort: null };
+    if (isHostName(node) && problemOf(error, connection).status === EXIT.auth) return { host: node, sshPort: null };
     throw error;
   }
 }

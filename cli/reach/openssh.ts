@@ -1,7 +1,8 @@
 /** OpenSSH of this machine, told how to get to nodes. */
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { ownFile, type ConnectionFlags, type Environment } from '../connection.ts';
+import type { ConnectionFlags } from '../connection.ts';
+import { ownFile, type Environment } from '../contexts.ts';
 import { EXIT, Problem } from '../problem.ts';
 import type { NodePlace } from './places.ts';
 
@@ -36,14 +37,18 @@ export function nodeOptions({ sshPort, ownHost }: NodePlace, env: Environment): 
  * Becomes this program: its terminal, signals and exit status are those of this process from then on. Throws a Problem
  * when it is not there.
  */
-export function become(program: string, words: readonly string[], flags: ConnectionFlags): never {
-  const file = pathOf(program);
-  if (file === null) throw new Problem(`there is no ${program} on this machine's PATH: install the OpenSSH client`);
+export function become(
+  program: string,
+  words: readonly string[],
+  flags: ConnectionFlags & { readonly proxyUrl: string },
+): never {
+  const file = fileOf(program);
   // What was given by flags goes to the `edge connect` that it starts, by the environment: words of a command are in
   // the list of processes.
   const given = {
     ...(flags.url !== undefined && { EDGE_URL: flags.url }),
     ...(flags.key !== undefined && { EDGE_API_KEY: flags.key }),
+    EDGE_PROXY_URL: flags.proxyUrl, // or each of them would ask the service
   };
   process.execve?.(file, [program, ...words], { ...process.env, ...given });
   throw new Problem(`${program} cannot be started from here on ${process.platform}: see edge ssh-config --help`);
@@ -70,6 +75,13 @@ function checked(path: string): string {
   if (/[\n\r\0]/u.test(path))
     throw new Problem(`${JSON.stringify(path)} cannot be written into a configuration of ssh`, EXIT.usage);
   return path;
+}
+
+/** Where a program of OpenSSH is. Throws a Problem when this machine has none. */
+export function fileOf(program: string): string {
+  const file = pathOf(program);
+  if (file === null) throw new Problem(`there is no ${program} on this machine's PATH: install the OpenSSH client`);
+  return file;
 }
 
 function pathOf(program: string): string | null {

@@ -1,16 +1,19 @@
 /** Where a node is reached, from what the service knows of it. */
 import type { Api, Node } from '../client.ts';
-import { nodeIdOf } from '../node-names.ts';
+import { nodeIdOf, ofNode } from '../node-names.ts';
 import { Problem } from '../problem.ts';
 import { checkedHostName, checkedPort, isHostName } from './host-names.ts';
 
 /** Host name of a node as it was called, and more of it. */
 export interface NodePlace {
+  readonly id: string;
   readonly host: string;
   readonly sshPort: number;
   /** The host name that is its own, by whatever name it was called: what its host key is remembered under. */
   readonly ownHost: string;
   readonly status: Node['status'];
+  /** Why its SSH server does not work, in the agent's words; null: it does, as far as is known. */
+  readonly sshProblem: string | null;
 }
 
 /**
@@ -18,12 +21,14 @@ export interface NodePlace {
  * or several, or what the service says is no host name and no port.
  */
 export async function nodePlace(api: Api, name: string): Promise<NodePlace> {
-  const node = await api.get_node.query({ id: await nodeIdOf(api, name) });
+  const node = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node.query({ id }));
   return {
+    id: node.id,
     host: checkedHostName(hostOf(node, name.trim().toLowerCase().replace(/\.$/u, ''))),
     sshPort: checkedPort(node.ssh_port),
     ownHost: checkedHostName(node.vpn_hostname),
     status: node.status,
+    sshProblem: node.status_evidence?.services.find(({ name: service }) => service === 'ssh')?.problem ?? null,
   };
 }
 

@@ -1,6 +1,8 @@
 /** The admin's HTTP proxy: where it is, and the key that it takes. */
-import { nonEmpty, storedProxy, type Connection, type Environment } from '../connection.ts';
+import { storedProxy, type Connection } from '../connection.ts';
+import { nonEmpty, type Environment } from '../contexts.ts';
 import { EXIT, Problem } from '../problem.ts';
+import { checkedPort } from './host-names.ts';
 
 /** Ports of the admin's proxies when nothing else is said. Source: docs/settings.md. */
 export const HTTP_PROXY_PORT = 43_128;
@@ -22,17 +24,45 @@ export interface Proxy {
   readonly isTls: boolean;
   /** Null: none is known; a proxy without enforcement takes any. */
   readonly key: string | null;
+  /** What the service told of its proxies; null: it was not asked. */
+  readonly told: ToldPorts;
 }
+
+/** Where an admin says that its proxies listen, beside itself; null: it has none. */
+export type ToldPorts = { readonly http_port: number; readonly socks5_port: number } | null;
 
 /**
  * The proxy of the service: what EDGE_PROXY_URL and EDGE_PROXY_KEY say, before what `edge login` remembers for this
- * service, before its host with the usual port and the key of the API. Refuses to guess where that would send the key
- * of a service behind TLS in the clear.
+ * service, before its host with the port that it tells and the key of the API. No key goes where nobody said a proxy
+ * is, nor in the clear where the service is behind TLS.
  */
-export function proxyFrom({ url, key }: Connection, env: Environment): Proxy {
+export async function proxyOf(
+  connection: Connection,
+  env: Environment,
+  askPorts: () => Promise<ToldPorts | undefined>,
+): Promise<Proxy> {
+  return proxyFrom(connection, env, isProxyNamed(connection, env) ? null : await toldPorts(connection, askPorts));
+}
+
+/** Whether somebody has said where the proxy of this service is: then the service is not asked. */
+export function isProxyNamed({ url }: Connection, env: Environment): boolean {
+  return nonEmpty(env['EDGE_PROXY_URL']) !== undefined || storedProxy(url, env).proxyUrl !== undefined;
+}
+
+/** What the service tells. It is not asked where its proxy cannot be used without more words anyhow. */
+async function toldPorts({ url }: Connection, askPorts: () => Promise<ToldPorts | undefined>): Promise<ToldPorts> {
+  if (url.startsWith('https:')) return null;
+  const ports = await askPorts();
+  if (ports === null)
+    throw new Problem(`${url} has no proxy: see ADMIN_PROXY_ENABLED of edge-admin, or set EDGE_PROXY_URL`);
+  return ports ?? null;
+}
+
+/** The same, with what the service told. */
+export function proxyFrom({ url, key }: Connection, env: Environment, told: ToldPorts): Proxy {
   const stored = storedProxy(url, env);
   const named = nonEmpty(env['EDGE_PROXY_URL']);
-  const proxy = parsedProxy(named ?? stored.proxyUrl ?? guessedUrl(url));
+  const proxy = parsedProxy(named ?? stored.proxyUrl ?? besideService(url, told));
   const given = nonEmpty(env['EDGE_PROXY_KEY']);
   const isOfLogin =
     given === undefined &&
@@ -43,7 +73,7 @@ export function proxyFrom({ url, key }: Connection, env: Environment): Proxy {
       `the key that edge login remembers is not sent to ${proxy.url}, which is not the proxy of ${url}: set EDGE_PROXY_KEY, or run edge login --proxy-url ${proxy.url}`,
       EXIT.auth,
     );
-  return { ...proxy, key: given ?? stored.proxyKey ?? key };
+  return { ...proxy, key: given ?? stored.proxyKey ?? key, told };
 }
 
 /** Whether a proxy belongs to a service: it was remembered with it, or is on its host. */
@@ -55,7 +85,7 @@ function isProxyOf(proxy: Pick<Proxy, 'url' | 'host'>, service: string, remember
 }
 
 /** Reads the URL of a proxy. Throws a Problem for what is none. */
-export function parsedProxy(text: string): Omit<Proxy, 'key'> {
+export function parsedProxy(text: string): Omit<Proxy, 'key' | 'told'> {
   const url = /^https?:\/\//u.test(text) && URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['', '/'].includes(url.pathname + url.search + url.hash))
     throw new Problem(
@@ -74,11 +104,13 @@ export function parsedProxy(text: string): Omit<Proxy, 'key'> {
 }
 
 /**
- * The SOCKS5 proxy as `host:port`: what EDGE_SOCKS5_URL says, before the host of the HTTP proxy with the usual port.
+ * The SOCKS5 proxy as `host:port`: what EDGE_SOCKS5_URL says, before the host of the HTTP proxy with the port that the
+ * service told, or the usual one where the HTTP proxy was named.
  */
-export function socks5Authority(proxy: Pick<Proxy, 'url'>, env: Environment): string {
+export function socks5Authority({ url, told }: Pick<Proxy, 'url' | 'told'>, env: Environment): string {
   const given = nonEmpty(env['EDGE_SOCKS5_URL']);
-  if (given === undefined) return `${new URL(proxy.url).hostname}:${SOCKS5_PROXY_PORT}`;
+  if (given === undefined)
+    return `${new URL(url).hostname}:${told === null ? SOCKS5_PROXY_PORT : checkedPort(told.socks5_port)}`;
   const found = /^socks5h?:\/\/(?<authority>(?:\[[\da-f:.]+\]|[\w.-]+):\d{1,5})\/?$/iu.exec(given)?.groups?.[
     'authority'
   ];
@@ -90,14 +122,18 @@ export function socks5Authority(proxy: Pick<Proxy, 'url'>, env: Environment): st
   return found;
 }
 
-function guessedUrl(serviceUrl: string): string {
+function besideService(serviceUrl: string, told: ToldPorts): string {
   const { protocol, hostname } = new URL(serviceUrl);
   if (protocol === 'https:')
     throw new Problem(
       `${serviceUrl} is reached by TLS, which its proxy has not by itself: set EDGE_PROXY_URL (or edge login --proxy-url) to https://HOST:PORT where TLS stands before it, or to http://${hostname}:${HTTP_PROXY_PORT} if the key may go there in the clear`,
       EXIT.usage,
     );
-  return `http://${hostname}:${HTTP_PROXY_PORT}`;
+  if (told === null)
+    throw new Problem(
+      `${serviceUrl} does not say where its proxy is: set EDGE_PROXY_URL, or run edge login --proxy-url`,
+    );
+  return `http://${hostname}:${checkedPort(told.http_port)}`;
 }
 
 function withoutUser(url: string): string {

@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Environment } from '../connection.ts';
+import type { Environment } from '../contexts.ts';
 import { Problem } from '../problem.ts';
 import { SSH_PORT } from './host-names.ts';
 import { configWord, knownHostsFile, proxyCommand } from './openssh.ts';

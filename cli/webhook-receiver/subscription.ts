@@ -1,15 +1,15 @@
 /** A webhook that lives as long as the receiver. */
 import type { Api } from '../client.ts';
 import type { EventType } from '../event-types.ts';
-import { Problem, problemOf } from '../problem.ts';
+import { isNotFound, Problem, problemOf, type Asked } from '../problem.ts';
 
 /** What is created, and where. */
 export interface Wanted {
   readonly url: string;
   readonly secret: string;
   readonly types: readonly EventType[];
-  /** URL of the service, for what is told. */
-  readonly serviceUrl: string;
+  /** The service, for what is told. */
+  readonly service: Asked;
 }
 
 /** A webhook that was created for a while. */
@@ -20,11 +20,11 @@ export interface Subscription {
 }
 
 /** Creates the webhook. */
-export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wanted): Promise<Subscription> {
+export async function subscribe(api: Api, { url, secret, types, service }: Wanted): Promise<Subscription> {
   const { id } = await api.create_webhook
     .mutate({ url, secret, subscribed_events: [...types] })
     .catch((error: unknown) => {
-      throw addressProblem(error, serviceUrl);
+      throw addressProblem(error, service);
     });
   return {
     id,
@@ -34,7 +34,7 @@ export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wa
       } catch (error) {
         if (isNotFound(error)) return; // somebody removed it meanwhile
         throw new Problem(
-          `webhook ${id} could not be deleted: ${problemOf(error, serviceUrl).message}; then: edge webhook rm ${id}`,
+          `webhook ${id} could not be deleted: ${problemOf(error, service).message}; then: edge webhook rm ${id}`,
         );
       }
     },
@@ -45,18 +45,14 @@ export async function subscribe(api: Api, { url, secret, types, serviceUrl }: Wa
  * Adds how private addresses are allowed where one was refused, as that of a receiver is as a rule. Other errors stay
  * what they are.
  */
-export function addressProblem(error: unknown, serviceUrl: string): unknown {
+export function addressProblem(error: unknown, service: Asked): unknown {
   const { url: sentences } =
     (error as { readonly data?: { readonly details?: { readonly url?: readonly string[] } | null } | null }).data
       ?.details ?? {};
   if (!sentences?.some((sentence) => /private/u.test(sentence))) return error;
-  const { message, status } = problemOf(error, serviceUrl);
+  const { message, status } = problemOf(error, service);
   return new Problem(
     `${message.replace(/\.$/u, '')}; edge-admin sends to private networks only with WEBHOOK_ALLOW_PRIVATE_IPS=true`,
     status,
   );
-}
-
-function isNotFound(error: unknown): boolean {
-  return (error as { readonly data?: { readonly code?: unknown } | null }).data?.code === 'not_found';
 }

@@ -10,9 +10,11 @@ const HELP_COLUMNS = 110;
 /** Programs that print their help themselves; their settings are in docs/settings.md. */
 type Plain = 'edge-admin' | 'edge-agent';
 
+const PROGRAM = await createProgram();
+
 /** All commands of `edge` that do something, by their words, without those that commander adds. */
 export function edgeCommands(): ReadonlyMap<string, Command> {
-  return new Map(below(createProgram()).map((command) => [wordsOf(command), command]));
+  return new Map(below(PROGRAM).map((command) => [wordsOf(command), command]));
 }
 
 /** A section for each command of `edge`: its help, as it prints it. */

@@ -1,14 +1,15 @@
 /** The command line against a real admin and real agents. */
 import { existsSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { CLUSTER, FLEET_KEYS } from '../../support/fleet.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
-import { startEdge } from '../../support/edge-program.ts';
+import { startEdge, type Ended } from '../../support/edge-program.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { edgeOf, refused, wordsOf, type Words } from './fixture.ts';
 
-const fleet = sharedFleet(test, { agents: 3 });
+const fleet = sharedFleet(test, { agents: 3, env: { NODE_UNREACHABLE_AFTER_MS: '3s' } });
 
 const edge = edgeOf(fleet);
 const nodeIds = () =>
@@ -16,6 +17,19 @@ const nodeIds = () =>
     .agents.slice(0, 3)
     .map(({ node }) => node ?? '')
     .toSorted();
+
+/** The first characters of an id: what nodes are called that have one name, as agents of one machine without aliases. */
+const short = (id: string): string => id.slice(0, 8);
+const shortIds = () => nodeIds().map(short);
+
+/** What a run printed: it said besides only that it began, and how it ended. */
+function wellRan(t: ExecutionContext, { status, stdout, stderr }: Ended, count: number): string {
+  const nodes = count === 1 ? '1 node' : `${count} nodes`;
+  const end = String.raw`${count} of ${count} succeeded, [\d.]+ s \([\da-f-]{13}\)`;
+  t.is(status, 0, stderr);
+  t.regex(stderr, new RegExp(String.raw`^edge: command [\da-f-]{36} runs on ${nodes}\nedge: ${end}\n$`, 'u'));
+  return stdout;
+}
 
 test.serial('nodes are listed as a table, as JSON and as JSON lines', async (t) => {
   const table = await edge.data(t, ['node', 'ls', '-c', CLUSTER]);
@@ -25,28 +39,28 @@ test.serial('nodes are listed as a table, as JSON and as JSON lines', async (t) 
     .split('\n')
     .map((line) => (JSON.parse(line) as { id: string }).id);
 
-  t.regex(table, /^ID +ALIASES +CLUSTER +STATUS/u);
+  t.regex(table, /^NAME +CLUSTER +STATUS +SINCE +VERSION +WHY\n/u);
   t.deepEqual(
     table
       .trim()
       .split('\n')
       .slice(1)
-      .map((line) => line.split(' ')[0] ?? '')
-      .toSorted(),
-    nodeIds(),
+      .map((line) => line.split(/ {2,}/u).slice(0, 3)),
+    shortIds().map((name) => [name, CLUSTER, 'healthy']),
   );
   t.deepEqual([json.map(({ id }) => id).toSorted(), lines.toSorted()], [nodeIds(), nodeIds()]);
+  t.deepEqual((await edge.data(t, 'node list -q --sort id')).trim().split('\n'), nodeIds());
 });
 
 test.serial('identical outputs are grouped, different ones prefixed as they come', async (t) => {
-  const grouped = await edge.data(t, ['run', '-c', CLUSTER, '-b', '--', 'echo same']);
-  const prefixed = await edge.data(t, ['run', '--all', '--', 'echo $EDGE_NODE_ID; echo end']);
+  const grouped = wellRan(t, await edge.run(['run', '-c', CLUSTER, '-b', '--', 'echo same']), 3);
+  const prefixed = wellRan(t, await edge.run(['run', '--all', '--', 'echo $EDGE_NODE_ID; echo end']), 3);
 
-  t.is(grouped, `---------------\n${nodeIds().join(',')} (3)\n---------------\nsame\n`);
+  t.is(grouped, `---------------\n${shortIds().join(',')} (3)\n---------------\nsame\n`);
   t.deepEqual(
     prefixed.trim().split('\n').toSorted(),
     nodeIds()
-      .flatMap((id) => [`${id}: ${id}`, `${id}: end`])
+      .flatMap((id) => [`${short(id)}: ${id}`, `${short(id)}: end`])
       .toSorted(),
   );
 });
@@ -58,7 +72,8 @@ test.serial('an output is shown while its command still runs', async (t) => {
   const { status, stderr } = await running.interrupt();
 
   t.is(status, 7);
-  t.is(stderr.split('cancelled').length - 1, 3, stderr);
+  t.is(stderr.split(': cancelled').length - 1, 3, stderr);
+  t.regex(stderr, /edge: 0 of 3 succeeded, 3 cancelled, [\d.]+ s \([^)]+\)\n$/u);
 });
 
 test.serial('a second Ctrl-C leaves without waiting', async (t) => {
@@ -67,7 +82,7 @@ test.serial('a second Ctrl-C leaves without waiting', async (t) => {
   await running.says();
 
   void running.interrupt();
-  await running.says('stderr');
+  await running.says('stderr', /asking all nodes to stop/u);
   const { status, stderr } = await running.interrupt();
 
   t.is(status, 130);
@@ -79,8 +94,12 @@ test.serial('the exit status tells failures from what did not finish', async (t)
   const failed = await edge.run(['run', '--all', '--', `test "$EDGE_NODE_ID" != ${first} || exit 9`]);
   const timedOut = await edge.run(['run', '-n', first, '--timeout', '300ms', '--', 'sleep 30']);
 
-  t.deepEqual([failed.status, failed.stderr], [6, `edge: ${first}: exited with 9\n`]);
-  t.deepEqual([timedOut.status, timedOut.stderr], [6, `edge: ${first}: exited with 124 (timed out)\n`]);
+  t.deepEqual([failed.status, timedOut.status], [6, 6]);
+  t.regex(
+    failed.stderr,
+    new RegExp(`runs on 3 nodes\nedge: ${short(first)}: exited with 9\nedge: 2 of 3 succeeded, 1 failed, `, 'u'),
+  );
+  t.regex(timedOut.stderr, new RegExp(`\nedge: ${hostname()}: exited with 124 \\(timed out\\)\n`, 'u'));
 });
 
 test.serial('nodes that cannot be reached are told, with status 7', async (t) => {
@@ -89,31 +108,39 @@ test.serial('nodes that cannot be reached are told, with status 7', async (t) =>
   await fleet().reaches(agent, 'healthy');
   await agent.kill();
 
-  const { status, stderr } = await edge.run('run -n away --expires 1s -- true');
-  const waiting = edge.start(t, 'run -n away -- true');
-  const hint = await waiting.says('stderr');
+  const expired = await edge.run('run -n away --wait --expires 1s -- true');
+  const waiting = edge.start(t, 'run -n away --wait -- true');
+  await waiting.says('stderr', /edge: waiting for 1 that is not connected \(away\): Ctrl-C cancels/u);
   const ended = await waiting.interrupt();
+  await fleet().reaches(agent, 'unreachable');
+  const left = await edge.run(['run', '--all', '--', 'echo here']);
+  const healthy = await edge.run('run --all -s healthy -- true');
   const removed = await edge.run('node rm away');
 
-  t.deepEqual([status, stderr], [7, 'edge: away: not reached in time\n']);
-  t.is(removed.status, 0);
-  t.regex(hint, /^edge: waiting for 1 that is not connected \(away\): Ctrl-C cancels/u);
-  t.is(ended.status, 7);
+  t.deepEqual([expired.status, ended.status, removed.status], [7, 7, 0]);
+  t.regex(expired.stderr, /\nedge: away: not reached in time\nedge: 0 of 1 succeeded, 1 not reached in time, /u);
+  t.deepEqual([left.status, left.stdout.split('here').length - 1], [7, 3]);
+  t.regex(
+    left.stderr,
+    /runs on 4 nodes\nedge: away is away and runs it when it is back: edge command output (\S{36}) shows it then, edge command cancel \1 calls it off\nedge: 3 of 4 succeeded, 1 away, /u,
+  );
+  wellRan(t, healthy, 3);
 });
 
 test.serial('a script comes from stdin, and its outputs can be read again', async (t) => {
   const [first = ''] = nodeIds();
-  const { command, executions } = await edge.json<{
+  const started = await edge.run(['-o', 'json', 'run', '-n', short(first), '-'], '#!/bin/sh\nprintf "a\\nb"\n');
+  const { command, executions } = JSON.parse(wellRan(t, started, 1)) as {
     command: { id: string; summary: object };
     executions: { id: string; output: string }[];
-  }>(t, ['run', '-n', first.slice(0, 8), '-'], '#!/bin/sh\nprintf "a\\nb"\n');
+  };
 
   t.like(command.summary, { total: 1, succeeded: 1 });
   t.is(executions[0]?.output, 'a\nb');
-  t.is(await edge.data(t, ['command', 'output', command.id]), `${first}: a\n${first}: b\n`);
+  t.is(await edge.data(t, ['command', 'output', command.id]), `${hostname()}: a\n${hostname()}: b\n`);
   t.is(
     await edge.data(t, ['command', 'output', command.id, '-b']),
-    `---------------\n${first}\n---------------\na\nb\n`,
+    `---------------\n${hostname()}\n---------------\na\nb\n`,
   );
   t.is(await edge.data(t, ['command', 'output', executions[0]?.id ?? '']), 'a\nb');
   t.regex(await edge.data(t, ['command', 'get', command.id]), /1\/1 done/u);
@@ -184,7 +211,7 @@ test.serial('what cannot be done is one line on stderr, nothing on stdout, and a
     [2, 'nod'],
     [2, 'node ls --limit x'],
     [2, '--url nonsense node ls'],
-    [2, 'command get abc'],
+    [4, 'command get abc'],
     [2, 'cluster create Wrong_Name'],
     [3, 'node ls', { EDGE_API_KEY: 'wrong' }],
     [3, 'node ls', { EDGE_API_KEY: '' }],

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { storeConnection } from '../../../cli/connection.ts';
+import { storeConnection } from '../../../cli/contexts.ts';
 import { Problem } from '../../../cli/problem.ts';
 import { checkedHostName } from '../../../cli/reach/host-names.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
@@ -19,13 +19,17 @@ interface Service {
   readonly heard: IncomingHttpHeaders[];
 }
 
+/** What an honest admin says of itself, and of a list without rows. */
+const ADMIN = { name: 'own', version: '1', proxies: { http_port: 43_128, socks5_port: 41_080 } };
+const NOTHING = { total_count: 0, has_next: false };
+
 /** A service that answers each operation with what is given, as tRPC does. */
 async function service(t: ExecutionContext, answers: Readonly<Record<string, unknown>> = {}): Promise<Service> {
   const heard: IncomingHttpHeaders[] = [];
   const server = createServer((request, response) => {
     heard.push(request.headers);
     const operation = /^\/api\/trpc\/(?<name>\w+)/u.exec(request.url ?? '')?.groups?.['name'] ?? '';
-    const data = answers[operation] ?? { data: [], pagination: { total_count: 0, has_next: false } };
+    const data = { get_admin: ADMIN, ...answers }[operation] ?? { data: [], pagination: NOTHING };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ result: { data } }));
   }).on('connect', (request, socket) => {
     heard.push(request.headers);
@@ -77,6 +81,25 @@ test('a remembered key goes to its own service, however that is written, and to 
     );
   }
   t.deepEqual(other.heard, []);
+});
+
+test('what a service says of the ports of its proxies leads to no other host, and no key is sent by a guess', async (t) => {
+  for (const proxies of [
+    { http_port: '80@127.0.0.2', socks5_port: 1 },
+    { http_port: 0, socks5_port: 1 },
+    { http_port: 1e9, socks5_port: 1 },
+    null,
+    undefined,
+  ]) {
+    const { url } = await service(t, { get_admin: { ...ADMIN, proxies } });
+    const ended = await edge({ ...home(t), EDGE_URL: url, EDGE_API_KEY: KEY }, 'proxy-url');
+    t.deepEqual([ended.status, ended.stdout], [1, ''], String(proxies?.http_port));
+    t.regex(
+      ended.stderr,
+      /^edge: (?:the service says|http:\S+ has no proxy|http:\S+ does not say where its proxy is)[^\n]+\n$/u,
+    );
+    t.false(ended.stderr.includes(KEY));
+  }
 });
 
 test('another service can be signed in to, and asked with a key that is given', async (t) => {
@@ -216,8 +239,9 @@ test('ssh is started for host names and ports only', async (t) => {
     { ssh_port: '22\nProxyCommand=id' },
   ];
 
+  const usernames = { data: [{ username: 'ada' }], pagination: { total_count: 1, has_next: false } };
   const ssh = async (node: object) => {
-    const { url } = await service(t, { get_node: node });
+    const { url } = await service(t, { get_node: node, list_ssh_usernames: usernames });
     return edge({ ...stranger(t, url), PATH: `${directory}:${process.env['PATH'] ?? ''}` }, 'ssh', NODE);
   };
 
@@ -226,6 +250,12 @@ test('ssh is started for host names and ports only', async (t) => {
     t.deepEqual([ended.status, existsSync(join(directory, 'started'))], [1, false], ended.stderr);
     t.regex(ended.stderr, /^edge: the service says [^\n]+\n$/u);
   }
+  const services = [{ name: 'ssh', problem: 'port taken\u001b[2J' }];
+  t.deepEqual(await ssh({ ...honest, status_evidence: { services } }), {
+    status: 1,
+    stdout: '',
+    stderr: `edge: the SSH server of ${NODE} does not work (port taken [2J): edge doctor ${NODE}\n`,
+  });
   await ssh(honest);
   t.regex(readFileSync(join(directory, 'started'), 'utf8'), /-- node-1\.prod\.edge\.internal\n$/u);
 });
@@ -234,7 +264,15 @@ test('what turns text round or orders a terminal about reaches none of the forma
   const sly = 'web\u202egpj.exe\u2066\u009b31m\u001b[2J\u2028\u200b\u{e0041}';
   const rows = {
     data: [
-      { id: NODE, aliases: [{ name: sly }], cluster_name: sly, status: 'healthy', version: sly, status_reason: sly },
+      {
+        id: NODE,
+        name: sly,
+        aliases: [{ name: sly }],
+        cluster_name: sly,
+        status: 'healthy',
+        version: sly,
+        status_reason: sly,
+      },
     ],
     pagination: { total_count: 1, has_next: false },
   };
@@ -255,4 +293,18 @@ test('what turns text round or orders a terminal about reaches none of the forma
     (JSON.parse((await edge(env, '-o', 'json', 'node', 'ls')).stdout) as readonly unknown[])[0],
     rows.data[0],
   );
+});
+
+test('what is no word is not offered to a shell, which would take it for a command', async (t) => {
+  const rows = {
+    data: ['$(touch hacked)', '`id`', 'a;b', '-rf', 'web-1', 'x\ny'].map((name, index) => ({
+      id: `${index}${NODE.slice(1)}`,
+      name,
+    })),
+    pagination: { total_count: 6, has_next: false },
+  };
+  const { url } = await service(t, { list_nodes: rows });
+  const { status, stdout } = await edge(stranger(t, url), '__complete', 'node', 'get', '');
+
+  t.deepEqual([status, stdout], [0, 'web-1\n']);
 });

@@ -38,13 +38,14 @@ test.serial('recordings are listed by node and user, shown, saved and removed', 
 
   const lines = (await data(t, 'ls', '--node', node)).trimEnd().split('\n');
   t.deepEqual(
-    lines.map((line) => line.split(/ {2,}/u)),
+    lines.map((line, index) => line.split(/ {2,}/u).slice(index === 0 ? 0 : 2)),
     [
       ['ID', 'STARTED', 'SECONDS', 'USER', 'NODE', 'BYTES', 'COMMAND'],
-      [command, '2026-01-01T00:00:00.000Z', '1.5+', 'eve', node, String(castOf().length), 'tail -f log'],
-      [shell, '2026-01-01T00:00:00.000Z', '65.4', 'ada', node, String(cast.length), '(shell)'],
+      ['1.5+', 'eve', node.slice(0, 8), String(castOf().length), 'tail -f log'],
+      ['65.4', 'ada', node.slice(0, 8), String(cast.length), '(shell)'],
     ],
   );
+  t.is(await data(t, 'ls', '-q', '--node', node), `${command}\n${shell}\n`);
   t.deepEqual(
     (JSON.parse(await data(t, 'list', '-n', node, '-u', 'eve', '-o', 'json')) as SshRecordingResource[]).map(
       ({ id }) => id,
@@ -66,7 +67,7 @@ test.serial('recordings are listed by node and user, shown, saved and removed', 
 
   await data(t, 'rm', shell, command);
   t.is((await recording('show', shell)).status, 4);
-  t.is((await recording('play', 'no-id')).status, 2);
+  t.is((await recording('play', 'no-id')).status, 4);
   t.is((await recording('play', shell, '--speed', '0')).status, 2);
 });
 

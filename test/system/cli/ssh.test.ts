@@ -56,7 +56,10 @@ test('a username is added with keys from files and lines, shown, listed, and rem
   for (const name of ['web-1/carol', 'carol', added.id, `${id}/carol`, `web-1.fleet.edge.internal/carol`])
     t.is((await edge.json<SshUsernameResource>(t, ['sshuser', 'get', name])).id, added.id, name);
   const { stdout } = await edge.run('sshuser ls -n web-1');
-  t.regex(stdout, new RegExp(`^USERNAME +NODE +PASSWORD +CREATED +ID\ncarol +${id} +no +\\S+ +${added.id}\n$`, 'u'));
+  t.regex(
+    stdout,
+    new RegExp(`^USERNAME +NODE +PASSWORD +CREATED +ID\ncarol +web-1 +no +\\d+s +${added.id.slice(0, 8)}\n$`, 'u'),
+  );
 
   t.deepEqual(await edge.run('sshuser rm web-1/carol'), { status: 0, stdout: '', stderr: '' });
   await edge.refuses(
@@ -135,14 +138,14 @@ test('a private key does not leave the machine, and what is no key is refused wi
     t,
     'sshuser add keys-1 ada -k @/nonexistent/key.pub',
     2,
-    /the key \/nonexistent\/key\.pub cannot be read \(ENOENT\)/u,
+    /there is no key \/nonexistent\/key\.pub: ssh-keygen -t ed25519 makes one/u,
   );
   await edge.refuses(t, ['sshuser', 'add', 'keys-1', 'ada', '-k', `@${join(home, 'empty.pub')}`], 2, /is empty/u);
   await edge.refuses(
     t,
     ['sshuser', 'add', 'keys-1', 'ada', '-k', 'ssh-dss AAAA'],
     2,
-    /public_keys\.0\.public_key is a DSA key, which is too weak/u,
+    /^edge: public key is a DSA key, which is too weak/u,
   );
   await edge.refuses(t, 'sshuser add keys-1 Ada', 2, /username must begin with a-z or _/u);
   t.is(

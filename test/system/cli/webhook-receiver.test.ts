@@ -96,7 +96,7 @@ test('what the reference library signed is taken and shown, with an encoded secr
     const { status, stdout, stderr } = await receiver.running.interrupt();
 
     t.deepEqual(answer, { status: 204, said: '' });
-    t.deepEqual([status, stdout], [0, '2026-01-02T03:04:05.678Z  edge.core.test  -  -  -  -\n']);
+    t.deepEqual([status, stdout], [0, '2026-01-02T03:04:05.678Z  edge.core.test\n']);
     t.is(stderr, `edge: listening on ${receiver.url}; Ctrl-C ends\n`);
   }
 });

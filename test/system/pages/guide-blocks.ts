@@ -36,7 +36,7 @@ export function guideBlocks(html: string): readonly GuideBlock[] {
 }
 
 /**
- * Whether this was promised. `…` stands for anything, an id and a time for any other one, and space for more of it.
+ * Whether this was promised. `…` stands for anything, an id and a time, whole or short, for any other one, and space for more of it.
  * `isWhole`: nothing else came.
  */
 export function isPromised(prints: string, printed: string, isWhole: boolean): boolean {
@@ -47,6 +47,8 @@ export function isPromised(prints: string, printed: string, isWhole: boolean): b
       part
         .replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`)
         .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/gu, '[0-9a-f-]{36}')
+        .replaceAll(/\b[0-9a-f]{8}(?:-[0-9a-f]{4})?(?![\w{-])/gu, '[0-9a-f]{8}[0-9a-f-]*')
+        .replaceAll(/\b\d+[smhd]\b/gu, String.raw`\d+[smhdy]`)
         .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+\\\.\d+Z/gu, '[0-9TZ:.-]{24}')
         .replaceAll(/\s+/gu, String.raw`\s+`),
     )

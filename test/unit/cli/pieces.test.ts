@@ -1,13 +1,13 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { TRPCClientError } from '@trpc/client';
 import test from 'ava';
-import { connectionFrom, DEFAULT_URL, storeConnection } from '../../../cli/connection.ts';
+import { connectionFrom, DEFAULT_URL } from '../../../cli/connection.ts';
+import { storeConnection } from '../../../cli/contexts.ts';
 import { durationMs } from '../../../cli/duration.ts';
 import { groupedText, prefixedText } from '../../../cli/grouping.ts';
 import { labelsOf } from '../../../cli/node-names.ts';
-import { recordText, rowsText } from '../../../cli/table.ts';
 import { EXIT, Problem, problemOf } from '../../../cli/problem.ts';
-import { createProgress, progressText } from '../../../cli/progress.ts';
+import { createProgress, progressText } from '../../../cli/run/progress.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const SUMMARY = {
@@ -63,67 +63,24 @@ test('durations are read with their unit, seconds without, and refused otherwise
     t.is(t.throws(() => durationMs(text, '--x'), { instanceOf: Problem })?.status, EXIT.usage, text);
 });
 
-test('a node is called by its alias, unless another has the same', (t) => {
-  const node = (id: string, ...aliases: string[]) => ({
-    id,
-    aliases: aliases.map((name) => ({ id: name, name, vpn_hostname: '' })),
-  });
+test('a node is called by its name, or by as much of its id as tells it apart where another has the same', (t) => {
+  const node = (id: string, name: string) => ({ id, name });
+  const ids = [
+    '0a000000-0000-4000-8000-000000000001',
+    '0b000000-0000-4000-8000-000000000002',
+    '0c000000-0000-4000-8000-000000000003',
+    '0d000000-0000-4000-8000-000000000004',
+  ] as const;
 
   t.deepEqual(
-    [...labelsOf([node('1', 'web'), node('2', 'db'), node('3', 'web'), node('4')])],
+    [...labelsOf([node(ids[0], 'web'), node(ids[1], 'db'), node(ids[2], 'web'), node(ids[3], '0d000000')])],
     [
-      ['1', '1'],
-      ['2', 'db'],
-      ['3', '3'],
-      ['4', '4'],
+      [ids[0], '0a000000'],
+      [ids[1], 'db'],
+      [ids[2], '0c000000'],
+      [ids[3], '0d000000'],
     ],
   );
-});
-
-test('columns of a table stand below each other whatever is written in them', (t) => {
-  const names = ['plain', 'café', 'cafe\u0301', '日本語', '한국', 'ｱｲｳ', '👍🏽', '👨‍👩‍👧', '🇩🇪', '…'];
-
-  t.is(
-    rowsText(
-      names.map((name) => ({ name, status: 'ok' })),
-      [
-        ['NAME', 'name'],
-        ['STATUS', 'status'],
-      ],
-      'table',
-    ),
-    [
-      'NAME    STATUS',
-      'plain   ok',
-      'café    ok',
-      'cafe\u0301    ok',
-      '日本語  ok',
-      '한국    ok',
-      'ｱｲｳ     ok',
-      '👍🏽      ok',
-      '👨‍👩‍👧      ok',
-      '🇩🇪      ok',
-      '…       ok',
-      '',
-    ].join('\n'),
-  );
-});
-
-test('a table keeps control characters of remote machines off the terminal', (t) => {
-  t.is(
-    rowsText(
-      [{ a: 'x\u001b[31m\ny', b: null }],
-      [
-        ['A', ({ a }) => a],
-        ['B', ({ b }) => b],
-      ],
-      'table',
-    ),
-    'A          B\nx [31m y   -\n'.replace('y   ', 'y  ').replace('A          B', 'A         B'),
-  );
-  t.is(recordText({ a: 1, list: [1] }, 'table'), 'a     1\nlist  [1]\n');
-  t.is(recordText({ a: 1 }, 'ndjson'), '{"a":1}\n');
-  t.is(rowsText([], [['A', () => 1]], 'json'), '[]\n');
 });
 
 test('the progress line says what is done, failed, running and waiting', (t) => {
@@ -161,12 +118,11 @@ test('flags go before the environment, and that before what was remembered', (t)
   t.throws(() => connectionFrom({}, env), { message: /damaged/u });
 });
 
+const ASKED = { url: 'http://x', key: 'k' };
+
 test('each failure is one line that says what to do, with its exit status', (t) => {
   const refused = (code: string, details: object | null = null) =>
-    problemOf(
-      TRPCClientError.from({ error: { message: 'Said so', code: -32_000, data: { code, details } } }),
-      'http://x',
-    );
+    problemOf(TRPCClientError.from({ error: { message: 'Said so', code: -32_000, data: { code, details } } }), ASKED);
   const unreachable = TRPCClientError.from(
     new TypeError('fetch failed', { cause: Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }) }),
   );
@@ -175,10 +131,21 @@ test('each failure is one line that says what to do, with its exit status', (t) 
     ['unauthorized', 'forbidden', 'not_found', 'conflict', 'internal_error'].map((code) => refused(code).status),
     [EXIT.auth, EXIT.auth, EXIT.notFound, EXIT.failed, EXIT.failed],
   );
+  t.is(refused('validation_failed', { timeout: ['must be at least 1'] }).message, 'timeout must be at least 1');
   t.is(
-    refused('validation_failed', { timeout: ['must be at least 1'] }).message,
-    'Said so: timeout must be at least 1',
+    refused('bad_request', { 'status__in.0': ['must be one of a, b'], 'public_keys.1.public_key': ['is none'] })
+      .message,
+    'status must be one of a, b; public key number 2 is none',
   );
-  t.regex(problemOf(unreachable, 'http://x').message, /^cannot reach http:\/\/x \(ECONNREFUSED\): check/u);
-  t.false(problemOf(new Error('a\nb'), '').message.includes('\n'));
+  t.is(refused('service_unavailable').message, 'Said so Try again shortly.');
+  t.regex(refused('unauthorized').message, /^http:\/\/x does not accept this key: /u);
+  t.regex(
+    problemOf(TRPCClientError.from({ error: { message: 'No', code: -32_000, data: { code: 'unauthorized' } } }), {
+      url: 'http://x',
+      key: null,
+    }).message,
+    /^no key was given, and http:\/\/x wants one: /u,
+  );
+  t.regex(problemOf(unreachable, ASKED).message, /^cannot reach http:\/\/x \(ECONNREFUSED\): check/u);
+  t.false(problemOf(new Error('a\nb'), ASKED).message.includes('\n'));
 });

@@ -177,12 +177,25 @@ test.serial('ssh -p 22 leads to that port of the machine, and not to its agent',
   t.regex(stderr, /^edge: Port 9 of the machine refuses [^\n]*\n/u);
 });
 
-test.serial('who may not log in is told by ssh, with its own exit status', async (t) => {
-  const { status, stderr } = await fixture.edge('ssh', ...own(), 'stranger@web-1', '--', 'true');
+test.serial('who may not log in is told how to change that, before ssh is started', async (t) => {
+  const { status, stderr } = await fixture.edge('ssh', 'stranger@web-1', '--', 'true');
 
-  t.is(status, 255);
-  t.regex(stderr, /Permission denied/u);
+  t.is(status, 4);
+  t.is(
+    stderr,
+    'edge: nobody named stranger may log in to web-1: edge sshuser add web-1 stranger -k @~/.ssh/id_ed25519.pub\n',
+  );
 });
+
+test.serial(
+  'who may not log in is told by ssh, with its own exit status, where other servers may be meant',
+  async (t) => {
+    const { status, stderr } = await fixture.edge('ssh', ...own(), 'stranger@web-1', '--', 'true');
+
+    t.is(status, 255);
+    t.regex(stderr, /Permission denied/u);
+  },
+);
 
 test.serial(
   'the configuration is written for its owner only, and read by ssh from the top of its own, once',

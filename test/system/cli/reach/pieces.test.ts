@@ -22,7 +22,7 @@ const WAY = { username: '_', host: 'web-1.prod.edge.internal', port: 22 };
 /** A proxy that does with each connection what is given. */
 async function proxyThat(t: ExecutionContext, serve: (socket: Socket) => void): Promise<Proxy> {
   const port = await target(t, serve);
-  return { url: `http://127.0.0.1:${port}`, host: '127.0.0.1', port, isTls: false, key: 'a key' };
+  return { url: `http://127.0.0.1:${port}`, host: '127.0.0.1', port, isTls: false, key: 'a key', told: null };
 }
 
 test('words of ssh are told apart as ssh does it: options on both sides of the machine, and the command as it stands', (t) => {
@@ -96,20 +96,22 @@ test('loopback is the machine itself, everything else lies behind it', (t) => {
   ]);
 });
 
-test('the proxy is where it is said to be, else beside the service, and its key never goes in the clear by a guess', (t) => {
-  const proxy = (url: string, env: Record<string, string> = {}) =>
-    proxyFrom({ url, key: 'api' }, { XDG_CONFIG_HOME: '/nonexistent', ...env });
+test('the proxy is where it is said to be, else where the service says, and its key never goes in the clear or to a guessed one', (t) => {
+  const told = { http_port: 43_200, socks5_port: 41_200 };
+  const proxy = (url: string, env: Record<string, string> = {}, ports: typeof told | null = told) =>
+    proxyFrom({ url, key: 'api' }, { XDG_CONFIG_HOME: '/nonexistent', ...env }, ports);
 
   for (const [host, written] of [
     ['admin', 'admin'],
     ['::1', '[::1]'],
   ] as const)
     t.deepEqual(proxy(`http://${written}:44000`), {
-      url: `http://${written}:43128`,
+      url: `http://${written}:43200`,
       host,
-      port: 43_128,
+      port: 43_200,
       isTls: false,
       key: 'api',
+      told,
     });
   t.deepEqual(proxy('https://admin', { EDGE_PROXY_URL: 'https://p.example/', EDGE_PROXY_KEY: 'k' }), {
     url: 'https://p.example',
@@ -117,16 +119,21 @@ test('the proxy is where it is said to be, else beside the service, and its key 
     port: 443,
     isTls: true,
     key: 'k',
+    told,
   });
   t.throws(() => proxy('https://admin'), { message: /in the clear/u });
+  t.throws(() => proxy('http://admin', {}, null), {
+    message: /^http:\/\/admin does not say where its proxy is: set /u,
+  });
   for (const wrong of 'p:1 ftp://p http://p/x http://p?x http://u@p http://u:hidden@p http://u:hidden@p/x'.split(' '))
     t.false(t.throws(() => parsedProxy(wrong), usage).message.includes('hidden'), wrong);
   t.deepEqual(
     [
-      socks5Authority({ url: 'http://[::1]:43128' }, {}),
-      socks5Authority({ url: 'http://x' }, { EDGE_SOCKS5_URL: 'socks5h://h:1/' }),
+      socks5Authority({ url: 'http://[::1]:43128', told: null }, {}),
+      socks5Authority({ url: 'http://[::1]:43200', told }, {}),
+      socks5Authority({ url: 'http://x', told }, { EDGE_SOCKS5_URL: 'socks5h://h:1/' }),
     ],
-    ['[::1]:41080', 'h:1'],
+    ['[::1]:41080', '[::1]:41200', 'h:1'],
   );
 });
 

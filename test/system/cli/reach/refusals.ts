@@ -44,7 +44,7 @@ export function refusals(host: string, nowhere: number, other: number): readonly
     [2, /say what to copy/u, `cp -r ${ALIAS}:a`],
     [2, /from 2 nodes/u, `cp ${ALIAS}:a db-1:b .`],
     [2, /"x" is no URL of a SOCKS5 proxy/u, 'proxy-url --socks5', { EDGE_SOCKS5_URL: 'x' }],
-    [4, /there is no such thing/u, 'ssh-config --cluster none'],
+    [4, /there is no cluster "none": edge cluster ls shows all/u, 'ssh-config --cluster none'],
     [1, /there is no ssh on this machine's PATH/u, `ssh ${ALIAS}`, { PATH: '/nonexistent' }],
   ];
 }

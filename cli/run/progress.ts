@@ -2,7 +2,7 @@
  * One line on stderr that says how far a run is, rewritten in place. Only for people: nothing when stderr is no
  * terminal.
  */
-import type { Command } from './client.ts';
+import type { Command } from '../client.ts';
 
 type Summary = Command['summary'];
 
@@ -57,4 +57,20 @@ export function progressText(summary: Summary, elapsedMs: number): string {
 /** Executions that are over. */
 export function finishedOf(summary: Summary): number {
   return summary.total - summary.pending - summary.sent;
+}
+
+/** `4 of 4 succeeded, 0.4 s`, with what did not where there is any. */
+export function endText(summary: Summary, elapsedMs: number): string {
+  const seconds = elapsedMs / 1_000;
+  return [
+    `${summary.succeeded} of ${summary.total} succeeded`,
+    summary.failed > 0 && `${summary.failed} failed`,
+    summary.cancelled > 0 && `${summary.cancelled} cancelled`,
+    summary.expired > 0 && `${summary.expired} not reached in time`,
+    summary.dropped > 0 && `${summary.dropped} deleted meanwhile`,
+    summary.pending > 0 && `${summary.pending} away`,
+    `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`,
+  ]
+    .filter(Boolean)
+    .join(', ');
 }

@@ -1,0 +1,104 @@
+/** `edge logs`. */
+import type { Command as Program } from 'commander';
+import { positiveInteger } from '../arguments.ts';
+import type { Api } from '../client.ts';
+import { nodeIdOf, ofNode } from '../node-names.ts';
+import { write, writeOutput } from '../output.ts';
+import { EXIT, Problem } from '../problem.ts';
+import { shellWord } from '../reach/openssh.ts';
+import { followOutput } from '../run/tails.ts';
+import { sessionOf } from '../session.ts';
+
+/** Lines of before that are shown. */
+const LINES_DEFAULT = 100;
+
+/** A log that is followed ends by itself after this, in ms: whoever watched it may have been cut off. */
+const FOLLOWED_MS_MAX = 12 * 3_600_000;
+
+/** The end of a log is there within this, in ms. */
+const SHOWN_MS_MAX = 60_000;
+
+interface LogsFlags {
+  readonly unit?: string;
+  readonly file?: string;
+  readonly lines: number;
+  readonly follow?: boolean;
+  readonly raw?: boolean;
+}
+
+const HELP = `
+Examples:
+  edge logs web-1 -f                                the journal of the machine, as it grows
+  edge logs web-1 -u nginx --lines 500
+  edge logs web-1 --file /var/log/app.log -f
+
+It runs journalctl or tail there, as edge run does: with the rights of the agent, and kept as any command.`;
+
+/** The journal of a machine, or a file of it. */
+export function addLogsCommand(program: Program): void {
+  program
+    .command('logs <node>')
+    .description('show the end of the journal of a machine, or of a file there')
+    .option('-u, --unit <name>', 'only of this unit of systemd')
+    .option('--file <path>', 'a file instead of the journal')
+    .option('--lines <n>', 'how many lines of before', positiveInteger, LINES_DEFAULT)
+    .option('-f, --follow', 'go on as it grows, until Ctrl-C')
+    .option('--raw', 'let control sequences through to this terminal')
+    .addHelpText('after', HELP)
+    .action(showLogs);
+}
+
+async function showLogs(name: string, flags: LogsFlags, command: Program): Promise<void> {
+  const script = scriptOf(flags);
+  const session = sessionOf(command);
+  const { api } = session;
+  const node = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node.query({ id }));
+  if (node.status === 'unreachable')
+    throw new Problem(`${node.name} is not connected now: edge run gets its command when it is back`);
+  const { id } = await api.create_command.mutate({
+    command_text: script,
+    targeting: { type: 'nodes', node_ids: [node.id] },
+    timeout: flags.follow === true ? FOLLOWED_MS_MAX : SHOWN_MS_MAX,
+  });
+  const execution = await onlyExecution(api, id);
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort()).once('SIGTERM', () => stop.abort());
+  const live = session.live();
+  let writing = Promise.resolve();
+  try {
+    await followOutput(live.api, execution, stop.signal, (line) => {
+      writing = writing.then(() => (flags.raw === true ? write : writeOutput)(`${line}\n`));
+    });
+    await writing;
+    process.exitCode = stop.signal.aborted ? EXIT.ok : await endOf(api, execution);
+  } finally {
+    if (stop.signal.aborted) await api.cancel_command.mutate({ id }).catch(() => {}); // it may have ended meanwhile
+    live.close();
+  }
+}
+
+function scriptOf({ unit, file, lines, follow }: LogsFlags): string {
+  if (unit !== undefined && file !== undefined) throw new Problem('say either --unit or --file', EXIT.usage);
+  if (file !== undefined) return `exec tail -n ${lines} ${follow === true ? '-F ' : ''}-- ${shellWord(file)}`;
+  return [
+    'exec journalctl --no-pager -o short-iso',
+    `-n ${lines}`,
+    unit !== undefined && `-u ${shellWord(unit)}`,
+    follow === true && '-f',
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+async function onlyExecution(api: Api, command: string): Promise<string> {
+  const { data } = await api.list_command_executions.query({ command_id__in: [command] });
+  const [execution] = data;
+  if (execution === undefined) throw new Problem('the node was deleted meanwhile', EXIT.notFound);
+  return execution.id;
+}
+
+/** What it ended with is in its output already. */
+async function endOf(api: Api, execution: string): Promise<number> {
+  const { status, exit_code: exitCode } = await api.get_command_execution.query({ id: execution });
+  return status === 'completed' && exitCode === 0 ? EXIT.ok : EXIT.failed;
+}

@@ -1,0 +1,131 @@
+/** `edge run`: one command on many nodes, seen live, with an exit status that tells how it went. */
+import type { Api, Command, Inputs, LiveClient } from '../client.ts';
+import { labelsFor } from '../outputs.ts';
+import { tell } from '../output.ts';
+import { EXIT, Problem, type ExitStatus } from '../problem.ts';
+import { shortId } from '../table/short-ids.ts';
+import { AwayWatch } from './away.ts';
+import { createProgress, endText } from './progress.ts';
+import { createTelling, type TellingOptions } from './telling.ts';
+import { followCommand, type CommandState } from './watch.ts';
+
+/** What to run, and where: the input of `create_command`. */
+export type NewCommand = Inputs['create_command'];
+
+/** How the results are told. */
+export interface RunOptions extends TellingOptions {
+  /** Whether machines that are away are waited for, too. */
+  readonly waitsForAway: boolean;
+  /** Whether the id is told at the start, and at the end how it went. */
+  readonly isFramed: boolean;
+  /** Aborts when the person asks to cancel; `leave` when they go without waiting. */
+  readonly cancel: AbortSignal;
+}
+
+/** Quiet time after which the person is told what is waited for, in ms. */
+const HINT_MS = 5_000;
+
+/** Nodes that a line names. */
+const NAMED_NODES_MAX = 5;
+
+/** Stores a command. Refuses one for which no node matches. */
+export async function createCommand(api: Api, command: NewCommand): Promise<Command> {
+  const created = await api.create_command.mutate(command);
+  if (created.summary.total === 0)
+    throw new Problem('no node matches, so nothing ran: edge node ls shows what there is', EXIT.notFound);
+  return created;
+}
+
+/**
+ * Runs a command and tells its outputs. Answers the exit status: EXIT.someFailed, EXIT.someUnfinished (which wins), or
+ * EXIT.ok.
+ */
+export async function runCommand(
+  api: Api,
+  live: LiveClient,
+  command: NewCommand,
+  options: RunOptions,
+): Promise<ExitStatus> {
+  const startedMs = performance.now();
+  const { id, summary } = await createCommand(api, command);
+  if (options.isFramed) tell(`command ${id} runs on ${nodes(summary.total)}`);
+
+  const progress = createProgress(process.stderr, () => performance.now());
+  const clearLine = (): void => progress.clear();
+  const cancelled = (): void => {
+    clearLine();
+    tell(`asking all nodes to stop ${id}; Ctrl-C again leaves at once`);
+    api.cancel_command.mutate({ id }).catch(() => tell('it could not be cancelled'));
+  };
+  options.cancel.addEventListener('abort', cancelled, { once: true });
+
+  const telling = createTelling({ api, live, command: id, options, clearLine });
+  const onlyAway = new AbortController();
+  const away = options.waitsForAway ? null : new AwayWatch(api, () => onlyAway.abort());
+  let hint: NodeJS.Timeout | undefined;
+  try {
+    const state = await followCommand(live.api, id, AbortSignal.any([options.leave, onlyAway.signal]), (now, news) => {
+      telling.heard(now, news);
+      progress.show(now.summary);
+      away?.heard(now);
+      clearTimeout(hint);
+      hint = setTimeout(() => void tellWaiting(api, now, clearLine), HINT_MS);
+    });
+    clearTimeout(hint);
+    if (state === null || options.leave.aborted) {
+      tell(`left; the command goes on as ${id}: edge command get ${id}`);
+      return EXIT.interrupted;
+    }
+    await telling.finish(state);
+    if (state.summary.pending > 0) await tellAway(api, id, state);
+    if (options.isFramed) tell(`${endText(state.summary, performance.now() - startedMs)} (${shortId(id)})`);
+    return statusOf(state);
+  } finally {
+    clearTimeout(hint);
+    away?.end();
+    clearLine();
+    options.cancel.removeEventListener('abort', cancelled);
+  }
+}
+
+/** Only nodes that are not connected are left: without a word it would look as if this program hung. */
+async function tellWaiting(api: Api, state: CommandState, clearLine: () => void): Promise<void> {
+  if (state.summary.pending === 0 || state.summary.sent > 0) return;
+  const { count, names } = await pendingNodes(api, state);
+  clearLine();
+  tell(
+    `waiting for ${count} that ${count === 1 ? 'is' : 'are'} not connected (${names}): Ctrl-C cancels, and --expires 5m would give up by itself`,
+  );
+}
+
+/** Who is left, and how to look later. */
+async function tellAway(api: Api, id: string, state: CommandState): Promise<void> {
+  const { count, names } = await pendingNodes(api, state);
+  tell(
+    count === 1
+      ? `${names} is away and runs it when it is back: edge command output ${id} shows it then, edge command cancel ${id} calls it off`
+      : `${count} are away (${names}) and run it when they are back: edge command output ${id} shows it then, edge command cancel ${id} calls it off`,
+  );
+}
+
+async function pendingNodes(
+  api: Api,
+  { executions }: CommandState,
+): Promise<{ readonly count: number; readonly names: string }> {
+  const pending = [...executions.values()].flatMap(({ status, node_id: node }) => (status === 'pending' ? [node] : []));
+  const named = pending.slice(0, NAMED_NODES_MAX);
+  const names = await labelsFor(api, named).then(
+    (label) => named.map(label),
+    () => named.map(shortId),
+  );
+  return { count: pending.length, names: [...names, ...(pending.length > named.length ? ['...'] : [])].join(', ') };
+}
+
+function nodes(count: number): string {
+  return count === 1 ? '1 node' : `${count} nodes`;
+}
+
+function statusOf({ summary }: CommandState): ExitStatus {
+  if (summary.completed < summary.total) return EXIT.someUnfinished;
+  return summary.failed > 0 ? EXIT.someFailed : EXIT.ok;
+}

@@ -1,0 +1,175 @@
+/** What came out of a run, told as it comes or at the end. */
+import type { Api, Execution, LiveClient } from '../client.ts';
+import { groupedText, prefixedText } from '../grouping.ts';
+import { executionsOn, labelsFor } from '../outputs.ts';
+import { tell, write, writeOutput } from '../output.ts';
+import type { Format } from '../table/format.ts';
+import { isForPeople } from '../table/format.ts';
+import { recordText } from '../table/text.ts';
+import { followOutput, TAILS_MAX } from './tails.ts';
+import type { CommandState, WatchedExecution } from './watch.ts';
+
+/** How outputs are told. */
+export interface TellingOptions {
+  readonly format: Format;
+  /** Identical outputs once, or what differs from the most frequent one, at the end; null: as they come. */
+  readonly summary: 'grouped' | 'differences' | null;
+  /** Machines may say to a terminal what they want. */
+  readonly isRaw: boolean;
+  /** Differences in colour. */
+  readonly isColoured: boolean;
+  /** Aborts when nobody waits any more. */
+  readonly leave: AbortSignal;
+}
+
+/** What a telling works with. */
+export interface TellingParts {
+  readonly api: Api;
+  readonly live: LiveClient;
+  readonly command: string;
+  readonly options: TellingOptions;
+  /** Takes the progress line away. */
+  readonly clearLine: () => void;
+}
+
+/** Says what came out. */
+export interface Telling {
+  heard(state: CommandState, news: readonly WatchedExecution[]): void;
+  /** All is over, or what is left is not waited for. Resolves when all is written. */
+  finish(state: CommandState): Promise<void>;
+}
+
+/** A telling as the options want it. */
+export function createTelling(parts: TellingParts): Telling {
+  const { format, summary } = parts.options;
+  return isForPeople(format) && summary === null ? new LiveTelling(parts) : new FinalTelling(parts);
+}
+
+/** All at once, when it is over. */
+class FinalTelling implements Telling {
+  readonly #parts: TellingParts;
+
+  constructor(parts: TellingParts) {
+    this.#parts = parts;
+  }
+
+  heard(): void {}
+
+  async finish({ executions }: CommandState): Promise<void> {
+    const {
+      api,
+      command,
+      clearLine,
+      options: { format, summary, isRaw, isColoured },
+    } = this.#parts;
+    const nodes = [...executions.values()].map(({ node_id: node }) => node);
+    const found = await executionsOn(api, command, nodes);
+    if (!isForPeople(format)) {
+      clearLine();
+      return write(
+        format === 'json'
+          ? recordText({ command: await api.get_command.query({ id: command }), executions: found }, 'json')
+          : found.map((execution) => recordText(execution, format)).join(''),
+      );
+    }
+    const label = await labelsFor(api, nodes);
+    clearLine();
+    const outputs = found
+      .filter(({ status }) => status === 'completed')
+      .map((execution) => ({ label: label(execution.node_id), output: execution.output ?? '' }));
+    if (summary === 'differences') {
+      const { differenceText } = await import('../differences.ts');
+      await write(differenceText(outputs, { isPlain: process.stdout.isTTY && !isRaw, isColoured }));
+    } else await (isRaw ? write : writeOutput)(groupedText(outputs));
+    return tellEnds(found, label);
+  }
+}
+
+interface Tail {
+  readonly done: Promise<void>;
+  readonly leave: AbortController;
+}
+
+/** Line by line as it comes; of more nodes than can be followed at once, each when it is over. */
+class LiveTelling implements Telling {
+  readonly #parts: TellingParts;
+  readonly #tails = new Map<string, Tail>();
+  readonly #waiting: WatchedExecution[] = [];
+  #labels: Promise<(node: string) => string> | null = null;
+  #writing = Promise.resolve();
+
+  constructor(parts: TellingParts) {
+    this.#parts = parts;
+  }
+
+  heard({ executions }: CommandState, news: readonly WatchedExecution[]): void {
+    this.#labels ??= labelsFor(
+      this.#parts.api,
+      [...executions.values()].map(({ node_id: node }) => node),
+    );
+    for (const execution of news) {
+      if (this.#tails.has(execution.id)) continue;
+      if (this.#tails.size < TAILS_MAX) this.#follow(execution, this.#labels);
+      else if (isOver(execution)) this.#waiting.push(execution);
+    }
+  }
+
+  async finish({ executions }: CommandState): Promise<void> {
+    for (const [id, { leave }] of this.#tails) {
+      const execution = executions.get(id);
+      if (execution !== undefined && !isOver(execution)) leave.abort();
+    }
+    await Promise.all([...this.#tails.values()].map(({ done }) => done));
+    const { api, command, clearLine } = this.#parts;
+    const nodes = [...executions.values()].map(({ node_id: node }) => node);
+    const label = await (this.#labels ?? labelsFor(api, nodes));
+    const rest = await executionsOn(api, command, [...new Set(this.#waiting.map(({ node_id: node }) => node))]);
+    for (const execution of rest)
+      if (!this.#tails.has(execution.id))
+        this.#say(prefixedText({ label: label(execution.node_id), output: execution.output ?? '' }));
+    await this.#writing;
+    clearLine();
+    tellEnds([...executions.values()], label);
+  }
+
+  #follow({ id, node_id: node }: WatchedExecution, labels: Promise<(node: string) => string>): void {
+    const leave = new AbortController();
+    const signal = AbortSignal.any([leave.signal, this.#parts.options.leave]);
+    const follow = async (): Promise<void> => {
+      const name = (await labels)(node);
+      await followOutput(this.#parts.live.api, id, signal, (line) => this.#say(`${name}: ${line}\n`));
+    };
+    this.#tails.set(id, { done: follow(), leave });
+  }
+
+  #say(text: string): void {
+    this.#writing = this.#writing.then(() => {
+      this.#parts.clearLine();
+      return (this.#parts.options.isRaw ? write : writeOutput)(text);
+    });
+  }
+}
+
+/** On stderr: which nodes did not end well, and how. What waits for machines that are away is told in one line. */
+function tellEnds(
+  executions: readonly Pick<Execution, 'node_id' | 'status' | 'exit_code'>[],
+  label: (node: string) => string,
+): void {
+  for (const { node_id: node, status, exit_code: exitCode } of executions) {
+    if (status === 'pending') continue;
+    if (status === 'completed' && exitCode !== 0)
+      tell(`${label(node)}: exited with ${exitCode}${exitCode === 124 ? ' (timed out)' : ''}`);
+    else if (status !== 'completed') tell(`${label(node)}: ${ENDS[status]}`);
+  }
+}
+
+const ENDS = {
+  sent: 'still running',
+  cancelled: 'cancelled',
+  expired: 'not reached in time',
+  dropped: 'deleted meanwhile',
+} as const;
+
+function isOver({ status }: WatchedExecution): boolean {
+  return status !== 'pending' && status !== 'sent';
+}
