@@ -46,7 +46,8 @@ function makeOne(facts: GuideFacts): Section {
       {
         kind: 'shell',
         commands: 'edge cluster ls',
-        prints: 'NAME  NODES  LIMIT  IPV4             IPV6\nlab   0      50     …  …\nprod  1      -      …  …',
+        prints:
+          'NAME  NODES  LIMIT  CREATED  IPV4  IPV6\nlab   0      50     1s       …\nprod  1      -      1m       …',
       },
       {
         kind: 'text',
@@ -73,7 +74,7 @@ const ENROLMENT_KEYS: Section = {
       kind: 'shell',
       commands: 'edge key ls',
       prints:
-        'ID                                    CLUSTER  NAME    USES LEFT  EXPIRES                   LAST USED\n01a1ff65-0560-7000-98f6-d815fb4ecb5e  lab      rack 7  20         2026-11-21T19:36:12.972Z  -\n…',
+        'ID        CLUSTER  NAME    USES LEFT  CREATED  EXPIRES  LAST USED\n01a1ff65-0560  lab  rack 7  20         1s       in 59m   -\n…',
     },
     {
       kind: 'text',

@@ -27,7 +27,8 @@ const RUN: Section = {
     {
       kind: 'shell',
       commands: "edge run -c prod -- 'for i in 1 2 3; do echo $i; done'",
-      prints: 'web-1: 1\nweb-1: 2\nweb-1: 3',
+      prints:
+        'edge: command 01a1ff65-6c50-7000-8998-fa490292f846 runs on 1 node\nweb-1: 1\nweb-1: 2\nweb-1: 3\nedge: 1 of 1 succeeded, … s (01a1ff65-6c50)',
     },
     {
       kind: 'text',
@@ -36,7 +37,8 @@ const RUN: Section = {
     {
       kind: 'shell',
       commands: 'edge run -n web-1 -b -- uname -s',
-      prints: '---------------\nweb-1\n---------------\nLinux',
+      prints:
+        'edge: command 01a1ff65-6c50-7000-8998-fa490292f846 runs on 1 node\n---------------\nweb-1\n---------------\nLinux\nedge: 1 of 1 succeeded, … s (01a1ff65-6c50)',
     },
     {
       kind: 'text',
@@ -45,7 +47,8 @@ const RUN: Section = {
     {
       kind: 'shell',
       commands: `edge run -c prod - <<'EOF'\n#!/bin/sh\nset -e\ncd /\nls -d etc\nEOF`,
-      prints: 'web-1: etc',
+      prints:
+        'edge: command 01a1ff65-6c50-7000-8998-fa490292f846 runs on 1 node\nweb-1: etc\nedge: 1 of 1 succeeded, … s (01a1ff65-6c50)',
     },
     { kind: 'text', text: 'Ctrl-C cancels on all machines, and a second one leaves without waiting.' },
   ],
@@ -57,7 +60,8 @@ const HOW_IT_ENDED: Section = {
     {
       kind: 'shell',
       commands: 'edge run -c prod -- \'echo no; exit 3\'; echo "edge: $?"',
-      prints: 'web-1: no\nedge: web-1: exited with 3\nedge: 6',
+      prints:
+        'edge: command 01a1ff65-6c50-7000-8998-fa490292f846 runs on 1 node\nweb-1: no\nedge: web-1: exited with 3\nedge: 0 of 1 succeeded, 1 failed, … s (01a1ff65-6c50)\nedge: 6',
     },
     {
       kind: 'table',
@@ -93,7 +97,8 @@ const BOUNDS: Section = {
     {
       kind: 'shell',
       commands: 'edge run -n web-1 --timeout 1s --expires 5m -- \'sleep 60\'; echo "edge: $?"',
-      prints: 'edge: web-1: exited with 124 (timed out)\nedge: 6',
+      prints:
+        'edge: command 01a1ff65-6c50-7000-8998-fa490292f846 runs on 1 node\nedge: web-1: exited with 124 (timed out)\nedge: 0 of 1 succeeded, 1 failed, … s (01a1ff65-6c50)\nedge: 6',
     },
   ],
 };
@@ -131,7 +136,7 @@ const BY_THE_API: Section = {
     },
     {
       kind: 'shell',
-      commands: 'COMMAND=$(edge command ls --limit 1 | awk \'NR == 2 { print $1 }\')\nedge command output "$COMMAND"',
+      commands: 'COMMAND=$(edge command ls --limit 1 -q)\nedge command output "$COMMAND"',
       prints: '…web-1:…load average: …',
     },
     {
@@ -170,7 +175,7 @@ const CANCEL_AND_REMOVE: Section = {
   blocks: [
     {
       kind: 'shell',
-      commands: `curl -sS "$EDGE_URL/api/v1/commands" -H "Authorization: Bearer $EDGE_API_KEY" \\\n  -H 'Content-Type: application/json' -d '{"command_text": "sleep 300", "targeting": {"type": "all"}}' > /dev/null\nCOMMAND=$(edge command ls --limit 1 | awk 'NR == 2 { print $1 }')\nedge command cancel "$COMMAND"\nedge command get "$COMMAND"`,
+      commands: `curl -sS "$EDGE_URL/api/v1/commands" -H "Authorization: Bearer $EDGE_API_KEY" \\\n  -H 'Content-Type: application/json' -d '{"command_text": "sleep 300", "targeting": {"type": "all"}}' > /dev/null\nCOMMAND=$(edge command ls --limit 1 -q)\nedge command cancel "$COMMAND"\nedge command get "$COMMAND"`,
       prints: '…\ncommand_text  sleep 300\n…',
     },
     { kind: 'shell', commands: 'edge command rm "$COMMAND"   # when nothing of it is open' },

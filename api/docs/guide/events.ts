@@ -59,7 +59,7 @@ const A_WEBHOOK_TO_THIS_TERMINAL: Section = {
       kind: 'shell',
       commands: 'edge webhook deliveries',
       prints:
-        'ID                                    WEBHOOK                               TYPE            CREATED                   STATUS     TRIES  ANSWER  ERROR\n01a1ff65-9c50-7dde-8998-fa490292f846  01a1ff65-9b6f-7000-963e-34e34446ae04  edge.core.test  2026-11-21T18:36:51.657Z  delivered  1      204     -',
+        'ID        WEBHOOK   TYPE            CREATED  STATUS     TRIES  ANSWER  ERROR\n01a1ff65  01a1ff65  edge.core.test  1s       delivered  1      204     -',
     },
   ],
 };
@@ -93,7 +93,7 @@ const A_WEBHOOK_TO_A_SERVICE: Section = {
       kind: 'shell',
       commands: 'edge webhook ls',
       prints:
-        'ID                                    URL                            CREATED                   EVENTS\n01a1ff65-a185-7000-bd84-326c03ffe651  https://receiver.example/hook  2026-11-21T18:36:52.997Z  edge.node.status_changed\n…',
+        'ID        URL                            CREATED  EVENTS\n01a1ff65  https://receiver.example/hook  1s       edge.node.status_changed\n…',
     },
     {
       kind: 'text',

@@ -11,7 +11,7 @@ export const LABELS_AND_GROUPS: Section = {
     },
     {
       kind: 'shell',
-      commands: `NODE=$(edge node get web-1 | awk '$1 == "id" { print $2 }')\ncurl -sS -X PATCH "$EDGE_URL/api/v1/nodes/$NODE/labels" -H "Authorization: Bearer $EDGE_API_KEY" \\\n  -H 'Content-Type: application/json' -d '{"labels": {"env": "prod", "zone": "a"}}'`,
+      commands: `NODE=$(edge node get web-1 -o id)\ncurl -sS -X PATCH "$EDGE_URL/api/v1/nodes/$NODE/labels" -H "Authorization: Bearer $EDGE_API_KEY" \\\n  -H 'Content-Type: application/json' -d '{"labels": {"env": "prod", "zone": "a"}}'`,
       prints: '{"data":{"id":"…"labels":{"env":"prod","zone":"a"}…',
     },
     {

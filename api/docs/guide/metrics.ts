@@ -76,7 +76,7 @@ const ONE_MACHINE: Section = {
     },
     {
       kind: 'shell',
-      commands: `NODE=$(edge node get web-1 | awk '$1 == "id" { print $2 }')\ncurl -sS "$EDGE_URL/api/v1/nodes/$NODE/metrics/host/raw" ${BEARER} | grep ^node_load`,
+      commands: `NODE=$(edge node get web-1 -o id)\ncurl -sS "$EDGE_URL/api/v1/nodes/$NODE/metrics/host/raw" ${BEARER} | grep ^node_load`,
       prints: 'node_load1 …\nnode_load5 …\nnode_load15 …',
     },
     {

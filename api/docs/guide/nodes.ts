@@ -81,7 +81,7 @@ function enrolAMachine(facts: GuideFacts): Section {
       {
         kind: 'shell',
         commands: 'edge node ls -c prod',
-        prints: `ID                                    ALIASES  CLUSTER  STATUS   SINCE                     VERSION  LAST SEEN                 REASON\n66c6000a-6ea4-40ab-a3b1-b53999871d9a  web-2    prod     healthy  2026-11-21T18:36:18.712Z  ${facts.version}    2026-11-21T18:36:18.712Z  -\n6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6  web-1    prod     healthy  2026-11-21T18:36:10.388Z  ${facts.version}    2026-11-21T18:36:10.388Z  -`,
+        prints: `NAME   CLUSTER  STATUS   SINCE  VERSION  WHY\nweb-1  prod     healthy  20s    ${facts.version}    -\nweb-2  prod     healthy  12s    ${facts.version}    -`,
       },
     ],
   };
@@ -131,7 +131,7 @@ function names(facts: GuideFacts): Section {
         kind: 'shell',
         commands: 'edge alias add web-1 gateway\nedge alias ls',
         prints:
-          '…\nvpn_hostname  gateway.prod.…\nNAME     CLUSTER  NODE                                  HOST NAME                   ID\ngateway  prod     6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6  gateway.prod.…\n…',
+          '…\nvpn_hostname  gateway.prod.…\nNAME     CLUSTER  NODE      CREATED  HOST NAME\ngateway  prod     6fe4ddf2  1s       gateway.prod.…\n…',
       },
       { kind: 'shell', commands: 'edge alias rm gateway' },
     ],
@@ -153,13 +153,13 @@ const HOW_A_MACHINE_IS: Section = {
     {
       kind: 'shell',
       commands: 'edge node ls -s unhealthy,unreachable',
-      prints: 'ID  ALIASES  CLUSTER  STATUS  SINCE  VERSION  LAST SEEN  REASON',
+      prints: 'NAME  CLUSTER  STATUS  SINCE  VERSION  WHY',
     },
     {
       kind: 'shell',
       commands: 'edge node get web-1',
       prints:
-        'id                      6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6\ncluster_name            prod\nstatus                  healthy\n…',
+        'id                      6fe4ddf2-ce12-4626-9ae0-1792c04cf4a6\nname                    web-1\ncluster_name            prod\nstatus                  healthy\n…',
     },
     {
       kind: 'text',
@@ -206,8 +206,7 @@ const MOVE_IT: Section = {
     {
       kind: 'shell',
       commands: 'edge cluster create staging > /dev/null\nedge node move web-2 staging',
-      prints:
-        'id                      66c6000a-6ea4-40ab-a3b1-b53999871d9a\nname                    web-2\ncluster_name            staging\n…',
+      prints: '…\nname                    web-2\ncluster_name            staging\n…',
     },
   ],
 };
@@ -221,7 +220,7 @@ const WHEN_ITS_DATA_IS_LOST: Section = {
     },
     {
       kind: 'shell',
-      commands: `NODE=$(edge node get web-1 | awk '$1 == "id" { print $2 }')\ncurl -sS -X POST "$EDGE_URL/api/v1/nodes/$NODE/recovery_key" -H "Authorization: Bearer $EDGE_API_KEY"`,
+      commands: `NODE=$(edge node get web-1 -o id)\ncurl -sS -X POST "$EDGE_URL/api/v1/nodes/$NODE/recovery_key" -H "Authorization: Bearer $EDGE_API_KEY"`,
       prints: '{"data":{"recovery_key":"…"},…',
     },
     {

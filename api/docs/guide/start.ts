@@ -95,7 +95,7 @@ function aFirstMachine(facts: GuideFacts): Section {
       {
         kind: 'shell',
         commands: 'edge node ls',
-        prints: `ID                                    ALIASES  CLUSTER  STATUS   SINCE                     VERSION  LAST SEEN                 REASON\n9678cef2-5c9b-4175-8a90-ae66fb7d28cc  web-1    prod     healthy  2026-11-21T09:55:50.777Z  ${facts.version}    2026-11-21T09:55:50.777Z  -`,
+        prints: `NAME   CLUSTER  STATUS   SINCE  VERSION  WHY\nweb-1  prod     healthy  12s    ${facts.version}    -`,
       },
     ],
   };
@@ -107,7 +107,8 @@ const A_FIRST_COMMAND: Section = {
     {
       kind: 'shell',
       commands: "edge run -c prod -- 'echo hello from $(uname -s)'",
-      prints: 'web-1: hello from Linux',
+      prints:
+        'edge: command 01a1ff65-6c50-7000-8998-fa490292f846 runs on 1 node\nweb-1: hello from Linux\nedge: 1 of 1 succeeded, … s (01a1ff65-6c50)',
     },
     {
       kind: 'text',

@@ -61,8 +61,8 @@ test.serial('the load of machines is told in a picture', async (t) => {
 });
 
 test.serial('the way to a node is measured, and a node that is away does not answer', async (t) => {
-  const well = await reach.start(['ping', 'web-1', '--count', '2', '--interval', '10ms']).ended;
-  const json = await reach.start(['ping', 'web-1', '--count', '1', '-o', 'json']).ended;
+  const well = await reach.edge('ping', 'web-1', '--count', '2', '--interval', '10ms');
+  const json = await reach.edge('ping', 'web-1', '--count', '1', '-o', 'json');
 
   t.is(well.status, 0, well.stderr);
   t.regex(
