@@ -7,6 +7,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { FLEET_KEYS } from '../../support/fleet.ts';
+import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { compileCache, programFile, type ProgramName } from '../../support/programs.ts';
 import { createScope } from '../../support/scope.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
@@ -89,6 +90,7 @@ function run(command: string, { directory, path }: ReturnType<typeof prepare>, u
           METRICS_KEY: command.startsWith('EDGE_API_KEY=$METRICS_KEY') ? FLEET_KEYS.METRICS_KEY : '',
           DATA_DIR: join(directory, 'data'),
           AGENT_DATA_DIR: join(directory, 'agent'),
+          ...FREE_PORTS, // the usual ones may be another's, which an agent says
           ...compileCache([programFile('edge')]),
         },
       },
