@@ -1,0 +1,57 @@
+/** Services that are not what a person takes them for, and people's directories. */
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { ExecutionContext } from 'ava';
+import { storeConnection } from '../../../cli/contexts.ts';
+import { startEdge, type Ended } from '../../support/edge-program.ts';
+import { listening } from '../../support/listening.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+/** The only node of such a service. */
+export const NODE = '01900000-0000-7000-8000-000000000001';
+
+/** One that listens. */
+export interface Service {
+  readonly url: string;
+  /** Headers of every request, in order. */
+  readonly heard: IncomingHttpHeaders[];
+}
+
+/** What an honest admin says of itself, and of a list without rows. */
+export const ADMIN = { name: 'own', version: '1', proxies: { http_port: 43_128, socks5_port: 41_080 } };
+const NOTHING = { total_count: 0, has_next: false };
+
+/** A service that answers each operation with what is given, as tRPC does. */
+export async function service(t: ExecutionContext, answers: Readonly<Record<string, unknown>> = {}): Promise<Service> {
+  const heard: IncomingHttpHeaders[] = [];
+  const server = createServer((request, response) => {
+    heard.push(request.headers);
+    const operation = /^\/api\/trpc\/(?<name>\w+)/u.exec(request.url ?? '')?.groups?.['name'] ?? '';
+    const data = { get_admin: ADMIN, ...answers }[operation] ?? { data: [], pagination: NOTHING };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ result: { data } }));
+  }).on('connect', (request, socket) => {
+    heard.push(request.headers);
+    socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+  });
+  return { url: `http://127.0.0.1:${await listening(t, server)}`, heard };
+}
+
+/** A person's directory, with what `edge login` remembered there. */
+export function home(
+  t: ExecutionContext,
+  stored: Parameters<typeof storeConnection>[0] | null = null,
+): Record<string, string> {
+  const directory = temporaryDirectory(t);
+  const env = { XDG_CONFIG_HOME: directory };
+  if (stored !== null) storeConnection(stored, env);
+  return env;
+}
+
+/** A person who gives a key, and remembers none. */
+export const stranger = (t: ExecutionContext, url: string): Record<string, string> => ({
+  ...home(t),
+  EDGE_URL: url,
+  EDGE_API_KEY: 'a-key-that-is-given',
+});
+
+/** Runs `edge` to its end. */
+export const edge = (env: Record<string, string>, ...args: string[]): Promise<Ended> => startEdge(args, env).ended;
