@@ -32,6 +32,28 @@ export function chosenContext(env: Environment): string | null {
   return nonEmpty(env['EDGE_CONTEXT']) ?? null;
 }
 
+/** What says where a service and its proxy are, and with which keys: of the one of a context, that says so itself. */
+const CONNECTION_VARIABLES = [
+  'EDGE_URL',
+  'EDGE_API_KEY',
+  'EDGE_PROXY_URL',
+  'EDGE_PROXY_KEY',
+  'EDGE_SOCKS5_URL',
+] as const;
+
+/**
+ * Names the context of this call by an option, which comes before the variables: those of another service go. One that is
+ * to be made is made of them.
+ */
+export function chooseContext(
+  name: string,
+  env: Record<string, string | undefined>,
+  { isToBeMade }: { readonly isToBeMade: boolean },
+): void {
+  env['EDGE_CONTEXT'] = name;
+  if (!isToBeMade) for (const variable of CONNECTION_VARIABLES) delete env[variable];
+}
+
 /** Whether something may be called so. */
 export function isContextName(name: string): boolean {
   return NAME.test(name);

@@ -24,18 +24,31 @@ const SEARCHED_NODES_MAX = 5_000;
 
 /**
  * The id of the node that is meant: by id, unique beginning of an id (4 characters or more), alias, name of its
- * machine, or VPN host name.
- * Says what to do when it is none or several.
+ * machine, or VPN host name. Says what to do when it is none or several.
+ * Machines name themselves: what one of them is called is not taken for the beginning of another's id, nor for the host
+ * name of an alias that is gone.
  */
 export async function nodeIdOf(api: Api, name: string): Promise<string> {
   const text = name.trim().toLowerCase();
   if (isUuid(text)) return text;
+  if (text.includes('*'))
+    throw new Problem(`"${name}" could mean several nodes, and one is wanted here: edge node ls shows all`, EXIT.usage);
   if (text.includes('.')) return byHostName(api, text);
   if (text.startsWith('node-') && isUuid(text.slice('node-'.length))) return text.slice('node-'.length);
   const found = (await byAlias(api, text)) ?? (await byMachine(api, name.trim()));
-  if (found !== null) return found;
-  if (PREFIX.test(text)) return byPrefix(api, text);
-  throw unknown(name);
+  if (!PREFIX.test(text)) {
+    if (found === null) throw unknown(name);
+    return found;
+  }
+  const beginning = await byPrefix(api, text, found !== null);
+  if (found !== null && beginning !== null && found !== beginning)
+    throw new Problem(
+      `one node is called "${text}", and the id of another begins so: give one of ${found}, ${beginning}`,
+      EXIT.usage,
+    );
+  const meant = found ?? beginning;
+  if (meant === null) throw unknown(name);
+  return meant;
 }
 
 /** The ids of all nodes that are meant: each by one of its names, or several by a part of a name with `*`. */
@@ -74,10 +87,22 @@ async function byHostName(api: Api, text: string): Promise<string> {
   const [label = '', cluster = ''] = text.split('.');
   const id = label.replace(/^node-/u, '');
   if (label.startsWith('node-') && isUuid(id)) return id;
-  const { data } = await api.list_aliases.query({ name: label, cluster_name: cluster.replace(/^cluster-/u, '') });
-  const found = data[0]?.node_id ?? (await byMachine(api, text));
-  if (found === null) throw unknown(text);
+  const place = { name: label, cluster_name: cluster.replace(/^cluster-/u, '') };
+  const { data } = await api.list_aliases.query(place);
+  const found = data[0]?.node_id ?? ((await isAliasHostName(api, text, place)) ? null : await byMachine(api, text));
+  if (found === null || data.length > 1) throw unknown(text);
   return found;
+}
+
+/** Whether an alias could have this host name, if there were one: its cluster is there. */
+async function isAliasHostName(
+  api: Api,
+  text: string,
+  { name, cluster_name: cluster }: { readonly name: string; readonly cluster_name: string },
+): Promise<boolean> {
+  const rest = text.slice(name.length + 1).replace(/^cluster-|\.$/gu, '');
+  const { data } = await api.list_clusters.query({ name: cluster });
+  return data.some(({ vpn_domain: domain }) => rest === cluster || rest === domain.toLowerCase());
 }
 
 /** The node whose machine calls itself so. */
@@ -106,19 +131,20 @@ async function byAlias(api: Api, text: string): Promise<string | null> {
   return data[0]?.node_id ?? null;
 }
 
-async function byPrefix(api: Api, text: string): Promise<string> {
+/** The node whose id begins so; null: none. A node that `isNamed` so may be one of more than are looked through. */
+async function byPrefix(api: Api, text: string, isNamed: boolean): Promise<string | null> {
   const { rows, totalCount } = await firstRows(SEARCHED_NODES_MAX, (page) => api.list_nodes.query(page));
   const matches = rows.filter(({ id }) => id.startsWith(text));
   const [first, second] = matches;
   if (second !== undefined)
     throw new Problem(`${matches.length} nodes begin with "${text}": give more of the id`, EXIT.usage);
   if (first !== undefined) return first.id;
-  if (totalCount > SEARCHED_NODES_MAX)
+  if (totalCount > SEARCHED_NODES_MAX && !isNamed)
     throw new Problem(
       `no node among the newest ${SEARCHED_NODES_MAX} begins with "${text}": give the whole id, an alias or a host name`,
       EXIT.notFound,
     );
-  throw unknown(text);
+  return null;
 }
 
 function unknown(name: string): Problem {

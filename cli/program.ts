@@ -2,6 +2,7 @@
 import { Command as Program, CommanderError, Option } from 'commander';
 import packageFile from '../package.json' with { type: 'json' };
 import { askedConnection, DEFAULT_URL, type ConnectionFlags } from './connection.ts';
+import { chooseContext } from './contexts.ts';
 import { tell, write } from './output.ts';
 import { FORMATS } from './table/format.ts';
 import { EXIT, problemOf } from './problem.ts';
@@ -95,10 +96,10 @@ export async function createProgram(word?: string): Promise<Program> {
       '--context <name>',
       'which of the services that edge login remembers (default: EDGE_CONTEXT, or edge context use)',
     )
-    .hook('preAction', (called) => {
+    .hook('preAction', (called, action) => {
       // also for the programs that are started from here
       const { context } = called.opts<{ readonly context?: string }>();
-      if (context !== undefined) process.env['EDGE_CONTEXT'] = context;
+      if (context !== undefined) chooseContext(context, process.env, { isToBeMade: action.name() === 'login' });
     })
     .addHelpText(
       'after',

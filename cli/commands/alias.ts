@@ -48,6 +48,8 @@ export function addAliasCommands(program: Program): void {
     .option('-c, --cluster <name>', 'the cluster it is of, where several have one of this name')
     .action(async (name: string, flags: { readonly cluster?: string }, command: Program) => {
       const { api } = sessionOf(command);
+      if (name.includes('*'))
+        throw new Problem(`"${name}" could mean several aliases, and one is taken away at a time`, EXIT.usage);
       if (isUuid(name)) return void (await api.delete_alias.mutate({ id: name }));
       const {
         data: [found, ...more],

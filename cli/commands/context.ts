@@ -1,7 +1,7 @@
 /** `edge context` and `edge logout`. */
 import type { Command as Program } from 'commander';
 import { shownUrl } from '../connection.ts';
-import { readContexts, storeContexts, type Contexts } from '../contexts.ts';
+import { chosenContext, readContexts, storeContexts, type Contexts } from '../contexts.ts';
 import { tell, write } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { formatOf } from '../table/format.ts';
@@ -63,14 +63,13 @@ export function addContextCommands(program: Program): void {
 export function addLogoutCommand(program: Program): void {
   program
     .command('logout')
-    .description('forget the current service and its key, or that of --context')
+    .description('forget the current service and its key, or that of --context or EDGE_CONTEXT')
     .option('--all', 'forget all of them')
-    .action(({ all }: { readonly all?: boolean }, command: Program) => {
+    .action(({ all }: { readonly all?: boolean }) => {
       const contexts = readContexts(process.env);
       if (contexts.connections.size === 0)
         throw new Problem('nothing is remembered: nobody is logged in', EXIT.notFound);
-      const { context } = command.optsWithGlobals<{ readonly context?: string }>();
-      const name = known(contexts, context ?? contexts.current);
+      const name = known(contexts, chosenContext(process.env) ?? contexts.current);
       const left = new Map(all === true ? [] : [...contexts.connections].filter(([one]) => one !== name));
       const current = left.has(contexts.current) ? contexts.current : ([...left.keys()][0] ?? contexts.current);
       storeContexts({ current, connections: left }, process.env);

@@ -1,5 +1,6 @@
 /** `edge forward`. */
 import type { Command as Program } from 'commander';
+import { ending } from '../ending.ts';
 import { tell, write } from '../output.ts';
 import type { Table } from '../table/columns.ts';
 import { rowsText } from '../table/text.ts';
@@ -50,7 +51,7 @@ export function addForwardCommand(program: Program): void {
       if (status === 'unreachable')
         tell(`${nodeHost} is not connected now: it will do as soon as that machine is back`);
 
-      const ended = ending();
+      const { asked } = ending();
       const running = await startForwards(wanted, { proxy, nodeHost, failed: tell });
       try {
         await write(
@@ -60,7 +61,7 @@ export function addForwardCommand(program: Program): void {
             { ...view(), width: null },
           ),
         );
-        await ended;
+        await asked;
       } finally {
         running.close();
       }
@@ -69,11 +70,4 @@ export function addForwardCommand(program: Program): void {
 
 function row({ listen, target }: LocalForward, node: string): Row {
   return { local: targetText(listen), remote: targetText(target), node };
-}
-
-/** Resolves at Ctrl-C and other wishes to end. */
-function ending(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
-  });
 }

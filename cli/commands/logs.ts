@@ -3,7 +3,8 @@ import type { Command as Program } from 'commander';
 import { positiveInteger } from '../arguments.ts';
 import type { Api } from '../client.ts';
 import { nodeIdOf, ofNode } from '../node-names.ts';
-import { write, writeOutput } from '../output.ts';
+import { endingWithReader } from '../ending.ts';
+import { isReaderGone, shownOutput, writeForReader } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { shellWord } from '../reach/openssh.ts';
 import { followOutput } from '../run/tails.ts';
@@ -17,6 +18,9 @@ const FOLLOWED_MS_MAX = 12 * 3_600_000;
 
 /** The end of a log is there within this, in ms. */
 const SHOWN_MS_MAX = 60_000;
+
+/** A machine that was connected a moment ago, and is no more, need not run it later than this, in ms. */
+const REACHED_MS_MAX = 5 * 60_000;
 
 interface LogsFlags {
   readonly unit?: string;
@@ -55,24 +59,30 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
   const node = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node.query({ id }));
   if (node.status === 'unreachable')
     throw new Problem(`${node.name} is not connected now: edge run gets its command when it is back`);
+  const { signal } = endingWithReader(); // from here on there is something to stop there
   const { id } = await api.create_command.mutate({
     command_text: script,
     targeting: { type: 'nodes', node_ids: [node.id] },
     timeout: flags.follow === true ? FOLLOWED_MS_MAX : SHOWN_MS_MAX,
+    expired_at: new Date(Date.now() + REACHED_MS_MAX).toISOString(),
   });
-  const execution = await onlyExecution(api, id);
-  const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort()).once('SIGTERM', () => stop.abort());
   const live = session.live();
+  let hasEnded = false;
   let writing = Promise.resolve();
   try {
-    await followOutput(live.api, execution, stop.signal, (line) => {
-      writing = writing.then(() => (flags.raw === true ? write : writeOutput)(`${line}\n`));
+    const execution = await onlyExecution(api, id);
+    await followOutput(live.api, execution, signal, (line) => {
+      const text = `${line}\n`;
+      writing = writing.then(() => writeForReader(flags.raw === true ? text : shownOutput(text)));
+      writing.catch(() => {}); // looked at below
     });
-    await writing;
-    process.exitCode = stop.signal.aborted ? EXIT.ok : await endOf(api, execution);
+    hasEnded = !signal.aborted;
+    await writing.catch((error: unknown) => {
+      if (!isReaderGone(error)) throw error;
+    });
+    process.exitCode = hasEnded ? await endOf(api, execution) : EXIT.ok;
   } finally {
-    if (stop.signal.aborted) await api.cancel_command.mutate({ id }).catch(() => {}); // it may have ended meanwhile
+    if (!hasEnded) await api.cancel_command.mutate({ id }).catch(() => {}); // it may have ended meanwhile
     live.close();
   }
 }

@@ -32,14 +32,15 @@ export function addProxyUrlCommand(program: Program): void {
     .addHelpText('after', HELP)
     .action(async (name: string | undefined, flags: UrlFlags, command: Program) => {
       const { api, connection } = sessionOf(command);
-      const proxy = await proxyOf(connection, process.env, () => toldPortsOf(api));
+      const askPorts = () => toldPortsOf(api);
+      const proxy = await proxyOf(connection, process.env, askPorts);
       if (proxy.key === null)
         throw new Problem('no key is known: set EDGE_PROXY_KEY or EDGE_API_KEY, or run edge login', EXIT.auth);
       const username = name === undefined ? SELF_USERNAME : (await nodePlace(api, name)).host;
       const user = `${username}:${encodeURIComponent(proxy.key)}@`;
       const url =
         flags.socks5 === true
-          ? `socks5h://${user}${socks5Authority(proxy, process.env)}`
+          ? `socks5h://${user}${await socks5Authority(proxy, connection, process.env, askPorts)}`
           : proxy.url.replace('//', `//${user}`);
       if (process.stdout.isTTY) tell('the key is in this: whoever reads it gets to every node');
       await write(

@@ -2,10 +2,11 @@
 import { InvalidArgumentError, type Command as Program } from 'commander';
 import { isLoopbackHost } from '../../transport/net/addresses.ts';
 import { words } from '../arguments.ts';
+import { endingWithReader } from '../ending.ts';
 import { eventHeadings, eventText, nodeOf } from '../event-text.ts';
 import { eventTypesOf } from '../event-types.ts';
 import { NodeNames } from '../outputs.ts';
-import { tell } from '../output.ts';
+import { tell, writeForReader } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
@@ -68,7 +69,7 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
 
   const shownFormat = flags.json === true ? 'ndjson' : format;
   const names = new NodeNames(api);
-  const ended = ending();
+  const { asked } = endingWithReader(); // a webhook is still to be deleted then
   const receiver = await startReceiver({
     host: flags.host,
     port: flags.port,
@@ -76,7 +77,7 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
     verify: createVerify(secret),
     received: async (event) => {
       const name = await names.of(isForPeople(shownFormat) ? [nodeOf(event) ?? []].flat() : []);
-      await show(eventText(event, shownFormat, name));
+      await writeForReader(eventText(event, shownFormat, name)); // it counts as received when that is done
     },
     refused: tell,
   });
@@ -90,7 +91,7 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
         ? `listening on ${receiver.url}; Ctrl-C ends`
         : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`,
     );
-    await show(eventHeadings(shownFormat));
+    await writeForReader(eventHeadings(shownFormat));
     if (
       webhook !== null &&
       flags.publicUrl === undefined &&
@@ -100,7 +101,7 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
       tell(
         `${connection.url} is another machine as it seems, which sends to itself at ${flags.host}: give --host or --public-url`,
       );
-    await ended;
+    await asked;
     await webhook?.end();
   } finally {
     await receiver.close();
@@ -112,25 +113,6 @@ function missingSecret(): never {
     'say what deliveries are signed with: --secret-file FILE or --secret SECRET; or --on TYPE[,TYPE] for a webhook of its own',
     EXIT.usage,
   );
-}
-
-/**
- * Resolves at Ctrl-C and other wishes to end, also when whoever read stdout has gone: in order, as a webhook is still
- * to be deleted. A second signal is left to Node, which ends the process.
- */
-function ending(): Promise<void> {
-  return new Promise((resolve) => {
-    process.stdout.removeAllListeners('error');
-    process.stdout.on('error', () => resolve());
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
-  });
-}
-
-/** Shows an event; it counts as received when that is done. */
-function show(text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => (error == null ? resolve() : reject(error)));
-  });
 }
 
 function port(text: string): number {

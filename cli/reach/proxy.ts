@@ -79,9 +79,12 @@ export function proxyFrom({ url, key }: Connection, env: Environment, told: Told
 /** Whether a proxy belongs to a service: it was remembered with it, or is on its host. */
 function isProxyOf(proxy: Pick<Proxy, 'url' | 'host'>, service: string, rememberedUrl: string | undefined): boolean {
   return (
-    proxy.host === new URL(service).hostname.replace(/^\[|\]$/gu, '') ||
-    (rememberedUrl !== undefined && proxy.url === parsedProxy(rememberedUrl).url)
+    isOnHostOf(proxy.host, service) || (rememberedUrl !== undefined && proxy.url === parsedProxy(rememberedUrl).url)
   );
+}
+
+function isOnHostOf(host: string, service: string): boolean {
+  return host === new URL(service).hostname.replace(/^\[|\]$/gu, '');
 }
 
 /** Reads the URL of a proxy. Throws a Problem for what is none. */
@@ -105,12 +108,23 @@ export function parsedProxy(text: string): Omit<Proxy, 'key' | 'told'> {
 
 /**
  * The SOCKS5 proxy as `host:port`: what EDGE_SOCKS5_URL says, before the host of the HTTP proxy with the port that the
- * service told, or the usual one where the HTTP proxy was named.
+ * service tells, where that is on its host. The key goes to no port that nobody named, and not in the clear where the
+ * HTTP proxy is behind TLS.
  */
-export function socks5Authority({ url, told }: Pick<Proxy, 'url' | 'told'>, env: Environment): string {
+export async function socks5Authority(
+  { url, host, isTls, told }: Omit<Proxy, 'key'>,
+  { url: service }: Pick<Connection, 'url'>,
+  env: Environment,
+  askPorts: () => Promise<ToldPorts | undefined>,
+): Promise<string> {
   const given = nonEmpty(env['EDGE_SOCKS5_URL']);
-  if (given === undefined)
-    return `${new URL(url).hostname}:${told === null ? SOCKS5_PROXY_PORT : checkedPort(told.socks5_port)}`;
+  if (given === undefined) {
+    const ports = told ?? (!isTls && isOnHostOf(host, service) ? await askPorts() : null) ?? null;
+    if (ports !== null) return `${new URL(url).hostname}:${checkedPort(ports.socks5_port)}`;
+    throw new Problem(
+      `nobody says where the SOCKS5 proxy beside ${url} is: set EDGE_SOCKS5_URL, such as socks5://HOST:${SOCKS5_PROXY_PORT}`,
+    );
+  }
   const found = /^socks5h?:\/\/(?<authority>(?:\[[\da-f:.]+\]|[\w.-]+):\d{1,5})\/?$/iu.exec(given)?.groups?.[
     'authority'
   ];

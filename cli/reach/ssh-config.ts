@@ -2,10 +2,10 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Environment } from '../contexts.ts';
+import { chosenContext, nonEmpty, type Environment } from '../contexts.ts';
 import { Problem } from '../problem.ts';
 import { SSH_PORT } from './host-names.ts';
-import { configWord, knownHostsFile, proxyCommand } from './openssh.ts';
+import { configWord, knownHostsFile, proxyCommand, shellWord } from './openssh.ts';
 
 /**
  * The block for all nodes whose host names end so, which must be a checked host name. It holds no key, and no port that
@@ -15,10 +15,16 @@ export function sshConfigText(domain: string, env: Environment): string {
   return `# Nodes of ${domain}, by edge ssh-config: run it again rather than edit this. ssh -p 22 leads to the machine's own sshd.
 Host *.${domain}
   Port ${SSH_PORT}
-  ProxyCommand ${proxyCommand(['--ssh', '%h', '%p'])}
+  ProxyCommand ${proxyCommand([...contextWords(env), '--ssh', '%h', '%p'])}
   UserKnownHostsFile ${configWord(knownHostsFile(env))}
   StrictHostKeyChecking accept-new
 `;
+}
+
+/** Which service it is for, where one was named: ssh may be started where nothing says so, or another one. */
+function contextWords(env: Environment): readonly string[] {
+  const context = nonEmpty(env['EDGE_URL']) === undefined ? chosenContext(env) : null;
+  return context === null ? [] : ['--context', shellWord(context).replaceAll('%', '%%')];
 }
 
 /** Where it is written when nothing else is said. */

@@ -88,8 +88,9 @@ function exportLine(given: string, index: number): string {
 function wrapped(script: string, variables: readonly string[], input: Buffer | null): string {
   if (variables.length === 0 && input === null) return script;
   const interpreter = /^#!\s*(?<path>\S+)(?:[ \t]+(?<argument>[^\n]*\S))?/u.exec(script)?.groups;
-  const lines = ['#!/bin/sh', ...variables];
   const isShell = interpreter === undefined || interpreter['path'] === '/bin/sh';
+  const words = isShell ? (interpreter?.['argument'] ?? '') : ''; // such as -e
+  const lines = [`#!/bin/sh ${words}`.trimEnd(), ...variables];
   if (isShell && input === null) return `${lines.join('\n')}\n${script}`;
   if (!isShell)
     lines.push(

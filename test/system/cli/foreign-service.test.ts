@@ -1,5 +1,6 @@
 /** `edge` against services that are not the one it signed in to: where a key goes. */
 import test from 'ava';
+import { storeConnection } from '../../../cli/contexts.ts';
 import { startEdge } from '../../support/edge-program.ts';
 
 import { ADMIN, edge, home, service } from './foreign-service.ts';
@@ -47,6 +48,66 @@ test('what a service says of the ports of its proxies leads to no other host, an
       /^edge: (?:the service says|http:\S+ has no proxy|http:\S+ does not say where its proxy is)[^\n]+\n$/u,
     );
     t.false(ended.stderr.includes(KEY));
+  }
+});
+
+test('a context that is named by an option is the one that is asked, whatever the variables say', async (t) => {
+  const [own, other, third] = await Promise.all([service(t), service(t), service(t)]);
+  const env = home(t, { url: own.url, key: KEY });
+  storeConnection({ url: other.url, key: 'key-of-the-other' }, { ...env, EDGE_CONTEXT: 'other' });
+  const variables = { EDGE_URL: third.url, EDGE_API_KEY: 'key-of-the-third', EDGE_PROXY_URL: third.url };
+
+  const asked = await edge({ ...env, ...variables }, '--context', 'default', 'node', 'ls');
+  const keyOnly = await edge({ ...env, EDGE_API_KEY: 'key-of-the-third' }, '--context', 'default', 'node', 'ls');
+  const proxy = await edge({ ...env, ...variables, EDGE_PROXY_KEY: 'x' }, '--context', 'other', 'proxy-url');
+  const login = await edge({ ...env, ...variables }, '--context', 'third', 'login');
+
+  t.deepEqual([asked.status, keyOnly.status, login.status], [0, 0, 0], asked.stderr + keyOnly.stderr + login.stderr);
+  t.true(own.heard.every(({ authorization }) => authorization === `Bearer ${KEY}`));
+  t.is(proxy.stdout, 'http://_:key-of-the-other@127.0.0.1:43128\n', proxy.stderr);
+  t.deepEqual(
+    third.heard.map(({ authorization }) => authorization),
+    ['Bearer key-of-the-third'],
+  );
+});
+
+test('what ssh is told names the service that was named, and what is forgotten is that one', async (t) => {
+  const { url } = await service(t, { list_clusters: { data: [{ name: 'prod', vpn_domain: 'prod.edge.internal' }] } });
+  const env = home(t, { url, key: KEY });
+  const test = { ...env, EDGE_CONTEXT: 'test' };
+  storeConnection({ url, key: KEY }, test);
+  storeConnection({ url, key: KEY }, { ...env, EDGE_CONTEXT: 'default' });
+  const command = async (...given: Parameters<typeof edge>) =>
+    /^ {2}ProxyCommand .* connect (?<words>.*)$/mu.exec((await edge(...given)).stdout)?.groups?.['words'];
+
+  t.is(await command(test, 'ssh-config'), '--context test --ssh %h %p');
+  t.is(await command({ ...env, EDGE_URL: url }, '--context', 'test', 'ssh-config'), '--context test --ssh %h %p');
+  t.is(await command(env, 'ssh-config'), '--ssh %h %p');
+  t.is((await edge(test, 'logout')).stderr, 'edge: test is forgotten; default is used from now on\n');
+});
+
+test('the SOCKS5 proxy is where the service says, also beside a proxy that was named, and is never guessed', async (t) => {
+  const { url } = await service(t, { get_admin: { ...ADMIN, proxies: { http_port: 1, socks5_port: 4_711 } } });
+  const old = await service(t, { get_admin: { ...ADMIN, proxies: undefined } });
+  const socks5 = (env: Record<string, string>) =>
+    edge({ ...home(t), EDGE_API_KEY: KEY, ...env }, 'proxy-url', '--socks5');
+
+  t.is((await socks5({ EDGE_URL: url })).stdout, `socks5h://_:${KEY}@127.0.0.1:4711\n`);
+  t.is(
+    (await socks5({ EDGE_URL: url, EDGE_PROXY_URL: 'http://127.0.0.1:9' })).stdout,
+    `socks5h://_:${KEY}@127.0.0.1:4711\n`,
+  );
+  for (const [service_, proxy] of [
+    [url, 'http://proxy.example:43128'],
+    [url, 'https://127.0.0.1'],
+    [old.url, 'http://127.0.0.1:9'],
+  ] as const) {
+    const ended = await socks5({ EDGE_URL: service_, EDGE_PROXY_URL: proxy });
+    t.deepEqual([ended.status, ended.stdout], [1, ''], proxy);
+    t.is(
+      ended.stderr,
+      `edge: nobody says where the SOCKS5 proxy beside ${proxy} is: set EDGE_SOCKS5_URL, such as socks5://HOST:41080\n`,
+    );
   }
 });
 

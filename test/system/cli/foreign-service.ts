@@ -14,25 +14,38 @@ export interface Service {
   readonly url: string;
   /** Headers of every request, in order. */
   readonly heard: IncomingHttpHeaders[];
+  /** Operations that were asked, in order, with what stood in their URL. */
+  readonly asked: (readonly [operation: string, input: Readonly<Record<string, unknown>>])[];
 }
 
 /** What an honest admin says of itself, and of a list without rows. */
 export const ADMIN = { name: 'own', version: '1', proxies: { http_port: 43_128, socks5_port: 41_080 } };
 const NOTHING = { total_count: 0, has_next: false };
 
-/** A service that answers each operation with what is given, as tRPC does. */
+/** Answers by what is asked: the input of the operation, as JSON. */
+export type Answer = (input: Readonly<Record<string, unknown>>) => unknown;
+
+/** A service that answers each operation with what is given, or what that makes of its input, as tRPC does. */
 export async function service(t: ExecutionContext, answers: Readonly<Record<string, unknown>> = {}): Promise<Service> {
   const heard: IncomingHttpHeaders[] = [];
+  const asked: Service['asked'] = [];
   const server = createServer((request, response) => {
     heard.push(request.headers);
-    const operation = /^\/api\/trpc\/(?<name>\w+)/u.exec(request.url ?? '')?.groups?.['name'] ?? '';
-    const data = { get_admin: ADMIN, ...answers }[operation] ?? { data: [], pagination: NOTHING };
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
+    const operation = pathname.replace('/api/trpc/', '');
+    const answer = { get_admin: ADMIN, ...answers }[operation];
+    const input = JSON.parse(searchParams.get('input') ?? '{}') as Parameters<Answer>[0];
+    asked.push([operation, input]);
+    const data = (typeof answer === 'function' ? (answer as Answer)(input) : answer) ?? {
+      data: [],
+      pagination: NOTHING,
+    };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ result: { data } }));
   }).on('connect', (request, socket) => {
     heard.push(request.headers);
     socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
   });
-  return { url: `http://127.0.0.1:${await listening(t, server)}`, heard };
+  return { url: `http://127.0.0.1:${await listening(t, server)}`, heard, asked };
 }
 
 /** A person's directory, with what `edge login` remembered there. */

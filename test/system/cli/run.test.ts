@@ -131,6 +131,32 @@ test.serial(
   },
 );
 
+/** Whether the newest command was called off where it ran. */
+async function isLastCancelled(): Promise<boolean> {
+  const [last] = JSON.parse((await edge(['command', 'ls', '-o', 'json', '--limit', '1'])).stdout) as readonly {
+    summary: { cancelled: number };
+  }[];
+  return last?.summary.cancelled === 1;
+}
+
+test.serial('a log that nobody follows any more ends on its machine, however they went', async (t) => {
+  const file = join(temporaryDirectory(t), 'log');
+  writeFileSync(file, 'one\n');
+
+  for (const leave of ['SIGHUP', 'as head does'] as const) {
+    const followed = startEdge(['logs', 'db-1', '--file', file, '-f'], envOf());
+    await followed.says();
+    if (leave === 'SIGHUP') followed.process.kill(leave);
+    else {
+      followed.process.stdout?.destroy();
+      appendFileSync(file, 'two\n');
+    }
+
+    t.is((await followed.ended).status, 0, leave);
+    await until(`its end there after ${leave}`, () => isLastCancelled());
+  }
+});
+
 test.serial('the log of a machine is shown, and followed until Ctrl-C ends it there too', async (t) => {
   const file = join(temporaryDirectory(t), "it's a log");
   writeFileSync(file, 'one\ntwo\nthree\n');
@@ -151,12 +177,7 @@ test.serial('the log of a machine is shown, and followed until Ctrl-C ends it th
   followed.process.kill('SIGINT');
 
   t.deepEqual(await followed.ended, { status: 0, stdout: 'one\ntwo\nthree\nfour\n', stderr: '' });
-  await until('its end there', async () => {
-    const [last] = JSON.parse((await edge(['command', 'ls', '-o', 'json', '--limit', '1'])).stdout) as readonly {
-      summary: { cancelled: number };
-    }[];
-    return last?.summary.cancelled === 1;
-  });
+  await until('its end there', () => isLastCancelled());
   t.is((await edge(['logs', 'db-1', '--file', '/nonexistent'])).status, 1);
   t.is((await edge(['logs', 'db-1', '-u', 'x', '--file', 'y'])).stderr, 'edge: say either --unit or --file\n');
 });

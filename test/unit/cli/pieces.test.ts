@@ -1,4 +1,5 @@
 import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { TRPCClientError } from '@trpc/client';
 import test from 'ava';
 import { connectionFrom, DEFAULT_URL } from '../../../cli/connection.ts';
@@ -8,6 +9,7 @@ import { groupedText, prefixedText } from '../../../cli/grouping.ts';
 import { labelsOf } from '../../../cli/node-names.ts';
 import { EXIT, Problem, problemOf } from '../../../cli/problem.ts';
 import { createProgress, progressText } from '../../../cli/run/progress.ts';
+import { scriptOf } from '../../../cli/run/script.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const SUMMARY = {
@@ -81,6 +83,16 @@ test('a node is called by its name, or by as much of its id as tells it apart wh
       [ids[3], '0d000000'],
     ],
   );
+});
+
+test('a script keeps the options of its shell behind the variables that it is given', async (t) => {
+  const file = join(temporaryDirectory(t), 'script');
+  const script = '#! /bin/sh -eu\nfalse\necho on\n';
+  writeFileSync(file, script);
+  const made = (env: readonly string[]) => scriptOf({ words: [], file, env, takesStdin: false });
+
+  t.is(await made([]), script);
+  t.is(await made(['A=1']), `#!/bin/sh -eu\nexport A='1'\n${script}`);
 });
 
 test('the progress line says what is done, failed, running and waiting', (t) => {

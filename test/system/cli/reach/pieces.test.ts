@@ -127,14 +127,24 @@ test('the proxy is where it is said to be, else where the service says, and its 
   });
   for (const wrong of 'p:1 ftp://p http://p/x http://p?x http://u@p http://u:hidden@p http://u:hidden@p/x'.split(' '))
     t.false(t.throws(() => parsedProxy(wrong), usage).message.includes('hidden'), wrong);
+});
+
+test('the SOCKS5 proxy is where it is said to be, else beside the HTTP proxy where the service says', async (t) => {
+  const told = { http_port: 43_200, socks5_port: 41_200 };
+  const authority = (url: string, ports: typeof told | null, env: Record<string, string> = {}) =>
+    socks5Authority({ ...parsedProxy(url), told: ports }, { url: 'http://[::1]:44000' }, env, async () => told);
+
   t.deepEqual(
     [
-      socks5Authority({ url: 'http://[::1]:43128', told: null }, {}),
-      socks5Authority({ url: 'http://[::1]:43200', told }, {}),
-      socks5Authority({ url: 'http://x', told }, { EDGE_SOCKS5_URL: 'socks5h://h:1/' }),
+      await authority('http://[::1]:43128', null),
+      await authority('http://[::1]:43200', told),
+      await authority('http://x', null, { EDGE_SOCKS5_URL: 'socks5h://h:1/' }),
     ],
-    ['[::1]:41080', '[::1]:41200', 'h:1'],
+    ['[::1]:41200', '[::1]:41200', 'h:1'],
   );
+  await t.throwsAsync(authority('http://x', null), {
+    message: /^nobody says where the SOCKS5 proxy beside http:\/\/x is/u,
+  });
 });
 
 test('paths survive the quotes of shells and of ssh, whatever is in them', (t) => {

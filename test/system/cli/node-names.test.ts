@@ -1,0 +1,76 @@
+/** Which node a name means, where machines choose what they are called. */
+import test, { type ExecutionContext } from 'ava';
+import { edge, NODE, service, stranger, type Answer } from './foreign-service.ts';
+
+const OTHER = '01a00000-0000-7000-8000-000000000002';
+const SHORT = NODE.slice(0, 8);
+
+const listed = (rows: readonly object[]) => ({ data: rows, pagination: { total_count: rows.length, has_next: false } });
+
+/** A fleet of two nodes, the second of which calls its machine so, with these aliases in the cluster prod. */
+async function fleet(
+  t: ExecutionContext,
+  { machine, aliases = [] }: { readonly machine: string; readonly aliases?: readonly object[] },
+) {
+  const nodes = [
+    { id: NODE, name: 'web-1', facts: { hostname: 'honest' } },
+    { id: OTHER, name: machine, facts: { hostname: machine } },
+  ];
+  const list_nodes: Answer = ({ hostname }) =>
+    listed(nodes.filter(({ facts }) => hostname === undefined || facts.hostname === hostname));
+  const list_clusters: Answer = ({ name }) =>
+    listed(name === 'prod' ? [{ name: 'prod', vpn_domain: 'prod.edge.internal' }] : []);
+  const asked = await service(t, {
+    list_nodes,
+    list_clusters,
+    list_aliases: listed(aliases),
+    delete_node: null,
+    delete_alias: null,
+  });
+  const remove = async (name: string) => {
+    asked.asked.length = 0;
+    const { status, stderr } = await edge(stranger(t, asked.url), 'node', 'rm', name);
+    return { status, stderr, hasRemoved: asked.asked.some(([operation]) => operation === 'delete_node') };
+  };
+  return { ...asked, remove };
+}
+
+test('a machine that calls itself as the id of another begins is not taken for that one', async (t) => {
+  const { remove } = await fleet(t, { machine: SHORT });
+
+  t.deepEqual(await remove(SHORT), {
+    status: 2,
+    stderr: `edge: one node is called "${SHORT}", and the id of another begins so: give one of ${OTHER}, ${NODE}\n`,
+    hasRemoved: false,
+  });
+  t.true((await remove(OTHER.slice(0, 8))).hasRemoved);
+  const aliased = await fleet(t, { machine: 'x', aliases: [{ node_id: OTHER }] });
+  t.is((await aliased.remove(SHORT)).status, 2);
+  t.true((await aliased.remove('beef')).hasRemoved, 'an alias that is hexadecimal');
+});
+
+test('a machine does not take over the host name of an alias that is gone', async (t) => {
+  for (const machine of ['web-2.prod', 'web-2.prod.edge.internal', 'web-2.cluster-prod.']) {
+    const { remove } = await fleet(t, { machine });
+    const { status, hasRemoved } = await remove(machine);
+    t.deepEqual([status, hasRemoved], [4, false], machine);
+  }
+  for (const machine of ['web-2.lan', 'web-2.prod.example.com']) {
+    const { remove } = await fleet(t, { machine });
+    t.true((await remove(machine)).hasRemoved, machine);
+  }
+});
+
+test('a name with a wildcard removes no node and no alias where one is meant', async (t) => {
+  const { url, asked, remove } = await fleet(t, { machine: 'x', aliases: [{ id: OTHER, node_id: OTHER }] });
+
+  for (const name of ['web-*', 'web-*.prod', 'web-1.pr*'])
+    t.deepEqual(await remove(name), {
+      status: 2,
+      stderr: `edge: "${name}" could mean several nodes, and one is wanted here: edge node ls shows all\n`,
+      hasRemoved: false,
+    });
+  const alias = await edge(stranger(t, url), 'alias', 'rm', 'web-*');
+  t.is(alias.stderr, 'edge: "web-*" could mean several aliases, and one is taken away at a time\n');
+  t.false(asked.some(([operation]) => operation === 'delete_alias'));
+});
