@@ -32,7 +32,8 @@ export function failureOf(output: string, dir: string, logFile?: string): Embedd
   const last = lastComplaint(output);
   const more = logFile === undefined ? '' : ` (log: ${logFile})`;
 
-  if (/No space left on device|Disk quota exceeded/iu.test(output)) return diskFull(dir);
+  // a write that was cut short has no error of the system: PostgreSQL says what to look at instead
+  if (/No space left on device|Disk quota exceeded|Check free disk space/iu.test(output)) return diskFull(dir);
   if (/incompatible with server|initialized by PostgreSQL version/iu.test(output)) return wrongVersion(dir, last);
   if (/shared memory block .* still in use|lock file "postmaster\.pid" already exists/iu.test(output)) {
     return new EmbeddedPostgresError('busy', `Processes of an earlier PostgreSQL still use ${dir}: ${last}`);
