@@ -16,7 +16,7 @@ import { BEAT_MS } from './execution/starts/start-gate.ts';
 import { aliveMs } from './execution/timeline.ts';
 import { FactsWatch, LOOK_MS } from './machine/facts-watch.ts';
 import { machineFacts } from './machine/facts.ts';
-import { stopParts, type AgentEnd } from './stopping.ts';
+import { aborted, stopParts, type AgentEnd } from './stopping.ts';
 import { trimMemory } from './trim-memory.ts';
 import { Reports } from './observability/doctor/reports.ts';
 import { diskService, healthReport, type Service } from './observability/health.ts';
@@ -63,11 +63,15 @@ export class EnrolledAgent {
   readonly #counters = createSessionCounters();
   readonly #own = new OwnServers();
   readonly #shared = new SharedIdentity(() => CLOCK.nowMs());
-  readonly #facts = new FactsWatch({ read: machineFacts, say: (facts) => this.#session?.sayFacts(facts) ?? false });
+  readonly #facts = new FactsWatch({
+    read: () => machineFacts(this.#sshHostKey),
+    say: (facts) => this.#session?.sayFacts(facts) ?? false,
+  });
   /** Complete once all parts are there: metrics may be asked for as soon as their server listens. */
   readonly #services: Service[] = [];
   readonly #over = Promise.withResolvers<AgentEnd>();
   #vpn: AgentVpn | null = null;
+  #sshHostKey: string | null = null;
   #session: Session | null = null;
   /** The ports that were got. */
   #ports: Partial<AgentPorts> = {};
@@ -98,6 +102,7 @@ export class EnrolledAgent {
     const { directory, journal, log, signal } = this.#options;
     const executor = this.#executor;
     const reach = await this.#startReach();
+    this.#sshHostKey = reach.sshHostKey;
     const vpn = this.#startVpn();
     this.#vpn = vpn;
     const reports = this.#createReports();
@@ -285,12 +290,4 @@ export class EnrolledAgent {
     const found = await rejoined(this.#options, this.#options.directory, this.#enrollment.identity);
     if (found !== null) this.#over.resolve({ rejoined: found });
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<AgentEnd> {
-  if (!signal.aborted)
-    await new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-  return EXIT_STATUS.ok;
 }

@@ -45,6 +45,15 @@ export interface RunningParts {
   readonly log: Log;
 }
 
+/** Resolves when the program is told to stop. */
+export async function aborted(signal: AbortSignal): Promise<AgentEnd> {
+  if (!signal.aborted)
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  return EXIT_STATUS.ok;
+}
+
 /** Resolves when nothing of it is left that holds the process. */
 export async function stopParts(parts: RunningParts, end: AgentEnd): Promise<void> {
   const { journal, executor, session, log } = parts;

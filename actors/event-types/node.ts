@@ -63,6 +63,7 @@ const node: NodeSnapshot = {
     virtualization: 'none',
     boot_id: '5f0c7e1e-2f0a-4c43-9a60-6b1d2c3e4f50',
     time_zone: 'Europe/Berlin',
+    ssh_host_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKgk5P6xTLqJ2mVd0bYz3uR9cWn7eHs1oFqXtB4vGyZa',
   },
   labels: { env: 'prod', line: '7' },
   last_seen_at: EXAMPLE_TIMES.created,

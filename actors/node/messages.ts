@@ -1,7 +1,7 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
 import type { AdminFrameBody, ExecutionResult } from '../../transport/protocol/frames.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
-import type { NodeFacts } from '../../transport/protocol/facts.ts';
+import type { ToldFacts } from '../../transport/protocol/facts.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Labels } from '../../transport/protocol/labels.ts';
 import type { VpnAdvertisement, VpnReport } from '../../transport/protocol/vpn.ts';
@@ -67,7 +67,7 @@ export type NodeMessage =
   | { readonly type: 'results-arrived'; readonly session: SessionId; readonly results: readonly ExecutionResult[] }
   | { readonly type: 'agent-reported'; readonly session: SessionId; readonly report: HealthReport }
   /** Its machine is another than it said before. */
-  | { readonly type: 'facts-changed'; readonly session: SessionId; readonly facts: NodeFacts }
+  | { readonly type: 'facts-changed'; readonly session: SessionId; readonly facts: ToldFacts }
   /** No report for 30 s on a live session. */
   | { readonly type: 'report-late'; readonly session: SessionId }
   /** A reminder set when the last session ended, for `dueMs`. */

@@ -71,6 +71,8 @@ export interface Reach {
   readonly counts: ReachCounts;
   /** The ports that were got. */
   readonly ports: Partial<AgentPorts>;
+  /** The public host key of the SSH server; null: there is none. */
+  readonly sshHostKey: string | null;
   /** A session with the admin at this URL is live: what waits for one goes there. */
   connected(adminUrl: string): void;
   close(): Promise<void>;
@@ -118,6 +120,7 @@ export async function startReach(options: ReachOptions): Promise<Reach> {
       ssh: ssh === null ? null : () => ssh.counters,
       tunnelStreams: () => tunnels.streams,
     },
+    sshHostKey: ssh?.hostPublicKey ?? null,
     ports: { ...proxies.ports, ...(sshPort !== null && { ssh_port: sshPort }) },
     connected(adminUrl) {
       asking.connected();

@@ -15,6 +15,7 @@ import { postJson, type HttpAnswer } from '../outbound/http-exchange.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import { AgentProblem, EXIT_STATUS } from '../problem.ts';
 import { machineFacts } from '../machine/facts.ts';
+import { publicHostKey } from '../access/ssh/host-key.ts';
 
 /** What the program gives its agent. */
 export interface ProgramOptions {
@@ -71,7 +72,7 @@ export async function enrolledIdentity(
   storeIdentity(directory.identity, identity);
   log.info({ node: identity.node_id, cluster: blob.cluster_name }, 'Enrolling');
   const answer = await enroll({
-    request: requestOf(options, identity, key),
+    request: requestOf(options, directory, identity, key),
     adminUrls: config.ADMIN_URLS ?? blob.admin_urls,
     log,
     random: Math.random,
@@ -101,7 +102,11 @@ export async function rejoined(
   const secured = withSecret(identity);
   if (secured !== identity) storeIdentity(directory.identity, secured);
   const adminUrls = config.ADMIN_URLS ?? identity.enrollment.admin_urls;
-  const answer = await enrollOnce({ request: requestOf(options, secured, key), adminUrls, post: posting(options) });
+  const answer = await enrollOnce({
+    request: requestOf(options, directory, secured, key),
+    adminUrls,
+    post: posting(options),
+  });
   if (typeof answer === 'string') {
     log.error(
       { node: identity.node_id },
@@ -170,7 +175,12 @@ function withSecret<I extends Identity>(identity: I): I {
     : identity;
 }
 
-function requestOf({ config, version }: AgentOptions, identity: Identity, key: string): EnrollRequest {
+function requestOf(
+  { config, version }: AgentOptions,
+  { sshHostKey }: DataDirectory,
+  identity: Identity,
+  key: string,
+): EnrollRequest {
   const recoveryKey = config.RECOVERY_KEY;
   return {
     enrollment_key: key,
@@ -180,7 +190,7 @@ function requestOf({ config, version }: AgentOptions, identity: Identity, key: s
     node_id: identity.node_id,
     ...registrationOf(config, version),
     ...(config.AGENT_ALIASES !== undefined && { aliases: config.AGENT_ALIASES }),
-    facts: machineFacts(),
+    facts: machineFacts(config.AGENT_SSH_ENABLED ? publicHostKey(sshHostKey) : null),
     ...(config.AGENT_LABELS !== undefined && { labels: config.AGENT_LABELS }),
   };
 }

@@ -6,8 +6,8 @@ import { HOST_ROOTS, HostFiles, type HostRoots } from '../observability/metrics/
 import { osReleaseOf } from '../observability/metrics/host/os-release.ts';
 import { virtualizationOf } from './virtualization.ts';
 
-/** Facts of this machine now, within the bounds of the wire. */
-export function machineFacts(roots: HostRoots = HOST_ROOTS): NodeFacts {
+/** Facts of this machine now, within the bounds of the wire, and the host key of the SSH server here. */
+export function machineFacts(sshHostKey: string | null, roots: HostRoots = HOST_ROOTS): NodeFacts {
   const host = new HostFiles(roots);
   const distribution = osReleaseOf(host) ?? new Map<string, string>();
   const cpuInfo = host.procOrNull('cpuinfo') ?? '';
@@ -24,6 +24,7 @@ export function machineFacts(roots: HostRoots = HOST_ROOTS): NodeFacts {
     virtualization: fit(virtualizationOf(host, cpuInfo), 64),
     boot_id: bootIdOf(host),
     time_zone: fit(timeZoneOf(host), 64),
+    ssh_host_key: sshHostKey,
   });
 }
 

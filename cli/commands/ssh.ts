@@ -6,7 +6,7 @@ import { checkLogin } from '../reach/logins.ts';
 import { connectedPlace } from '../reach/places.ts';
 import { proxyOf } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
-import { cpWordsOf, sshWordsOf } from '../reach/ssh-words.ts';
+import { cpWordsOf, namesOtherServer, sshWordsOf } from '../reach/ssh-words.ts';
 import { sessionOf } from '../session.ts';
 
 const SSH_HELP = `
@@ -50,7 +50,7 @@ export function addSshCommands(program: Program): void {
         'ssh',
         [
           ...options,
-          ...nodeOptions(place, process.env),
+          ...nodeOptions(place, process.env, namesOtherServer('ssh', options)),
           ...(user === null ? [] : ['-l', user]),
           '--',
           place.host,
@@ -78,9 +78,13 @@ export function addSshCommands(program: Program): void {
           ? operand.path
           : `${operand.user === null ? '' : `${operand.user}@`}${place.host}:${operand.path}`,
       );
-      become('scp', [...options, ...nodeOptions(place, process.env), '--', ...paths], {
-        ...command.optsWithGlobals<ConnectionFlags>(),
-        proxyUrl: proxy.url,
-      });
+      become(
+        'scp',
+        [...options, ...nodeOptions(place, process.env, namesOtherServer('scp', options)), '--', ...paths],
+        {
+          ...command.optsWithGlobals<ConnectionFlags>(),
+          proxyUrl: proxy.url,
+        },
+      );
     });
 }

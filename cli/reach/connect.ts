@@ -86,7 +86,12 @@ async function placeOf(
   const { nodePlace } = await import('./places.ts');
   const { createClient } = await import('../client.ts');
   try {
-    const { host, sshPort } = await nodePlace(createClient(connection), node);
+    const place = await nodePlace(createClient(connection), node);
+    const { host, sshPort } = place;
+    if (wantsPort && isHostName(node)) {
+      const { keepCalledHostKey } = await import('./host-keys.ts');
+      keepCalledHostKey(node, place, process.env);
+    }
     return { host, sshPort: wantsPort ? sshPort : null };
   } catch (error) {
     // Whoever has the key of the proxy only may go in, and may not ask: ports are as usual then.

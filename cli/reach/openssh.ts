@@ -4,6 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import type { ConnectionFlags } from '../connection.ts';
 import { ownFile, type Environment } from '../contexts.ts';
 import { EXIT, Problem } from '../problem.ts';
+import { keepHostKey } from './host-keys.ts';
 import type { NodePlace } from './places.ts';
 
 /** The file in which host keys of nodes are remembered; its directory is made. */
@@ -22,14 +23,18 @@ export function proxyCommand(words: readonly string[]): string {
   return `${[...ownWords(), 'connect'].map((word) => shellWord(word).replaceAll('%', '%%')).join(' ')} ${words.join(' ')}`;
 }
 
-/** Options with which ssh and scp reach a node. The first that is given wins, so a person's own go before. */
-export function nodeOptions({ sshPort, ownHost }: NodePlace, env: Environment): readonly string[] {
+/**
+ * Options with which ssh and scp reach a node. The first that is given wins, so a person's own go before. Its host key is
+ * the one that the service tells; where that knows none, or another server is meant, the first sight counts.
+ */
+export function nodeOptions(place: NodePlace, env: Environment, isOtherServer: boolean): readonly string[] {
+  const keyFile = isOtherServer ? null : keepHostKey(place, env);
   return [
     `ProxyCommand=${proxyCommand(['%h', '%p'])}`,
-    `Port=${sshPort}`,
-    `HostKeyAlias=${ownHost}`,
-    `UserKnownHostsFile=${configWord(knownHostsFile(env))}`,
-    'StrictHostKeyChecking=accept-new',
+    `Port=${place.sshPort}`,
+    `HostKeyAlias=${place.ownHost}`,
+    `UserKnownHostsFile=${configWord(keyFile ?? knownHostsFile(env))}`,
+    `StrictHostKeyChecking=${keyFile === null ? 'accept-new' : 'yes'}`,
   ].flatMap((option) => ['-o', option]);
 }
 

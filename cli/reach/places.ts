@@ -2,6 +2,7 @@
 import type { Api, Node } from '../client.ts';
 import { nodeIdOf, ofNode } from '../node-names.ts';
 import { Problem } from '../problem.ts';
+import { checkedHostKey } from './host-keys.ts';
 import { checkedHostName, checkedPort, isHostName } from './host-names.ts';
 
 /** Host name of a node as it was called, and more of it. */
@@ -14,6 +15,10 @@ export interface NodePlace {
   readonly status: Node['status'];
   /** Why its SSH server does not work, in the agent's words; null: it does, as far as is known. */
   readonly sshProblem: string | null;
+  /** What people call it. */
+  readonly name: string;
+  /** The host key of its SSH server, as the service tells it; null: it knows none. */
+  readonly hostKey: string | null;
 }
 
 /**
@@ -29,6 +34,8 @@ export async function nodePlace(api: Api, name: string): Promise<NodePlace> {
     ownHost: checkedHostName(node.vpn_hostname),
     status: node.status,
     sshProblem: node.status_evidence?.services.find(({ name: service }) => service === 'ssh')?.problem ?? null,
+    name: node.name,
+    hostKey: checkedHostKey(node.facts?.ssh_host_key),
   };
 }
 

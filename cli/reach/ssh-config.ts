@@ -4,19 +4,21 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { chosenContext, nonEmpty, type Environment } from '../contexts.ts';
 import { Problem } from '../problem.ts';
+import { hostKeysDirectory } from './host-keys.ts';
 import { SSH_PORT } from './host-names.ts';
 import { configWord, knownHostsFile, proxyCommand, shellWord } from './openssh.ts';
 
 /**
  * The block for all nodes whose host names end so, which must be a checked host name. It holds no key, and no port that
- * could change: `edge connect` asks for it.
+ * could change: `edge connect` asks for it, and keeps the host key that the service tells before ssh looks for it. What
+ * ssh sees first goes to the first of the files; a version before 8.4 finds no other.
  */
 export function sshConfigText(domain: string, env: Environment): string {
   return `# Nodes of ${domain}, by edge ssh-config: run it again rather than edit this. ssh -p 22 leads to the machine's own sshd.
 Host *.${domain}
   Port ${SSH_PORT}
   ProxyCommand ${proxyCommand([...contextWords(env), '--ssh', '%h', '%p'])}
-  UserKnownHostsFile ${configWord(knownHostsFile(env))}
+  UserKnownHostsFile ${configWord(knownHostsFile(env))} ${keysWord(env)}
   StrictHostKeyChecking accept-new
 `;
 }
@@ -25,6 +27,11 @@ Host *.${domain}
 function contextWords(env: Environment): readonly string[] {
   const context = nonEmpty(env['EDGE_URL']) === undefined ? chosenContext(env) : null;
   return context === null ? [] : ['--context', shellWord(context).replaceAll('%', '%%')];
+}
+
+/** Files of keys by the host name and the port that ssh was told. */
+function keysWord(env: Environment): string {
+  return `${configWord(join(hostKeysDirectory(env), 'x')).slice(0, -2)}%h.%p"`;
 }
 
 /** Where it is written when nothing else is said. */

@@ -5,6 +5,9 @@ import { EXIT, Problem } from '../problem.ts';
 const SSH_VALUES = 'BDEFIJLOPQRSWbceilmopw';
 const SCP_VALUES = 'DFJPSXcilo';
 
+/** Settings that do the same, as `-o` takes them. */
+const OTHER_SERVER = /^(?:-o)?\s*(?:port|hostname|proxycommand|hostkeyalias)\b/iu;
+
 /** `edge ssh`: options as they were given, in order. */
 export interface SshWords {
   readonly options: readonly string[];
@@ -60,6 +63,12 @@ export function cpWordsOf(words: readonly string[]): {
       EXIT.usage,
     );
   return { options, node, operands };
+}
+
+/** Whether options lead to another server than that of the agent, such as the machine's own sshd: it has keys of its own. */
+export function namesOtherServer(program: 'ssh' | 'scp', options: readonly string[]): boolean {
+  const port = program === 'ssh' ? new RegExp(`^-[^o${SSH_VALUES}]*p`, 'u') : new RegExp(`^-[^o${SCP_VALUES}]*P`, 'u');
+  return options.some((word) => port.test(word) || OTHER_SERVER.test(word));
 }
 
 interface Options {

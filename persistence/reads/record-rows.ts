@@ -3,7 +3,7 @@ import type { EnrollmentKeyRecord, NodeRecord } from '../../actors/records.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 import type { StatusDetail } from '../entities/node.ts';
 import type { AgentPorts } from '../../transport/protocol/agent-description.ts';
-import type { NodeFacts } from '../../transport/protocol/facts.ts';
+import type { NodeFacts, ToldFacts } from '../../transport/protocol/facts.ts';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { Labels } from '../../transport/protocol/labels.ts';
 import { sql } from './sql.ts';
@@ -28,7 +28,7 @@ export interface NodeRow extends AgentPorts {
   readonly id_type: 'persistent' | 'random';
   readonly self_update_enabled: boolean;
   readonly enrollment_key_id: string | null;
-  readonly facts: NodeFacts | null;
+  readonly facts: ToldFacts | null;
   readonly labels: Labels;
   readonly last_seen_at: Date | null;
   readonly inserted_at: Date;
@@ -60,12 +60,17 @@ export function nodeRecord(row: NodeRow): NodeRecord {
     },
     selfUpdateEnabled: row.self_update_enabled,
     enrollmentKeyId: row.enrollment_key_id,
-    facts: row.facts,
+    facts: factsOf(row.facts),
     labels: row.labels,
     lastSeenAtMs: ms(row.last_seen_at),
     insertedAtMs: ms(row.inserted_at),
     updatedAtMs: ms(row.updated_at),
   };
+}
+
+/** Rows that were written before agents told their host key have none. */
+function factsOf(stored: ToldFacts | null): NodeFacts | null {
+  return stored === null ? null : { ...stored, ssh_host_key: stored.ssh_host_key ?? null };
 }
 
 /** What `enrollmentKeyRecord` wants of `enrollment_key k join cluster c`. */

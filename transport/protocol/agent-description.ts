@@ -1,7 +1,7 @@
 /** What an agent says of itself: its version, its ports, its health. */
 import { z } from 'zod';
 import { PING_INTERVAL_MS, REPORT_INTERVAL_MS } from './limits.ts';
-import { NodeFacts } from './facts.ts';
+import { ToldFacts } from './facts.ts';
 import { wireText } from './text.ts';
 
 const Port = z.int().min(1).max(65_535);
@@ -37,7 +37,7 @@ export const Registration = z.object({
   /** Absent: as often as PING_INTERVAL_MS and REPORT_INTERVAL_MS say. From version 6 on. */
   rhythm: SessionRhythm.optional(),
   /** Absent from an agent before version 7. */
-  facts: NodeFacts.optional(),
+  facts: ToldFacts.optional(),
 });
 export type Registration = z.infer<typeof Registration>;
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
 import { AgentSettings } from './frames.ts';
 import { AgentPorts } from './agent-description.ts';
-import { NodeFacts } from './facts.ts';
+import { ToldFacts } from './facts.ts';
 import { NodeId } from './ids.ts';
 import { Labels } from './labels.ts';
 import { wireText, wireUrl } from './text.ts';
@@ -33,7 +33,7 @@ export const EnrollRequest = z.object({
   wireguard_public_key: WireguardKey.nullish(),
   aliases: z.array(AliasName).max(8).nullish(),
   /** Absent from older agents, like the labels. */
-  facts: NodeFacts.nullish(),
+  facts: ToldFacts.nullish(),
   /** Of a node that is new; those of the enrolment key come before them. */
   labels: Labels.nullish(),
 });

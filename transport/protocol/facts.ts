@@ -12,6 +12,12 @@ const LONG_CHARS_MAX = 128;
 /** Processors that a machine may have: four times what the kernel can be built for (NR_CPUS of x86). */
 const CPUS_MAX = 32_768;
 
+/**
+ * An Ed25519 key as lines of OpenSSH have it, without a comment: 51 bytes, of which the first 19 are the same for each.
+ * Nothing else gets into files of ssh. Source: RFC 8709, 4.
+ */
+const SSH_HOST_KEY = /^ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[\d+/A-Za-z]{43}$/u;
+
 const short = () => wireText().min(1).max(SHORT_CHARS_MAX);
 const long = () => wireText().min(1).max(LONG_CHARS_MAX);
 
@@ -34,8 +40,16 @@ export const NodeFacts = z.object({
     .nullable()
     .describe('Another one after each boot.'),
   time_zone: short().nullable().describe('IANA name, such as Europe/Berlin.'),
+  ssh_host_key: wireText()
+    .regex(SSH_HOST_KEY)
+    .nullable()
+    .describe('Public host key of the agent’s SSH server, as known_hosts has it; null where it has none.'),
 });
 export type NodeFacts = Readonly<z.infer<typeof NodeFacts>>;
+
+/** The same as agents tell it: one before version 8 says nothing of its host key. */
+export const ToldFacts = NodeFacts.extend({ ssh_host_key: NodeFacts.shape.ssh_host_key.optional() });
+export type ToldFacts = Readonly<z.infer<typeof ToldFacts>>;
 
 /** Whether both say the same of the machine; null: nothing is known. */
 export function isSameFacts(one: NodeFacts | null, other: NodeFacts | null): boolean {

@@ -32,7 +32,7 @@ import { foreignText, wireText, wireUrl } from './text.ts';
 import { Traceparent } from './trace-context.ts';
 import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
 import { Registration, HealthReport } from './agent-description.ts';
-import { NodeFacts } from './facts.ts';
+import { ToldFacts } from './facts.ts';
 
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
 /**
@@ -126,7 +126,7 @@ export const AgentFrame = z.discriminatedUnion('type', [
     end: z.boolean(),
   }),
   z.object({ seq, type: z.literal('report'), report: HealthReport }),
-  z.object({ seq, type: z.literal('facts-changed'), facts: NodeFacts }),
+  z.object({ seq, type: z.literal('facts-changed'), facts: ToldFacts }),
   /** Somebody wants in by SSH. `attempt` is the agent's own number, which the verdict repeats. */
   z.object({
     seq,

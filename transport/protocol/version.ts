@@ -21,8 +21,9 @@
  * remove itself |
  * | 7 | 2026-11-23 | facts: what an agent says of its machine, with the registration of its hello and as facts-changed when
  * they change |
+ * | 8 | 2026-11-23 | facts name the public host key of the agent's SSH server |
  */
-export const PROTOCOL_VERSION = 7;
+export const PROTOCOL_VERSION = 8;
 
 /** From this version on an agent opens tunnels and asks about SSH logins. */
 export const PROTOCOL_VERSION_REACH = 2;

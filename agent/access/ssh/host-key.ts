@@ -10,7 +10,13 @@ const HOST_KEY_TRIES_MAX = 16;
 
 /** A usable key, or why there is none, in one sentence. */
 export type HostKey =
-  | { readonly ok: true; readonly privateKey: string; readonly fingerprint: string }
+  | {
+      readonly ok: true;
+      readonly privateKey: string;
+      /** A line of OpenSSH without a comment. */
+      readonly publicKey: string;
+      readonly fingerprint: string;
+    }
   | { readonly ok: false; readonly problem: string };
 
 /**
@@ -38,7 +44,15 @@ export function openHostKey(path: string): HostKey {
       'is damaged: restore it, or remove it so that a new one is made, of which every client will warn',
     );
   }
-  return { ok: true, privateKey: stored, fingerprint: fingerprintOf(parsed.getPublicSSH()) };
+  const blob = parsed.getPublicSSH();
+  const publicKey = `${parsed.type} ${blob.toString('base64')}`;
+  return { ok: true, privateKey: stored, publicKey, fingerprint: fingerprintOf(blob) };
+}
+
+/** The public half of the key at `path`, which is made when nothing is there; null where there can be none. */
+export function publicHostKey(path: string): string | null {
+  const key = openHostKey(path);
+  return key.ok ? key.publicKey : null;
 }
 
 /**

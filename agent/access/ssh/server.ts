@@ -142,6 +142,11 @@ export class SshServer {
     return this.#hostKey.ok ? this.#hostKey.fingerprint : null;
   }
 
+  /** As known_hosts has it; null when there is no host key. */
+  get hostPublicKey(): string | null {
+    return this.#hostKey.ok ? this.#hostKey.publicKey : null;
+  }
+
   /** By whom the live connections were opened, each once. */
   grants(): readonly SshGrant[] {
     return this.#loggedIn.grants();

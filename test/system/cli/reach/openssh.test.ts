@@ -71,10 +71,6 @@ test.serial(
       t.deepEqual([status, stdout], [7, 'out\n'], stderr);
       t.regex(stderr, /(?:^|\n)err\n$/u);
     }
-    t.regex(
-      readFileSync(at('con fig', 'edge', 'known_hosts'), 'utf8'),
-      new RegExp(`^${fixture.node.vpn_hostname} ssh-ed25519 [^\n]+\n$`, 'u'),
-    );
   },
 );
 

@@ -126,6 +126,13 @@ test('no address gets into the facts of a node, and no control character; a vers
   });
 });
 
+test('an agent that says nothing of its host key has none', (t) => {
+  const { ssh_host_key: _key, ...older } = FACTS;
+
+  t.is(shownFacts(older).ssh_host_key, null);
+  t.is(shownFacts(FACTS).ssh_host_key, FACTS.ssh_host_key);
+});
+
 test('a node is called by its first alias, else by its machine, else by the beginning of its id', (t) => {
   t.is(displayName({ id: NODE, facts: FACTS }, [{ name: 'web-2' }, { name: 'web-1' }]), 'web-1');
   t.is(displayName({ id: NODE, facts: FACTS }, []), 'press-7');

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { machineFacts } from '../../../../agent/machine/facts.ts';
 import { FactsWatch } from '../../../../agent/machine/facts-watch.ts';
-import { NodeFacts } from '../../../../transport/protocol/facts.ts';
+import { NodeFacts, ToldFacts } from '../../../../transport/protocol/facts.ts';
 import { FACTS } from '../../../support/actors.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
 
@@ -24,7 +24,7 @@ function factsOf(t: ExecutionContext, files: Readonly<Record<string, string>>, z
     mkdirSync(join(root, 'etc'), { recursive: true });
     symlinkSync(zone, join(root, 'etc/localtime'));
   }
-  return machineFacts({ proc: join(root, 'proc'), sys: join(root, 'sys'), root });
+  return machineFacts(FACTS.ssh_host_key, { proc: join(root, 'proc'), sys: join(root, 'sys'), root });
 }
 
 test('a machine is what its kernel and its distribution say', (t) => {
@@ -53,6 +53,7 @@ test('a machine is what its kernel and its distribution say', (t) => {
     virtualization: 'none',
     boot_id: '5f0c7e1e-2f0a-4c43-9a60-6b1d2c3e4f50',
     time_zone: 'Europe/Berlin',
+    ssh_host_key: FACTS.ssh_host_key,
   });
 });
 
@@ -77,7 +78,21 @@ test('what is too long is cut, and this very machine has facts', (t) => {
   });
 
   t.deepEqual([facts.hostname.length, facts.os.length, facts.os_name?.length], [253, 64, 128]);
-  t.true(NodeFacts.safeParse(machineFacts()).success);
+  t.true(NodeFacts.safeParse(machineFacts(null)).success);
+});
+
+test('a host key is one key on one line, whatever an agent says', (t) => {
+  const isTaken = (key: unknown) => ToldFacts.safeParse({ ...FACTS, ssh_host_key: key }).success;
+
+  t.deepEqual([FACTS.ssh_host_key, null, undefined].map(isTaken), [true, true, true]);
+  const wrong = [
+    '',
+    'ssh-rsa AAAA',
+    `${FACTS.ssh_host_key} me`,
+    `${FACTS.ssh_host_key}\n* ssh-ed25519 AAAA`,
+    `*,${FACTS.ssh_host_key}`,
+  ];
+  t.deepEqual(wrong.filter(isTaken), []);
 });
 
 for (const [name, files, virtualization] of [

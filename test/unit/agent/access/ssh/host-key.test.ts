@@ -3,7 +3,8 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import test from 'ava';
-import { createHostKey, openHostKey } from '../../../../../agent/access/ssh/host-key.ts';
+import { createHostKey, openHostKey, publicHostKey } from '../../../../../agent/access/ssh/host-key.ts';
+import { NodeFacts } from '../../../../../transport/protocol/facts.ts';
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts';
 
 test('every new key is one that can be read, also of those whose public key begins with a zero byte', (t) => {
@@ -22,6 +23,8 @@ test('the key is made once and kept for ever, readable by its owner alone', (t) 
   t.true(first.ok);
   t.deepEqual(second, first);
   t.is(statSync(path).mode & 0o777, 0o600);
+  t.is(publicHostKey(path), first.ok ? first.publicKey : null);
+  t.true(NodeFacts.shape.ssh_host_key.safeParse(publicHostKey(path)).success);
 });
 
 test('a damaged key is left as it is, and said', (t) => {
@@ -32,4 +35,5 @@ test('a damaged key is left as it is, and said', (t) => {
 
   t.regex(opened.ok ? '' : opened.problem, /is damaged: restore it, or remove it/u);
   t.is(readFileSync(path, 'utf8'), 'no key');
+  t.is(publicHostKey(path), null);
 });
