@@ -41,14 +41,22 @@ export interface LiveClient {
   close(): void;
 }
 
-/** Opens the WebSocket at the first subscription. `lost` is called whenever it breaks. */
-export function createLiveClient({ url, key }: Connection, lost: (error: unknown) => void = () => {}): LiveClient {
+/** Who hears of the WebSocket: that it is open, and that it broke or cannot be opened. It is tried again by itself. */
+export interface LiveListener {
+  readonly open?: () => void;
+  readonly lost?: () => void;
+}
+
+/** Opens the WebSocket at the first subscription. */
+export function createLiveClient({ url, key }: Connection, { open, lost }: LiveListener = {}): LiveClient {
   const socket = createWSClient({
     url: `${url.replace(/^http/u, 'ws')}/api/trpc`,
     connectionParams: () => authorization(key),
     lazy: { enabled: true, closeMs: IDLE_MS },
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
-    onError: lost,
+    // what tRPC tells with it is an event, which says nothing
+    onOpen: () => open?.(),
+    onError: () => lost?.(),
   });
   return {
     api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }),

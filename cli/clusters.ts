@@ -3,8 +3,8 @@ import type { Api, Outputs } from './client.ts';
 import { firstRows } from './pages.ts';
 import { EXIT, isNotFound, Problem } from './problem.ts';
 
-/** Clusters that one pattern may mean. Source: what one targeting may name. */
-const MATCHES_MAX = 10_000;
+/** Clusters that one targeting may name. Source: docs/limits.md. */
+const TARGET_CLUSTERS_MAX = 10_000;
 
 /** What may be a name, and what may be one with wildcards. Source: docs/api.md, Resources. */
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
@@ -30,9 +30,14 @@ export async function clusterNamesOf(api: Api, given: readonly string[]): Promis
   const found = await Promise.all(
     given.map(async (name) => {
       if (!name.includes('*')) return [(await clusterOf(api, name)).name];
-      const { rows } = PATTERN.test(name)
-        ? await firstRows(MATCHES_MAX, (page) => api.list_clusters.query({ name, ...page }))
-        : { rows: [] };
+      const { rows, totalCount } = PATTERN.test(name)
+        ? await firstRows(TARGET_CLUSTERS_MAX, (page) => api.list_clusters.query({ name, ...page }))
+        : { rows: [], totalCount: 0 };
+      if (totalCount > rows.length)
+        throw new Problem(
+          `"${name}" matches ${totalCount} clusters, and at most ${TARGET_CLUSTERS_MAX} can be named: say it by labels or --all`,
+          EXIT.usage,
+        );
       if (rows.length === 0)
         throw new Problem(`no cluster matches "${name}": edge cluster ls shows all`, EXIT.notFound);
       return rows.map((row) => row.name);

@@ -60,16 +60,21 @@ export async function idOf(api: Api, kind: Kind, given: string): Promise<string>
   if (isUuid(text)) return text;
   if (!PREFIX.test(text)) throw nothing(kind, given);
   const range = createdBetween(text);
-  const near = range === null ? [] : await beginning(api, kind, text, range);
-  const found = near.length > 0 ? near : await beginning(api, kind, text, {});
+  const near = range === null ? null : await beginning(api, kind, text, range);
+  const { found, isWhole } = near !== null && near.found.length > 0 ? near : await beginning(api, kind, text, {});
   const [first, second] = found;
   if (second !== undefined)
     throw new Problem(
       `the ids of ${found.length} begin with "${given}": give more of it (${KINDS[kind].shows})`,
       EXIT.usage,
     );
-  if (first === undefined) throw nothing(kind, given);
-  return first;
+  if (first !== undefined) return first;
+  if (!isWhole)
+    throw new Problem(
+      `no ${KINDS[kind].noun} among the newest ${SEARCHED_ROWS_MAX} begins with "${given}": give the whole id`,
+      EXIT.notFound,
+    );
+  throw nothing(kind, given);
 }
 
 /** What was asked for by an id; where there is no such thing any more, that is said of the kind. */
@@ -81,15 +86,19 @@ export async function existing<T>(kind: Kind, given: string, asked: Promise<T>):
   }
 }
 
+/** Those among the rows whose ids begin so, and whether these are all rows that there are. */
 async function beginning(
   api: Api,
   kind: Kind,
   text: string,
   range: Omit<Created, keyof PageQuery>,
-): Promise<readonly string[]> {
+): Promise<{ readonly found: readonly string[]; readonly isWhole: boolean }> {
   const { list }: Named = KINDS[kind];
-  const { rows } = await firstRows(SEARCHED_ROWS_MAX, (page) => list(api, { ...page, ...range }));
-  return rows.flatMap(({ id }) => (id.startsWith(text) ? [id] : []));
+  const { rows, totalCount } = await firstRows(SEARCHED_ROWS_MAX, (page) => list(api, { ...page, ...range }));
+  return {
+    found: rows.flatMap(({ id }) => (id.startsWith(text) ? [id] : [])),
+    isWhole: totalCount <= rows.length,
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Every `ls` of `edge`: what all of them take, and how they end. */
 import type { Command as Program } from 'commander';
 import { limitOption } from './arguments.ts';
+import { ending } from './ending.ts';
 import { readList } from './listing.ts';
 import { tell, write } from './output.ts';
 import type { ReadPage } from './pages.ts';
@@ -8,6 +9,7 @@ import { EXIT, Problem } from './problem.ts';
 import { sessionOf, type Session } from './session.ts';
 import { sortNameOf, type Table } from './table/columns.ts';
 import { isForPeople } from './table/format.ts';
+import { orderOf } from './table/order.ts';
 import { rowsText } from './table/text.ts';
 import type { Source } from './watching.ts';
 
@@ -68,7 +70,7 @@ export function addListCommand<Row, Flags extends object = object>(
   ): Promise<Source<Row>> {
     if (watch !== undefined) return watch(session, flags, named);
     const { polled } = await import('./watching.ts');
-    return polled(session, table, await read(session, flags, named), flags.limit);
+    return polled(session, table, await read(session, flags, named), flags);
   }
 }
 
@@ -83,8 +85,7 @@ async function watchHere<Row>(
       '--watch draws a table on a terminal: for programs there is edge events tail -o ndjson',
       EXIT.usage,
     );
+  if (sort !== undefined) orderOf(table, sort);
   const { watchList } = await import('./watching.ts');
-  const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort()).once('SIGTERM', () => stop.abort());
-  await watchList(session, table, await start(), { sort, limit, signal: stop.signal });
+  await watchList(session, table, await start(), { sort, limit, signal: ending().signal });
 }

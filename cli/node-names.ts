@@ -16,8 +16,8 @@ const MACHINE = /^[\w.-]{1,253}$/u;
 /** Ids that are named where several machines have one name. */
 const NAMED_MAX = 3;
 
-/** Nodes that one pattern may mean. Source: what one targeting may name. */
-const MATCHES_MAX = 27_000;
+/** Nodes that one targeting may name. Source: docs/limits.md. */
+export const TARGET_NODES_MAX = 27_000;
 
 /** Nodes looked through for the beginning of an id; larger fleets take whole ids, aliases or host names. */
 const SEARCHED_NODES_MAX = 5_000;
@@ -63,15 +63,23 @@ export async function nodeIdsOf(api: Api, given: readonly string[]): Promise<rea
 async function byPattern(api: Api, name: string): Promise<readonly string[]> {
   const isPattern = PATTERN.test(name);
   const [aliases, machines] = await Promise.all([
-    isPattern ? firstRows(MATCHES_MAX, (page) => api.list_aliases.query({ name: name.toLowerCase(), ...page })) : NONE,
-    isPattern ? firstRows(MATCHES_MAX, (page) => api.list_nodes.query({ hostname: name, ...page })) : NONE,
+    isPattern
+      ? firstRows(TARGET_NODES_MAX, (page) => api.list_aliases.query({ name: name.toLowerCase(), ...page }))
+      : NONE,
+    isPattern ? firstRows(TARGET_NODES_MAX, (page) => api.list_nodes.query({ hostname: name, ...page })) : NONE,
   ]);
+  const count = Math.max(aliases.totalCount, machines.totalCount);
+  if (count > TARGET_NODES_MAX)
+    throw new Problem(
+      `"${name}" matches ${count} nodes, and at most ${TARGET_NODES_MAX} can be named: say it by labels, clusters or --all`,
+      EXIT.usage,
+    );
   const ids = [...aliases.rows.map((alias) => alias.node_id), ...machines.rows.map(({ id }) => id)];
   if (ids.length === 0) throw new Problem(`no node matches "${name}": edge node ls shows all`, EXIT.notFound);
   return ids;
 }
 
-const NONE = { rows: [] } as const;
+const NONE = { rows: [], totalCount: 0 } as const;
 
 /** What is asked of a node; where there is none of this id any more, that is said of the name. */
 export async function ofNode<T>(name: string, found: Promise<string>, ask: (id: string) => Promise<T>): Promise<T> {

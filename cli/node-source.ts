@@ -1,7 +1,6 @@
 /** Nodes as the live feed brings them, for a table that is drawn again as they change. */
 import type { Inputs, Node } from './client.ts';
 import { NODE_TABLE } from './node-table.ts';
-import { problemOf } from './problem.ts';
 import type { Session } from './session.ts';
 import { subscribePatiently } from './subscribe.ts';
 import { polled, type Source } from './watching.ts';
@@ -18,14 +17,25 @@ type NodesMessage =
     };
 
 /** The feed of the nodes that match. Where they are more than it takes, the list is read again and again. */
-export function nodeSource(session: Session, filters: NodeFilters, limit: number): Source<Node> {
+export function nodeSource(
+  session: Session,
+  filters: NodeFilters,
+  shown: { readonly limit: number; readonly sort?: string | undefined },
+): Source<Node> {
   return async (changed, signal) => {
     const nodes = new Map<string, Node>();
     let problem: string | null = null;
     const tell = (): void => changed({ rows: [...nodes.values()], problem });
-    const live = session.live((error) => {
-      problem = problemOf(error, session.connection).message;
-      tell();
+    await session.api.list_nodes.query({ ...filters, page_size: 1 }); // says what is wrong, which the feed tries on with
+    const live = session.live({
+      open() {
+        problem = null;
+        tell();
+      },
+      lost() {
+        problem = `lost ${session.connection.url}; trying again`;
+        tell();
+      },
     });
     try {
       await followNodes(live.api, filters, signal, (message) => {
@@ -39,7 +49,7 @@ export function nodeSource(session: Session, filters: NodeFilters, limit: number
         session,
         NODE_TABLE,
         (page) => session.api.list_nodes.query({ ...filters, ...page }),
-        limit,
+        shown,
       )(changed, signal);
     } finally {
       live.close();
@@ -59,14 +69,12 @@ function followNodes(
       data: told,
       failed: reject,
     });
-    signal.addEventListener(
-      'abort',
-      () => {
-        subscription.unsubscribe();
-        resolve();
-      },
-      { once: true },
-    );
+    const end = (): void => {
+      subscription.unsubscribe();
+      resolve();
+    };
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
   });
 }
 

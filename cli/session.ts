@@ -1,18 +1,19 @@
 /** What every command of `edge` works with: the connection, the clients, the format, and the end. */
 import type { Command as Program } from 'commander';
-import { createClient, createLiveClient, type Api, type LiveClient } from './client.ts';
+import { createClient, createLiveClient, type Api, type LiveClient, type LiveListener } from './client.ts';
 import { showsColours } from './colours.ts';
 import { connectionFrom, type Connection, type ConnectionFlags } from './connection.ts';
 import { write } from './output.ts';
 import { formatOf, type Format } from './table/format.ts';
 import { recordText, type View } from './table/text.ts';
 
+/** What a command of `edge` works with. */
 export interface Session {
   readonly connection: Connection;
   readonly format: Format;
   readonly api: Api;
   /** The live feeds; whoever opens them closes them. */
-  readonly live: (lost?: (error: unknown) => void) => LiveClient;
+  readonly live: (listener?: LiveListener) => LiveClient;
   /** Tells one thing. */
   readonly record: (record: object) => Promise<void>;
   /** How tables are shown on this stdout: cut to its width and in colour where it is a terminal. */
@@ -28,7 +29,7 @@ export function sessionOf(command: Program, env: Readonly<Record<string, string 
     connection,
     format,
     api: createClient(connection),
-    live: (lost) => createLiveClient(connection, lost),
+    live: (listener) => createLiveClient(connection, listener),
     record: (record) => write(recordText(record, format)),
     view: (nodeName = (id) => id) => ({
       format,

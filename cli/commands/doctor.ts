@@ -4,6 +4,7 @@ import type { Api, Node } from '../client.ts';
 import { painted } from '../colours.ts';
 import { checksText, reportText } from '../doctor/report-text.ts';
 import { healthText } from '../health-text.ts';
+import { inTurns } from '../in-turns.ts';
 import { plainText } from '../plain-text.ts';
 import { labelsOf, nodeIdOf, ofNode } from '../node-names.ts';
 import { STATUS_TONES } from '../node-table.ts';
@@ -56,7 +57,11 @@ async function examineAll(command: Program): Promise<boolean> {
   if (isForPeople(format)) await write(healthText(health.checks, view()));
   const { nodes, totalCount } = await notHealthy(api);
   const reports = new Map(
-    await inTurns(nodes.slice(0, NODES_DIAGNOSED_MAX), async ({ id }) => [id, await diagnosed(api, id)] as const),
+    await inTurns(
+      nodes.slice(0, NODES_DIAGNOSED_MAX),
+      AT_ONCE_MAX,
+      async ({ id }) => [id, await diagnosed(api, id)] as const,
+    ),
   );
   const isWell = health.healthy && totalCount === 0;
   if (!isForPeople(format)) {
@@ -125,14 +130,4 @@ async function notHealthy(api: Api): Promise<{ readonly nodes: readonly Node[]; 
     nodes: lists.flatMap(({ rows }) => rows).slice(0, NODES_LISTED_MAX),
     totalCount: lists.reduce((sum, list) => sum + list.totalCount, 0),
   };
-}
-
-async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
-  const done: R[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let index = next++; index < items.length; index = next++) done[index] = await work(items[index] as T);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE_MAX }, worker));
-  return done;
 }

@@ -64,9 +64,11 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
   const session = sessionOf(command);
   const types = flags.type === undefined ? null : await eventTypesOf(session.api, flags.type);
   let isLost = false;
-  const live = session.live(() => {
-    if (!isLost) tell(`lost ${session.connection.url}; trying again`);
-    isLost = true;
+  const live = session.live({
+    lost() {
+      if (!isLost) tell(`lost ${session.connection.url}; trying again`);
+      isLost = true;
+    },
   });
   const names = new NodeNames(session.api);
   let writing = write(eventHeadings(session.format));

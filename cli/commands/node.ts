@@ -132,8 +132,7 @@ function addNodeList(node: Program): void {
       async ({ api }, flags) =>
       (page) =>
         api.list_nodes.query({ ...filtersOf(flags), ...page }),
-    watch: async (session, flags) =>
-      (await import('../node-source.ts')).nodeSource(session, filtersOf(flags), flags.limit),
+    watch: async (session, flags) => (await import('../node-source.ts')).nodeSource(session, filtersOf(flags), flags),
   })
     .option('-c, --cluster <names>', 'only of these clusters (with * as wildcard)', words)
     .option(

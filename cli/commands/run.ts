@@ -99,10 +99,10 @@ async function watch(session: Session, wanted: NewCommand, flags: RunFlags): Pro
   }
 }
 
-async function commandOf({ api }: Session, parts: readonly string[], flags: RunFlags): Promise<NewCommand> {
+async function commandOf(session: Session, parts: readonly string[], flags: RunFlags): Promise<NewCommand> {
   const timeout = flags.timeout === undefined ? null : durationMs(flags.timeout, '--timeout');
   const expiresMs = flags.expires === undefined ? null : durationMs(flags.expires, '--expires');
-  const again = await earlier(api, flags);
+  const again = await earlier(session, flags);
   const text = await scriptOf({
     words: parts,
     file: flags.script,
@@ -113,16 +113,13 @@ async function commandOf({ api }: Session, parts: readonly string[], flags: RunF
   const timeoutMs = timeout ?? again?.timeout ?? null;
   return {
     command_text: text,
-    targeting: again?.targeting ?? (await targetingOf(api, flags)),
+    targeting: again?.targeting ?? (await targetingOf(session.api, flags)),
     ...(timeoutMs !== null && { timeout: timeoutMs }),
     ...(expiresMs !== null && { expired_at: new Date(Date.now() + expiresMs).toISOString() }),
   };
 }
 
-async function earlier(
-  api: Session['api'],
-  { again, failed, cluster, node, in: group, labels, all, status }: RunFlags,
-) {
+async function earlier(session: Session, { again, failed, cluster, node, in: group, labels, all, status }: RunFlags) {
   if (again === undefined) {
     if (failed === true) throw new Problem('--failed goes with --again ID', EXIT.usage);
     return null;
@@ -133,5 +130,5 @@ async function earlier(
       EXIT.usage,
     );
   const { commandAgain } = await import('../run/again.ts');
-  return commandAgain(api, again, { onlyFailed: failed === true });
+  return commandAgain(session, again, { onlyFailed: failed === true });
 }

@@ -20,6 +20,9 @@ const NAMED_CLUSTERS_MAX = 5;
 /** Commands of so long ago are still counted, in ms. */
 const RECENT_MS = 3_600_000;
 
+/** Commands, newest first, that are looked at for how they went; of more, that is said. */
+const COMMANDS_LOOKED_AT_MAX = 1_000;
+
 /** The fleet at a glance. */
 interface FleetStatus {
   readonly url: string;
@@ -31,6 +34,8 @@ interface FleetStatus {
   readonly clusters: { readonly total: number; readonly largest: readonly { name: string; node_count: number }[] };
   readonly commands: {
     readonly last_hour: number;
+    /** Of these the newest, which the following are of. */
+    readonly looked_at: number;
     readonly open: number;
     readonly failed: number;
   };
@@ -90,11 +95,14 @@ async function statusOf({ api, connection }: Session): Promise<FleetStatus> {
 
 async function recentCommands(api: Api): Promise<FleetStatus['commands']> {
   const since = new Date(Date.now() - RECENT_MS).toISOString();
-  const { data, pagination } = await api.list_commands.query({ inserted_at__gte: since, page_size: 100 });
+  const { rows, totalCount } = await firstRows(COMMANDS_LOOKED_AT_MAX, (page) =>
+    api.list_commands.query({ inserted_at__gte: since, ...page }),
+  );
   return {
-    last_hour: pagination.total_count,
-    open: data.filter(({ summary }) => summary.pending + summary.sent > 0).length,
-    failed: data.filter(({ summary }) => summary.failed > 0).length,
+    last_hour: totalCount,
+    looked_at: rows.length,
+    open: rows.filter(({ summary }) => summary.pending + summary.sent > 0).length,
+    failed: rows.filter(({ summary }) => summary.failed > 0).length,
   };
 }
 
@@ -125,7 +133,9 @@ function statusText(status: FleetStatus, { view }: Session): string {
     ],
     [
       'Commands',
-      `${commands.last_hour} in the last hour, ${commands.open} of them open, ${commands.failed} with failures`,
+      `${commands.last_hour} in the last hour, ${commands.open} of ${
+        commands.looked_at < commands.last_hour ? `the newest ${commands.looked_at}` : 'them'
+      } open, ${commands.failed} with failures`,
     ],
   ];
   const head = lines.map(([name, text]) => `${name.padEnd(8)}  ${text}\n`).join('');

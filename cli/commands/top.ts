@@ -2,13 +2,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command as Program } from 'commander';
 import { positiveInteger, words } from '../arguments.ts';
-import type { Api, Node, Outputs } from '../client.ts';
-import { showsColours } from '../colours.ts';
+import type { Node, Outputs } from '../client.ts';
+import { ending } from '../ending.ts';
+import { inTurns } from '../in-turns.ts';
 import { inOrder } from '../listing.ts';
 import { labelsOf } from '../node-names.ts';
-import { write } from '../output.ts';
+import { tell, write } from '../output.ts';
 import { firstRows } from '../pages.ts';
-import { EXIT, isRefusal, problemOf } from '../problem.ts';
+import { plainText } from '../plain-text.ts';
+import { EXIT, isRefusal, problemOf, type Asked } from '../problem.ts';
 import { Screen } from '../screen.ts';
 import { sessionOf, type Session } from '../session.ts';
 import { sortNameOf, type Table, type Tone } from '../table/columns.ts';
@@ -87,63 +89,97 @@ export function addTopCommand(program: Program): void {
     .action(async (flags: TopFlags, command: Program) => {
       const session = sessionOf(command);
       const isLive = process.stdout.isTTY && isForPeople(session.format) && flags.once !== true;
-      return isLive ? drawAgain(session, flags) : write(pictureOf(await loadsOf(session, flags), session, flags));
+      if (isLive) return drawAgain(session, flags);
+      const asked = await loadsOf(session, flags);
+      await write(pictureOf(asked, session, flags));
+      const missing = missingText(asked);
+      if (missing !== null) tell(missing);
+      return undefined;
     });
 }
 
 async function drawAgain(session: Session, flags: TopFlags): Promise<void> {
-  const screen = new Screen(process.stdout);
-  const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort()).once('SIGTERM', () => stop.abort());
+  const screen = new Screen(process.stdout, session.view());
+  const { signal } = ending();
+  let loads: Loads | null = null;
+  let problem: string | null = null;
   try {
-    while (!stop.signal.aborted) {
-      const loads = await loadsOf(session, flags);
-      if (stop.signal.aborted) break;
-      screen.draw(pictureOf(loads, session, flags), `${new Date().toTimeString().slice(0, 8)}; Ctrl-C ends`);
-      await pause(REDRAW_MS, undefined, { signal: stop.signal }).catch(() => {});
+    while (!signal.aborted) {
+      try {
+        loads = await loadsOf(session, flags, { signal });
+        problem = null;
+      } catch (error) {
+        if (signal.aborted) break;
+        if (loads === null) throw error;
+        problem = plainText(problemOf(error, session.connection).message);
+      }
+      const now = new Date().toTimeString().slice(0, 8);
+      const missing = missingText(loads);
+      screen.draw(
+        pictureOf(loads, session, flags),
+        [now, problem ?? 'Ctrl-C ends', ...(missing === null ? [] : [missing])].join('; '),
+      );
+      await pause(REDRAW_MS, undefined, { signal }).catch(() => {});
     }
   } finally {
     screen.end();
   }
 }
 
-function pictureOf(loads: readonly Load[], session: Session, { sort }: TopFlags): string {
+/** What was measured, and of how many nodes that were meant. */
+interface Loads {
+  readonly loads: readonly Load[];
+  readonly totalCount: number;
+}
+
+/** That not all were asked; null: they were. */
+function missingText({ loads, totalCount }: Loads): string | null {
+  return totalCount > loads.length ? `${loads.length} of ${totalCount} nodes, the newest: --limit N asks more` : null;
+}
+
+function pictureOf({ loads }: Loads, session: Session, { sort }: TopFlags): string {
   return rowsText(
     inOrder(loads, TABLE, sort, (id) => id),
     TABLE,
-    {
-      ...session.view(),
-      isColoured: showsColours(process.stdout, process.env),
-    },
+    session.view(),
   );
 }
 
-async function loadsOf({ api, connection }: Session, { cluster, labels, limit }: TopFlags): Promise<readonly Load[]> {
-  const { rows } = await firstRows(limit, (page) =>
-    api.list_nodes.query({
-      ...(cluster && { cluster_name__in: cluster }),
-      ...(labels !== undefined && { labels }),
-      ...page,
-    }),
+/** Rejects when the signal aborts: whoever wants to end waits for no machine. */
+async function loadsOf(
+  { api, connection }: Session,
+  { cluster, labels, limit }: TopFlags,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<Loads> {
+  const { rows, totalCount } = await firstRows(limit, (page) =>
+    api.list_nodes.query(
+      {
+        ...(cluster && { cluster_name__in: cluster }),
+        ...(labels !== undefined && { labels }),
+        ...page,
+      },
+      options,
+    ),
   );
   const names = labelsOf(rows);
-  const loads: Load[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let index = next++; index < rows.length; index = next++) {
-      const node = rows[index];
-      if (node !== undefined) loads.push(await loadOf(api, node, names.get(node.id) ?? node.name, connection));
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE_MAX, rows.length) }, worker));
-  return loads;
+  const loads = await inTurns(rows, AT_ONCE_MAX, async (node) =>
+    loadOf(() => api.get_node_metrics.query({ node_id: node.id }, options), node, {
+      name: names.get(node.id) ?? node.name,
+      asked: connection,
+    }),
+  );
+  return { loads, totalCount };
 }
 
-async function loadOf(api: Api, node: Node, name: string, asked: Parameters<typeof problemOf>[1]): Promise<Load> {
+async function loadOf(
+  ask: () => Promise<Metrics>,
+  node: Node,
+  { name, asked }: { readonly name: string; readonly asked: Asked },
+): Promise<Load> {
   const about = { id: node.id, name, cluster: node.cluster_name };
   if (node.status === 'unreachable') return { ...about, ...UNKNOWN, problem: 'unreachable' };
   try {
-    return { ...about, ...measured(await api.get_node_metrics.query({ node_id: node.id })) };
+    return { ...about, ...measured(await ask()) };
   } catch (error) {
     const problem = problemOf(error, asked);
     if (!isRefusal(error) || problem.status === EXIT.auth) throw error;

@@ -7,8 +7,8 @@ import { durationMs } from '../duration.ts';
 import { nodeIdOf } from '../node-names.ts';
 import { NODE_STATUSES } from '../node-table.ts';
 import { tell } from '../output.ts';
-import { EXIT, isNotFound, Problem } from '../problem.ts';
-import { sessionOf } from '../session.ts';
+import { EXIT, isNotFound, Problem, problemOf } from '../problem.ts';
+import { sessionOf, type Session } from '../session.ts';
 import { ageText, durationText } from '../table/ages.ts';
 
 /** Between two looks, in ms. */
@@ -45,24 +45,60 @@ export function addWaitCommand(program: Program): void {
     .addHelpText('after', HELP)
     .action(async (names: readonly string[], flags: WaitFlags, command: Program) => {
       const timeoutMs = flags.timeout === undefined ? Number.POSITIVE_INFINITY : durationMs(flags.timeout, '--timeout');
-      const { api } = sessionOf(command);
-      const startedMs = performance.now();
-      const waiting = new Set(names);
-      let last = new Map<string, string>();
-      for (;;) {
-        last = new Map();
-        for (const name of waiting) {
-          const node = await nodeNow(api, name);
-          if (flags.for === (node?.status ?? 'gone')) waiting.delete(name);
-          else last.set(name, nowText(name, node));
+      const session = sessionOf(command);
+      const untilMs = performance.now() + timeoutMs;
+      const waiting = new Waiting(names, flags.for);
+      while (!(await waiting.look(session))) {
+        const restMs = untilMs - performance.now();
+        if (restMs <= 0) {
+          for (const line of waiting.lines()) tell(line);
+          throw new Problem(`not ${flags.for} after ${durationText(timeoutMs)}: ${waiting.names().join(', ')}`);
         }
-        if (waiting.size === 0) return;
-        if (performance.now() - startedMs + LOOK_MS > timeoutMs) break;
-        await pause(LOOK_MS);
+        await pause(Math.min(LOOK_MS, restMs));
       }
-      for (const line of last.values()) tell(line);
-      throw new Problem(`not ${flags.for} after ${durationText(timeoutMs)}: ${[...waiting].join(', ')}`, EXIT.failed);
     });
+}
+
+/** Nodes that are not yet what they are waited for. */
+class Waiting {
+  readonly #wanted: State;
+  readonly #names: Set<string>;
+  /** How each was when it was last seen. */
+  readonly #seen = new Map<string, string>();
+  #hasLooked = false;
+  #isFailing = false;
+
+  constructor(names: readonly string[], wanted: State) {
+    this.#names = new Set(names);
+    this.#wanted = wanted;
+  }
+
+  names(): readonly string[] {
+    return [...this.#names];
+  }
+
+  lines(): readonly string[] {
+    return this.names().flatMap((name) => this.#seen.get(name) ?? []);
+  }
+
+  /** Whether all are so. A service that is away later than at the first look is told of once: it comes back. */
+  async look({ api, connection }: Session): Promise<boolean> {
+    try {
+      for (const name of this.#names) {
+        const node = await nodeNow(api, name);
+        if (this.#wanted === (node?.status ?? 'gone')) this.#names.delete(name);
+        else this.#seen.set(name, nowText(name, node));
+      }
+      this.#hasLooked = true;
+      this.#isFailing = false;
+    } catch (error) {
+      const { status, message } = problemOf(error, connection);
+      if (!this.#hasLooked || status !== EXIT.failed) throw error;
+      if (!this.#isFailing) tell(`${message}; trying again`);
+      this.#isFailing = true;
+    }
+    return this.#names.size === 0;
+  }
 }
 
 /** The node as it is now; null: there is none of this name. */

@@ -1,12 +1,11 @@
 /** A command once more, on the nodes that had it. */
-import type { Api, Execution } from '../client.ts';
+import type { LiveClient } from '../client.ts';
 import { existing, idOf } from '../id-names.ts';
-import { firstRows } from '../pages.ts';
+import { TARGET_NODES_MAX } from '../node-names.ts';
 import { EXIT, Problem } from '../problem.ts';
+import type { Session } from '../session.ts';
 import type { Targeting } from '../targeting.ts';
-
-/** Nodes that one targeting may name. Source: docs/limits.md. */
-const NODES_MAX = 27_000;
+import { executionsNow, type WatchedExecution } from './watch.ts';
 
 /** What was run, and where it is to be run again. */
 export interface Again {
@@ -20,26 +19,40 @@ export interface Again {
  * that are gone are left out, and those on which it still runs. Refuses when none is left.
  */
 export async function commandAgain(
-  api: Api,
+  { api, live }: Session,
   given: string,
   { onlyFailed }: { readonly onlyFailed: boolean },
 ): Promise<Again> {
   const id = await idOf(api, 'command', given);
   const { command_text: text, timeout } = await existing('command', given, api.get_command.query({ id }));
-  const { rows } = await firstRows(NODES_MAX, (page) =>
-    api.list_command_executions.query({ command_id__in: [id], ...page }),
-  );
-  const wanted = rows.filter((execution) => (onlyFailed ? hasFailed(execution) : execution.status !== 'dropped'));
+  const wanted = (await executionsOf(live(), id)).filter(onlyFailed ? hasFailed : hasEnded);
+  if (wanted.length > TARGET_NODES_MAX)
+    throw new Problem(
+      `that would be ${wanted.length} nodes, and one command names at most ${TARGET_NODES_MAX}: run it on labels, clusters or --all`,
+      EXIT.usage,
+    );
   if (wanted.length === 0)
     throw new Problem(
       onlyFailed
         ? `the command ${given} failed nowhere: edge command get ${given} says how it went`
-        : `no node of the command ${given} is left`,
+        : `there is no node on which the command ${given} has ended`,
       EXIT.notFound,
     );
   return { text, timeout, targeting: { type: 'nodes', node_ids: wanted.map(({ node_id: node }) => node) } };
 }
 
-function hasFailed({ status, exit_code: exitCode }: Execution): boolean {
-  return status === 'cancelled' || status === 'expired' || (status === 'completed' && exitCode !== 0);
+async function executionsOf(live: LiveClient, id: string): Promise<readonly WatchedExecution[]> {
+  try {
+    return await executionsNow(live.api, id);
+  } finally {
+    live.close();
+  }
+}
+
+function hasEnded({ status }: WatchedExecution): boolean {
+  return status === 'completed' || status === 'cancelled' || status === 'expired';
+}
+
+function hasFailed(execution: WatchedExecution): boolean {
+  return hasEnded(execution) && !(execution.status === 'completed' && execution.exit_code === 0);
 }

@@ -68,6 +68,7 @@ export function endText(summary: Summary, elapsedMs: number): string {
     summary.cancelled > 0 && `${summary.cancelled} cancelled`,
     summary.expired > 0 && `${summary.expired} not reached in time`,
     summary.dropped > 0 && `${summary.dropped} deleted meanwhile`,
+    summary.sent > 0 && `${summary.sent} lost while running`,
     summary.pending > 0 && `${summary.pending} away`,
     `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`,
   ]

@@ -58,10 +58,19 @@ export async function runCommand(
     api.cancel_command.mutate({ id }).catch(() => tell('it could not be cancelled'));
   };
   options.cancel.addEventListener('abort', cancelled, { once: true });
+  if (options.cancel.aborted) cancelled(); // while it was stored
 
   const telling = createTelling({ api, live, command: id, options, clearLine });
   const onlyAway = new AbortController();
-  const away = options.waitsForAway ? null : new AwayWatch(api, () => onlyAway.abort());
+  const away = options.waitsForAway
+    ? null
+    : new AwayWatch(api, {
+        onlyAway: () => onlyAway.abort(),
+        unknown(error) {
+          clearLine();
+          tell(`cannot see which machines are connected (${reasonOf(error)}), so all are waited for: Ctrl-C cancels`);
+        },
+      });
   let hint: NodeJS.Timeout | undefined;
   try {
     const state = await followCommand(live.api, id, AbortSignal.any([options.leave, onlyAway.signal]), (now, news) => {
@@ -78,6 +87,7 @@ export async function runCommand(
     }
     await telling.finish(state);
     if (state.summary.pending > 0) await tellAway(api, id, state);
+    if (state.summary.sent > 0) await tellLost(api, id, state);
     if (options.isFramed) tell(`${endText(state.summary, performance.now() - startedMs)} (${shortId(id)})`);
     return statusOf(state);
   } finally {
@@ -91,7 +101,7 @@ export async function runCommand(
 /** Only nodes that are not connected are left: without a word it would look as if this program hung. */
 async function tellWaiting(api: Api, state: CommandState, clearLine: () => void): Promise<void> {
   if (state.summary.pending === 0 || state.summary.sent > 0) return;
-  const { count, names } = await pendingNodes(api, state);
+  const { count, names } = await nodesThat(api, state, 'pending');
   clearLine();
   tell(
     `waiting for ${count} that ${count === 1 ? 'is' : 'are'} not connected (${names}): Ctrl-C cancels, and --expires 5m would give up by itself`,
@@ -100,7 +110,7 @@ async function tellWaiting(api: Api, state: CommandState, clearLine: () => void)
 
 /** Who is left, and how to look later. */
 async function tellAway(api: Api, id: string, state: CommandState): Promise<void> {
-  const { count, names } = await pendingNodes(api, state);
+  const { count, names } = await nodesThat(api, state, 'pending');
   tell(
     count === 1
       ? `${names} is away and runs it when it is back: edge command output ${id} shows it then, edge command cancel ${id} calls it off`
@@ -108,17 +118,30 @@ async function tellAway(api: Api, id: string, state: CommandState): Promise<void
   );
 }
 
-async function pendingNodes(
+/** Who went away with it, and how to look later. */
+async function tellLost(api: Api, id: string, state: CommandState): Promise<void> {
+  const { count, names } = await nodesThat(api, state, 'sent');
+  tell(
+    `${count === 1 ? `${names} went away while it ran` : `${count} went away while it ran (${names})`}: edge command output ${id} shows what became of it when ${count === 1 ? 'that machine is' : 'they are'} back`,
+  );
+}
+
+async function nodesThat(
   api: Api,
   { executions }: CommandState,
+  are: 'pending' | 'sent',
 ): Promise<{ readonly count: number; readonly names: string }> {
-  const pending = [...executions.values()].flatMap(({ status, node_id: node }) => (status === 'pending' ? [node] : []));
-  const named = pending.slice(0, NAMED_NODES_MAX);
+  const found = [...executions.values()].flatMap(({ status, node_id: node }) => (status === are ? [node] : []));
+  const named = found.slice(0, NAMED_NODES_MAX);
   const names = await labelsFor(api, named).then(
     (label) => named.map(label),
     () => named.map(shortId),
   );
-  return { count: pending.length, names: [...names, ...(pending.length > named.length ? ['...'] : [])].join(', ') };
+  return { count: found.length, names: [...names, ...(found.length > named.length ? ['...'] : [])].join(', ') };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function nodes(count: number): string {

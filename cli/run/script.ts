@@ -1,7 +1,6 @@
 /** What runs on the nodes: a script with the variables and the input that it was given. */
 import { Buffer } from 'node:buffer';
-import { readFileSync } from 'node:fs';
-import { buffer } from 'node:stream/consumers';
+import { createReadStream } from 'node:fs';
 import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import { EXIT, Problem } from '../problem.ts';
 
@@ -32,7 +31,7 @@ const LINE_CHARS = 76;
 export async function scriptOf(source: ScriptSource): Promise<string> {
   const script = await textOf(source);
   const variables = source.env.map(exportLine);
-  const input = source.takesStdin ? await buffer(process.stdin) : null;
+  const input = source.takesStdin ? await bytesOf(process.stdin, 'stdin') : null;
   const text = wrapped(script, variables, input);
   const bytes = Buffer.byteLength(text);
   if (bytes > COMMAND_TEXT_BYTES_MAX)
@@ -57,16 +56,17 @@ async function textOf({ words, file, fallback, takesStdin }: ScriptSource): Prom
       'stdin is either the script (-) or its input (--stdin): give the script with --script',
       EXIT.usage,
     );
-  const script = (await buffer(process.stdin)).toString();
+  const script = (await bytesOf(process.stdin, 'the script on stdin')).toString();
   if (script.trim() === '') throw new Problem('the script on stdin is empty', EXIT.usage);
   return script;
 }
 
-function fileText(file: string): string {
+async function fileText(file: string): Promise<string> {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = (await bytesOf(createReadStream(file), `--script ${file}`)).toString();
   } catch (error) {
+    if (error instanceof Problem) throw error;
     throw new Problem(
       `--script ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
       EXIT.usage,
@@ -74,6 +74,22 @@ function fileText(file: string): string {
   }
   if (text.trim() === '') throw new Problem(`--script ${file} is empty`, EXIT.usage);
   return text;
+}
+
+/** All of a stream, which ends before it is longer than a command may be. */
+async function bytesOf(stream: AsyncIterable<Buffer>, what: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    chunks.push(chunk);
+    if (bytes > COMMAND_TEXT_BYTES_MAX)
+      throw new Problem(
+        `${what} is longer than ${COMMAND_TEXT_BYTES_MAX} bytes, which is all that a command holds: copy larger files to the nodes first`,
+        EXIT.usage,
+      );
+  }
+  return Buffer.concat(chunks);
 }
 
 function exportLine(given: string, index: number): string {

@@ -150,13 +150,13 @@ class LiveTelling implements Telling {
   }
 }
 
-/** On stderr: which nodes did not end well, and how. What waits for machines that are away is told in one line. */
+/** On stderr: which nodes did not end well, and how. Machines that are away are told in one line. */
 function tellEnds(
   executions: readonly Pick<Execution, 'node_id' | 'status' | 'exit_code'>[],
   label: (node: string) => string,
 ): void {
   for (const { node_id: node, status, exit_code: exitCode } of executions) {
-    if (status === 'pending') continue;
+    if (status === 'pending' || status === 'sent') continue;
     if (status === 'completed' && exitCode !== 0)
       tell(`${label(node)}: exited with ${exitCode}${exitCode === 124 ? ' (timed out)' : ''}`);
     else if (status !== 'completed') tell(`${label(node)}: ${ENDS[status]}`);
@@ -164,7 +164,6 @@ function tellEnds(
 }
 
 const ENDS = {
-  sent: 'still running',
   cancelled: 'cancelled',
   expired: 'not reached in time',
   dropped: 'deleted meanwhile',

@@ -27,6 +27,8 @@ type CommandMessage =
     }
   | { readonly type: 'removed' };
 
+const DELETED = 'the command was deleted meanwhile';
+
 /** The state of a command after each news. */
 export interface CommandState {
   readonly summary: Command['summary'];
@@ -57,14 +59,8 @@ export function followCommand(
       (handlers) => api.commands.watch.subscribe({ id }, handlers),
       {
         data(data) {
-          if (data.type === 'removed')
-            return end(() => reject(new Problem('the command was deleted meanwhile', EXIT.notFound)));
-          if (data.type === 'snapshot' && data.page === 1) executions.clear();
-          const news = data.executions.map((patch) => {
-            const merged = { ...executions.get(patch.id), ...patch } as WatchedExecution;
-            executions.set(patch.id, merged);
-            return merged;
-          });
+          if (data.type === 'removed') return end(() => reject(new Problem(DELETED, EXIT.notFound)));
+          const news = merge(executions, data);
           if (data.type === 'snapshot') pagesSeen = data.page === data.pages ? Number.POSITIVE_INFINITY : data.page;
           state = { summary: data.type === 'snapshot' ? data.command.summary : data.summary, executions };
           changed(state, news);
@@ -77,5 +73,41 @@ export function followCommand(
     );
     signal.addEventListener('abort', aborted, { once: true });
     if (signal.aborted) aborted();
+  });
+}
+
+/** The executions of a command as they are now, without their outputs. Rejects with what the service refuses. */
+export function executionsNow(api: Api, id: string): Promise<readonly WatchedExecution[]> {
+  return new Promise((resolve, reject) => {
+    const executions = new Map<string, WatchedExecution>();
+    const end = (finish: () => void): void => {
+      subscription.unsubscribe();
+      finish();
+    };
+    const subscription = subscribePatiently<CommandMessage>(
+      (handlers) => api.commands.watch.subscribe({ id }, handlers),
+      {
+        data(data) {
+          if (data.type === 'removed') return end(() => reject(new Problem(DELETED, EXIT.notFound)));
+          merge(executions, data);
+          if (data.type === 'snapshot' && data.page === data.pages) end(() => resolve([...executions.values()]));
+          return undefined;
+        },
+        failed: (error) => end(() => reject(error)),
+      },
+    );
+  });
+}
+
+/** What became of those that a message tells of. */
+function merge(
+  executions: Map<string, WatchedExecution>,
+  data: Exclude<CommandMessage, { readonly type: 'removed' }>,
+): readonly WatchedExecution[] {
+  if (data.type === 'snapshot' && data.page === 1) executions.clear();
+  return data.executions.map((patch) => {
+    const merged = { ...executions.get(patch.id), ...patch } as WatchedExecution;
+    executions.set(patch.id, merged);
+    return merged;
   });
 }

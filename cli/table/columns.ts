@@ -40,6 +40,14 @@ export interface Table<Row> {
   readonly names?: (rows: readonly Row[]) => (id: string) => string;
 }
 
+/** The same with every column in it, for a terminal to which it is to be fitted. */
+export function widened<Row>(table: Table<Row>): Table<Row> {
+  return {
+    ...table,
+    columns: table.columns.map(([heading, cell, { wide: _wide, ...options } = {}]) => [heading, cell, options]),
+  };
+}
+
 /** The value of a cell, before it is text. */
 export function valueOf<Row>(row: Row, [, cell]: Column<Row>): unknown {
   return typeof cell === 'function' ? cell(row) : row[cell];

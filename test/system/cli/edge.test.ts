@@ -127,6 +127,31 @@ test.serial('nodes that cannot be reached are told, with status 7', async (t) =>
   wellRan(t, healthy, 3);
 });
 
+test.serial('a machine that is lost while it runs is told, and not waited for', async (t) => {
+  const agent = await fleet().addAgent({ AGENT_ALIASES: 'lost' });
+  await agent.live();
+  await fleet().reaches(agent, 'healthy');
+  const running = edge.start(t, [
+    'run',
+    '--all',
+    '--',
+    'echo begun; test "$EDGE_NODE_ID" != "$LOST" || sleep 60',
+    '--env',
+    `LOST=${agent.node ?? ''}`,
+  ]);
+  await running.says('stdout', /lost: begun/u);
+  await agent.kill();
+
+  const { status, stderr } = await running.ended;
+  await edge.data(t, 'node rm lost');
+
+  t.is(status, 7);
+  t.regex(
+    stderr,
+    /\nedge: lost went away while it ran: edge command output \S{36} shows what became of it when that machine is back\nedge: 3 of 4 succeeded, 1 lost while running, /u,
+  );
+});
+
 test.serial('a script comes from stdin, and its outputs can be read again', async (t) => {
   const [first = ''] = nodeIds();
   const started = await edge.run(['-o', 'json', 'run', '-n', short(first), '-'], '#!/bin/sh\nprintf "a\\nb"\n');

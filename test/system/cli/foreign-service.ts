@@ -1,5 +1,5 @@
 /** Services that are not what a person takes them for, and people's directories. */
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { ExecutionContext } from 'ava';
 import { storeConnection } from '../../../cli/contexts.ts';
 import { startEdge, type Ended } from '../../support/edge-program.ts';
@@ -22,25 +22,31 @@ export interface Service {
 export const ADMIN = { name: 'own', version: '1', proxies: { http_port: 43_128, socks5_port: 41_080 } };
 const NOTHING = { total_count: 0, has_next: false };
 
-/** Answers by what is asked: the input of the operation, as JSON. */
+/** Answers by what is asked: the input of the operation, as JSON. What it throws is that it is not available. */
 export type Answer = (input: Readonly<Record<string, unknown>>) => unknown;
 
 /** A service that answers each operation with what is given, or what that makes of its input, as tRPC does. */
 export async function service(t: ExecutionContext, answers: Readonly<Record<string, unknown>> = {}): Promise<Service> {
   const heard: IncomingHttpHeaders[] = [];
   const asked: Service['asked'] = [];
-  const server = createServer((request, response) => {
-    heard.push(request.headers);
+  const answerTo = async (request: IncomingMessage): Promise<object> => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
     const operation = pathname.replace('/api/trpc/', '');
     const answer = { get_admin: ADMIN, ...answers }[operation];
     const input = JSON.parse(searchParams.get('input') ?? '{}') as Parameters<Answer>[0];
     asked.push([operation, input]);
-    const data = (typeof answer === 'function' ? (answer as Answer)(input) : answer) ?? {
-      data: [],
-      pagination: NOTHING,
-    };
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ result: { data } }));
+    try {
+      const data = typeof answer === 'function' ? await (answer as Answer)(input) : answer;
+      return { result: { data: data ?? { data: [], pagination: NOTHING } } };
+    } catch (error) {
+      return { error: { message: String(error), code: -32_603, data: { code: 'service_unavailable' } } };
+    }
+  };
+  const server = createServer((request, response) => {
+    heard.push(request.headers);
+    void answerTo(request).then((answer) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer)),
+    );
   }).on('connect', (request, socket) => {
     heard.push(request.headers);
     socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');

@@ -104,6 +104,16 @@ test.serial('an earlier command runs again where it failed, or everywhere', asyn
   );
 });
 
+test.serial('an earlier command does not run again where it has not ended', async (t) => {
+  const busy = fleet().agents[2]?.node ?? '';
+  const script = `test "$EDGE_NODE_ID" = ${busy} && sleep 60; echo ended`;
+  const id = (await edge(['run', '--all', '--detach', '--', script])).stdout.trim();
+  await until('the end of two', async () => /2\/3 done, 1 running/u.test((await edge(['command', 'get', id])).stdout));
+
+  t.deepEqual(await printed(['--again', id, '--', 'echo again']), ['web-1: again', 'web-2: again']);
+  t.is((await edge(['command', 'cancel', id])).status, 0);
+});
+
 test.serial('outputs are told by what differs from the most frequent one', async (t) => {
   const script = `seq 1 20; test "$EDGE_NODE_ID" = ${fleet().agents[2]?.node ?? ''} && echo more || true`;
   const { status, stdout, stderr } = await edge(['run', '--all', '--diff', '--', script]);

@@ -101,6 +101,34 @@ test.serial('a table is drawn again in its place as nodes change, until Ctrl-C',
   t.is(await others.ended, 0);
 });
 
+test.serial(
+  'a table that is drawn again is checked before, fits the terminal, and says what it waits for',
+  async (t) => {
+    const wrong = openEdge(t, ['node', 'ls', '--watch', '--sort', 'size'], envOf());
+    t.is(await wrong.ended, 2);
+    t.regex(wrong.shown(), /^edge: --sort is "size": it should be one of /u);
+    const nowhere = openEdge(t, ['node', 'ls', '--watch'], { ...envOf(), EDGE_URL: 'http://127.0.0.1:9' });
+    t.is(await nowhere.ended, 1);
+    t.regex(nowhere.shown(), /^edge: cannot reach http:\/\/127\.0\.0\.1:9 /u);
+
+    const wide = openEdge(t, ['node', 'ls', '--watch', '-o', 'wide', '--sort', '-name'], envOf());
+    await wide.shows(/Ctrl-C ends/u);
+    const url = envOf().EDGE_URL;
+    await fleet().admin().kill();
+    await wide.shows(new RegExp(`lost ${url}; trying again`, 'u'));
+    await fleet().admin().start();
+    await wide.shows(/trying again[^]*Ctrl-C ends/u);
+    wide.type('\u0003');
+    t.is(await wide.ended, 0);
+    const lines = wide
+      .shown()
+      .replaceAll(/␛\[[\d;?]*[A-Za-z]/gu, '')
+      .split(/\r?\n/u);
+    t.regex(lines[0] ?? '', /^NAME .* HOST /u);
+    for (const line of lines) t.true(line.length <= 80, line);
+  },
+);
+
 test.serial('a key that is typed at the prompt is not shown', async (t) => {
   const terminal = openEdge(t, ['login'], { EDGE_URL: envOf().EDGE_URL, XDG_CONFIG_HOME: fleet().directory });
   await terminal.shows(/Key for http/u);

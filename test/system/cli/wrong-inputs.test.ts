@@ -66,6 +66,7 @@ function prepare(): { readonly directory: string; readonly path: string } {
   }
   writeFileSync(join(directory, 'empty'), '');
   writeFileSync(join(directory, 'large'), 'x'.repeat(200_000));
+  writeFileSync(join(directory, 'nearly'), 'x'.repeat(100_000));
   writeFileSync(join(directory, 'script.sh'), 'true\n');
   mkdirSync(join(directory, 'damaged', 'edge'), { recursive: true });
   writeFileSync(join(directory, 'damaged', 'edge', 'config.json'), '{');

@@ -1,0 +1,63 @@
+/** Large fleets: what is not all of it is said to be a part, and what would be only a part is refused. */
+import test from 'ava';
+import { openEdge } from '../../support/edge-terminal.ts';
+import { edge, NODE, service, stranger } from './foreign-service.ts';
+
+/** The first page of so many rows, and no further one. */
+const many = (count: number, row: object) => ({ data: [row], pagination: { total_count: count, has_next: false } });
+
+const node = { id: NODE, name: 'web-1', cluster_name: 'prod', status: 'unreachable' };
+
+test('a glance at more commands than are looked at says so', async (t) => {
+  const { url } = await service(t, {
+    check_admin_health: { healthy: true, checks: [] },
+    get_my_admin_cluster: { total_admins: 1, degraded: false },
+    list_commands: many(1_500, { summary: { pending: 1, sent: 0, failed: 2 } }),
+  });
+  const { status, stdout, stderr } = await edge(stranger(t, url), 'status');
+
+  t.is(status, 0, stderr);
+  t.regex(stdout, /^Commands {2}1500 in the last hour, 1 of the newest 1 open, 1 with failures$/mu);
+});
+
+test('loads of some nodes are said to be of some', async (t) => {
+  const { url } = await service(t, { list_nodes: many(60, node) });
+  const { status, stderr } = await edge(stranger(t, url), 'top');
+
+  t.deepEqual([status, stderr], [0, 'edge: 1 of 60 nodes, the newest: --limit N asks more\n']);
+});
+
+test('a pattern that means more than one command may name is refused', async (t) => {
+  const { url, asked } = await service(t, {
+    list_aliases: many(30_000, { node_id: NODE }),
+    list_clusters: many(20_000, { name: 'prod' }),
+  });
+  const env = stranger(t, url);
+
+  t.is(
+    (await edge(env, 'run', '-n', 'web-*', '--', 'true')).stderr,
+    'edge: "web-*" matches 30000 nodes, and at most 27000 can be named: say it by labels, clusters or --all\n',
+  );
+  t.is(
+    (await edge(env, 'run', '-c', 'p*', '--', 'true')).stderr,
+    'edge: "p*" matches 20000 clusters, and at most 10000 can be named: say it by labels or --all\n',
+  );
+  t.false(asked.some(([operation]) => operation === 'create_command'));
+});
+
+test('what was not found among the newest is not said to be nowhere', async (t) => {
+  const { url } = await service(t, { list_commands: many(6_000, { id: NODE }) });
+  const { status, stderr } = await edge(stranger(t, url), 'command', 'get', 'beef');
+
+  t.deepEqual([status, stderr], [4, 'edge: no command among the newest 5000 begins with "beef": give the whole id\n']);
+});
+
+test('a list that is drawn again is sorted where all of it is', async (t) => {
+  const { url, asked } = await service(t, { list_clusters: many(5_000, { name: 'prod', node_count: 1 }) });
+  const terminal = openEdge(t, ['cluster', 'ls', '--watch', '--sort', '-nodes', '--limit', '5'], stranger(t, url));
+  await terminal.shows(/prod +1 /u);
+  terminal.type('\u0003');
+
+  t.is(await terminal.ended, 0);
+  t.deepEqual(asked[0], ['list_clusters', { page: 1, page_size: 5, sort: '-node_count' }]);
+});
