@@ -22,7 +22,7 @@ test.before('the fixture opens, with receivers', async () => {
 test.after.always('it closes', () => scope.end());
 
 for (const name of DELIVERY_KILL_NAMES) {
-  test.serial(`kill -9: ${name}`, async (t) => {
+  test.serial(`no promise breaks by kill -9: ${name}`, async (t) => {
     t.timeout(hangAfter(ROUND_MS_MAX));
     const point = deliveryPoints(deliveries).find((one) => one.name === name);
     if (point === undefined) throw new Error('there is no such point');

@@ -33,7 +33,7 @@ const points = [
   { name: 'PostgreSQL is frozen for a while', strike: (whole: Fixture) => frozenPostgres(whole, FREEZE_MS) },
 ];
 for (const point of points) {
-  test.serial(`kill -9: ${point.name}`, async (t) => {
+  test.serial(`no promise breaks by kill -9: ${point.name}`, async (t) => {
     t.timeout(hangAfter(ROUND_MS_MAX));
 
     t.deepEqual((await playRound(fixture, point)).breaches, []);

@@ -9,6 +9,7 @@ import { certificates, type Certificates } from '../certificates.ts';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
+import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
@@ -61,14 +62,10 @@ export const KAFKA_MODES: readonly {
 ];
 
 /** A server of one node. The plain listener takes everybody. */
-export interface KafkaServer {
+export interface KafkaServer extends Restartable {
   readonly certificates: Certificates;
   /** host:port of a listener. */
   at(listener: KafkaListener): string;
-  /** The running process. */
-  process(): Program;
-  /** Starts it again on the same ports and data. */
-  start(): Promise<void>;
   /** `messageBytesMax` is the largest request for one partition of them; unset: the server's own, 1 MiB. */
   createTopics(topics: readonly string[], messageBytesMax?: number): Promise<void>;
   deleteTopics(topics: readonly string[]): Promise<void>;
@@ -113,24 +110,19 @@ export async function startKafka(scope: Scope): Promise<KafkaServer> {
     ...scram,
   ]);
 
-  let current: Program;
+  const at = (listener: KafkaListener) => `127.0.0.1:${ports[listener]}`;
   const server: KafkaServer = {
     certificates: pems,
-    at: (listener) => `127.0.0.1:${ports[listener]}`,
-    process: () => current,
-    async start() {
-      const program = Program.run(scope, 'java', [...JAVA_OPTIONS, '-cp', classPath, 'kafka.Kafka', file]);
-      current = program;
-      await until(
-        'Kafka to answer',
-        async () => {
-          if (program.exit !== null) throw new Error(program.output);
-          const { stdout } = await run('kcat', ['-b', server.at('PLAINTEXT'), '-L', '-m', '2'], { timeout: 5_000 });
-          return stdout.includes('broker 1 at');
-        },
-        60_000,
-      );
-    },
+    at,
+    ...(await startServer(
+      'Kafka to answer',
+      () => Program.run(scope, 'java', [...JAVA_OPTIONS, '-cp', classPath, 'kafka.Kafka', file]),
+      async () => {
+        const { stdout } = await run('kcat', ['-b', at('PLAINTEXT'), '-L', '-m', '2'], { timeout: 5_000 });
+        return stdout.includes('broker 1 at');
+      },
+      60_000,
+    )),
     createTopics: (topics, messageBytesMax) =>
       administer(server, async (admin) => {
         await admin.createTopics({
@@ -151,7 +143,6 @@ export async function startKafka(scope: Scope): Promise<KafkaServer> {
       }),
     deleteTopics: (topics) => administer(server, (admin) => admin.deleteTopics({ topics: [...topics] })),
   };
-  await server.start();
   await server.createTopics(TOPICS);
   return server;
 }

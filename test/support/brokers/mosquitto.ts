@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
+import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
@@ -23,14 +24,9 @@ export interface MosquittoOptions {
 }
 
 /** A server. A second listener, for the consumer, is plain and takes everybody. */
-export interface Mosquitto {
+export interface Mosquitto extends Restartable {
   readonly port: number;
   readonly consumerPort: number;
-  /** The running process. */
-  process(): Program;
-  start(): Promise<void>;
-  /** Orderly, so that what it has confirmed is on disk. */
-  stop(): Promise<void>;
 }
 
 /** One message as the consumer got it. */
@@ -65,30 +61,13 @@ async function startOnPorts(scope: Scope, options: MosquittoOptions): Promise<Mo
   const [port, consumerPort] = [await freePort(), await freePort()];
   const file = join(directory, 'mosquitto.conf');
   await writeFile(file, await configuration(directory, port, consumerPort, options));
-  let current: Program | undefined;
-  const server: Mosquitto = {
-    port,
-    consumerPort,
-    process() {
-      if (!current) throw new Error('The server was not started.');
-      return current;
-    },
-    async start() {
-      const program = Program.run(scope, command, ['-c', file]);
-      current = program;
-      await Promise.all(
-        [port, consumerPort].map(async (one) =>
-          until(`mosquitto on port ${one}: ${program.output}`, () => isOpen(one), LISTENING_MS_MAX),
-        ),
-      );
-    },
-    async stop() {
-      current?.terminate();
-      await current?.ended();
-    },
-  };
-  await server.start();
-  return server;
+  const server = await startServer(
+    'mosquitto',
+    () => Program.run(scope, command, ['-c', file]),
+    async () => (await Promise.all([port, consumerPort].map(isOpen))).every(Boolean),
+    LISTENING_MS_MAX,
+  );
+  return { port, consumerPort, ...server };
 }
 
 async function configuration(

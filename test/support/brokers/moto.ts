@@ -6,8 +6,8 @@ import { TOPICS } from '../../../actors/event-topics.ts';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
+import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
-import { until } from '../until.ts';
 
 /** Region and account of all that is made here. */
 export const SNS_REGION = 'eu-west-1';
@@ -29,10 +29,8 @@ export interface AccessKey {
 }
 
 /** A server. What is in it is gone when it ends. */
-export interface Moto {
+export interface Moto extends Restartable {
   readonly url: string;
-  process(): Program;
-  start(): Promise<void>;
   /** Makes a user who may do these things and nothing else. */
   user(actions: readonly string[]): Promise<AccessKey>;
   /** From now on the server asks everybody, or nobody again. */
@@ -50,18 +48,13 @@ export async function startMoto(scope: Scope): Promise<Moto> {
   const python = await peerPath('moto');
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  let current: Program | undefined;
-  const moto: Moto = {
+  return {
     url,
-    process() {
-      if (!current) throw new Error('The server was not started.');
-      return current;
-    },
-    async start() {
-      const program = Program.run(scope, python, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)]);
-      current = program;
-      await until(`moto on port ${port}: ${program.output}`, async () => (await fetch(`${url}/moto-api/data.json`)).ok);
-    },
+    ...(await startServer(
+      `moto on port ${port}`,
+      () => Program.run(scope, python, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)]),
+      async () => (await fetch(`${url}/moto-api/data.json`)).ok,
+    )),
     async user(actions) {
       const name = `user-${performance.now()}`.replace('.', '-');
       await iam(url, { Action: 'CreateUser', UserName: name });
@@ -86,8 +79,6 @@ export async function startMoto(scope: Scope): Promise<Moto> {
       if (!answer.ok) throw new Error(await answer.text());
     },
   };
-  await moto.start();
-  return moto;
 }
 
 /** One request, signed by nobody. */

@@ -6,8 +6,8 @@ import { certificates, type Certificates } from '../certificates.ts';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
+import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
-import { until } from '../until.ts';
 import { readNats, type NatsReader, type ReaderSignIn } from './nats-reader.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 
@@ -17,7 +17,7 @@ export const NATS_MODES = ['none', 'token', 'user', 'nkey', 'jwt', 'tls'] as con
 export type NatsMode = (typeof NATS_MODES)[number];
 
 /** A server. */
-export interface NatsServer {
+export interface NatsServer extends Restartable {
   readonly port: number;
   /** Its authority, where it speaks TLS. */
   readonly certificates: Certificates | null;
@@ -25,12 +25,6 @@ export interface NatsServer {
   readonly env: Readonly<Record<string, string>>;
   /** The same with a credential that the server does not know; it is in `secret`. */
   readonly wrong: { readonly env: Readonly<Record<string, string>>; readonly secret: string } | null;
-  /** The running process. */
-  process(): Program;
-  /** Starts it again, on what it had stored. */
-  start(): Promise<void>;
-  /** At once, as `kill -9`. */
-  kill(): Promise<void>;
   /** A client that is not ours. */
   read(...subjects: readonly string[]): Promise<NatsReader>;
 }
@@ -58,26 +52,16 @@ export async function startNats(scope: Scope, mode: NatsMode = 'none', further =
     file,
     `listen: 127.0.0.1:${port}\njetstream { store_dir: ${JSON.stringify(directory)} }\n${way.config}\n${further}\n`,
   );
-  let process: Program;
-
-  async function start(): Promise<void> {
-    process = Program.run(scope, command, ['-c', file]);
-    await until('the NATS server', () => process.exit !== null || process.output.includes('Server is ready'));
-    if (process.exit !== null) throw new Error(process.output);
-  }
-
-  await start();
   return {
     port,
     certificates: made,
     wrong: way.wrong,
     env: { EVENT_BROKER_NATS_URLS: `${made === null ? 'nats' : 'tls'}://127.0.0.1:${port}`, ...way.env },
-    process: () => process,
-    start,
-    async kill() {
-      process.kill();
-      await process.ended();
-    },
+    ...(await startServer(
+      'the NATS server',
+      () => Program.run(scope, command, ['-c', file]),
+      ({ output }) => output.includes('Server is ready'),
+    )),
     read: (...subjects) => readNats(scope, { port, ca: made?.ca ?? null, signIn: way.signIn, subjects }),
   };
 }

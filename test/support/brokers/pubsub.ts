@@ -7,8 +7,8 @@ import { TOPICS } from '../../../actors/event-topics.ts';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
+import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
-import { until } from '../until.ts';
 
 /** Project of all that is made here. */
 export const PUBSUB_PROJECT = 'edge-tests';
@@ -22,11 +22,9 @@ const LOOK_MS = 20;
 const ACK_S = 10;
 
 /** A server. What is in it is gone when it ends. */
-export interface PubSubServer {
+export interface PubSubServer extends Restartable {
   /** For PUBSUB_EMULATOR_HOST. */
   readonly host: string;
-  process(): Program;
-  start(): Promise<void>;
 }
 
 /** One message as a subscriber gets it. */
@@ -52,39 +50,27 @@ export async function startPubSub(scope: Scope): Promise<PubSubServer> {
   const path = await peerPath('pubsub');
   const port = await freePort();
   const options = ['--host=127.0.0.1', `--port=${port}`];
-  let current: Program | undefined;
-  const server: PubSubServer = {
-    host: `127.0.0.1:${port}`,
-    process() {
-      if (!current) throw new Error('The server was not started.');
-      return current;
-    },
-    async start() {
-      const program = path.endsWith('.jar')
+  const host = `127.0.0.1:${port}`;
+  const server = await startServer(
+    `the Pub/Sub server on port ${port}`,
+    () =>
+      path.endsWith('.jar')
         ? Program.run(scope, 'java', ['-XX:TieredStopAtLevel=1', '-jar', path, ...options])
-        : Program.run(scope, path, options);
-      current = program;
-      await until(
-        `the Pub/Sub server on port ${port}: ${program.output}`,
-        async () =>
-          (
-            await fetch(`http://127.0.0.1:${port}/v1/projects/${PUBSUB_PROJECT}/topics/started`, {
-              method: 'PUT',
-              body: '{}',
-              headers: JSON_BODY,
-            })
-          ).ok,
-      );
-    },
-  };
-  await server.start();
-  return server;
+        : Program.run(scope, path, options),
+    async () => (await request({ host }, 'PUT', 'topics/started', {})) !== null,
+  );
+  return { host, ...server };
 }
 
 const JSON_BODY = { 'content-type': 'application/json' };
 
 /** One request; null when the server refuses it. */
-async function request(server: PubSubServer, method: string, name: string, body: object): Promise<unknown> {
+async function request(
+  server: Pick<PubSubServer, 'host'>,
+  method: string,
+  name: string,
+  body: object,
+): Promise<unknown> {
   const answer = await fetch(`http://${server.host}/v1/projects/${PUBSUB_PROJECT}/${name}`, {
     method,
     body: JSON.stringify(body),

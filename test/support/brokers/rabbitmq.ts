@@ -10,6 +10,7 @@ import { certificates, type Certificates } from '../certificates.ts';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
+import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
@@ -42,7 +43,7 @@ export type RabbitUser = keyof typeof PERMISSIONS;
 export const RABBIT_PASSWORD = 'p@ss/w%rd:1';
 
 /** A server with a plain listener and one with TLS. */
-export interface RabbitServer {
+export interface RabbitServer extends Restartable {
   readonly port: number;
   readonly certificates: Certificates;
   /** URL of the plain listener, or of the one with TLS. */
@@ -52,10 +53,6 @@ export interface RabbitServer {
     readonly isTls?: boolean;
     readonly host?: string;
   }): string;
-  /** The running process. */
-  process(): Program;
-  /** Starts it again on the same ports and data. */
-  start(): Promise<void>;
   /** Runs rabbitmqctl. */
   control(...args: readonly string[]): Promise<string>;
 }
@@ -95,34 +92,24 @@ export async function startRabbit(scope: Scope): Promise<RabbitServer> {
   };
   Program.run(scope, 'epmd', ['-port', String(epmdPort), '-address', '127.0.0.1'], env);
 
-  let current: Program;
-  const server: RabbitServer = {
+  return {
     port,
     certificates: pems,
     url: ({ user = 'edge', password = RABBIT_PASSWORD, isTls = false, host = '127.0.0.1' } = {}) =>
       `${isTls ? 'amqps' : 'amqp'}://${user}:${encodeURIComponent(password)}@${host}:${isTls ? tlsPort : port}/${encodeURIComponent(VHOST)}`,
-    process: () => current,
-    async start() {
-      const program = Program.run(scope, join(scripts, 'rabbitmq-server'), [], env);
-      current = program;
-      await until(
-        'RabbitMQ to be started',
-        () => {
-          if (program.exit !== null) throw new Error(program.output);
-          return program.output.includes('completed with');
-        },
-        60_000,
-      );
-    },
     control: async (...args) =>
       (
         await run(join(scripts, 'rabbitmqctl'), ['--node', env.RABBITMQ_NODENAME, ...args], {
           env: { ...process.env, ...env },
         })
       ).stdout,
+    ...(await startServer(
+      'RabbitMQ to be started',
+      () => Program.run(scope, join(scripts, 'rabbitmq-server'), [], env),
+      ({ output }) => output.includes('completed with'),
+      60_000,
+    )),
   };
-  await server.start();
-  return server;
 }
 
 function configuration(directory: string, port: number, tlsPort: number, pems: Certificates): string {

@@ -7,6 +7,7 @@ import { certificates, type Certificates } from '../certificates.ts';
 import { freePort } from '../free-ports.ts';
 import { Program } from '../fleet/program.ts';
 import { peerPath } from '../peers.ts';
+import { startServer, type Restartable } from '../restartable.ts';
 import type { Scope } from '../scope.ts';
 import { until } from '../until.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
@@ -22,15 +23,11 @@ export const REDIS_MODES = ['none', 'password', 'acl', 'tls'] as const;
 export type RedisMode = (typeof REDIS_MODES)[number];
 
 /** One server. */
-export interface RedisServer {
+export interface RedisServer extends Restartable {
   readonly port: number;
   readonly certificates: Certificates | null;
   /** What EVENT_BROKER_REDIS_ settings must be to get in. */
   readonly env: Readonly<Record<string, string>>;
-  process(): Program;
-  start(): Promise<void>;
-  /** At once, as `kill -9`. */
-  kill(): Promise<void>;
   /** Runs redis-cli as a user who may do all, and answers what it prints. */
   cli(...words: readonly string[]): Promise<string>;
   /** Subscribes redis-cli to edge.*; it is subscribed when this resolves. */
@@ -89,41 +86,22 @@ export async function startRedis(
       '',
     ].join('\n'),
   );
-  const client = [
-    ...(made === null ? [] : ['--tls', '--cacert', made.ca]),
-    '-h',
-    '127.0.0.1',
-    '-p',
-    String(port),
-    '--user',
-    'tests',
-    '--pass',
-    'any',
-    '--no-auth-warning',
-  ];
+  const client = clientWords(port, made, ['--user', 'tests', '--pass', 'any']);
   const cliPath = join(dirname(command), 'redis-cli');
-  let process: Program;
   const cli = async (...words: readonly string[]): Promise<string> =>
     (await run(cliPath, [...client, ...words])).stdout.trim();
 
-  async function start(): Promise<void> {
-    process = Program.run(scope, command, [file]);
-    await until('the Redis server', () => process.exit !== null || /Ready to accept connections/u.test(process.output));
-    if (process.exit !== null) throw new Error(process.output);
-  }
-
-  await start();
+  const server = await startServer(
+    'the Redis server',
+    () => Program.run(scope, command, [file]),
+    ({ output }) => output.includes('Ready to accept connections'),
+  );
   return {
     port,
     certificates: made,
     cli,
-    start,
+    ...server,
     env: { EVENT_BROKER_REDIS_URLS: `redis://127.0.0.1:${port}`, ...WAYS[mode].env },
-    process: () => process,
-    async kill() {
-      process.kill();
-      await process.ended();
-    },
     async read() {
       const program = Program.run(scope, cliPath, [...client, 'PSUBSCRIBE', 'edge.*']);
       await until('redis-cli to be subscribed', () => program.output.startsWith('psubscribe\nedge.*\n1\n'));
@@ -223,19 +201,12 @@ async function startSentinel(
       '',
     ].join('\n'),
   );
-  const program = Program.run(scope, command, [file, '--sentinel']);
-  await until('the sentinel', () => program.exit !== null || program.output.includes('Sentinel ID is'));
-  if (program.exit !== null) throw new Error(program.output);
-  const client = [
-    ...(made === null ? [] : ['--tls', '--cacert', made.ca]),
-    '-h',
-    '127.0.0.1',
-    '-p',
-    String(port),
-    '-a',
-    'password-of-the-sentinels',
-    '--no-auth-warning',
-  ];
+  await startServer(
+    'the sentinel',
+    () => Program.run(scope, command, [file, '--sentinel']),
+    ({ output }) => output.includes('Sentinel ID is'),
+  );
+  const client = clientWords(port, made, ['-a', 'password-of-the-sentinels']);
   const ask = async (...words: readonly string[]): Promise<string> =>
     (await run(join(dirname(command), 'redis-cli'), [...client, ...words])).stdout.trim();
   return Object.assign(ask, { port });
@@ -266,6 +237,12 @@ export async function startRedisCluster(scope: Scope): Promise<readonly RedisSer
     ),
   );
   return nodes;
+}
+
+/** How redis-cli comes to a server, and as whom. */
+function clientWords(port: number, made: Certificates | null, login: readonly string[]): string[] {
+  const tls = made === null ? [] : ['--tls', '--cacert', made.ca];
+  return [...tls, '-h', '127.0.0.1', '-p', String(port), ...login, '--no-auth-warning'];
 }
 
 function address(port: number, made: Certificates | null): string[] {

@@ -17,7 +17,7 @@ import { trust } from '../../../support/certificates.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { createScope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import { envelopes, eventsAcross, isWell, problemsOf, publishesWhatHappens, toldOnce } from './contract.ts';
+import { envelopes, eventsAcross, isWell, publishesWhatHappens, toldOnce } from './contract.ts';
 
 const test = await peerTest('rabbitmq-server');
 
@@ -91,22 +91,3 @@ test.serial(
     await isWell(admin);
   },
 );
-
-test('wrong settings stop the start, with a line that names each', (t) => {
-  const problem = problemsOf(t, 'amqp091');
-
-  t.regex(problem({}), /^EVENT_BROKER_RABBITMQ_URL is not set: /u);
-  for (const url of [
-    'http://edge:the-word@127.0.0.1',
-    'edge:the-word@127.0.0.1',
-    'amqp://edge:the-word%@127.0.0.1',
-    'amqp:///the-word',
-  ]) {
-    t.regex(problem({ EVENT_BROKER_RABBITMQ_URL: url }), /^EVENT_BROKER_RABBITMQ_URL .*it should be a URL like amqp:/u);
-    t.false(problem({ EVENT_BROKER_RABBITMQ_URL: url }).includes('the-word'), url);
-  }
-  t.regex(
-    problem({ EVENT_BROKER_RABBITMQ_URL: 'amqp://127.0.0.1', EVENT_BROKER_RABBITMQ_SSL: 'perhaps' }),
-    /^EVENT_BROKER_RABBITMQ_SSL /u,
-  );
-});

@@ -3,7 +3,6 @@ import type { ExecutionContext } from 'ava';
 import type { Envelope } from '../../../../actors/events.ts';
 import type { ExecutionResource } from '../../../../actors/resources/command.ts';
 import { COMMAND_EVENT_TYPES, type PublishingAdmin } from '../../../support/brokers/publishing-admin.ts';
-import { brokerSettings } from '../../../support/brokers/settings.ts';
 import type { Gate } from '../../../support/gate.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
@@ -158,14 +157,6 @@ export async function arrivesInTheOrderOfEach(
 }
 
 const byId = (events: readonly Envelope[]) => Object.fromEntries(events.map((event) => [event.id, event]));
-
-/** What is said of wrong settings of an adapter. */
-export function problemsOf(
-  t: ExecutionContext,
-  adapter: Parameters<typeof brokerSettings>[0],
-): (env: Readonly<Record<string, string>>) => string {
-  return (env) => t.throws(() => brokerSettings(adapter, env)).message;
-}
 
 /** Sets variables of this process, whose tests run one after another therefore, until the scope ends. */
 export function environment(scope: Scope, names: Readonly<Record<string, string>>): void {

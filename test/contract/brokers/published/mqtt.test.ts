@@ -17,8 +17,9 @@ import { certificates, type Certificates } from '../../../support/certificates.t
 import { freePort } from '../../../support/free-ports.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { until } from '../../../support/until.ts';
-import { envelopes, eventsAcross, isWell, problemsOf, publishesWhatHappens, toldOnce } from './contract.ts';
+import { envelopes, eventsAcross, isWell, publishesWhatHappens, toldOnce } from './contract.ts';
 import { temporaryDirectory } from '../../../support/temporary-directory.ts';
+import type { Env } from '../contract.ts';
 
 const { serial: test } = await peerTest('mosquitto', 'mosquitto_sub'); // serial: an admin each
 
@@ -166,40 +167,18 @@ test('a wrong password delays no command, is told once, and is in no log line', 
   );
 });
 
-test('wrong settings stop the start, with a line that names each', async (t) => {
+test('files of certificates that are wrong stop the start, with a line that names the setting of each', async (t) => {
   const [files, others] = [await certificates(temporaryDirectory(t)), await certificates(temporaryDirectory(t))];
   const path = join(temporaryDirectory(t), 'file.pem');
-  const URLS = { EVENT_BROKER_MQTT_URLS: 'mqtt://localhost' };
-  const TLS = { ...URLS, EVENT_BROKER_MQTT_SSL: 'true' };
+  const TLS = { EVENT_BROKER_MQTT_URLS: 'mqtt://localhost', EVENT_BROKER_MQTT_SSL: 'true' };
   const CLIENT = { ...TLS, EVENT_BROKER_MQTT_CLIENT_CERT_FILE: files.client };
-  const problem = problemsOf(t, 'mqtt');
+  const problem = (env: Env) => t.throws(() => brokerSettings('mqtt', env)).message;
   const shown = JSON.stringify(path);
 
-  t.regex(problem({}), /^EVENT_BROKER_MQTT_URLS is not set: /u);
-  t.regex(
-    problem({ EVENT_BROKER_MQTT_URLS: 'http://localhost' }),
-    /^EVENT_BROKER_MQTT_URLS is "http:\/\/localhost": it should be .* mqtt:\/\//u,
-  );
-  t.is(
-    problem({ EVENT_BROKER_MQTT_URLS: 'mqtt://edge:word@localhost' }),
-    'EVENT_BROKER_MQTT_URLS holds credentials: they should be in EVENT_BROKER_MQTT_USERNAME and EVENT_BROKER_MQTT_PASSWORD',
-  );
-  t.regex(
-    problem({ ...URLS, EVENT_BROKER_MQTT_QOS: '3' }),
-    /^EVENT_BROKER_MQTT_QOS is "3": it should be one of 0, 1, 2$/u,
-  );
-  t.regex(problem({ ...URLS, EVENT_BROKER_MQTT_USERNAME: 'edge' }), /^EVENT_BROKER_MQTT_PASSWORD is not set: /u);
-  t.regex(
-    problem({ ...URLS, EVENT_BROKER_MQTT_WEBSOCKET_PATH: 'mqtt' }),
-    /^EVENT_BROKER_MQTT_WEBSOCKET_PATH .*a path that begins with/u,
-  );
   t.regex(
     problem({ ...CLIENT, EVENT_BROKER_MQTT_SSL: 'false', EVENT_BROKER_MQTT_CLIENT_KEY_FILE: files.clientKey }),
     /^EVENT_BROKER_MQTT_SSL is "false": with certificate files it should be true$/u,
   );
-  t.like(brokerSettings('mqtt', { ...URLS, EVENT_BROKER_MQTT_JWT: 'j'.repeat(20_000) }), {
-    auth: { jwt: 'j'.repeat(20_000), username: 'jwt' },
-  });
   t.regex(
     problem(CLIENT),
     /^EVENT_BROKER_MQTT_CLIENT_CERT_FILE and EVENT_BROKER_MQTT_CLIENT_KEY_FILE should both be set, or neither$/u,

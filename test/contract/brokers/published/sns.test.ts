@@ -14,14 +14,7 @@ import { openGate } from '../../../support/gate.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { createScope, type Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
-import {
-  arrivesInTheOrderOfEach,
-  environment,
-  envelopes,
-  problemsOf,
-  publishesWhatHappens,
-  toldOnce,
-} from './contract.ts';
+import { arrivesInTheOrderOfEach, environment, envelopes, publishesWhatHappens, toldOnce } from './contract.ts';
 
 const test = await peerTest('moto');
 
@@ -110,22 +103,5 @@ test.serial('a wrong secret delays no command, is told once, and is in no log li
     admin,
     /^SNS does not take events for arn:aws:sns:eu-west-1:\d+:wrong-edge-[a-z-]+-events: the secret of the credentials is wrong\.$/u,
     ['a-wrong-secret'],
-  );
-});
-
-test.serial('wrong settings stop the start, with a line that names each', (t) => {
-  const problem = problemsOf(t, 'cloud_a_sns');
-
-  t.regex(
-    problem({}),
-    /^EVENT_BROKER_CLOUD_A_SNS_REGION is not set: .*\nEVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX is not set: /u,
-  );
-  t.regex(
-    problem({ ...settingsOf('any-'), EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX: 'edge-' }),
-    /^EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX is "edge-": it should be the beginning of a topic ARN/u,
-  );
-  t.is(
-    problem({ ...settingsOf('any-'), EVENT_BROKER_CLOUD_A_SNS_REGION: 'us-east-1' }),
-    'EVENT_BROKER_CLOUD_A_SNS_REGION is "us-east-1": it should be eu-west-1, the region in EVENT_BROKER_CLOUD_A_SNS_TOPIC_ARN_PREFIX',
   );
 });

@@ -32,7 +32,7 @@ async function addresses(machine: Machine, name: string): Promise<readonly strin
 }
 
 for (const mode of ['resolver', 'resolv.conf', 'hosts'] as const) {
-  test.serial(`names of the cluster, of the world and of nobody, by ${mode}`, async (t) => {
+  test.serial(`names of the cluster and of others lead there by ${mode}, and names of nobody nowhere`, async (t) => {
     const before = {
       hosts: '127.0.0.1 localhost\r\n10.0.0.1 printer',
       resolv: `search corp.test\nnameserver ${UPSTREAM}`,
@@ -81,7 +81,7 @@ for (const mode of ['resolver', 'resolv.conf', 'hosts'] as const) {
     t.true(msEach.toSorted((one, other) => one - other)[2]! < 2_000);
   });
 
-  test.serial(`curl by name, by ${mode}`, async (t) => {
+  test.serial(`curl finds a member by its name, by ${mode}`, async (t) => {
     const machine = await machineWith(t, mode);
 
     const { stderr } = await machine.run(
@@ -270,7 +270,7 @@ test.serial('several agents of one machine have each their own block', async (t)
   t.is(machine.file('hosts'), '127.0.0.1 localhost');
 });
 
-test.serial('dig, by UDP and TCP, with and without EDNS', async (t) => {
+test.serial('dig is answered by UDP and TCP, with and without EDNS', async (t) => {
   const machine = await machineWith(t, 'resolver');
   const dig = async (...words: readonly string[]) =>
     (await machine.run('dig', '+norecurse', '+tries=1', '+time=20', '+qid=7', '+nostats', ...words)).stdout;
