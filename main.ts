@@ -124,7 +124,7 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   const { base, storage, agents, vpn, vpnRows, publishing, webhooks } = parts;
   const { ends, clock } = base;
   const { directory, ownership, vpnWatcher } = parts.actors.tree;
-  await ownership.start();
+  await storage.step('taking up leases', () => ownership.start());
   keepVpns({ ...base, ...vpn, rows: vpnRows, watcher: vpnWatcher, sessions: agents.sessions });
   ends.add('requests to webhooks', () => webhooks.sender.close());
   ends.add('publishing', () => publishing.stop());

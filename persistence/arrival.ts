@@ -1,6 +1,5 @@
-/** A database that is starting, or away, when an admin starts: waited for. */
+/** A database that is starting, away or slow when an admin starts: waited for. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Pool } from 'pg';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { asUnavailable } from './availability.ts';
@@ -9,28 +8,43 @@ import { asUnavailable } from './availability.ts';
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 2_000;
 
-/**
- * Resolves when the database answers. What says that it is away or starting is told in one line and tried again for
- * `msMax`; then, and for whatever else is wrong (a password, a name), rejects as the first try did.
- */
-export async function awaitDatabase(pool: Pool, msMax: number, log: Log): Promise<void> {
-  const endsMs = performance.now() + msMax;
-  let isTold = false;
-  for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
-    try {
-      await pool.query('select 1');
-      if (isTold) log.info({}, 'The database answers');
-      return;
-    } catch (error) {
-      const problem = asUnavailable(error, 'connecting for the first time');
-      if (!(problem instanceof DatabaseUnavailable) || performance.now() + waitMs > endsMs) throw problem;
-      if (!isTold)
-        log.warn(
-          { error: (error as Error).message },
-          `The database does not answer yet: it is tried again for ${Math.ceil(msMax / 1_000)} s`,
-        );
-      isTold = true;
+/** The patience of one start, for all that it needs of the database together. */
+export class DatabaseArrival {
+  readonly #msMax: number;
+  readonly #endsMs: number;
+  readonly #log: Log;
+  #isTold = false;
+
+  /** Begins now, and lasts for `msMax`. */
+  constructor(msMax: number, log: Log) {
+    this.#msMax = msMax;
+    this.#endsMs = performance.now() + msMax;
+    this.#log = log;
+  }
+
+  /**
+   * Does a step of the start, which must be one that can be done again. What says that the database is away, starting or
+   * busy is told in one line and tried again; after the patience, and for whatever else is wrong (a password, a name),
+   * rejects as that try did.
+   */
+  async done<Result>(what: string, step: () => Promise<Result>): Promise<Result> {
+    for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
+      try {
+        const result = await step();
+        if (this.#isTold) this.#log.info({}, 'The database answers');
+        this.#isTold = false;
+        return result;
+      } catch (error) {
+        const problem = asUnavailable(error, what);
+        if (!(problem instanceof DatabaseUnavailable) || performance.now() + waitMs > this.#endsMs) throw problem;
+        if (!this.#isTold)
+          this.#log.warn(
+            { error: (error as Error).message },
+            `The database does not answer yet: it is tried again for ${Math.ceil(this.#msMax / 1_000)} s`,
+          );
+        this.#isTold = true;
+      }
+      await delay(waitMs);
     }
-    await delay(waitMs);
   }
 }

@@ -4,7 +4,7 @@ import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
 import { AdminRegistry } from './admin-directory.ts';
-import { awaitDatabase } from './arrival.ts';
+import { DatabaseArrival } from './arrival.ts';
 import { GroupCommitter } from './committer/committer.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { openDatabase, type Database } from './database.ts';
@@ -54,18 +54,21 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
     log,
   });
   ends.add('database connections', () => database.close());
-  await awaitDatabase(database.pool, settings.DATABASE_WAIT_MS, log);
-  await database.migrate();
-  const incarnation = await watchIncarnation(database.pool, settings.ADMIN_NAME);
-  const clock = await DatabaseClock.start(database.pool, { clock: systemClock, monotonicMs, log });
+  const arrival = new DatabaseArrival(settings.DATABASE_WAIT_MS, log);
+  const { pool, orm } = database;
+  await arrival.done('connecting for the first time', () => pool.query('select 1'));
+  await arrival.done('migrating', () => database.migrate());
+  const incarnation = await arrival.done('comparing', () => watchIncarnation(pool, settings.ADMIN_NAME));
+  const time = { clock: systemClock, monotonicMs, log };
+  const clock = await arrival.done('asking for the time', () => DatabaseClock.start(pool, time));
   ends.add('the clock', () => clock.stop());
-  await checkEncryptionKey(database.orm, vault);
+  await arrival.done('checking the encryption key', () => checkEncryptionKey(orm, vault));
   const registry = registryOf(settings, options, database, clock);
-  await registry.checkGroup();
-  const adminId = await registry.checkIn();
+  await arrival.done('comparing the groups of admins', () => registry.checkGroup());
+  const adminId = await arrival.done('checking in', () => registry.checkIn());
   ends.add('registration', () => registry.checkOut());
   const committer = new GroupCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
-  return new Storage({ settings, adminId, database, vault, incarnation, clock, registry, committer, log });
+  return new Storage({ settings, adminId, database, vault, incarnation, clock, registry, committer, arrival, log });
 }
 
 function registryOf(

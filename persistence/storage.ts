@@ -3,6 +3,7 @@ import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
 import type { AdminRegistry } from './admin-directory.ts';
+import type { DatabaseArrival } from './arrival.ts';
 import type { GroupCommitter } from './committer/committer.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import type { Database } from './database.ts';
@@ -64,6 +65,7 @@ export interface OpenedStorage {
   readonly clock: DatabaseClock;
   readonly registry: AdminRegistry;
   readonly committer: GroupCommitter;
+  readonly arrival: DatabaseArrival;
   readonly log: Log;
 }
 
@@ -102,6 +104,11 @@ export class Storage {
   /** Resolves when the database was set back, restored or promoted beneath this admin. */
   get setBack(): Promise<void> {
     return this.#opened.incarnation.isOver;
+  }
+
+  /** Does another step of the start, which must be one that can be done again, once the database lets it. */
+  step<Result>(what: string, step: () => Promise<Result>): Promise<Result> {
+    return this.#opened.arrival.done(what, step);
   }
 
   /** Resolves when every step of an actor is stored. */

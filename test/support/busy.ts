@@ -7,6 +7,9 @@ import { availableParallelism, loadavg } from 'node:os';
 /** In ms. Seen: a flood was cut after 2.1 s, on two cores with a load of 17. */
 export const BUSY_MS = 5_000;
 
+/** From so many programs for each processor on. */
+const CROWDED_FROM = 3;
+
 /** A promise of time is stretched by no more than this. */
 const STRETCH_MAX = 5;
 
@@ -17,6 +20,11 @@ const STRETCH_MAX = 5;
 export function patient(ms: number): number {
   const [lastMinute = 0] = loadavg();
   return ms * Math.min(STRETCH_MAX, Math.max(1, lastMinute / availableParallelism()));
+}
+
+/** Whether so many programs want a processor that a deadline of the product itself may pass, which no patience stretches. */
+export function isCrowded(): boolean {
+  return patient(1) > CROWDED_FROM;
 }
 
 /** A test that has not ended counts as hung after so many times what it takes on a machine that does nothing else. */

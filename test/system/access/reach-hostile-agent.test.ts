@@ -134,7 +134,7 @@ test.serial(
     t.log(
       `p95 of others: ${Math.round(usual)} ms before, ${Math.round(under)} ms under attack (p99 ${Math.round(quantile(quiet, 0.99))} and ${Math.round(quantile(during, 0.99))} ms); memory ${Math.round(beforeMb)} MB, then ${Math.round(adminMb())} MB`,
     );
-    t.true(under < 2 * Math.max(usual, NOISE_MS), `${usual} ms before, ${under} ms under attack`);
+    t.true(under < patient(2 * Math.max(usual, NOISE_MS)), `${usual} ms before, ${under} ms under attack`);
     t.true(adminMb() - beforeMb < GROWTH_MB_MAX);
     t.is(fleet().admin().program.exit, null);
   },

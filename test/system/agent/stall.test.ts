@@ -85,11 +85,16 @@ test.serial(
     t.deepEqual(fixture.lines(), ['first']);
     session.send({ type: 'settle', executions: [second] });
     const third = admin.deliver(session, `echo third >>${fixture.ledger}`);
-    const last = await admin.until('a question about the third', () =>
-      session.of('ask-open').find((frame) => frame.executions.includes(third)),
+    // a pong since the stall tells how old the third is, so that it needs no question
+    const hasEnded = () =>
+      session.of('result').some(({ results }) => results.some(({ execution }) => execution === third));
+    const last = await admin.until('a question about the third, or its end', () =>
+      hasEnded() ? 'none' : session.of('ask-open').find((frame) => frame.executions.includes(third)),
     );
-    t.true(last.ask > later.ask);
-    stillOpen(session, last.ask, third);
+    if (last !== 'none') {
+      t.true(last.ask > later.ask);
+      stillOpen(session, last.ask, third);
+    }
     await admin.result(third);
     t.deepEqual(fixture.lines(), ['first', 'third']);
   },

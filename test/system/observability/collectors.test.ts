@@ -69,13 +69,20 @@ const COLLECTORS: readonly (readonly [string, (scope: Scope) => Promise<string>]
   ],
 ];
 
-const ask = (admin: TestAdmin) =>
+const asked = (admin: TestAdmin) =>
   fetch(`${admin.url}/api/v1/clusters`, {
     headers: { authorization: `Bearer ${ADMIN_KEYS.API_KEY}`, traceparent: traceparentOf(clientTrace()) },
   }).then(async (response) => {
     await response.arrayBuffer();
     return response.status;
   });
+
+/** Asks again where a crowded machine had no time for it, as its users should. */
+const ask = async (admin: TestAdmin): Promise<number> => {
+  let status = 503;
+  await until('an answer', async () => (status = await asked(admin)) !== 503);
+  return status;
+};
 
 for (const [what, start] of COLLECTORS) {
   test.serial(`a collector that ${what} delays and breaks nothing`, async (t) => {

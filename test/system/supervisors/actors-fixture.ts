@@ -93,8 +93,7 @@ export class SupervisorsFixture {
 
   async createCluster(name = `c${randomUUID().slice(0, 8)}`): Promise<ClusterId> {
     const id = v7() as ClusterId;
-    const ranges = await readsOf(this.database).freeRanges();
-    if (ranges === null) throw new Error('no range is free');
+    const ranges = await until('free ranges', () => readsOf(this.database).freeRanges());
     await this.must('cluster', id, { type: 'create', id, name, ...ranges, nodeLimit: null, idempotency: null });
     await until('the cluster is held', () => this.tree.held.holds(id));
     return id;

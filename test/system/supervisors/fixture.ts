@@ -93,6 +93,6 @@ export async function startSupervisors(
     await database.close();
   };
   scope.teardown(stop);
-  await tree.ownership.start();
+  await until('the leases', () => tree.ownership.start().then(() => true)); // a crowded machine may be late
   return new SupervisorsFixture({ connection, database, tree, adminId, sessions, webhookSender, log, stop });
 }

@@ -1,0 +1,55 @@
+/** What a start needs of a database that is away, slow or wrong. */
+import test from 'ava';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { DatabaseArrival } from '../../../persistence/arrival.ts';
+import { recordingLog } from '../../support/log.ts';
+
+/** A step that fails so many times, with this, and then gives its number of tries. */
+function failing(times: number, error: Error) {
+  let tries = 0;
+  return {
+    tries: () => tries,
+    step: async (): Promise<number> => {
+      tries += 1;
+      if (tries <= times) throw error;
+      return tries;
+    },
+  };
+}
+
+const AWAY = new DatabaseUnavailable('The database is not available (a test).');
+
+test('a step for which the database has no time is done again, and the wait is told once', async (t) => {
+  const log = recordingLog();
+  const arrival = new DatabaseArrival(60_000, log);
+
+  t.is(await arrival.done('a first step', failing(2, AWAY).step), 3);
+  t.is(await arrival.done('a step that succeeds', failing(0, AWAY).step), 1);
+
+  t.deepEqual(
+    log.lines.map(({ message }) => message),
+    ['The database does not answer yet: it is tried again for 60 s', 'The database answers'],
+  );
+});
+
+test('all steps of a start share one patience, and the last error says what was not done', async (t) => {
+  const arrival = new DatabaseArrival(500, recordingLog());
+  const { step, tries } = failing(Infinity, Object.assign(new Error('too slow'), { code: '57014' }));
+
+  await t.throwsAsync(arrival.done('one step', step), { instanceOf: DatabaseUnavailable, message: /one step/u });
+  const triedBefore = tries();
+  await t.throwsAsync(arrival.done('another step', step), { message: /another step/u });
+
+  t.true(triedBefore > 1);
+  t.true(tries() - triedBefore < triedBefore);
+});
+
+test('what is wrong with the database itself ends the start at once', async (t) => {
+  const log = recordingLog();
+  const { step, tries } = failing(1, Object.assign(new Error('no such password'), { code: '28P01' }));
+
+  await t.throwsAsync(new DatabaseArrival(60_000, log).done('connecting', step), { message: 'no such password' });
+
+  t.is(tries(), 1);
+  t.deepEqual(log.lines, []);
+});
