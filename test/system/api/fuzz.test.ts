@@ -17,8 +17,14 @@ test('no request makes a whole admin answer 5xx, or log a fault', async (t) => {
   const executions = await request('GET', '/command_executions');
   const alias = await request('POST', `/nodes/${nodes[0] ?? ''}/aliases`, { name: 'a' });
   const keys = await request('GET', '/enrollment_keys');
+  const targeting = { type: 'clusters', cluster_names: ['one'], labels: 'env' };
+  await request('PATCH', `/nodes/${nodes[0] ?? ''}/labels`, { labels: { env: 'prod', 'example.com/tier': 'db' } });
+  await request('POST', '/groups', { name: 'web', targeting });
   const known = [
     'one',
+    'web',
+    'env',
+    'example.com%2Ftier',
     ...nodes,
     ...[command.data, alias.data, ...executions.rows, ...keys.rows].map((row) => String(row['id'])),
   ];

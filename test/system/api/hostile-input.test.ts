@@ -5,7 +5,7 @@
 import { connect } from 'node:net';
 import * as fc from 'fast-check';
 import ava, { type ExecutionContext } from 'ava';
-import { anything } from '../../support/api/hostile.ts';
+import { anything, hostileValues } from '../../support/api/hostile.ts';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { enrollment, enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
@@ -43,18 +43,26 @@ for (const [what, body, wanted, headers] of HOSTILE_BODIES) {
 
 test('enrolment takes anything that strangers send, and answers no 500', async (t) => {
   const fields = Object.keys(enrollment(''));
+  const { key } = await fleet().key();
+  const post = async (body: object) =>
+    (await fleet().rest.call('POST', '/agents/enroll', { body: JSON.stringify(body) })).status;
   await fc.assert(
     fc.asyncProperty(
       fc.dictionary(fc.constantFrom(...fields, 'recovery_key', 'aliases', '__proto__'), anything),
       fc.boolean(),
       async (body, complete) => {
-        const answer = await fleet().rest.call('POST', '/agents/enroll', {
-          body: JSON.stringify(complete ? { ...enrollment('e30'), ...body } : body),
-        });
-        return answer.status >= 400 && answer.status < 500;
+        const status = await post(complete ? { ...enrollment('e30'), ...body } : body);
+        return status >= 400 && status < 500;
       },
     ),
     { numRuns: 40 },
+  );
+  await fc.assert(
+    fc.asyncProperty(hostileValues('labels'), hostileValues('facts'), async (labels, facts) => {
+      const status = await post({ ...enrollment(key), labels, facts });
+      return status === 201 || (status >= 400 && status < 500);
+    }),
+    { numRuns: 60 },
   );
   t.pass();
 });

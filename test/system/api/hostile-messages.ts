@@ -1,5 +1,6 @@
 /** What hostile clients and agents send: bodies, frames and bytes. Values of fields: support/api/hostile.ts. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { FACTS } from '../../support/actors.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import { enrollment, type RawSession } from '../../support/fleet/raw-agent.ts';
 
@@ -37,6 +38,19 @@ export const OFFENCES: readonly (readonly [string, boolean, (session: RawSession
   ['a number that was skipped', true, (session) => session.sendRaw('{"seq":7,"type":"ping"}')],
   ['a number that was used', true, (session) => session.sendRaw('{"seq":1,"type":"ping"}')],
   ['no number', true, (session) => session.sendRaw('{"type":"ping"}')],
+  [
+    'facts of a machine that are none',
+    true,
+    (session) => session.sendRaw(JSON.stringify({ seq: 2, type: 'facts-changed', facts: { ...FACTS, cpu_count: -1 } })),
+  ],
+  [
+    'a machine whose name is a book',
+    true,
+    (session) =>
+      session.sendRaw(
+        JSON.stringify({ seq: 2, type: 'facts-changed', facts: { ...FACTS, hostname: 'x'.repeat(900_000) } }),
+      ),
+  ],
   ['a second hello', true, (session) => session.sendRaw(JSON.stringify({ seq: 2, type: 'hello', protocol: 1 }))],
   [
     '200,000 levels of nesting',

@@ -1,5 +1,5 @@
 /** The codec under hostile input: a bad message is a value, never a throw, whatever its bytes. */
-import { readFileSync, readdirSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import * as fc from 'fast-check';
 import { decodeAdminFrame, decodeAgentFrame, encodeFrame } from '../../../../transport/protocol/codec.ts';
@@ -14,10 +14,15 @@ import {
   OUTPUT_PART_BYTES_MAX,
 } from '../../../../transport/protocol/limits.ts';
 
-const recordings = new URL('recordings/v1/', import.meta.url);
-const recorded = readdirSync(recordings).map(
-  (file) => (JSON.parse(readFileSync(new URL(file, recordings), 'utf8')) as { text: string }).text,
-);
+/** Every frame as one version or another wrote it. */
+const recordings = new URL('recordings/', import.meta.url);
+const recorded = [
+  ...new Set(
+    globSync('*/*.json', { cwd: recordings }).map(
+      (file) => (JSON.parse(readFileSync(new URL(file, recordings), 'utf8')) as { text: string }).text,
+    ),
+  ),
+];
 
 const ID = '0190f5c2-7a11-7c3e-8f00-000000000001';
 
@@ -54,13 +59,15 @@ test('any JSON is decoded or refused, never thrown', (t) => {
   );
 });
 
-test('a recorded frame with any field replaced by any value is decoded or refused', (t) => {
+test('a recorded frame with any field of any depth replaced by any value is decoded or refused', (t) => {
   const replaced = fc
     .tuple(fc.constantFrom(...recorded), fc.nat(), fc.jsonValue({ maxDepth: 4 }))
     .map(([text, at, value]) => {
-      const frame = JSON.parse(text) as Record<string, unknown>;
-      const names = Object.keys(frame);
-      return JSON.stringify({ ...frame, [names[at % names.length] ?? 'seq']: value });
+      const frame = JSON.parse(text) as unknown;
+      const places = placesIn(frame);
+      const { holder, name } = places[at % places.length] ?? { holder: {}, name: '' };
+      holder[name] = value;
+      return JSON.stringify(frame);
     });
   t.notThrows(() =>
     fc.assert(
@@ -70,6 +77,50 @@ test('a recorded frame with any field replaced by any value is decoded or refuse
       { numRuns: 5_000 },
     ),
   );
+});
+
+/** Every field of an object or array, and of those in it. */
+function placesIn(value: unknown): readonly { readonly holder: Record<string, unknown>; readonly name: string }[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const holder = value as Record<string, unknown>;
+  return Object.keys(holder).flatMap((name) => [{ holder, name }, ...placesIn(holder[name])]);
+}
+
+test('what an agent says of its machine is taken within its bounds, and else the whole frame is refused', (t) => {
+  const facts = {
+    hostname: 'press-7',
+    os: 'debian',
+    os_version: '13',
+    os_name: null,
+    kernel: '6.12',
+    arch: 'x86_64',
+    cpu_model: null,
+    cpu_count: 4,
+    memory_bytes: 8_124_899_328,
+    virtualization: 'none',
+    boot_id: '5f0c7e1e-2f0a-4c43-9a60-6b1d2c3e4f50',
+    time_zone: 'Europe/Berlin',
+  };
+  const isTaken = (more: object) =>
+    decodeAgentFrame(JSON.stringify({ seq: 1, type: 'facts-changed', facts: { ...facts, ...more } })).ok;
+
+  t.true(isTaken({}));
+  t.true(isTaken({ hostname: 'h'.repeat(253), cpu_count: 32_768, later_fact: 'of a newer agent' }));
+  for (const wrong of [
+    { hostname: '' },
+    { hostname: 'h'.repeat(254) },
+    { hostname: null },
+    { os: 'o'.repeat(65) },
+    { kernel: 'k'.repeat(129) },
+    { cpu_count: 0 },
+    { cpu_count: 1.5 },
+    { memory_bytes: -1 },
+    { memory_bytes: '8' },
+    { boot_id: 'ffffffff-ffff-ffff-ffff-FFFFFFFFFFFF' },
+    { arch: undefined },
+    { time_zone: ['UTC'] },
+  ])
+    t.false(isTaken(wrong), JSON.stringify(wrong));
 });
 
 test('a recorded frame with any byte changed is decoded or refused', (t) => {
