@@ -18,6 +18,8 @@ type Add = (program: Program) => void;
 const COMMANDS: readonly (readonly [words: readonly string[], load: () => Promise<Add>])[] = [
   [['run'], async () => (await import('./commands/run.ts')).addRunCommand],
   [['ssh', 'cp'], async () => (await import('./commands/ssh.ts')).addSshCommands],
+  [['push'], async () => (await import('./commands/push.ts')).addPushCommand],
+  [['pull'], async () => (await import('./commands/pull.ts')).addPullCommand],
   [['forward'], async () => (await import('./commands/forward.ts')).addForwardCommand],
   [['ssh-config'], async () => (await import('./commands/ssh-config.ts')).addSshConfigCommand],
   [['proxy-url'], async () => (await import('./commands/proxy-url.ts')).addProxyUrlCommand],

@@ -27,9 +27,14 @@ export interface NodePlace {
  */
 export async function nodePlace(api: Api, name: string): Promise<NodePlace> {
   const node = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node.query({ id }));
+  return placeOf(node, hostOf(node, name.trim().toLowerCase().replace(/\.$/u, '')));
+}
+
+/** The same of a node that is known, by one of its host names. Throws a Problem. */
+export function placeOf(node: Node, host: string): NodePlace {
   return {
     id: node.id,
-    host: checkedHostName(hostOf(node, name.trim().toLowerCase().replace(/\.$/u, ''))),
+    host: checkedHostName(host),
     sshPort: checkedPort(node.ssh_port),
     ownHost: checkedHostName(node.vpn_hostname),
     status: node.status,

@@ -13,6 +13,7 @@ export function sshPage(facts: GuideFacts): GuidePage {
       LET_SOMEBODY_IN,
       LOG_IN,
       COPY_FILES,
+      FILES_OF_MANY_MACHINES,
       plainSshRsyncGitAndEditors(facts),
       TAKE_IT_BACK,
       WHO_BECOMES_WHAT,
@@ -75,6 +76,32 @@ const COPY_FILES: Section = {
       commands:
         "echo 'a note' > note.txt\nedge cp note.txt deploy@web-1:note-of-mine.txt\nedge ssh deploy@web-1 -- cat note-of-mine.txt",
       prints: '…a note',
+    },
+  ],
+};
+
+const FILES_OF_MANY_MACHINES: Section = {
+  title: 'Files of many machines',
+  blocks: [
+    {
+      kind: 'text',
+      text: '`edge push` copies files to all machines that you name as for a command (`-l SELECTOR`, `-c`, `-n`, `--in`, `--all`), 16 at a time, and `edge pull` fetches files of them into a directory each. The path on the machines stands behind a colon.',
+    },
+    {
+      kind: 'shell',
+      commands:
+        'edge push note.txt -u deploy -n web-1:/tmp/\nedge pull -u deploy -n web-1:/tmp/note.txt notes\ncat notes/web-1/note.txt\nedge ssh deploy@web-1 -- rm /tmp/note.txt',
+      prints:
+        'web-1: /tmp/note.txt (7 B, SHA-256 …)\nedge: 1 of 1 done, …\nweb-1: notes/web-1/note.txt (7 B, SHA-256 …)\nedge: 1 of 1 done, …\na note',
+    },
+    {
+      kind: 'list',
+      items: [
+        'A file comes beside its place under another name, and into its place once its SHA-256 is right: nobody sees half of one.',
+        'What was interrupted goes on where it stopped when you say the same again, once what is there proves right. What is there already is not sent.',
+        'A machine that fails has its line, and the others go on. The exit status is 6 where some failed, and 7 where some were away or cut off.',
+        'Keys are those of your ssh-agent and of `~/.ssh`, or what `-i` names. `-u` is the username; without it, it is yours here.',
+      ],
     },
   ],
 };

@@ -1,0 +1,154 @@
+/** A machine that somebody is logged in to: its files, by SFTP, and digests that it computes itself. */
+import type { Socket } from 'node:net';
+import type { Client, ClientChannel, SFTPWrapper, Stats } from 'ssh2';
+import { shellWord } from '../reach/openssh.ts';
+import { Problem } from '../problem.ts';
+import { PendingAnswers, type Done } from './pending.ts';
+import { failed, SFTP_STATUS, unfinished } from './problems.ts';
+
+/** Text of a command that is kept, in bytes: a digest is shorter. */
+const TEXT_BYTES_MAX = 4_096;
+
+/** A digest as sha256sum prints it; what files of the shell print may stand before it. */
+const DIGEST_LINE = /^(?<digest>[\da-f]{64})\b/mu;
+
+/** What a shell says of a program that is not there. Source: POSIX, 2.8.2. */
+const NO_SUCH_PROGRAM = 127;
+
+/** An open file of a machine. */
+export type RemoteHandle = Buffer;
+
+/** One that is used until it is closed. What fails rejects with the error of the server, unless it says otherwise. */
+export class Machine {
+  readonly #client: Client;
+  readonly #socket: Socket;
+  readonly #sftp: SFTPWrapper;
+  readonly #pending: PendingAnswers;
+
+  private constructor(client: Client, socket: Socket, sftp: SFTPWrapper, pending: PendingAnswers) {
+    this.#client = client;
+    this.#socket = socket;
+    this.#sftp = sftp;
+    this.#pending = pending;
+  }
+
+  /** Of a client that is logged in. */
+  static async of(client: Client, socket: Socket): Promise<Machine> {
+    const pending = new PendingAnswers();
+    const cut = (): void => pending.end(unfinished('the connection was cut'));
+    client.once('close', cut);
+    const sftp = await pending.ask<SFTPWrapper>((done) => client.sftp(done));
+    sftp.on('error', cut).once('close', cut); // its program may end alone
+    return new Machine(client, socket, sftp, pending);
+  }
+
+  close(): void {
+    this.#client.end();
+    this.#socket.destroySoon();
+  }
+
+  /** What there is at a path, behind links; null: nothing. */
+  async stat(path: string): Promise<Stats | null> {
+    try {
+      return await this.#pending.ask<Stats>((done) => this.#sftp.stat(path, done));
+    } catch (error) {
+      if ((error as { readonly code?: number }).code === SFTP_STATUS.noSuchFile) return null;
+      throw error;
+    }
+  }
+
+  /** The path without links. */
+  realPath(path: string): Promise<string> {
+    return this.#pending.ask<string>((done) => this.#sftp.realpath(path, done));
+  }
+
+  /** Opens a file: to read it, to write it anew, or to go on with it. New ones are for their owner only. */
+  open(path: string, flags: 'r' | 'w' | 'r+'): Promise<RemoteHandle> {
+    return this.#pending.ask<RemoteHandle>((done) => this.#sftp.open(path, flags, 0o600, done));
+  }
+
+  closeFile(handle: RemoteHandle): Promise<void> {
+    return this.#pending.ask<void>((done) => this.#sftp.close(handle, done));
+  }
+
+  /** Reads into `memory` as much as it takes, from a byte of the file on. Answers how much came: less is the end. */
+  async read(handle: RemoteHandle, memory: Buffer, at: number): Promise<number> {
+    let came = 0;
+    while (came < memory.length) {
+      const bytes = await this.#readSome(handle, memory.subarray(came), at + came);
+      if (bytes === 0) break;
+      came += bytes;
+    }
+    return came;
+  }
+
+  write(handle: RemoteHandle, data: Buffer, at: number): Promise<void> {
+    return this.#pending.ask<void>((done) => this.#sftp.write(handle, data, 0, data.length, at, done));
+  }
+
+  /** What was written is on the disk once it resolves. */
+  synchronize(handle: RemoteHandle): Promise<void> {
+    return this.#pending.ask<void>((done) => this.#sftp.ext_openssh_fsync(handle, done));
+  }
+
+  /** Gives the file of one name another one, and its mode; what has that is replaced at once. */
+  async rename(from: string, to: string, mode: number): Promise<void> {
+    await this.#pending.ask<void>((done) => this.#sftp.chmod(from, mode, done));
+    await this.#pending.ask<void>((done) => this.#sftp.ext_openssh_rename(from, to, done));
+  }
+
+  remove(path: string): Promise<void> {
+    return this.#pending.ask<void>((done) => this.#sftp.unlink(path, done));
+  }
+
+  /** SHA-256 of the first `bytes` bytes of a file, in hexadecimal digits. Rejects with a Problem where none comes. */
+  async digest(path: string, bytes: number): Promise<string> {
+    const { status, text } = await this.#run(`head -c ${bytes} < ${shellWord(path)} | sha256sum`);
+    const digest = DIGEST_LINE.exec(text)?.groups?.['digest'];
+    if (digest !== undefined) return digest;
+    if (status === null) throw unfinished('the connection was cut');
+    throw failed(
+      status === NO_SUCH_PROGRAM
+        ? 'there is no sha256sum on it, which says whether all is right'
+        : `sha256sum ended with ${status} there, so that nobody knows whether all is right`,
+    );
+  }
+
+  async #readSome(handle: RemoteHandle, memory: Buffer, at: number): Promise<number> {
+    try {
+      return await this.#pending.ask<number>((done) =>
+        this.#sftp.read(handle, memory, 0, memory.length, at, (error, bytes) => done(error, bytes)),
+      );
+    } catch (error) {
+      if ((error as { readonly code?: number }).code === SFTP_STATUS.eof) return 0;
+      throw error;
+    }
+  }
+
+  /** Runs a command in the shell of the account. A null status: it did not end by itself. */
+  async #run(command: string): Promise<{ readonly status: number | null; readonly text: string }> {
+    const channel = await this.#pending
+      .ask<ClientChannel>((done) => this.#client.exec(command, done))
+      .catch((error: unknown) => {
+        if (error instanceof Problem) throw error;
+        throw failed(`no command can be run there (${(error as Error).message}), which says whether all is right`);
+      });
+    return this.#pending.ask((done) => heard(channel, done));
+  }
+}
+
+/** Hears a command to its end. */
+function heard(channel: ClientChannel, done: Done<{ readonly status: number | null; readonly text: string }>): void {
+  let status: number | null = null;
+  let text = '';
+  channel
+    .on('data', (chunk: Buffer) => {
+      text = (text + chunk.toString()).slice(-TEXT_BYTES_MAX);
+    })
+    .once('exit', (code: number | null) => {
+      status = code;
+    })
+    .once('close', () => done(null, { status, text }));
+  channel.stderr.resume();
+  channel.end();
+}
