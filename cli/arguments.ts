@@ -12,9 +12,16 @@ export function limitOption(): Option {
 
 /** A whole number from 1. */
 export function positiveInteger(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It should be a whole number from 1.');
-  return value;
+  if (!isPositiveInteger(text)) throw new InvalidArgumentError('It should be a whole number from 1.');
+  return Number(text);
+}
+
+function isPositiveInteger(text: string): boolean {
+  return Number.isSafeInteger(Number(text)) && Number(text) >= 1;
+}
+
+function isUnlimited(text: string): boolean {
+  return text === 'unlimited' || text === 'none';
 }
 
 /** Comma-separated words, from one flag or several. */
@@ -56,18 +63,12 @@ export function several(text: string, before: readonly string[] = []): readonly 
 
 /** `unlimited` or a whole number from 1, of a flag: commander makes an empty text of a null. */
 export function limitFlag(text: string): number | 'unlimited' {
-  return limitOrNone(text) ?? 'unlimited';
+  return isUnlimited(text) ? 'unlimited' : positiveInteger(text);
 }
 
-/** `unlimited`, as null, or a whole number from 1. */
-function limitOrNone(text: string): number | null {
-  return text === 'unlimited' || text === 'none' ? null : positiveInteger(text);
-}
-
-/** The same of a word that is no flag, for what it is called. */
+/** The same of a word that is no flag, for what it is called; null: unlimited. */
 export function limitWord(what: string, text: string): number | null {
-  if (text === 'unlimited' || text === 'none') return null;
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 1) return value;
+  if (isUnlimited(text)) return null;
+  if (isPositiveInteger(text)) return Number(text);
   throw new Problem(`${what} is "${text}": it should be a whole number from 1, or unlimited`, EXIT.usage);
 }

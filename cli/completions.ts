@@ -2,6 +2,7 @@
 import type { Command as Program, Option } from 'commander';
 import type { Api } from './client.ts';
 import { connectionFrom } from './connection.ts';
+import { chooseContext, readContexts } from './contexts.ts';
 import { firstRows } from './pages.ts';
 
 /** Names that are offered of one kind. */
@@ -20,17 +21,25 @@ const KINDS: Readonly<Record<string, (api: Api) => Promise<readonly string[]>>> 
   cluster: clusterNames,
 };
 
+/** Commands whose words are for programs of others, and what stands behind the name of a node there. */
+const FOREIGN: Readonly<Record<string, string>> = { ssh: '', cp: ':' };
+
 /** The candidates for the last of these words. Never rejects: a service that is away offers no names. */
 export async function candidatesFor(program: Program, words: readonly string[]): Promise<readonly string[]> {
   const typed = words.at(-1) ?? '';
   const { command, given, option } = whereIs(program, words.slice(0, -1));
-  if (option !== null) return option.argChoices ?? names(kindOfOption(option));
+  const names = (kind: string): Promise<readonly string[]> => namesAt(connectionWords(words), kind);
+  if (option?.long === '--context') return contextNames();
+  if (option !== null) return option.argChoices ?? afterComma(typed, await names(kindOfOption(option)));
   if (typed.startsWith('-'))
     return chain(command).flatMap((one) =>
       one.options.flatMap((known) => (known.hidden ? [] : (known.long ?? known.short ?? []))),
     );
   if (command.commands.length > 0)
     return command.commands.map((child) => child.name()).filter((name) => !name.startsWith('_'));
+  const behind = FOREIGN[command.name()];
+  if (behind !== undefined && command.parent === program)
+    return (await names('node')).map((name) => `${userOf(typed)}${name}${behind}`);
   const expected = command.registeredArguments;
   const argument = expected[given] ?? (expected.at(-1)?.variadic === true ? expected.at(-1) : undefined);
   return argument?.argChoices ?? names(argument?.name() ?? '');
@@ -79,7 +88,44 @@ function kindOfOption({ long }: Option): string {
   return (long ?? '').replace(/^--/u, '');
 }
 
-async function names(kind: string): Promise<readonly string[]> {
+/** The names behind those that were typed before, with commas. */
+function afterComma(typed: string, names: readonly string[]): readonly string[] {
+  const before = typed.slice(0, typed.lastIndexOf(',') + 1);
+  return names.filter((name) => !before.split(',').includes(name)).map((name) => before + name);
+}
+
+/** `ada@` of what ssh and scp take. */
+function userOf(typed: string): string {
+  return typed.slice(0, typed.indexOf('@') + 1);
+}
+
+/** Which service was named so far: names of another one would lead nowhere. */
+function connectionWords(words: readonly string[]): { readonly [Flag in 'url' | 'key' | 'context']?: string } {
+  const valueOf = (flag: string): string | undefined =>
+    words.flatMap((word, index) => {
+      if (word.startsWith(`${flag}=`)) return word.slice(flag.length + 1);
+      return words[index - 1] === flag ? word : [];
+    })[0];
+  const [url, key, context] = ['--url', '--key', '--context'].map(valueOf);
+  return {
+    ...(url !== undefined && { url }),
+    ...(key !== undefined && { key }),
+    ...(context !== undefined && { context }),
+  };
+}
+
+function contextNames(): readonly string[] {
+  try {
+    return [...readContexts(process.env).connections.keys()].filter((name) => PLAIN_WORD.test(name));
+  } catch {
+    return [];
+  }
+}
+
+async function namesAt(
+  { context, ...flags }: ReturnType<typeof connectionWords>,
+  kind: string,
+): Promise<readonly string[]> {
   const ask = KINDS[kind];
   if (ask === undefined) return [];
   const { createClient } = await import('./client.ts');
@@ -87,7 +133,9 @@ async function names(kind: string): Promise<readonly string[]> {
     const late = new Promise<readonly string[]>((resolve) => {
       setTimeout(() => resolve([]), ASKED_MS_MAX).unref();
     });
-    const found = await Promise.race([ask(createClient(connectionFrom({}, process.env))), late]);
+    const env = { ...process.env };
+    if (context !== undefined) chooseContext(context, env, { isToBeMade: false });
+    const found = await Promise.race([ask(createClient(connectionFrom(flags, env))), late]);
     return found.filter((name) => PLAIN_WORD.test(name));
   } catch {
     return [];

@@ -1,5 +1,5 @@
 /** What `edge login` remembers, by name: services, and with which keys they are asked. */
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Problem } from './problem.ts';
@@ -89,7 +89,7 @@ export function readContexts(env: Environment): Contexts {
       ]),
     };
   } catch {
-    throw new Problem(`${file} is damaged: run edge login again, or remove it`);
+    throw new Problem(`${file} is damaged: remove it, and run edge login again`);
   }
 }
 
@@ -110,9 +110,20 @@ export function storeContexts({ current, connections }: Contexts, env: Environme
     ...(current !== DEFAULT_CONTEXT && { context: current }),
     ...(others.length > 0 && { contexts: Object.fromEntries(others.map(([name, one]) => [name, written(one)])) }),
   };
-  writeFileSync(file, `${JSON.stringify(fields, null, 2)}\n`, { mode: 0o600 });
-  chmodSync(file, 0o600); // an older file keeps its mode when it is written again
+  writeWhole(existsSync(file) ? realpathSync(file) : file, `${JSON.stringify(fields, null, 2)}\n`);
   return file;
+}
+
+/** Beside it first, and for its owner only: a full disk, or one that loses its power, must not take the keys in it. */
+function writeWhole(file: string, text: string): void {
+  const beside = `${file}.${process.pid}`;
+  try {
+    writeFileSync(beside, text, { mode: 0o600, flush: true });
+    renameSync(beside, file);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  }
 }
 
 /** Stores a connection as the context of this call, which becomes the current one. Answers where. */

@@ -1,7 +1,7 @@
 /** How the outputs of nodes differ from what most of them said. */
 import { diff } from 'node:util';
 import { painted } from './colours.ts';
-import { groupHeading, groupOutputs, type NodeOutput } from './grouping.ts';
+import { endedText, groupHeading, groupOutputs, type NodeOutput } from './grouping.ts';
 import { plainOutput } from './plain-text.ts';
 
 /** Lines of an output that are compared, and groups: comparing takes the square of the former. */
@@ -18,14 +18,20 @@ export interface DifferenceOptions {
   readonly isColoured: boolean;
 }
 
-/** The most frequent output whole, and of each other one what differs, as `diff -u` shows it. */
+/**
+ * The most frequent output whole, and of each other one what differs, as `diff -u` shows it. Outputs are told apart as
+ * they are, and then shown as they may be.
+ */
 export function differenceText(outputs: readonly NodeOutput[], { isPlain, isColoured }: DifferenceOptions): string {
-  const shown = isPlain ? outputs.map(({ label, output }) => ({ label, output: plainOutput(output) })) : outputs;
-  const [common, ...others] = groupOutputs(shown);
+  const [common, ...others] = groupOutputs(outputs);
   if (common === undefined) return '';
-  const parts = [`${groupHeading(common.labels)}${ended(common.output)}`];
+  const shown = (output: string): string => (isPlain ? plainOutput(output, { colours: isColoured }) : output);
+  const before = shown(common.output);
+  const parts = [`${groupHeading(common.labels)}${endedText(before)}`];
   for (const { labels, output } of others.slice(0, GROUPS_MAX))
-    parts.push(`${groupHeading(labels)}${changes(common.output, output, isColoured)}`);
+    parts.push(
+      `${groupHeading(labels)}${before === shown(output) ? '(only what a terminal does not show differs)\n' : changes(before, shown(output), isColoured)}`,
+    );
   for (const { labels } of others.slice(GROUPS_MAX))
     parts.push(`${groupHeading(labels)}(differs, and is not compared)\n`);
   return parts.join('');
@@ -60,9 +66,5 @@ function nearChanges(isChanged: readonly boolean[]): readonly boolean[] {
 }
 
 function linesOf(text: string): readonly string[] {
-  return text === '' ? [] : ended(text).slice(0, -1).split('\n');
-}
-
-function ended(output: string): string {
-  return output === '' || output.endsWith('\n') ? output : `${output}\n`;
+  return text === '' ? [] : endedText(text).slice(0, -1).split('\n');
 }

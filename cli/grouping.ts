@@ -27,7 +27,7 @@ export function groupOutputs(
 /** The groups as text: names, how many, and what they said once. */
 export function groupedText(outputs: readonly NodeOutput[]): string {
   return groupOutputs(outputs)
-    .map(({ labels, output }) => `${groupHeading(labels)}${ended(output)}`)
+    .map(({ labels, output }) => `${groupHeading(labels)}${endedText(output)}`)
     .join('');
 }
 
@@ -40,13 +40,14 @@ export function groupHeading(labels: readonly string[]): string {
 export function prefixedText({ label, output }: NodeOutput): string {
   return output === ''
     ? ''
-    : ended(output)
+    : endedText(output)
         .slice(0, -1)
         .split('\n')
         .map((line) => `${label}: ${line}\n`)
         .join('');
 }
 
-function ended(output: string): string {
+/** An output whose last line has an end. */
+export function endedText(output: string): string {
   return output === '' || output.endsWith('\n') ? output : `${output}\n`;
 }

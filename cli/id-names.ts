@@ -44,6 +44,17 @@ const KINDS = {
     shows: 'edge webhook deliveries',
     list: (api, query) => api.list_webhook_deliveries.query(query),
   },
+  alias: { noun: 'alias', shows: 'edge alias ls', list: (api, query) => api.list_aliases.query(query) },
+  execution: {
+    noun: 'execution',
+    shows: 'edge command output',
+    list: (api, query) => api.list_command_executions.query(query),
+  },
+  sshuser: {
+    noun: 'SSH username',
+    shows: 'edge sshuser ls',
+    list: (api, query) => api.list_ssh_usernames.query(query),
+  },
   sshkey: {
     noun: 'public key',
     shows: 'edge sshkey ls',
@@ -53,6 +64,11 @@ const KINDS = {
 
 /** Kinds of things that are called by ids. */
 export type Kind = keyof typeof KINDS;
+
+/** Whether something may be the beginning of an id. */
+export function canBeginId(text: string): boolean {
+  return PREFIX.test(text.trim().toLowerCase());
+}
 
 /** The id that is meant: itself, or its unique beginning of 4 characters or more. Says what to do when it is neither. */
 export async function idOf(api: Api, kind: Kind, given: string): Promise<string> {

@@ -9,7 +9,7 @@ import { orderOf, sorted } from './table/order.ts';
 const SORTED_ROWS_MAX = 10_000;
 
 /** How many, in which order, and whether anybody reads names of nodes. */
-export interface Wish {
+export interface ListQuery {
   readonly limit: number;
   /** What `--sort` said; undefined: nothing. */
   readonly sort?: string | undefined;
@@ -28,7 +28,7 @@ export async function readList<Row>(
   api: Api,
   table: Table<Row>,
   read: ReadPage<Row>,
-  { limit, sort, isForPeople }: Wish,
+  { limit, sort, isForPeople }: ListQuery,
 ): Promise<Shown<Row>> {
   const order = sort === undefined ? null : orderOf(table, sort);
   const field = order?.column[2]?.sorts;
@@ -38,7 +38,9 @@ export async function readList<Row>(
     read,
     isByService ? `${order.isDescending ? '-' : ''}${field}` : undefined,
   );
-  const nodeName = isForPeople || sort !== undefined ? await namesOf(api, table, rows) : (id: string) => id;
+  // names of nodes that are rows themselves cost nothing, and put them in the same order for people and programs
+  const isNamed = isForPeople || sort !== undefined || table.names !== undefined;
+  const nodeName = isNamed ? await namesOf(api, table, rows) : (id: string) => id;
   return { rows: isByService ? rows : inOrder(rows, table, sort, nodeName).slice(0, limit), totalCount, nodeName };
 }
 

@@ -1,6 +1,7 @@
 /** Nodes by what people call them. */
 import type { Api, Node } from './client.ts';
 import { firstRows } from './pages.ts';
+import { plainText } from './plain-text.ts';
 import { EXIT, isNotFound, Problem } from './problem.ts';
 import { isUuid, shortIds } from './table/short-ids.ts';
 
@@ -162,6 +163,11 @@ function unknown(name: string): Problem {
   );
 }
 
+/** `1 node`, `4 nodes`. */
+export function countOfNodes(count: number): string {
+  return count === 1 ? '1 node' : `${count} nodes`;
+}
+
 /** What is needed to call a node by its name. */
 type NamedNode = Pick<Node, 'id' | 'name'>;
 
@@ -170,8 +176,9 @@ type NamedNode = Pick<Node, 'id' | 'name'>;
  * that name.
  */
 export function labelsOf(nodes: readonly NamedNode[]): ReadonlyMap<string, string> {
+  const called = nodes.map(({ id, name }) => ({ id, name: plainText(name) })); // machines name themselves
   const taken = new Map<string, number>();
-  for (const { name } of nodes) taken.set(name, (taken.get(name) ?? 0) + 1);
-  const short = shortIds(nodes.map(({ id }) => id));
-  return new Map(nodes.map(({ id, name }) => [id, taken.get(name) === 1 ? name : short(id)]));
+  for (const { name } of called) taken.set(name, (taken.get(name) ?? 0) + 1);
+  const short = shortIds(called.map(({ id }) => id));
+  return new Map(called.map(({ id, name }) => [id, taken.get(name) === 1 ? name : short(id)]));
 }

@@ -1,6 +1,7 @@
 /** Stored executions with their outputs. */
 import type { Api, Execution, Node } from './client.ts';
 import { labelsOf } from './node-names.ts';
+import { firstRows } from './pages.ts';
 import { shortId, shortIds } from './table/short-ids.ts';
 
 /** Ids in one question. Equals the largest page. */
@@ -29,7 +30,13 @@ function whole(api: Api, execution: Execution): Promise<Execution> {
   return heldBack ? api.get_command_execution.query({ id: execution.id }) : Promise.resolve(execution);
 }
 
-/** What to call these nodes. One that is gone is called by the first characters of its id. */
+/** Aliases that are looked through, so that no machine is called by that of another. */
+const ALIASES_MAX = 1_000;
+
+/**
+ * What to call these nodes. One that is gone is called by the first characters of its id, and so is one whose machine
+ * calls itself as another node is called by its alias, or may do: these are asked for apart from each other.
+ */
 export async function labelsFor(api: Api, ids: readonly string[]): Promise<(id: string) => string> {
   if (ids.length > NAMED_NODES_MAX) return shortIds(ids);
   const nodes: Node[] = [];
@@ -37,8 +44,18 @@ export async function labelsFor(api: Api, ids: readonly string[]): Promise<(id: 
     nodes.push(
       ...(await api.list_nodes.query({ node_id__in: ids.slice(from, from + IDS_MAX), page_size: IDS_MAX })).data,
     );
-  const labels = labelsOf(nodes);
+  const isTaken = await takenNames(api, nodes);
+  const labels = labelsOf(nodes.filter((node) => !isTaken(node)));
   return (id) => labels.get(id) ?? shortId(id);
+}
+
+/** Whether a node is called by a name that is an alias, and none of its own. */
+async function takenNames(api: Api, nodes: readonly Node[]): Promise<(node: Node) => boolean> {
+  const hasOwnName = ({ name, aliases }: Node): boolean => aliases.some((alias) => alias.name === name);
+  if (nodes.every(hasOwnName)) return () => false;
+  const { rows, totalCount } = await firstRows(ALIASES_MAX, (page) => api.list_aliases.query(page));
+  const taken = new Set(rows.map(({ name }) => name));
+  return (node) => !hasOwnName(node) && (totalCount > rows.length || taken.has(node.name.toLowerCase()));
 }
 
 /** What nodes are called, asked for as they come up. */

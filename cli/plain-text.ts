@@ -3,6 +3,8 @@
  * hide a part of it.
  */
 
+import { PLAIN } from './colours.ts';
+
 /**
  * Control characters of C0 and C1, separators of lines, the marks and overrides of bidirectional text (U+202E and its
  * kind), what has no width, and tags. Source: UAX 9, UTR 36; Trojan Source (CVE-2021-42574).
@@ -29,7 +31,6 @@ export function plainJson(value: unknown, indent?: number): string {
 }
 
 /** Ends what the last colour began, and the other ways in which that is written. */
-const PLAIN = '\u001b[0m';
 const ENDS_OF_COLOURS: readonly string[] = [PLAIN, '\u001b[m', '\u001b[00m'];
 
 /**

@@ -35,13 +35,13 @@ interface RefusalData {
 }
 
 /** The service that was asked, as it may be shown, and the key that it was given; null: none. */
-export interface Asked {
+export interface AskedService {
   readonly url: string;
   readonly key: string | null;
 }
 
 /** Any error as a problem. */
-export function problemOf(error: unknown, asked: Asked): Problem {
+export function problemOf(error: unknown, asked: AskedService): Problem {
   if (error instanceof Problem) return error;
   if (isOfClient(error)) {
     const data = error.data as RefusalData | null | undefined;
@@ -73,7 +73,7 @@ function isOfClient(error: unknown): error is TRPCClientError<never> {
 function refusalProblem(
   message: string,
   { code, details, request_id: requestId }: RefusalData,
-  { url, key }: Asked,
+  { url, key }: AskedService,
 ): Problem {
   switch (code) {
     case 'unauthorized':

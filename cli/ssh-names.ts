@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Api, Outputs } from './client.ts';
+import { canBeginId, idOf } from './id-names.ts';
 import { nodeIdOf } from './node-names.ts';
 import { EXIT, Problem } from './problem.ts';
 import { isUuid, shortId } from './table/short-ids.ts';
@@ -16,8 +17,8 @@ const NODES_NAMED_MAX = 3;
 type SshUsername = Outputs['list_ssh_usernames']['data'][number];
 
 /**
- * The id of the username that is meant: by id, `NODE/USERNAME`, or its name where one node has it. Says what to do when
- * it is none or several.
+ * The id of the username that is meant: by id, `NODE/USERNAME`, its name where one node has it, or the unique beginning
+ * of its id. Says what to do when it is none or several.
  */
 export async function sshUsernameIdOf(api: Api, text: string): Promise<string> {
   if (isUuid(text)) return text;
@@ -26,6 +27,7 @@ export async function sshUsernameIdOf(api: Api, text: string): Promise<string> {
   const node = slash === -1 ? null : await nodeIdOf(api, text.slice(0, slash));
   const found = USERNAME.test(username) ? await usernamesOf(api, username, node) : { rows: [], total: 0 };
   const [first, second] = found.rows;
+  if (first === undefined && slash === -1 && canBeginId(text)) return idOf(api, 'sshuser', text);
   if (first === undefined)
     throw new Problem(
       `there is no SSH username "${text}": edge sshuser ls shows all, and one is named by id, NODE/USERNAME, or its name`,

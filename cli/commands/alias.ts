@@ -1,6 +1,7 @@
 /** `edge alias`. */
 import type { Command as Program } from 'commander';
-import type { Outputs } from '../client.ts';
+import type { Api, Outputs } from '../client.ts';
+import { existing, idOf } from '../id-names.ts';
 import { addListCommand } from '../lists.ts';
 import { nodeIdOf } from '../node-names.ts';
 import type { Table } from '../table/columns.ts';
@@ -48,16 +49,20 @@ export function addAliasCommands(program: Program): void {
     .option('-c, --cluster <name>', 'the cluster it is of, where several have one of this name')
     .action(async (name: string, flags: { readonly cluster?: string }, command: Program) => {
       const { api } = sessionOf(command);
-      if (name.includes('*'))
-        throw new Problem(`"${name}" could mean several aliases, and one is taken away at a time`, EXIT.usage);
-      if (isUuid(name)) return void (await api.delete_alias.mutate({ id: name }));
-      const {
-        data: [found, ...more],
-      } = await api.list_aliases.query({ name, ...(flags.cluster && { cluster_name: flags.cluster }) });
-      if (found === undefined) throw new Problem(`there is no alias "${name}": edge alias ls shows all`, EXIT.notFound);
-      if (more.length > 0)
-        throw new Problem(`${more.length + 1} clusters have an alias "${name}": say which with -c`, EXIT.usage);
-      await api.delete_alias.mutate({ id: found.id });
-      return undefined;
+      const id = await aliasIdOf(api, name, flags.cluster);
+      await existing('alias', name, api.delete_alias.mutate({ id }));
     });
+}
+
+/** The id of the alias that is meant: by id, its name, or the unique beginning of its id. Refuses a wildcard. */
+async function aliasIdOf(api: Api, name: string, cluster: string | undefined): Promise<string> {
+  if (name.includes('*'))
+    throw new Problem(`"${name}" could mean several aliases, and one is taken away at a time`, EXIT.usage);
+  if (isUuid(name)) return name;
+  const {
+    data: [found, ...more],
+  } = await api.list_aliases.query({ name, ...(cluster && { cluster_name: cluster }) });
+  if (more.length > 0)
+    throw new Problem(`${more.length + 1} clusters have an alias "${name}": say which with -c`, EXIT.usage);
+  return found?.id ?? idOf(api, 'alias', name);
 }

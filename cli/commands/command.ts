@@ -2,16 +2,15 @@
 import type { Command as Program } from 'commander';
 import type { Api, Command, Execution } from '../client.ts';
 import { groupedText, prefixedText } from '../grouping.ts';
-import { existing, idOf } from '../id-names.ts';
+import { canBeginId, existing, idOf } from '../id-names.ts';
 import { addListCommand } from '../lists.ts';
 import { executionsOn, labelsFor } from '../outputs.ts';
 import { write, writeOutput } from '../output.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
-import { isUuid } from '../table/short-ids.ts';
 import { recordText } from '../table/text.ts';
 import { firstRows } from '../pages.ts';
-import { isNotFound } from '../problem.ts';
+import { EXIT, isNotFound, Problem } from '../problem.ts';
 import { progressText } from '../run/progress.ts';
 import { sessionOf } from '../session.ts';
 
@@ -99,7 +98,7 @@ interface OutputFlags {
 
 async function showOutputs(given: string, { group, diff }: OutputFlags, command: Program): Promise<void> {
   const { api, format, view } = sessionOf(command);
-  const id = isUuid(given) ? given : await idOf(api, 'command', given);
+  const id = await commandOrExecutionIdOf(api, given);
   const executions = await executionsOf(api, id);
   if (executions === null) {
     const execution = await existing('command', given, api.get_command_execution.query({ id }));
@@ -121,6 +120,17 @@ async function showOutputs(given: string, { group, diff }: OutputFlags, command:
     return write(differenceText(outputs, { isPlain: process.stdout.isTTY, isColoured: view().isColoured }));
   }
   return writeOutput(group === true ? groupedText(outputs) : outputs.map(prefixedText).join(''));
+}
+
+async function commandOrExecutionIdOf(api: Api, given: string): Promise<string> {
+  try {
+    return await idOf(api, 'command', given);
+  } catch (error) {
+    if (!canBeginId(given) || !(error instanceof Problem && error.status === EXIT.notFound)) throw error;
+    return idOf(api, 'execution', given).catch(() => {
+      throw error;
+    });
+  }
 }
 
 /** All executions of a command with their outputs; null when there is no command of this id. */

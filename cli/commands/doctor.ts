@@ -8,7 +8,7 @@ import { inTurns } from '../in-turns.ts';
 import { plainText } from '../plain-text.ts';
 import { labelsOf, nodeIdOf, ofNode } from '../node-names.ts';
 import { STATUS_TONES } from '../node-table.ts';
-import { tell, write } from '../output.ts';
+import { tell, write, writeOutput } from '../output.ts';
 import { firstRows } from '../pages.ts';
 import { EXIT, isRefusal } from '../problem.ts';
 import { sessionOf } from '../session.ts';
@@ -45,7 +45,7 @@ export function addDoctorCommand(program: Program): void {
 async function examineNode(name: string, command: Program): Promise<boolean> {
   const { api, record, format, view } = sessionOf(command);
   const report = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_diagnostics.query({ id }));
-  await (isForPeople(format) ? write(reportText(report, { isColoured: view().isColoured })) : record(report));
+  await (isForPeople(format) ? writeOutput(reportText(report, { isColoured: view().isColoured })) : record(report));
   return report.overall !== 'fail';
 }
 
@@ -72,7 +72,7 @@ async function examineAll(command: Program): Promise<boolean> {
     });
     return isWell;
   }
-  await write(nodesText(nodes, reports, view().isColoured));
+  await writeOutput(nodesText(nodes, reports, view().isColoured));
   if (totalCount > reports.size)
     tell(
       `${reports.size} of ${totalCount} nodes that are not healthy were diagnosed: edge doctor NODE does the others`,

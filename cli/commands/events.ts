@@ -6,6 +6,7 @@ import { eventHeadings, eventText, nodeOf, type Envelope } from '../event-text.t
 import { eventTypeOf, eventTypesOf } from '../event-types.ts';
 import { NodeNames } from '../outputs.ts';
 import { tell, write } from '../output.ts';
+import { plainJson, plainText } from '../plain-text.ts';
 import { addListCommand } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
@@ -40,7 +41,7 @@ export function addEventsCommands(program: Program): void {
       const { api, record, format } = sessionOf(command);
       const explained = await api.explain_event_type.query({ type: await eventTypeOf(api, name) });
       await (isForPeople(format)
-        ? write(`${explained.type}: ${explained.description}\n\n${JSON.stringify(explained.example, null, 2)}\n`)
+        ? write(`${plainText(`${explained.type}: ${explained.description}`)}\n\n${plainJson(explained.example, 2)}\n`)
         : record(explained));
     });
 

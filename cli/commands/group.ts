@@ -2,6 +2,7 @@
 import type { Command as Program } from 'commander';
 import type { Inputs, Outputs } from '../client.ts';
 import { addListCommand } from '../lists.ts';
+import { countOfNodes } from '../node-names.ts';
 import { tell, write } from '../output.ts';
 import { EXIT, isNotFound, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
@@ -79,7 +80,11 @@ export function addGroupCommands(program: Program): void {
     });
 
   addPlaceOptions(
-    group.command('create <name>').description('save which nodes are meant; found anew whenever it is used'),
+    group
+      .command('create <name>')
+      .description(
+        'save which nodes are meant; labels, clusters and statuses are looked at anew whenever it is used, names with * now',
+      ),
   )
     .option('--description <text>', 'what it is for')
     .action(async (name: string, flags: SaveFlags, command: Program) => {
@@ -92,7 +97,7 @@ export function addGroupCommands(program: Program): void {
       });
       await record(created);
       const { node_count: count } = await api.preview_targeting.query({ targeting });
-      tell(`${count} ${count === 1 ? 'node is' : 'nodes are'} in it now`);
+      tell(`${countOfNodes(count)} ${count === 1 ? 'is' : 'are'} in it now`);
     });
 
   group
@@ -134,7 +139,7 @@ function targetingText({
   );
   return [
     type === 'all' && labels === undefined && '--all',
-    type === 'nodes' && (ids.length === 1 ? '1 node' : `${ids.length} nodes`),
+    type === 'nodes' && countOfNodes(ids.length),
     type === 'clusters' && `-c ${clusters.join(',')}`,
     labels !== undefined && `-l ${labels}`,
     ...filters,

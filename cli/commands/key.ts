@@ -7,6 +7,7 @@ import { durationMs } from '../duration.ts';
 import { existing, idOf } from '../id-names.ts';
 import { addListCommand } from '../lists.ts';
 import { tell, write } from '../output.ts';
+import { plainText } from '../plain-text.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
 import { sessionOf } from '../session.ts';
@@ -54,7 +55,7 @@ export function addKeyCommands(program: Program): void {
         }),
       };
       const created = await ofCluster(cluster, () => api.create_enrollment_key.mutate(wanted));
-      await (isForPeople(format) ? write(`${created.key}\n`) : record(created));
+      await (isForPeople(format) ? write(`${plainText(created.key)}\n`) : record(created));
       const urls = bareUrls(created.key);
       if (urls.length > 0)
         tell(
@@ -95,11 +96,21 @@ export function addKeyCommands(program: Program): void {
 
 /** URLs of admins in a key whose host is a bare name. */
 function bareUrls(key: string): readonly string[] {
-  const { admin_urls: urls = [] } = JSON.parse(Buffer.from(key, 'base64url').toString()) as {
-    readonly admin_urls?: readonly string[];
-  };
-  return urls.filter((url) => {
+  return urlsIn(key).filter((url) => {
+    if (!URL.canParse(url)) return false;
     const { hostname } = new URL(url);
     return BARE_NAME.test(hostname) && hostname !== 'localhost' && !/^\d+$/u.test(hostname);
   });
+}
+
+/** None where the key is of a form that is not known here: another version of the service made it. */
+function urlsIn(key: string): readonly string[] {
+  try {
+    const { admin_urls: urls } = JSON.parse(Buffer.from(key, 'base64url').toString()) as {
+      readonly admin_urls?: unknown;
+    };
+    return Array.isArray(urls) ? urls.filter((url) => typeof url === 'string') : [];
+  } catch {
+    return [];
+  }
 }

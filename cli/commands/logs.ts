@@ -6,7 +6,7 @@ import { nodeIdOf, ofNode } from '../node-names.ts';
 import { endingWithReader } from '../ending.ts';
 import { isReaderGone, shownOutput, writeForReader } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { shellWord } from '../reach/openssh.ts';
+import { quotedWord } from '../run/script.ts';
 import { followOutput } from '../run/tails.ts';
 import { sessionOf } from '../session.ts';
 
@@ -89,11 +89,11 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
 
 function scriptOf({ unit, file, lines, follow }: LogsFlags): string {
   if (unit !== undefined && file !== undefined) throw new Problem('say either --unit or --file', EXIT.usage);
-  if (file !== undefined) return `exec tail -n ${lines} ${follow === true ? '-F ' : ''}-- ${shellWord(file)}`;
+  if (file !== undefined) return `exec tail -n ${lines} ${follow === true ? '-F ' : ''}-- ${quotedWord(file)}`;
   return [
     'exec journalctl --no-pager -o short-iso',
     `-n ${lines}`,
-    unit !== undefined && `-u ${shellWord(unit)}`,
+    unit !== undefined && `-u ${quotedWord(unit)}`,
     follow === true && '-f',
   ]
     .filter(Boolean)

@@ -8,7 +8,7 @@ import { nodeIdOf, ofNode } from '../node-names.ts';
 import { labelsText, NODE_STATUSES, NODE_TABLE } from '../node-table.ts';
 import type { NodeFilters } from '../node-source.ts';
 import { tell } from '../output.ts';
-import { EXIT } from '../problem.ts';
+import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
 import { shortId } from '../table/short-ids.ts';
@@ -90,10 +90,12 @@ async function labelNodes(given: readonly string[], places: Places, command: Pro
   const changes = labelChangesOf(given);
   const { api, format, record } = sessionOf(command);
   const done = await api.label_nodes.mutate({ targeting: await targetingOf(api, places), ...changes });
+  if (done.node_count === 0)
+    throw new Problem('no node matches, so nothing was labelled: edge node ls shows what there is', EXIT.notFound);
   if (!isForPeople(format)) await record(done);
   for (const { node_id: id, message } of done.failed) tell(`${shortId(id)}: ${message}`);
   tell(`${done.labelled_count} of ${done.node_count} labelled`);
-  process.exitCode = done.node_count === 0 ? EXIT.notFound : done.failed_count > 0 ? EXIT.someFailed : EXIT.ok;
+  process.exitCode = done.failed_count > 0 ? EXIT.someFailed : EXIT.ok;
 }
 
 /** `KEY=VALUE` and `KEY` set, `KEY-` removes. */

@@ -7,7 +7,7 @@ import { durationMs } from '../duration.ts';
 import { nodeIdOf, ofNode } from '../node-names.ts';
 import { write } from '../output.ts';
 import { EXIT, Problem, problemOf } from '../problem.ts';
-import { dial } from '../reach/dial.ts';
+import { dial, PortRefused } from '../reach/dial.ts';
 import { checkedHostName, checkedPort } from '../reach/host-names.ts';
 import { proxyOf, SELF_USERNAME, type Proxy } from '../reach/proxy.ts';
 import { toldPortsOf } from '../reach/told-ports.ts';
@@ -55,7 +55,7 @@ export function addPingCommand(program: Program): void {
         if (number > 1) await wait(intervalMs);
         const one = await tryOnce(proxy, node, connection);
         tries.push(one);
-        if (isForPeople(format)) await write(`${number}  ${one.problem ?? `${one.ms ?? 0} ms`}\n`);
+        if (isForPeople(format)) await write(`${number}  ${plainText(one.problem ?? `${one.ms ?? 0} ms`)}\n`);
       }
       const result = resultOf(tries);
       await (isForPeople(format)
@@ -80,10 +80,9 @@ async function tryOnce(
     socket.destroy();
     return { ms: Math.round(performance.now() - startedMs), problem: null };
   } catch (error) {
+    // it was there to do so
+    if (error instanceof PortRefused) return { ms: Math.round(performance.now() - startedMs), problem: null };
     const problem = problemOf(error, asked);
-    // The machine itself refused that port: it was there to do so.
-    if (/refuses connections/u.test(problem.message))
-      return { ms: Math.round(performance.now() - startedMs), problem: null };
     if (error instanceof Problem && error.status === EXIT.auth) throw error;
     return { ms: null, problem: problem.message };
   }

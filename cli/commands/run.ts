@@ -3,7 +3,9 @@ import type { Command as Program } from 'commander';
 import { several } from '../arguments.ts';
 import { showsColours } from '../colours.ts';
 import { durationMs } from '../duration.ts';
+import { countOfNodes } from '../node-names.ts';
 import { tell, write } from '../output.ts';
+import { plainText } from '../plain-text.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { createCommand, runCommand, type NewCommand } from '../run/run.ts';
 import { scriptOf } from '../run/script.ts';
@@ -71,10 +73,8 @@ export function addRunCommand(program: Program): void {
 
 async function detach({ api, format, record }: Session, wanted: NewCommand): Promise<void> {
   const created = await createCommand(api, wanted);
-  await (isForPeople(format) ? write(`${created.id}\n`) : record(created));
-  tell(
-    `runs on ${created.summary.total} ${created.summary.total === 1 ? 'node' : 'nodes'}: edge command get ${created.id} says how far it is`,
-  );
+  await (isForPeople(format) ? write(`${plainText(created.id)}\n`) : record(created));
+  tell(`runs on ${countOfNodes(created.summary.total)}: edge command get ${created.id} says how far it is`);
 }
 
 async function watch(session: Session, wanted: NewCommand, flags: RunFlags): Promise<void> {

@@ -42,8 +42,10 @@ export function addSshConfigCommand(program: Program): void {
     .action(async (flags: ConfigFlags, command: Program) => {
       const { api, connection } = sessionOf(command);
       await proxyOf(connection, process.env, () => toldPortsOf(api)); // ssh would say less clearly what is wrong there
-      const text = sshConfigText(await domainOf(api, flags.cluster), process.env);
+      const domain = await domainOf(api, flags.cluster);
+      const text = sshConfigText(domain, process.env);
       if (flags.write === undefined && flags.include !== true) return write(text);
+      tell(`ssh goes by edge to every host *.${domain} from then on`);
 
       const file = typeof flags.write === 'string' ? resolve(flags.write) : defaultConfigFile();
       writeConfig(file, text);
@@ -64,8 +66,17 @@ export function addSshConfigCommand(program: Program): void {
     });
 }
 
-/** The end of the host names of all nodes, or of those of a cluster. Any cluster tells it. */
+/**
+ * The end of the host names of all nodes, or of those of a cluster. Any cluster tells it. Refuses a single word: the
+ * hosts of a whole top-level domain are not those of one service.
+ */
 async function domainOf(api: Api, cluster: string | undefined): Promise<string> {
+  const domain = await toldDomain(api, cluster);
+  if (domain.includes('.')) return domain;
+  throw new Problem(`the service says that its nodes are all hosts *.${domain}: nothing was written`);
+}
+
+async function toldDomain(api: Api, cluster: string | undefined): Promise<string> {
   if (cluster !== undefined) return checkedHostName((await clusterOf(api, cluster)).vpn_domain);
   const {
     data: [first],

@@ -45,7 +45,8 @@ export function addSshKeyCommands(program: Program): void {
     .action(async (username: string, given: string, flags: { readonly name?: string }, command: Program) => {
       const { api, record } = sessionOf(command);
       const sent = givenKey(given, flags.name);
-      await record(await api.create_ssh_public_key.mutate({ id: await sshUsernameIdOf(api, username), ...sent }));
+      const id = await sshUsernameIdOf(api, username);
+      await record(await existing('sshuser', username, api.create_ssh_public_key.mutate({ id, ...sent })));
     });
 
   addListCommand(key, {

@@ -2,6 +2,7 @@
 import type { Command as Program } from 'commander';
 import { several } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
+import { existing } from '../id-names.ts';
 import { nodeIdOf } from '../node-names.ts';
 import { tell } from '../output.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
@@ -81,7 +82,8 @@ export function addSshUsernameCommands(program: Program): void {
     .description('show one with its keys: by id, NODE/USERNAME, or its name')
     .action(async (username: string, _flags: object, command: Program) => {
       const { api, record } = sessionOf(command);
-      await record(await api.get_ssh_username.query({ id: await sshUsernameIdOf(api, username) }));
+      const id = await sshUsernameIdOf(api, username);
+      await record(await existing('sshuser', username, api.get_ssh_username.query({ id })));
     });
 
   user
@@ -89,7 +91,9 @@ export function addSshUsernameCommands(program: Program): void {
     .description('remove some with their keys: their sessions end at once')
     .action(async (usernames: readonly string[], _flags: object, command: Program) => {
       const { api } = sessionOf(command);
-      for (const username of usernames)
-        await api.delete_ssh_username.mutate({ id: await sshUsernameIdOf(api, username) });
+      for (const username of usernames) {
+        const id = await sshUsernameIdOf(api, username);
+        await existing('sshuser', username, api.delete_ssh_username.mutate({ id }));
+      }
     });
 }

@@ -3,7 +3,7 @@ import type { Command as Program } from 'commander';
 import type { Api, Node, Outputs } from '../client.ts';
 import { painted } from '../colours.ts';
 import { NODE_STATUSES, NODE_TABLE, STATUS_TONES } from '../node-table.ts';
-import { write } from '../output.ts';
+import { writeOutput } from '../output.ts';
 import { firstRows } from '../pages.ts';
 import { sessionOf, type Session } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
@@ -50,7 +50,7 @@ export function addStatusCommand(program: Program): void {
     .action(async (_flags: object, command: Program) => {
       const session = sessionOf(command);
       const status = await statusOf(session);
-      await (isForPeople(session.format) ? write(statusText(status, session)) : session.record(status));
+      await (isForPeople(session.format) ? writeOutput(statusText(status, session)) : session.record(status));
     });
 }
 
@@ -111,7 +111,7 @@ function statusText(status: FleetStatus, { view }: Session): string {
   const tone = (text: string, state: Node['status']): string =>
     isColoured ? painted(text, STATUS_TONES[state]) : text;
   const { nodes, health, admin, clusters, commands } = status;
-  const failing = health.checks.filter(({ healthy }) => !healthy).map(({ name }) => name);
+  const failing = health.checks.filter(({ healthy }) => !healthy).map(({ name }) => plainText(name));
   const lines: readonly (readonly [name: string, text: string])[] = [
     [
       'Admin',

@@ -10,7 +10,7 @@ import { labelsOf } from '../node-names.ts';
 import { tell, write } from '../output.ts';
 import { firstRows } from '../pages.ts';
 import { plainText } from '../plain-text.ts';
-import { EXIT, isRefusal, problemOf, type Asked } from '../problem.ts';
+import { EXIT, isRefusal, problemOf, type AskedService } from '../problem.ts';
 import { Screen } from '../screen.ts';
 import { sessionOf, type Session } from '../session.ts';
 import { sortNameOf, type Table, type Tone } from '../table/columns.ts';
@@ -174,7 +174,7 @@ async function loadsOf(
 async function loadOf(
   ask: () => Promise<Metrics>,
   node: Node,
-  { name, asked }: { readonly name: string; readonly asked: Asked },
+  { name, asked }: { readonly name: string; readonly asked: AskedService },
 ): Promise<Load> {
   const about = { id: node.id, name, cluster: node.cluster_name };
   if (node.status === 'unreachable') return { ...about, ...UNKNOWN, problem: 'unreachable' };

@@ -149,12 +149,21 @@ function refusal({ status, head }: Answer, text: string, { url, key }: Proxy): P
     case 429:
       return new Problem(text === '' ? 'too many wrong keys came from this address: try again later' : text, EXIT.auth);
     default:
-      return new Problem(
+      return refusalOf(
+        /^proxy-status:.*error=(?<error>\w+)/imu.exec(head)?.groups?.['error'],
         text === '' ? `the proxy ${url} refused with ${status}` : text,
-        /^proxy-status:.*destination_not_found/imu.test(head) ? EXIT.notFound : EXIT.failed,
       );
   }
 }
+
+/** By the type of the error. Source: RFC 9209, 2.3. */
+function refusalOf(error: string | undefined, text: string): Problem {
+  if (error === 'connection_refused') return new PortRefused(text);
+  return new Problem(text, error === 'destination_not_found' ? EXIT.notFound : EXIT.failed);
+}
+
+/** The machine was reached, and nothing listens there. */
+export class PortRefused extends Problem {}
 
 /** The next bytes; null at the end. The socket is paused again when it resolves. */
 function nextChunk(socket: Socket): Promise<Buffer | null> {

@@ -1,7 +1,7 @@
 /** The admin's HTTP proxy: where it is, and the key that it takes. */
-import { storedProxy, type Connection } from '../connection.ts';
+import { shownUrl, storedProxy, type Connection } from '../connection.ts';
 import { nonEmpty, type Environment } from '../contexts.ts';
-import { EXIT, Problem } from '../problem.ts';
+import { EXIT, Problem, problemOf } from '../problem.ts';
 import { checkedPort } from './host-names.ts';
 
 /** Ports of the admin's proxies when nothing else is said. Source: docs/settings.md. */
@@ -50,9 +50,16 @@ export function isProxyNamed({ url }: Connection, env: Environment): boolean {
 }
 
 /** What the service tells. It is not asked where its proxy cannot be used without more words anyhow. */
-async function toldPorts({ url }: Connection, askPorts: () => Promise<ToldPorts | undefined>): Promise<ToldPorts> {
+async function toldPorts(connection: Connection, askPorts: () => Promise<ToldPorts | undefined>): Promise<ToldPorts> {
+  const { url, key } = connection;
   if (url.startsWith('https:')) return null;
-  const ports = await askPorts();
+  const ports = await askPorts().catch((error: unknown) => {
+    if (key !== null || problemOf(error, connection).status !== EXIT.auth) throw error;
+    throw new Problem(
+      `${url} says where its proxy is to who has a key of its API: set EDGE_PROXY_URL, or EDGE_API_KEY`,
+      EXIT.auth,
+    );
+  });
   if (ports === null)
     throw new Problem(`${url} has no proxy: see ADMIN_PROXY_ENABLED of edge-admin, or set EDGE_PROXY_URL`);
   return ports ?? null;
@@ -92,7 +99,7 @@ export function parsedProxy(text: string): Omit<Proxy, 'key' | 'told'> {
   const url = /^https?:\/\//u.test(text) && URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['', '/'].includes(url.pathname + url.search + url.hash))
     throw new Problem(
-      `"${withoutUser(text)}" is no URL of a proxy: EDGE_PROXY_URL should be like http://HOST:${HTTP_PROXY_PORT}`,
+      `"${shownUrl(text)}" is no URL of a proxy: EDGE_PROXY_URL should be like http://HOST:${HTTP_PROXY_PORT}`,
       EXIT.usage,
     );
   if (url.username !== '' || url.password !== '')
@@ -130,7 +137,7 @@ export async function socks5Authority(
   ];
   if (found === undefined)
     throw new Problem(
-      `"${withoutUser(given)}" is no URL of a SOCKS5 proxy: EDGE_SOCKS5_URL should be like socks5://HOST:${SOCKS5_PROXY_PORT}`,
+      `"${shownUrl(given)}" is no URL of a SOCKS5 proxy: EDGE_SOCKS5_URL should be like socks5://HOST:${SOCKS5_PROXY_PORT}`,
       EXIT.usage,
     );
   return found;
@@ -148,8 +155,4 @@ function besideService(serviceUrl: string, told: ToldPorts): string {
       `${serviceUrl} does not say where its proxy is: set EDGE_PROXY_URL, or run edge login --proxy-url`,
     );
   return `http://${hostname}:${checkedPort(told.http_port)}`;
-}
-
-function withoutUser(url: string): string {
-  return url.replace(/\/\/[^/]*@/u, '//…@');
 }

@@ -9,6 +9,7 @@ type Summary = Command['summary'];
 /** Between two rewrites, in ms: what a person can follow. */
 const REWRITE_MS = 100;
 
+/** The line. */
 export interface Progress {
   show(summary: Summary): void;
   /** Takes the line away, so that other text can be written. It comes back with the next `show`. */

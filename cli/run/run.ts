@@ -1,19 +1,20 @@
 /** `edge run`: one command on many nodes, seen live, with an exit status that tells how it went. */
 import type { Api, Command, Inputs, LiveClient } from '../client.ts';
+import { countOfNodes } from '../node-names.ts';
 import { labelsFor } from '../outputs.ts';
 import { tell } from '../output.ts';
 import { EXIT, Problem, type ExitStatus } from '../problem.ts';
 import { shortId } from '../table/short-ids.ts';
 import { AwayWatch } from './away.ts';
 import { createProgress, endText } from './progress.ts';
-import { createTelling, type TellingOptions } from './telling.ts';
+import { createReporter, type ReportOptions } from './reporter.ts';
 import { followCommand, type CommandState } from './watch.ts';
 
 /** What to run, and where: the input of `create_command`. */
 export type NewCommand = Inputs['create_command'];
 
 /** How the results are told. */
-export interface RunOptions extends TellingOptions {
+export interface RunOptions extends ReportOptions {
   /** Whether machines that are away are waited for, too. */
   readonly waitsForAway: boolean;
   /** Whether the id is told at the start, and at the end how it went. */
@@ -48,7 +49,7 @@ export async function runCommand(
 ): Promise<ExitStatus> {
   const startedMs = performance.now();
   const { id, summary } = await createCommand(api, command);
-  if (options.isFramed) tell(`command ${id} runs on ${nodes(summary.total)}`);
+  if (options.isFramed) tell(`command ${id} runs on ${countOfNodes(summary.total)}`);
 
   const progress = createProgress(process.stderr, () => performance.now());
   const clearLine = (): void => progress.clear();
@@ -60,7 +61,7 @@ export async function runCommand(
   options.cancel.addEventListener('abort', cancelled, { once: true });
   if (options.cancel.aborted) cancelled(); // while it was stored
 
-  const telling = createTelling({ api, live, command: id, options, clearLine });
+  const reporter = createReporter({ api, live, command: id, options, clearLine });
   const onlyAway = new AbortController();
   const away = options.waitsForAway
     ? null
@@ -74,7 +75,7 @@ export async function runCommand(
   let hint: NodeJS.Timeout | undefined;
   try {
     const state = await followCommand(live.api, id, AbortSignal.any([options.leave, onlyAway.signal]), (now, news) => {
-      telling.heard(now, news);
+      reporter.heard(now, news);
       progress.show(now.summary);
       away?.heard(now);
       clearTimeout(hint);
@@ -85,7 +86,7 @@ export async function runCommand(
       tell(`left; the command goes on as ${id}: edge command get ${id}`);
       return EXIT.interrupted;
     }
-    await telling.finish(state);
+    await reporter.finish(state);
     if (state.summary.pending > 0) await tellAway(api, id, state);
     if (state.summary.sent > 0) await tellLost(api, id, state);
     if (options.isFramed) tell(`${endText(state.summary, performance.now() - startedMs)} (${shortId(id)})`);
@@ -142,10 +143,6 @@ async function nodesThat(
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function nodes(count: number): string {
-  return count === 1 ? '1 node' : `${count} nodes`;
 }
 
 function statusOf({ summary }: CommandState): ExitStatus {

@@ -97,7 +97,12 @@ function exportLine(given: string, index: number): string {
   // its value may be a secret that stands where its name should
   if (name === undefined || value === undefined)
     throw new Problem(`--env number ${index + 1} is none: it should be like NAME=VALUE`, EXIT.usage);
-  return `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'`;
+  return `export ${name}=${quotedWord(value)}`;
+}
+
+/** A text as one word of a script, whatever is in it. Source: POSIX, Shell Command Language, 2.2.2. */
+export function quotedWord(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** The script with lines before it; one of another interpreter, or with input, from within a script of the shell. */
@@ -112,6 +117,7 @@ function wrapped(script: string, variables: readonly string[], input: Buffer | n
     lines.push(
       'edge_script=$(mktemp) || exit',
       `trap 'rm -f "$edge_script"' EXIT`,
+      "trap 'exit 143' HUP INT TERM", // dash forgets the other one when a signal ends it
       decoded(Buffer.from(script), '> "$edge_script"'),
     );
   const run = isShell

@@ -44,7 +44,7 @@ export function rowsText<Row>(rows: readonly Row[], table: Table<Row>, view: Vie
   }
 }
 
-/** One thing as text: its id, fields below each other, or JSON. */
+/** One thing as text: its id if it has one, fields below each other, or JSON. */
 export function recordText(record: object, format: Format): string {
   switch (format) {
     case 'json':
@@ -52,7 +52,9 @@ export function recordText(record: object, format: Format): string {
     case 'ndjson':
       return `${plainJson(record)}\n`;
     case 'id':
-      return `${plainText(idOf(record))}\n`;
+      return idOf(record)
+        .map((id) => `${plainText(id)}\n`)
+        .join('');
     case 'table':
     case 'wide':
       return layout(
@@ -65,11 +67,13 @@ export function recordText(record: object, format: Format): string {
   }
 }
 
-/** What identifies a thing that is told alone. Clusters and types of events are called by their names. */
-function idOf(record: object): string {
-  const { id, name, type } = record as Readonly<Record<string, unknown>>;
-  const found = [id, name, type].find((one) => typeof one === 'string');
-  return typeof found === 'string' ? found : '-';
+/**
+ * What identifies a thing that is told alone; none of what is no thing, such as a sum. Clusters and types of events are
+ * called by their names, and what was measured by its node.
+ */
+function idOf(record: object): readonly string[] {
+  const { id, name, type, node_id: node } = record as Readonly<Record<string, unknown>>;
+  return [id, name, type, node].filter((one) => typeof one === 'string').slice(0, 1);
 }
 
 function tableText<Row>(rows: readonly Row[], { columns }: Table<Row>, view: View): string {

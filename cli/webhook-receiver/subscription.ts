@@ -1,7 +1,7 @@
 /** A webhook that lives as long as the receiver. */
 import type { Api } from '../client.ts';
 import type { EventType } from '../event-types.ts';
-import { isNotFound, Problem, problemOf, type Asked } from '../problem.ts';
+import { isNotFound, Problem, problemOf, type AskedService } from '../problem.ts';
 
 /** What is created, and where. */
 export interface Wanted {
@@ -9,7 +9,7 @@ export interface Wanted {
   readonly secret: string;
   readonly types: readonly EventType[];
   /** The service, for what is told. */
-  readonly service: Asked;
+  readonly service: AskedService;
 }
 
 /** A webhook that was created for a while. */
@@ -45,7 +45,7 @@ export async function subscribe(api: Api, { url, secret, types, service }: Wante
  * Adds how private addresses are allowed where one was refused, as that of a receiver is as a rule. Other errors stay
  * what they are.
  */
-export function addressProblem(error: unknown, service: Asked): unknown {
+export function addressProblem(error: unknown, service: AskedService): unknown {
   const { url: sentences } =
     (error as { readonly data?: { readonly details?: { readonly url?: readonly string[] } | null } | null }).data
       ?.details ?? {};

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { storeConnection } from '../../../cli/contexts.ts';
 import { startEdge } from '../../support/edge-program.ts';
+import { until } from '../../support/until.ts';
 
 import { ADMIN, edge, home, service } from './foreign-service.ts';
 
@@ -68,6 +69,25 @@ test('a context that is named by an option is the one that is asked, whatever th
   t.deepEqual(
     third.heard.map(({ authorization }) => authorization),
     ['Bearer key-of-the-third'],
+  );
+});
+
+test('names are completed from the service that was named so far', async (t) => {
+  const list_clusters = (name: string) => ({ list_clusters: { data: [{ name }], pagination: { total_count: 1 } } });
+  const [own, other] = await Promise.all([service(t, list_clusters('own')), service(t, list_clusters('other'))]);
+  const env = { ...home(t, { url: own.url, key: KEY }), EDGE_URL: own.url, EDGE_API_KEY: KEY };
+  storeConnection({ url: other.url, key: 'key-of-the-other' }, { ...env, EDGE_CONTEXT: 'test' });
+  // on a busy machine they may come later than anybody waits for them at a prompt
+  const next = (...words: string[]) =>
+    until('names', async () => (await edge(env, '__complete', ...words)).stdout.trim().split('\n').filter(Boolean)[0]);
+
+  t.is(await next('cluster', 'get', '--context', ''), 'test');
+  t.is(await next('run', '-c', ''), 'own');
+  t.is(await next('--context', 'test', 'run', '-c', ''), 'other');
+  t.is(await next(`--url=${other.url}`, '--key', 'given', 'run', '-c', ''), 'other');
+  t.deepEqual(
+    [...new Set(other.heard.map(({ authorization }) => authorization))],
+    ['Bearer key-of-the-other', 'Bearer given'],
   );
 });
 

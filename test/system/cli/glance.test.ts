@@ -26,7 +26,7 @@ test.after.always('its files go', () => scope.end());
 const envOf = () => ({ EDGE_URL: fleet().admins[0]?.url ?? '', EDGE_API_KEY: FLEET_KEYS.MASTER_KEY });
 const edge = (...args: string[]) => startEdge(args, envOf()).ended;
 
-test.serial('the fleet is told at a glance, and who is not healthy', async (t) => {
+test.serial('the fleet is told at a glance, and who is not healthy, which does not answer', async (t) => {
   await edge('run', '--all', '--', 'exit 3');
   const well = await edge('status');
   const agent = await fleet().addAgent({ AGENT_ALIASES: 'web-2' });
@@ -47,6 +47,9 @@ test.serial('the fleet is told at a glance, and who is not healthy', async (t) =
     /\nNodes {5}2: 1 healthy, 1 unreachable\n[^]*\n\nNAME +CLUSTER +STATUS +SINCE +VERSION +WHY\nweb-2 +fleet +unreachable /u,
   );
   t.like(json.nodes, { healthy: 1, unhealthy: 0, unreachable: 1, total: 2, outdated: 0 });
+  const away = await reach.edge('ping', 'web-2', '--count', '1');
+  t.is(away.status, 1, away.stderr);
+  t.regex(away.stdout, /^web-2 \(\S+\), unreachable, [^\n]*\n1 {2}[^\n]*not connected[^\n]*\n0 of 1 answered\n$/u);
   t.is((await edge('node', 'rm', 'web-2')).status, 0);
 });
 
@@ -60,7 +63,7 @@ test.serial('the load of machines is told in a picture', async (t) => {
   );
 });
 
-test.serial('the way to a node is measured, and a node that is away does not answer', async (t) => {
+test.serial('the way to a node is measured', async (t) => {
   const well = await reach.edge('ping', 'web-1', '--count', '2', '--interval', '10ms');
   const json = await reach.edge('ping', 'web-1', '--count', '1', '-o', 'json');
 
@@ -70,6 +73,8 @@ test.serial('the way to a node is measured, and a node that is away does not ans
     /^web-1 \(node-\S+\), healthy, \S[^\n]*\n1 {2}\d+ ms\n2 {2}\d+ ms\n2 of 2 answered, \d+ ms at least, \d+ ms in the mean, \d+ ms at most\n$/u,
   );
   t.like(JSON.parse(json.stdout), { node_id: fleet().agents[0]?.node, tried: 1, answered: 1 });
+  t.is((await reach.edge('ping', 'web-1', '--count', '1', '-o', 'id')).stdout, `${fleet().agents[0]?.node ?? ''}\n`);
+  t.deepEqual(await edge('health', '-o', 'id'), { status: 0, stdout: '', stderr: '' });
 });
 
 test.serial('one waits for nodes that are not there yet, and for what becomes of them', async (t) => {
@@ -122,7 +127,11 @@ test.serial('shells are told what may come next: words, options, and names of th
   t.true((await next('node', 'ls', '--')).includes('--watch'));
   t.deepEqual(await next('node', 'get', ''), ['web-1']);
   t.deepEqual(await next('run', '-n', ''), ['web-1']);
+  t.deepEqual(await next('run', '-n', 'other,'), ['other,web-1']);
   t.deepEqual(await next('run', '-c', ''), ['fleet']);
+  t.deepEqual(await next('ssh', '-v', 'ada@'), ['ada@web-1']);
+  t.deepEqual(await next('cp', ''), ['web-1:']);
+  t.deepEqual(await next('--url', 'http://127.0.0.1:9', 'node', 'get', ''), ['']);
   t.deepEqual(await next('-o', ''), ['table', 'wide', 'id', 'json', 'ndjson']);
   t.deepEqual(await next('completion', ''), ['bash', 'zsh', 'fish']);
   const away = await startEdge(['__complete', 'node', 'get', ''], { EDGE_URL: 'http://127.0.0.1:9' }).ended;

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import test from 'ava';
 import { Problem } from '../../../cli/problem.ts';
 import { checkedHostName } from '../../../cli/reach/host-names.ts';
+import { openEdge } from '../../support/edge-terminal.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { until } from '../../support/until.ts';
 
-import { NODE, edge, service, stranger } from './foreign-service.ts';
+import { ADMIN, NODE, edge, service, stranger } from './foreign-service.ts';
 
 const HOSTILE_NAMES = [
   'x\n  ProxyCommand touch HACKED',
@@ -69,6 +71,18 @@ test('a domain that is one is written', async (t) => {
 
   t.is(status, 0);
   t.regex(stdout, /^Host \*\.prod\.edge\.internal$/mu);
+  const env = stranger(t, url);
+  const file = join(env['XDG_CONFIG_HOME'] ?? '', 'config');
+  const written = await edge(env, 'ssh-config', '--cluster', 'prod', '--write', file);
+  t.regex(written.stderr, /^edge: ssh goes by edge to every host \*\.prod\.edge\.internal from then on\n/u);
+});
+
+test('all hosts of a top-level domain are not those of a service', async (t) => {
+  const { url } = await service(t, { list_clusters: { data: [{ name: 'prod', vpn_domain: 'prod.com' }] } });
+  const { status, stdout, stderr } = await edge(stranger(t, url), 'ssh-config');
+
+  t.deepEqual([status, stdout], [1, '']);
+  t.is(stderr, 'edge: the service says that its nodes are all hosts *.com: nothing was written\n');
 });
 
 test('ssh is started for host names and ports only', async (t) => {
@@ -143,6 +157,52 @@ test('what turns text round or orders a terminal about reaches none of the forma
   );
 });
 
+test('no sentence of the service orders a terminal about', async (t) => {
+  const sly = 'web\u202egpj.exe\u2066\u009b31m\u001b[2J\u2028\u200b\u{e0041}';
+  const check = { name: sly, healthy: false, status: 'fail', duration_ms: sly, error: sly, summary: sly, hint: sly };
+  const node = { id: NODE, name: sly, aliases: [], cluster_name: sly, status: 'unreachable', status_since: sly };
+  const all = (rows: readonly object[]) => ({ data: rows, pagination: { total_count: rows.length, has_next: false } });
+  const { url } = await service(t, {
+    get_admin: { ...ADMIN, name: sly, version: sly },
+    check_admin_health: { healthy: false, checks: [check] },
+    get_my_admin_cluster: { total_admins: sly, degraded: true },
+    list_clusters: all([{ name: sly, node_count: sly }]),
+    list_commands: all([{ id: NODE, summary: { failed: 1 } }]),
+    list_nodes: all([{ ...node, status_reason: sly }]),
+    get_node: { ...node, vpn_hostname: sly, http_port: sly },
+    get_node_diagnostics: { overall: 'fail', collected_at: sly, checks: [{ ...check, details: { [sly]: sly } }] },
+    list_event_types: all([{ type: 'edge.core.test' }]),
+    explain_event_type: { type: sly, description: sly, example: { [sly]: sly } },
+    create_enrollment_key: { key: sly },
+    create_command: { id: sly, summary: { total: 1 } },
+    list_command_executions: all(
+      [sly, 'other'].map((output) => ({ id: NODE, node_id: NODE, output, output_withheld: false })),
+    ),
+  });
+
+  for (const words of [
+    'status',
+    'doctor',
+    `doctor ${NODE}`,
+    'events explain edge.core.test',
+    'key create prod',
+    'run --all --detach -- true',
+    `command output ${NODE}`,
+    `command output ${NODE} -b`,
+    `command output ${NODE} --diff`,
+    `ping ${NODE} --count 1`,
+  ]) {
+    const terminal = openEdge(t, words.split(' '), stranger(t, url));
+    await terminal.ended;
+    t.regex(terminal.shown(), /web/u, words);
+    t.notRegex(
+      terminal.shown(),
+      /␛\[2J|[\u0080-\u009f\p{Zl}\p{Bidi_Control}\u{200b}\u{e0041}]|went wrong|Unexpected|undefined/u,
+      words,
+    );
+  }
+});
+
 test('what is no word is not offered to a shell, which would take it for a command', async (t) => {
   const rows = {
     data: ['$(touch hacked)', '`id`', 'a;b', '-rf', 'web-1', 'x\ny'].map((name, index) => ({
@@ -152,7 +212,8 @@ test('what is no word is not offered to a shell, which would take it for a comma
     pagination: { total_count: 6, has_next: false },
   };
   const { url } = await service(t, { list_nodes: rows });
-  const { status, stdout } = await edge(stranger(t, url), '__complete', 'node', 'get', '');
+  const offered = () => edge(stranger(t, url), '__complete', 'node', 'get', '');
 
-  t.deepEqual([status, stdout], [0, 'web-1\n']);
+  // on a busy machine they may come later than anybody waits for them at a prompt
+  t.is(await until('names', async () => (await offered()).stdout || null), 'web-1\n');
 });

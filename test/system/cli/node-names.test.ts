@@ -74,3 +74,38 @@ test('a name with a wildcard removes no node and no alias where one is meant', a
   t.is(alias.stderr, 'edge: "web-*" could mean several aliases, and one is taken away at a time\n');
   t.false(asked.some(([operation]) => operation === 'delete_alias'));
 });
+
+test('nodes stand in the order of their names in every format', async (t) => {
+  const { url } = await service(t, {
+    list_nodes: listed([
+      { id: NODE, name: 'web-10' },
+      { id: OTHER, name: 'web-9' },
+    ]),
+  });
+  const env = stranger(t, url);
+
+  t.is((await edge(env, 'node', 'ls', '-q')).stdout, `${OTHER}\n${NODE}\n`);
+  t.deepEqual(
+    (JSON.parse((await edge(env, 'node', 'ls', '-o', 'json')).stdout) as { name: string }[]).map(({ name }) => name),
+    ['web-9', 'web-10'],
+  );
+});
+
+test('a machine is not called by the alias of another', async (t) => {
+  const executions = listed([{ id: NODE, node_id: OTHER, output: 'x', output_withheld: false }]);
+  const output = async (name: string, aliases: readonly object[], more: object = {}) => {
+    const { url } = await service(t, {
+      list_command_executions: executions,
+      list_nodes: listed([{ id: OTHER, name, aliases }]),
+      list_aliases: { ...listed([{ name: 'web-1', node_id: NODE }]), ...more },
+    });
+    return (await edge(stranger(t, url), 'command', 'output', NODE)).stdout;
+  };
+
+  t.is(await output('web-1', []), `${OTHER.slice(0, 13)}: x\n`);
+  t.is(await output('Web-1', []), `${OTHER.slice(0, 13)}: x\n`);
+  t.is(await output('web-1', [{ name: 'web-1' }]), 'web-1: x\n');
+  t.is(await output('db', []), 'db: x\n');
+  const many = { pagination: { total_count: 2_000, has_next: false } };
+  t.is(await output('db', [], many), `${OTHER.slice(0, 13)}: x\n`, 'who knows what the others are called');
+});

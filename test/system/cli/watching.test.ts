@@ -1,5 +1,6 @@
 /** What goes on by itself: how it ends, and what it makes of a service that fails for a while. */
 import test, { type ExecutionContext } from 'ava';
+import { startEdge } from '../../support/edge-program.ts';
 import { openEdge } from '../../support/edge-terminal.ts';
 import { edge, NODE, service, stranger, type Answer } from './foreign-service.ts';
 
@@ -54,4 +55,23 @@ test('waiting outlives a service that fails later than at first, and lasts as lo
   t.is((await edge(late, 'wait', NODE, '--for', 'unreachable', '--timeout', '500ms')).status, 0);
   const away = await answering(t, 'get_node', [null]);
   t.is((await edge(away, 'wait', NODE)).status, 1);
+});
+
+test('Ctrl-C while a command is stored stops it where it runs', async (t) => {
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()];
+  const { url, asked: operations } = await service(t, {
+    create_command: () => {
+      asked.resolve();
+      return answer.promise;
+    },
+  });
+  const running = startEdge(['run', '--all', '--', 'true'], stranger(t, url));
+  await asked.promise;
+  running.process.kill('SIGINT');
+  answer.resolve({ id: NODE, summary: { total: 1 } });
+  await running.says('stderr', /asking all nodes to stop/u);
+  const { status } = await running.interrupt();
+
+  t.is(status, 130);
+  t.true(operations.some(([operation]) => operation === 'cancel_command'));
 });

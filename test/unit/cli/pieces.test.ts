@@ -1,9 +1,12 @@
-import { statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TRPCClientError } from '@trpc/client';
 import test from 'ava';
 import { connectionFrom, DEFAULT_URL } from '../../../cli/connection.ts';
 import { storeConnection } from '../../../cli/contexts.ts';
+import { differenceText } from '../../../cli/differences.ts';
 import { durationMs } from '../../../cli/duration.ts';
 import { groupedText, prefixedText } from '../../../cli/grouping.ts';
 import { labelsOf } from '../../../cli/node-names.ts';
@@ -83,6 +86,45 @@ test('a node is called by its name, or by as much of its id as tells it apart wh
       [ids[3], '0d000000'],
     ],
   );
+});
+
+test('what was remembered is written beside what is there, which a failure leaves as it is', (t) => {
+  const directory = temporaryDirectory(t);
+  const env = { XDG_CONFIG_HOME: directory };
+  const file = storeConnection({ url: 'http://first' }, env);
+  linkSync(file, join(directory, 'first'));
+  storeConnection({ url: 'http://second' }, env);
+
+  t.regex(readFileSync(join(directory, 'first'), 'utf8'), /http:\/\/first/u);
+  t.regex(readFileSync(file, 'utf8'), /http:\/\/second/u);
+  t.deepEqual(readdirSync(join(directory, 'edge')), ['config.json']);
+});
+
+test('outputs that differ are told apart, also where a terminal would not show it', (t) => {
+  const outputs = ['\u001b[31mx\n', '\u001b[31mx\n', 'x\n', 'y\n'].map((output, index) => ({
+    label: `${index}`,
+    output,
+  }));
+  const rule = '-'.repeat(15);
+
+  t.is(
+    differenceText(outputs, { isPlain: true, isColoured: false }),
+    `${rule}\n0,1 (2)\n${rule}\nx\n${rule}\n2\n${rule}\n(only what a terminal does not show differs)\n${rule}\n3\n${rule}\n+y\n-x\n`,
+  );
+});
+
+test('a script of another interpreter leaves nothing behind when it is ended', async (t) => {
+  const [directory, left] = [temporaryDirectory(t), temporaryDirectory(t)];
+  const file = join(directory, 'script');
+  writeFileSync(file, '#!/usr/bin/env sh\necho begun\nsleep 20\n');
+  const text = await scriptOf({ words: [], file, env: ['A=1'], takesStdin: false });
+  const running = spawn('/bin/sh', ['-c', text], { detached: true, env: { ...process.env, TMPDIR: left } });
+  await once(running.stdout, 'data');
+  t.is(readdirSync(left).length, 1);
+  process.kill(-(running.pid ?? 0), 'SIGTERM');
+  await once(running, 'close');
+
+  t.deepEqual(readdirSync(left), []);
 });
 
 test('a script keeps the options of its shell behind the variables that it is given', async (t) => {

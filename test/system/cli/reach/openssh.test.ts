@@ -218,9 +218,9 @@ test.serial(
     );
     t.regex(
       written.stderr,
-      /^edge: .* is written; ssh reads it with this line at the top of ~\/\.ssh\/config .*: Include ".*edge_config"\n/u,
+      /^edge: ssh goes by edge to every host \*\.fleet\.edge\.internal from then on\nedge: .* is written; ssh reads it with this line at the top of ~\/\.ssh\/config .*: Include ".*edge_config"\n/u,
     );
-    t.regex(included.stderr, /^edge: putting "Include .*\nedge: done; /u);
+    t.regex(included.stderr, /^edge: ssh goes by .*\nedge: putting "Include .*\nedge: done; /u);
     t.regex(again.stderr, /it is there already/u);
     t.is(readFileSync(home('dotfile'), 'utf8'), `Include "${file}"\n\nHost other\n  Port 2222\n`);
     t.is(readlinkSync(home('.ssh', 'config')), home('dotfile'));

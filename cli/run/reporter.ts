@@ -10,7 +10,7 @@ import { followOutput, TAILS_MAX } from './tails.ts';
 import type { CommandState, WatchedExecution } from './watch.ts';
 
 /** How outputs are told. */
-export interface TellingOptions {
+export interface ReportOptions {
   readonly format: Format;
   /** Identical outputs once, or what differs from the most frequent one, at the end; null: as they come. */
   readonly summary: 'grouped' | 'differences' | null;
@@ -22,34 +22,34 @@ export interface TellingOptions {
   readonly leave: AbortSignal;
 }
 
-/** What a telling works with. */
-export interface TellingParts {
+/** What a reporter works with. */
+export interface ReporterParts {
   readonly api: Api;
   readonly live: LiveClient;
   readonly command: string;
-  readonly options: TellingOptions;
+  readonly options: ReportOptions;
   /** Takes the progress line away. */
   readonly clearLine: () => void;
 }
 
 /** Says what came out. */
-export interface Telling {
+export interface Reporter {
   heard(state: CommandState, news: readonly WatchedExecution[]): void;
   /** All is over, or what is left is not waited for. Resolves when all is written. */
   finish(state: CommandState): Promise<void>;
 }
 
-/** A telling as the options want it. */
-export function createTelling(parts: TellingParts): Telling {
+/** A reporter as the options want it. */
+export function createReporter(parts: ReporterParts): Reporter {
   const { format, summary } = parts.options;
-  return isForPeople(format) && summary === null ? new LiveTelling(parts) : new FinalTelling(parts);
+  return isForPeople(format) && summary === null ? new LiveReporter(parts) : new FinalReporter(parts);
 }
 
 /** All at once, when it is over. */
-class FinalTelling implements Telling {
-  readonly #parts: TellingParts;
+class FinalReporter implements Reporter {
+  readonly #parts: ReporterParts;
 
-  constructor(parts: TellingParts) {
+  constructor(parts: ReporterParts) {
     this.#parts = parts;
   }
 
@@ -91,38 +91,36 @@ interface Tail {
 }
 
 /** Line by line as it comes; of more nodes than can be followed at once, each when it is over. */
-class LiveTelling implements Telling {
-  readonly #parts: TellingParts;
+class LiveReporter implements Reporter {
+  readonly #parts: ReporterParts;
   readonly #tails = new Map<string, Tail>();
   readonly #waiting: WatchedExecution[] = [];
-  #labels: Promise<(node: string) => string> | null = null;
+  readonly #labels = Promise.withResolvers<(node: string) => string>();
+  #hasAskedLabels = false;
   #writing = Promise.resolve();
 
-  constructor(parts: TellingParts) {
+  constructor(parts: ReporterParts) {
     this.#parts = parts;
   }
 
-  heard({ executions }: CommandState, news: readonly WatchedExecution[]): void {
-    this.#labels ??= labelsFor(
-      this.#parts.api,
-      [...executions.values()].map(({ node_id: node }) => node),
-    );
+  heard({ summary, executions }: CommandState, news: readonly WatchedExecution[]): void {
+    if (executions.size >= summary.total) this.#askLabels(executions); // the first news may be of a part of them
     for (const execution of news) {
       if (this.#tails.has(execution.id)) continue;
-      if (this.#tails.size < TAILS_MAX) this.#follow(execution, this.#labels);
+      if (this.#tails.size < TAILS_MAX) this.#follow(execution);
       else if (isOver(execution)) this.#waiting.push(execution);
     }
   }
 
   async finish({ executions }: CommandState): Promise<void> {
+    this.#askLabels(executions);
     for (const [id, { leave }] of this.#tails) {
       const execution = executions.get(id);
       if (execution !== undefined && !isOver(execution)) leave.abort();
     }
     await Promise.all([...this.#tails.values()].map(({ done }) => done));
     const { api, command, clearLine } = this.#parts;
-    const nodes = [...executions.values()].map(({ node_id: node }) => node);
-    const label = await (this.#labels ?? labelsFor(api, nodes));
+    const label = await this.#labels.promise;
     const rest = await executionsOn(api, command, [...new Set(this.#waiting.map(({ node_id: node }) => node))]);
     for (const execution of rest)
       if (!this.#tails.has(execution.id))
@@ -132,14 +130,25 @@ class LiveTelling implements Telling {
     tellEnds([...executions.values()], label);
   }
 
-  #follow({ id, node_id: node }: WatchedExecution, labels: Promise<(node: string) => string>): void {
+  /** All at once: a name tells apart only nodes that are asked for together. */
+  #askLabels(executions: CommandState['executions']): void {
+    if (this.#hasAskedLabels) return;
+    this.#hasAskedLabels = true;
+    this.#labels.promise.catch(() => {}); // who waits for them hears of it
+    const nodes = [...executions.values()].map(({ node_id: node }) => node);
+    labelsFor(this.#parts.api, nodes).then(this.#labels.resolve, this.#labels.reject);
+  }
+
+  #follow({ id, node_id: node }: WatchedExecution): void {
     const leave = new AbortController();
     const signal = AbortSignal.any([leave.signal, this.#parts.options.leave]);
     const follow = async (): Promise<void> => {
-      const name = (await labels)(node);
+      const name = (await this.#labels.promise)(node);
       await followOutput(this.#parts.live.api, id, signal, (line) => this.#say(`${name}: ${line}\n`));
     };
-    this.#tails.set(id, { done: follow(), leave });
+    const done = follow();
+    done.catch(() => {}); // told at the end
+    this.#tails.set(id, { done, leave });
   }
 
   #say(text: string): void {
