@@ -18,11 +18,11 @@ export const AGENT = 'edge-agent.cjs';
 export const PROGRAMS_DIRECTORY = 'programs';
 
 /**
- * What a bundle of ES modules needs for the packages in it that still call `require`. The name must not meet one of
- * theirs.
+ * What a bundle of ES modules needs for the packages in it that still call `require`, or ask where they are, as ssh2
+ * does. The names must not meet one of theirs.
  */
 const REQUIRE =
-  "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);";
+  "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url),__moduleDirectory=import.meta.dirname;";
 
 /**
  * Packages with native code, prebuilt for many machines: npm installs them beside the bundles where it can. Without
@@ -77,6 +77,7 @@ export async function bundlePrograms(
       splitting: true,
       chunkNames: 'chunks/[name]-[hash]',
       banner: { js: REQUIRE },
+      define: { __dirname: '__moduleDirectory' },
     }),
     build({
       ...SHARED,
