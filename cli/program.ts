@@ -108,12 +108,18 @@ export async function createProgram(word?: string): Promise<Program> {
       '\nExit status: 0 done, 1 could not be done, 2 wrong usage, 3 key not accepted, 4 not found; edge run --help and edge ssh --help have their own.',
     )
     .showSuggestionAfterError()
-    .configureOutput({ outputError: (text, show) => show(oneLine(text)) })
     .exitOverride();
 
   const called = COMMANDS.filter(([words]) => word !== undefined && words.includes(word));
   for (const [, load] of called.length > 0 ? called : COMMANDS) (await load())(program);
+  sayHelp(program, 'edge');
   return program;
+}
+
+/** What is wrong with the words of a command ends with where its help is. */
+function sayHelp(command: Program, words: string): void {
+  command.configureOutput({ outputError: (text, show) => show(oneLine(text, words)) });
+  for (const one of command.commands) sayHelp(one, `${words} ${one.name()}`);
 }
 
 /** What follows `ssh` and `cp` is theirs: -o and others mean something else here. */
@@ -146,10 +152,10 @@ function failed(error: unknown, program: Program): number {
 const WRONG_VALUE =
   /^error: option '(?:-\w, )?(?<option>--[\w-]+)[^']*' argument '(?<given>.*)' is invalid\. (?:It should be|Allowed choices are) (?<wanted>.*)\.$/su;
 
-function oneLine(text: string): string {
+function oneLine(text: string, words: string): string {
   const plain = text.replaceAll(/\s*\n\s*/gu, ' ').trim();
   const { option, given, wanted } = WRONG_VALUE.exec(plain)?.groups ?? {};
   return option === undefined
-    ? `edge: ${plain.replace(/^error: /u, '')} (edge --help lists what there is)\n`
+    ? `edge: ${plain.replace(/^error: /u, '')} (${words} --help lists what there is)\n`
     : `edge: ${option} is "${given ?? ''}": it should be ${plain.includes('Allowed choices') ? 'one of ' : ''}${wanted ?? ''}\n`;
 }

@@ -43,6 +43,11 @@ export function addPlaceOptions(command: Program): Program {
     );
 }
 
+/** Whether an option says which nodes are meant. */
+export function isPlaced({ cluster, node, in: group, labels, all }: Places): boolean {
+  return [cluster, node, group, labels, all].some((one) => one !== undefined);
+}
+
 /** The targeting that is meant. Names are looked up: a misspelt one would match nothing. */
 export async function targetingOf(
   api: Api,

@@ -45,7 +45,7 @@ export function addLogsCommand(program: Program): void {
     .description('show the end of the journal of a machine, or of a file there')
     .option('-u, --unit <name>', 'only of this unit of systemd')
     .option('--file <path>', 'a file instead of the journal')
-    .option('--lines <n>', 'how many lines of before', positiveInteger, LINES_DEFAULT)
+    .option('-n, --lines <n>', 'how many lines of before', positiveInteger, LINES_DEFAULT)
     .option('-f, --follow', 'go on as it grows, until Ctrl-C')
     .option('--raw', 'let control sequences through to this terminal')
     .addHelpText('after', HELP)

@@ -12,7 +12,7 @@ import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
 import { shortId } from '../table/short-ids.ts';
-import { addPlaceOptions, targetingOf, type Places } from '../targeting.ts';
+import { addPlaceOptions, isPlaced, targetingOf, type Places } from '../targeting.ts';
 
 interface NodeFlags {
   readonly cluster?: readonly string[];
@@ -24,7 +24,7 @@ interface NodeFlags {
 
 const LABEL_HELP = `
 Examples:
-  edge node label env=prod zone=a -n web-1,web-2
+  edge node label web-1,web-2 env=prod zone=a
   edge node label canary -l env=prod,zone=a        a label without a value
   edge node label canary- --all                    takes it away
 
@@ -86,8 +86,12 @@ export function addNodeCommands(program: Program): void {
     });
 }
 
-async function labelNodes(given: readonly string[], places: Places, command: Program): Promise<void> {
-  const changes = labelChangesOf(given);
+/** Nodes may stand first, where no option says which are meant. */
+async function labelNodes(given: readonly string[], options: Places, command: Program): Promise<void> {
+  const [first = '', ...rest] = given;
+  const isNodes = rest.length > 0 && !isPlaced(options) && !first.includes('=');
+  const places = isNodes ? { ...options, node: words(first) } : options;
+  const changes = labelChangesOf(isNodes ? rest : given);
   const { api, format, record } = sessionOf(command);
   const done = await api.label_nodes.mutate({ targeting: await targetingOf(api, places), ...changes });
   if (done.node_count === 0)

@@ -40,7 +40,7 @@ export function addPingCommand(program: Program): void {
   program
     .command('ping <node>')
     .description('measure the way to a node: whether it answers, how fast, and how the VPN gets to it')
-    .option('--count <n>', 'how many tries', positiveInteger, COUNT_DEFAULT)
+    .option('-c, --count <n>', 'how many tries', positiveInteger, COUNT_DEFAULT)
     .option('--interval <duration>', 'between two tries', '1s')
     .addHelpText('after', HELP)
     .action(async (name: string, flags: PingFlags, command: Program) => {

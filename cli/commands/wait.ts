@@ -7,6 +7,7 @@ import { durationMs } from '../duration.ts';
 import { nodeIdOf } from '../node-names.ts';
 import { NODE_STATUSES } from '../node-table.ts';
 import { tell } from '../output.ts';
+import { plainText } from '../plain-text.ts';
 import { EXIT, isNotFound, Problem, problemOf } from '../problem.ts';
 import { sessionOf, type Session } from '../session.ts';
 import { ageText, durationText } from '../table/ages.ts';
@@ -86,6 +87,8 @@ class Waiting {
     try {
       for (const name of this.#names) {
         const node = await nodeNow(api, name);
+        if (node === null && this.#wanted !== 'gone' && !this.#hasLooked)
+          tell(`there is no node "${plainText(name)}" yet: it is waited for`);
         if (this.#wanted === (node?.status ?? 'gone')) this.#names.delete(name);
         else this.#seen.set(name, nowText(name, node));
       }

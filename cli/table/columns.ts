@@ -13,6 +13,8 @@ export interface ColumnOptions<Row> {
   readonly node?: true;
   /** Cells are instants: shown as what has passed since, or is to come. */
   readonly age?: true;
+  /** What stands behind each number. */
+  readonly unit?: '%';
   /** May be cut to so many columns of the terminal; without it, it is left whole. */
   readonly cut?: number;
   /** On a terminal that is too narrow the column with the highest goes first; without it, it stays. */

@@ -95,6 +95,7 @@ function cellsOfColumn<Row>(rows: readonly Row[], column: Column<Row>, view: Vie
     const value = values[index];
     const tone = view.isColoured ? (options.tone?.(row) ?? null) : null;
     const paint = tone === null ? null : PAINTS[tone];
+    if (typeof value === 'number') return { text: `${value}${options.unit ?? ''}`, paint };
     if (typeof value !== 'string') return { text: cellText(value), paint };
     if (options.age === true) return { text: cellText(ageText(value, view.nowMs)), paint };
     if (options.node === true) return { text: cellText(view.nodeName(value)), paint };

@@ -59,7 +59,7 @@ test.serial('the load of machines is told in a picture', async (t) => {
   t.is(status, 0, stderr);
   t.regex(
     stdout,
-    /^NAME +CLUSTER +BUSY +LOAD +CORES +MEMORY +DISK +UP +PROBLEM\nweb-1 +fleet +\d+ +[\d.]+ +\d+ +\d+ +\d+ +\d+[smhdy]\n$/u,
+    /^NAME +CLUSTER +BUSY +LOAD +CORES +MEMORY +DISK +UP +PROBLEM\nweb-1 +fleet +\d+% +[\d.]+ +\d+ +\d+% +\d+% +\d+[smhdy]\n$/u,
   );
 });
 
@@ -81,7 +81,11 @@ test.serial('one waits for nodes that are not there yet, and for what becomes of
   const waiting = startEdge(['wait', 'web-3', '--timeout', '2m'], envOf());
   const agent = await fleet().addAgent({ AGENT_ALIASES: 'web-3' });
   await agent.live();
-  t.deepEqual(await waiting.ended, { status: 0, stdout: '', stderr: '' });
+  t.deepEqual(await waiting.ended, {
+    status: 0,
+    stdout: '',
+    stderr: 'edge: there is no node "web-3" yet: it is waited for\n',
+  });
 
   const late = await edge('wait', 'web-3', '--for', 'unreachable', '--timeout', '1s');
   t.is(late.status, 1);

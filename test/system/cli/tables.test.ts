@@ -61,8 +61,9 @@ test.serial('nodes are listed by their labels', async (t) => {
 
   t.deepEqual(await names('-l', 'env=prod'), ['box-10']);
   t.deepEqual(await names('-l', '!gpu'), ['box-9']);
-  t.is((await edge('node', 'label', 'env=prod', 'canary', '-n', 'box-9')).stderr, 'edge: 1 of 1 labelled\n');
+  t.is((await edge('node', 'label', 'box-9', 'env=prod', 'canary')).stderr, 'edge: 1 of 1 labelled\n');
   t.deepEqual(await names('-l', 'env=prod,canary'), ['box-9']);
+  t.is((await edge('node', 'label', 'canary', '-n', 'box-9')).stderr, 'edge: 1 of 1 labelled\n');
   t.is((await edge('node', 'label', 'canary-', '--all')).stderr, 'edge: 2 of 2 labelled\n');
   t.deepEqual(await names('-l', 'canary'), []);
   const wrong = await edge('node', 'ls', '-l', 'env=prod,,');
