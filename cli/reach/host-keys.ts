@@ -39,14 +39,14 @@ export interface KnownHost {
  * Keeps the key of a node in a file for `edge ssh`, which calls it by the host name that is its own. Answers the file;
  * null: there is no key, so that the first sight counts. A key that is another one than before is told.
  */
-export function keepHostKey(host: KnownHost, env: Environment): string | null {
-  return keep(host.ownHost, host.ownHost, host, env);
+export function keepHostKey(host: KnownHost, env: Environment, say = tell): string | null {
+  return keep({ fileName: host.ownHost, called: host.ownHost }, host, env, say);
 }
 
 /** The same for plain ssh, by the configuration of `edge ssh-config`, which calls the node as it was called. */
 export function keepCalledHostKey(called: string, host: KnownHost, env: Environment): void {
   const checked = checkedHostName(called);
-  keep(`${checked}.${SSH_PORT}`, `[${checked}]:${SSH_PORT}`, host, env);
+  keep({ fileName: `${checked}.${SSH_PORT}`, called: `[${checked}]:${SSH_PORT}` }, host, env, tell);
 }
 
 /** The fingerprint of a key, as ssh-keygen -l shows it. */
@@ -55,7 +55,12 @@ export function hostKeyFingerprint(key: string): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/u, '')}`;
 }
 
-function keep(fileName: string, called: string, { name, hostKey }: KnownHost, env: Environment): string | null {
+function keep(
+  { fileName, called }: { readonly fileName: string; readonly called: string },
+  { name, hostKey }: KnownHost,
+  env: Environment,
+  say: (line: string) => void,
+): string | null {
   const file = join(hostKeysDirectory(env), fileName);
   try {
     const before = keyIn(file);
@@ -66,12 +71,12 @@ function keep(fileName: string, called: string, { name, hostKey }: KnownHost, en
     if (before === hostKey) return file;
     write(file, `${called} ${hostKey}\n`);
     if (before !== null)
-      tell(
+      say(
         `the host key of ${name} is another one than before, as the service says: ${hostKeyFingerprint(hostKey)}, and no longer ${hostKeyFingerprint(before)}`,
       );
     return file;
   } catch (error) {
-    tell(
+    say(
       `the host key of ${name} cannot be kept in ${file} (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ssh decides by what it saw first`,
     );
     return null;

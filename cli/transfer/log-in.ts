@@ -5,7 +5,7 @@ import type { Environment } from '../contexts.ts';
 import { Problem } from '../problem.ts';
 import { dial } from '../reach/dial.ts';
 import { isAsFirstSeen } from '../reach/first-sight.ts';
-import { hostKeyFingerprint } from '../reach/host-keys.ts';
+import { hostKeyFingerprint, keepHostKey } from '../reach/host-keys.ts';
 import type { NodePlace } from '../reach/places.ts';
 import type { Proxy } from '../reach/proxy.ts';
 import { wayTo } from '../reach/stream-targets.ts';
@@ -27,6 +27,8 @@ export interface LogInOptions {
   readonly env: Environment;
   /** Cuts the connection. */
   readonly signal: AbortSignal;
+  /** Told that the service tells another host key than before. */
+  readonly say: (line: string) => void;
 }
 
 /** Logs in. Rejects with a Problem that does not name the machine. */
@@ -55,8 +57,9 @@ async function dialled({ host, sshPort }: NodePlace, proxy: Proxy, signal: Abort
   }
 }
 
-function loggedIn(socket: Socket, place: NodePlace, { login, env }: LogInOptions): Promise<Client> {
+function loggedIn(socket: Socket, place: NodePlace, { login, env, say }: LogInOptions): Promise<Client> {
   const client = new ssh2.Client();
+  keepHostKey(place, env, say);
   let keyProblem: Problem | null = null;
   return new Promise((resolve, reject) => {
     client

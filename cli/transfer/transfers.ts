@@ -44,7 +44,11 @@ export async function transferAll(
   const progress = new TransferProgress(process.stderr, nodes.length);
   const names = labelsOf(nodes);
   const ends: MachineEnd[] = [];
-  const options: LogInOptions = { proxy, login, env: process.env, signal };
+  const say = (line: string): void => {
+    progress.clear();
+    tell(line);
+  };
+  const options: LogInOptions = { proxy, login, env: process.env, signal, say };
   try {
     await eachOf(nodes, MACHINES_AT_ONCE_MAX, async (node) => {
       const end = await oneMachine(node, names.get(node.id) ?? node.name, options, transfer, progress);

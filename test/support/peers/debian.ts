@@ -50,6 +50,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   ssh: 'openssh-client',
   scp: 'openssh-client',
   'ssh-keygen': 'openssh-client',
+  'ssh-agent': 'openssh-client',
+  'ssh-add': 'openssh-client',
   sshd: 'openssh-server',
   sshfs: 'sshfs',
   rsync: 'rsync',

@@ -31,6 +31,8 @@ export interface MovedMachine {
 export interface TransferFixture extends ReachFixture {
   /** In the directory of the test. */
   at(...path: string[]): string;
+  /** The private key. */
+  readonly key: string;
   /** Words of a login. */
   readonly login: readonly string[];
   push(...words: string[]): Promise<Ended>;
@@ -58,6 +60,7 @@ export async function createTransferFixture(
   return {
     ...reach,
     at,
+    key,
     login,
     push: (...words) => reach.edge('push', ...login, ...words),
     pull: (...words) => reach.edge('pull', ...login, ...words),
