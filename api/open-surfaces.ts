@@ -144,6 +144,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
       mountRelays({ map: () => parts.vpn.relay.derpMap(), clustersOf: rows.relayClusters, clock }),
       mountMcp({
         offersPublicTools: settings.PUBLIC_ENROLLMENT_KEY_ENABLED && settings.DEFAULT_CLUSTER_NAME !== undefined,
+        version: parts.version,
       }),
       ...debugMount(settings, parts),
     ],

@@ -24,10 +24,12 @@ export interface McpOptions {
    * them.
    */
   readonly offersPublicTools: boolean;
+  /** Version of the program. */
+  readonly version: string;
 }
 
 /** Mounts it on the API server. MCP_KEY or MASTER_KEY gets in; without a credential only the public tools are there. */
-export function mountMcp({ offersPublicTools }: McpOptions): Mount {
+export function mountMcp({ offersPublicTools, version }: McpOptions): Mount {
   return ({ app, call, gate, log }) => {
     const handler = createMcpHandler(({ authInfo }) => createMcpServer(call, authInfo?.extra?.['asking'] as Asking), {
       maxSubscriptions: LISTENERS_MAX,
@@ -42,7 +44,7 @@ export function mountMcp({ offersPublicTools }: McpOptions): Mount {
       const admitted = gate.admit('api', caller);
       if (!admitted.ok && (caller.credential !== null || admitted.refusal.code !== 'unauthorized'))
         return sendRefusal(reply, admitted.refusal);
-      const asking: Asking = { caller, offersPublicTools, shows: admitted.ok ? 'all' : 'public' };
+      const asking: Asking = { caller, offersPublicTools, version, shows: admitted.ok ? 'all' : 'public' };
       return answer(request, reply, asking);
     });
     app.route({

@@ -5,7 +5,7 @@ import type { CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { AnyOperation } from '../operation.ts';
 import type { Caller } from '../principals.ts';
-import { toolOf, toolResult } from './tools.ts';
+import { toolResult, toolsOf } from './tools.ts';
 
 /** The tool list changes only with the program; clients may keep it this long, in ms. */
 const TOOLS_TTL_MS = 300_000;
@@ -13,14 +13,16 @@ const TOOLS_TTL_MS = 300_000;
 const INSTRUCTIONS = [
   'Manages a fleet of remote machines (nodes), grouped into clusters.',
   'To run a shell script: create_command with a targeting, then get_command for its summary, and list_command_executions with command_id__in for results; get_command_execution has the output.',
-  'Lists take page, page_size, sort and filters; text filters take * as wildcard.',
+  'Lists take page (from 1), page_size, sort (`-` in front for descending; default: newest first) and filters; text filters take * as wildcard, those of times a date-time or a date.',
+  'The labels of a list or a targeting are a selector as Kubernetes writes it: env=prod,tier!=db,zone in (a,b),!gpu.',
+  `This is version ${CATALOGUE_VERSION} of the catalogue of tools.`,
 ].join(' ');
 
 const OPERATIONS: ReadonlyMap<string, AnyOperation> = new Map(Object.entries(catalogue));
 
 /** Tools never change while the program runs, so they are described once. */
-const TOOLS: readonly { readonly tool: Tool; readonly isPublic: boolean }[] = Object.values(catalogue).map(
-  (operation: AnyOperation) => ({ tool: toolOf(operation), isPublic: operation.scope === 'public' }),
+const TOOLS: readonly { readonly tool: Tool; readonly isPublic: boolean }[] = toolsOf([...OPERATIONS.values()]).map(
+  (tool) => ({ tool, isPublic: OPERATIONS.get(tool.name)?.scope === 'public' }),
 );
 
 /** Who asks, and which tools are shown. */
@@ -29,12 +31,14 @@ export interface Asking {
   readonly shows: 'all' | 'public';
   /** Whether the public tools do anything here; else nobody is shown them. */
   readonly offersPublicTools: boolean;
+  /** Version of the program. */
+  readonly version: string;
 }
 
 /** A server for one request of this caller. Calls take the one path of all surfaces, which decides again. */
-export function createMcpServer(call: CallOperation, { caller, shows, offersPublicTools }: Asking): Server {
+export function createMcpServer(call: CallOperation, { caller, shows, offersPublicTools, version }: Asking): Server {
   const server = new Server(
-    { name: 'edge-fleet-control', version: CATALOGUE_VERSION },
+    { name: 'edge-fleet-control', version },
     {
       capabilities: { tools: {} },
       instructions: INSTRUCTIONS,

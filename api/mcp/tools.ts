@@ -2,16 +2,26 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
 import { retryAfterSecondsOf, type Refusal, type Result } from '../../actors/refusal.ts';
 import type { AnyOperation } from '../operation.ts';
-import { inputSchema, outputSchema, type JsonSchema } from '../schemas.ts';
+import { outputSchema } from '../schemas.ts';
+import { toolInputs, toolOutput, type ToolInput } from './tool-schemas.ts';
 
-/** The tool that stands for an operation. Hints are always given: their defaults assume the worst. */
-export function toolOf(operation: AnyOperation): Tool {
+/** Where a refusal stands in the `_meta` of a result, as on the other surfaces, for programs. */
+export const REFUSAL_META = 'edge-fleet-control/error';
+
+/** The tools that stand for operations, in their order. */
+export function toolsOf(operations: readonly AnyOperation[]): readonly Tool[] {
+  const inputs = toolInputs(operations);
+  return operations.map((operation) => toolOf(operation, inputs.get(operation.name) ?? { type: 'object' }));
+}
+
+/** Hints are always given: their defaults assume the worst. */
+function toolOf(operation: AnyOperation, input: ToolInput): Tool {
   const { name, summary, kind, hints } = operation;
-  const output = structuredOutput(operation);
+  const output = toolOutput(operation);
   return {
     name,
     description: summary,
-    inputSchema: { ...inputSchema(operation), type: 'object' } as Tool['inputSchema'],
+    inputSchema: input as Tool['inputSchema'],
     ...(output !== null && { outputSchema: output }),
     annotations: {
       readOnlyHint: kind === 'query',
@@ -27,10 +37,16 @@ export function toolOf(operation: AnyOperation): Tool {
  */
 export function toolResult(operation: AnyOperation, result: Result<unknown>, requestId: string): CallToolResult {
   if (!result.ok) return refused(result.refusal, requestId);
-  if (structuredOutput(operation) === null) return { content: [{ type: 'text', text: 'Done.' }] };
+  // Structured content is an object.
+  const isObject = operation.list || outputSchema(operation).type === 'object';
+  if (!isObject) return { content: [{ type: 'text', text: 'Done.' }] };
   return { content: [{ type: 'text', text: JSON.stringify(result.value) }], structuredContent: result.value };
 }
 
+/**
+ * No structured content: a refusal does not fit the tool's output schema, and clients of version 1 of the SDK then throw
+ * their own error in its place.
+ */
 function refused(refusal: Refusal, requestId: string): CallToolResult {
   const { code, message, details } = refusal;
   const retryAfterSeconds = retryAfterSecondsOf(refusal);
@@ -41,34 +57,11 @@ function refused(refusal: Refusal, requestId: string): CallToolResult {
     request_id: requestId,
     ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }),
   };
-  const text = `${code}: ${message}${details === undefined ? '' : ` ${JSON.stringify(details)}`}`;
-  return { isError: true, content: [{ type: 'text', text }], structuredContent: { error } };
+  const words = [
+    `${code}: ${message}`,
+    ...(details === undefined ? [] : [JSON.stringify(details)]),
+    ...(retryAfterSeconds === undefined ? [] : [`Retry after ${retryAfterSeconds} s.`]),
+    `(request ${requestId})`,
+  ];
+  return { isError: true, content: [{ type: 'text', text: words.join(' ') }], _meta: { [REFUSAL_META]: error } };
 }
-
-/** Structured content is an object. Null for an operation that answers nothing. */
-function structuredOutput(operation: AnyOperation): JsonSchema | null {
-  const row = outputSchema(operation);
-  if (operation.list)
-    return {
-      type: 'object',
-      properties: { data: { type: 'array', items: row }, pagination: PAGINATION },
-      required: ['data', 'pagination'],
-    };
-  return row.type === 'object' ? row : null;
-}
-
-const nullablePage: JsonSchema = { anyOf: [{ type: 'integer' }, { type: 'null' }] };
-const PAGINATION: JsonSchema = {
-  type: 'object',
-  properties: {
-    page: { type: 'integer' },
-    page_size: { type: 'integer' },
-    total_count: { type: 'integer' },
-    total_pages: { type: 'integer' },
-    has_next: { type: 'boolean' },
-    has_prev: { type: 'boolean' },
-    next_page: nullablePage,
-    prev_page: nullablePage,
-  },
-  required: ['page', 'page_size', 'total_count', 'total_pages', 'has_next', 'has_prev', 'next_page', 'prev_page'],
-};

@@ -5,6 +5,8 @@
 import test from 'ava';
 import { catalogue } from '../../../api/catalogue.ts';
 import { mountMcp } from '../../../api/mcp/mount.ts';
+import { toolInputs } from '../../../api/mcp/tool-schemas.ts';
+import { REFUSAL_META } from '../../../api/mcp/tools.ts';
 import { pathParameters, type AnyOperation } from '../../../api/operation.ts';
 import { inputSchema } from '../../../api/schemas.ts';
 import { createRouter } from '../../../api/trpc/router.ts';
@@ -106,10 +108,12 @@ async function overMcp({ url }: Served, { name }: AnyOperation, input: object, k
   });
   const text = await answer.text();
   const message = JSON.parse(/^data: (?<json>.*)$/mu.exec(text)?.groups?.['json'] ?? text) as Reply & {
-    readonly result?: { readonly isError?: boolean; readonly structuredContent?: Reply };
+    readonly result?: { readonly isError?: boolean; readonly _meta?: Readonly<Record<string, Reply['error']>> };
   };
-  const error = message.result === undefined ? message.error : message.result.structuredContent?.error;
-  return message.result !== undefined && message.result.isError !== true ? 'done' : seenOf(error?.code, error?.details);
+  const { result } = message;
+  // oxlint-disable-next-line no-underscore-dangle -- MCP's own name
+  const error = result === undefined ? message.error : result._meta?.[REFUSAL_META];
+  return result !== undefined && result.isError !== true ? 'done' : seenOf(error?.code, error?.details);
 }
 
 function headersOf(key: string | null, hasBody: boolean): Record<string, string> {
@@ -143,10 +147,7 @@ test('every operation is a tRPC procedure of its kind and an MCP tool with its i
   );
   t.deepEqual(
     result.tools.map(({ name, inputSchema: schema }) => [name, schema]),
-    operations.map((operation) => [
-      operation.name,
-      { ...(JSON.parse(JSON.stringify(inputSchema(operation))) as object), type: 'object' },
-    ]),
+    operations.map(({ name }) => [name, JSON.parse(JSON.stringify(toolInputs(operations).get(name))) as unknown]),
   );
 });
 
@@ -193,7 +194,7 @@ function inputsOf(operation: AnyOperation): readonly Readonly<Record<string, unk
 
 async function start(t: Scope): Promise<Served> {
   const served = await serve(t, {
-    mounts: ({ feeds }, clock) => [mountTrpc(feeds, clock), mountMcp({ offersPublicTools: true })],
+    mounts: ({ feeds }, clock) => [mountTrpc(feeds, clock), mountMcp({ offersPublicTools: true, version: '1.0.0' })],
   });
   served.answer = answerWith(commandOf(1));
   return served;

@@ -11,6 +11,8 @@ import type { ExecutionContext } from 'ava';
 export interface ToolAnswer {
   readonly isError?: boolean | undefined;
   readonly structuredContent?: unknown;
+  /** What stands beside the content, for programs. */
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
   readonly content: readonly { readonly type: string; readonly text?: string }[];
 }
 
@@ -18,6 +20,7 @@ export interface ToolAnswer {
 export interface ToolListed {
   readonly name: string;
   readonly inputSchema: { readonly type: string };
+  readonly outputSchema?: unknown;
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -26,6 +29,8 @@ export interface McpClient {
   tools(): Promise<readonly ToolListed[]>;
   call(name: string, input?: Record<string, unknown>): Promise<ToolAnswer>;
   protocol(): string | undefined;
+  /** What the server says of itself. */
+  server(): { readonly name: string; readonly version: string } | undefined;
 }
 
 const ME = { name: 'test', version: '1.0.0' };
@@ -39,6 +44,7 @@ export async function currentClient(t: ExecutionContext, url: string, key: strin
     tools: async () => (await client.listTools()).tools,
     call: async (name, input = {}) => await client.callTool({ name, arguments: input }),
     protocol: () => client.getNegotiatedProtocolVersion(),
+    server: () => client.getServerVersion(),
   };
 }
 
@@ -52,6 +58,7 @@ export async function olderClient(t: ExecutionContext, url: string, key: string 
     tools: async () => (await client.listTools()).tools,
     call: async (name, input = {}) => (await client.callTool({ name, arguments: input })) as ToolAnswer,
     protocol: () => transport.protocolVersion,
+    server: () => client.getServerVersion(),
   };
 }
 

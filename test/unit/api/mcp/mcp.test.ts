@@ -1,11 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
-import { refuse } from '../../../../actors/refusal.ts';
+import { refuse, UNAVAILABLE } from '../../../../actors/refusal.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
 import { mountMcp } from '../../../../api/mcp/mount.ts';
+import { REFUSAL_META } from '../../../../api/mcp/tools.ts';
 import { commandOf, idOf, nodeOf } from '../../../support/api/rows.ts';
 import { answerWith, serve, type Served } from '../../../support/api/served.ts';
-import { currentClient, olderClient, type McpClient } from '../../../support/api/mcp-clients.ts';
+import { currentClient, olderClient, type McpClient, type ToolAnswer } from '../../../support/api/mcp-clients.ts';
 import { KEYS } from '../../../support/api/fakes.ts';
+
+/** Of the program that serves. */
+const VERSION = '7.8.9';
 
 const CLIENTS: readonly (readonly [
   string,
@@ -23,6 +27,7 @@ for (const [protocol, connect] of CLIENTS) {
     const tools = await client.tools();
 
     t.is(client.protocol(), protocol);
+    t.like(client.server(), { name: 'edge-fleet-control', version: VERSION });
     t.deepEqual(
       tools.map(({ name }) => name),
       Object.keys(catalogue),
@@ -51,6 +56,7 @@ for (const [protocol, connect] of CLIENTS) {
     served.fixture.nodes.set(idOf(0), nodeOf(0));
     served.answer = answerWith(commandOf(1));
     const client = await connect(t, served.url, KEYS.master);
+    await client.tools(); // from here on answers are held to the output schemas of the tools
 
     const listed = await client.call('list_nodes', { status__in: ['healthy'] });
     const created = await client.call('create_command', { command_text: 'true', targeting: { type: 'all' } });
@@ -64,16 +70,33 @@ for (const [protocol, connect] of CLIENTS) {
     const served = await start(t);
     served.answer = () => refuse('conflict', 'The cluster still holds nodes.');
     const client = await connect(t, served.url, KEYS.mcp);
+    const tools = await client.tools(); // a client that knows the tools holds refusals to their output schemas too
 
     const invalid = await client.call('create_command', { command_text: '', targeting: { type: 'all' } });
     const missing = await client.call('get_node', { id: idOf(9) });
 
-    t.like(invalid, { isError: true, structuredContent: { error: { code: 'validation_failed' } } });
-    t.true(invalid.content[0]?.text?.includes('command_text'));
-    t.like(missing, {
-      isError: true,
-      structuredContent: { error: { code: 'not_found', message: 'Resource not found' } },
+    t.truthy(tools.find(({ name }) => name === 'get_node')?.outputSchema);
+    for (const refused of [invalid, missing])
+      t.like(refused, { isError: true, structuredContent: undefined }, JSON.stringify(refused));
+    t.regex(textOf(invalid), /^validation_failed: .*command_text.*\(request \S+\)$/u);
+    t.like(errorOf(invalid), {
+      code: 'validation_failed',
+      details: { command_text: errorOf(invalid)?.details?.['command_text'] },
     });
+    t.regex(textOf(missing), /^not_found: Resource not found \(request \S+\)$/u);
+    t.like(errorOf(missing), { code: 'not_found', message: 'Resource not found', details: null });
+  });
+
+  test(`a ${protocol} client is told when a refusal passes`, async (t) => {
+    const served = await start(t);
+    served.answer = () => ({ ok: false, refusal: UNAVAILABLE });
+
+    const refused = await (
+      await connect(t, served.url, KEYS.mcp)
+    ).call('create_command', { command_text: 'true', targeting: { type: 'all' } });
+
+    t.regex(textOf(refused), /^service_unavailable: .* Retry after 1 s\. \(request \S+\)$/u);
+    t.is(errorOf(refused)?.retry_after_seconds, 1);
   });
 
   test(`a ${protocol} client without a credential sees and may call only what is public`, async (t) => {
@@ -84,7 +107,9 @@ for (const [protocol, connect] of CLIENTS) {
       (await client.tools()).map(({ name }) => name),
       ['create_public_enrollment_key'],
     );
-    t.like(await client.call('list_nodes'), { isError: true, structuredContent: { error: { code: 'unauthorized' } } });
+    const refused = await client.call('list_nodes');
+    t.true(refused.isError);
+    t.is(errorOf(refused)?.code, 'unauthorized');
   });
 
   test(`a ${protocol} client with a wrong key, or one for elsewhere, does not get in`, async (t) => {
@@ -107,7 +132,8 @@ for (const [protocol, connect] of CLIENTS) {
 
     const failed = await (await connect(t, url, KEYS.mcp)).call('list_nodes');
 
-    t.like(failed, { isError: true, structuredContent: { error: { code: 'internal_error' } } });
+    t.true(failed.isError);
+    t.is(errorOf(failed)?.code, 'internal_error');
     t.false(JSON.stringify(failed).includes('cause that nobody'));
   });
 }
@@ -148,7 +174,7 @@ test('the statuses of HTTP are those of the other surfaces', async (t) => {
 });
 
 test('the public tool is listed where it works, and to nobody elsewhere', async (t) => {
-  const { url } = await serve(t, { mounts: () => [mountMcp({ offersPublicTools: false })] });
+  const { url } = await serve(t, { mounts: () => [mountMcp({ offersPublicTools: false, version: VERSION })] });
 
   for (const [, connect] of CLIENTS) {
     const listed = await Promise.all(
@@ -174,9 +200,25 @@ test('an unknown tool is an error', async (t) => {
     await t.throwsAsync(async () => (await connect(t, url, KEYS.mcp)).call('toString'), { message: /Unknown tool/u });
 });
 
+/** A refusal, as the other surfaces have it. */
+interface RefusalSeen {
+  readonly code: string;
+  readonly message: string;
+  readonly details: Readonly<Record<string, readonly string[]>> | null;
+  readonly retry_after_seconds?: number;
+}
+
+function errorOf({ _meta: beside }: ToolAnswer): RefusalSeen | undefined {
+  return beside?.[REFUSAL_META] as RefusalSeen | undefined;
+}
+
+function textOf({ content }: ToolAnswer): string {
+  return content[0]?.text ?? '';
+}
+
 function start(
   t: ExecutionContext,
   gate: Parameters<typeof serve>[1] extends infer O ? (O extends { gate?: infer G } ? G : never) : never = {},
 ): Promise<Served> {
-  return serve(t, { mounts: () => [mountMcp({ offersPublicTools: true })], gate });
+  return serve(t, { mounts: () => [mountMcp({ offersPublicTools: true, version: VERSION })], gate });
 }
