@@ -2,7 +2,7 @@
 import type { Inputs, Node } from './client.ts';
 import { NODE_TABLE } from './node-table.ts';
 import type { Session } from './session.ts';
-import { subscribePatiently } from './subscribe.ts';
+import { subscribePatiently } from '../api/client/client.ts';
 import { polled, type Source } from './watching.ts';
 
 /** What is watched of them: filters of the list. */

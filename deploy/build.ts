@@ -4,23 +4,14 @@
  * Plain JavaScript for plain Node, with nothing to install but PostgreSQL's binaries and two prebuilt pieces that it
  * can do without.
  */
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { join, resolve } from 'node:path';
+import { chmodSync, copyFileSync, cpSync, existsSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Metafile } from 'esbuild';
 import { VIEWER_FILES } from '../api/docs/viewer.ts';
 import packageFile from '../package.json' with { type: 'json' };
 import { AGENT, bundlePrograms, NATIVE, PROGRAMS, PROGRAMS_DIRECTORY } from './bundles.ts';
+import { buildClient, CLIENT_EXPORTS, CLIENT_PACKAGE } from './client.ts';
+import { licenses, LICENSES_FILE } from './licenses.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
@@ -34,6 +25,12 @@ const NODE_MIN = '24.7';
 /** Where the files of the AsyncAPI viewer are in the package: they are served, not bundled. */
 const VIEWER = 'asyncapi-viewer';
 
+/** The client for programs of others: a package of its own in it, which can be published alone. */
+const CLIENT = 'client';
+
+/** What monitoring systems are given, without the programs that make it. */
+const MONITORING = 'deploy/{grafana,prometheus}/**/*.{json,yml,yaml}';
+
 rmSync(DIST, { recursive: true, force: true });
 mkdirSync(DIST, { recursive: true });
 const metafiles = await bundlePrograms(DIST, { agentBanner: versionCheck('edge-agent') });
@@ -45,15 +42,22 @@ for (const name of PROGRAMS)
 for (const file of [AGENT, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(join(DIST, file), 0o755);
 
 writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
-for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE'])
+for (const file of ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE'])
   if (existsSync(join(ROOT, file))) copyFileSync(join(ROOT, file), join(DIST, file));
-// The README leads to them.
+// The README leads to the pages, and they to what monitoring systems read.
 cpSync(join(ROOT, 'docs'), join(DIST, 'docs'), { recursive: true });
+for (const file of globSync(MONITORING, { cwd: ROOT })) {
+  mkdirSync(join(DIST, dirname(file)), { recursive: true });
+  copyFileSync(join(ROOT, file), join(DIST, file));
+}
 // What its licence asks for goes along.
 for (const file of [...VIEWER_FILES.map((shown) => shown.file), 'browser/standalone/index.js.LICENSE.txt', 'LICENSE'])
   cpSync(fileURLToPath(import.meta.resolve(`#asyncapi-viewer/${file}`)), join(DIST, VIEWER, file));
-writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licenses(metafiles));
-process.stdout.write(`${packageFile.name} ${packageFile.version} is in ${DIST}: npm publish ${DIST} publishes it\n`);
+const client = await buildClient(join(DIST, CLIENT));
+writeFileSync(join(DIST, LICENSES_FILE), licenses([...metafiles, client]));
+process.stdout.write(
+  `${packageFile.name} ${packageFile.version} is in ${DIST}: npm publish ${DIST} publishes it\n${CLIENT_PACKAGE} ${packageFile.version} is in ${join(DIST, CLIENT)}\n`,
+);
 
 /**
  * Code that says in one line that this Node is too old. It stands before anything that an old Node could stumble over,
@@ -76,6 +80,9 @@ function manifest() {
     type: 'module',
     engines: { node: `>=${NODE_MIN}` },
     imports: { '#asyncapi-viewer/*': `./${VIEWER}/*` },
+    exports: Object.fromEntries(
+      Object.entries(CLIENT_EXPORTS).map(([path, files]) => [path.replace('.', `./${CLIENT}`), inClient(files)]),
+    ),
     bin: { ...Object.fromEntries(PROGRAMS.map((program) => [program, `${program}.js`])), 'edge-agent': AGENT },
     optionalDependencies: Object.fromEntries(
       Object.entries(optionalDependencies).filter(
@@ -85,19 +92,7 @@ function manifest() {
   };
 }
 
-/** The licences of the packages that are in the bundles, as most of them ask for. */
-function licenses(metafiles: readonly Metafile[]): string {
-  const paths = metafiles.flatMap((metafile) => Object.keys(metafile.inputs));
-  const packages = new Set(paths.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/u.exec(path) ?? []));
-  return [...packages]
-    .toSorted()
-    .map((directory) => {
-      const { name, version, license } = JSON.parse(
-        readFileSync(join(ROOT, directory, 'package.json'), 'utf8'),
-      ) as Record<string, string>;
-      const [file] = globSync('{LICENSE,LICENCE,license,licence,COPYING}*', { cwd: join(ROOT, directory) });
-      const text = file === undefined ? '' : `\n${readFileSync(join(ROOT, directory, file), 'utf8').trim()}\n`;
-      return `${name} ${version} (${license})\n${text}`;
-    })
-    .join(`\n${'-'.repeat(80)}\n\n`);
+/** Files of the client as the whole package has them. */
+function inClient(files: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(files).map(([use, file]) => [use, file.replace('.', `./${CLIENT}`)]));
 }

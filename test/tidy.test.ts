@@ -29,6 +29,7 @@ const PROXIES = 'transport/proxies/';
 const WIREGUARD = 'transport/vpn/wireguard/';
 const DERP = 'transport/vpn/derp/';
 const MEMBER = 'transport/vpn/member/';
+const CLIENT = 'api/client/';
 const EVERYTHING = [''];
 
 /**
@@ -60,9 +61,11 @@ const PARTS: Readonly<Record<string, Rule>> = {
   [MEMBER]: { values: [WIRE, NET, WIREGUARD, DERP] },
   'transport/': { values: ['actors/', WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER], types: PORTS },
   'api/': { values: ['actors/', WIRE, NET] },
+  // The published client: what it knows of the service are types.
+  [CLIENT]: { values: [], types: ['api/', 'actors/'] },
   'agent/': { values: [WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, 'settings/'] },
   'cli/': {
-    values: [WIRE, ADDRESSES, 'settings/', 'package.json'],
+    values: [WIRE, ADDRESSES, CLIENT, 'settings/', 'package.json'],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],
   },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },
@@ -71,7 +74,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
     types: ['actors/ports.ts'],
   },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
-  'console/': { values: [], types: ['api/'] },
+  'console/': { values: [CLIENT], types: ['api/'] },
   'main.ts': { values: EVERYTHING },
   'bench/': { values: EVERYTHING },
   'deploy/': { values: EVERYTHING },
@@ -230,6 +233,10 @@ test('the checks see what they look for', (t) => {
       text: "import type { Router } from '../api/router.ts';\nimport { router, type Router as R } from '../api/router.ts';\nconst late = await import('../agent/run.ts');",
     },
     { path: 'agent/run.ts', text: "// import { z } from '../api/z.ts'\nimport fc from 'fast-check';" },
+    {
+      path: 'cli/example.ts',
+      text: "/** A program. */\nconst text = `\nimport { x } from 'somewhere';\nexport const x = 1;\n`;",
+    },
     { path: 'elsewhere/x.ts', text: '' },
   ];
 
@@ -265,9 +272,9 @@ test('the checks see what they look for', (t) => {
   t.deepEqual(
     undocumentedExports({
       path: 'a.ts',
-      text: '/** Both. */\nexport const a = 1;\nexport const b = 2;\n\nexport type a = 1;\nexport function c() {}\n',
+      text: '/** Both. */\nexport const a = 1;\nexport const b = 2;\n\nexport type a = 1;\nexport function c() {}\nreturn `\nexport const d = 1;\n`;\nexport const e = 1;\n',
     }),
-    ['a.ts:6 c'],
+    ['a.ts:6 c', 'a.ts:10 e'],
   );
   t.deepEqual(
     ['api/utils.ts', 'api/node-helpers.ts', 'api/commons/x.ts', 'api/command.ts', 'api/Node.ts'].map(

@@ -25,6 +25,7 @@ export const SITE: readonly (readonly [path: string, name: string])[] = [
   ['/guide/ssh', 'SSH'],
   ['/guide/metrics', 'Metrics'],
   ['/guide/events', 'Events'],
+  ['/guide/integrators', 'Integrators'],
   ['/api/docs', 'API reference'],
   ['/asyncdoc', 'Event types'],
 ];

@@ -12,7 +12,7 @@ import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
 import { startReceiver } from '../webhook-receiver/receiver.ts';
 import { addSecretOptions, givenSecret, newSecret, type SecretFlags } from '../webhook-receiver/secret.ts';
-import { createVerify } from '../webhook-receiver/signatures.ts';
+import { createVerify } from '../../api/client/webhooks.ts';
 import { subscribe } from '../webhook-receiver/subscription.ts';
 
 interface ListenFlags extends SecretFlags {

@@ -1,6 +1,6 @@
 /** The outputs of executions, line by line as they come. */
 import type { Api } from '../client.ts';
-import { subscribePatiently } from '../subscribe.ts';
+import { subscribePatiently } from '../../api/client/client.ts';
 
 /** Executions followed live at a time over one connection; of more, the outputs are told when they are over. */
 export const TAILS_MAX = 100;

@@ -1,7 +1,7 @@
 /** What the live feeds say, put together on this side. */
 import type { Api, Command } from '../client.ts';
 import { EXIT, Problem } from '../problem.ts';
-import { subscribePatiently } from '../subscribe.ts';
+import { subscribePatiently } from '../../api/client/client.ts';
 
 /** An execution as its command's feed knows it. */
 export interface WatchedExecution {

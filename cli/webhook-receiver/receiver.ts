@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIPv6, type AddressInfo } from 'node:net';
 import type { Envelope } from '../event-text.ts';
 import { EXIT, Problem } from '../problem.ts';
-import type { Verify } from './signatures.ts';
+import type { Verify } from '../../api/client/webhooks.ts';
 
 /** Longest body that is read, in bytes: above any event, whose outputs are left out. */
 export const BODY_BYTES_MAX = 1_048_576;

@@ -55,9 +55,17 @@ export function withoutLiterals(text: string): string {
   return withoutComments(text).replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gu, "''");
 }
 
+/** Without the text of programs that it holds as templates: what they import and export is not the file's. Lines stay. */
+function withoutPrograms(text: string): string {
+  return text.replaceAll(
+    /(?<=(?:=|=>|return) )`(?:[^`\\]|\\.)*`/gu,
+    (program) => `''${'\n'.repeat(program.split('\n').length - 1)}`,
+  );
+}
+
 /** All imports of a file, dynamic ones too. */
 export function importsOf({ path, text }: SourceFile): Import[] {
-  const code = withoutComments(text);
+  const code = withoutComments(withoutPrograms(text));
   const statements = code.matchAll(/^\s*(?:import|export)\s(?<clause>[^'"`;]*?)\sfrom\s*['"](?<name>[^'"]+)['"]/gmu);
   const others = code.matchAll(/(?:^\s*import\s*|\bimport\(\s*)['"](?<name>[^'"]+)['"]/gmu);
   return [
@@ -117,7 +125,7 @@ export function cyclesIn(imports: readonly Import[]): string[][] {
  * export that the file is named after.
  */
 export function undocumentedExports({ path, text }: SourceFile): string[] {
-  const lines = text.split('\n');
+  const lines = withoutPrograms(text).split('\n');
   const documented = new Set<string>();
   const eponym = /^(?:#![^\n]*\n)?\/\*\*/u.test(text) ? posix.basename(path, '.ts').replaceAll('-', '') : undefined;
   let isGroupDocumented = false;

@@ -2,6 +2,7 @@
 import { clustersPage } from './clusters.ts';
 import { commandsPage } from './commands.ts';
 import { eventsPage } from './events.ts';
+import { integratorsPage } from './integrators.ts';
 import { metricsPage } from './metrics.ts';
 import { nodesPage } from './nodes.ts';
 import type { GuideFacts, GuidePage } from './page.ts';
@@ -19,4 +20,5 @@ export const GUIDE_PAGES: Readonly<Record<string, (facts: GuideFacts) => GuidePa
   '/guide/ssh': sshPage,
   '/guide/metrics': metricsPage,
   '/guide/events': eventsPage,
+  '/guide/integrators': integratorsPage,
 };

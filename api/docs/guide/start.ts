@@ -10,6 +10,7 @@ const CARDS: Readonly<Record<string, string>> = {
   '/guide/ssh': 'Log in, copy files and forward ports, with the ssh that you have.',
   '/guide/metrics': 'Hosts, agents and this admin, for Prometheus and as JSON.',
   '/guide/events': 'What happens in the fleet, on your terminal, by webhook or message broker.',
+  '/guide/integrators': 'The API from TypeScript, Python and Go, and as tools of an assistant.',
   '/api/docs': 'Every operation with its route, fields and answer.',
   '/asyncdoc': 'Every type of event with its fields and an example.',
 };

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { createVerify } from '../../../cli/webhook-receiver/signatures.ts';
+import { createVerify } from '../../../api/client/webhooks.ts';
 import { createSign } from '../../../transport/events/webhooks/signature.ts';
 import { until } from '../../support/until.ts';
 import { startEdge, type RunningProgram } from '../../support/edge-program.ts';

@@ -3,7 +3,7 @@
  * PostgreSQL's binaries are left out.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -22,11 +22,21 @@ const run = promisify(execFile);
 /** Plain JavaScript is all that a published program may need of Node. */
 const NODE_OPTIONS = '--no-experimental-strip-types';
 
+/** What Prometheus and Grafana read. */
+const MONITORING = [
+  'deploy/prometheus/prometheus.yml',
+  'deploy/prometheus/nodes.rules.yml',
+  'deploy/grafana/dashboards/edge-fleet.json',
+];
+
 const home = mkdtempSync(join(tmpdir(), 'edge-test-package-'));
 const dist = join(home, 'dist');
 
-test.before('it is built', async () => {
+let bin = '';
+
+test.before('it is built and installed', async () => {
   await run(process.execPath, ['deploy/build.ts', dist], { cwd: ROOT });
+  bin = await install();
 });
 
 test.after.always(() => {
@@ -34,7 +44,6 @@ test.after.always(() => {
 });
 
 test('the published programs run a command on a machine, with nothing beside them but Node', async (t) => {
-  const bin = await install();
   const edge = (...args: readonly string[]) =>
     called(join(bin, 'edge'), args, { HOME: home, EDGE_URL: url, EDGE_API_KEY: ADMIN_KEYS.API_KEY });
   let url = '';
@@ -73,6 +82,37 @@ test('the published programs run a command on a machine, with nothing beside the
     program.terminate();
     t.deepEqual(await program.ended(), { code: 0, signal: null }, program.output);
   }
+});
+
+test('the pages of the package lead to files in it, and monitoring finds what it reads', (t) => {
+  const readme = readFileSync(join(dist, 'README.md'), 'utf8');
+  const links = [...readme.matchAll(/\]\((?<to>[^)#]+)[^)]*\)/gu)].map(({ groups }) => groups?.['to'] ?? '');
+
+  t.true(links.length > 5);
+  t.deepEqual(
+    links.filter((to) => !/^https?:/u.test(to) && !existsSync(join(dist, to))),
+    [],
+  );
+  for (const file of MONITORING) t.deepEqual(readFileSync(join(dist, file)), readFileSync(join(ROOT, file)), file);
+  t.deepEqual(globSync('deploy/**/*.ts', { cwd: dist }), []);
+});
+
+test('the package has the client, with its types', async (t) => {
+  const program =
+    "import { refusalOf } from 'edge-fleet-control/client'; import { verifyDelivery } from 'edge-fleet-control/client/webhooks'; console.log(refusalOf(new Error('x')), verifyDelivery({ secret: 'x', headers: {}, body: '' }).ok);";
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program], { cwd: home });
+
+  t.is(stdout, 'null false\n');
+  const { exports } = JSON.parse(readFileSync(join(dist, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  };
+  t.deepEqual(
+    Object.values(exports)
+      .flatMap((files) => Object.values(files))
+      .filter((file) => !existsSync(join(dist, file))),
+    [],
+  );
+  t.is(exports['./client']?.['types'], './client/client.d.ts');
 });
 
 test('an older Node is told in one line which one is needed', async (t) => {

@@ -28,7 +28,9 @@ export interface TriedBlock extends GuideBlock {
 /** The pages in the order in which a newcomer reads them. */
 const PATHS = [
   '/',
-  ...['clusters', 'nodes', 'commands', 'proxy', 'ssh', 'metrics', 'events'].map((name) => `/guide/${name}`),
+  ...['clusters', 'nodes', 'commands', 'proxy', 'ssh', 'metrics', 'events', 'integrators'].map(
+    (name) => `/guide/${name}`,
+  ),
 ];
 
 const ADMIN_URL = 'http://10.77.0.1:44000';
@@ -67,6 +69,7 @@ const secrets: Record<string, string> = {
   EDGE_API_KEY: FLEET_KEYS.API_KEY,
   EDGE_PROXY_KEY: FLEET_KEYS.PROXY_KEY,
   METRICS_KEY: FLEET_KEYS.METRICS_KEY,
+  EDGE_MCP_KEY: FLEET_KEYS.MCP_KEY,
 };
 try {
   await startAdmin(JSON.parse(process.argv[2] ?? '') as TestConnection);

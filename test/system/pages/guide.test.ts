@@ -14,7 +14,7 @@ import { createScope } from '../../support/scope.ts';
 
 const test = await peerTest('curl', 'ssh', 'scp', 'ssh-keygen', 'prometheus', 'promtool', 'ps');
 
-/** Eight pages of commands, each of which starts programs, on a busy machine, in ms. */
+/** Nine pages of commands, each of which starts programs, on a busy machine, in ms. */
 const FIXTURE_MS_MAX = 300_000;
 
 /** Blocks of all pages together, at least. Less means that they were not found. */

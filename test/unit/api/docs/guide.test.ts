@@ -17,6 +17,7 @@ const GUIDES = [
   '/guide/ssh',
   '/guide/metrics',
   '/guide/events',
+  '/guide/integrators',
 ];
 const DOCUMENTATION = [
   ...GUIDES,

@@ -3,6 +3,7 @@
  * (https://www.standardwebhooks.com).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { EdgeEvent } from './api.ts';
 
 /** How far the time of a request may be from ours, in seconds. Source: the libraries of Standard Webhooks. */
 export const AGE_SECONDS_MAX = 300;
@@ -31,6 +32,45 @@ export function createVerify(secret: string): Verify {
     [edgeProblem(edgeKey, headers, body), standardProblem(standardKey, headers, body, nowMs)].filter(
       (problem) => problem !== null,
     );
+}
+
+/** A request as it came. */
+export interface Delivery {
+  /** The webhook's. */
+  readonly secret: string;
+  /** `headers` or `headersDistinct` of a request in Node, or `Headers` of fetch. */
+  readonly headers: HeaderValues | Readonly<Record<string, string | readonly string[] | undefined>> | Headers;
+  /** Its exact bytes, or their text: never what a parser made of them. */
+  readonly body: Uint8Array | string;
+  /** Unix time. Default: now. */
+  readonly nowMs?: number;
+}
+
+/** The event of a delivery, or why it is not to be believed: answer such a request with 401. */
+export type Verified =
+  | { readonly ok: true; readonly event: EdgeEvent }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/**
+ * Verifies both signatures of a delivery and reads its event. Events come at least once: drop those whose `id` you have
+ * seen.
+ */
+export function verifyDelivery({ secret, headers, body, nowMs = Date.now() }: Delivery): Verified {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const problems = createVerify(secret)(valuesOf(headers), bytes, nowMs);
+  if (problems.length > 0) return { ok: false, problems };
+  try {
+    return { ok: true, event: JSON.parse(Buffer.from(bytes).toString()) as EdgeEvent };
+  } catch {
+    return { ok: false, problems: ['the body is no JSON'] };
+  }
+}
+
+function valuesOf(headers: Delivery['headers']): HeaderValues {
+  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name.toLowerCase(), typeof value === 'string' ? [value] : value]),
+  );
 }
 
 function edgeProblem(key: Uint8Array, headers: HeaderValues, body: Uint8Array): string | null {

@@ -1,0 +1,142 @@
+/** The client of the service: calls over HTTP, live feeds over one WebSocket. It knows the router by its type only. */
+import { createTRPCClient, createWSClient, httpLink, wsLink } from '@trpc/client';
+import type { AppRouter } from '../trpc/router.ts';
+import type { Api } from './api.ts';
+
+/** Wait before a lost live connection is opened again, in ms: doubled each time, up to the second. */
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 5_000;
+
+/**
+ * A connection without subscriptions is closed after this, in ms. tRPC looks this often whether there are any: not 0,
+ * which keeps it busy.
+ */
+const IDLE_MS = 10_000;
+
+/** Wait before a refused subscription is tried again where the refusal says no time, in ms. */
+const REFUSED_MS = 1_000;
+
+/** Where the service is, and with which key it is asked. */
+export interface Connection {
+  /** Such as `https://fleet.example:44000`, without a path. */
+  readonly url: string;
+  /** `API_KEY` or `MASTER_KEY`. Null: the service asks for none. */
+  readonly key: string | null;
+}
+
+/** Calls go over HTTP. */
+export function createClient({ url, key }: Connection): Api {
+  return createTRPCClient<AppRouter>({
+    links: [httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })],
+  });
+}
+
+/** A client of the live feeds, over one WebSocket that comes back by itself. */
+export interface LiveClient {
+  readonly api: Api;
+  /** Ends the WebSocket, and with it all subscriptions. */
+  close(): void;
+}
+
+/** Who hears of the WebSocket: that it is open, and that it broke or cannot be opened. It is tried again by itself. */
+export interface LiveListener {
+  readonly open?: () => void;
+  readonly lost?: () => void;
+}
+
+/**
+ * Opens the WebSocket at the first subscription, and again until it is closed. Needs a global `WebSocket`: browsers, and
+ * Node 22 or later.
+ */
+export function createLiveClient({ url, key }: Connection, { open, lost }: LiveListener = {}): LiveClient {
+  const socket = createWSClient({
+    url: `${url.replace(/^http/u, 'ws')}/api/trpc`,
+    connectionParams: () => authorization(key),
+    lazy: { enabled: true, closeMs: IDLE_MS },
+    retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
+    // what tRPC tells with it is an event, which says nothing
+    onOpen: () => open?.(),
+    onError: () => lost?.(),
+  });
+  return {
+    api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }),
+    close: () => void socket.close(),
+  };
+}
+
+function authorization(key: string | null): Record<string, string> {
+  return key === null ? {} : { authorization: `Bearer ${key}` };
+}
+
+/** A running subscription. */
+export interface Subscription {
+  unsubscribe(): void;
+}
+
+/** What a subscription calls. */
+export interface Handlers<M> {
+  readonly onData: (message: { readonly id: string; readonly data: M }) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Subscribes, and again whenever the service says that it is not available: a cut connection comes back by itself, a
+ * refusal does not. `subscribe` gets the id of the last message, to be passed on as `lastEventId`, so that nothing is
+ * missed. `failed` is told of a refusal that stays.
+ */
+export function subscribePatiently<M>(
+  subscribe: (handlers: Handlers<M>, lastEventId: string | undefined) => Subscription,
+  { data, failed }: { readonly data: (message: M) => void; readonly failed: (error: unknown) => void },
+): Subscription {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let lastEventId: string | undefined;
+  let current: Subscription;
+  const start = (): void => {
+    current = subscribe(
+      {
+        onData(message) {
+          lastEventId = message.id;
+          data(message.data);
+        },
+        onError(error) {
+          const refusal = refusalOf(error);
+          if (refusal === null || !PASSING.has(refusal.code)) return failed(error);
+          timer = setTimeout(start, (refusal.retry_after_seconds ?? 0) * 1_000 || REFUSED_MS);
+        },
+      },
+      lastEventId,
+    );
+  };
+  start();
+  return {
+    unsubscribe() {
+      if (timer !== null) clearTimeout(timer);
+      current.unsubscribe();
+    },
+  };
+}
+
+/** Refusals of a subscription that pass by themselves. */
+const PASSING: ReadonlySet<string> = new Set(['service_unavailable', 'rate_limited']);
+
+/** Why the service refused, in the words of all its surfaces. */
+export interface Refusal {
+  /** Such as `not_found`; all of them are on the page of the API. */
+  readonly code: string;
+  readonly message: string;
+  /** Field, as a dotted path → what is wrong with it. */
+  readonly details: Readonly<Record<string, readonly string[]>> | null;
+  /** Under which the admin's log has more. */
+  readonly request_id: string | null;
+  /** When to try again, where it passes by itself. */
+  readonly retry_after_seconds: number | null;
+}
+
+/** The refusal in what a call threw; null where the service was not reached, or something else answered. */
+export function refusalOf(error: unknown): Refusal | null {
+  if (!(error instanceof Error)) return null;
+  const { data } = error as { readonly data?: Partial<Refusal> | null };
+  if (typeof data?.code !== 'string') return null;
+  const { code, details = null, request_id = null, retry_after_seconds = null } = data;
+  return { code, message: error.message, details, request_id, retry_after_seconds };
+}

@@ -1,0 +1,96 @@
+/** Subscriptions outlive an admin that cannot serve them, and refusals are read from what calls throw. */
+import test from 'ava';
+import { refusalOf, subscribePatiently, type Handlers } from '../../../../api/client/client.ts';
+import { until } from '../../../support/until.ts';
+
+function refused(code: string, retryAfterSeconds: number | null = null): Error {
+  return Object.assign(new Error(`no: ${code}`), {
+    data: {
+      code,
+      details: { id: ['is wrong'] },
+      request_id: 'r-1',
+      retry_after_seconds: retryAfterSeconds,
+      httpStatus: 503,
+    },
+  });
+}
+
+/** A feed that is asked again: what it was given, and how it ended. */
+function feed() {
+  const asked: { readonly lastEventId: string | undefined; readonly handlers: Handlers<string> }[] = [];
+  let ended = 0;
+  const told: string[] = [];
+  const failures: unknown[] = [];
+  const subscription = subscribePatiently<string>(
+    (handlers, lastEventId) => {
+      asked.push({ handlers, lastEventId });
+      return { unsubscribe: () => (ended += 1) };
+    },
+    { data: (message) => told.push(message), failed: (error) => failures.push(error) },
+  );
+  return { asked, told, failures, subscription, ended: () => ended };
+}
+
+test('a subscription that is refused for a while goes on after the last message that it had', async (t) => {
+  const { asked, told, failures } = feed();
+
+  asked[0]?.handlers.onData({ id: '7', data: 'one' });
+  asked[0]?.handlers.onError(refused('service_unavailable', 0.01));
+  await until('the second subscription', () => asked.length === 2);
+  asked[1]?.handlers.onData({ id: '8', data: 'two' });
+  asked[1]?.handlers.onError(refused('rate_limited', 0.01));
+  await until('the third subscription', () => asked.length === 3);
+
+  t.deepEqual(
+    asked.map(({ lastEventId }) => lastEventId),
+    [undefined, '7', '8'],
+  );
+  t.deepEqual([told, failures], [['one', 'two'], []]);
+});
+
+test('a refusal that stays is told, and nothing is asked again', (t) => {
+  const { asked, failures, subscription, ended } = feed();
+  const error = refused('forbidden');
+
+  asked[0]?.handlers.onError(error);
+  subscription.unsubscribe();
+
+  t.deepEqual([asked.length, failures, ended()], [1, [error], 1]);
+});
+
+test('a subscription that was given up while it waits is not asked for again', async (t) => {
+  const { asked, subscription } = feed();
+
+  asked[0]?.handlers.onError(refused('service_unavailable', 0.01));
+  subscription.unsubscribe();
+  await new Promise((resolve) => {
+    setTimeout(resolve, 50);
+  });
+
+  t.is(asked.length, 1);
+});
+
+test('a refusal is read from what a call threw, and nothing else is', (t) => {
+  t.deepEqual(refusalOf(refused('not_found', 5)), {
+    code: 'not_found',
+    message: 'no: not_found',
+    details: { id: ['is wrong'] },
+    request_id: 'r-1',
+    retry_after_seconds: 5,
+  });
+  t.deepEqual(refusalOf(Object.assign(new Error('short'), { data: { code: 'x' } })), {
+    code: 'x',
+    message: 'short',
+    details: null,
+    request_id: null,
+    retry_after_seconds: null,
+  });
+  for (const other of [
+    new TypeError('fetch failed'),
+    Object.assign(new Error('x'), { data: null }),
+    'text',
+    null,
+    undefined,
+  ])
+    t.is(refusalOf(other), null);
+});
