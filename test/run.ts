@@ -129,7 +129,7 @@ async function runTimed(words: readonly string[]): Promise<Counts> {
   const counts = await runAva(words, { [DURATIONS_VARIABLE]: path });
   const durations = await durationsIn(path);
   await rm(directory, { recursive: true });
-  process.stdout.write(`\nLongest: ${longestOf(durations)}\n`);
+  process.stdout.write(`\n${longestOf(durations)}\n`);
   if (process.env[KEEP_VARIABLE] === 'yes') await keepDurations(durations);
   return counts;
 }

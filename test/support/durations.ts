@@ -2,6 +2,7 @@
  * How long each test file takes: the longest are started first, so that two workers end together, and named at the end,
  * so that they shrink.
  */
+import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 
 /** Variable with the path of the file that each test file's process adds a line to (see duration-recorder.ts). */
@@ -19,57 +20,87 @@ const KEPT_SECONDS_MIN = 3;
 /** So many are named at the end. */
 const NAMED_FILES = 20;
 
-/** Before the name of a file that begins. */
-const BEGIN = 'begin ';
+/** Clock ticks a second in /proc. Source: proc_pid_stat(5), sysconf(_SC_CLK_TCK) on Linux. */
+const TICKS_PER_SECOND = 100;
 
-/** A file and what it took, in s. */
-export type Duration = readonly [file: string, seconds: number];
-
-/** One line of the file that processes of test files add to. */
-export function durationLine(file: string, tookMs: number): string {
-  return `${file} ${(tookMs / 1_000).toFixed(1)}\n`;
+/** What a test file took: by the clock, and of the processor with all programs that it started and that ended. In s. */
+export interface Duration {
+  readonly file: string;
+  readonly seconds: number;
+  readonly processorSeconds: number;
 }
 
-/** The line that says that a file began, and in which process. */
-export function beginLine(file: string, pid: number): string {
-  return `${BEGIN}${pid} ${file}\n`;
+/** A file that began, and in which process. */
+interface Begun {
+  readonly file: string;
+  readonly pid: number;
+}
+
+/** The line that the process of a test file adds when it begins. */
+export function beginLine(file: string): string {
+  return `${JSON.stringify({ file, pid: process.pid } satisfies Begun)}\n`;
+}
+
+/** The line that it adds at its end. */
+export function durationLine(file: string): string {
+  const seconds = performance.now() / 1_000;
+  return `${JSON.stringify({ file, seconds, processorSeconds: processorSeconds() } satisfies Duration)}\n`;
+}
+
+/** Of this process and of its children; of this one alone where there is no /proc. */
+function processorSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  const own = (user + system) / 1_000_000;
+  try {
+    const fields = readFileSync('/proc/self/stat', 'utf8')
+      .replace(/^.*\) /su, '')
+      .split(' ');
+    return own + (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND;
+  } catch {
+    return own;
+  }
+}
+
+function linesIn(text: string): readonly (Begun | Duration)[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Begun | Duration);
 }
 
 /** Of what processes of test files wrote: those that began and did not end. */
-export function begunIn(text: string): readonly { readonly file: string; readonly pid: number }[] {
-  const lines = text.split('\n');
-  const ended = new Set(
-    lines.filter((line) => !line.startsWith(BEGIN)).map((line) => line.slice(0, line.lastIndexOf(' '))),
-  );
-  return lines
-    .filter((line) => line.startsWith(BEGIN))
-    .map((line) => {
-      const [pid = '', ...file] = line.slice(BEGIN.length).split(' ');
-      return { file: file.join(' '), pid: Number(pid) };
-    })
-    .filter(({ file }) => !ended.has(file));
+export function begunIn(text: string): readonly Begun[] {
+  const lines = linesIn(text);
+  const ended = new Set(lines.filter((line) => 'seconds' in line).map(({ file }) => file));
+  return lines.filter((line): line is Begun => 'pid' in line && !ended.has(line.file));
 }
 
 /** What the files of a run took, longest first. */
 export async function durationsIn(path: string): Promise<readonly Duration[]> {
-  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '' && !line.startsWith(BEGIN));
-  return lines
-    .map((line): Duration => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))])
-    .toSorted(([, one], [, other]) => other - one);
+  return linesIn(await readFile(path, 'utf8'))
+    .filter((line) => 'seconds' in line)
+    .toSorted((one, other) => other.seconds - one.seconds);
 }
 
-/** One line that names those that took longest. */
+/** Two lines that name those that took longest, and those that kept the processor busy. */
 export function longestOf(durations: readonly Duration[]): string {
-  return durations
-    .slice(0, NAMED_FILES)
-    .map(([file, seconds]) => `${file.replace(/^test\//u, '').replace(/\.test\.ts$/u, '')} ${Math.round(seconds)} s`)
-    .join(', ');
+  const named = (of: (duration: Duration) => number): string =>
+    durations
+      .toSorted((one, other) => of(other) - of(one))
+      .slice(0, NAMED_FILES)
+      .map((one) => `${one.file.replace(/^test\//u, '').replace(/\.test\.ts$/u, '')} ${Math.round(of(one))} s`)
+      .join(', ');
+  const processor = durations.reduce((sum, one) => sum + one.processorSeconds, 0);
+  return [
+    `Longest: ${named(({ seconds }) => seconds)}`,
+    `Of the processor: ${Math.round(processor)} s; most for ${named((one) => one.processorSeconds)}`,
+  ].join('\n');
 }
 
 /** Keeps them for later runs. */
 export async function keepDurations(durations: readonly Duration[]): Promise<void> {
   const kept = durations
-    .filter(([, seconds]) => seconds >= KEPT_SECONDS_MIN)
-    .map(([file, seconds]) => [file, Math.round(seconds)]);
+    .filter(({ seconds }) => seconds >= KEPT_SECONDS_MIN)
+    .map(({ file, seconds }) => [file, Math.round(seconds)]);
   await writeFile(KEPT_PATH, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
 }
