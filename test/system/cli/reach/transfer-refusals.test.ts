@@ -110,9 +110,11 @@ test.serial('a machine that has another host key than the service tells gets not
   const { status, stdout, stderr } = await fixture.push(at('small'), '-n', 'web-1', '--to', at('for nobody'));
 
   t.deepEqual([status, stdout], [6, '']);
+  const [changed = '', refused = ''] = stderr.split('\n');
+  t.regex(changed, /^edge: the host key of web-1 is another one than before, as the service says: /u);
   t.regex(
-    stderr,
-    /^edge: web-1: what answers has another host key \(SHA256:\S+\) than the service tells \(SHA256:\S+\): nothing was sent\n/u,
+    refused,
+    /^edge: web-1: what answers has another host key \(SHA256:\S+\) than the service tells \(SHA256:\S+\): nothing was sent$/u,
   );
 });
 
