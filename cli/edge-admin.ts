@@ -2,11 +2,19 @@
 /** `edge-admin`: the program that runs the control service. */
 import { mkdirSync } from 'node:fs';
 import { enableCompileCache, flushCompileCache } from 'node:module';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import packageFile from '../package.json' with { type: 'json' };
-import { ADMIN_SETTINGS, ADMIN_SETTING_THEMES, readAdminConfig, type AdminConfig } from '../settings/admin.ts';
+import {
+  ADMIN_SETTINGS,
+  ADMIN_SETTING_THEMES,
+  readAdminConfig,
+  type AdminConfig,
+  type AdminConfigResult,
+} from '../settings/admin.ts';
 import { readStorageConfig } from '../settings/storage.ts';
+import { masterKeyIn } from '../persistence/embedded/master-key.ts';
 import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';
 import { openSurfaces } from '../settings/authentication.ts';
@@ -26,8 +34,8 @@ Usage:
   edge-admin settings [--markdown]  list the settings
   edge-admin --help | --version
 
-It is configured by environment variables. The least that it needs:
-  MASTER_KEY=$(openssl rand -hex 32) edge-admin serve
+It is configured by environment variables. Without any, serve makes a database and the key that opens it in .data (DATA_DIR):
+  ADMIN_URLS=http://admin.example.com:44000 edge-admin serve
   RELAY_HOSTNAME=relay.example.com RELAY_ADMISSION_URL=https://admin.example.com/api/v1/relays/admission edge-admin relay
 
 Exit status: 0 stopped in order, 1 could not start or stop, 2 a wrong argument or setting, 70 a bug.
@@ -111,12 +119,14 @@ async function copy(command: 'backup' | 'restore', file: string): Promise<void> 
 }
 
 async function serve(): Promise<void> {
-  const read = readAdminConfig(process.env);
+  const read = readConfig();
   if (!read.ok) return refuse(read.problems);
 
   const { config } = read;
   const log = createLog('edge-admin', config.LOG_LEVEL);
   keepCompiledCode(config.DATA_DIR);
+  if (config.masterKeyFile !== null)
+    log.info({}, `MASTER_KEY is not set: the key that opens this admin is in ${config.masterKeyFile}`);
   warnOfOpenSurfaces(config, log);
   warnOfUnknownVariables(log);
   const { startAdmin } = await import('../main.ts'); // only to serve, so that the other commands answer at once
@@ -128,6 +138,15 @@ async function serve(): Promise<void> {
     return admin;
   };
   await runUntilSignalled({ log, describe, start: () => startRenewed(start, describe, log) });
+}
+
+/** Where no key can be made the settings are refused as a wrong one is: nothing was started yet. */
+function readConfig(): AdminConfigResult {
+  try {
+    return readAdminConfig(process.env, hostname(), masterKeyIn);
+  } catch (error) {
+    return { ok: false, problems: [`MASTER_KEY is not set, and none can be made: ${(error as Error).message}`] };
+  }
 }
 
 /** Once, for whoever looks into the log. */

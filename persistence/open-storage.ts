@@ -47,7 +47,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   const postgres =
     settings.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, log }) : null;
   if (postgres !== null) ends.add('PostgreSQL', () => postgres.stop());
-  const vault = createVault(settings.ENCRYPTION_KEY ?? (await encryptionKeyIn(settings.DATA_DIR)));
+  const vault = createVault(settings.ENCRYPTION_KEY ?? encryptionKeyIn(settings.DATA_DIR));
   const database = await openDatabase({
     connection: postgres?.connection ?? { url: settings.DATABASE_URL ?? '' },
     poolMax: settings.DATABASE_POOL_MAX,

@@ -1,7 +1,13 @@
 /** The admin's settings: every environment variable it knows, and what unset ones fall back to. */
 import { hostname } from 'node:os';
 import type { BrokerSettings } from '../transport/events/brokers/settings.ts';
-import { AUTHENTICATION_SETTINGS, opennessProblems } from './authentication.ts';
+import {
+  AUTHENTICATION_SETTINGS,
+  madeKeyProblem,
+  masterKeyProblem,
+  opennessProblems,
+  type MadeKey,
+} from './authentication.ts';
 import { chooseBroker } from './broker-choice.ts';
 import { clusterProblems, CLUSTER_SETTINGS } from './clusters.ts';
 import { debugDashboardProblems, DEBUG_DASHBOARD_SETTINGS } from './debug-dashboard.ts';
@@ -53,6 +59,7 @@ type Read = Settings<typeof ADMIN_SETTINGS>;
 
 /** Settings whose fallback is another setting or the machine, and which are therefore always there in the end. */
 type Resolved =
+  | 'MASTER_KEY'
   | 'API_KEY'
   | 'METRICS_KEY'
   | 'PROXY_KEY'
@@ -74,6 +81,8 @@ type Resolved =
  * ADMIN_URLS is empty only when unset and ADMIN_API_PORT is 0: then the port that was got decides.
  */
 export type AdminConfig = Read & { readonly [Name in Resolved]: NonNullable<Read[Name]> } & {
+  /** The file of the MASTER_KEY that was made; null: one was given. */
+  readonly masterKeyFile: string | null;
   readonly broker: BrokerSettings | null;
   readonly tracing: ReturnType<typeof tracingVariables>;
 };
@@ -83,39 +92,53 @@ export type AdminConfigResult =
   | { readonly ok: true; readonly config: AdminConfig }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** The admin's settings out of its environment. `hostName` is what names fall back to. */
+/**
+ * The admin's settings out of its environment. `hostName` is what names fall back to. `makeKey` is asked for the
+ * MASTER_KEY of a DATA_DIR where none is set, once nothing else is wrong; without it one has to be set. It may throw.
+ */
 export function readAdminConfig(
   env: Readonly<Record<string, string | undefined>>,
   hostName: string = hostname(),
+  makeKey: ((dataDir: string) => MadeKey) | null = null,
 ): AdminConfigResult {
   const read = readSettings(ADMIN_SETTINGS, env);
   if (!read.ok) return read;
 
   const chosen = chooseBroker(read.settings);
   const problems = [
+    ...[masterKeyProblem(read.settings, makeKey !== null)].filter((problem) => problem !== null),
     ...contradictions(read.settings),
     ...netmakerProblems(env, read.settings.EDGE_VPN_API_URL),
     ...(chosen.ok ? [] : chosen.problems),
   ];
-  return problems.length > 0 || !chosen.ok
-    ? { ok: false, problems }
-    : {
-        ok: true,
-        config: {
-          ...withFallbacks(read.settings, hostName),
-          broker: chosen.broker,
-          tracing: tracingVariables(env, read.settings),
-        },
-      };
+  if (problems.length > 0 || !chosen.ok) return { ok: false, problems };
+
+  const made = read.settings.MASTER_KEY === undefined ? (makeKey?.(read.settings.DATA_DIR) ?? null) : null;
+  const problem = made === null ? null : madeKeyProblem(made);
+  if (problem !== null) return { ok: false, problems: [problem] };
+  return {
+    ok: true,
+    config: {
+      ...withFallbacks(read.settings, read.settings.MASTER_KEY ?? made?.key ?? '', hostName),
+      masterKeyFile: made?.file ?? null,
+      broker: chosen.broker,
+      tracing: tracingVariables(env, read.settings),
+    },
+  };
 }
 
-function withFallbacks(read: Read, hostName: string): Omit<AdminConfig, 'broker' | 'tracing'> {
+function withFallbacks(
+  read: Read,
+  masterKey: string,
+  hostName: string,
+): Omit<AdminConfig, 'masterKeyFile' | 'broker' | 'tracing'> {
   return {
     ...read,
-    API_KEY: read.API_KEY ?? read.MASTER_KEY,
-    METRICS_KEY: read.METRICS_KEY ?? read.MASTER_KEY,
-    PROXY_KEY: read.PROXY_KEY ?? read.MASTER_KEY,
-    MCP_KEY: read.MCP_KEY ?? read.MASTER_KEY,
+    MASTER_KEY: masterKey,
+    API_KEY: read.API_KEY ?? masterKey,
+    METRICS_KEY: read.METRICS_KEY ?? masterKey,
+    PROXY_KEY: read.PROXY_KEY ?? masterKey,
+    MCP_KEY: read.MCP_KEY ?? masterKey,
     API_AUTH_ENABLED: read.API_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
     METRICS_AUTH_ENABLED: read.METRICS_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
     PROXY_AUTH_ENABLED: read.PROXY_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,

@@ -26,7 +26,9 @@ const enforcement = (what: string) =>
 
 /** The settings of keys and enforcement. */
 export const AUTHENTICATION_SETTINGS = {
-  MASTER_KEY: callersKey().describe('Key with full access.'),
+  MASTER_KEY: callersKey()
+    .optional()
+    .meta({ defaultText: 'made once, in DATA_DIR', description: 'Key with full access. Required with DATABASE_URL.' }),
   API_KEY: keyFor('REST and tRPC'),
   METRICS_KEY: keyFor('the metrics routes, read-only'),
   PROXY_KEY: keyFor('the proxies'),
@@ -47,6 +49,33 @@ export const AUTHENTICATION_SETTINGS = {
     .default(30)
     .describe('Wrong keys that one address may show in a minute before it gets 429.'),
 };
+
+/** A key that was made for an admin which was given none, and the file that holds it. */
+export interface MadeKey {
+  readonly file: string;
+  readonly key: string;
+}
+
+/**
+ * Why there is no MASTER_KEY, in one line; null: there is one, or one can be made. With DATABASE_URL none is made:
+ * admins that share a database are opened by the same keys, and each would make its own.
+ */
+export function masterKeyProblem(
+  read: { readonly MASTER_KEY?: string | undefined; readonly DATABASE_URL?: string | undefined },
+  canMake: boolean,
+): string | null {
+  if (read.MASTER_KEY !== undefined || (canMake && read.DATABASE_URL === undefined)) return null;
+  const place = read.DATABASE_URL === undefined ? '' : 'with DATABASE_URL ';
+  const sameness = read.DATABASE_URL === undefined ? '' : ', the same for all admins';
+  return `MASTER_KEY is not set: ${place}it should be 16 to 512 letters, digits and signs without spaces${sameness}, as made by: openssl rand -hex 32`;
+}
+
+/** Why that key cannot be used, in one line; null: it can. Its file may be somebody else's work by now. */
+export function madeKeyProblem({ file, key }: MadeKey): string | null {
+  return callersKey().safeParse(key).success
+    ? null
+    : `${file} holds no key that can be MASTER_KEY: remove that file, and the next start makes another one, or set MASTER_KEY`;
+}
 
 /** What decides whether a surface is open. */
 export interface Openness {

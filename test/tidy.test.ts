@@ -70,7 +70,17 @@ const PARTS: Readonly<Record<string, Rule>> = {
   },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },
   'cli/edge-admin.ts': {
-    values: ['cli/', 'cli/relay.ts', 'main.ts', 'persistence/backup/', NET, 'settings/', 'package.json'],
+    // The key that opens an admin is made before its settings are whole.
+    values: [
+      'cli/',
+      'cli/relay.ts',
+      'main.ts',
+      'persistence/backup/',
+      'persistence/embedded/master-key.ts',
+      NET,
+      'settings/',
+      'package.json',
+    ],
     types: ['actors/ports.ts'],
   },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },

@@ -62,7 +62,7 @@ export async function restore(storage: Storage, file: string, log: Log): Promise
       `The key of the backup is missing: put its ${KEY_FILE} into DATA_DIR (${storage.DATA_DIR}), or set ENCRYPTION_KEY.`,
     );
   }
-  const vault = createVault(storage.ENCRYPTION_KEY ?? (await encryptionKeyIn(storage.DATA_DIR)));
+  const vault = createVault(storage.ENCRYPTION_KEY ?? encryptionKeyIn(storage.DATA_DIR));
   const { tables, rows, header } = await withDatabase(storage, log, async (client, connection) => {
     const restored = await restoreBackup(file, {
       client,

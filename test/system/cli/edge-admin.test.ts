@@ -1,4 +1,5 @@
 /** `edge-admin` as a program: its words, its settings, and how it begins and ends. */
+import { readFileSync, statSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -130,6 +131,32 @@ test('it serves until SIGTERM, and ends with status 0', async (t) => {
   running.process.kill('SIGTERM');
 
   t.is((await running.ended).status, 0);
+});
+
+test('with nothing set it makes the key that opens it, and says where it is at each start, and what it is never', async (t) => {
+  const { MASTER_KEY: _given, ENCRYPTION_KEY: _other, DATABASE_URL: _shared, ...env } = await servable(t);
+  const directory = temporaryDirectory(t);
+  const file = join(directory, 'master.key');
+  const keys = new Set<string>();
+
+  for (const start of ['first', 'second']) {
+    const told: string[] = [];
+    const { running, url } = await serve(t, { ...env, DATA_DIR: directory }, ({ msg }) => {
+      if (msg.startsWith('MASTER_KEY')) told.push(msg);
+    });
+    const key = readFileSync(file, 'utf8').trim();
+    keys.add(key);
+    const headers = { authorization: `Bearer ${key}` };
+
+    t.is((await fetch(`${url}/api/v1/nodes`, { headers })).status, 200, start);
+    t.deepEqual(told, [`MASTER_KEY is not set: the key that opens this admin is in ${file}`]);
+    running.process.kill('SIGTERM');
+    const { status, stdout, stderr } = await running.ended;
+    t.is(status, 0);
+    t.false((stdout + stderr).includes(key));
+  }
+  t.is(keys.size, 1);
+  t.is(statSync(file).mode & 0o777, 0o600);
 });
 
 test('a port that is taken is told in one line, with status 1', async (t) => {

@@ -70,6 +70,8 @@ function prepare(): { readonly directory: string; readonly path: string } {
   writeFileSync(join(directory, 'script.sh'), 'true\n');
   mkdirSync(join(directory, 'other'));
   writeFileSync(join(directory, 'other', 'script.sh'), 'false\n');
+  mkdirSync(join(directory, 'weak'));
+  writeFileSync(join(directory, 'weak', 'master.key'), 'changeme\n');
   mkdirSync(join(directory, 'damaged', 'edge'), { recursive: true });
   writeFileSync(join(directory, 'damaged', 'edge', 'config.json'), '{');
   return { directory, path: `${programs}:${process.env['PATH'] ?? ''}` };

@@ -64,6 +64,57 @@ test('a missing or short master key is one line', (t) => {
   t.is(problemsOf({ MASTER_KEY: 'short' }).length, 1);
 });
 
+test('a master key is made for an admin with a database of its own, once nothing else is wrong', (t) => {
+  const asked: string[] = [];
+  const key = 'f'.repeat(31) + '0';
+  const read = (env: Record<string, string>) =>
+    readAdminConfig({ DATA_DIR: '/data', ...env }, 'host.example', (dataDir) => {
+      asked.push(dataDir);
+      return { file: `${dataDir}/master.key`, key };
+    });
+
+  const made = read({ PROXY_KEY: MASTER_KEY });
+  t.true(made.ok);
+  if (made.ok) {
+    const { MASTER_KEY: master, API_KEY, METRICS_KEY, PROXY_KEY, MCP_KEY, masterKeyFile } = made.config;
+    t.deepEqual([master, API_KEY, METRICS_KEY, PROXY_KEY, MCP_KEY], [key, key, key, MASTER_KEY, key]);
+    t.is(masterKeyFile, '/data/master.key');
+  }
+  t.deepEqual(asked, ['/data']);
+  const given = read({ MASTER_KEY });
+  t.is(given.ok && given.config.masterKeyFile, null);
+  t.false(read({ ADMIN_API_PORT: 'https' }).ok);
+  t.false(read({ ALL_AUTH_ENABLED: 'false' }).ok);
+  t.deepEqual(asked, ['/data'], 'nothing more was made');
+});
+
+test('none is made for admins that share a database, as each would make its own', (t) => {
+  const env = { DATABASE_URL: 'postgresql://db.example/edge', ENCRYPTION_KEY: '00'.repeat(32) };
+
+  t.deepEqual(
+    readAdminConfig(env, 'host.example', () => t.fail() as never),
+    {
+      ok: false,
+      problems: [
+        'MASTER_KEY is not set: with DATABASE_URL it should be 16 to 512 letters, digits and signs without spaces, the same for all admins, as made by: openssl rand -hex 32',
+      ],
+    },
+  );
+});
+
+test('what was written into its file since is refused where it can be no key, and not told', (t) => {
+  for (const key of ['', 'short', 'changemechangeme', 'a key with spaces in it'])
+    t.deepEqual(
+      readAdminConfig({}, 'host.example', () => ({ file: '/data/master.key', key })),
+      {
+        ok: false,
+        problems: [
+          '/data/master.key holds no key that can be MASTER_KEY: remove that file, and the next start makes another one, or set MASTER_KEY',
+        ],
+      },
+    );
+});
+
 test('ALL_AUTH_ENABLED decides for every surface that does not decide for itself', (t) => {
   const config = configOf({
     ALL_AUTH_ENABLED: 'false',

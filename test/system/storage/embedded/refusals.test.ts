@@ -1,9 +1,7 @@
-/** Directories on which the embedded PostgreSQL does not start, and why it says so; and the key beside it. */
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+/** Directories on which the embedded PostgreSQL does not start, and why it says so. */
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { encryptionKeyIn } from '../../../../persistence/embedded/encryption-key.ts';
-import { EmbeddedPostgresError } from '../../../../persistence/embedded/failure.ts';
 import { peerTest } from '../../../support/peer-test.ts';
 import { fill, smallDisk } from '../../../support/small-disk.ts';
 import { directory, query, start, startFails } from './fixture.ts';
@@ -79,27 +77,4 @@ test('data whose place is gone are missed, not replaced by empty ones', async (t
 
   t.is(failure.code, 'not-reachable');
   t.regex(failure.message, /which is not there: bring it back/u);
-});
-
-test('the encryption key is made once, by however many ask, and only its owner can read it', async (t) => {
-  const dir = directory(t);
-
-  const keys = await Promise.all(Array.from({ length: 8 }, () => encryptionKeyIn(dir)));
-
-  t.is(new Set(keys.map((key) => Buffer.from(key).toString('hex'))).size, 1);
-  t.is(keys[0]?.length, 32);
-  t.deepEqual(await encryptionKeyIn(dir), keys[0]);
-  t.is((await stat(join(dir, 'encryption.key'))).mode & 0o777, 0o600);
-  t.deepEqual(await readdir(dir), ['encryption.key']);
-});
-
-test('a damaged encryption key is refused, not replaced', async (t) => {
-  const dir = directory(t);
-  await writeFile(join(dir, 'encryption.key'), 'short\n');
-
-  await t.throwsAsync(encryptionKeyIn(dir), {
-    instanceOf: EmbeddedPostgresError,
-    message: /holds no key of 32 bytes/u,
-  });
-  t.is(await readFile(join(dir, 'encryption.key'), 'utf8'), 'short\n');
 });
