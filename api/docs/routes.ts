@@ -4,8 +4,10 @@
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AnyOperation } from '../operation.ts';
+import type { SubsystemCheck } from '../views/health.ts';
 import { asyncApi } from './asyncapi.ts';
 import { eventPage } from './event-page.ts';
+import { COPY_SOURCE } from './guide/copy.ts';
 import type { ProxyPorts } from './guide/page.ts';
 import { GUIDE_PAGES } from './guide/pages.ts';
 import { renderGuide } from './guide/render.ts';
@@ -23,6 +25,15 @@ export const EVENTS_PATH = '/asyncdoc';
 const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/** Guides run the script of their buttons, and none else. */
+const GUIDE_POLICY = `${PAGE_POLICY}; script-src ${COPY_SOURCE}`;
+
+/** The guide page that shows how the admin is. */
+const START_PATH = '/';
+
+/** How long that page waits for the checks, in ms: a person waits for it. */
+const CHECKS_MS_MAX = 1_500;
+
 /**
  * What documentation tells of besides the operations. `coreName` is that of example events. The URLs may be known only
  * once the server listens.
@@ -34,6 +45,8 @@ export interface Documented {
   readonly adminUrls: () => readonly string[];
   readonly domain: string;
   readonly proxyPorts: () => ProxyPorts | null;
+  /** Runs the checks of this admin. */
+  readonly checkHealth: () => Promise<readonly SubsystemCheck[]>;
 }
 
 /** What the commands of guides name when not even the port is known. */
@@ -45,7 +58,7 @@ export function registerDocumentation(
   operations: readonly AnyOperation[],
   documented: Documented,
 ): void {
-  const { version, coreName, adminUrls, domain, proxyPorts } = documented;
+  const { version, coreName, adminUrls, domain, proxyPorts, checkHealth } = documented;
   const documents: Readonly<Record<string, () => object>> = {
     [OPENAPI_PATH]: () => openApi(operations, version),
     [ASYNCAPI_PATH]: () => asyncApi(coreName),
@@ -57,9 +70,16 @@ export function registerDocumentation(
 
   // Made anew each time, as they tell of ports that are known only once they are listened on.
   for (const [path, page] of Object.entries(GUIDE_PAGES)) {
-    app.get(path, (_request, reply) => {
-      const facts = { version, adminUrl: adminUrls()[0] ?? DEFAULT_URL, domain, proxyPorts: proxyPorts(), operations };
-      return sendPage(reply, renderGuide(path, page(facts), facts));
+    app.get(path, async (_request, reply) => {
+      const facts = {
+        version,
+        adminUrl: adminUrls()[0] ?? DEFAULT_URL,
+        domain,
+        proxyPorts: proxyPorts(),
+        operations,
+        checks: path === START_PATH ? await within(checkHealth(), CHECKS_MS_MAX) : null,
+      };
+      return sendPage(reply, renderGuide(path, page(facts), facts), GUIDE_POLICY);
     });
   }
   const pages: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -73,11 +93,19 @@ export function registerDocumentation(
   registerViewer(app, version);
 }
 
-function sendPage(reply: FastifyReply, html: string): FastifyReply {
-  return reply
-    .header('content-type', 'text/html; charset=utf-8')
-    .header('content-security-policy', PAGE_POLICY)
-    .send(html);
+/** What came in this time, in ms; null: nothing did. */
+async function within<T>(work: Promise<T>, msMax: number): Promise<T | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), msMax);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function sendPage(reply: FastifyReply, html: string, policy: string = PAGE_POLICY): FastifyReply {
+  return reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', policy).send(html);
 }
 
 function once<T>(make: () => T): () => T {

@@ -198,6 +198,7 @@ function registerRoutes(
       adminUrls: () => ports.settings.adminUrls,
       domain: ports.settings.vpnDomain,
       proxyPorts: settings.proxyPorts ?? (() => null),
+      checkHealth: () => ports.checkHealth(),
     });
 }
 

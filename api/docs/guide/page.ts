@@ -1,5 +1,6 @@
 /** What a guide page is made of: data, so that a test can run what it says and one renderer shows it. */
 import type { AnyOperation } from '../../operation.ts';
+import type { SubsystemCheck } from '../../views/health.ts';
 
 /** What the pages tell of the admin that serves them. */
 export interface GuideFacts {
@@ -11,6 +12,8 @@ export interface GuideFacts {
   /** Ports of the proxies; null: this admin has none. */
   readonly proxyPorts: ProxyPorts | null;
   readonly operations: readonly AnyOperation[];
+  /** What the checks of this admin found just now, on pages that show it; null: nothing yet. */
+  readonly checks: readonly SubsystemCheck[] | null;
 }
 
 /** Ports on which the admin's proxies listen. */
@@ -36,7 +39,7 @@ export interface Section {
 /**
  * A piece of a section. Texts may hold `code` and [links](/to); everything else in them is shown as it is.
  * `operations` lists those of the catalogue whose route is picked, so that the page never tells of one that is not
- * there; `scrapes` the routes that monitoring systems read.
+ * there; `scrapes` the routes that monitoring systems read; `state` says how the admin is.
  */
 export type Block =
   | { readonly kind: 'text'; readonly text: string }
@@ -50,6 +53,7 @@ export type Block =
     }
   | { readonly kind: 'operations'; readonly picks: (path: string) => boolean }
   | { readonly kind: 'scrapes' }
+  | { readonly kind: 'state' }
   | { readonly kind: 'events'; readonly subjects: readonly string[] }
   | { readonly kind: 'file'; readonly name: string; readonly content: string }
   | Shell;

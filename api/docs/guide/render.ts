@@ -1,10 +1,11 @@
-/** Guide pages as HTML: one renderer for all of them, and no script. */
+/** Guide pages as HTML: one renderer for all of them. */
 import { EVENT_DEFINITIONS } from '../../../actors/event-catalogue.ts';
 import { EVENT_TYPES } from '../../../actors/events.ts';
 import { unreachable } from '../../../actors/step.ts';
 import { API_PREFIX } from '../../rest/routes.ts';
 import { breakable, documentationPage, escape } from '../layout.ts';
 import { SCRAPE_ROUTES } from '../scrape-routes.ts';
+import { COPY_SCRIPT, copyButton } from './copy.ts';
 import { PLACES, type Block, type GuideFacts, type GuidePage, type Section, type Shell } from './page.ts';
 
 const STYLE = `.guide{display:grid;grid-template-columns:minmax(0,1fr);gap:0 3.5rem}
@@ -12,7 +13,9 @@ const STYLE = `.guide{display:grid;grid-template-columns:minmax(0,1fr);gap:0 3.5
 .toc h2{font-size:.9rem;margin:.6rem 0 .1rem;color:var(--soft);font-weight:600}
 .prose{max-width:47rem}.prose h2:first-child{margin-top:1.6rem}.prose p,.prose ul{margin:.7rem 0}.prose li{margin:.35rem 0}.prose ul{padding-left:1.3rem}
 h2 a.anchor{color:inherit;text-decoration:none}h2 a.anchor:hover{text-decoration:underline;text-decoration-color:var(--line)}
-.shell{margin:1rem 0;border:1px solid var(--line);border-radius:8px;overflow:hidden}.shell figcaption{font-size:.875rem;color:var(--soft);padding:.3rem .9rem;border-bottom:1px solid var(--line)}
+.shell{margin:1rem 0;border:1px solid var(--line);border-radius:8px;overflow:hidden}.shell figcaption{display:flex;align-items:baseline;gap:.5rem;font-size:.875rem;color:var(--soft);padding:.3rem .9rem;border-bottom:1px solid var(--line)}.shell figcaption::before{flex:none;margin:0!important}
+.copy{margin-left:auto;flex:none;font:inherit;color:var(--accent);background:none;border:1px solid var(--line);border-radius:5px;padding:.05rem .6rem;min-width:5.2rem;cursor:pointer}.copy:hover{border-color:var(--accent)}.copy:focus-visible{outline:2px solid var(--accent);outline-offset:2px}.said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}@media print{.copy{display:none}}
+.state{padding:.5rem .9rem;border:1px solid var(--line);border-left-width:.35rem;border-radius:8px}.state.well{border-left-color:var(--green)}.state.ill{border-left-color:var(--red)}
 .shell pre{border-radius:0;margin:0;padding:.7rem .9rem}.shell pre.prints{background:none;border-top:1px solid var(--line);color:var(--soft)}.shell.machine figcaption::before,.shell.prometheus figcaption::before{content:"";display:inline-block;width:.6rem;height:.6rem;border-radius:2px;background:var(--violet);margin-right:.5rem}
 .shell.here figcaption::before,.shell.another figcaption::before{content:"";display:inline-block;width:.6rem;height:.6rem;border-radius:50%;background:var(--accent);margin-right:.5rem}
 .shell .file{font-family:ui-monospace,monospace}.comment{color:var(--soft)}
@@ -35,7 +38,8 @@ export function renderGuide(path: string, page: GuidePage, facts: GuideFacts): s
     body: `<h1>${escape(page.title)}</h1>
 <p class="lead">${inline(page.lead)}</p>
 <div class="guide"><nav class="toc" aria-label="On this page"><h2>On this page</h2><ul>${page.sections.map((section) => `<li><a href="#${idOf(section)}">${escape(section.title)}</a></li>`).join('')}</ul></nav>
-<div class="prose">${page.sections.map((section) => renderSection(section, facts)).join('\n')}</div></div>`,
+<div class="prose">${page.sections.map((section) => renderSection(section, facts)).join('\n')}</div></div>
+${COPY_SCRIPT}`,
   });
 }
 
@@ -48,6 +52,8 @@ function renderBlock(block: Block, facts: GuideFacts): string {
   switch (block.kind) {
     case 'text':
       return `<p>${inline(block.text)}</p>`;
+    case 'state':
+      return state(facts.checks);
     case 'list':
       return `<ul>${block.items.map((item) => `<li>${inline(item)}</li>`).join('')}</ul>`;
     case 'cards':
@@ -71,12 +77,22 @@ function renderBlock(block: Block, facts: GuideFacts): string {
         )
         .join('')}</dl>`;
     case 'file':
-      return `<figure class="shell"><figcaption class="file">${escape(block.name)}</figcaption><pre class="content" tabindex="0"><code>${escape(block.content)}</code></pre></figure>`;
+      return `<figure class="shell"><figcaption class="file"><span>${escape(block.name)}</span>${copyButton(escape(block.name))}</figcaption><pre class="content" tabindex="0"><code>${escape(block.content)}</code></pre></figure>`;
     case 'shell':
       return shell(block);
     default:
       return unreachable(block);
   }
+}
+
+/** Null: the checks take longer than a page waits. */
+function state(checks: GuideFacts['checks']): string {
+  if (checks === null)
+    return `<p class="state">Its checks take their time. <a href="/healthz">What they find</a> comes when they are through.</p>`;
+  const failed = checks.filter(({ healthy }) => !healthy);
+  return failed.length === 0
+    ? `<p class="state well">It is well: <a href="/healthz">all ${checks.length} checks</a> pass.</p>`
+    : `<p class="state ill">It is not well: ${failed.length} of <a href="/healthz">${checks.length} checks</a> ${failed.length === 1 ? 'fails' : 'fail'}.</p><ul>${failed.map(({ name, error }) => `<li><code>${escape(name)}</code>: ${escape(error ?? 'it fails')}</li>`).join('')}</ul>`;
 }
 
 function settings({ program, rows }: Extract<Block, { kind: 'settings' }>): string {
@@ -108,7 +124,7 @@ function shell({ commands, where = 'here', prints, lasts, asks, untested }: Shel
     .map(([name, value]) => ` data-${name}="${escape(value)}"`)
     .join('');
   const caption = `${PLACES[where]}${lasts ? ', goes on until Ctrl-C' : ''}`;
-  return `<figure class="shell ${where}"><figcaption>${caption}</figcaption><pre class="commands" tabindex="0"${attributes}><code>${withComments(commands)}</code></pre>${prints === undefined ? '' : `<pre class="prints" tabindex="0" aria-label="What it prints"><samp>${escape(prints)}</samp></pre>`}</figure>`;
+  return `<figure class="shell ${where}"><figcaption><span>${caption}</span>${copyButton(escape(commands.split('\n')[0] ?? ''))}</figcaption><pre class="commands" tabindex="0"${attributes}><code>${withComments(commands)}</code></pre>${prints === undefined ? '' : `<pre class="prints" tabindex="0" aria-label="What it prints"><samp>${escape(prints)}</samp></pre>`}</figure>`;
 }
 
 /** Cells are markup. A table that is wider than the page scrolls in a box of its own, also by keyboard. */

@@ -35,8 +35,9 @@ export function startPage(facts: GuideFacts): GuidePage {
   return {
     name: 'Start',
     title: 'Edge fleet control',
-    lead: `Reach, run and see machines that stand behind NAT and firewalls: a small agent on each of them keeps a connection to this admin, and people and programs talk to the admin. It runs version ${facts.version}.`,
+    lead: `Reach, run and see machines that stand behind NAT and firewalls: a small agent on each of them keeps a connection to this admin, and people and programs talk to the admin.`,
     sections: [
+      thisAdmin(facts),
       {
         title: 'Guides',
         blocks: [{ kind: 'cards', cards: SITE.map(([path, name]) => ({ path, name, text: CARDS[path] ?? '' })) }],
@@ -51,12 +52,29 @@ export function startPage(facts: GuideFacts): GuidePage {
   };
 }
 
+function thisAdmin({ version }: GuideFacts): Section {
+  return {
+    title: 'This admin',
+    blocks: [
+      { kind: 'state' },
+      {
+        kind: 'text',
+        text: `It runs version ${version}. These pages need no key, and all that they tell of does: \`MASTER_KEY\` or \`API_KEY\` of this admin. One that was given none made its own, in the file \`master.key\` of its data directory: its log says where.`,
+      },
+      {
+        kind: 'text',
+        text: 'To go on: get [the programs](#programs), say [where the admin is](#where-the-admin-is), and let [a first machine](#a-first-machine) in. Where machines are there already, `edge status` shows them at a glance.',
+      },
+    ],
+  };
+}
+
 const PROGRAMS: Section = {
   title: 'Programs',
   blocks: [
     {
       kind: 'text',
-      text: 'There are three: `edge-admin` is this service, `edge-agent` runs on each machine, and `edge` is the command line for people. They come in one package and need Node 24.7 or later; in a clone of the repository, after `npm ci`, they are called as `npx edge` and so on, with the Node that comes along. Machines need no open port and the agent no root.',
+      text: 'There are three: `edge-admin` is this service, `edge-agent` runs on each machine, and `edge` is the command line for people. They come in one package and need Node 24.7 or later; in a clone of the repository, after `npm ci`, they are in `bin/`, with the Node that comes along: `export PATH=$PWD/bin:$PATH` there. Machines need no open port and the agent no root.',
     },
   ],
 };

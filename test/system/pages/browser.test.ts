@@ -12,6 +12,9 @@ const test = await peerTest('chromium');
 const scope = createScope();
 let browser: Browser;
 
+/** A name of the API's by which pages come in the clear from elsewhere, so that they have no clipboard. */
+const PLAIN_NAME = 'admin.example';
+
 /** Smallest contrast of text and ground. Source: WCAG 2.2, 1.4.3, AA. */
 const CONTRAST_MIN = 4.5;
 
@@ -19,7 +22,7 @@ const CONTRAST_MIN = 4.5;
 const VIEWER_MS_MAX = 30_000;
 
 test.before(async () => {
-  browser = await startBrowser(scope);
+  browser = await startBrowser(scope, [`--host-resolver-rules=MAP ${PLAIN_NAME} 127.0.0.1`]);
 });
 
 ava.after.always('the browser is closed', () => scope.end());
@@ -115,7 +118,8 @@ const MISFITS = `(() => {
  * Goes on by Tab until the page is through. What can be clicked and was never reached, and what was reached without
  * being seen so.
  */
-const CLICKABLE = "[...document.querySelectorAll('a[href], summary')].filter((element) => element.checkVisibility())";
+const CLICKABLE =
+  "[...document.querySelectorAll('a[href], button, summary')].filter((element) => element.checkVisibility())";
 const FOCUSED = `(() => {
   const element = document.activeElement;
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
@@ -182,6 +186,67 @@ for (const path of PAGES) {
     t.is(reached.size - Number(reached.has(-1)), clickable); // -1: boxes that scroll
   });
 }
+
+/** The browser's clipboard, read by a page that may. */
+async function clipboard(page: Page): Promise<string> {
+  await page.bringToFront();
+  return page.evaluate<string>('navigator.clipboard.readText()');
+}
+
+const PERMISSIONS = { permissions: ['clipboard-read', 'clipboard-write'] };
+
+test.serial('commands are copied by mouse and by keyboard, without comments and without running at once', async (t) => {
+  const { page, problems } = await open(t, '/', PERMISSIONS);
+  const button = page.getByRole('button', { name: 'Copy export EDGE_URL=' });
+
+  t.is(await page.locator('button.copy:visible').count(), await page.locator('figure.shell').count());
+  await button.click();
+  await page.getByRole('status').getByText('Copied').waitFor();
+  t.is(await button.textContent(), 'Copied');
+  t.regex(await clipboard(page), /^export EDGE_URL=\S+\nread -rs EDGE_API_KEY && export EDGE_API_KEY$/u);
+
+  const another = page.getByRole('button', { name: 'Copy edge cluster create prod' });
+  await another.focus();
+  await page.keyboard.press('Enter');
+  await page.locator('figure').filter({ has: another }).getByText('Copied').waitFor();
+  t.is(await clipboard(page), 'edge cluster create prod');
+  t.deepEqual(problems, []);
+});
+
+test.serial('no comment is copied, and what stands around it is', async (t) => {
+  const { page } = await open(t, '/guide/commands', PERMISSIONS);
+  const figures = page.locator('figure.shell').filter({ has: page.locator('.comment') });
+
+  t.true((await figures.count()) > 0);
+  for (const figure of await figures.all()) {
+    const shown = (await figure.locator('code').first().textContent()) ?? '';
+    const comments = await figure.locator('.comment').allTextContents();
+    await figure.getByRole('button').click();
+    await figure.getByText('Copied').waitFor();
+
+    const wanted = comments.reduce((text, comment) => text.replace(comment, ''), shown);
+    t.is(await clipboard(page), wanted.replaceAll(/[ \t]+$/gmu, '').trim());
+  }
+});
+
+test.serial('they are copied also where the page came in the clear from another machine', async (t) => {
+  const { page: reader } = await open(t, '/', PERMISSIONS);
+  const page = await reader.context().newPage();
+  await page.goto(reader.url().replace('127.0.0.1', PLAIN_NAME));
+  t.is(await page.evaluate('typeof navigator.clipboard'), 'undefined');
+
+  const button = page.getByRole('button', { name: 'Copy edge cluster create prod' });
+  await button.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').getByText('Copied').waitFor();
+
+  t.is(
+    await page.evaluate("document.activeElement.getAttribute('aria-label')"),
+    'Copy edge cluster create prod',
+    'the keyboard stays there',
+  );
+  t.is(await clipboard(reader), 'edge cluster create prod');
+});
 
 test.serial('the viewer shows every type, from this machine alone and within its policy', async (t) => {
   const { page, asked, problems } = await open(t, '/asyncdoc/viewer');

@@ -1,4 +1,5 @@
 /** The guide pages: whole, safe, leading nowhere else, and hidden together with all documentation. */
+import { createHash } from 'node:crypto';
 import test from 'ava';
 import { AGENT_SETTINGS } from '../../../../agent/config.ts';
 import { GUIDE_PAGES } from '../../../../api/docs/guide/pages.ts';
@@ -58,7 +59,7 @@ test('API_DOCS_ENABLED=false hides every documentation route, in the normal form
   t.is((await request('GET', '/livez')).status, 200);
 });
 
-test('no page needs a key, runs a script, or loads or sends anything', async (t) => {
+test('no page needs a key, or loads or sends anything, and the one script of guides is named by its digest', async (t) => {
   const { url } = await serveApi(t, { settings: { proxyPorts: PROXIES } });
 
   for (const path of PAGES) {
@@ -73,8 +74,17 @@ test('no page needs a key, runs a script, or loads or sends anything', async (t)
       response.headers.get('content-security-policy') ?? '',
       /default-src 'none'; style-src 'unsafe-inline'; img-src data:;/u,
     );
+    const scripts = [...html.matchAll(/<script\b(?<attributes>[^>]*)>(?<text>.*?)<\/script>/gsu)].map(({ groups }) => [
+      groups?.['attributes'],
+      `'sha256-${createHash('sha256')
+        .update(groups?.['text'] ?? '')
+        .digest('base64')}'`,
+    ]);
+    const [, source] = /script-src (?<source>[^;]*)/u.exec(response.headers.get('content-security-policy') ?? '') ?? [];
+    t.deepEqual(scripts, source === undefined ? [] : [['', source]], path);
+    t.is(source !== undefined, GUIDES.includes(path), path);
     t.notRegex(
-      html,
+      html.replaceAll(/<script>.*?<\/script>/gsu, ''),
       /<(?:script|iframe|object|embed|form|img|base)\b|\s(?:src|srcset|action|style|on\w+)=(?!"margin-top:0"|"font:inherit")|@import|url\(/iu,
       path,
     );
@@ -196,10 +206,59 @@ test('what an operator writes stays text of the page, and one word of the shell'
 
   const html = await pageAt(url, '/');
 
-  t.notRegex(html, /<script/u);
+  t.notRegex(html, /<script>alert/u);
+  t.is(html.split('<script').length, 2);
   t.true(html.includes(String.raw`export EDGE_URL='http://a'\''$(id)&lt;script&gt;alert(1)&lt;/script&gt;/'`));
   t.is(shellWord('http://[::1]:44000'), "'http://[::1]:44000'");
   t.is(shellWord('http://10.0.0.1:44000'), 'http://10.0.0.1:44000');
+});
+
+test('the start page says how this admin is, and how to go on, to whoever has no key', async (t) => {
+  const well = await pageAt((await serveApi(t)).url, '/');
+  const failing = { name: 'broker', healthy: false, duration_ms: 1, error: 'no <answer>' };
+  const ill = await serveApi(t, {
+    ports: { checkHealth: async () => [{ name: 'database', healthy: true, duration_ms: 1, error: null }, failing] },
+  });
+
+  t.regex(well, /<p class="state well">It is well: <a href="\/healthz">all 1 checks<\/a> pass\.<\/p>/u);
+  t.regex(well, /It runs version 0\.0\.0-test\./u);
+  for (const anchor of ['programs', 'where-the-admin-is', 'a-first-machine'])
+    t.regex(
+      /<section aria-labelledby="this-admin">.*?<\/section>/su.exec(well)?.[0] ?? '',
+      new RegExp(`#${anchor}"`, 'u'),
+    );
+  t.regex(
+    await pageAt(ill.url, '/'),
+    /<p class="state ill">It is not well: 1 of <a href="\/healthz">2 checks<\/a> fails\.<\/p><ul><li><code>broker<\/code>: no &lt;answer&gt;<\/li><\/ul>/u,
+  );
+});
+
+test('checks that hang do not keep anybody from the start page, and other pages do not run them', async (t) => {
+  let asked = 0;
+  const checkHealth = () => {
+    asked += 1;
+    return new Promise<never>(() => {});
+  };
+  const { url } = await serveApi(t, { ports: { checkHealth } });
+
+  await pageAt(url, '/guide/clusters');
+  t.is(asked, 0);
+  t.regex(await pageAt(url, '/'), /<p class="state">Its checks take their time\./u);
+  t.is(asked, 1);
+});
+
+test('every box of commands and every file has a button that says what it copies, and waits for the script', async (t) => {
+  const { url } = await serveApi(t);
+  let boxes = 0;
+
+  for (const path of GUIDES) {
+    const html = await pageAt(url, path);
+    const captions = [...html.matchAll(/<figure class="shell.*?<\/figcaption>/gsu)].map(([caption]) => caption);
+    for (const caption of captions)
+      t.regex(caption, /<button type="button" class="copy" hidden aria-label="Copy [^"\n]{3,}">Copy<\/button>/u, path);
+    boxes += captions.length;
+  }
+  t.true(boxes > 50, `${boxes}`);
 });
 
 test('an admin without proxies says so', async (t) => {
