@@ -2,10 +2,11 @@
 /** `npm run demo`: an admin, three agents and a command on all of them, on this machine, with nothing to install. */
 import { parseArgs } from 'node:util';
 import { createClient, createLiveClient } from './client.ts';
-import type { Connection } from './connection.ts';
-import { DEMO_CLUSTER, startAdmin, startAgents, type ProxyPorts } from './demo/fleet.ts';
+import { DEMO_CLUSTER, startAdmin, startAgents } from './demo/fleet.ts';
 import { openHome, type DemoHome } from './demo/home.ts';
-import { portFor } from './demo/ports.ts';
+import { allowLogin } from './demo/login.ts';
+import { nextSteps } from './demo/next-steps.ts';
+import { firstFree, portsFor, USUAL_PORTS } from './demo/ports.ts';
 import type { RunningProgram } from './demo/processes.ts';
 import { EXIT, Problem, problemOf } from './problem.ts';
 import { runCommand } from './run/run.ts';
@@ -13,7 +14,7 @@ import { runCommand } from './run/run.ts';
 const USAGE = `npm run demo [-- OPTIONS]
 
   --exit            end after the command, with a status that tells whether all went well
-  --port PORT       port of the admin; without it 44000, or a free one when that is taken
+  --port PORT       port of the admin; without it that of the last time, 44000, or a free one when these are taken
   --data DIRECTORY  where it lives from one run to the next (default .data/demo)
   --help
 `;
@@ -21,10 +22,8 @@ const USAGE = `npm run demo [-- OPTIONS]
 /** Agents of the demo. */
 const AGENTS = 3;
 
-/** Where an admin usually listens. Source: docs/settings.md. */
-const USUAL_PORT = 44_000;
-const USUAL_HTTP_PROXY_PORT = 43_128;
-const USUAL_SOCKS5_PROXY_PORT = 41_080;
+/** Local port of the forward that people are told to try. */
+const FORWARD_PORT = 8_080;
 
 /** What runs on all three. */
 const SCRIPT = 'echo "hello from $(uname -s) on $(uname -m)"';
@@ -68,15 +67,17 @@ async function demonstrate(
     programs.push(program);
     home.remember(programs.map(({ pid }) => pid));
   };
-  const { port, isUsual } = await portFor(options.port, USUAL_PORT);
-  const proxyPorts = {
-    http: (await portFor(null, USUAL_HTTP_PROXY_PORT)).port,
-    socks5: (await portFor(null, USUAL_SOCKS5_PROXY_PORT)).port,
-  };
-  if (!isUsual) say(`Port ${USUAL_PORT} is taken, so this one listens on ${port}.`);
+  const ports = await portsFor(options.port, home.ports);
+  if (options.port === null && ports.api !== USUAL_PORTS.api)
+    say(
+      ports.api === home.ports.api
+        ? `It listens on port ${ports.api}, as the last time.`
+        : `Port ${USUAL_PORTS.api} is taken, so this one listens on ${ports.api}.`,
+    );
 
   say('Starting an admin on a PostgreSQL of its own ...');
-  const connection = await startAdmin(home, port, proxyPorts, started);
+  const connection = await startAdmin(home, ports, started);
+  home.rememberPorts(ports);
   say(`Starting ${AGENTS} agents, each a process of its own ...`);
   await startAgents(home, connection, AGENTS, started);
 
@@ -87,7 +88,8 @@ async function demonstrate(
     targeting: { type: 'clusters' as const, cluster_names: [DEMO_CLUSTER], node_filters: { status: 'healthy' } },
     timeout: 30_000,
   };
-  const status = await runCommand(createClient(connection), live, command, {
+  const api = createClient(connection);
+  const status = await runCommand(api, live, command, {
     format: 'table',
     summary: 'grouped',
     isRaw: false,
@@ -99,33 +101,14 @@ async function demonstrate(
   }).finally(() => live.close());
   if (options.exit || status !== EXIT.ok) return status;
 
-  say(`\n${nextSteps(connection, proxyPorts)}\nCtrl-C ends everything.`);
+  const facts = {
+    connection,
+    ports,
+    login: await allowLogin(home, api),
+    forwardPort: await firstFree([FORWARD_PORT], Object.values(ports)),
+  };
+  say(`\n${nextSteps(facts)}\nCtrl-C ends everything.`);
   return Promise.race(programs.map(({ failed }) => failed));
-}
-
-function nextSteps({ url, key }: Connection, proxyPorts: ProxyPorts): string {
-  const proxy = `http://127.0.0.1:${proxyPorts.http}`;
-  return [
-    `API            ${url}/api/v1`,
-    `Key            ${key ?? ''}`,
-    `HTTP proxy     ${proxy}`,
-    `SOCKS5 proxy   socks5h://127.0.0.1:${proxyPorts.socks5}`,
-    `Documentation  ${url}/`,
-    '',
-    'Try next, in another terminal:',
-    '',
-    `  export EDGE_URL=${url} EDGE_API_KEY=${key ?? ''}${proxyPorts.http === USUAL_HTTP_PROXY_PORT ? '' : ` EDGE_PROXY_URL=${proxy}`}`,
-    '  curl -H "Authorization: Bearer $EDGE_API_KEY" $EDGE_URL/api/v1/nodes',
-    '  npx edge node ls',
-    `  npx edge run -c ${DEMO_CLUSTER} -b -- uptime`,
-    "  npx edge run -n demo-1 -- 'for i in 1 2 3; do echo $i; sleep 1; done'",
-    '  npx edge sshuser add demo-1 $(id -un) --public-key @~/.ssh/id_ed25519.pub',
-    '  npx edge ssh demo-1',
-    '  npx edge forward demo-2 8080:localhost:80',
-    '  npx edge events tail',
-    '  npx edge webhook listen --on all',
-    '',
-  ].join('\n');
 }
 
 /**

@@ -5,11 +5,14 @@ import { createClient, createLiveClient, type Api } from '../client.ts';
 import type { Connection } from '../connection.ts';
 import { Problem } from '../problem.ts';
 import type { DemoHome } from './home.ts';
-import { freePorts } from './ports.ts';
+import { freePorts, type DemoPorts } from './ports.ts';
 import { startProgram, type RunningProgram } from './processes.ts';
 
 /** The cluster of the demo. */
 export const DEMO_CLUSTER = 'demo';
+
+/** The domain of its nodes' names. Source: docs/settings.md. */
+export const DEMO_DOMAIN = 'edge.internal';
 
 /** How long the admin may take to answer, and the agents to connect, in ms. A first start creates the database. */
 const READY_MS_MAX = 60_000;
@@ -25,20 +28,13 @@ const PORT_SETTINGS = [
   'AGENT_SOCKS5_PROXY_PORT',
 ] as const;
 
-/** Ports of the admin's proxies. */
-export interface ProxyPorts {
-  readonly http: number;
-  readonly socks5: number;
-}
-
 /** Starts the admin and waits until it answers. */
 export async function startAdmin(
   home: DemoHome,
-  port: number,
-  proxyPorts: ProxyPorts,
+  ports: DemoPorts,
   started: (program: RunningProgram) => void,
 ): Promise<Connection> {
-  const connection = { url: `http://127.0.0.1:${port}`, key: home.key };
+  const connection = { url: `http://127.0.0.1:${ports.api}`, key: home.key };
   const admin = startProgram(
     'edge-admin',
     'edge-admin.ts',
@@ -46,10 +42,10 @@ export async function startAdmin(
     {
       MASTER_KEY: home.key,
       ADMIN_API_HOST: '127.0.0.1',
-      ADMIN_API_PORT: String(port),
+      ADMIN_API_PORT: String(ports.api),
       ADMIN_PROXY_HOST: '127.0.0.1',
-      ADMIN_HTTP_PROXY_PORT: String(proxyPorts.http),
-      ADMIN_SOCKS5_PROXY_PORT: String(proxyPorts.socks5),
+      ADMIN_HTTP_PROXY_PORT: String(ports.http),
+      ADMIN_SOCKS5_PROXY_PORT: String(ports.socks5),
       ADMIN_OBSERVER_PORT: '0',
       ADMIN_GATEWAY_ENABLED: 'false',
       EMBEDDED_RELAY: 'true',

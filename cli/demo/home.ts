@@ -1,9 +1,10 @@
-/** The directory in which the demo lives, from one run to the next: rows, identities, key, logs, and who runs. */
+/** The directory in which the demo lives, from one run to the next: rows, identities, keys, ports, logs, and who runs. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Problem } from '../problem.ts';
+import type { DemoPorts } from './ports.ts';
 
 /** Wait between two looks at a process that is to end, and how often, before it is left to the user. */
 const LOOK_MS = 100;
@@ -14,7 +15,10 @@ export interface DemoHome {
   readonly directory: string;
   /** MASTER_KEY of the demo's admin: made once. */
   readonly key: string;
+  /** Where its admin listened the last time. */
+  readonly ports: Partial<DemoPorts>;
   path(...parts: readonly string[]): string;
+  rememberPorts(ports: DemoPorts): void;
   /** Remembers who runs, so that the next run can end what a killed one left behind. */
   remember(pids: readonly number[]): void;
   forget(): void;
@@ -26,11 +30,14 @@ export async function openHome(directory: string): Promise<DemoHome> {
   // PostgreSQL runs as a user of its own when we are root, and must be able to pass.
   mkdirSync(root, { recursive: true, mode: 0o755 });
   const runningFile = join(root, 'running.json');
+  const portsFile = join(root, 'ports.json');
   await endEarlier(runningFile);
   return {
     directory: root,
     key: keyIn(join(root, 'key')),
+    ports: readPorts(portsFile),
     path: (...parts) => join(root, ...parts),
+    rememberPorts: (ports) => writeFileSync(portsFile, `${JSON.stringify(ports)}\n`),
     remember: (pids) => writeFileSync(runningFile, JSON.stringify({ demo: process.pid, programs: pids })),
     forget: () => rmSync(runningFile, { force: true }),
   };
@@ -58,6 +65,20 @@ function readRunning(file: string): { readonly demo: number | null; readonly pro
   } catch {
     return { demo: null, programs: [] }; // no earlier run, or one that was cut while writing
   }
+}
+
+/** What is no port counts as not remembered. */
+function readPorts(file: string): Partial<DemoPorts> {
+  try {
+    const ports = JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, unknown>>;
+    return Object.fromEntries(Object.entries(ports).filter(([, port]) => isPort(port)));
+  } catch {
+    return {}; // no earlier run, or one that was cut while writing
+  }
+}
+
+function isPort(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 65_535;
 }
 
 function isPid(value: unknown): value is number {

@@ -1,7 +1,17 @@
-/** Ports of this machine that are free. */
+/** Ports of this machine: those that the demo listens on, and free ones. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { EXIT, Problem } from '../problem.ts';
+
+/** Ports of the demo's admin, by what listens there. */
+export interface DemoPorts {
+  readonly api: number;
+  readonly http: number;
+  readonly socks5: number;
+}
+
+/** Where an admin usually listens. Source: docs/settings.md. */
+export const USUAL_PORTS: DemoPorts = { api: 44_000, http: 43_128, socks5: 41_080 };
 
 /** Some free ports, all different. */
 export async function freePorts(count: number): Promise<readonly number[]> {
@@ -11,23 +21,40 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-/** The wanted port, refused when taken; without one the usual port, or a free one when that is taken. */
-export async function portFor(
-  wanted: number | null,
-  usual: number,
-): Promise<{ readonly port: number; readonly isUsual: boolean }> {
+/**
+ * Where to listen: at the port that is wanted for the API, which is refused when it is taken; else where it was the
+ * last time, so that what people exported holds on; else as usual; else at free ports.
+ */
+export async function portsFor(wanted: number | null, before: Partial<DemoPorts>): Promise<DemoPorts> {
+  const api = wanted === null ? await firstFree([before.api, USUAL_PORTS.api], []) : await refusedWhenTaken(wanted);
+  const http = await firstFree([before.http, USUAL_PORTS.http], [api]);
+  const socks5 = await firstFree([before.socks5, USUAL_PORTS.socks5], [api, http]);
+  return { api, http, socks5 };
+}
+
+async function refusedWhenTaken(port: number): Promise<number> {
+  const problem = await problemAt(port);
+  if (problem === null) return port;
+  throw new Problem(
+    `port ${port} cannot be used (${problem === 'EADDRINUSE' ? 'another program listens there' : problem}): give another --port, or none for a free one`,
+    EXIT.usage,
+  );
+}
+
+/** The first of these ports that is neither taken nor among the others; else a free one. */
+export async function firstFree(ports: readonly (number | undefined)[], others: readonly number[]): Promise<number> {
+  for (const port of ports)
+    if (port !== undefined && !others.includes(port) && (await problemAt(port)) === null) return port;
+  return (await freePorts(others.length + 1)).find((port) => !others.includes(port)) ?? 0;
+}
+
+/** Why nobody can listen there; null: one can. */
+async function problemAt(port: number): Promise<string | null> {
   try {
-    await close(await listen(wanted ?? usual));
-    return { port: wanted ?? usual, isUsual: true };
+    await close(await listen(port));
+    return null;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (wanted !== null)
-      throw new Problem(
-        `port ${wanted} cannot be used (${code === 'EADDRINUSE' ? 'another program listens there' : code}): give another --port, or none for a free one`,
-        EXIT.usage,
-      );
-    const [port = 0] = await freePorts(1);
-    return { port, isUsual: false };
+    return (error as NodeJS.ErrnoException).code ?? 'unknown error';
   }
 }
 

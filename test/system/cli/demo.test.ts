@@ -3,25 +3,37 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { startNode } from '../../support/edge-program.ts';
+import { RunningProgram, startNode } from '../../support/edge-program.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { takenPort } from '../../support/listening.ts';
+import { peerTest } from '../../support/peer-test.ts';
 import { until } from '../../support/until.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const peersTest = await peerTest('curl', 'ssh', 'ssh-keygen');
 
 const DEMO = fileURLToPath(new URL('../../../cli/demo.ts', import.meta.url));
 
 test.serial(
-  'it runs a command on three agents and ends, with nothing left behind, twice on the same data',
+  'it runs a command on three agents and ends, with nothing left behind, twice on the same data and ports',
   async (t) => {
     const data = temporaryDirectory(t);
+    const port = await freePort();
+    const listened: unknown[] = [];
 
-    for (const time of ['first', 'second']) {
-      const { status, stdout, stderr } = await run(['--exit', '--data', data]);
+    for (const [time, args] of [
+      ['first', ['--port', String(port)]],
+      ['second', []],
+    ] as const) {
+      const { status, stdout, stderr } = await run(['--exit', '--data', data, ...args]);
 
       t.is(status, 0, `${time}: ${stderr}`);
       t.regex(stdout, /demo-1,demo-2,demo-3 \(3\)\n-+\nhello from Linux/u, time);
+      t.is(stdout.includes(`It listens on port ${port}, as the last time.`), time === 'second');
       t.false(existsSync(join(data, 'running.json')));
+      listened.push(JSON.parse(readFileSync(join(data, 'ports.json'), 'utf8')));
     }
+    t.deepEqual(listened[1], listened[0]);
   },
 );
 
@@ -47,6 +59,66 @@ test.serial('Ctrl-C ends it with all of its processes', async (t) => {
   t.is(programs.length, 4);
   t.true(programs.every((pid) => !existsSync(`/proc/${pid}`)));
 });
+
+/** What every terminal has before anything is pasted: neither the Node nor the programs of this clone. */
+const PLAIN_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** What is shown by each line that ends by itself, in their order. */
+const FINITE: readonly (readonly [RegExp, RegExp])[] = [
+  [/^export PATH=/u, /^$/u],
+  [/^export EDGE_URL=/u, /^$/u],
+  [/^edge status$/u, /3 healthy/u],
+  [/^edge node ls$/u, /\ndemo-3 +demo +healthy/u],
+  [/^edge run -c demo -b -- /u, /demo-1,demo-2,demo-3 \(3\)/u],
+  [/^edge run -n demo-1 -- /u, /^demo-1: 1\ndemo-1: 2\ndemo-1: 3\n$/u],
+  [/^edge ssh /u, /^logged in$/mu],
+  [/^curl -H /u, /"cluster_name":"demo"/u],
+  [/^curl -x /u, /"healthy":true/u],
+];
+
+peersTest.serial(
+  'every line that it prints works in any directory, on an account that has no key for SSH',
+  async (t) => {
+    const demo = startNode([DEMO, '--data', temporaryDirectory(t)], { HOME: temporaryDirectory(t) });
+    t.teardown(() => demo.process.kill('SIGTERM'));
+    await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 90_000);
+    const [finite = [], endless = []] = demo.stdout
+      .split('These go on until Ctrl-C.')
+      .map((part) => part.split('\n').flatMap((line) => (line.startsWith('  ') ? [line.trim()] : [])));
+    const exports = finite.filter((line) => line.startsWith('export ')).join('\n');
+    const [cwd, home] = [temporaryDirectory(t), temporaryDirectory(t)];
+    const env = { PATH: PLAIN_PATH, HOME: home };
+    const paste = (line: string, typed = '') =>
+      new RunningProgram('bash', ['--norc', '-c', `cd ${cwd}\n${exports}\n${line}`], env, typed);
+
+    t.deepEqual([finite.length, endless.length], [FINITE.length, 3], demo.stdout);
+    for (const [at, line] of finite.entries()) {
+      const [form = /^$/u, shown = /^$/u] = FINITE[at] ?? [];
+      const { status, stdout, stderr } = await paste(line, line.startsWith('edge ssh ') ? 'echo logged in\n' : '')
+        .ended;
+      t.regex(line, form);
+      t.is(status, 0, `${line}\n${stdout}${stderr}`);
+      t.regex(stdout, shown, line);
+    }
+    for (const line of endless) {
+      const running = paste(`exec ${line}`);
+      await until(`what "${line}" says`, async () => {
+        if (line.startsWith('edge events ')) await paste('edge events test').ended;
+        return running.stdout + running.stderr !== '';
+      });
+      if (line.startsWith('edge forward ')) t.regex(await textAt(demo.stdout), /<title>Edge fleet control<\/title>/u);
+      const { status, stderr } = await running.interrupt();
+      t.is(status, 0, `${line}\n${stderr}`);
+    }
+    t.is((await demo.interrupt()).status, 0);
+  },
+);
+
+/** What is behind the address that it names for the forward. */
+async function textAt(said: string): Promise<string> {
+  const { url = '' } = /(?<url>http:\/\/localhost:\d+\/)/u.exec(said)?.groups ?? {};
+  return (await fetch(url)).text();
+}
 
 test.serial('a port that is taken is told, and so is an argument that is none', async (t) => {
   const port = await takenPort(t);

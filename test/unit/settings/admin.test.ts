@@ -92,7 +92,7 @@ test('none is made for admins that share a database, as each would make its own'
   const env = { DATABASE_URL: 'postgresql://db.example/edge', ENCRYPTION_KEY: '00'.repeat(32) };
 
   t.deepEqual(
-    readAdminConfig(env, 'host.example', () => t.fail() as never),
+    readAdminConfig(env, 'host.example', () => t.fail()),
     {
       ok: false,
       problems: [
