@@ -1,6 +1,7 @@
 /** Every `ls` of `edge`: what all of them take, and how they end. */
 import type { Command as Program } from 'commander';
 import { limitOption } from './arguments.ts';
+import { createClient } from './client.ts';
 import { ending } from './ending.ts';
 import { readList } from './listing.ts';
 import { tell, write } from './output.ts';
@@ -51,7 +52,8 @@ export function addListCommand<Row, Flags extends object = object>(
       const named = given.slice(0, -2) as readonly (string | undefined)[];
       const session = sessionOf(called);
       const format = flags.quiet === true ? 'id' : session.format;
-      if (flags.watch === true) return watchHere(session, flags, table, () => startSource(session, flags, named));
+      if (flags.watch === true)
+        return watchHere(session, flags, table, (watched) => startSource(watched, flags, named));
       const shown = await readList(session.api, table, await read(session, flags, named), {
         limit: flags.limit,
         sort: flags.sort,
@@ -78,7 +80,7 @@ async function watchHere<Row>(
   session: Session,
   { limit, sort, quiet }: ListFlags,
   table: Table<Row>,
-  start: () => Promise<Source<Row>>,
+  start: (session: Session) => Promise<Source<Row>>,
 ): Promise<void> {
   if (!process.stdout.isTTY || !isForPeople(session.format) || quiet === true)
     throw new Problem(
@@ -87,5 +89,11 @@ async function watchHere<Row>(
     );
   if (sort !== undefined) orderOf(table, sort);
   const { watchList } = await import('./watching.ts');
-  await watchList(session, table, await start(), { sort, limit, signal: ending().signal });
+  const { signal } = ending();
+  const watched = { ...session, api: createClient(session.connection, signal) };
+  try {
+    await watchList(watched, table, await start(watched), { sort, limit, signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
 }

@@ -102,7 +102,7 @@ export function polled<Row>(
         ({ rows } = await readList(session.api, table, read, { limit, sort, isForPeople: false }));
         changed({ rows, problem: null });
       } catch (error) {
-        if (rows === null) throw error;
+        if (rows === null || signal.aborted) throw error;
         changed({ rows, problem: problemOf(error, session.connection).message });
       }
       await wait(POLL_MS, undefined, { signal }).catch(() => {});

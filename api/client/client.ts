@@ -24,10 +24,18 @@ export interface Connection {
   readonly key: string | null;
 }
 
-/** Calls go over HTTP. */
-export function createClient({ url, key }: Connection): Api {
+/** Calls go over HTTP. Those that are open when `signal` aborts reject: they would keep a program that is to end. */
+export function createClient({ url, key }: Connection, signal?: AbortSignal): Api {
   return createTRPCClient<AppRouter>({
-    links: [httpLink({ url: `${url}/api/trpc`, headers: () => authorization(key) })],
+    links: [
+      httpLink({
+        url: `${url}/api/trpc`,
+        headers: () => authorization(key),
+        ...(signal !== undefined && {
+          fetch: (at: string | URL | Request, init?: RequestInit) => fetch(at, { ...init, signal }),
+        }),
+      }),
+    ],
   });
 }
 

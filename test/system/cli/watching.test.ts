@@ -1,4 +1,5 @@
 /** What goes on by itself: how it ends, and what it makes of a service that fails for a while. */
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { startEdge } from '../../support/edge-program.ts';
 import { openEdge } from '../../support/edge-terminal.ts';
@@ -32,6 +33,26 @@ test('the picture of loads ends at Ctrl-C, whoever has not answered yet', async 
   terminal.type('\u0003');
 
   t.is(await terminal.ended, 0);
+});
+
+test('a list that is drawn again ends at Ctrl-C, also while nobody answers', async (t) => {
+  const clusters = { data: [{ name: 'prod', node_count: 1 }], pagination: { total_count: 1, has_next: false } };
+  const asked = Promise.withResolvers<void>();
+  let times = 0;
+  const { url } = await service(t, {
+    list_clusters: () => {
+      times += 1;
+      if (times === 1) return clusters;
+      asked.resolve();
+      return new Promise(() => {});
+    },
+  });
+  const terminal = openEdge(t, ['cluster', 'ls', '--watch'], stranger(t, url));
+  await asked.promise;
+  terminal.type('\u0003');
+
+  t.is(await terminal.ended, 0);
+  t.regex(terminal.shown(), /prod +1 [^]*␛\[\?25h\s*$/u);
 });
 
 test('the picture of loads outlives a service that fails', async (t) => {
@@ -68,6 +89,7 @@ test('Ctrl-C while a command is stored stops it where it runs', async (t) => {
   const running = startEdge(['run', '--all', '--', 'true'], stranger(t, url));
   await asked.promise;
   running.process.kill('SIGINT');
+  await delay(500); // it says nothing of a signal before it knows what to stop
   answer.resolve({ id: NODE, summary: { total: 1 } });
   await running.says('stderr', /asking all nodes to stop/u);
   const { status } = await running.interrupt();
