@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
@@ -66,7 +67,7 @@ test('a missing or short master key is one line', (t) => {
 
 test('a master key is made for an admin with a database of its own, once nothing else is wrong', (t) => {
   const asked: string[] = [];
-  const key = 'f'.repeat(31) + '0';
+  const key = randomBytes(32).toString('hex');
   const read = (env: Record<string, string>) =>
     readAdminConfig({ DATA_DIR: '/data', ...env }, 'host.example', (dataDir) => {
       asked.push(dataDir);
