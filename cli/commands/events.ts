@@ -72,7 +72,8 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
     },
   });
   const names = new NodeNames(session.api);
-  let writing = write(eventHeadings(session.format));
+  let isHeaded = false;
+  let writing = Promise.resolve();
   const show = async (events: readonly Envelope[], before: Promise<void>): Promise<void> => {
     await before;
     const nodes = isForPeople(session.format) ? events.flatMap((one) => nodeOf(one) ?? []) : [];
@@ -88,8 +89,10 @@ async function tail(flags: { readonly type?: readonly string[] }, command: Progr
         {
           onData({ data }) {
             isLost = false;
-            if (data.type === 'started') return;
-            writing = show(data.events, writing);
+            // once the headings are there, nothing that happens is missed
+            if (!isHeaded) writing = write(eventHeadings(session.format));
+            isHeaded = true;
+            if (data.type !== 'started') writing = show(data.events, writing);
           },
           onError: reject,
           onComplete: resolve,

@@ -1,12 +1,15 @@
 /** `edge key`. */
 import type { Command as Program } from 'commander';
+import { labelsOf, type Labels } from '../../transport/protocol/labels.ts';
 import { limitFlag } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { ofCluster } from '../clusters.ts';
 import { durationMs } from '../duration.ts';
 import { existing, idOf } from '../id-names.ts';
 import { addListCommand } from '../lists.ts';
+import { labelsText } from '../node-table.ts';
 import { tell, write } from '../output.ts';
+import { EXIT, Problem } from '../problem.ts';
 import { plainText } from '../plain-text.ts';
 import type { Table } from '../table/columns.ts';
 import { isForPeople } from '../table/format.ts';
@@ -22,8 +25,16 @@ const TABLE: Table<Outputs['list_enrollment_keys']['data'][number]> = {
     ['CREATED', 'inserted_at', { age: true, drop: 2, sorts: 'inserted_at' }],
     ['EXPIRES', 'expired_at', { age: true, drop: 1, sorts: 'expired_at' }],
     ['LAST USED', 'last_used_at', { age: true, drop: 3, sorts: 'last_used_at' }],
+    ['LABELS', ({ labels }) => labelsText(labels), { wide: true }],
   ],
 };
+
+/** Labels as AGENT_LABELS has them, of a flag. */
+function labelsFlag(text: string): Labels {
+  const labels = labelsOf(text);
+  if (labels === null) throw new Problem(`--labels is "${text}": it should be like env=prod,site=hall-3`, EXIT.usage);
+  return labels;
+}
 
 /** Names that only machines of one network know, if any: what ADMIN_URLS has when nobody set it. */
 const BARE_NAME = /^[a-z0-9-]+$/iu;
@@ -32,6 +43,7 @@ interface CreateFlags {
   readonly name?: string;
   readonly uses?: number | 'unlimited';
   readonly expires?: string;
+  readonly labels?: Labels;
 }
 
 /** Enrolment keys: create, list, look at and remove. */
@@ -44,11 +56,13 @@ export function addKeyCommands(program: Program): void {
     .option('--name <name>', 'what it is for')
     .option('--uses <n>', 'how many machines it lets in: a number (default 1), or unlimited', limitFlag)
     .option('--expires <duration>', 'how long it is valid, such as 1h')
+    .option('-l, --labels <labels>', 'labels of all machines that it lets in, such as env=prod,site=hall-3', labelsFlag)
     .action(async (cluster: string, flags: CreateFlags, command: Program) => {
       const { api, record, format } = sessionOf(command);
       const wanted = {
         cluster_name: cluster,
         ...(flags.name !== undefined && { name: flags.name }),
+        ...(flags.labels !== undefined && { labels: flags.labels }),
         ...(flags.uses !== undefined && { uses_remaining: flags.uses === 'unlimited' ? null : flags.uses }),
         ...(flags.expires !== undefined && {
           expired_at: new Date(Date.now() + durationMs(flags.expires, '--expires')).toISOString(),

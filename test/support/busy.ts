@@ -15,11 +15,11 @@ const STRETCH_MAX = 5;
 
 /**
  * A time in ms, as long as this machine takes for it now: where so many programs want a processor that each gets a third
- * of one, three times as long.
+ * of one, three times as long. A whole number, as timeouts must be.
  */
 export function patient(ms: number): number {
   const [lastMinute = 0] = loadavg();
-  return ms * Math.min(STRETCH_MAX, Math.max(1, lastMinute / availableParallelism()));
+  return Math.round(ms * Math.min(STRETCH_MAX, Math.max(1, lastMinute / availableParallelism())));
 }
 
 /** Whether so many programs want a processor that a deadline of the product itself may pass, which no patience stretches. */

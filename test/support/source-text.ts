@@ -26,12 +26,13 @@ export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** All files under version control that are text; in a copy without it, all that is not installed or generated. */
 export function trackedFiles(): SourceFile[] {
-  return paths()
+  return trackedPaths()
     .filter((path) => existsSync(join(ROOT, path)) && !/\.(?:png|ico|woff2?|gz)$/u.test(path))
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }
 
-function paths(): string[] {
+/** Paths of all files under version control; in a copy without it, of all that is not installed or generated. */
+export function trackedPaths(): string[] {
   try {
     return execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
       .split('\0')

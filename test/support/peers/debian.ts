@@ -46,6 +46,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   chromium: 'chromium',
   asciinema: 'asciinema',
   curl: 'curl',
+  jq: 'jq',
+  tmux: 'tmux',
   sftp: 'openssh-client',
   ssh: 'openssh-client',
   scp: 'openssh-client',

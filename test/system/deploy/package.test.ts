@@ -3,9 +3,8 @@
  * PostgreSQL's binaries are left out.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
@@ -14,6 +13,8 @@ import { ADMIN_KEYS, ENCRYPTION_KEY } from '../../support/admin.ts';
 import { createDatabase } from '../../support/database.ts';
 import { FREE_PORTS } from '../../support/fleet/agent-program.ts';
 import { Program } from '../../support/fleet/program.ts';
+import { installPackage } from '../../support/installation.ts';
+import { createScope } from '../../support/scope.ts';
 import { ROOT } from '../../support/source-text.ts';
 import { until } from '../../support/until.ts';
 
@@ -29,18 +30,13 @@ const MONITORING = [
   'deploy/grafana/dashboards/edge-fleet.json',
 ];
 
-const home = mkdtempSync(join(tmpdir(), 'edge-test-package-'));
-const dist = join(home, 'dist');
+const scope = createScope();
+test.after.always('its files go', () => scope.end());
 
-let bin = '';
+let [home, dist, bin] = ['', '', ''];
 
 test.before('it is built and installed', async () => {
-  await run(process.execPath, ['deploy/build.ts', dist], { cwd: ROOT });
-  bin = await install();
-});
-
-test.after.always(() => {
-  rmSync(home, { recursive: true, force: true });
+  ({ home, dist, bin } = await installPackage(scope));
 });
 
 test('the published programs run a command on a machine, with nothing beside them but Node', async (t) => {
@@ -129,21 +125,6 @@ test('an older Node is told in one line which one is needed', async (t) => {
     t.regex(stderr, /^edge\S*: this is Node 22\.4\.1, and Node \d+\.\d+ or later is needed\n$/u);
   }
 });
-
-/** Installs the package and answers where its programs are. */
-async function install(): Promise<string> {
-  const env = {
-    ...process.env,
-    PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
-    npm_config_offline: 'true',
-    npm_config_audit: 'false',
-    npm_config_fund: 'false',
-  };
-  const { stdout } = await run('npm', ['pack', './dist', '--json', '--silent'], { cwd: home, env });
-  const [packed] = JSON.parse(stdout) as [{ filename: string }];
-  await run('npm', ['install', '--omit=optional', `./${packed.filename}`, '--prefix', home], { cwd: home, env });
-  return join(home, 'node_modules/.bin');
-}
 
 async function called(
   program: string,
