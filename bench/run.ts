@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { adminMetrics } from './cases/admin-metrics.ts';
 import { agent } from './cases/agent.ts';
 import { brokers } from './cases/brokers.ts';
+import { cli } from './cases/cli.ts';
 import { connections } from './cases/connections.ts';
 import { converge } from './cases/converge.ts';
 import { exporters } from './cases/exporters.ts';
@@ -42,6 +43,7 @@ const CASES: Readonly<
   metered: { about: 'what an idle agent sends and receives in a day', run: metered },
   liars: { about: 'commands on honest machines beside three agents that lie', run: liars },
   list: { about: 'pages of long lists', run: list },
+  cli: { about: 'edge node ls, from Enter to its end', run: cli },
   labels: { about: 'selectors of labels over a large fleet', run: labels },
   brokers: { about: 'events through each broker', run: brokers },
   'fanout-with-broker': { about: 'the same fan-out with a broker on, beside without', run: fanoutWithBroker },

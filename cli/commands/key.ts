@@ -1,6 +1,6 @@
 /** `edge key`. */
 import type { Command as Program } from 'commander';
-import { labelsOf, type Labels } from '../../transport/protocol/labels.ts';
+import type { Labels } from '../../transport/protocol/labels.ts';
 import { limitFlag } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { ofCluster } from '../clusters.ts';
@@ -29,8 +29,9 @@ const TABLE: Table<Outputs['list_enrollment_keys']['data'][number]> = {
   ],
 };
 
-/** Labels as AGENT_LABELS has them, of a flag. */
-function labelsFlag(text: string): Labels {
+/** Labels as AGENT_LABELS has them. What knows their syntax takes long to load. */
+async function givenLabels(text: string): Promise<Labels> {
+  const { labelsOf } = await import('../../transport/protocol/labels.ts');
   const labels = labelsOf(text);
   if (labels === null) throw new Problem(`--labels is "${text}": it should be like env=prod,site=hall-3`, EXIT.usage);
   return labels;
@@ -43,7 +44,7 @@ interface CreateFlags {
   readonly name?: string;
   readonly uses?: number | 'unlimited';
   readonly expires?: string;
-  readonly labels?: Labels;
+  readonly labels?: string;
 }
 
 /** Enrolment keys: create, list, look at and remove. */
@@ -56,13 +57,13 @@ export function addKeyCommands(program: Program): void {
     .option('--name <name>', 'what it is for')
     .option('--uses <n>', 'how many machines it lets in: a number (default 1), or unlimited', limitFlag)
     .option('--expires <duration>', 'how long it is valid, such as 1h')
-    .option('-l, --labels <labels>', 'labels of all machines that it lets in, such as env=prod,site=hall-3', labelsFlag)
+    .option('-l, --labels <labels>', 'labels of all machines that it lets in, such as env=prod,site=hall-3')
     .action(async (cluster: string, flags: CreateFlags, command: Program) => {
       const { api, record, format } = sessionOf(command);
       const wanted = {
         cluster_name: cluster,
         ...(flags.name !== undefined && { name: flags.name }),
-        ...(flags.labels !== undefined && { labels: flags.labels }),
+        ...(flags.labels !== undefined && { labels: await givenLabels(flags.labels) }),
         ...(flags.uses !== undefined && { uses_remaining: flags.uses === 'unlimited' ? null : flags.uses }),
         ...(flags.expires !== undefined && {
           expired_at: new Date(Date.now() + durationMs(flags.expires, '--expires')).toISOString(),
