@@ -18,18 +18,21 @@ const REFUSED_MS = 1_000;
 
 /** Where the service is, and with which key it is asked. */
 export interface Connection {
-  /** Such as `https://fleet.example:44000`, without a path. */
+  /** Such as `https://fleet.example:44000`. The path of the REST API may stand behind it. */
   readonly url: string;
   /** `API_KEY` or `MASTER_KEY`. Null: the service asks for none. */
   readonly key: string | null;
 }
 
-/** Calls go over HTTP. Those that are open when `signal` aborts reject: they would keep a program that is to end. */
+/**
+ * Calls go over HTTP. Those that are open when `signal` aborts reject: they would keep a program that is to end. Throws a
+ * TypeError where the URL is none.
+ */
 export function createClient({ url, key }: Connection, signal?: AbortSignal): Api {
   return createTRPCClient<AppRouter>({
     links: [
       httpLink({
-        url: `${url}/api/trpc`,
+        url: trpcUrl(url),
         headers: () => authorization(key),
         ...(signal !== undefined && {
           fetch: (at: string | URL | Request, init?: RequestInit) => fetch(at, { ...init, signal }),
@@ -54,11 +57,11 @@ export interface LiveListener {
 
 /**
  * Opens the WebSocket at the first subscription, and again until it is closed. Needs a global `WebSocket`: browsers, and
- * Node 22 or later.
+ * Node 22 or later. Throws a TypeError where the URL is none.
  */
 export function createLiveClient({ url, key }: Connection, { open, lost }: LiveListener = {}): LiveClient {
   const socket = createWSClient({
-    url: `${url.replace(/^http/u, 'ws')}/api/trpc`,
+    url: trpcUrl(url).replace(/^http/u, 'ws'),
     connectionParams: () => authorization(key),
     lazy: { enabled: true, closeMs: IDLE_MS },
     retryDelayMs: (attempt) => Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** attempt),
@@ -70,6 +73,12 @@ export function createLiveClient({ url, key }: Connection, { open, lost }: LiveL
     api: createTRPCClient<AppRouter>({ links: [wsLink({ client: socket })] }),
     close: () => void socket.close(),
   };
+}
+
+function trpcUrl(url: string): string {
+  if (!/^https?:\/\/[^/]/u.test(url) || !URL.canParse(url))
+    throw new TypeError('the URL of the service should be such as https://fleet.example:44000'); // it may hold a password
+  return url.replace(/(?:\/api\/v1)?\/*$/u, '/api/trpc');
 }
 
 function authorization(key: string | null): Record<string, string> {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { EVENTS_TS, FLEET_TS, RECEIVER_TS } from '../../../api/docs/guide/examples/typescript.ts';
 import { buildClient, CLIENT_EXPORTS, CLIENT_PACKAGE } from '../../../deploy/client.ts';
 import { FLEET_KEYS, startFleet } from '../../support/fleet.ts';
 import { ROOT } from '../../support/source-text.ts';
@@ -87,6 +88,18 @@ test('a program that uses every module compiles, and what is wrong in it does no
 test('a tRPC client of somebody else takes the type of the router', async (t) => {
   t.is(await typeProblems('router', ROUTER, { lib: ['ES2024', 'DOM', 'DOM.Iterable'], types: [] }), '');
 });
+
+test('what the guide and the README of the package show compiles as it stands', async (t) => {
+  const readme = readFileSync(join(installed, 'README.md'), 'utf8');
+  const shown = [...readme.matchAll(/```ts\n(?<code>.*?)```/gsu)].map(({ groups }) => `${GIVEN}\n${groups?.['code']}`);
+
+  t.is(shown.length, 3);
+  for (const [index, source] of [FLEET_TS, EVENTS_TS, RECEIVER_TS, ...shown].entries())
+    t.is(await typeProblems(`shown-${index}`, source, { lib: ['ES2024'], types: ['node'] }), '', source);
+});
+
+/** What the pieces of the README take for given. */
+const GIVEN = 'declare const url: string, key: string | null, secret: string;';
 
 test('the types of the package are those of the service', async (t) => {
   const options = { lib: ['ES2024', 'ESNext.Disposable'], types: ['node'], allowImportingTsExtensions: true };

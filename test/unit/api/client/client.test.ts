@@ -1,6 +1,13 @@
 /** Subscriptions outlive an admin that cannot serve them, and refusals are read from what calls throw. */
 import test from 'ava';
-import { refusalOf, subscribePatiently, type Handlers } from '../../../../api/client/client.ts';
+import {
+  createClient,
+  createLiveClient,
+  refusalOf,
+  subscribePatiently,
+  type Handlers,
+} from '../../../../api/client/client.ts';
+import { origin } from '../../../support/listening.ts';
 import { until } from '../../../support/until.ts';
 
 function refused(code: string, retryAfterSeconds: number | null = null): Error {
@@ -68,6 +75,35 @@ test('a subscription that was given up while it waits is not asked for again', a
   });
 
   t.is(asked.length, 1);
+});
+
+test('a client takes the URL of the service with and without what stands behind it', async (t) => {
+  const asked: string[] = [];
+  const url = await origin(t, (request, response) => {
+    asked.push(request.url ?? '');
+    response.setHeader('content-type', 'application/json').end('{"result":{"data":{}}}');
+  });
+
+  for (const behind of ['', '/', '/api/v1', '/api/v1/', '//'])
+    await createClient({ url: url + behind, key: null }).get_admin.query({});
+
+  t.deepEqual([...new Set(asked.map((path) => path.split('?')[0]))], ['/api/trpc/get_admin']);
+});
+
+test('a URL that is none is told at once', (t) => {
+  for (const url of [
+    '',
+    'fleet.example:44000',
+    'ftp://fleet.example',
+    'http://',
+    'http:///',
+    'http://user:password@a b',
+  ])
+    for (const create of [createClient, createLiveClient])
+      t.throws(() => create({ url, key: null }), {
+        instanceOf: TypeError,
+        message: 'the URL of the service should be such as https://fleet.example:44000',
+      });
 });
 
 test('a refusal is read from what a call threw, and nothing else is', (t) => {
