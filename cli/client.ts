@@ -1,8 +1,15 @@
 /** What the command line knows of the service: its client, and the things that it shows. */
-import type { Outputs } from '../api/client/api.ts';
+import type { Api, Outputs } from '../api/client/api.ts';
+import { createClient as createClientBy, type Connection } from '../api/client/client.ts';
+import { plainFetch } from './plain-fetch.ts';
 
 export type { Api, Inputs, Outputs } from '../api/client/api.ts';
-export { createClient, createLiveClient, type LiveClient, type LiveListener } from '../api/client/client.ts';
+export { createLiveClient, type LiveClient, type LiveListener } from '../api/client/client.ts';
+
+/** As of programs of others, and sooner there. */
+export function createClient(connection: Connection, signal?: AbortSignal): Api {
+  return createClientBy(connection, signal, plainFetch);
+}
 
 /** A node, as the service answers it. */
 export type Node = Outputs['get_node'];

@@ -24,19 +24,23 @@ export interface Connection {
   readonly key: string | null;
 }
 
+/** How requests are made: `fetch`, or what does the same for texts. */
+export type Fetch = (
+  at: string | URL | Request,
+  init?: RequestInit,
+) => Promise<{ readonly ok: boolean; json(): Promise<unknown> }>;
+
 /**
- * Calls go over HTTP. Those that are open when `signal` aborts reject: they would keep a program that is to end. Throws a
- * TypeError where the URL is none.
+ * Calls go over HTTP, by `fetch` unless another way is given. Those that are open when `signal` aborts reject: they
+ * would keep a program that is to end. Throws a TypeError where the URL is none.
  */
-export function createClient({ url, key }: Connection, signal?: AbortSignal): Api {
+export function createClient({ url, key }: Connection, signal?: AbortSignal, by: Fetch = fetch): Api {
   return createTRPCClient<AppRouter>({
     links: [
       httpLink({
         url: trpcUrl(url),
         headers: () => authorization(key),
-        ...(signal !== undefined && {
-          fetch: (at: string | URL | Request, init?: RequestInit) => fetch(at, { ...init, signal }),
-        }),
+        fetch: (at, init) => by(at, signal === undefined ? init : { ...init, signal }),
       }),
     ],
   });

@@ -1,0 +1,59 @@
+/** Calls over Node's HTTP that stand for `fetch`: the same answers, the same failures. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { plainFetch } from '../../../cli/plain-fetch.ts';
+
+/** A server that answers what it was asked, and by its path what else there may come. */
+async function serve(t: ExecutionContext): Promise<string> {
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('end', () => {
+      const path = request.url ?? '';
+      if (path === '/never') return;
+      const status = path === '/moved' ? 307 : path === '/missing' ? 404 : 200;
+      response.writeHead(status, { ...(status === 307 && { location: '/there' }) });
+      const { method, headers } = request;
+      const told = { path, method, authorization: headers.authorization, body: Buffer.concat(pieces).toString() };
+      response.end(path === '/page' ? '<html>' : JSON.stringify(told));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('what is sent arrives, what is answered comes back, and a redirection is followed', async (t) => {
+  const url = await serve(t);
+  const init = { method: 'POST', headers: { authorization: 'Bearer key' }, body: '{"ä":1}' };
+
+  for (const [path, arrived, ok] of [
+    ['/here', '/here', true],
+    ['/missing', '/missing', false],
+    ['/moved', '/there', true],
+  ] as const) {
+    const answer = await plainFetch(`${url}${path}`, init);
+
+    t.is(answer.ok, ok, path);
+    t.deepEqual(
+      await answer.json(),
+      { path: arrived, method: 'POST', authorization: 'Bearer key', body: '{"ä":1}' },
+      path,
+    );
+  }
+  t.like(await (await plainFetch(new URL('/here', url))).json(), { method: 'GET', body: '' });
+});
+
+test('what is no JSON, nobody who listens, and a call that is given up are failures that say so', async (t) => {
+  const url = await serve(t);
+
+  await t.throwsAsync(async () => (await plainFetch(`${url}/page`)).json(), { message: /JSON/u });
+  await t.throwsAsync(plainFetch('http://127.0.0.1:1/'), { code: 'ECONNREFUSED' });
+  await t.throwsAsync(plainFetch(`${url}/never`, { signal: AbortSignal.timeout(50) }), { name: 'AbortError' });
+});
