@@ -40,7 +40,7 @@ export function createClient({ url, key }: Connection, signal?: AbortSignal, by:
       httpLink({
         url: trpcUrl(url),
         headers: () => authorization(key),
-        fetch: (at, init) => by(at, signal === undefined ? init : { ...init, signal }),
+        fetch: (at, init) => by(at, signal === undefined ? init : { ...init, signal: either(signal, init?.signal) }),
       }),
     ],
   });
@@ -160,4 +160,9 @@ export function refusalOf(error: unknown): Refusal | null {
   if (typeof data?.code !== 'string') return null;
   const { code, details = null, request_id = null, retry_after_seconds = null } = data;
   return { code, message: error.message, details, request_id, retry_after_seconds };
+}
+
+/** Aborts when one of them does: that of all calls, or that of this one. */
+function either(all: AbortSignal, one: AbortSignal | null | undefined): AbortSignal {
+  return one == null ? all : AbortSignal.any([all, one]);
 }

@@ -59,6 +59,6 @@ export const SRE: Walker = {
     await walk.runs('edge node get web-3');
     await walk.runs('edge run -- app');
     await walk.runs('edge logout');
-    await walk.runs('edge node ls');
+    await walk.runs(`edge --url ${walk.place.url} node ls`); // the usual place may be an admin of somebody else
   },
 };
