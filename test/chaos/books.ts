@@ -46,6 +46,9 @@ export interface Books {
   setBack(sinceMs: number): void;
 }
 
+/** Of a value that is shown, in characters. */
+const SHOWN_LENGTH_MAX = 80;
+
 /** Notes what admins confirmed: the last result that went up before the confirmation came down. */
 export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]): Books {
   const reported = new Map<string, ExecutionResult>();
@@ -64,7 +67,7 @@ export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]):
       const before = confirmed.get(execution);
       if (result === undefined) contradictions.push(`${execution} was confirmed and never reported`);
       else if (before !== undefined && JSON.stringify(before) !== JSON.stringify(result))
-        contradictions.push(`${execution} was confirmed with two results`);
+        contradictions.push(`${execution} was confirmed with two results: ${differences(before, result)}`);
       else {
         confirmed.set(execution, result);
         confirmedMs.set(execution, performance.now());
@@ -86,4 +89,14 @@ export function keepBooks(wires: readonly Wire[], attempts: readonly Attempt[]):
       for (const attempt of attempts) if (attempt.answeredMs >= sinceMs) attempt.isTakenBack = true;
     },
   };
+}
+
+/** The fields in which two results differ, with the beginnings of both values. */
+function differences(one: ExecutionResult, other: ExecutionResult): string {
+  const fields = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof ExecutionResult>;
+  const short = (value: unknown): string => (JSON.stringify(value) ?? 'none').slice(0, SHOWN_LENGTH_MAX);
+  return [...fields]
+    .filter((field) => JSON.stringify(one[field]) !== JSON.stringify(other[field]))
+    .map((field) => `${field} ${short(one[field])}, then ${short(other[field])}`)
+    .join('; ');
 }

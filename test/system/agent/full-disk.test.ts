@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { until } from '../../support/until.ts';
@@ -44,7 +44,12 @@ test.serial(
     const execution = fixture.start(
       `echo begun; while [ ! -e ${go} ]; do sleep 0.02; done; head -c 600000 /dev/zero | tr '\\0' x; exit 3`,
     );
-    await until('the exec shims', () => existsSync(join(disk, 'keepers')));
+    const keepers = join(disk, 'keepers');
+    await until('its first line', () => {
+      const [shim = ''] = readdirSync(keepers);
+      const files = readdirSync(join(keepers, shim)).map((file) => join(keepers, shim, file));
+      return files.some((file) => statSync(file).isFile() && readFileSync(file, 'utf8').startsWith('begun\n'));
+    });
     const free = fill(disk, 131_072);
 
     writeFileSync(go, '');

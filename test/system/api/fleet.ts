@@ -5,6 +5,7 @@ import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
 import { ADMIN_KEYS, startTestAdmin, type TestAdmin } from '../../support/admin.ts';
 import { PORTS } from '../../support/actors.ts';
 import { createScope, type Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 
 /** An answer: `data` of a single one, `rows` and `total` of a list. */
 export interface Reply {
@@ -80,9 +81,13 @@ export async function startFleet(
   const key: Fleet['key'] = async (cluster) =>
     String((await request('POST', `/clusters/${cluster}/enrollment_keys`, { uses_remaining: null })).data['key']);
   const enrolled = async (by: string): Promise<EnrollAnswer> => {
-    const { status, data, error } = await enroll(by, { node_id: crypto.randomUUID() });
-    if (status !== 201) throw new Error(`enrolment answered ${status}: ${JSON.stringify(error)}`);
-    return data as unknown as EnrollAnswer;
+    const node_id = crypto.randomUUID();
+    return until('the enrolment', async () => {
+      const { status, data, error } = await enroll(by, { node_id });
+      if (status === 503) return null; // asked again, as agents do
+      if (status !== 201) throw new Error(`enrolment answered ${status}: ${JSON.stringify(error)}`);
+      return data as unknown as EnrollAnswer;
+    });
   };
 
   return {

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import { createSweeps } from '../../../persistence/sweeps/sweeps.ts';
+import { patient } from '../../support/busy.ts';
 import type { EventsFixture } from './fixture.ts';
 
 const only = (node: string) => ({ targeting: { type: 'nodes', node_ids: [node] } });
@@ -85,7 +86,7 @@ export function declareExecutionEvents(fixture: EventsFixture): void {
   test('an execution expires before it was sent, and while it runs', async (t) => {
     const agent = await fixture.healthyAgent();
     const away = await fixture.raw();
-    const expired_at = new Date(Date.now() + 1_500).toISOString();
+    const expired_at = new Date(Date.now() + patient(2_000)).toISOString(); // the one that runs must have begun by then
     const never = await fixture.fleet.run('true', { ...only(away.node_id), expired_at });
     const running = await fixture.fleet.run('sleep 1000', { ...only(agent.node), expired_at });
 

@@ -165,7 +165,7 @@ test('a healthy node passes every check, in order, on every surface; one that di
   );
   t.is(statusOf(aloneReport, 'admins'), 'pass');
   t.deepEqual([edgeAway.status, allAway.status], [1, 1]);
-  t.regex(allAway.stdout, new RegExp(`unreachable +${agent.node}`, 'u'));
+  t.regex(allAway.stdout, new RegExp(`unreachable +\\S+ \\(${agent.node}\\)`, 'u'));
 
   await fleet.rest.call('DELETE', `/nodes/${agent.node}`);
   t.deepEqual(await fleet.sql('select 1 from node_diagnosis'), []);

@@ -48,10 +48,11 @@ ava.before(async (t) => {
   files = new Map(
     [
       ...page.matchAll(
-        /<figcaption class="file">(?<name>[^<]+)<\/figcaption><pre[^>]*><code>(?<content>.*?)<\/code>/gsu,
+        /<figcaption class="file"><span>(?<name>[^<]+)<\/span>[^\n]*?<\/figcaption><pre[^>]*><code>(?<content>.*?)<\/code>/gsu,
       ),
     ].map(({ groups }) => [groups?.['name'] ?? '', textOf(groups?.['content'] ?? '')]),
   );
+  if (files.size === 0) throw new Error('the page shows no files');
   for (const [name, content] of files) if (!name.includes('/')) writeFileSync(join(directory, name), content);
   await buildClient(join(directory, 'node_modules', CLIENT_PACKAGE));
 });

@@ -1,4 +1,5 @@
 /** The OpenAPI document and the pages. */
+import { createHash } from 'node:crypto';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import test from 'ava';
 import { EVENT_TYPES } from '../../../../actors/events.ts';
@@ -96,7 +97,7 @@ test('every operation declares every status that it can answer, each with the co
   }
 });
 
-test('the pages name every operation and every type of event, run no script and load nothing from elsewhere', async (t) => {
+test('the pages name every operation and every type of event, run the one script that copies and load nothing from elsewhere', async (t) => {
   const { url } = await serveApi(t);
 
   for (const path of ['/', '/api/docs', '/asyncdoc']) {
@@ -105,7 +106,14 @@ test('the pages name every operation and every type of event, run no script and 
     t.is(response.status, 200);
     t.regex(response.headers.get('content-type') ?? '', /^text\/html/u);
     t.regex(response.headers.get('content-security-policy') ?? '', /default-src 'none'/u);
-    t.notRegex(html, /<script|src=/iu);
+    const policy = response.headers.get('content-security-policy') ?? '';
+    const scripts = [...html.matchAll(/<script[^>]*>(?<text>.*?)<\/script>/gsu)].map(
+      ({ groups }) => groups?.['text'] ?? '',
+    );
+    t.true(scripts.length <= 1);
+    for (const script of scripts)
+      t.true(policy.includes(`'sha256-${createHash('sha256').update(script).digest('base64')}'`), path);
+    t.notRegex(html, /src=/iu);
     if (path === '/api/docs') for (const { name } of offered) t.true(html.includes(`id="${name}"`), name);
     if (path === '/asyncdoc') for (const type of EVENT_TYPES) t.true(html.includes(`id="${type}"`), type);
     else t.true(html.includes('href="/asyncdoc"'));
