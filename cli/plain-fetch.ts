@@ -58,8 +58,9 @@ function bound(asked: ClientRequest): void {
   const giveUp = (what: string) => asked.destroy(Object.assign(new Error(what), { code: 'ETIMEDOUT' }));
   const connecting = setTimeout(() => giveUp('no connection'), CONNECT_MS_MAX);
   asked.on('socket', (socket) => {
-    if (!socket.connecting) clearTimeout(connecting);
-    socket.once('connect', () => clearTimeout(connecting));
+    // one that was kept alive is connected, and would keep a listener for each call
+    if (socket.connecting) socket.once('connect', () => clearTimeout(connecting));
+    else clearTimeout(connecting);
   });
   asked.once('close', () => clearTimeout(connecting));
   asked.setTimeout(ANSWER_MS_MAX, () => giveUp('no answer'));

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { plainFetch } from '../../../cli/plain-fetch.ts';
 
@@ -56,4 +57,17 @@ test('what is no JSON, nobody who listens, and a call that is given up are failu
   await t.throwsAsync(async () => (await plainFetch(`${url}/page`)).json(), { message: /JSON/u });
   await t.throwsAsync(plainFetch('http://127.0.0.1:1/'), { code: 'ECONNREFUSED' });
   await t.throwsAsync(plainFetch(`${url}/never`, { signal: AbortSignal.timeout(50) }), { name: 'AbortError' });
+});
+
+test('many calls over one connection leave nothing on it', async (t) => {
+  const url = await serve(t);
+  const warnings: string[] = [];
+  const hear = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', hear);
+  t.teardown(() => void process.off('warning', hear));
+
+  for (let call = 0; call < 15; call += 1) await (await plainFetch(`${url}/again`)).json();
+  await setImmediate();
+
+  t.deepEqual(warnings, []);
 });
