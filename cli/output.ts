@@ -31,9 +31,12 @@ export function writeForReader(text: string): Promise<void> {
   });
 }
 
+/** What is said of a reader that has gone: by the system, also where it left something unread, and by a stream after that. */
+const READER_GONE: readonly (string | undefined)[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'];
+
 /** Whether something could not be written as whoever read it (`| head`) had enough. */
 export function isReaderGone(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'EPIPE';
+  return READER_GONE.includes((error as NodeJS.ErrnoException).code);
 }
 
 /** Says something to the person, on stderr. */

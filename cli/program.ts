@@ -3,7 +3,7 @@ import { Command as Program, CommanderError, Option } from 'commander';
 import packageFile from '../package.json' with { type: 'json' };
 import { askedConnection, DEFAULT_URL, type ConnectionFlags } from './connection.ts';
 import { chooseContext } from './contexts.ts';
-import { tell, write } from './output.ts';
+import { isReaderGone, tell, write } from './output.ts';
 import { FORMATS } from './table/format.ts';
 import { EXIT, problemOf } from './problem.ts';
 import { misspeltVariables } from './variables.ts';
@@ -61,9 +61,7 @@ export async function runEdge(): Promise<void> {
   if (words[0] === COMPLETE) return complete(words.slice(1));
   for (const line of misspeltVariables(process.env)) tell(line);
   const program = await createProgram(words[firstWordOf(words)]);
-  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
-    process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
-  );
+  process.stdout.on('error', (error) => process.exit(isReaderGone(error) ? EXIT.ok : EXIT.failed));
 
   try {
     await program.parseAsync(withForeignWords(words), { from: 'user' });

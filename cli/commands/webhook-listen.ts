@@ -6,7 +6,7 @@ import { endingWithReader } from '../ending.ts';
 import { eventHeadings, eventText, nodeOf } from '../event-text.ts';
 import { eventTypesOf } from '../event-types.ts';
 import { NodeNames } from '../outputs.ts';
-import { tell, writeForReader } from '../output.ts';
+import { isReaderGone, tell, writeForReader } from '../output.ts';
 import { EXIT, Problem } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
@@ -91,7 +91,9 @@ async function listen(flags: ListenFlags, command: Program): Promise<void> {
         ? `listening on ${receiver.url}; Ctrl-C ends`
         : `listening on ${receiver.url}, where webhook ${webhook.id} sends events until Ctrl-C`,
     );
-    await writeForReader(eventHeadings(shownFormat));
+    await writeForReader(eventHeadings(shownFormat)).catch((error: unknown) => {
+      if (!isReaderGone(error)) throw error; // then it is asked to end
+    });
     if (
       webhook !== null &&
       flags.publicUrl === undefined &&
