@@ -4,8 +4,8 @@ import { positiveInteger } from '../arguments.ts';
 import type { Api } from '../client.ts';
 import { nodeIdOf, ofNode } from '../node-names.ts';
 import { endingWithReader } from '../ending.ts';
-import { isReaderGone, shownOutput, writeForReader } from '../output.ts';
-import { EXIT, Problem } from '../problem.ts';
+import { isReaderGone, shownOutput, tell, writeForReader } from '../output.ts';
+import { EXIT, isRefusal, Problem } from '../problem.ts';
 import { quotedWord } from '../run/script.ts';
 import { followOutput } from '../run/tails.ts';
 import { sessionOf } from '../session.ts';
@@ -82,7 +82,10 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
     });
     process.exitCode = hasEnded ? await endOf(api, execution) : EXIT.ok;
   } finally {
-    if (!hasEnded) await api.cancel_command.mutate({ id }).catch(() => {}); // it may have ended meanwhile
+    if (!hasEnded)
+      await api.cancel_command.mutate({ id }).catch((error: unknown) => {
+        if (!isRefusal(error)) tell(`what shows the log goes on there: edge command cancel ${id} ends it`);
+      }); // refused: it had ended meanwhile
     live.close();
   }
 }

@@ -56,7 +56,8 @@ export function isPromised(prints: string, printed: string, isWhole: boolean): b
   return new RegExp(isWhole ? `^\\s*${pattern}\\s*$` : pattern, 'u').test(printed);
 }
 
-function textOf(markup: string): string {
+/** The text of a piece of a page. */
+export function textOf(markup: string): string {
   return markup
     .replaceAll(/<[^>]+>/gu, '')
     .replaceAll('&lt;', '<')

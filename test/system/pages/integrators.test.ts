@@ -17,6 +17,7 @@ import { freePort } from '../../support/free-ports.ts';
 import { createScope } from '../../support/scope.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { until } from '../../support/until.ts';
+import { textOf } from './guide-blocks.ts';
 
 const run = promisify(execFile);
 
@@ -225,13 +226,4 @@ async function post(url: string, headers: Readonly<Record<string, string>>): Pro
   const answer = await fetch(url, { method: 'POST', body: FORGED, headers });
   await answer.arrayBuffer();
   return answer.status;
-}
-
-function textOf(markup: string): string {
-  return markup
-    .replaceAll(/<[^>]+>/gu, '')
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&amp;', '&');
 }

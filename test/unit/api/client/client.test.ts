@@ -70,9 +70,11 @@ test('a subscription that was given up while it waits is not asked for again', a
 
   asked[0]?.handlers.onError(refused('service_unavailable', 0.01));
   subscription.unsubscribe();
-  await new Promise((resolve) => {
-    setTimeout(resolve, 50);
-  });
+  // one that is asked for after the same wait, which began later
+  const other = feed();
+  other.asked[0]?.handlers.onError(refused('service_unavailable', 0.01));
+  await until('the other one to be asked for again', () => other.asked.length === 2);
+  other.subscription.unsubscribe();
 
   t.is(asked.length, 1);
 });
