@@ -62,7 +62,16 @@ export function isRefusal(error: unknown): error is Error {
 
 /** Whether the service says that there is no such thing. */
 export function isNotFound(error: unknown): boolean {
-  return isOfClient(error) && (error.data as RefusalData | null | undefined)?.code === 'not_found';
+  return isRefusedAs(error, 'not_found');
+}
+
+/** Whether the service says that what is there is already so, or does not allow it. */
+export function isConflict(error: unknown): boolean {
+  return isRefusedAs(error, 'conflict');
+}
+
+function isRefusedAs(error: unknown, code: RefusalData['code']): boolean {
+  return isOfClient(error) && (error.data as RefusalData | null | undefined)?.code === code;
 }
 
 // By its name: programs that ask the service nothing need not load its client.

@@ -5,7 +5,7 @@ import type { Api } from '../client.ts';
 import { nodeIdOf, ofNode } from '../node-names.ts';
 import { endingWithReader } from '../ending.ts';
 import { isReaderGone, shownOutput, tell, writeForReader } from '../output.ts';
-import { EXIT, isRefusal, Problem } from '../problem.ts';
+import { EXIT, isConflict, Problem } from '../problem.ts';
 import { quotedWord } from '../run/script.ts';
 import { followOutput } from '../run/tails.ts';
 import { sessionOf } from '../session.ts';
@@ -84,8 +84,9 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
   } finally {
     if (!hasEnded)
       await api.cancel_command.mutate({ id }).catch((error: unknown) => {
-        if (!isRefusal(error)) tell(`what shows the log goes on there: edge command cancel ${id} ends it`);
-      }); // refused: it had ended meanwhile
+        if (isConflict(error)) return; // it had ended meanwhile
+        tell(`what shows the log goes on there: edge command cancel ${id} ends it`);
+      });
     live.close();
   }
 }
