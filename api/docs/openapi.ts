@@ -58,7 +58,7 @@ export function tagOf({ path }: RestRoute): string {
 
 function described(operation: AnyOperation, rest: RestRoute): Json {
   const { name, summary, scope, list } = operation;
-  const { properties = {}, required = [] } = inputSchema(operation);
+  const { properties = {}, required = [], ...others } = inputSchema(operation);
   const inPath = pathParameters(rest.path);
   const rests = Object.entries(properties).filter(([field]) => !inPath.includes(field)) as [string, JsonSchema][];
   const isQuery = rest.method === 'GET';
@@ -87,10 +87,9 @@ function described(operation: AnyOperation, rest: RestRoute): Json {
             content: {
               'application/json': {
                 schema: {
-                  type: 'object',
+                  ...others, // what holds for the fields together, such as "one of these two"
                   properties: Object.fromEntries(rests),
                   required: requiredRest,
-                  additionalProperties: false,
                 },
               },
             },

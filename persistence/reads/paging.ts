@@ -7,7 +7,7 @@ import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
 import { inTransaction } from '../transaction.ts';
 
-/** Both statements of a page see the same rows. The first page is counted from the front, and needs no snapshot. */
+/** Both statements of a page see the same rows. */
 const ONE_SNAPSHOT = 'begin isolation level repeatable read read only';
 
 /** Rows that a page may lie from the nearer end before page anchors are looked for, since they cost a statement more. */
@@ -21,8 +21,9 @@ const NEAR_ROWS = 20_000;
  * they are shown once more. Rows that are deleted, or sorted by what changes, promise nothing.
  */
 export async function page<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
-  const inSnapshot = <R>(work: (client: Pool | PoolClient) => Promise<R>): Promise<R> =>
-    query.page === 1 ? work(reading.pool) : inTransaction(reading.pool, 'listing', work, ONE_SNAPSHOT);
+  if (query.page === 1) return firstPage(source, reading, query);
+  const inSnapshot = <R>(work: (client: PoolClient) => Promise<R>): Promise<R> =>
+    inTransaction(reading.pool, 'listing', work, ONE_SNAPSHOT);
   const located =
     (await inSnapshot(async (client) => {
       const totalCount = await count(source, client, query);
@@ -33,6 +34,20 @@ export async function page<T>(source: Source<T>, reading: Reading, query: ListQu
     (await deepPage(source, reading, query)) ??
     (await inSnapshot(async (client) => locate(source, client, query, await count(source, client, query))));
   return { rows: await source.resources(reading, located.ids, false), totalCount: located.totalCount };
+}
+
+/**
+ * It lies at the front whatever the count is, so it needs no snapshot, and its rows are read while the others are still
+ * counted.
+ */
+async function firstPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
+  const [totalCount, rows] = await Promise.all([
+    count(source, reading.pool, query),
+    idsOf(reading.pool, idsStatement(source, query, { offset: 0, size: query.pageSize, backwards: false })).then(
+      (ids) => source.resources(reading, ids, false),
+    ),
+  ]);
+  return { rows, totalCount: Math.max(totalCount, rows.length) };
 }
 
 /** Which rows are on a page. */
@@ -50,23 +65,31 @@ function isFar(query: ListQuery, totalCount: number): boolean {
 /** Counted from the nearer end. */
 async function locate<T>(
   source: Source<T>,
-  client: Pool | PoolClient,
+  client: PoolClient,
   query: ListQuery,
   totalCount: number,
 ): Promise<Located> {
-  const span = spanOf(query, totalCount);
-  if (span.size <= 0) return { ids: [], totalCount };
-  const backwards = span.fromEnd < span.offset; // past the middle it is nearer from the other end
-  const joined =
-    isFilteredByJoin(source, query) || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
+  const { offset, size, fromEnd } = spanOf(query, totalCount);
+  if (size <= 0) return { ids: [], totalCount };
+  const backwards = fromEnd < offset; // past the middle it is nearer from the other end
   const ids = await idsOf(
     client,
-    sql`
-    select ${source.id} as id from ${source.table} ${joined ? source.joinCluster : sql``} where ${conditionOf(source, query)}
-    order by ${order(source, query, backwards)} limit ${span.size}::bigint offset ${backwards ? span.fromEnd : span.offset}::bigint`,
-    backwards,
+    idsStatement(source, query, { offset: backwards ? fromEnd : offset, size, backwards }),
   );
-  return { ids, totalCount };
+  return { ids: backwards ? ids.toReversed() : ids, totalCount };
+}
+
+/** So many ids behind so many others, in the order that is asked for or the other way round. */
+function idsStatement<T>(
+  source: Source<T>,
+  query: ListQuery,
+  { offset, size, backwards }: { readonly offset: number; readonly size: number; readonly backwards: boolean },
+): Sql {
+  const joined =
+    isFilteredByJoin(source, query) || query.sort.some(({ field }) => fieldOf(source, field).cluster === true);
+  return sql`
+    select ${source.id} as id from ${source.table} ${joined ? source.joinCluster : sql``} where ${conditionOf(source, query)}
+    order by ${order(source, query, backwards)} limit ${size}::bigint offset ${offset}::bigint`;
 }
 
 /** Where a page lies: rows before it, rows in it, rows after it. */
@@ -100,14 +123,12 @@ async function deepPage<T>(source: Source<T>, reading: Reading, query: ListQuery
     sql`
     select ${source.id} as id from ${source.table} where ${after === null ? sql`true` : sql`${source.id} > ${after}::uuid`}
     order by ${source.id} limit ${Math.max(0, size)}::bigint offset ${skip}::bigint`,
-    newestFirst,
   );
-  return { ids, totalCount };
+  return { ids: newestFirst ? ids.toReversed() : ids, totalCount };
 }
 
-async function idsOf(client: Pool | PoolClient, statement: Sql, backwards: boolean): Promise<readonly string[]> {
-  const ids = (await rowsOf<{ id: string }>(client, 'listing', statement)).map(({ id }) => id);
-  return backwards ? ids.reverse() : ids;
+async function idsOf(client: Pool | PoolClient, statement: Sql): Promise<readonly string[]> {
+  return (await rowsOf<{ id: string }>(client, 'listing', statement)).map(({ id }) => id);
 }
 
 /** Of a whole long table triggers keep the count; else the rows are counted. */

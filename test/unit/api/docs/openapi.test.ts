@@ -97,6 +97,18 @@ test('every operation declares every status that it can answer, each with the co
   }
 });
 
+test('a rule for two fields together is in the document', (t) => {
+  const { paths } = openApi(operations, '1.2.3') as {
+    paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: object }> } }>>;
+  };
+
+  t.like(paths['/api/v1/nodes/labels']?.['post']?.requestBody?.content['application/json']?.schema, {
+    anyOf: [{ required: ['set'] }, { required: ['remove'] }],
+    required: ['targeting'],
+    additionalProperties: false,
+  });
+});
+
 test('the pages name every operation and every type of event, run the one script that copies and load nothing from elsewhere', async (t) => {
   const { url } = await serveApi(t);
 
