@@ -5,6 +5,7 @@ import type { Page } from '../../api/ports.ts';
 import { all, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
+import type { Semaphore } from '../semaphore.ts';
 import { inTransaction } from '../transaction.ts';
 
 /** Both statements of a page see the same rows. */
@@ -20,8 +21,18 @@ const NEAR_ROWS = 20_000;
  * when the walk began, however many are inserted meanwhile. Those inserted in front move others to a later page, where
  * they are shown once more. Rows that are deleted, or sorted by what changes, promise nothing.
  */
-export async function page<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
-  if (query.page === 1) return firstPage(source, reading, query);
+export async function page<T>(
+  source: Source<T>,
+  reading: Reading,
+  query: ListQuery,
+  inTurn: Semaphore,
+): Promise<Page<T>> {
+  return query.page === 1
+    ? firstPage(source, reading, query, inTurn)
+    : inTurn(() => furtherPage(source, reading, query));
+}
+
+async function furtherPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
   const inSnapshot = <R>(work: (client: PoolClient) => Promise<R>): Promise<R> =>
     inTransaction(reading.pool, 'listing', work, ONE_SNAPSHOT);
   const located =
@@ -38,14 +49,18 @@ export async function page<T>(source: Source<T>, reading: Reading, query: ListQu
 
 /**
  * It lies at the front whatever the count is, so it needs no snapshot, and its rows are read while the others are still
- * counted.
+ * counted. Each of the two waits for its turn, as each takes a connection.
  */
-async function firstPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
+async function firstPage<T>(
+  source: Source<T>,
+  reading: Reading,
+  query: ListQuery,
+  inTurn: Semaphore,
+): Promise<Page<T>> {
+  const ids = idsStatement(source, query, { offset: 0, size: query.pageSize, backwards: false });
   const [totalCount, rows] = await Promise.all([
-    count(source, reading.pool, query),
-    idsOf(reading.pool, idsStatement(source, query, { offset: 0, size: query.pageSize, backwards: false })).then(
-      (ids) => source.resources(reading, ids, false),
-    ),
+    inTurn(() => count(source, reading.pool, query)),
+    inTurn(async () => source.resources(reading, await idsOf(reading.pool, ids), false)),
   ]);
   return { rows, totalCount: Math.max(totalCount, rows.length) };
 }

@@ -46,10 +46,10 @@ const RECORDINGS_WAITING_MAX = 16;
 
 /**
  * Lists take half of the connections at most, so that slow ones, or ones that are locked out, leave some to writes and
- * leases (L4). So many more may wait, and as long as for a connection.
+ * leases (L4). So many more turns may be waited for, and as long as for a connection; a first page takes two.
  */
 const LISTS_OF_CONNECTIONS = 1 / 2;
-const LISTS_WAITING_MAX = 1_000;
+const LISTS_WAITING_MAX = 2_000;
 
 /** Every list by its name. */
 const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {
@@ -82,7 +82,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
     summaries: createSummaries(pool),
     recordingSemaphore: createSemaphore('reading a recording', RECORDINGS_AT_ONCE_MAX, RECORDINGS_WAITING_MAX),
   };
-  const listSemaphore = createSemaphore(
+  const inTurn = createSemaphore(
     'listing',
     Math.max(1, Math.floor(pool.options.max * LISTS_OF_CONNECTIONS)),
     LISTS_WAITING_MAX,
@@ -96,7 +96,7 @@ export function createReads({ orm, pool, vault, domain, ranges }: ReadsOptions):
   return {
     ...found,
     ...credentials(pool),
-    list: (name, query) => listSemaphore(() => page(SOURCES[name], reading, query)),
+    list: (name, query) => page(SOURCES[name], reading, query, inTurn),
     get: async (name, key) => {
       const id = await idOf(name, key);
       if (id === null || !isUuid(id)) return null;

@@ -21,8 +21,9 @@ const OTHERS_MS_MAX = 4_000;
 /** Tries of one that cannot be stored, about a second each. */
 const TRIES_MAX = 16;
 
-/** On a crowded machine a neighbour may miss the time that the committer takes for all of a batch. */
-const isLate = (outcome: unknown): boolean => isCrowded() && String(outcome).includes('takes too long');
+/** On a crowded machine a neighbour may miss the time that the committer takes for all of a batch, or for a connection. */
+const isLate = (outcome: unknown): boolean =>
+  isCrowded() && /takes too long|is not available\.$/u.test(String(outcome));
 
 /** A cluster whose node has so many executions. */
 async function openExecutions(t: ExecutionContext, count: number) {
@@ -143,7 +144,7 @@ test('cold writes that queue behind ones that meet a lock are stored, and no oth
   const { first, others } = await storeAll(made);
   await healthy;
 
-  t.deepEqual(others.add(first), new Set(['ok']));
+  t.deepEqual(new Set([...others.add(first)].filter((other) => !isLate(other))), new Set(['ok']));
   t.deepEqual(made.fixture.loud(), []);
 });
 

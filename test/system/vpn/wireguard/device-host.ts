@@ -10,6 +10,7 @@ import { makeKeyPair, type KeyPair } from '../../../../transport/vpn/wireguard/k
 import type { Place } from '../../../../transport/vpn/wireguard/open.ts';
 import type { Machine } from '../../../support/networks/machine.ts';
 import { processIds, procFile } from '../../../support/processes.ts';
+import { until } from '../../../support/until.ts';
 import type { Scope } from '../../../support/scope.ts';
 import type { Order, Report } from './device-program.ts';
 
@@ -203,7 +204,16 @@ export function peerOf(end: End, more: { readonly endpoint?: string | null; read
 
 /** The process of wireguard-go that has this interface. Throws when there is none. */
 export function programOf(name: string): number {
-  const found = processIds().find((pid) => procFile(pid, 'cmdline') === `wireguard-go\0-f\0${name}\0`);
+  const found = processIds().find((pid) => isProgramOf(name, pid));
   if (found === undefined) throw new Error(`no program has ${name}`);
   return found;
+}
+
+/** Waits until no program has this interface any more: it ends by itself once the interface is gone. */
+export async function hasEnded(name: string): Promise<void> {
+  await until(`the program of ${name} has ended`, () => !processIds().some((pid) => isProgramOf(name, pid)));
+}
+
+function isProgramOf(name: string, pid: number): boolean {
+  return procFile(pid, 'cmdline') === `wireguard-go\0-f\0${name}\0`;
 }
