@@ -1,0 +1,35 @@
+/**
+ * Judges a history: whether several admins behaved as one. Pure. A line of each violation names the promise that is
+ * broken, and of what clients were told no more than is needed to see it.
+ */
+import { told, type History } from './history.ts';
+import type { Rows } from './rows.ts';
+import {
+  answers,
+  counts,
+  events,
+  executions,
+  owners,
+  revocations,
+  watchedCommands,
+  type Patience,
+  type Rule,
+} from './rules.ts';
+import { thingsIn, type Thing } from './things.ts';
+
+const RULES: readonly Rule[] = [answers, counts, executions, revocations, owners, events, watchedCommands];
+
+/** What was broken, one line each; empty when all held. */
+export function violations(history: History, rows: Rows, patience: Patience): string[] {
+  return [
+    ...thingsIn(history.calls, rows).flatMap(contradictions),
+    ...RULES.flatMap((rule) => rule(history, rows, patience)),
+  ];
+}
+
+function contradictions(thing: Thing): string[] {
+  const found = thing.contradiction();
+  if (found === null) return [];
+  const others = found.others.length === 0 ? 'nothing that was answered' : found.others.map(told).join('; and ');
+  return [`O3: ${thing.what}: ${told(found.last)}; against ${others}`];
+}

@@ -1,0 +1,235 @@
+/** What clients asked several admins, and what they were told, with times of one clock that never goes back. */
+import { unreachable } from '../../../actors/step.ts';
+
+/** What has a name, or a text of its own, and is created, shown, changed and deleted. */
+export type Resource = 'cluster' | 'group' | 'alias' | 'ssh_username' | 'enrollment_key' | 'command' | 'webhook';
+
+/** One of them, as an admin or the database shows it. */
+export interface Shown {
+  readonly id: string;
+  /** What can be changed of it, in words; null: nothing, or none. */
+  readonly value: string | null;
+  /** The node that it is of, where it is of one. */
+  readonly node: string | null;
+}
+
+/** A node, as an admin or the database shows it. */
+export interface ShownNode {
+  readonly cluster: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/**
+ * One thing that has a name. What is of a cluster or a node has that in its scope, so that a scope and a name are one
+ * thing at a time.
+ */
+export interface Named {
+  readonly resource: Resource;
+  readonly scope: string;
+  readonly name: string;
+}
+
+/** What was asked. `id`: of the one that is meant; null: whichever has the name. */
+export type Request =
+  | (Named & {
+      readonly verb: 'create';
+      /** The Idempotency-Key. */
+      readonly key: string;
+      readonly value: string | null;
+      readonly node: string | null;
+    })
+  | (Named & { readonly verb: 'show' })
+  | (Named & { readonly verb: 'update'; readonly id: string | null; readonly value: string | null })
+  | (Named & { readonly verb: 'delete' | 'cancel'; readonly id: string | null })
+  | { readonly verb: 'show-node' | 'delete-node' | 'set-recovery' | 'clear-recovery'; readonly node: string }
+  | { readonly verb: 'move'; readonly node: string; readonly cluster: string }
+  | { readonly verb: 'label'; readonly node: string; readonly label: string; readonly value: string | null }
+  | {
+      readonly verb: 'enrol';
+      readonly node: string;
+      readonly cluster: string;
+      /** Name of the enrolment key. */
+      readonly keyName: string;
+      /** The recovery key that it came with; null: none. */
+      readonly recovery: string | null;
+    };
+
+/**
+ * What became of it. `ok`: done, with what was shown. `refused`: it was not done, for a reason that lies in what is
+ * stored. `unavailable`: it was not done, and nothing follows. `doubt`: it was done or not, or still is going to be.
+ */
+export type Outcome =
+  | {
+      readonly type: 'ok';
+      readonly status: number;
+      readonly shown?: readonly Shown[];
+      /** Of `show-node`; null: there is none. */
+      readonly node?: ShownNode | null;
+      /** Of `set-recovery`. */
+      readonly secret?: string;
+    }
+  | { readonly type: 'refused' | 'unavailable'; readonly status: number; readonly code: string; readonly why: string }
+  | { readonly type: 'doubt'; readonly why: string };
+
+/** Where it was asked: at the owner of what it is about, at another admin while there is one, while there is none. */
+export type Place = 'owner' | 'other' | 'ownerless' | 'any';
+
+/** One call. */
+export interface Call {
+  readonly client: number;
+  readonly admin: string;
+  readonly place: Place;
+  /** As the catalogue of operations calls it; what stands in no catalogue has a name of its own. */
+  readonly operation: string;
+  readonly request: Request;
+  /** ms since the history began. */
+  readonly invokedMs: number;
+  /** When it was answered, or given up. */
+  readonly answeredMs: number;
+  readonly outcome: Outcome;
+}
+
+/** How an execution was seen at some admin. */
+export interface Sighting {
+  readonly execution: string;
+  readonly command: string;
+  readonly node: string;
+  readonly status: string;
+  readonly exitCode: number | null;
+  readonly admin: string;
+  readonly invokedMs: number;
+  readonly answeredMs: number;
+}
+
+/** A session of a node's agent, from its welcome to its end. */
+export interface SessionSpan {
+  readonly node: string;
+  readonly liveMs: number;
+  /** Null: it lives. */
+  readonly endedMs: number | null;
+}
+
+/** Who owned what, as the rows had it at one moment. */
+export interface OwnerSighting {
+  readonly cluster: string;
+  readonly admin: string;
+  readonly epoch: number;
+  readonly atMs: number;
+}
+
+/** A time in which an admin, or the database of all, did not serve as it should: calls may take longer then. */
+export interface Fault {
+  readonly what: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What a reader of `events.watch` saw, over all admins at which it was: ids and subjects in their order. */
+export interface EventReader {
+  readonly name: string;
+  readonly events: readonly { readonly id: string; readonly subject: string; readonly type: string }[];
+}
+
+/** What a reader of `commands.watch` was told of each execution, in order, and whether it was told that all was over. */
+export interface CommandReader {
+  readonly command: string;
+  readonly admin: string;
+  readonly told: readonly { readonly execution: string; readonly status: string }[];
+  /** It was there to the end: what it was told last is what is stored. */
+  readonly isWhole: boolean;
+}
+
+/** Everything that was noted. */
+export interface History {
+  readonly calls: readonly Call[];
+  readonly sightings: readonly Sighting[];
+  readonly sessions: readonly SessionSpan[];
+  readonly owners: readonly OwnerSighting[];
+  readonly faults: readonly Fault[];
+  readonly eventReaders: readonly EventReader[];
+  readonly commandReaders: readonly CommandReader[];
+}
+
+/** A history in which nothing happened. */
+export const NOTHING: History = {
+  calls: [],
+  sightings: [],
+  sessions: [],
+  owners: [],
+  faults: [],
+  eventReaders: [],
+  commandReaders: [],
+};
+
+/** What it is about, in words. */
+export function subjectOf(request: Request): string {
+  if (!('resource' in request)) return `node ${short(request.node)}`;
+  const { resource, scope, name } = request;
+  return `${resource.replaceAll('_', ' ')} ${name}${scope === '' ? '' : ` of ${short(scope)}`}`;
+}
+
+/** One call in words, for a person who looks for the reason. */
+export function told({ client, admin, operation, request, invokedMs, answeredMs, outcome }: Call): string {
+  const who = client === DATABASE ? 'the rows at the end show' : `client ${client} asked ${admin} for ${operation}`;
+  const when = client === DATABASE ? '' : ` (${seconds(invokedMs)} to ${seconds(answeredMs)} s)`;
+  return `${who}${detailOf(request)}${when}: ${answerOf(outcome)}`;
+}
+
+/** The client that is no client: the rows at the end, as a last read of everything. */
+export const DATABASE = -1;
+
+function detailOf(request: Request): string {
+  switch (request.verb) {
+    case 'create':
+      return ` under key ${request.key}${request.node === null ? '' : ` on node ${short(request.node)}`}`;
+    case 'update':
+      return ` to ${request.value}`;
+    case 'move':
+      return ` to ${request.cluster}`;
+    case 'label':
+      return ` ${request.label}=${request.value}`;
+    case 'enrol':
+      return ` into ${request.cluster} with ${request.recovery === null ? '' : 'a recovery key and '}${request.keyName}`;
+    case 'show':
+    case 'delete':
+    case 'cancel':
+    case 'show-node':
+    case 'delete-node':
+    case 'set-recovery':
+    case 'clear-recovery':
+      return '';
+    default:
+      return unreachable(request);
+  }
+}
+
+function answerOf(outcome: Outcome): string {
+  switch (outcome.type) {
+    case 'ok':
+      if (outcome.node !== undefined) return outcome.node === null ? 'none' : JSON.stringify(outcome.node);
+      if (outcome.shown === undefined) return String(outcome.status);
+      return outcome.shown.length === 0
+        ? 'none'
+        : outcome.shown
+            .map(({ id, value, node }) =>
+              [short(id), value, node === null ? null : short(node)].filter(Boolean).join(' '),
+            )
+            .join(' and ');
+    case 'refused':
+    case 'unavailable':
+      return `${outcome.status} ${outcome.code}`;
+    case 'doubt':
+      return `no answer (${outcome.why})`;
+    default:
+      return unreachable(outcome);
+  }
+}
+
+/** The end of an id: what tells those of version 7 apart. */
+function short(id: string): string {
+  return /^[\da-f-]{36}$/u.test(id) ? `…${id.slice(-6)}` : id;
+}
+
+function seconds(ms: number): string {
+  return (ms / 1_000).toFixed(3);
+}

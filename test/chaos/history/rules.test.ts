@@ -1,0 +1,286 @@
+/**
+ * The checker sees each breach that is no matter of one name, label or node, and is fast.
+ *
+ * Promises: C6, E1, E5, L3, O1, O3, V1.
+ */
+import test from 'ava';
+import { seededNumbers } from '../../support/seeded.ts';
+import { patient } from '../../support/busy.ts';
+import type { Row } from '../invariants.ts';
+import { violations } from './checker.ts';
+import { answersByPlace } from './rules.ts';
+import { NOTHING, type Call, type History, type Named, type Outcome, type Sighting } from './history.ts';
+import { NO_ROWS, type Rows } from './rows.ts';
+import { calls, create, done, LOST, NONE, ONE, refused, shown, WEB } from './written-history.ts';
+
+const PATIENCE = { answerMsMax: 6_000, revokedMsMax: 1_000 };
+
+/** Operations of the history that is judged for its time. */
+const MANY = 10_000;
+
+/** Longest for them, in ms, on a machine that does nothing else. */
+const JUDGED_MS_MAX = 3_000;
+
+const row: Row = {
+  id: 'execution-1',
+  command_id: 'command-1',
+  command_text: 'echo mark-1 ',
+  node_id: ONE,
+  status: 'completed',
+  exit_code: 0,
+  output: '',
+  sent: true,
+  completed: true,
+  cancelled: false,
+};
+const stored: Partial<Rows> = { executions: [row] };
+
+function seen(status: string, atMs: number, more: Partial<Sighting> = {}): Sighting {
+  const exitCode = status === 'completed' ? 0 : null;
+  const { id: execution, command_id: command, node_id: node } = row;
+  return {
+    execution,
+    command,
+    node,
+    status,
+    exitCode,
+    admin: 'admin-1',
+    invokedMs: atMs,
+    answeredMs: atMs + 9,
+    ...more,
+  };
+}
+
+const event = (id: string, subject = 'a') => ({ id, subject, type: 'edge.x' });
+const reader = (...events: readonly ReturnType<typeof event>[]) => ({ eventReaders: [{ name: 'reader 1', events }] });
+const watched = (isWhole: boolean, ...statuses: readonly string[]) => ({
+  commandReaders: [
+    {
+      command: row.command_id,
+      admin: 'admin-2',
+      told: statuses.map((status) => ({ execution: row.id, status })),
+      isWhole,
+    },
+  ],
+});
+const deletion = calls([{ verb: 'delete-node', node: ONE }, done(), { fromMs: 0, toMs: 100 }]);
+const slow = calls([{ verb: 'show', ...WEB }, NONE, { fromMs: 0, toMs: 9_000, admin: 'admin-2' }]);
+const owner = (epoch: number, admin: string, atMs: number) => ({ cluster: 'east', epoch, admin, atMs });
+
+const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>> = {
+  'a call that is slow while its admin is frozen': [
+    { calls: slow, faults: [{ what: 'admin-2', fromMs: 100, toMs: 8_000 }] },
+    {},
+  ],
+  'an execution that goes on, as several admins show it': [
+    { sightings: [seen('pending', 0), seen('sent', 5), seen('pending', 8, { invokedMs: 2 }), seen('completed', 30)] },
+    stored,
+  ],
+  'an execution that went with its command': [
+    {
+      sightings: [seen('completed', 0)],
+      calls: calls(
+        [
+          create('k', { resource: 'command', scope: '', name: 'm', node: null }),
+          done(shown(row.command_id, { node: null })),
+        ],
+        [{ verb: 'delete', resource: 'command', scope: '', name: 'm', id: row.command_id }, done()],
+      ),
+    },
+    {},
+  ],
+  'a session that ends with its node': [
+    {
+      sessions: [
+        { node: ONE, liveMs: 0, endedMs: 900 },
+        { node: 'another', liveMs: 0, endedMs: null },
+      ],
+    },
+    {},
+  ],
+  'a cluster that changes its owner': [{ owners: [owner(1, 'admin-1', 0), owner(2, 'admin-2', 10)] }, {}],
+  'a reader that begins late and sees all from there on': [
+    reader(event('2'), event('3', 'b')),
+    { events: [event('1'), event('2'), event('3', 'b'), event('4')] },
+  ],
+  'a command that is watched to its end': [watched(true, 'pending', 'sent', 'completed'), stored],
+  'a command whose watch was cut': [watched(false, 'pending', 'sent'), stored],
+  'counts that fit': [
+    {},
+    {
+      nodes: new Map([[ONE, { cluster: 'east', labels: {} }]]),
+      clusters: [
+        { name: 'east', nodeCount: 1, nodeLimit: 1 },
+        { name: 'west', nodeCount: 0, nodeLimit: null },
+      ],
+    },
+  ],
+};
+
+for (const [what, [history, rows]] of Object.entries(holds))
+  test(`it holds: ${what}`, (t) => {
+    t.deepEqual(violations({ ...NOTHING, ...history }, { ...NO_ROWS, ...rows }, PATIENCE), []);
+  });
+
+const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>, RegExp]>> = {
+  'a call is slow for no reason': [
+    { calls: slow, faults: [{ what: 'admin-1', fromMs: 100, toMs: 8_000 }] },
+    {},
+    /^L3: it took 9000 ms: client 0 asked admin-2/u,
+  ],
+  'an answer is a fault of the service': [
+    {
+      calls: calls([
+        { verb: 'show', ...WEB },
+        { type: 'unavailable', status: 500, code: 'internal_error', why: '' },
+      ]),
+    },
+    {},
+    /^L3: client 0 .*: 500 internal_error$/u,
+  ],
+  'an execution goes back': [
+    { sightings: [seen('sent', 0), seen('pending', 30, { admin: 'admin-2' })] },
+    stored,
+    /^C6: execution execution-1 was sent at admin-1 \(9 ms\), and then pending at admin-2 \(30 ms\)$/u,
+  ],
+  'an end changes': [
+    { sightings: [seen('cancelled', 0)] },
+    stored,
+    /^C6: execution execution-1 was cancelled at admin-1 .*, and then completed at the database/u,
+  ],
+  'a result changes': [
+    { sightings: [seen('completed', 0, { exitCode: 137 })] },
+    stored,
+    /^C6: execution execution-1 ended with 137 at admin-1, and with 0 at the database$/u,
+  ],
+  'an execution that was seen is gone': [{ sightings: [seen('sent', 0)] }, {}, /^C1: execution execution-1 was seen/u],
+  'a session outlives its node': [
+    { calls: deletion, sessions: [{ node: ONE, liveMs: 0, endedMs: 3_100 }] },
+    {},
+    /^E5: node node-1 was deleted, and kept its session for 3000 ms$/u,
+  ],
+  'a deleted node connects again': [
+    { calls: deletion, sessions: [{ node: ONE, liveMs: 9_000, endedMs: null }] },
+    {},
+    /^E5: node node-1 was deleted, and has a session still$/u,
+  ],
+  'two own a cluster in one epoch': [
+    { owners: [owner(1, 'admin-1', 0), owner(1, 'admin-2', 10)] },
+    {},
+    /^O1: cluster east was admin-1's and admin-2's in epoch 1$/u,
+  ],
+  'an epoch falls': [{ owners: [owner(2, 'admin-1', 0), owner(1, 'admin-1', 10)] }, {}, /^O1: .* back to 1$/u],
+  'a reader misses an event': [
+    reader(event('1'), event('3')),
+    { events: [event('1'), event('2'), event('3')] },
+    /^V1: reader 1 was never told of edge\.x 2 of a$/u,
+  ],
+  'a reader is told twice': [reader(event('1'), event('1')), { events: [event('1')] }, /^V1: reader 1 .* twice$/u],
+  'a reader is told of one subject out of order': [
+    reader(event('2'), event('1')),
+    { events: [event('1'), event('2')] },
+    /^V1: reader 1 was told of edge\.x of a too late/u,
+  ],
+  'a watched command goes back': [watched(false, 'sent', 'pending'), stored, /^C6: .* was sent, and then pending$/u],
+  'a watch that is whole ends before its command': [
+    watched(true, 'sent'),
+    stored,
+    /^V1: .* was sent at last, and is completed$/u,
+  ],
+  'a cluster counts a node that it has not': [
+    {},
+    { clusters: [{ name: 'east', nodeCount: 1, nodeLimit: null }] },
+    /^E1: cluster east has 0 nodes, and says 1$/u,
+  ],
+  'a cluster has more nodes than its limit': [
+    {},
+    {
+      nodes: new Map(['1', '2'].map((node) => [node, { cluster: 'east', labels: {} }])),
+      clusters: [{ name: 'east', nodeCount: 2, nodeLimit: 1 }],
+    },
+    /^E1: cluster east has 2 nodes, of at most 1$/u,
+  ],
+  'what was only refused is stored': [
+    { calls: calls([create('a'), refused()]) },
+    { named: [{ ...WEB, ...shown('1') }] },
+    /^O3: alias east web is stored, and every create of it was refused$/u,
+  ],
+};
+
+for (const [what, [history, rows, said]] of Object.entries(breaks))
+  test(`it is seen: ${what}`, (t) => {
+    const lines = violations({ ...NOTHING, ...history }, { ...NO_ROWS, ...rows }, PATIENCE);
+
+    t.is(lines.filter((line) => said.test(line)).length, 1, JSON.stringify(lines));
+  });
+
+test('answers are counted by operation, and by where they were given', (t) => {
+  const [first] = calls([create('a'), done(shown('1'))]) as [Call];
+  const away: Outcome = { type: 'unavailable', status: 503, code: 'service_unavailable', why: '' };
+
+  t.deepEqual(
+    answersByPlace([first, { ...first, place: 'other', outcome: away }, { ...first, place: 'other', outcome: away }]),
+    new Map([
+      [
+        'create',
+        new Map([
+          ['any ok', 1],
+          ['other 503', 2],
+        ]),
+      ],
+    ]),
+  );
+});
+
+test(`${MANY} operations of six clients with some in doubt are judged in seconds, and one wrong answer is found`, (t) => {
+  const { history, rows } = servedRightly(MANY);
+  const startedMs = performance.now();
+
+  t.deepEqual(violations({ ...NOTHING, calls: history }, rows, PATIENCE), []);
+  const tookMs = performance.now() - startedMs;
+  t.true(tookMs < patient(JUDGED_MS_MAX), `${tookMs} ms`);
+
+  const place = history.findLastIndex(({ request, outcome }) => request.verb === 'create' && outcome.type === 'ok');
+  const wrong = history.with(place, { ...(history[place] as Call), outcome: refused() });
+  t.is(violations({ ...NOTHING, calls: wrong }, rows, PATIENCE).length, 1);
+});
+
+/** What six clients are told by a service that does each thing at some moment between call and answer. */
+function servedRightly(count: number): { history: Call[]; rows: Rows } {
+  const number = seededNumbers(14);
+  const chance = (): number => number() / 2 ** 32;
+  const holders = new Map<string, { readonly named: Named; readonly id: string }>();
+  const history: Call[] = [];
+  for (let place = 0; place < count; place += 1) {
+    const doneMs = place;
+    const named: Named = { resource: 'group', scope: '', name: `g-${Math.floor(place / 500)}-${number() % 12}` };
+    const holder = holders.get(named.name);
+    const verb = (['create', 'show', 'show', 'delete'] as const)[number() % 4] ?? 'show';
+    const id = `id-${place}`;
+    if (verb === 'create' && holder === undefined) holders.set(named.name, { named, id });
+    if (verb === 'delete') holders.delete(named.name);
+    const isLost = verb !== 'show' && chance() < 0.02;
+    const told = {
+      create: holder === undefined ? done(shown(id, { node: null })) : refused(),
+      show: holder === undefined ? NONE : done(shown(holder.id, { node: null })),
+      delete: holder === undefined ? refused('not_found') : done(),
+    }[verb];
+    history.push({
+      client: place % 6,
+      admin: `admin-${number() % 3}`,
+      place: 'any',
+      operation: verb,
+      request:
+        verb === 'create'
+          ? { verb, ...named, key: id, value: null, node: null }
+          : verb === 'show'
+            ? { verb, ...named }
+            : { verb, ...named, id: null },
+      invokedMs: doneMs - chance() * 6,
+      answeredMs: doneMs + chance() * 6,
+      outcome: isLost ? LOST : told,
+    });
+  }
+  const rows = [...holders.values()].map(({ named, id }) => ({ ...named, ...shown(id, { node: null }) }));
+  return { history, rows: { ...NO_ROWS, named: rows } };
+}

@@ -1,0 +1,193 @@
+/** What must hold of a history besides what each thing does by itself. Names are those of docs/promises.md. */
+import { EXECUTION_STATUSES } from '../../../actors/resources/command.ts';
+import { told, type Call, type History, type Sighting } from './history.ts';
+import type { Rows } from './rows.ts';
+import { placeOf } from './things.ts';
+
+/** How long things may take, in ms; a busy machine grants more. */
+export interface Patience {
+  /** Of a call, while nothing is wrong with the admin that was asked. Source: docs/promises.md, L3. */
+  readonly answerMsMax: number;
+  /** From the answer that a node is deleted to the end of its session. Source: docs/promises.md, E5. */
+  readonly revokedMsMax: number;
+}
+
+/** A rule: one line for each place where it is broken. */
+export type Rule = (history: History, rows: Rows, patience: Patience) => string[];
+
+/** No answer is a fault of the service, and none comes too late, but while something was done to who was asked. */
+export const answers: Rule = ({ calls, faults }, _rows, { answerMsMax }) =>
+  calls.flatMap((call) => {
+    const { admin, invokedMs, answeredMs, outcome } = call;
+    if (outcome.type !== 'doubt' && 'status' in outcome && outcome.status === 500) return [`L3: ${told(call)}`];
+    const tookMs = answeredMs - invokedMs;
+    const isHindered = faults.some(
+      ({ what, fromMs, toMs }) =>
+        (what === admin || what === DATABASE_NAME) && fromMs <= answeredMs && invokedMs <= toMs,
+    );
+    return tookMs > answerMsMax && !isHindered ? [`L3: it took ${Math.round(tookMs)} ms: ${told(call)}`] : [];
+  });
+
+/** As faults call the database of all. */
+export const DATABASE_NAME = 'the database';
+
+/** How many there are is how many there are: members of a cluster, and none that nobody asked for. */
+export const counts: Rule = ({ calls }, { clusters, nodes, named }) => {
+  const members = Map.groupBy(nodes.values(), ({ cluster }) => cluster);
+  const asked = new Set(
+    calls.flatMap(({ request, outcome }) =>
+      request.verb === 'create' && (outcome.type === 'ok' || outcome.type === 'doubt') ? [placeOf(request)] : [],
+    ),
+  );
+  return [
+    ...clusters.flatMap(({ name, nodeCount, nodeLimit }) => {
+      const count = members.get(name)?.length ?? 0;
+      return [
+        ...(count === nodeCount ? [] : [`E1: cluster ${name} has ${count} nodes, and says ${nodeCount}`]),
+        ...(nodeLimit === null || count <= nodeLimit
+          ? []
+          : [`E1: cluster ${name} has ${count} nodes, of at most ${nodeLimit}`]),
+      ];
+    }),
+    ...named
+      .filter((one) => !asked.has(placeOf(one)))
+      .map((one) => `O3: ${placeOf(one)} is stored, and every create of it was refused`),
+  ];
+};
+
+/** What an execution was seen as, it does not go back from, at whatever admin it was seen (C6). */
+export const executions: Rule = ({ sightings, calls }, { executions: stored }) => {
+  const deleted = new Set(
+    calls.flatMap(({ request, outcome }) =>
+      request.verb === 'delete' && request.resource === 'command' && request.id !== null && outcome.type !== 'refused'
+        ? [request.id]
+        : [],
+    ),
+  );
+  const rows = new Map(stored.map((row) => [row.id, row]));
+  return [...Map.groupBy(sightings, ({ execution }) => execution)].flatMap(([id, seen]) => {
+    const last = seen.toSorted((one, other) => one.invokedMs - other.invokedMs);
+    const row = rows.get(id);
+    if (row === undefined)
+      return deleted.has(last[0]?.command ?? '')
+        ? stepsBack(last)
+        : [...stepsBack(last), `C1: execution ${id} was seen, and is gone`];
+    const end: Sighting = {
+      ...(last[0] as Sighting),
+      status: row.status,
+      exitCode: row.exit_code,
+      admin: 'the database',
+      invokedMs: Infinity,
+      answeredMs: Infinity,
+    };
+    return stepsBack([...last, end]);
+  });
+};
+
+/** Of one execution, in the order in which it was asked for. */
+function stepsBack(seen: readonly Sighting[]): string[] {
+  const broken: string[] = [];
+  const known = seen.toSorted((one, other) => one.answeredMs - other.answeredMs);
+  let [at, before]: [number, Sighting | null] = [0, null];
+  for (const now of seen) {
+    for (; (known[at]?.answeredMs ?? Infinity) < now.invokedMs; at += 1) {
+      const one = known[at] as Sighting;
+      if (before === null || isLater(one.status, before.status)) before = one;
+    }
+    if (before === null || now.status === before.status) {
+      if (before !== null && now.exitCode !== before.exitCode)
+        broken.push(
+          `C6: execution ${now.execution} ended with ${before.exitCode} at ${before.admin}, and with ${now.exitCode} at ${now.admin}`,
+        );
+      continue;
+    }
+    if (isLater(now.status, before.status)) continue;
+    broken.push(
+      `C6: execution ${now.execution} was ${before.status} at ${before.admin} (${Math.round(before.answeredMs)} ms), and then ${now.status} at ${now.admin} (${Math.round(now.invokedMs)} ms)`,
+    );
+  }
+  return broken;
+}
+
+/** Open ones go on; an end is an end. */
+function isLater(status: string, than: string): boolean {
+  const places: readonly string[] = EXECUTION_STATUSES;
+  return places.indexOf(than) < LAST_OPEN && places.indexOf(status) > places.indexOf(than);
+}
+
+/** Place behind the last status of an execution that goes on. */
+const LAST_OPEN = 2;
+
+/** A node that is deleted is hung up (E5). */
+export const revocations: Rule = ({ calls, sessions }, _rows, { revokedMsMax }) =>
+  calls.flatMap(({ request, outcome, answeredMs }) => {
+    if (request.verb !== 'delete-node' || outcome.type !== 'ok') return [];
+    return sessions
+      .filter(({ node, endedMs }) => node === request.node && (endedMs ?? Infinity) > answeredMs + revokedMsMax)
+      .map(
+        ({ node, endedMs }) =>
+          `E5: node ${node} was deleted, and ${endedMs === null ? 'has a session still' : `kept its session for ${Math.round(endedMs - answeredMs)} ms`}`,
+      );
+  });
+
+/** One owner an epoch, and epochs rise (O1). */
+export const owners: Rule = ({ owners: seen }) =>
+  [...Map.groupBy(seen, ({ cluster }) => cluster)].flatMap(([cluster, all]) => {
+    const broken: string[] = [];
+    for (const [place, { admin, epoch }] of all.entries()) {
+      const before = all[place - 1];
+      if (before === undefined) continue;
+      if (epoch < before.epoch) broken.push(`O1: cluster ${cluster} went from epoch ${before.epoch} back to ${epoch}`);
+      if (epoch === before.epoch && admin !== before.admin)
+        broken.push(`O1: cluster ${cluster} was ${before.admin}'s and ${admin}'s in epoch ${epoch}`);
+    }
+    return broken;
+  });
+
+/** A reader of events has each once, from the first that it saw to the last, those of a subject in their order (V1). */
+export const events: Rule = ({ eventReaders }, { events: stored }) =>
+  eventReaders.flatMap(({ name, events: seen }) => {
+    const places = new Map(stored.map(({ id }, place) => [id, place]));
+    const ids = new Set(seen.map(({ id }) => id));
+    const from = Math.min(...seen.map(({ id }) => places.get(id) ?? Infinity));
+    const to = Math.max(...seen.map(({ id }) => places.get(id) ?? -1));
+    const missed = stored.slice(Number.isFinite(from) ? from : 0, to + 1).filter(({ id }) => !ids.has(id));
+    const broken = missed.map(({ id, subject, type }) => `V1: ${name} was never told of ${type} ${id} of ${subject}`);
+    if (ids.size < seen.length) broken.push(`V1: ${name} was told of ${seen.length - ids.size} events twice`);
+    for (const [subject, own] of Map.groupBy(seen, (event) => event.subject))
+      for (const [place, { id, type }] of own.entries())
+        if (place > 0 && (places.get(id) ?? 0) < (places.get(own[place - 1]?.id ?? '') ?? 0))
+          broken.push(`V1: ${name} was told of ${type} of ${subject} too late: after ${own[place - 1]?.type}`);
+    return broken;
+  });
+
+/** A watched command only goes on, and what it was last is what is stored. */
+export const watchedCommands: Rule = ({ commandReaders }, { executions: stored }) => {
+  const rows = new Map(stored.map((row) => [row.id, row]));
+  return commandReaders.flatMap(({ command, admin, told: messages, isWhole }) =>
+    [...Map.groupBy(messages, ({ execution }) => execution)].flatMap(([execution, own]) => {
+      const where = `execution ${execution} of command ${command} in the feed of ${admin}`;
+      const broken = own.flatMap(({ status }, place) => {
+        const before = own[place - 1]?.status ?? status;
+        return status === before || isLater(status, before) ? [] : [`C6: ${where} was ${before}, and then ${status}`];
+      });
+      const row = rows.get(execution);
+      const last = own.at(-1)?.status;
+      if (isWhole && row !== undefined && row.status !== last)
+        broken.push(`V1: ${where} was ${last} at last, and is ${row.status}`);
+      return broken;
+    }),
+  );
+};
+
+/** How often each operation was answered how, and where. */
+export function answersByPlace(calls: readonly Call[]): Map<string, Map<string, number>> {
+  const found = new Map<string, Map<string, number>>();
+  for (const { operation, place, outcome } of calls) {
+    const answer = outcome.type === 'unavailable' ? String(outcome.status) : outcome.type;
+    const own = found.get(operation) ?? new Map<string, number>();
+    own.set(`${place} ${answer}`, (own.get(`${place} ${answer}`) ?? 0) + 1);
+    found.set(operation, own);
+  }
+  return found;
+}
