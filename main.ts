@@ -13,6 +13,8 @@ import { openPublishing } from './supervisors/publishing/open-publishing.ts';
 import { startSweeper } from './supervisors/sweeper.ts';
 import type { Tree } from './supervisors/tree.ts';
 import { keepVpns } from './supervisors/vpn/upkeep.ts';
+import { openAdminLinks } from './transport/admins/open-admin-links.ts';
+import { LINK_VERSION } from './transport/admins/protocol/version.ts';
 import { brokerOpener } from './transport/events/brokers/adapters.ts';
 import { openWebhooks } from './transport/events/webhooks/open-webhooks.ts';
 import { createLeaseClock } from './transport/net/clock.ts';
@@ -62,7 +64,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   const urls = createAdminUrls(config);
   const tracing = await createTracing({ variables: config.tracing, version, instance: config.ADMIN_NAME, log });
   ends.add('traces', () => tracing.close());
-  const storage = await openStorage(config, { version, url: urls.own(), bus, log, ends });
+  const storage = await openStorage(config, { version, linkVersion: LINK_VERSION, urls, bus, log, ends });
   const { adminId, clock, vault } = storage;
   const base = { adminId, version, bus, tracer: tracing.tracer, clock, leaseClockMs: createLeaseClock(), log, ends };
 
@@ -74,6 +76,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   const vpnRows = storage.forVpn();
   const vpn = openVpn(config, { ...wires, ...agents, rows: vpnRows });
   agents.preferVpn((node) => vpn.gateway.urlFor(node));
+  const links = openAdminLinks(config, { ...base, ...storage.forAdminLinks(), vault });
   const peers = openAdminMessages(storage, { ...wires, ...agents });
   await vpn.observe();
   const openBroker = brokerOpener(config.broker, log);
@@ -86,12 +89,12 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   ends.add('the gateway', () => vpn.gateway.close());
   ends.add('commits', () => storage.drained());
   const proxies = createClientProxies(config, { reach: agents.reach, log });
-  return { base, urls, tracing, storage, actors, agents, vpn, vpnRows, peers, publishing, webhooks, proxies };
+  return { base, urls, tracing, storage, actors, links, agents, vpn, vpnRows, peers, publishing, webhooks, proxies };
 }
 
 /** Where people, programs and agents come in. Answers the URL. */
 async function openToOthers(config: AdminConfig, parts: Parts) {
-  const { base, urls, tracing, storage, actors, agents, vpn, publishing, webhooks, proxies } = parts;
+  const { base, urls, storage, links, agents, vpn, proxies } = parts;
   const { api, feeds } = openSurfaces(config, {
     ...base,
     ...parts,
@@ -99,18 +102,13 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     adminUrls: urls.all,
     gate: gateSettings(config),
     ownNames: ownNames(config),
-    live: () => ({
-      ...storage.readings(),
-      ...actors.readings(),
-      ...agents.readings(),
-      ...vpn.readings(),
-      ...publishing.readings(),
-      ...webhooks.readings(),
-      ...proxies.readings(),
-      traces: tracing.counters,
-    }),
   });
-  base.ends.add('the API', () => api.close());
+  base.ends.add('links to admins', () => links.close());
+  base.ends.add('the API', () => {
+    links.dismiss();
+    return api.close();
+  });
+  links.admit(api, async () => Promise.resolve({ type: 'unknown_operation' }));
   agents.admit(api);
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();

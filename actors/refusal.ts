@@ -31,6 +31,8 @@ export interface Refusal {
   readonly details?: Readonly<Record<string, readonly string[]>>;
   /** Seconds to wait before trying again, where that is known. */
   readonly retryAfterSeconds?: number;
+  /** Nothing was done, because another admin owns what it is about. For this admin alone: nobody is shown it. */
+  readonly notOwner?: true;
 }
 
 /** What an ask comes to: a value, or the reason why not. */
@@ -76,4 +78,5 @@ export const STALE_EPOCH: Refusal = {
   code: 'service_unavailable',
   message: 'Another admin owns this cluster now. Try again shortly.',
   retryAfterSeconds: 1,
+  notOwner: true,
 };

@@ -59,6 +59,11 @@ export interface SurfaceRows {
   readonly relayClusters: RelayPorts['clustersOf'];
 }
 
+/** A part that counts what happens in it. */
+interface Counting<Name extends keyof LiveReadings> {
+  readings(): Pick<LiveReadings, Name>;
+}
+
 /** The parts of the admin that surfaces show. */
 export interface SurfaceParts {
   readonly version: string;
@@ -70,31 +75,34 @@ export interface SurfaceParts {
       readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
-  };
-  readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> & {
-    readonly sessions: {
-      readonly tails: Tails;
-      snapshots(limit: number): ReturnType<DebugInspection['sessions']>['sessions'];
-      count(): number;
+  } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'ownership'>;
+  readonly storage: Counting<'commits' | 'database' | 'sshLogins'>;
+  readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> &
+    Counting<'sessions' | 'tunnels' | 'scrapes'> & {
+      readonly sessions: {
+        readonly tails: Tails;
+        snapshots(limit: number): ReturnType<DebugInspection['sessions']>['sessions'];
+        count(): number;
+      };
     };
-  };
   readonly vpn: {
     readonly manager: HealthPorts['vpnManager'];
     readonly gateway: HealthPorts['vpnClient'];
     readonly relay: { derpMap(): unknown };
-  };
-  readonly webhooks: Pick<OperationPorts, 'urlGuard'>;
-  readonly publishing: Pick<OperationPorts, 'deliversWebhooks'> & {
-    readonly broker: { problem(): string | null } | null;
-  };
+  } & Counting<'gateway' | 'observer' | 'relay'>;
+  readonly webhooks: Pick<OperationPorts, 'urlGuard'> & Counting<'webhookDeliveries'>;
+  readonly publishing: Pick<OperationPorts, 'deliversWebhooks'> &
+    Counting<'broker'> & {
+      readonly broker: { problem(): string | null } | null;
+    };
   readonly proxies: {
     readonly isEnabled: boolean;
     running(): { readonly http: Listening; readonly socks5: Listening } | null;
     ports(): ProxyPorts | null;
-  };
+  } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
-  /** What all parts count. */
-  readonly live: () => LiveReadings;
+  /** Null: nothing is exported. */
+  readonly tracing: { readonly counters: LiveReadings['traces'] };
   /** In order. Empty until this admin listens, where the settings name none. */
   readonly adminUrls: () => readonly string[];
   readonly gate: GateSettings;
@@ -164,7 +172,7 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): Operati
     adminMetrics: createAdminMetrics({
       version,
       name: settings.ADMIN_NAME,
-      live: parts.live,
+      live: () => liveReadings(parts),
       totals: () => rows.totals(publishing.broker !== null),
     }),
     proxyPorts: () => parts.proxies.ports(),
@@ -186,6 +194,29 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): Operati
       defaultClusterName: settings.DEFAULT_CLUSTER_NAME ?? null,
       publicEnrollmentKeyEnabled: settings.PUBLIC_ENROLLMENT_KEY_ENABLED,
     },
+  };
+}
+
+/** What all parts count. */
+function liveReadings({
+  storage,
+  actors,
+  agents,
+  vpn,
+  publishing,
+  webhooks,
+  proxies,
+  tracing,
+}: SurfaceParts): LiveReadings {
+  return {
+    ...storage.readings(),
+    ...actors.readings(),
+    ...agents.readings(),
+    ...vpn.readings(),
+    ...publishing.readings(),
+    ...webhooks.readings(),
+    ...proxies.readings(),
+    traces: tracing.counters,
   };
 }
 

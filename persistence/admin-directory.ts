@@ -1,7 +1,7 @@
 /** Admins that share this database: who this one is, who else is there, and for how many nodes they have room. */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { raw } from '@mikro-orm/postgresql';
-import { v7 } from 'uuid';
+import { v4, v7 } from 'uuid';
 import type { Clock } from '../actors/ports.ts';
 import type { AdminResource } from '../actors/resources/admin.ts';
 import { asUnavailable } from './availability.ts';
@@ -13,10 +13,13 @@ import type { AdminDirectory } from '../api/ports.ts';
 /** What an admin says of itself. Its name is its own among its peers, and keeps its id over restarts. */
 export interface AdminSelf {
   readonly name: string;
-  readonly url: string;
+  /** Asked anew at each check-in: they may become known only once it listens. Empty: not known yet. */
+  readonly urls: { own(): string; peer(): string };
   readonly adminClusterName: string;
   readonly version: string;
   readonly maxWireguardPeers: number;
+  /** Of what it says to other admins. */
+  readonly linkVersion: number;
 }
 
 /** The admins that use this database have another ADMIN_CLUSTER_NAME. */
@@ -29,6 +32,8 @@ type OwnResource = Omit<AdminResource, 'proxies'>;
 
 /** The AdminDirectory port, and how this admin comes to be in it. */
 export class AdminRegistry implements AdminDirectory {
+  /** Of this process. */
+  readonly instanceId = v4();
   readonly #orm: MikroORM;
   readonly #self: AdminSelf;
   readonly #clock: Pick<Clock, 'nowMs'>;
@@ -73,7 +78,7 @@ export class AdminRegistry implements AdminDirectory {
         .fork()
         .upsert(
           Admin,
-          { id: this.#id, ...this.#self, startedAt: this.#startedAt, lastCheckedIn: raw('now()') },
+          { id: this.#id, ...this.#said(), startedAt: this.#startedAt, lastCheckedIn: raw('now()') },
           { onConflictFields: ['name'], onConflictExcludeFields: ['id'] },
         );
       // Another id is there where an older release ran under this name meanwhile: that one is known to others now.
@@ -82,6 +87,13 @@ export class AdminRegistry implements AdminDirectory {
       this.#id = row.id;
       return row.id;
     });
+  }
+
+  /** What it says of itself now. */
+  #said() {
+    const { urls, ...said } = this.#self;
+    const peerUrl = urls.peer();
+    return { ...said, url: urls.own(), instanceId: this.instanceId, peerUrl: peerUrl === '' ? null : peerUrl };
   }
 
   /** Removes other admins that have not checked in for so long by the database's clock. Answers how many. */
@@ -111,14 +123,14 @@ export class AdminRegistry implements AdminDirectory {
   }
 
   #resource(id: string, peers: number): OwnResource {
-    const { name, version, adminClusterName, maxWireguardPeers } = this.#self;
+    const { name, urls, version, adminClusterName, maxWireguardPeers } = this.#self;
     return {
       id,
       name,
       version,
       role: 'admin',
       admin_cluster_name: adminClusterName,
-      erlang_node_name: erlangNodeName(this.#self),
+      erlang_node_name: erlangNodeName({ name, url: urls.own() }),
       vpn_host_id: id, // its gateway is known by it
       vpn_hostname: null,
       max_wireguard_peers: maxWireguardPeers,

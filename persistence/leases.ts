@@ -23,6 +23,14 @@ export interface LiveAdmin {
   readonly capacity: number;
   readonly clusters: number;
   readonly nodes: number;
+  /** Of its process, where others reach it, and the version of what it says to them; null: a release before that. */
+  readonly instanceId: string | null;
+  readonly peerUrl: string | null;
+  readonly linkVersion: number | null;
+  /** Unix ms. */
+  readonly startedAtMs: number;
+  /** Unix ms; null: it takes clusters. */
+  readonly drainingSinceMs: number | null;
 }
 
 /** A cluster that nobody owns now. */
@@ -41,6 +49,7 @@ export interface Owned {
 /** Leases on this pool. Every call rejects with DatabaseUnavailable when the database is away. */
 export class Leases {
   readonly #pool: Pool;
+  readonly #listeners: ((admins: readonly LiveAdmin[]) => void)[] = [];
 
   constructor(pool: Pool) {
     this.#pool = pool;
@@ -60,18 +69,26 @@ export class Leases {
     );
   }
 
+  /** Hears of the live admins whenever they were looked up. */
+  onSurvey(listener: (admins: readonly LiveAdmin[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
   /** Live admins and free clusters, in one snapshot. */
   async survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }> {
     const rows = await this.#query<{ admins: LiveAdmin[] | null; free: FreeCluster[] | null }>(
       'looking for clusters without owner',
       `select
-        (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0)))
-          from admin a left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp() group by admin_id) o on o.admin_id = a.id
+        (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0),
+            'instanceId', a.instance_id, 'peerUrl', a.peer_url, 'linkVersion', a.link_version, 'startedAtMs', ${UNIX_MS('a.started_at')}, 'drainingSinceMs', ${UNIX_MS('i.draining_since')}))
+          from admin a left join admin_identity i on i.name = a.name left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp() group by admin_id) o on o.admin_id = a.id
           where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
         (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until <= clock_timestamp()) as free`,
       [ADMIN_SILENCE_MS_MAX],
     );
-    return { admins: rows[0]?.admins ?? [], free: rows[0]?.free ?? [] };
+    const admins = rows[0]?.admins ?? [];
+    for (const hear of this.#listeners) hear(admins);
+    return { admins, free: rows[0]?.free ?? [] };
   }
 
   /** Takes those of the clusters that are still free; each gets the next epoch. */
@@ -130,6 +147,9 @@ export class Leases {
     }
   }
 }
+
+/** A time as a number, also in JSON. */
+const UNIX_MS = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
 
 /**
  * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (committer/hot-batch.ts): in

@@ -32,8 +32,10 @@ export interface OpenStorageSettings extends StorageSettings {
 export interface OpenStorageOptions {
   /** Of this program. */
   readonly version: string;
-  /** Of this admin; empty as long as none is known. */
-  readonly url: string;
+  /** Of what it says to other admins. */
+  readonly linkVersion: number;
+  /** Of this admin, for its agents and for other admins; empty as long as none is known. */
+  readonly urls: { own(): string; peer(): string };
   /** Told of what was stored. */
   readonly bus: Bus;
   readonly log: Log;
@@ -73,7 +75,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
 
 function registryOf(
   settings: OpenStorageSettings,
-  { version, url }: OpenStorageOptions,
+  { version, linkVersion, urls }: OpenStorageOptions,
   { orm }: Database,
   clock: { nowMs(): number },
 ) {
@@ -81,10 +83,11 @@ function registryOf(
     orm,
     {
       name: settings.ADMIN_NAME,
-      url,
+      urls,
       adminClusterName: settings.ADMIN_CLUSTER_NAME,
       version,
       maxWireguardPeers: settings.ADMIN_MAX_WIREGUARD_PEERS,
+      linkVersion,
     },
     clock,
   );

@@ -20,6 +20,7 @@ import { Migration20261122040000_incarnation } from './migrations/Migration20261
 import { Migration20261122041000_kept_columns } from './migrations/Migration20261122041000_kept_columns.ts';
 import { Migration20261122070000_public_keys } from './migrations/Migration20261122070000_public_keys.ts';
 import { Migration20261123040000_labels } from './migrations/Migration20261123040000_labels.ts';
+import { Migration20261123110000_admin_links } from './migrations/Migration20261123110000_admin_links.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -38,6 +39,7 @@ const MIGRATIONS = [
   Migration20261122041000_kept_columns,
   Migration20261122070000_public_keys,
   Migration20261123040000_labels,
+  Migration20261123110000_admin_links,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

@@ -10,7 +10,7 @@ import type { Database } from './database.ts';
 import { healthCounts } from './health.ts';
 import type { IncarnationWatch } from './incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
-import { Leases, LEASE_MS } from './leases.ts';
+import { Leases, LEASE_MS, type LiveAdmin } from './leases.ts';
 import { createLoader } from './loader/loader.ts';
 import { wantTunnel } from './admin-messages.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './publishing/broker-rows.ts';
@@ -140,6 +140,15 @@ export class Storage {
       checkIn: () => incarnation.compared().then(() => registry.checkIn()),
       ssh: this.#ssh,
       clusterVpnRows,
+    };
+  }
+
+  /** By which other admins are called. */
+  forAdminLinks() {
+    const { registry } = this.#opened;
+    return {
+      instanceId: registry.instanceId,
+      onAdmins: (listener: (admins: readonly LiveAdmin[]) => void) => this.#leases.onSurvey(listener),
     };
   }
 

@@ -1,5 +1,5 @@
 /** Secrets: random, hashed and sealed (E3). */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import type { Vault as SurfaceVault } from '../api/ports.ts';
 
 /** First word of a sealed text: names cipher and layout, so that both can change later. */
@@ -23,10 +23,12 @@ export class SealBroken extends Error {
   override readonly name = 'SealBroken';
 }
 
-/** The Vault port of surfaces, and the way back, which only rows and requests to webhooks need. */
+/** The Vault port of surfaces, and what only other parts need: the way back, and keys of their own. */
 export interface Vault extends SurfaceVault {
   /** What was sealed under the same name. Throws SealBroken. */
   open(sealed: string, boundTo: string): string;
+  /** 32 bytes that only who has ENCRYPTION_KEY can make, others for each `info` (HKDF-SHA256, RFC 5869). */
+  derive(info: string): Uint8Array;
 }
 
 /** A vault under this key of 32 bytes. `open` throws SealBroken. */
@@ -38,6 +40,7 @@ export function createVault(key: Uint8Array): Vault {
     sha256: (text) => createHash('sha256').update(text, 'utf8').digest(),
     seal: (text, boundTo) => seal(key, text, boundTo),
     open: (sealed, boundTo) => open(key, sealed, boundTo),
+    derive: (info) => new Uint8Array(hkdfSync('sha256', key, '', info, KEY_BYTES)),
   };
 }
 

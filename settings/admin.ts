@@ -75,7 +75,7 @@ type Resolved =
 /**
  * The admin's settings under their environment names, every fallback applied. Left undefined where unset: DATABASE_URL
  * (embedded), ENCRYPTION_KEY (only when embedded: made in DATA_DIR), DEFAULT_CLUSTER_NAME, METRICS_BASE_URL,
- * ADMIN_OWN_URL.
+ * ADMIN_OWN_URL, ADMIN_PEER_URL.
  * `broker` is what the EVENT_BROKER settings come to; null: none. `tracing` are all OTEL_* variables as they were
  * given.
  * ADMIN_URLS is empty only when unset and ADMIN_API_PORT is 0: then the port that was got decides.

@@ -22,6 +22,11 @@ export const SERVER_SETTINGS = {
     description:
       'URL of this admin itself, to which agents are sent whose cluster it owns. To be set at each of several admins that have the same ADMIN_URLS.',
   }),
+  ADMIN_PEER_URL: url().optional().meta({
+    defaultText: 'ADMIN_OWN_URL',
+    description:
+      'URL by which other admins reach this one and nobody else, such as one of an inner network. What they say to each other is proven and sealed by ENCRYPTION_KEY, also over http.',
+  }),
   ADMIN_ALLOWED_HOSTS: list()
     .transform((names) => names.map((name) => name.toLowerCase()))
     .refine((names) => names.length <= HOSTS_MAX && names.every((name) => name.length <= 253 && DOMAIN.test(name)))

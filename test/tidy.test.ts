@@ -36,7 +36,11 @@ const EVERYTHING = [''];
  * What a part needs of the others, as interfaces that stand with it. Whoever implements one may name its type, so that
  * a port is written once and the type checker says at the implementation, not in main.ts, that it is not one.
  */
-const PORTS = ['api/ports.ts', 'api/feeds/ports.ts', 'supervisors/ports.ts', 'transport/diagnoses/ports.ts'];
+const PORTS = [
+  ...['', 'feeds/', 'forwarding-'].map((kind) => `api/${kind}ports.ts`),
+  'supervisors/ports.ts',
+  'transport/diagnoses/ports.ts',
+];
 
 /**
  * Who may import whom. The longest beginning that fits a file is its part. The siblings never import each other:

@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { AnyOperation } from '../operation.ts';
 import { codeOf, type RequestTimes } from '../metrics/request-times.ts';
+import { recordOf } from './request-records.ts';
 import { API_PREFIX } from './routes.ts';
 
 /** Requests that met no route. */
@@ -27,7 +28,8 @@ export function timeRequests(
   );
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? UNKNOWN_ROUTE;
-    if (!timedElsewhere.some((beginning) => route.startsWith(beginning))) {
+    // Without a record: another admin's (api/internal/mount.ts), which is no request of a client.
+    if (recordOf(request) !== undefined && !timedElsewhere.some((beginning) => route.startsWith(beginning))) {
       const operation = names.get(`${request.method} ${route}`);
       times.observe(
         operation === undefined ? 'other' : 'rest',

@@ -8,6 +8,7 @@ import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { ProxyPorts } from '../docs/guide/page.ts';
+import { mountInternal, type InternalPaths } from '../internal/mount.ts';
 import { registerDocumentation } from '../docs/routes.ts';
 import type { OperationPorts } from '../ports.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
@@ -106,7 +107,7 @@ export interface MountKit {
 export type Mount = (kit: MountKit) => void;
 
 /** The API server and what shares its port. */
-export interface Api {
+export interface Api extends InternalPaths {
   readonly server: Server;
   readonly call: CallOperation;
   readonly gate: Gate;
@@ -136,6 +137,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
   const gate = createGate(settings.gate, ports.clock, pages);
   const call = createCall({ ports, gate, log, records });
   const upgrades = routeUpgrades(app.server, pages);
+  const internal = mountInternal(app, pages);
   let closing = false;
 
   app.addHook('onRequest', (request, reply, next) => {
@@ -161,6 +163,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
     call,
     gate,
     onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler),
+    onInternal: (path, take) => internal.onInternal(path, take),
     async listen(host, port) {
       await app.listen({ host, port, backlog: PENDING_CONNECTIONS_MAX });
       const { address, port: bound, family } = app.server.address() as AddressInfo;

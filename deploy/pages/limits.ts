@@ -1,4 +1,5 @@
 /** Limits that a user can meet. Those that are settings stand among the settings. */
+import { ADMIN_LIMITS } from './admin-limits.ts';
 import { limits, type Limit } from './limit.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
@@ -35,7 +36,6 @@ import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-r
 import * as sshRows from '../../persistence/committer/ssh-rows.ts';
 import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
 import * as database from '../../persistence/database.ts';
-import * as leases from '../../persistence/leases.ts';
 import * as brokerRows from '../../persistence/publishing/broker-rows.ts';
 import * as channels from '../../persistence/publishing/channels.ts';
 import * as executionReads from '../../persistence/reads/executions.ts';
@@ -282,9 +282,5 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['CHANNEL_LEASE_MS', 'Events of an admin that was killed go on from another one after this.'],
     ]),
   ],
-  'Several admins': [
-    limits('persistence/leases.ts', leases, [
-      ['LEASE_MS', 'An admin that does not renew its lease for so long loses its clusters to another one.'],
-    ]),
-  ],
+  'Several admins': ADMIN_LIMITS,
 };

@@ -6,7 +6,15 @@ import { instant } from './columns.ts';
 export const AdminIdentity = defineEntity({
   name: 'AdminIdentity',
   tableName: 'admin_identity',
-  properties: { name: p.text().primary(), id: p.uuid(), insertedAt: instant() },
+  properties: {
+    name: p.text().primary(),
+    id: p.uuid(),
+    insertedAt: instant(),
+    /** It gives its clusters to others, and takes none. */
+    drainingSince: instant().nullable(),
+    /** Of its embedded relay, its own among all admins. */
+    relayRegion: p.integer().nullable().unique(),
+  },
 });
 
 /** One admin, as it last checked in. */
@@ -22,5 +30,10 @@ export const Admin = defineEntity({
     maxWireguardPeers: p.integer(),
     startedAt: instant(),
     lastCheckedIn: instant(),
+    /** Of its process. Null, as the two that follow: a release from before admins called each other. */
+    instanceId: p.uuid().nullable(),
+    /** Where other admins reach it; null also as long as it does not listen. */
+    peerUrl: p.text().nullable(),
+    linkVersion: p.integer().nullable(),
   },
 });

@@ -14,6 +14,7 @@ export const NOT_FOUND: Refusal = { code: 'not_found', message: 'Resource not fo
 export const ELSEWHERE: Refusal = {
   ...UNAVAILABLE,
   message: 'Another admin owns this cluster now. Try again shortly.',
+  notOwner: true,
 };
 
 /** What a revival reads, and what it does with the cell. */

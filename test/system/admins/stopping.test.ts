@@ -22,6 +22,7 @@ const ORDER = [
   'tunnels',
   'sessions',
   'the API',
+  'links to admins',
   'commits',
   'the gateway',
   'leases',

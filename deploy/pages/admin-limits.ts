@@ -1,0 +1,28 @@
+/** Limits of several admins among each other. */
+import * as leases from '../../persistence/leases.ts';
+import * as admins from '../../transport/admins/limits.ts';
+import { limits, type Limit } from './limit.ts';
+
+/** Of one theme of the page. */
+export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
+  limits('persistence/leases.ts', leases, [
+    ['LEASE_MS', 'An admin that does not renew its lease for so long loses its clusters to another one.'],
+  ]),
+  limits('transport/admins/limits.ts', admins, [
+    ['PEER_CONNECTIONS_MAX', 'Connections to one other admin. More calls wait for one of them.'],
+    ['FORWARDS_OPEN_MAX', 'Calls to one other admin that are open at once. More are not made.'],
+    ['PEER_CALLS_MAX', 'Calls of one other admin that are done at once. More are told so, and tried again.'],
+    ['CALL_SLACK_BYTES', 'What a call between admins may have beyond `MAX_BODY_BYTES`; a larger one is a 413.'],
+    ['ANSWER_BYTES_MAX', 'Largest answer of one admin to another; a larger one is an `internal_error`.'],
+    ['CALL_AGE_MS_MAX', 'An older call of another admin, or one from so far ahead, is a 404.'],
+    ['NONCES_MAX', 'Proofs of one other admin that are remembered as used. Beyond it, its calls are told to wait.'],
+    ['ANSWERS_KEPT_MAX', 'Answers to one other admin that are kept, should it ask again. The oldest go.'],
+    ['ANSWER_KEPT_MS', 'For so long.'],
+    ['ANSWER_KEPT_BYTES_MAX', 'A larger answer is not kept: whoever asks again learns only that it was done.'],
+    ['ANSWERS_KEPT_BYTES_MAX', 'All answers to one other admin that are kept. The oldest go.'],
+    ['PEER_CONNECT_MS_MAX', 'Longest wait for a connection to another admin.'],
+    ['WRONG_PROOFS_PER_MINUTE_MAX', 'Wrong proofs of an address in a minute before the log names it.'],
+    ['PROBE_EVERY_MS', 'Each other admin is asked this often whether it is reached.'],
+    ['PROBE_MS_MAX', 'Longest wait for that answer; the second time, the admin counts as not reached.'],
+  ]),
+];

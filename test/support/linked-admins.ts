@@ -1,0 +1,115 @@
+/** Two admins that know of each other, each with a real API server, in the test's own process; their rows are made up. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
+import { createVault } from '../../persistence/vault.ts';
+import { systemClock } from '../../transport/net/clock.ts';
+import { openAdminLinks, type AdminLinks } from '../../transport/admins/open-admin-links.ts';
+import type { CheckedIn } from '../../transport/admins/peers.ts';
+import { LINK_VERSION } from '../../transport/admins/protocol/version.ts';
+import { serve, type Served } from './api/served.ts';
+import { recordingLog } from './log.ts';
+import type { Scope } from './scope.ts';
+
+/** ENCRYPTION_KEY of both. */
+export const LINK_KEY = Buffer.from('encryption-key-of-32-bytes-links');
+
+/** One of them. */
+export interface LinkedAdmin {
+  readonly id: string;
+  readonly instanceId: string;
+  readonly row: CheckedIn;
+  readonly links: AdminLinks;
+  readonly served: Served;
+  readonly log: ReturnType<typeof recordingLog>;
+  /** What it does with a call: it answers `done` at first. */
+  handler: PeerCallHandler;
+  /** Calls that came to its handler, in order. */
+  readonly calls: PeerCall[];
+  /** How far its clock is ahead of the other's, in ms. */
+  aheadMs: number;
+  /** Tells it who is alive. */
+  saw(...rows: readonly CheckedIn[]): void;
+}
+
+/** An admin that knows nobody. `key`: its ENCRYPTION_KEY. */
+export async function startLinked(
+  t: Scope,
+  name: string,
+  { key = LINK_KEY, bodyBytesMax = 1_048_576, linkVersion = LINK_VERSION } = {},
+): Promise<LinkedAdmin> {
+  const served = await serve(t);
+  const log = recordingLog();
+  const [id, instanceId] = [randomUUID(), randomUUID()];
+  let hear: (admins: readonly CheckedIn[]) => void = () => undefined;
+  const admin = {
+    id,
+    instanceId,
+    row: { id, name, instanceId, peerUrl: served.url, linkVersion },
+    served,
+    log,
+    handler: async () => Promise.resolve(DONE),
+    calls: [] as PeerCall[],
+    aheadMs: 0,
+    saw: (...rows: readonly CheckedIn[]) => hear(rows),
+  } as unknown as { -readonly [Key in keyof LinkedAdmin]: LinkedAdmin[Key] };
+  admin.links = openAdminLinks(
+    { MAX_BODY_BYTES: bodyBytesMax },
+    {
+      adminId: id,
+      instanceId,
+      vault: createVault(key),
+      onAdmins: (listener) => {
+        hear = listener;
+      },
+      clock: { nowMs: () => Date.now() + admin.aheadMs, after: (ms, run) => systemClock.after(ms, run) },
+      log,
+    },
+  );
+  admin.links.admit(served.api, async (call, from) => {
+    admin.calls.push(call);
+    return await admin.handler(call, from);
+  });
+  t.teardown(() => admin.links.close());
+  return admin;
+}
+
+/** Two that know each other. */
+export async function linkedAdmins(t: Scope): Promise<{ readonly a: LinkedAdmin; readonly b: LinkedAdmin }> {
+  const [a, b] = [await startLinked(t, 'a'), await startLinked(t, 'b')];
+  a.saw(a.row, b.row);
+  b.saw(a.row, b.row);
+  return { a, b };
+}
+
+/** What a handler answers at first. */
+export const DONE: PeerAnswer = { type: 'answered', result: { ok: true, value: { done: true } } };
+
+/** A call that nobody else made. */
+export function callOf(changed: Partial<PeerCall> = {}): PeerCall {
+  return {
+    call_id: randomUUID(),
+    operation: 'update_cluster',
+    input: { name: 'one' },
+    target: { kind: 'cluster', id: '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01' as never },
+    epoch: 7,
+    principal: 'api',
+    surface: 'rest',
+    request_id: 'request-1',
+    traceparent: null,
+    idempotency: null,
+    remaining_ms: 4_500,
+    attempt: 1,
+    ...changed,
+  };
+}
+
+/** Never aborted. */
+export function noSignal(): AbortSignal {
+  return new AbortController().signal;
+}
+
+/** Lets what is under way in this process go on. */
+export async function aTurn(): Promise<void> {
+  await delay(0);
+}

@@ -1,0 +1,47 @@
+/** How much admins take of each other. What happens beyond each limit: docs/limits.md. */
+
+/** Connections to one other admin. More calls wait for one of them. */
+export const PEER_CONNECTIONS_MAX = 32;
+
+/** Calls to one other admin that are open here. */
+export const FORWARDS_OPEN_MAX = 1_024;
+
+/** Calls of one other admin that are done here at once: below what the rows take, with three admins. */
+export const PEER_CALLS_MAX = 512;
+
+/** What a call has besides the body of its client, in bytes: names, keys, the seal. */
+export const CALL_SLACK_BYTES = 65_536;
+
+/** Largest answer, in bytes: above the largest page that any operation answers (PAGE_OUTPUT_BYTES_MAX). */
+export const ANSWER_BYTES_MAX = 16_777_216;
+
+/**
+ * A request of another admin is this old at most, or from this far ahead, by the database's clock, in ms. Above what a
+ * queue, a slow network and two readings of that clock come to; a proof is worth nothing after it.
+ */
+export const CALL_AGE_MS_MAX = 15_000;
+
+/** Proofs of one admin that are remembered as used: 4,369 a second for as long as each could be shown again. */
+export const NONCES_MAX = 131_072;
+
+/** Answers to one admin that are kept, for how long in ms, and how large one and all of them are, in bytes. */
+export const ANSWERS_KEPT_MAX = 4_096;
+export const ANSWER_KEPT_MS = 30_000;
+export const ANSWER_KEPT_BYTES_MAX = 65_536;
+export const ANSWERS_KEPT_BYTES_MAX = 16_777_216;
+
+/** Longest wait for a connection to another admin, in ms. */
+export const PEER_CONNECT_MS_MAX = 500;
+
+/**
+ * Wrong proofs that one address may show in a minute before it is named in the log. Right ones always get in: admins
+ * may stand behind one address with others.
+ */
+export const WRONG_PROOFS_PER_MINUTE_MAX = 30;
+
+/**
+ * Each other admin is asked this often whether it is reached, and how long it has to answer, in ms. One that is not
+ * reached is asked each second.
+ */
+export const PROBE_EVERY_MS = 5_000;
+export const PROBE_MS_MAX = 2_000;

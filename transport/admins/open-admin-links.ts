@@ -1,0 +1,82 @@
+/** The links between this admin and the others: calls both ways. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../actors/ports.ts';
+import type { PeerCallHandler, PeerCalls } from '../../api/forwarding-ports.ts';
+import { monotonicMs } from '../net/clock.ts';
+import type { Log } from '../net/log.ts';
+import { CallEntrance } from './call-entrance.ts';
+import { Calls } from './calls.ts';
+import { CALL_SLACK_BYTES } from './limits.ts';
+import { PeerKeys } from './peer-key.ts';
+import { Peers, type CheckedIn } from './peers.ts';
+import { Probes } from './probes.ts';
+import { CALL_PATH } from './protocol/version.ts';
+
+/** What the keys of links are made for. Source: docs/decisions/admin-link.md. */
+const ROOT_KEY = 'edge admin link v1';
+
+/** The settings for it, under their names. */
+export interface AdminLinkSettings {
+  readonly MAX_BODY_BYTES: number;
+}
+
+/** What the links need. */
+export interface AdminLinkPorts {
+  readonly adminId: string;
+  /** Of this process. */
+  readonly instanceId: string;
+  /** Makes 32 bytes from ENCRYPTION_KEY. */
+  readonly vault: { derive(info: string): Uint8Array };
+  /** Tells who is alive, as often as it is known anew. */
+  onAdmins(listener: (admins: readonly CheckedIn[]) => void): void;
+  /** By the database. */
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A server that offers requests of a path before anything else looks at them. False: to be answered as unknown. */
+export interface InternalServer {
+  onInternal(path: string, take: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>): void;
+}
+
+/** The links. */
+export interface AdminLinks {
+  readonly peers: Peers;
+  readonly calls: PeerCalls;
+  /** Other admins may come in by this server from now on; what they ask for is done by `handler`. */
+  admit(server: InternalServer, handler: PeerCallHandler): void;
+  /** New calls are told that this admin is busy; those that are under way get their answers. */
+  dismiss(): void;
+  /** Ends every connection to others. */
+  close(): Promise<void>;
+}
+
+/** Nobody is known yet, and nobody can come in before `admit`. */
+export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPorts): AdminLinks {
+  const { adminId, instanceId, vault, clock, log } = ports;
+  const nowMs = (): number => clock.nowMs();
+  const keys = new PeerKeys(vault.derive(ROOT_KEY), { admin: adminId, instance: instanceId });
+  const peers = new Peers(adminId, { log, nowMs });
+  const calls = new Calls({ keys, peers, clock });
+  const probes = new Probes({ peers, calls, newId: randomUUID, monotonicMs });
+  let entrance: CallEntrance | null = null;
+  ports.onAdmins((admins) => {
+    peers.saw(admins);
+    calls.sweep();
+    entrance?.sweep();
+    void probes.round();
+  });
+  return {
+    peers,
+    calls,
+    admit(server, handler) {
+      const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
+      const opened = new CallEntrance({ adminId, keys, peers, handler, callBytesMax, nowMs, monotonicMs, log });
+      server.onInternal(CALL_PATH, (request, response) => opened.take(request, response));
+      entrance = opened;
+    },
+    dismiss: () => entrance?.close(),
+    close: () => calls.close(),
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * By what admins know each other, and what nobody else can read: keys that are made from ENCRYPTION_KEY, which every
+ * admin has and no client and no agent ever does. Source: docs/decisions/admin-link.md.
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { writtenHeader, type PeerHeader, type ReceivedHeader } from './peer-header.ts';
+
+/** Bytes of a nonce, a tag (NIST SP 800-38D), a proof and a key. 128 bits of an HMAC are no shorter than the tag. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const PROOF_BYTES = 16;
+const KEY_BYTES = 32;
+
+const CIPHER = 'aes-256-gcm';
+
+const DAY_MS = 86_400_000;
+
+/** Keys that are remembered: two days of two directions of 64 admins. Others are made again. */
+const KEYS_KEPT_MAX = 256;
+
+/** What a key is for. */
+type Purpose = 'call' | 'answer';
+
+interface Keys {
+  readonly proof: Buffer;
+  readonly seal: Buffer;
+}
+
+/**
+ * The keys of one process. One a purpose, pair of processes, direction and day: so random nonces stay far below the
+ * 2^32 of one key, and what was recorded before a restart is worth nothing after it.
+ */
+export class PeerKeys {
+  readonly #root: Uint8Array;
+  readonly #admin: string;
+  /** This process. */
+  readonly instance: string;
+  readonly #kept = new Map<string, Keys>();
+
+  /** `root`: 32 bytes made from ENCRYPTION_KEY. `admin` and `instance`: ids of this admin and of this process. */
+  constructor(root: Uint8Array, { admin, instance }: { readonly admin: string; readonly instance: string }) {
+    this.#root = root;
+    this.#admin = admin;
+    this.instance = instance;
+  }
+
+  /** A header that proves a request of this method and path, to that process, sent now by the database's clock. */
+  header(route: string, toInstance: string, nowMs: number): ReceivedHeader {
+    const said: PeerHeader = {
+      fromAdmin: this.#admin,
+      fromInstance: this.instance,
+      toInstance,
+      sentAtMs: nowMs,
+      nonce: randomBytes(NONCE_BYTES).toString('base64url'),
+    };
+    const unproven = writtenHeader(said);
+    const proof = this.#proof(route, said, unproven).toString('base64url');
+    return { said, unproven, proof, text: `${unproven}.${proof}` };
+  }
+
+  /** Whether whoever wrote this header has the key. In constant time. */
+  isProven(route: string, { said, unproven, proof }: ReceivedHeader): boolean {
+    const given = Buffer.from(proof, 'base64url');
+    return given.byteLength === PROOF_BYTES && timingSafeEqual(given, this.#proof(route, said, unproven));
+  }
+
+  /** Seals the body that belongs to a header: nothing of either can be changed, or come with the other. */
+  sealCall({ said, text }: ReceivedHeader, body: Uint8Array): Buffer {
+    return sealed(this.#of('call', said).seal, Buffer.from(said.nonce, 'base64url'), text, body);
+  }
+
+  /** Null: it was sealed by nobody who has the key, or not for this header. */
+  openCall({ said, text }: ReceivedHeader, body: Buffer): Buffer | null {
+    return opened(this.#of('call', said).seal, Buffer.from(said.nonce, 'base64url'), text, body);
+  }
+
+  /** Seals the answer to a request, which alone it answers. */
+  sealAnswer({ said, text }: ReceivedHeader, body: Uint8Array): Buffer {
+    const nonce = randomBytes(NONCE_BYTES);
+    return Buffer.concat([nonce, sealed(this.#of('answer', said).seal, nonce, text, body)]);
+  }
+
+  /** Null: it is no answer to this request of whoever was asked. */
+  openAnswer({ said, text }: ReceivedHeader, body: Buffer): Buffer | null {
+    const { seal } = this.#of('answer', said);
+    return opened(seal, body.subarray(0, NONCE_BYTES), text, body.subarray(NONCE_BYTES));
+  }
+
+  #proof(route: string, said: PeerHeader, unproven: string): Buffer {
+    const { proof } = this.#of('call', said);
+    return createHmac('sha256', proof).update(`${route}\n${unproven}`).digest().subarray(0, PROOF_BYTES);
+  }
+
+  /** Remembered where this process is one of the two: a stranger could name any number of others. */
+  #of(purpose: Purpose, { fromInstance, toInstance, sentAtMs }: PeerHeader): Keys {
+    const info = [purpose, fromInstance, toInstance, Math.floor(sentAtMs / DAY_MS)].join('|');
+    const known = this.#kept.get(info);
+    if (known !== undefined) return known;
+    const made = Buffer.from(hkdfSync('sha256', this.#root, '', info, 2 * KEY_BYTES));
+    const keys = { proof: made.subarray(0, KEY_BYTES), seal: made.subarray(KEY_BYTES) };
+    if (fromInstance !== this.instance && toInstance !== this.instance) return keys;
+    if (this.#kept.size >= KEYS_KEPT_MAX) this.#kept.clear();
+    this.#kept.set(info, keys);
+    return keys;
+  }
+}
+
+/** Tag and text. */
+function sealed(key: Buffer, nonce: Buffer, boundTo: string, body: Uint8Array): Buffer {
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(boundTo));
+  const text = Buffer.concat([cipher.update(body), cipher.final()]);
+  return Buffer.concat([cipher.getAuthTag(), text]);
+}
+
+function opened(key: Buffer, nonce: Buffer, boundTo: string, body: Buffer): Buffer | null {
+  if (nonce.byteLength !== NONCE_BYTES || body.byteLength < TAG_BYTES) return null;
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(boundTo))
+    .setAuthTag(body.subarray(0, TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(body.subarray(TAG_BYTES)), decipher.final()]);
+  } catch {
+    return null; // another key, header or text
+  }
+}

@@ -1,0 +1,35 @@
+/** The version of what admins say to each other, with its dated history. */
+
+/**
+ * One integer, which each admin stores with its row. Raised by every change that an admin of the version before could
+ * notice. Admins whose versions differ by one understand each other: a message or a field is only added, and
+ * LINK_VERSION_MIN rises one release later.
+ *
+ * | version | date | what changed |
+ * |---|---|---|
+ * | 1 | 2026-11-23 | first version: calls |
+ */
+export const LINK_VERSION = 1;
+
+/** The oldest version of the other side that this side still understands. */
+export const LINK_VERSION_MIN = 1;
+
+/** Whether an admin of this version and this one understand each other. Null: it is older than calls. */
+export function isSpoken(version: number | null): boolean {
+  return version !== null && version >= LINK_VERSION_MIN && version <= LINK_VERSION + 1;
+}
+
+/** Below this path of an admin's HTTP server other admins come in. */
+export const INTERNAL_PREFIX = '/internal/v1/';
+
+/** Path of calls: one POST each. */
+export const CALL_PATH = `${INTERNAL_PREFIX}call`;
+
+/** Header by which a request proves that it comes from an admin. Source: transport/admins/peer-key.ts. */
+export const PEER_HEADER = 'x-edge-peer';
+
+/** Header of a 421: id of the admin that was reached in place of the one that was meant. */
+export const REACHED_HEADER = 'x-edge-reached';
+
+/** Operation that every admin answers with null, whoever owns what: by it others see that they reach it. */
+export const PING = 'ping';
