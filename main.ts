@@ -71,6 +71,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   const told = createAgentSettings(config, urls.all);
   const actors = openActors(config, { ...base, ...storage.forActors(), agentSettings: told.settings });
   const { directory, held, ownership } = actors.tree;
+  told.peersKnownBy(() => ownership.hasPeers());
   const wires = { ...base, directory, held, ownership, told, urls };
   const agents = openAgentLinks(config, { ...wires, rows: storage.forAgents() });
   const vpnRows = storage.forVpn();

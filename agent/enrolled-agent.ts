@@ -1,6 +1,6 @@
 /** The agent of one enrolment, put together: commands, ways in, VPN, metrics, reports, and the session with admins. */
 import { DELETED_REASON } from '../transport/protocol/close-codes.ts';
-import type { AgentSettings } from '../transport/protocol/frames.ts';
+import type { AgentSettings } from '../transport/protocol/agent-settings.ts';
 import type { AgentPorts } from '../transport/protocol/agent-description.ts';
 import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
 import { startTimer } from '../transport/net/streams/timer.ts';

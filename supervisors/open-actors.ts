@@ -1,5 +1,5 @@
 /** The actors of an admin: opened with nobody in them, connected to what they reach, brought to life at the end. */
-import type { AgentSettings } from '../transport/protocol/frames.ts';
+import type { AgentSettings } from '../transport/protocol/agent-settings.ts';
 import type { ActorKind } from '../actors/messages.ts';
 import { createOutwardLinks, type OutwardLinks } from './outward-links.ts';
 import { createInspection, type Inspection } from './runtime/inspection.ts';

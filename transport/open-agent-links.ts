@@ -14,7 +14,7 @@ import { createScrapes } from './metrics/scrapes.ts';
 import { monotonicMs } from './net/clock.ts';
 import type { Unwind } from './net/unwind.ts';
 import { createAddressLimiter } from './net/window-limiter.ts';
-import type { AgentSettings } from './protocol/frames.ts';
+import type { AgentSettings } from './protocol/agent-settings.ts';
 import type { ClusterId, NodeId } from './protocol/ids.ts';
 import { SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
 import { createSessionGate, type GatePorts } from './sessions/gate.ts';

@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { LABELS_MAX, NO_LABELS, type Labels } from '../../transport/protocol/labels.ts';
-import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { DomainEvent, EventData } from '../event-catalogue.ts';
 import type { Change, Effect, Step } from '../step.ts';
 import { answer, refuse, step } from '../step.ts';

@@ -1,5 +1,5 @@
 /** The behaviour of a cluster: its limit, its keys, and who joins. */
-import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { Behaviour } from '../behaviour.ts';
 import type { Change, Step } from '../step.ts';
 import { answer, refuse, step, unchanged, unreachable } from '../step.ts';

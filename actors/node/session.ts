@@ -3,7 +3,7 @@
  * because agents reconnect mid-flight.
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
 import type { ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
 import type { Effect, Step } from '../step.ts';

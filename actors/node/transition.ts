@@ -1,6 +1,6 @@
 /** The behaviour of a node. */
 import { answered, asked } from './start-permission.ts';
-import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { SessionId } from '../../transport/protocol/ids.ts';
 import type { Behaviour } from '../behaviour.ts';
 import { step, unchanged, unreachable, type Step } from '../step.ts';

@@ -1,5 +1,5 @@
 /** What enrolment gave this machine, as it stands on its disk: admins change it while the agent runs. */
-import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { storeIdentity } from './identity.ts';

@@ -2,7 +2,7 @@
 import type { SessionPorts } from './ports.ts';
 import { reconnectDelayMs } from './backoff.ts';
 import { Refusals, type Refused } from './refusals.ts';
-import { isFollowed, REDIRECTS_MAX, STEADY_MS_MIN, type SessionOptions } from './session-options.ts';
+import { isFollowed, isSameAdmin, REDIRECTS_MAX, STEADY_MS_MIN, type SessionOptions } from './session-options.ts';
 
 /** Up to this, a redirect is not followed at once, in ms: an admin's agents do not all come at the same moment. */
 const REDIRECT_MS_MAX = 200;
@@ -24,16 +24,13 @@ export class AdminChoice {
   #redirects = 0;
   #redirect: string | null = null;
   #url = '';
+  /** Those that were silent when they were heard last. */
+  #silent: readonly string[] = [];
   #liveMs = 0;
 
   constructor(options: Pick<SessionOptions, 'adminUrls'>, ports: Pick<SessionPorts, 'random' | 'log'>) {
     this.#options = options;
     this.#ports = ports;
-  }
-
-  /** The admin that was chosen last. */
-  get url(): string {
-    return this.#url;
   }
 
   /** What admins say of this node, while they refuse it; null: nothing of the kind. */
@@ -43,16 +40,34 @@ export class AdminChoice {
 
   /** The admin that is to be dialled now. */
   next(): string {
-    const urls = this.#options.adminUrls();
+    const urls = this.#inOrder();
     this.#url = this.#redirect ?? urls[this.#attempt % urls.length] ?? '';
     this.#redirect = null;
     return this.#url;
   }
 
+  /** This admin was chosen elsewhere, and what follows is about it. */
+  adopted(url: string): void {
+    this.#url = url;
+  }
+
   /** An admin let this node in. Times are of the session's clock, in ms. */
-  welcomed(nowMs: number): void {
+  welcomed(url: string, nowMs: number): void {
+    this.#url = url;
+    this.answers(url);
     this.#liveMs = nowMs;
     this.#refusals.welcomed();
+  }
+
+  /** An admin says nothing any more, though its connection stands: until it answers again it is dialled last. */
+  wentSilent(url: string): void {
+    const known = this.#options.adminUrls();
+    this.#silent = [...this.#silent, url].filter((one) => known.some((other) => isSameAdmin(one, other)));
+  }
+
+  /** It says something again. */
+  answers(url: string): void {
+    if (this.#silent.length > 0) this.#silent = this.#silent.filter((one) => !isSameAdmin(one, url));
   }
 
   /** A session that was live has ended. */
@@ -86,6 +101,7 @@ export class AdminChoice {
 
   /** An admin sends it to another: after so many ms it is the next. Null: it is not followed. */
   redirected(url: string): number | null {
+    this.answers(this.#url);
     const isSafe = URL.canParse(url) && isFollowed(this.#url, url);
     this.#redirects += 1;
     if (!isSafe || this.#redirects > REDIRECTS_MAX) {
@@ -95,5 +111,12 @@ export class AdminChoice {
     this.#ports.log.info({ admin: url }, 'Another admin owns this cluster');
     this.#redirect = url;
     return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
+  }
+
+  #inOrder(): readonly string[] {
+    const urls = this.#options.adminUrls();
+    if (this.#silent.length === 0) return urls;
+    const isSilent = (url: string): boolean => this.#silent.some((one) => isSameAdmin(one, url));
+    return [...urls.filter((url) => !isSilent(url)), ...urls.filter(isSilent)];
   }
 }

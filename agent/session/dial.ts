@@ -8,7 +8,7 @@ import type { Dial, Link, LinkOwner } from './ports.ts';
 import { DIRECT, type Outbound } from '../outbound/outbound.ts';
 import { networkProblem } from '../problem.ts';
 
-/** An admin that does not answer the upgrade within this time is given up, in ms. */
+/** An admin that does not answer the upgrade within this time is given up, in ms, unless less is wanted. */
 const HANDSHAKE_MS_MAX = 10_000;
 
 /**
@@ -16,10 +16,10 @@ const HANDSHAKE_MS_MAX = 10_000;
  * certificate authorities; `outbound`: how admins are reached. Redirects are not followed: they would carry the token elsewhere.
  */
 export function webSocketDial(options: ClientOptions = {}, outbound: Outbound = DIRECT): Dial {
-  return (adminUrl, token, owner) => {
+  return (adminUrl, token, owner, handshakeTimeout = HANDSHAKE_MS_MAX) => {
     try {
       const agent = outbound.agentFor(adminUrl);
-      return new WebSocketLink(adminUrl, token, owner, { ...(agent && { agent }), ...options });
+      return new WebSocketLink(adminUrl, token, owner, { handshakeTimeout, ...(agent && { agent }), ...options });
     } catch (error) {
       // an admin told of a URL, or gave a token, with which no request can be made
       return neverOpened(owner, networkProblem(error));
@@ -67,7 +67,6 @@ class WebSocketLink implements Link {
   constructor(adminUrl: string, token: string, owner: LinkOwner, options: ClientOptions) {
     this.#owner = owner;
     const socket = new WebSocket(sessionUrl(adminUrl), SESSION_SUBPROTOCOL, {
-      handshakeTimeout: HANDSHAKE_MS_MAX,
       ...options,
       headers: { authorization: `Bearer ${token}` },
       maxPayload: FRAME_BYTES_MAX,

@@ -1,15 +1,30 @@
 /** When a session shows that it lives, asks for its settings anew, and takes silence for the end. Keeps no timer. */
-import type { SessionRhythm } from '../../transport/protocol/agent-description.ts';
+import type { Registration, SessionRhythm } from '../../transport/protocol/agent-description.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import { PING_INTERVAL_MS, REPORT_INTERVAL_MS, SESSION_SILENCE_MS_MAX } from '../../transport/protocol/limits.ts';
+import { PROTOCOL_VERSION_RHYTHM } from '../../transport/protocol/version.ts';
 
 /** Until an admin says how often, in ms. */
 const REFRESH_MS = 600_000;
 
-/** As often as everybody. */
+/** As often as everybody, until an admin says more. */
 const USUAL: SessionRhythm = { ping_ms: PING_INTERVAL_MS, report_ms: REPORT_INTERVAL_MS };
 
 /** Pings that may go unanswered before silence is the end. */
 const PINGS_MISSED = SESSION_SILENCE_MS_MAX / PING_INTERVAL_MS;
+
+/**
+ * How often an agent shows that it lives: one on a metered link as often as it says itself, where its admin goes along
+ * with that; others as often as their admin tells them.
+ */
+export function rhythmOf(
+  { rhythm }: Pick<Registration, 'rhythm'>,
+  protocol: number,
+  { ping_ms: pingMs = PING_INTERVAL_MS }: Pick<AgentSettings, 'ping_ms'>,
+): SessionRhythm {
+  if (rhythm === undefined) return { ping_ms: pingMs, report_ms: REPORT_INTERVAL_MS };
+  return protocol >= PROTOCOL_VERSION_RHYTHM ? rhythm : USUAL;
+}
 
 /** All times are of the session's clock, in ms. */
 export class Heartbeat {
@@ -35,6 +50,8 @@ export class Heartbeat {
 
   /** The admin goes along with this rhythm. `random` as above. */
   keeps(rhythm: SessionRhythm, nowMs: number, random: number): void {
+    const isKnown = rhythm.ping_ms === this.#rhythm.ping_ms && rhythm.report_ms === this.#rhythm.report_ms;
+    if (isKnown) return;
     this.#rhythm = rhythm;
     this.#beatMs = this.#phase(nowMs, random);
   }
@@ -86,6 +103,6 @@ export class Heartbeat {
   }
 
   get #silenceMsMax(): number {
-    return PINGS_MISSED * this.#rhythm.ping_ms;
+    return Math.max(SESSION_SILENCE_MS_MAX, PINGS_MISSED * this.#rhythm.ping_ms);
   }
 }

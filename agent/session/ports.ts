@@ -138,8 +138,11 @@ export interface LinkOwner {
   closed(link: Link, code: number, reason: string): void;
 }
 
-/** Opens a connection to the admin at an http(s) URL. Never throws. */
-export type Dial = (adminUrl: string, token: string, owner: LinkOwner) => Link;
+/**
+ * Opens a connection to the admin at an http(s) URL, which is given up where the upgrade is not answered within
+ * `handshakeMsMax`; without that the dialler decides. Never throws.
+ */
+export type Dial = (adminUrl: string, token: string, owner: LinkOwner, handshakeMsMax?: number) => Link;
 
 /** Those parts of the agent that let people reach the machine. No method throws. */
 export interface SessionReach {

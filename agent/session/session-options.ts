@@ -1,5 +1,6 @@
 /** What a session is told of its node, and which admins it may be sent to. */
-import type { AgentFrameBody, AgentSettings } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
+import type { AgentFrameBody } from '../../transport/protocol/frames.ts';
 import type { Registration } from '../../transport/protocol/agent-description.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION } from '../../transport/protocol/version.ts';
@@ -41,15 +42,21 @@ export const REDIRECTS_MAX = 3;
 /** A session that lived this long was a good one: the next attempt starts with the shortest wait, in ms. */
 export const STEADY_MS_MIN = 10_000;
 
-/** Where a session stands. */
-export type Phase = 'resting' | 'dialling' | 'greeting' | 'live' | 'over';
-
 /**
  * A redirect is followed to http(s) only, and never from an encrypted connection to a plain one: it carries the token.
  */
 export function isFollowed(from: string, to: string): boolean {
   const protocol = new URL(to).protocol;
   return protocol === 'https:' || (protocol === 'http:' && new URL(from).protocol === 'http:');
+}
+
+/** Whether two URLs are the same place, however they are written. What is no URL is the same as nothing else. */
+export function isSameAdmin(one: string, other: string): boolean {
+  return one === other || (URL.canParse(one) && URL.canParse(other) && placeOf(one) === placeOf(other));
+}
+
+function placeOf(url: string): string {
+  return new URL(url).href.replace(/\/+$/u, '');
 }
 
 /** What an agent says first: who it is, how it is, and what it holds. */

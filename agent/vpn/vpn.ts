@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { MapSource, followMap } from '../../transport/vpn/derp/map-source.ts';
 import { createVet } from '../../transport/net/guard/vetting.ts';
-import type { AgentSettings } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { VpnPath } from '../../transport/protocol/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createMember } from '../../transport/vpn/member/create-member.ts';

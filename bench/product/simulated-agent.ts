@@ -12,7 +12,8 @@ import type {
   SessionRunner,
 } from '../../agent/session/ports.ts';
 import { Session } from '../../agent/session/session.ts';
-import type { AgentSettings, Delivery } from '../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
+import type { Delivery } from '../../transport/protocol/frames.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { NodeId } from '../../transport/protocol/ids.ts';

@@ -1,5 +1,6 @@
 /** Limits that a user can meet. Those that are settings stand among the settings. */
 import { ADMIN_LIMITS } from './admin-limits.ts';
+import { AGENT_CONNECTION_LIMITS } from './agent-connection-limits.ts';
 import { limits, type Limit } from './limit.ts';
 import * as labelSelector from '../../actors/label-selector.ts';
 import * as actorLimits from '../../actors/limits.ts';
@@ -19,7 +20,6 @@ import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
 import * as spool from '../../agent/access/ssh/recording/spool.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
-import * as agentRefusals from '../../agent/session/refusals.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
 import * as feeds from '../../api/feeds/limits.ts';
 import * as healthChecks from '../../api/health/check-runner.ts';
@@ -50,7 +50,6 @@ import * as vpn from '../../transport/protocol/vpn.ts';
 import * as tunnel from '../../transport/protocol/tunnel.ts';
 import * as wireguard from '../../transport/protocol/wireguard.ts';
 import * as proxies from '../../transport/proxies/limits.ts';
-import * as sessions from '../../transport/sessions/limits.ts';
 import * as tunnels from '../../transport/tunnels/limits.ts';
 import * as relay from '../../transport/vpn/relay/limits.ts';
 
@@ -161,25 +160,7 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
       ['UNREAD_BYTES_MAX', 'Bytes that a client asked for and does not read. Beyond it, it is cut.'],
     ]),
   ],
-  'Connections of agents': [
-    limits('transport/protocol/limits.ts', protocol, [
-      ['FRAME_BYTES_MAX', 'One message between agent and admin. A larger one ends the session (4008).'],
-      ['PING_INTERVAL_MS', 'An agent says so often that it is there.'],
-      ['SESSION_SILENCE_MS_MAX', 'Silence after which a session counts as dead.'],
-      ['METERED_PING_MS', 'The same with `AGENT_METERED`; dead is one that missed two.'],
-      ['RECONNECT_MS_MAX', 'Longest wait of an agent before it tries to connect again.'],
-    ]),
-    limits('transport/sessions/limits.ts', sessions, [
-      ['FRAMES_PER_SECOND_MAX', 'Messages of one agent in a second, in the long run. A flood is cut (4008).'],
-      ['BYTES_PER_SECOND_MAX', 'Bytes of one agent in a second, in the long run. Beyond it, it is read no faster.'],
-      ['SESSIONS_BURST_MAX', 'Sessions that one agent may begin in a row; then one in 2 s, others are cut (4008).'],
-      ['UNSTORED_BYTES_MAX', 'Output that was read and is not stored yet, of all agents. Above it they wait.'],
-      ['REPORT_LATE_MS', 'Without a report for so long a connected node is `unhealthy`.'],
-    ]),
-    limits('agent/session/refusals.ts', agentRefusals, [
-      ['UNKNOWN_MS_MAX', 'Longest wait of an agent whose node no admin knows, before it asks again.'],
-    ]),
-  ],
+  'Connections of agents': AGENT_CONNECTION_LIMITS,
   'Proxies and tunnels': [
     limits('transport/protocol/tunnel.ts', tunnel, [
       ['TUNNEL_STREAMS_MAX', 'Connections to one machine at once, through one admin. More are refused (503).'],

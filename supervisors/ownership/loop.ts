@@ -46,6 +46,7 @@ export class Ownership {
   readonly #unsettled = new Set<ClusterId>();
   #isStopped = false;
   #isDegraded = false;
+  #hasPeers = false;
   #orphans: readonly ClusterId[] = [];
   #succeededAtMs: number;
   #watchedSinceMs: number;
@@ -85,6 +86,11 @@ export class Ownership {
   /** More nodes than the live admins together have room for, as of the last round. */
   isDegraded(): boolean {
     return this.#isDegraded;
+  }
+
+  /** Whether other admins were alive, as of the last round. */
+  hasPeers(): boolean {
+    return this.#hasPeers;
   }
 
   /** Clusters that the last round left without an owner because no admin has room for them. */
@@ -139,6 +145,7 @@ export class Ownership {
     await this.#borrowed.giveBack();
     await this.#renew(sentAtMs);
     const { admins, free } = await leases.survey();
+    this.#hasPeers = admins.some(({ id }) => id !== adminId);
     const roomy = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
     this.#measure(roomy, free);
     const assigned = assign(free, roomy);

@@ -1,7 +1,7 @@
 /** Enrolment: what an agent posts to ENROLL_PATH, what it gets, and the key blob that starts it. */
 import { z } from 'zod';
 import { AliasName, ClusterName } from './cluster-names.ts';
-import { AgentSettings } from './frames.ts';
+import { AgentSettings } from './agent-settings.ts';
 import { AgentPorts } from './agent-description.ts';
 import { ToldFacts } from './facts.ts';
 import { NodeId } from './ids.ts';

@@ -15,7 +15,6 @@ import {
   VpnMembership,
   VpnReport,
   VpnRevision,
-  VpnSettings,
   ToldKey,
   ToldVpnPeer,
 } from './vpn.ts';
@@ -23,7 +22,6 @@ import {
   SSH_UNANSWERED_PER_FRAME_MAX,
   SshCredential,
   SshGrant,
-  SshRecordingSettings,
   SshUsernameTried,
   SshVerdict,
   UnansweredLogin,
@@ -32,6 +30,7 @@ import { foreignText, wireText, wireUrl } from './text.ts';
 import { Traceparent } from './trace-context.ts';
 import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
 import { Registration, HealthReport } from './agent-description.ts';
+import { AgentSettings } from './agent-settings.ts';
 import { ToldFacts } from './facts.ts';
 
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
@@ -40,18 +39,6 @@ const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
  * session (4008).
  */
 const seq = z.int().min(1);
-
-/** Settings that the admin hands to its agents. Refreshed at least every 10 minutes (spec, rule 8). */
-export const AgentSettings = z.object({
-  admin_urls: z.array(wireUrl().max(2_048)).max(32),
-  derp_map_urls: z.array(wireUrl().max(2_048)).max(32),
-  refresh_ms: z.int().min(1_000).max(600_000),
-  /** Absent from an admin of version 1: then nothing is recorded. */
-  ssh_recording: SshRecordingSettings.optional(),
-  /** Absent from an admin before version 4: then there is no VPN to join. */
-  mesh: VpnSettings.optional(),
-});
-export type AgentSettings = z.infer<typeof AgentSettings>;
 
 /**
  * The process of an execution as a span: its own place in the trace of the delivery, how long it ran, and how long ago

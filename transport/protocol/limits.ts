@@ -28,6 +28,14 @@ export const COMMAND_TEXT_BYTES_MAX = 131_072;
 export const PING_INTERVAL_MS = 10_000;
 
 /**
+ * How often it does where an admin knows others, and after which time without an answer it asks one of them beside the
+ * one that is silent, in ms. A lease that nobody renews is taken over after 3 to 4 s, so whoever finds the next owner
+ * sooner than that finds none. Source: docs/architecture.md, Sessions.
+ */
+export const PEERED_PING_MS = 3_300;
+export const SUSPECT_AFTER_MS = 3_000;
+
+/**
  * Silence after which a live session is taken for dead by either side, in ms: two missed pings. Source:
  * docs/architecture.md, Sessions.
  */

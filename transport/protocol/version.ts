@@ -22,8 +22,10 @@
  * | 7 | 2026-11-23 | facts: what an agent says of its machine, with the registration of its hello and as facts-changed when
  * they change |
  * | 8 | 2026-11-23 | facts name the public host key of the agent's SSH server |
+ * | 9 | 2026-11-23 | settings may say how often to ping, and after how long without an answer another admin is asked beside
+ * the one that is silent |
  */
-export const PROTOCOL_VERSION = 8;
+export const PROTOCOL_VERSION = 9;
 
 /** From this version on an agent opens tunnels and asks about SSH logins. */
 export const PROTOCOL_VERSION_REACH = 2;
@@ -48,6 +50,9 @@ export const PROTOCOL_VERSION_RHYTHM = 6;
 
 /** From this version on an agent says what its machine is, and an admin listens. */
 export const PROTOCOL_VERSION_FACTS = 7;
+
+/** From this version on an agent pings as often as its admin says, and asks another one beside an admin that is silent. */
+export const PROTOCOL_VERSION_DOUBTS = 9;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;

@@ -1,5 +1,6 @@
 /** What agents are told of this admin when they come, and again every few minutes. */
-import type { AgentSettings } from '../protocol/frames.ts';
+import type { AgentSettings } from '../protocol/agent-settings.ts';
+import { PEERED_PING_MS, SUSPECT_AFTER_MS } from '../protocol/limits.ts';
 
 /**
  * Agents ask for their settings this often, in ms. Source: docs/architecture.md, Sessions: at least every 10 minutes.
@@ -22,6 +23,8 @@ export interface AgentSettingsBoard {
   coordinates(vpn: AgentSettings['mesh']): void;
   /** Where the map of a relay of this admin is, for those who were given no other. */
   relaysAt(mapUrl: string): void;
+  /** Whether other admins live, which agents may ask while this one is silent. */
+  peersKnownBy(hasPeers: () => boolean): void;
 }
 
 /** The settings alone, at first. `urls`: those of the admins, in order. */
@@ -31,6 +34,7 @@ export function createAgentSettings(
 ): AgentSettingsBoard {
   let vpn: AgentSettings['mesh'] = { mode: 'embedded', observers: [] };
   let relayMapUrls = settings.CORE_DERP_MAP_URLS;
+  let hasPeers = (): boolean => false;
   return {
     settings: {
       get admin_urls() {
@@ -48,12 +52,21 @@ export function createAgentSettings(
       get mesh() {
         return vpn;
       },
+      get ping_ms() {
+        return hasPeers() ? PEERED_PING_MS : undefined;
+      },
+      get suspect_after_ms() {
+        return hasPeers() ? SUSPECT_AFTER_MS : undefined;
+      },
     },
     coordinates(now) {
       vpn = now;
     },
     relaysAt(mapUrl) {
       if (relayMapUrls.length === 0) relayMapUrls = [mapUrl];
+    },
+    peersKnownBy(known) {
+      hasPeers = known;
     },
   };
 }

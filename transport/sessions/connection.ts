@@ -5,9 +5,11 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { CloseCode } from '../protocol/close-codes.ts';
 import { decodeAgentFrame, encodeFrame } from '../protocol/codec.ts';
+import type { AgentSettings } from '../protocol/agent-settings.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, ExecutionId, NodeId, SessionId } from '../protocol/ids.ts';
 import { SESSION_SILENCE_MS_MAX } from '../protocol/limits.ts';
+import { PROTOCOL_VERSION_DOUBTS } from '../protocol/version.ts';
 import { BUFFERED_BYTES_MAX, FRAMES_PER_SECOND_MAX, REPORT_LATE_MS } from './limits.ts';
 import type { NodeQuota } from './node-quotas.ts';
 import { Buffer } from 'node:buffer';
@@ -44,9 +46,13 @@ export class Connection {
   /** The version that the agent speaks; known from its hello. */
   protocol = 1;
   /** Silence after which it is taken for dead, and after which its reports are late, in ms. */
-  silenceMsMax = SESSION_SILENCE_MS_MAX;
-  reportLateMs = REPORT_LATE_MS;
-  lateTold = false;
+  #silenceMsMax = SESSION_SILENCE_MS_MAX;
+  #reportLateMs = REPORT_LATE_MS;
+  #lateTold = false;
+  /** It pings as often as it says itself. */
+  #hasOwnRhythm = false;
+  /** How often it was told to. */
+  #toldPingMs: number | undefined;
   #sentSeq = 0;
   #heardSeq = 0;
   readonly #quota: NodeQuota;
@@ -91,8 +97,34 @@ export class Connection {
   hello({ protocol, registration: { rhythm } }: Extract<AgentFrame, { type: 'hello' }>): void {
     this.greeted = true;
     this.protocol = protocol;
-    this.silenceMsMax = Math.max(SESSION_SILENCE_MS_MAX, PINGS_MISSED * (rhythm?.ping_ms ?? 0));
-    this.reportLateMs = Math.max(REPORT_LATE_MS, REPORTS_MISSED * (rhythm?.report_ms ?? 0));
+    this.#hasOwnRhythm = rhythm !== undefined;
+    this.#silenceMsMax = Math.max(SESSION_SILENCE_MS_MAX, PINGS_MISSED * (rhythm?.ping_ms ?? 0));
+    this.#reportLateMs = Math.max(REPORT_LATE_MS, REPORTS_MISSED * (rhythm?.report_ms ?? 0));
+  }
+
+  /** Whether its agent pings at another pace than it is to by now, because it was told before other admins came or went. */
+  isPacedOtherwise({ ping_ms: pingMs }: Pick<AgentSettings, 'ping_ms'>): boolean {
+    return (
+      this.#toldPingMs !== pingMs && this.welcomed && !this.#hasOwnRhythm && this.protocol >= PROTOCOL_VERSION_DOUBTS
+    );
+  }
+
+  /** Whether it was silent for too long; `listeningMs`: since when this admin has been able to hear. */
+  isSilent(nowMs: number, listeningMs: number): boolean {
+    return nowMs - Math.max(this.heardMs, listeningMs) > this.#silenceMsMax;
+  }
+
+  /** A report came. */
+  reported(): void {
+    this.reportedMs = this.heardMs;
+    this.#lateTold = false;
+  }
+
+  /** Whether its reports have just become late. True once until one comes. */
+  takeLateness(nowMs: number, listeningMs: number): boolean {
+    if (this.#lateTold || nowMs - Math.max(this.reportedMs, listeningMs) <= this.#reportLateMs) return false;
+    this.#lateTold = true;
+    return true;
   }
 
   /** Reads one message. Anything that breaks the contract is told, in one line, and ends the session. */
@@ -114,6 +146,7 @@ export class Connection {
   /** Sends a frame. False when the agent does not read: too much waits. */
   send(body: AdminFrameBody): boolean {
     if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX) return false;
+    if (body.type === 'welcome' || body.type === 'settings') this.#toldPingMs = body.settings.ping_ms;
     this.#sentSeq += 1;
     this.#write(encodeFrame(body, this.#sentSeq));
     return true;

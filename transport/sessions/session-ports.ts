@@ -1,7 +1,7 @@
 /** What sessions reach, and what they count. */
 import type { Addressed } from '../../actors/messages.ts';
 import type { Clock } from '../../actors/ports.ts';
-import type { AgentSettings } from '../protocol/frames.ts';
+import type { AgentSettings } from '../protocol/agent-settings.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import type { Log } from '../net/log.ts';
 import type { FrameCounters } from './frame-counters.ts';

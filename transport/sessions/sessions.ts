@@ -191,18 +191,22 @@ export class Sessions implements SessionLink {
 
   #heard(connection: Connection, frame: AgentFrame, bytes: number): void {
     if (frame.type === 'hello') return this.#greeted(connection, frame);
-    if (frame.type === 'ping') return void this.#transmit(connection, PONG);
+    if (frame.type === 'ping') return this.#answer(connection);
     if (frame.type === 'tail-output') return this.tails.arrived(connection.node, frame);
     if (frame.type === 'refresh-settings')
       return void this.#transmit(connection, { type: 'settings', settings: this.#ports.settings });
-    if (frame.type === 'report') {
-      connection.reportedMs = connection.heardMs;
-      connection.lateTold = false;
-    }
+    if (frame.type === 'report') connection.reported();
     if (frame.type === 'result')
       for (const result of frame.results) this.#unstored.came(connection, result.execution, result.output.length);
     if (frame.type === 'output-part') this.#unstored.came(connection, frame.execution, bytes);
     this.#tell(connection, nodeMessageOf(frame, connection.id, connection.remoteAddress));
+  }
+
+  /** What is told with a ping spreads over a fleet as its pings do. */
+  #answer(connection: Connection): void {
+    const { settings } = this.#ports;
+    if (this.#transmit(connection, PONG) && connection.isPacedOtherwise(settings))
+      this.#transmit(connection, { type: 'settings', settings });
   }
 
   #greeted(connection: Connection, hello: Extract<AgentFrame, { type: 'hello' }>): void {
@@ -270,17 +274,12 @@ export class Sessions implements SessionLink {
     const listeningMs = this.#stallDetector.endedMs();
     for (const connection of this.#connections.values()) {
       if (connection.isPaused) connection.heardMs = nowMs; // it is this admin that does not listen
-      const silentMs = nowMs - Math.max(connection.heardMs, listeningMs);
-      if (silentMs > connection.silenceMsMax || (!connection.greeted && nowMs - connection.openedMs > HELLO_MS_MAX)) {
+      const isMute = !connection.greeted && nowMs - connection.openedMs > HELLO_MS_MAX;
+      if (isMute || connection.isSilent(nowMs, listeningMs)) {
         connection.terminate();
         this.#gone(connection);
-      } else if (
-        !connection.lateTold &&
-        nowMs - Math.max(connection.reportedMs, listeningMs) > connection.reportLateMs
-      ) {
-        connection.lateTold = true;
+      } else if (connection.takeLateness(nowMs, listeningMs))
         this.#tell(connection, { type: 'report-late', session: connection.id });
-      }
     }
     if (!this.#isClosed) this.#ports.clock.after(SWEEP_MS, () => this.#sweep());
   }

@@ -10,7 +10,7 @@ const LIVE_PATH = '/livez';
 /** Headers of an answer, in bytes; its body is not read. */
 const HEADER_BYTES_MAX = 16_384;
 
-/** Admins that are asked. Source: transport/protocol/frames.ts, AgentSettings. */
+/** Admins that are asked. Source: transport/protocol/agent-settings.ts. */
 const ADMINS_MAX = 32;
 
 /** One admin. */

@@ -7,7 +7,8 @@ import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { decodeAgentFrame, encodeFrame } from '../../../transport/protocol/codec.ts';
 import { encodeEnrollmentBlob } from '../../../transport/protocol/enrollment.ts';
-import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../../transport/protocol/agent-settings.ts';
+import type { AdminFrameBody, AgentFrame, Delivery } from '../../../transport/protocol/frames.ts';
 import { ExecutionId } from '../../../transport/protocol/ids.ts';
 import {
   ENROLL_PATH,

@@ -4,7 +4,8 @@ import { createSessionCounters } from '../../../agent/session/session-counters.t
 import { Session } from '../../../agent/session/session.ts';
 import type { SessionOptions } from '../../../agent/session/session-options.ts';
 import { decodeAgentFrame, encodeFrame } from '../../../transport/protocol/codec.ts';
-import type { AdminFrameBody, AgentFrame, AgentSettings, Delivery } from '../../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../../transport/protocol/agent-settings.ts';
+import type { AdminFrameBody, AgentFrame, Delivery } from '../../../transport/protocol/frames.ts';
 import { ExecutionId, NodeId } from '../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../fake-clock.ts';
 import { MemoryJournal } from './memory-journal.ts';
@@ -30,6 +31,8 @@ export class FakeLink implements Link {
   readonly frames: AgentFrame[] = [];
   readonly url: string;
   readonly token: string;
+  /** As it was dialled with. */
+  readonly handshakeMsMax: number | undefined;
   bufferedBytes = 0;
   closeCode: number | null = null;
   isTerminated = false;
@@ -37,10 +40,11 @@ export class FakeLink implements Link {
   readonly #flushes: (() => void)[] = [];
   #seq = 0;
 
-  constructor(url: string, token: string, owner: LinkOwner) {
+  constructor(url: string, token: string, owner: LinkOwner, handshakeMsMax?: number) {
     this.url = url;
     this.token = token;
     this.#owner = owner;
+    this.handshakeMsMax = handshakeMsMax;
   }
 
   send(text: string, flushed?: () => void): void {
@@ -163,8 +167,8 @@ export function sessionFixture(
   const note = (_fields: object, message: string) => {
     lines.push(message);
   };
-  const dial: Dial = (url, token, owner) => {
-    const link = new FakeLink(url, token, owner);
+  const dial: Dial = (url, token, owner, handshakeMsMax) => {
+    const link = new FakeLink(url, token, owner, handshakeMsMax);
     links.push(link);
     return link;
   };

@@ -13,7 +13,7 @@ import type { Link, SessionJournal, SessionRunner } from '../../../agent/session
 import { Session } from '../../../agent/session/session.ts';
 import { NOTHING_REFUSED, type MemberPorts, type WantedMember } from '../../../transport/vpn/member/member.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
-import type { AgentSettings } from '../../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../../transport/protocol/agent-settings.ts';
 import type { Scope } from '../scope.ts';
 import { enrollment } from './raw-agent.ts';
 import { silentLog } from '../log.ts';

@@ -1,7 +1,7 @@
 /** What an idle session costs on a link that is paid by the byte, and when it takes silence for the end. */
 import test from 'ava';
 import { registrationOf } from '../../../../agent/config.ts';
-import type { AgentSettings } from '../../../../transport/protocol/frames.ts';
+import type { AgentSettings } from '../../../../transport/protocol/agent-settings.ts';
 import { METERED_PING_MS } from '../../../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION, PROTOCOL_VERSION_RHYTHM } from '../../../../transport/protocol/version.ts';
 import { agentConfig } from '../../../support/agent/agent-config.ts';

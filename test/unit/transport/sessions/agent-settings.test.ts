@@ -1,7 +1,7 @@
 /** What agents are told, as the parts of an admin open. */
 import test from 'ava';
 import { createAdminUrls } from '../../../../settings/admin-urls.ts';
-import { AgentSettings } from '../../../../transport/protocol/frames.ts';
+import { AgentSettings } from '../../../../transport/protocol/agent-settings.ts';
 import { createAgentSettings } from '../../../../transport/sessions/agent-settings.ts';
 
 const SETTINGS = {
@@ -44,4 +44,23 @@ test('whoever configured relay maps is told of no other', (t) => {
   told.relaysAt('http://127.0.0.1:44000/map');
 
   t.deepEqual(told.settings.derp_map_urls, ['https://maps.test/derp']);
+});
+
+test('agents are told to ping more often, and to doubt a silent admin, while there is another one that they may ask', (t) => {
+  const told = createAgentSettings(SETTINGS, () => []);
+  let hasPeers = false;
+  told.peersKnownBy(() => hasPeers);
+  const pace = () => {
+    const { ping_ms: pingMs, suspect_after_ms: afterMs } = AgentSettings.parse(
+      JSON.parse(JSON.stringify(told.settings)),
+    );
+    return [pingMs, afterMs];
+  };
+
+  const alone = pace();
+  hasPeers = true;
+  const peered = pace();
+
+  t.deepEqual(alone, [undefined, undefined], 'an admin alone says what it said before');
+  t.deepEqual(peered, [3_300, 3_000]);
 });

@@ -8,6 +8,7 @@ import type { Clock } from '../../../../actors/ports.ts';
 import type { NodeMessage } from '../../../../actors/node/messages.ts';
 import { systemClock } from '../../../../transport/net/clock.ts';
 import { decodeAdminFrame } from '../../../../transport/protocol/codec.ts';
+import type { AgentSettings } from '../../../../transport/protocol/agent-settings.ts';
 import type { AdminFrame, AgentFrameBody } from '../../../../transport/protocol/frames.ts';
 import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { PROTOCOL_VERSION, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
@@ -40,7 +41,11 @@ export interface Fixture {
 /** Starts a server with the gate. `gate` replaces what it asks. */
 export async function openGate(
   t: Scope,
-  { gate = {}, clock = systemClock }: { readonly gate?: Partial<GatePorts>; readonly clock?: Clock } = {},
+  {
+    gate = {},
+    clock = systemClock,
+    settings = SETTINGS.agent,
+  }: { readonly gate?: Partial<GatePorts>; readonly clock?: Clock; readonly settings?: AgentSettings } = {},
 ): Promise<Fixture> {
   const log = recordingLog();
   const told: Addressed[] = [];
@@ -48,7 +53,7 @@ export async function openGate(
   const sessions = new Sessions({
     clock,
     log,
-    settings: SETTINGS.agent,
+    settings,
     revoked: () => {},
     tell: (addressed) => {
       told.push(addressed);
