@@ -1,7 +1,7 @@
 /** Clusters by their names. */
 import type { Api, Outputs } from './client.ts';
 import { firstRows } from './pages.ts';
-import { EXIT, isNotFound, Problem } from './problem.ts';
+import { EXIT, isNotFound, objectionIn, Problem } from './problem.ts';
 
 /** Clusters that one targeting may name. Source: docs/limits.md. */
 const TARGET_CLUSTERS_MAX = 10_000;
@@ -22,6 +22,19 @@ export async function ofCluster<T>(name: string, ask: () => Promise<T>): Promise
     return await ask();
   } catch (error) {
     throw isNotFound(error) ? noCluster(name) : error;
+  }
+}
+
+/**
+ * Something is done to a cluster. What the service has against it is told with the name: several may be named at once.
+ */
+export async function doneToCluster<T>(name: string, done: 'made' | 'removed', ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    const objection = objectionIn(error);
+    if (objection === null) throw error;
+    throw new Problem(`the cluster "${name}" cannot be ${done}: ${objection.message}`, objection.status);
   }
 }
 

@@ -7,7 +7,8 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, 
 export function durationMs(text: string, flag: string): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/u.exec(text) ?? [];
   const ms = Math.round(Number(amount) * (UNIT_MS[unit] ?? Number.NaN));
-  if (!Number.isSafeInteger(ms) || ms < 1)
+  if (ms < 1) throw new Problem(`${flag} is "${text}": it should be above 0, such as 30s, 5m or 2h`, EXIT.usage);
+  if (!Number.isSafeInteger(ms))
     throw new Problem(`${flag} is "${text}": it should be a duration like 30s, 5m or 2h`, EXIT.usage);
   return ms;
 }

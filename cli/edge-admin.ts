@@ -19,6 +19,7 @@ import { createLog } from '../transport/net/pino-log.ts';
 import type { Log } from '../transport/net/log.ts';
 import { openSurfaces } from '../settings/authentication.ts';
 import { settingNames, settingsHelp, settingsMarkdown } from '../settings/environment.ts';
+import { nearestOf } from '../settings/nearest.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
 import { unknownVariables } from '../settings/unknown-variables.ts';
 import { EXIT_BAD_SETTINGS, EXIT_START_FAILED, runUntilSignalled } from './signals.ts';
@@ -40,6 +41,14 @@ It is configured by environment variables. Without any, serve makes a database a
 
 Exit status: 0 stopped in order, 1 could not start or stop, 2 a wrong argument or setting, 70 a bug.
 `;
+
+const COMMANDS = ['serve', 'relay', 'backup', 'restore', 'settings', 'help'] as const;
+
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'V' },
+  markdown: { type: 'boolean' },
+} as const;
 
 await main(process.argv.slice(2));
 
@@ -63,21 +72,15 @@ async function main(args: string[]): Promise<void> {
     case 'restore':
       return file === undefined ? refuse([`the file is missing: edge-admin ${command} FILE`]) : copy(command, file);
     default:
-      return refuse([`there is no command ${JSON.stringify(command)} (edge-admin --help lists what there is)`]);
+      return refuse([
+        `there is no command ${JSON.stringify(command)}${meant(command, COMMANDS)} (edge-admin --help lists what there is)`,
+      ]);
   }
 }
 
 function parse(args: string[]) {
   try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        help: { type: 'boolean', short: 'h' },
-        version: { type: 'boolean', short: 'V' },
-        markdown: { type: 'boolean' },
-      },
-    });
+    const { values, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS });
     const takesFile = positionals[0] === 'backup' || positionals[0] === 'restore';
     const [command, file] = positionals;
     const unexpected = positionals[takesFile ? 2 : 1];
@@ -85,8 +88,17 @@ function parse(args: string[]) {
       ? { values, command, file }
       : { problem: `unexpected argument ${JSON.stringify(unexpected)}` };
   } catch (error) {
-    return { problem: (error as Error).message.split(/\n|\. To specify/u)[0] ?? 'wrong arguments' };
+    const [problem = 'wrong arguments'] = (error as Error).message.split(/\n|\. To specify/u);
+    const [, option] = /^Unknown option '(--[^']+)'$/u.exec(problem) ?? [];
+    const known = Object.keys(OPTIONS).map((name) => `--${name}`);
+    return { problem: `${problem}${option === undefined ? '' : meant(option, known)}` };
   }
+}
+
+/** Which word was meant, behind what is said of another one; nothing where none is near. */
+function meant(given: string, known: readonly string[]): string {
+  const nearest = nearestOf(given, known);
+  return nearest === null ? '' : `: did you mean ${nearest}?`;
 }
 
 function themes(): string {

@@ -9,6 +9,9 @@ import { plainText } from './plain-text.ts';
 
 const COMMANDS = ['up', 'leave', 'doctor', 'metrics-key', 'rotate-key'] as const;
 
+/** Those with all that they may be given. */
+const OPTIONED = ['leave --local', 'doctor --json'] as const;
+
 // not awaited here: the published agent is one CommonJS file, where that is not possible
 void main(process.argv.slice(2));
 
@@ -22,11 +25,18 @@ async function main([command = '--help', ...rest]: readonly string[]): Promise<v
   else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h'))
     process.stdout.write(await help());
   else {
-    process.stderr.write(
-      `edge-agent: ${[command, ...rest].join(' ')} is not a command: it should be one of ${COMMANDS.join(', ')}, --help, --version\n`,
-    );
+    process.stderr.write(`edge-agent: ${plainText(await noCommand([command, ...rest].join(' ')))}\n`);
     process.exitCode = 2;
   }
+}
+
+/** What was meant by words that are no command, or what there is. */
+async function noCommand(given: string): Promise<string> {
+  const { nearestOf } = await import('../settings/nearest.ts');
+  const nearest = nearestOf(given, [...COMMANDS, ...OPTIONED, '--help', '--version']);
+  return nearest === null
+    ? `${given} is not a command: it should be one of ${COMMANDS.join(', ')}, --help, --version`
+    : `${given} is not a command: did you mean edge-agent ${nearest}?`;
 }
 
 /** Not by way of `run`: it works where the agent itself would not start, and leaves nothing on the disk. */
@@ -51,7 +61,10 @@ async function doctor(isJson: boolean): Promise<void> {
     process.stdout.write(
       isJson
         ? `${JSON.stringify(report, null, 2)}\n`
-        : reportText(report, { isColoured: showsColours(process.stdout, process.env) }),
+        : reportText(report, {
+            isColoured: showsColours(process.stdout, process.env),
+            width: process.stdout.isTTY ? process.stdout.columns : null,
+          }),
       () => process.exit(),
     );
   } catch (error) {

@@ -37,6 +37,6 @@ function typeIn(known: readonly EventType[], name: string): EventType {
     known.find((type) => type === `edge.${name}`) ?? nearestOf(name, known) ?? nearestOf(`edge.${name}`, known);
   throw new Problem(
     `"${name}" is no type of event: ${nearest === null ? 'edge events types lists them' : `did you mean ${nearest}?`}`,
-    EXIT.notFound,
+    EXIT.usage,
   );
 }

@@ -28,7 +28,7 @@ export const NODE_TABLE: Table<Node> = {
     ['STATUS', 'status', { tone: ({ status }) => STATUS_TONES[status], sorts: 'status' }],
     ['SINCE', 'status_since', { age: true }],
     ['VERSION', 'version', { cut: 7, drop: 3, sorts: 'version' }],
-    ['WHY', 'status_reason', { cut: 12, drop: 1 }],
+    ['WHY', 'status_reason', { told: true, cut: 12, drop: 1 }],
     ['HOST', ({ facts }) => facts?.hostname, { wide: true }],
     ['OS', ({ facts }) => (facts == null ? null : [facts.os, facts.os_version].join(' ').trim()), { wide: true }],
     ['ARCH', ({ facts }) => facts?.arch, { wide: true }],

@@ -13,15 +13,34 @@ const NAMED_NODES_MAX = 1_000;
 /** All executions of a command on these nodes, whole outputs included. */
 export async function executionsOn(api: Api, command: string, nodes: readonly string[]): Promise<readonly Execution[]> {
   const found: Execution[] = [];
+  for await (const page of pagesOn(api, command, nodes))
+    found.push(...(await Promise.all(page.map((execution) => whole(api, execution)))));
+  return found;
+}
+
+/** The same one after the other: no more than a page of them is held at a time. */
+export async function* eachExecutionOn(
+  api: Api,
+  command: string,
+  nodes: readonly string[],
+): AsyncGenerator<Execution, void, undefined> {
+  for await (const page of pagesOn(api, command, nodes))
+    for (const execution of page) yield await whole(api, execution);
+}
+
+async function* pagesOn(
+  api: Api,
+  command: string,
+  nodes: readonly string[],
+): AsyncGenerator<readonly Execution[], void, undefined> {
   for (let from = 0; from < nodes.length; from += IDS_MAX) {
     const { data } = await api.list_command_executions.query({
       command_id__in: [command],
       node_id__in: nodes.slice(from, from + IDS_MAX),
       page_size: IDS_MAX,
     });
-    found.push(...(await Promise.all(data.map((execution) => whole(api, execution)))));
+    yield data;
   }
-  return found;
 }
 
 // A page holds back outputs that would make it too long: a single read has them.

@@ -70,6 +70,16 @@ export function isConflict(error: unknown): boolean {
   return isRefusedAs(error, 'conflict');
 }
 
+/** Refusals of what was asked, not of who asks or when. */
+const OBJECTIONS: readonly (string | undefined)[] = ['bad_request', 'validation_failed', 'conflict'];
+
+/** What the service has against what was asked; null: it fails otherwise. */
+export function objectionIn(error: unknown): Problem | null {
+  if (!isOfClient(error)) return null;
+  const data = (error.data ?? {}) as RefusalData;
+  return OBJECTIONS.includes(data.code) ? refusalProblem(error.message, data, { url: '', key: null }) : null;
+}
+
 function isRefusedAs(error: unknown, code: RefusalData['code']): boolean {
   return isOfClient(error) && (error.data as RefusalData | null | undefined)?.code === code;
 }

@@ -150,8 +150,14 @@ function failed(error: unknown, program: Program): number {
 const WRONG_VALUE =
   /^error: option '(?:-\w, )?(?<option>--[\w-]+)[^']*' argument '(?<given>.*)' is invalid\. (?:It should be|Allowed choices are) (?<wanted>.*)\.$/su;
 
+/** What it says of words too many. They are not told again: one of them may be a key. */
+const TOO_MANY = /^error: too many arguments for '[^']*'\. Expected (?<most>\d+) arguments? but got (?<given>\d+)\.$/u;
+
 function oneLine(text: string, words: string): string {
   const plain = text.replaceAll(/\s*\n\s*/gu, ' ').trim();
+  const { most, given: count } = TOO_MANY.exec(plain)?.groups ?? {};
+  if (most !== undefined && count !== undefined)
+    return `edge: ${words} takes ${most === '0' ? 'no argument' : most === '1' ? 'one argument' : `${most} arguments`}, and ${count} ${count === '1' ? 'was' : 'were'} given (${words} --help lists what there is)\n`;
   const { option, given, wanted } = WRONG_VALUE.exec(plain)?.groups ?? {};
   return option === undefined
     ? `edge: ${plain.replace(/^error: /u, '')} (${words} --help lists what there is)\n`

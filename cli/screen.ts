@@ -50,7 +50,8 @@ export class Screen {
   }
 
   end(): void {
-    if (this.#isOpen) this.#terminal.write(SHOW_CURSOR);
+    // what comes next stands where the terminal showed ^C
+    if (this.#isOpen) this.#terminal.write(`\r${ERASE_LINE}${SHOW_CURSOR}`);
     this.#isOpen = false;
   }
 }

@@ -6,6 +6,7 @@ import { clusterNamesOf } from './clusters.ts';
 import { nodeIdsOf } from './node-names.ts';
 import { NODE_STATUSES } from './node-table.ts';
 import { EXIT, Problem } from './problem.ts';
+import { shellWord } from './shell-words.ts';
 
 /** As `create_command` takes it. */
 export type Targeting = Inputs['create_command']['targeting'];
@@ -46,6 +47,22 @@ export function addPlaceOptions(command: Program): Program {
 /** Whether an option says which nodes are meant. */
 export function isPlaced({ cluster, node, in: group, labels, all }: Places): boolean {
   return [cluster, node, group, labels, all].some((one) => one !== undefined);
+}
+
+/** The same options again, as they may be typed; with an example where none says which nodes. */
+export function placeWords(places: Places): string {
+  const { cluster, node, in: group, labels, all, status } = places;
+  return [
+    !isPlaced(places) && '-c CLUSTER',
+    cluster !== undefined && `-c ${shellWord(cluster.join(','))}`,
+    node !== undefined && `-n ${shellWord(node.join(','))}`,
+    labels !== undefined && `-l ${shellWord(labels)}`,
+    group !== undefined && `--in ${shellWord(group)}`,
+    all === true && '--all',
+    status !== undefined && `-s ${status}`,
+  ]
+    .filter((word) => word !== false)
+    .join(' ');
 }
 
 /** The targeting that is meant. Names are looked up: a misspelt one would match nothing. */

@@ -2,7 +2,7 @@
 import type { Command as Program } from 'commander';
 import { limitWord, positiveInteger } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
-import { clusterOf, ofCluster } from '../clusters.ts';
+import { clusterOf, doneToCluster, ofCluster } from '../clusters.ts';
 import { addListCommand } from '../lists.ts';
 import { tell } from '../output.ts';
 import type { Table } from '../table/columns.ts';
@@ -60,20 +60,7 @@ export function addClusterCommands(program: Program): void {
     .option('--ipv4 <range>', 'IPv4 range; one that is free is taken when left out')
     .option('--ipv6 <range>', 'IPv6 range; one that is free is taken when left out')
     .option('--limit <n>', 'most nodes that it may hold', positiveInteger)
-    .action(async (name: string, flags: CreateFlags, command: Program) => {
-      const { api, record } = sessionOf(command);
-      const created = await api.create_cluster.mutate({
-        name,
-        ...(flags.ipv4 && { ipv4_range: flags.ipv4 }),
-        ...(flags.ipv6 && { ipv6_range: flags.ipv6 }),
-        ...(flags.limit && { node_limit: flags.limit }),
-      });
-      await record(created);
-      if (flags.ipv4 !== undefined && PRIVATE_IPV4.test(created.ipv4_range))
-        tell(
-          `${created.ipv4_range} is a range of private networks: machines of ${name} that run as root reach it by the VPN from now on, and no longer what has such an address beside them`,
-        );
-    });
+    .action(create);
 
   cluster
     .command('limit <name> <n>')
@@ -89,6 +76,24 @@ export function addClusterCommands(program: Program): void {
     .description('remove clusters that hold no node')
     .action(async (names: readonly string[], _flags: object, command: Program) => {
       const { api } = sessionOf(command);
-      for (const name of names) await ofCluster(name, () => api.delete_cluster.mutate({ name }));
+      for (const name of names)
+        await doneToCluster(name, 'removed', () => ofCluster(name, () => api.delete_cluster.mutate({ name })));
     });
+}
+
+async function create(name: string, flags: CreateFlags, command: Program): Promise<void> {
+  const { api, record } = sessionOf(command);
+  const created = await doneToCluster(name, 'made', () =>
+    api.create_cluster.mutate({
+      name,
+      ...(flags.ipv4 && { ipv4_range: flags.ipv4 }),
+      ...(flags.ipv6 && { ipv6_range: flags.ipv6 }),
+      ...(flags.limit && { node_limit: flags.limit }),
+    }),
+  );
+  await record(created);
+  if (flags.ipv4 !== undefined && PRIVATE_IPV4.test(created.ipv4_range))
+    tell(
+      `${created.ipv4_range} is a range of private networks: machines of ${name} that run as root reach it by the VPN from now on, and no longer what has such an address beside them`,
+    );
 }

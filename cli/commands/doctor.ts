@@ -13,6 +13,8 @@ import { firstRows } from '../pages.ts';
 import { EXIT, isRefusal } from '../problem.ts';
 import { sessionOf } from '../session.ts';
 import { isForPeople } from '../table/format.ts';
+import type { View } from '../table/text.ts';
+import { wrapped } from '../table/wrapping.ts';
 
 /** Nodes that are listed, and of those the ones that are diagnosed: each may take 15 s. */
 const NODES_LISTED_MAX = 1_000;
@@ -45,7 +47,7 @@ export function addDoctorCommand(program: Program): void {
 async function examineNode(name: string, command: Program): Promise<boolean> {
   const { api, record, format, view } = sessionOf(command);
   const report = await ofNode(name, nodeIdOf(api, name), (id) => api.get_node_diagnostics.query({ id }));
-  await (isForPeople(format) ? writeOutput(reportText(report, { isColoured: view().isColoured })) : record(report));
+  await (isForPeople(format) ? writeOutput(reportText(report, view())) : record(report));
   return report.overall !== 'fail';
 }
 
@@ -72,24 +74,24 @@ async function examineAll(command: Program): Promise<boolean> {
     });
     return isWell;
   }
-  await writeOutput(nodesText(nodes, reports, view().isColoured));
+  await writeOutput(nodesText(nodes, reports, view()));
   if (totalCount > reports.size)
-    tell(
-      `${reports.size} of ${totalCount} nodes that are not healthy were diagnosed: edge doctor NODE does the others`,
-    );
+    tell(`${reports.size} of ${totalCount} that are not healthy were diagnosed: edge doctor NODE does others`);
   if (isWell) tell('all nodes are healthy');
   return isWell;
 }
 
 /** What is wrong with each of these nodes. */
-function nodesText(nodes: readonly Node[], reports: ReadonlyMap<string, Report | string>, isColoured: boolean): string {
+function nodesText(nodes: readonly Node[], reports: ReadonlyMap<string, Report | string>, view: View): string {
+  const { isColoured, width } = view;
   const labels = labelsOf(nodes);
   return nodes
     .map(({ id, status, status_since: since, status_reason: reason, cluster_name: cluster }) => {
       const label = labels.get(id) ?? id;
       const shown = isColoured ? painted(status, STATUS_TONES[status]) : status;
-      const told = `${label} (${id}) in ${cluster} since ${since}${reason === null ? '' : `: ${reason}`}`;
-      return `\n${shown}  ${plainText(told)}\n${checksOf(reports.get(id), { isColoured, onlyProblems: true })}`;
+      const told = plainText(`${label} (${id}) in ${cluster} since ${since}${reason === null ? '' : `: ${reason}`}`);
+      const checks = checksOf(reports.get(id), { isColoured, width, onlyProblems: true });
+      return `\n${shown}  ${wrapped(told, { width, indent: status.length + 2 })}\n${checks}`;
     })
     .join('');
 }
@@ -116,7 +118,7 @@ function reportOf(reports: ReadonlyMap<string, Report | string>, { id }: Node): 
 
 function checksOf(report: Report | string | undefined, options: Parameters<typeof checksText>[1]): string {
   return typeof report === 'string'
-    ? `  it could not be diagnosed: ${plainText(report)}\n`
+    ? `  ${wrapped(`it could not be diagnosed: ${plainText(report)}`, { width: options.width, indent: 2 })}\n`
     : checksText(report?.checks ?? [], options);
 }
 

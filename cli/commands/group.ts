@@ -72,8 +72,7 @@ export function addGroupCommands(program: Program): void {
       const found = await ofGroup(name, () => api.get_group.query({ name }));
       if (!isForPeople(format)) return record(found);
       const reached = await api.preview_targeting.query({ targeting: { type: 'group', group: name } });
-      const { targeting, ...rest } = found;
-      await write(recordText({ ...rest, targeting: targetingText(targeting), node_count: reached.node_count }, format));
+      await write(recordText({ ...groupFields(found), node_count: reached.node_count }, format));
       if (reached.nodes.length > 0) await write(`\n${rowsText(reached.nodes, REACHED, view())}`);
       if (reached.node_count > reached.nodes.length) tell(`${reached.nodes.length} of ${reached.node_count} shown`);
       return undefined;
@@ -88,14 +87,14 @@ export function addGroupCommands(program: Program): void {
   )
     .option('--description <text>', 'what it is for')
     .action(async (name: string, flags: SaveFlags, command: Program) => {
-      const { api, record } = sessionOf(command);
+      const { api, record, format } = sessionOf(command);
       const targeting = plain(await targetingOf(api, flags));
       const created = await api.create_group.mutate({
         name,
         targeting,
         ...(flags.description !== undefined && { description: flags.description }),
       });
-      await record(created);
+      await record(isForPeople(format) ? groupFields(created) : created);
       const { node_count: count } = await api.preview_targeting.query({ targeting });
       tell(`${countOfNodes(count)} ${count === 1 ? 'is' : 'are'} in it now`);
     });
@@ -107,6 +106,11 @@ export function addGroupCommands(program: Program): void {
       const { api } = sessionOf(command);
       for (const name of names) await ofGroup(name, () => api.delete_group.mutate({ name }));
     });
+}
+
+/** A group as people see it: which nodes are meant stands last, before what comes of it. */
+function groupFields({ targeting, ...rest }: Group): object {
+  return { ...rest, targeting: targetingText(targeting) };
 }
 
 async function ofGroup<T>(name: string, ask: () => Promise<T>): Promise<T> {

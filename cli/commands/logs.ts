@@ -6,9 +6,10 @@ import { nodeIdOf, ofNode } from '../node-names.ts';
 import { endingWithReader } from '../ending.ts';
 import { isReaderGone, shownOutput, tell, writeForReader } from '../output.ts';
 import { EXIT, isConflict, Problem } from '../problem.ts';
-import { quotedWord } from '../run/script.ts';
 import { followOutput } from '../run/tails.ts';
+import { Unwritten } from '../run/unwritten.ts';
 import { sessionOf } from '../session.ts';
+import { quotedWord } from '../shell-words.ts';
 
 /** Lines of before that are shown. */
 const LINES_DEFAULT = 100;
@@ -68,18 +69,14 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
   });
   const live = session.live();
   let hasEnded = false;
-  let writing = Promise.resolve();
+  const unwritten = new Unwritten((text) => writeForReader(flags.raw === true ? text : shownOutput(text)));
   try {
     const execution = await onlyExecution(api, id);
-    await followOutput(live.api, execution, signal, (line) => {
-      const text = `${line}\n`;
-      writing = writing.then(() => writeForReader(flags.raw === true ? text : shownOutput(text)));
-      writing.catch(() => {}); // looked at below
+    await followOutput(live.api, execution, signal, {
+      lines: (lines) => unwritten.add(lines.map((line) => `${line}\n`).join('')),
+      again: () => unwritten.behind(() => tell('it ended before all was read; what was stored of it follows')),
     });
     hasEnded = !signal.aborted;
-    await writing.catch((error: unknown) => {
-      if (!isReaderGone(error)) throw error;
-    });
     process.exitCode = hasEnded ? await endOf(api, execution) : EXIT.ok;
   } finally {
     if (!hasEnded)
@@ -89,6 +86,9 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
       });
     live.close();
   }
+  await unwritten.written().catch((error: unknown) => {
+    if (!isReaderGone(error)) throw error;
+  });
 }
 
 function scriptOf({ unit, file, lines, follow }: LogsFlags): string {

@@ -10,7 +10,7 @@ import { EXIT, Problem } from '../problem.ts';
 import { createCommand, runCommand, type NewCommand } from '../run/run.ts';
 import { scriptOf } from '../run/script.ts';
 import { sessionOf, type Session } from '../session.ts';
-import { addPlaceOptions, targetingOf, type Places } from '../targeting.ts';
+import { addPlaceOptions, placeWords, targetingOf, type Places } from '../targeting.ts';
 import { isForPeople } from '../table/format.ts';
 
 interface RunFlags extends Places {
@@ -109,6 +109,7 @@ async function commandOf(session: Session, parts: readonly string[], flags: RunF
     env: flags.env ?? [],
     takesStdin: flags.stdin === true,
     fallback: again?.text,
+    places: placeWords(flags),
   });
   const timeoutMs = timeout ?? again?.timeout ?? null;
   return {

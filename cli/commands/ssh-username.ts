@@ -4,12 +4,14 @@ import { several } from '../arguments.ts';
 import type { Outputs } from '../client.ts';
 import { existing } from '../id-names.ts';
 import { nodeIdOf } from '../node-names.ts';
-import { tell } from '../output.ts';
+import { tell, write } from '../output.ts';
 import { addListCommand, type ListFlags } from '../lists.ts';
 import type { Table } from '../table/columns.ts';
 import { addPasswordOptions, givenPassword, type PasswordFlags } from '../password-input.ts';
-import { sessionOf } from '../session.ts';
+import { sessionOf, type Session } from '../session.ts';
 import { givenKey, sshUsernameIdOf } from '../ssh-names.ts';
+import { isForPeople } from '../table/format.ts';
+import { recordText, rowsText } from '../table/text.ts';
 
 type SshUsername = Outputs['list_ssh_usernames']['data'][number];
 
@@ -22,6 +24,17 @@ const TABLE: Table<SshUsername> = {
     ['PASSWORD', ({ has_password: has }) => (has ? 'yes' : 'no'), { drop: 1 }],
     ['CREATED', 'inserted_at', { age: true, drop: 3, sorts: 'inserted_at' }],
     ['ID', 'id', { id: true, drop: 2 }],
+  ],
+};
+
+/** Keys below the SSH username that they open, by what `edge sshkey rm` takes. */
+const KEYS: Table<NonNullable<Outputs['get_ssh_username']['public_keys']>[number]> = {
+  id: ({ id }) => id,
+  columns: [
+    ['KEY', 'key_name', { cut: 12 }],
+    ['TYPE', ({ public_key: key }) => key.split(' ')[0], { drop: 1 }],
+    ['FINGERPRINT', 'fingerprint'],
+    ['ID', 'id', { wide: true, id: true }],
   ],
 };
 
@@ -52,10 +65,12 @@ export function addSshUsernameCommands(program: Program): void {
       several,
     )
     .action(async (node: string, username: string, flags: AddFlags, command: Program) => {
-      const { api, record } = sessionOf(command);
+      const session = sessionOf(command);
+      const { api } = session;
       const keys = (flags.publicKey ?? []).map((key) => givenKey(key));
       const password = await givenPassword(flags);
-      await record(
+      await tellUsername(
+        session,
         await api.create_ssh_username.mutate({
           node_id: await nodeIdOf(api, node),
           username,
@@ -81,9 +96,10 @@ export function addSshUsernameCommands(program: Program): void {
     .alias('show')
     .description('show one with its keys: by id, NODE/USERNAME, or its name')
     .action(async (username: string, _flags: object, command: Program) => {
-      const { api, record } = sessionOf(command);
+      const session = sessionOf(command);
+      const { api } = session;
       const id = await sshUsernameIdOf(api, username);
-      await record(await existing('sshuser', username, api.get_ssh_username.query({ id })));
+      await tellUsername(session, await existing('sshuser', username, api.get_ssh_username.query({ id })));
     });
 
   user
@@ -96,4 +112,13 @@ export function addSshUsernameCommands(program: Program): void {
         await existing('sshuser', username, api.delete_ssh_username.mutate({ id }));
       }
     });
+}
+
+/** One of them, with its keys below it. */
+async function tellUsername({ record, format, view }: Session, user: Outputs['get_ssh_username']): Promise<void> {
+  if (!isForPeople(format)) return record(user);
+  const { public_keys: keys, ...fields } = user;
+  await write(recordText(fields, format));
+  if (keys !== null && keys.length > 0) await write(`\n${rowsText(keys, KEYS, view())}`);
+  return undefined;
 }

@@ -2,6 +2,7 @@
 import { painted } from '../colours.ts';
 import { plainText } from '../plain-text.ts';
 import type { Tone } from '../table/columns.ts';
+import { wrapped } from '../table/wrapping.ts';
 import type { Diagnosis, DiagnosisCheck, DiagnosisStatus } from '../../transport/protocol/diagnosis.ts';
 
 /** A check as it is told here. */
@@ -15,6 +16,8 @@ const TONES = { pass: 'good', warn: 'warn', fail: 'bad' } as const satisfies Rec
 export interface ReportTextOptions {
   /** Only for terminals. */
   readonly isColoured: boolean;
+  /** Columns of the terminal; null: no line is broken. */
+  readonly width: number | null;
   /** Leaves out what passes. */
   readonly onlyProblems?: boolean;
 }
@@ -33,22 +36,28 @@ export function reportText(
 /** The checks alone. */
 export function checksText(checks: readonly ToldCheck[], options: ReportTextOptions): string {
   const shown = options.onlyProblems === true ? checks.filter(({ status }) => status !== 'pass') : checks;
-  const width = Math.max(0, ...shown.map(({ name }) => name.length));
-  const indent = ' '.repeat(width + 8);
+  const names = Math.max(0, ...shown.map(({ name }) => name.length));
+  const indent = names + 8;
+  const below = (before: string, text: string): string =>
+    `${' '.repeat(indent)}${before}${wrapped(text, { width: options.width, indent: indent + before.length })}\n`;
   return shown
     .map((check) => {
-      const hint = check.hint === null ? '' : `${indent}-> ${plainText(check.hint)}\n`;
-      const details = check.status === 'pass' ? '' : detailLines(check, indent);
-      return `${mark(check.status, options)}  ${plainText(check.name).padEnd(width)}  ${plainText(check.summary)} (${check.duration_ms} ms)\n${hint}${details}`;
+      const said = `${plainText(check.summary)} (${check.duration_ms} ms)`;
+      const details = check.status === 'pass' ? '' : detailsText(check);
+      return [
+        `${mark(check.status, options)}  ${plainText(check.name).padEnd(names)}  ${wrapped(said, { width: options.width, indent })}\n`,
+        check.hint === null ? '' : below('-> ', plainText(check.hint)),
+        details === '' ? '' : below('', details),
+      ].join('');
     })
     .join('');
 }
 
-function detailLines({ details }: ToldCheck, indent: string): string {
-  const told = Object.entries(details ?? {}).filter(([, value]) => value !== null);
-  return told.length === 0
-    ? ''
-    : `${indent}${told.map(([name, value]) => `${plainText(name)}=${plainText(String(value))}`).join(' ')}\n`;
+function detailsText({ details }: ToldCheck): string {
+  return Object.entries(details ?? {})
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${plainText(name)}=${plainText(String(value))}`)
+    .join(' ');
 }
 
 function mark(status: DiagnosisStatus, { isColoured }: ReportTextOptions): string {

@@ -1,12 +1,13 @@
 /** What came out of a run, told as it comes or at the end. */
 import type { Api, Execution, LiveClient } from '../client.ts';
 import { groupedText, prefixedText } from '../grouping.ts';
-import { executionsOn, labelsFor } from '../outputs.ts';
+import { eachExecutionOn, executionsOn, labelsFor } from '../outputs.ts';
 import { tell, write, writeOutput } from '../output.ts';
 import type { Format } from '../table/format.ts';
 import { isForPeople } from '../table/format.ts';
 import { recordText } from '../table/text.ts';
 import { followOutput, TAILS_MAX } from './tails.ts';
+import { Unwritten } from './unwritten.ts';
 import type { CommandState, WatchedExecution } from './watch.ts';
 
 /** How outputs are told. */
@@ -90,17 +91,23 @@ interface Tail {
   readonly leave: AbortController;
 }
 
-/** Line by line as it comes; of more nodes than can be followed at once, each when it is over. */
+/**
+ * Line by line as it comes, no faster than it is read; of more nodes than can be followed at once, each when it is over.
+ */
 class LiveReporter implements Reporter {
   readonly #parts: ReporterParts;
   readonly #tails = new Map<string, Tail>();
   readonly #waiting: WatchedExecution[] = [];
   readonly #labels = Promise.withResolvers<(node: string) => string>();
+  readonly #unwritten: Unwritten;
   #hasAskedLabels = false;
-  #writing = Promise.resolve();
 
   constructor(parts: ReporterParts) {
     this.#parts = parts;
+    this.#unwritten = new Unwritten((text) => {
+      parts.clearLine();
+      return (parts.options.isRaw ? write : writeOutput)(text);
+    });
   }
 
   heard({ summary, executions }: CommandState, news: readonly WatchedExecution[]): void {
@@ -121,11 +128,10 @@ class LiveReporter implements Reporter {
     await Promise.all([...this.#tails.values()].map(({ done }) => done));
     const { api, command, clearLine } = this.#parts;
     const label = await this.#labels.promise;
-    const rest = await executionsOn(api, command, [...new Set(this.#waiting.map(({ node_id: node }) => node))]);
-    for (const execution of rest)
-      if (!this.#tails.has(execution.id))
-        this.#say(prefixedText({ label: label(execution.node_id), output: execution.output ?? '' }));
-    await this.#writing;
+    const rest = [...new Set(this.#waiting.map(({ node_id: node }) => node))];
+    for await (const { id, node_id: node, output } of eachExecutionOn(api, command, rest))
+      if (!this.#tails.has(id)) await this.#unwritten.add(prefixedText({ label: label(node), output: output ?? '' }));
+    await this.#unwritten.written();
     clearLine();
     tellEnds([...executions.values()], label);
   }
@@ -144,18 +150,19 @@ class LiveReporter implements Reporter {
     const signal = AbortSignal.any([leave.signal, this.#parts.options.leave]);
     const follow = async (): Promise<void> => {
       const name = (await this.#labels.promise)(node);
-      await followOutput(this.#parts.live.api, id, signal, (line) => this.#say(`${name}: ${line}\n`));
+      await followOutput(this.#parts.live.api, id, signal, {
+        lines: (lines) => this.#unwritten.add(lines.map((line) => `${name}: ${line}\n`).join('')),
+        again: () => this.#unwritten.behind(() => this.#tellAgain(name)),
+      });
     };
     const done = follow();
     done.catch(() => {}); // told at the end
     this.#tails.set(id, { done, leave });
   }
 
-  #say(text: string): void {
-    this.#writing = this.#writing.then(() => {
-      this.#parts.clearLine();
-      return (this.#parts.options.isRaw ? write : writeOutput)(text);
-    });
+  #tellAgain(name: string): void {
+    this.#parts.clearLine();
+    tell(`${name}: ended before all was read; what was stored of it follows from the beginning`);
   }
 }
 

@@ -26,8 +26,9 @@ export interface RunOptions extends ReportOptions {
 /** Quiet time after which the person is told what is waited for, in ms. */
 const HINT_MS = 5_000;
 
-/** Nodes that a line names. */
+/** Nodes that a line names, and the columns that it has for them: with the rest of it, 80 or less. */
 const NAMED_NODES_MAX = 5;
+const NAMES_COLUMNS_MAX = 27;
 
 /** Stores a command. Refuses one for which no node matches. */
 export async function createCommand(api: Api, command: NewCommand): Promise<Command> {
@@ -104,9 +105,8 @@ async function tellWaiting(api: Api, state: CommandState, clearLine: () => void)
   if (state.summary.pending === 0 || state.summary.sent > 0) return;
   const { count, names } = await nodesThat(api, state, 'pending');
   clearLine();
-  tell(
-    `waiting for ${count} that ${count === 1 ? 'is' : 'are'} not connected (${names}): Ctrl-C cancels, and --expires 5m would give up by itself`,
-  );
+  tell(`waiting for ${count} that ${count === 1 ? 'is' : 'are'} not connected (${names})`);
+  tell('Ctrl-C cancels, and --expires 5m would give up by itself');
 }
 
 /** Who is left, and how to look later. */
@@ -114,17 +114,22 @@ async function tellAway(api: Api, id: string, state: CommandState): Promise<void
   const { count, names } = await nodesThat(api, state, 'pending');
   tell(
     count === 1
-      ? `${names} is away and runs it when it is back: edge command output ${id} shows it then, edge command cancel ${id} calls it off`
-      : `${count} are away (${names}) and run it when they are back: edge command output ${id} shows it then, edge command cancel ${id} calls it off`,
+      ? `${names} is away and runs it when it is back`
+      : `${count} are away and run it when they are back: ${names}`,
   );
+  tell(`edge command output ${id} shows it then`);
+  tell(`edge command cancel ${id} calls it off`);
 }
 
 /** Who went away with it, and how to look later. */
 async function tellLost(api: Api, id: string, state: CommandState): Promise<void> {
   const { count, names } = await nodesThat(api, state, 'sent');
   tell(
-    `${count === 1 ? `${names} went away while it ran` : `${count} went away while it ran (${names})`}: edge command output ${id} shows what became of it when ${count === 1 ? 'that machine is' : 'they are'} back`,
+    count === 1
+      ? `${names} went away while it ran; when it is back:`
+      : `${count} went away while it ran (${names}); when they are back:`,
   );
+  tell(`edge command output ${id} shows the rest`);
 }
 
 async function nodesThat(
@@ -134,11 +139,14 @@ async function nodesThat(
 ): Promise<{ readonly count: number; readonly names: string }> {
   const found = [...executions.values()].flatMap(({ status, node_id: node }) => (status === are ? [node] : []));
   const named = found.slice(0, NAMED_NODES_MAX);
-  const names = await labelsFor(api, named).then(
+  const labels = await labelsFor(api, named).then(
     (label) => named.map(label),
     () => named.map(shortId),
   );
-  return { count: found.length, names: [...names, ...(found.length > named.length ? ['...'] : [])].join(', ') };
+  const fitting = labels.filter(
+    (_label, index) => index === 0 || labels.slice(0, index + 1).join(', ').length <= NAMES_COLUMNS_MAX,
+  );
+  return { count: found.length, names: [...fitting, ...(found.length > fitting.length ? ['...'] : [])].join(', ') };
 }
 
 function reasonOf(error: unknown): string {

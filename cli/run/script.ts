@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { COMMAND_TEXT_BYTES_MAX } from '../../transport/protocol/limits.ts';
 import { EXIT, Problem } from '../problem.ts';
+import { quotedWord } from '../shell-words.ts';
 
 /** Where the script and its input come from. */
 export interface ScriptSource {
@@ -16,6 +17,8 @@ export interface ScriptSource {
   readonly takesStdin: boolean;
   /** What it is when nothing of these is given. */
   readonly fallback?: string | undefined;
+  /** Where it is to run, as it was given: what is missing is told with it. */
+  readonly places?: string | undefined;
 }
 
 /** Ends the documents that are put into a script. No line of base64 holds an underscore. */
@@ -42,13 +45,13 @@ export async function scriptOf(source: ScriptSource): Promise<string> {
   return text;
 }
 
-async function textOf({ words, file, fallback, takesStdin }: ScriptSource): Promise<string> {
+async function textOf({ words, file, fallback, takesStdin, places = '-c CLUSTER' }: ScriptSource): Promise<string> {
   if (file !== undefined && words.length > 0)
     throw new Problem('say either --script FILE or a command, not both', EXIT.usage);
   if (file !== undefined) return fileText(file);
   if (words.length === 0) {
     if (fallback !== undefined) return fallback;
-    throw new Problem('a command is missing: edge run -c CLUSTER -- COMMAND', EXIT.usage);
+    throw new Problem(`a command is missing: edge run ${places} -- COMMAND`, EXIT.usage);
   }
   if (words.length > 1 || words[0] !== '-') return words.join(' ');
   if (takesStdin)
@@ -94,15 +97,23 @@ async function bytesOf(stream: AsyncIterable<Buffer>, what: string): Promise<Buf
 
 function exportLine(given: string, index: number): string {
   const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/su.exec(given) ?? [];
-  // its value may be a secret that stands where its name should
-  if (name === undefined || value === undefined)
-    throw new Problem(`--env number ${index + 1} is none: it should be like NAME=VALUE`, EXIT.usage);
+  if (name === undefined || value === undefined) throw noVariable(given, index);
   return `export ${name}=${quotedWord(value)}`;
 }
 
-/** A text as one word of a script, whatever is in it. Source: POSIX, Shell Command Language, 2.2.2. */
-export function quotedWord(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+/** What is shown of a wrong variable: what looks like its name. The rest may be a secret that stands in its place. */
+const LOOKS_LIKE_NAME = /^(?<name>[A-Z][A-Z\d_]{0,39}$|[\w.-]{1,40}(?==[^=]))/u;
+
+function noVariable(given: string, index: number): Problem {
+  const name = LOOKS_LIKE_NAME.exec(given)?.groups?.['name'];
+  if (name === undefined)
+    return new Problem(`--env number ${index + 1} is none: it should be like NAME=VALUE`, EXIT.usage);
+  return new Problem(
+    name === given
+      ? `--env ${name} has no value: it should be like ${name}=VALUE`
+      : `--env ${name} is no name of a variable: it should be of letters, digits and _, and begin with no digit`,
+    EXIT.usage,
+  );
 }
 
 /** The script with lines before it; one of another interpreter, or with input, from within a script of the shell. */

@@ -27,6 +27,14 @@ export function ageText(instant: unknown, nowMs: number): unknown {
   return passedMs < -SECOND_MS ? `in ${durationText(-passedMs)}` : durationText(Math.max(0, passedMs));
 }
 
+/** What a sentence says `since` an instant, with what has passed: `Nothing heard for 5m`. */
+export function withAges(sentence: string, nowMs: number): string {
+  return sentence.replaceAll(
+    /\bsince (?<instant>\d{4}-\d\d-\d\dT[\d:.]+Z)/gu,
+    (_since, instant: string) => `for ${durationText(Math.max(0, nowMs - Date.parse(instant)))}`,
+  );
+}
+
 /** A duration in ms in its largest unit of which there are two: `45s`, `5m`, `3h`, `12d`, `2y`. */
 export function durationText(ms: number): string {
   const [unit = 's', unitMs = SECOND_MS] = UNITS.find(([, , untilMs]) => ms < untilMs) ?? [];

@@ -13,6 +13,8 @@ export interface ColumnOptions<Row> {
   readonly node?: true;
   /** Cells are instants: shown as what has passed since, or is to come. */
   readonly age?: true;
+  /** Cells are sentences: an instant in them, which would take all of the room, is told as what has passed. */
+  readonly told?: true;
   /** What stands behind each number. */
   readonly unit?: '%';
   /** May be cut to so many columns of the terminal; without it, it is left whole. */

@@ -4,7 +4,7 @@
  */
 import { PAINTS } from '../colours.ts';
 import { plainJson, plainText } from '../plain-text.ts';
-import { ageText } from './ages.ts';
+import { ageText, withAges } from './ages.ts';
 import { valueOf, type Column, type Table } from './columns.ts';
 import type { Format } from './format.ts';
 import { layout, type Cell } from './layout.ts';
@@ -98,6 +98,7 @@ function cellsOfColumn<Row>(rows: readonly Row[], column: Column<Row>, view: Vie
     if (typeof value === 'number') return { text: `${value}${options.unit ?? ''}`, paint };
     if (typeof value !== 'string') return { text: cellText(value), paint };
     if (options.age === true) return { text: cellText(ageText(value, view.nowMs)), paint };
+    if (options.told === true) return { text: cellText(withAges(value, view.nowMs)), paint };
     if (options.node === true) return { text: cellText(view.nodeName(value)), paint };
     return { text: cellText(short === null ? value : short(value)), paint };
   });

@@ -32,6 +32,8 @@ import * as jsonBody from '../../api/rest/json-body.ts';
 import * as targetingInput from '../../api/targeting-input.ts';
 import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
 import * as waitingRoom from '../../api/trpc/waiting-room.ts';
+import * as tails from '../../cli/run/tails.ts';
+import * as unwritten from '../../cli/run/unwritten.ts';
 import * as enrollmentKeyRows from '../../persistence/committer/enrollment-key-rows.ts';
 import * as sshRows from '../../persistence/committer/ssh-rows.ts';
 import * as webhookRows from '../../persistence/committer/webhook-rows.ts';
@@ -80,6 +82,16 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
         'PAGE_OUTPUT_BYTES_MAX',
         'Output in one page of executions. Beyond it `output` is null and `output_withheld` true: read these singly.',
       ],
+    ]),
+    limits('cli/run/unwritten.ts', unwritten, [
+      [
+        'UNWRITTEN_BYTES_MAX',
+        'Output that `edge run` or `edge logs` received and its reader has not taken. Beyond it nothing more is received until half of it was.',
+      ],
+    ]),
+    limits('cli/run/tails.ts', tails, [
+      ['TAILS_MAX', 'Outputs that one `edge run` shows as they come; of more nodes each is shown when it is over.'],
+      ['LINE_CHARS_MAX', 'Characters of one line of output that `edge` holds. A longer one is shown in several.'],
     ]),
   ],
   'Labels and facts': [

@@ -122,7 +122,7 @@ test.serial('nodes that cannot be reached are told, with status 7', async (t) =>
   t.deepEqual([left.status, left.stdout.split('here').length - 1], [7, 3]);
   t.regex(
     left.stderr,
-    /runs on 4 nodes\nedge: away is away and runs it when it is back: edge command output (\S{36}) shows it then, edge command cancel \1 calls it off\nedge: 3 of 4 succeeded, 1 away, /u,
+    /runs on 4 nodes\nedge: away is away and runs it when it is back\nedge: edge command output (\S{36}) shows it then\nedge: edge command cancel \1 calls it off\nedge: 3 of 4 succeeded, 1 away, /u,
   );
   wellRan(t, healthy, 3);
 });
@@ -142,7 +142,7 @@ test.serial('a machine that is lost while it runs is told, and not waited for', 
   t.is(status, 7);
   t.regex(
     stderr,
-    /\nedge: lost went away while it ran: edge command output \S{36} shows what became of it when that machine is back\nedge: 3 of 4 succeeded, 1 lost while running, /u,
+    /\nedge: lost went away while it ran; when it is back:\nedge: edge command output \S{36} shows the rest\nedge: 3 of 4 succeeded, 1 lost while running, /u,
   );
 });
 

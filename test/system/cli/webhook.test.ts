@@ -154,7 +154,7 @@ test.serial('types of events are explained, and one that is none is told with th
     'webhook listen --on edge.node',
     'webhook create http://127.0.0.1:44999/ --on edge.core.test,edge.node',
   ])
-    await edge.refuses(t, words, 4, line);
+    await edge.refuses(t, words, 2, line);
 });
 
 test.serial('a receiver whose reader has gone takes its webhook away too', async (t) => {

@@ -176,6 +176,18 @@ test('ages are said in the largest unit of which there are two', (t) => {
   );
 });
 
+test('a reason tells what has passed since an instant, which would be cut', (t) => {
+  const at = '2026-01-15T10:00:00.000Z';
+  const table: Table<{ readonly why: string }> = { id: ({ why }) => why, columns: [['WHY', 'why', { told: true }]] };
+  const told = (why: string, laterMs: number) =>
+    rowsText([{ why }], table, view({ nowMs: Date.parse(at) + laterMs })).split('\n')[1];
+
+  t.is(told(`Nothing heard since ${at}`, 130_000), 'Nothing heard for 2m');
+  t.is(told(`Connected since ${at}; disk: 0 MiB are free`, -5_000), 'Connected for 0s; disk: 0 MiB are free');
+  t.is(told('disk: full since Monday', 0), 'disk: full since Monday');
+  t.is(rowsText([{ why: at }], table, view({ format: 'ndjson' })), `{"why":"${at}"}\n`);
+});
+
 test('ids that stand together are as short as they are told apart, alone long enough for the time in them', (t) => {
   t.deepEqual(IDS.map(shortIds(IDS)), ['019a2c4e-0000', '019a2c4e-0001']);
   t.deepEqual(IDS.map(shortIds([IDS[0]])), ['019a2c4e', '019a2c4e']);

@@ -43,6 +43,10 @@ test('the line below a picture is no wider than the terminal, which gets none be
   screen.draw('a\n', 'a sentence that is longer than that');
   terminal.writableNeedDrain = true;
   screen.draw('b\n', 'c');
+  screen.end();
 
-  t.deepEqual(written, ['\u001B[?25l\u001B[2J\u001B[Ha\u001B[K\na sentence that is…\u001B[K\n\u001B[J']);
+  t.deepEqual(written, [
+    '\u001B[?25l\u001B[2J\u001B[Ha\u001B[K\na sentence that is…\u001B[K\n\u001B[J',
+    '\r\u001B[K\u001B[?25h',
+  ]);
 });
