@@ -78,7 +78,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
   const vpn = openVpn(config, { ...wires, ...agents, rows: vpnRows });
   agents.preferVpn((node) => vpn.gateway.urlFor(node));
   const links = openAdminLinks(config, { ...base, ...storage.forAdminLinks(), vault });
-  const peers = openAdminMessages(storage, { ...wires, ...agents });
+  const peers = openAdminMessages(storage, { ...wires, ...agents, wakeUps: actors.wakeUps });
   await vpn.observe();
   const openBroker = brokerOpener(config.broker, log);
   const publishing = openPublishing({ ...wires, rows: storage.forPublishing(), openBroker });

@@ -38,7 +38,8 @@ export type DomainEffect = ExecutionEffect | SshEffect | WebhookEffect | VpnEffe
 
 /** What every kind of actor may ask of the runtime. */
 export type RuntimeEffect =
-  | { readonly type: 'tell'; readonly told: Addressed }
+  /** `cluster`: the one that who is told belongs to, where it is known. */
+  | { readonly type: 'tell'; readonly told: Addressed; readonly cluster?: ClusterId }
   | { readonly type: 'answer'; readonly to: ReplyTo; readonly result: Result<unknown> }
   | { readonly type: 'send'; readonly session: SessionId; readonly frame: AdminFrameBody }
   | { readonly type: 'hang-up'; readonly session: SessionId; readonly code: CloseCode; readonly reason: string }

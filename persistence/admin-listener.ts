@@ -1,14 +1,15 @@
 /**
- * What the other admins ask for through the database, done here: tunnels from nodes whose sessions are here, and the
- * end of those to nodes that are revoked.
+ * What the other admins ask for through the database, done here: work that they stored for nodes of this one, tunnels
+ * from nodes whose sessions are here, and the end of those to nodes that are revoked.
  */
-import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
+import type { WakeUps } from '../supervisors/ports.ts';
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';
 import { deletedNodes, expiredLately, ADMIN_CHANNEL, readAdminMessage, tellAdmins } from './admin-messages.ts';
-import type { Listener } from './publishing/listener.ts';
+import type { Listener, Subscription } from './listening.ts';
+import { ownChannel, readWakeUp } from './own-channel.ts';
 
 /** What it is done with. */
 export interface AdminListenerPorts {
@@ -19,18 +20,44 @@ export interface AdminListenerPorts {
   readonly heard: (adminId: string) => void;
   /** A sweep of another admin ended executions of this node, if it is here. */
   readonly ended: (node: NodeId, executions: readonly ExecutionId[]) => void;
-  readonly clock: Clock;
+  /** What they stored for nodes of this one. */
+  readonly wakeUps: WakeUps;
   readonly log: Log;
 }
 
-/** Listens until it is stopped. */
+/** Where admins hear each other. */
+export interface AdminListenerPlace {
+  readonly database: Pick<Database, 'pool'>;
+  readonly listener: Pick<Listener, 'hear'>;
+  readonly adminId: string;
+}
+
+/** Hears them until the result is stopped. */
 export function hearAdmins(
-  database: Database,
-  adminId: string,
-  { sendToNode, tunnels, heard, ended, clock, log }: AdminListenerPorts,
-): Listener {
-  const listener = database.listen([ADMIN_CHANNEL], clock);
-  listener.onNotice((_channel, payload) => {
+  { database, listener, adminId }: AdminListenerPlace,
+  { sendToNode, tunnels, heard, ended, wakeUps, log }: AdminListenerPorts,
+): Subscription {
+  let hasListened = false;
+  const own = ownChannel(adminId);
+  return listener.hear([ADMIN_CHANNEL, own], (channel, payload) => {
+    if (channel === own) wake(payload);
+    else hear(payload);
+  });
+
+  /** What was stored before this admin took its clusters up it reads with them: only later silence is a gap. */
+  function wake(payload: string | null): void {
+    if (payload === null) {
+      if (hasListened) wakeUps.missed();
+      hasListened = true;
+      return;
+    }
+    const message = readWakeUp(payload);
+    if (message?.type === 'node') wakeUps.moved(message.node, message.cluster);
+    else if (message?.type === 'ended') endExecutions(message.ended);
+    else if (message !== null) wakeUps.heard(message.type, message.commands);
+  }
+
+  function hear(payload: string | null): void {
     if (payload === null) void catchUp();
     const message = payload === null ? null : readAdminMessage(payload);
     if (message === null) return;
@@ -47,8 +74,7 @@ export function hearAdmins(
     tellAdmins(database.pool, { type: 'tunnel-refused', to: message.from, node: message.node }).catch(
       (error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'),
     );
-  });
-  return listener;
+  }
 
   function endExecutions(pairs: readonly (readonly [NodeId, ExecutionId])[]): void {
     for (const [node, ofNode] of Map.groupBy(pairs, ([id]) => id))

@@ -8,7 +8,7 @@ import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { asUnavailable } from './availability.ts';
 import { ENTITIES } from './entities/all.ts';
-import { Listener } from './publishing/listener.ts';
+import { Listener } from './listening.ts';
 import { bringUpToDate } from './schema-version.ts';
 
 /** Waiting for a connection, a free one or a new one, in ms. With QUERY_MS_MAX below the 5 s of L3. */
@@ -88,8 +88,8 @@ export interface Database {
    * a newer version.
    */
   migrate(): Promise<void>;
-  /** Hears what is notified on these channels, on a connection of its own. */
-  listen(channels: readonly string[], clock: Clock): Listener;
+  /** Hears what is notified, on a connection of its own. Nothing is dialled before somebody hears something. */
+  listen(clock: Clock): Listener;
   /** Ends all connections. Waits for statements under way. */
   close(): Promise<void>;
 }
@@ -128,8 +128,7 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
-    listen: (channels, clock) =>
-      new Listener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, channels, clock, log),
+    listen: (clock) => new Listener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, clock, log),
     close: async () => {
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
     },

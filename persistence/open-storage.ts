@@ -11,6 +11,7 @@ import { openDatabase, type Database } from './database.ts';
 import { encryptionKeyIn } from './embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './embedded/launcher.ts';
 import { watchIncarnation } from './incarnation.ts';
+import { LivePeers } from './live-peers.ts';
 import { checkEncryptionKey } from './secret-check.ts';
 import { Storage, type StorageSettings } from './storage.ts';
 import { createVault } from './vault.ts';
@@ -69,8 +70,19 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   await arrival.done('comparing the groups of admins', () => registry.checkGroup());
   const adminId = await arrival.done('checking in', () => registry.checkIn());
   ends.add('registration', () => registry.checkOut());
-  const committer = new GroupCommitter({ database, vault, adminId, log, committed: (notices) => bus.publish(notices) });
-  return new Storage({ settings, adminId, database, vault, incarnation, clock, registry, committer, arrival, log });
+  const listener = database.listen(systemClock);
+  ends.add('the listening connection', () => listener.stop());
+  const peers = new LivePeers(adminId, monotonicMs);
+  const committer = new GroupCommitter({
+    database,
+    vault,
+    adminId,
+    hasPeers: () => peers.areThere(),
+    log,
+    committed: (notices) => bus.publish(notices),
+  });
+  const rows = { database, listener, vault, incarnation, clock, registry, committer, peers };
+  return new Storage({ settings, adminId, ...rows, arrival, log });
 }
 
 function registryOf(

@@ -1,6 +1,6 @@
 /** The rows of an admin as its parts use them: what each of them asks of the database, made once. */
 import type { Log } from '../transport/net/log.ts';
-import { monotonicMs, systemClock } from '../transport/net/clock.ts';
+import { monotonicMs } from '../transport/net/clock.ts';
 import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
 import type { AdminRegistry } from './admin-directory.ts';
 import type { DatabaseArrival } from './arrival.ts';
@@ -11,12 +11,14 @@ import { healthCounts } from './health.ts';
 import type { IncarnationWatch } from './incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
 import { Leases, LEASE_MS, type LiveAdmin } from './leases.ts';
+import type { Listener } from './listening.ts';
+import type { LivePeers } from './live-peers.ts';
 import { createLoader } from './loader/loader.ts';
 import { wantTunnel } from './admin-messages.ts';
 import { advanceBroker, backlogOf, nextForBroker } from './publishing/broker-rows.ts';
 import { CHANNEL_LEASE_MS, channelLeases } from './publishing/channels.ts';
 import { createEventBodies } from './publishing/event-bodies.ts';
-import { hearEvents } from './publishing/event-notices.ts';
+import { hearEvents, type EventNotices } from './publishing/event-notices.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './publishing/routing.ts';
 import { StoredAdminTopology } from './reads/admin-topology.ts';
@@ -31,6 +33,7 @@ import { createGroups } from './node-groups.ts';
 import { createRecords } from './ownerless-writes.ts';
 import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/login-check.ts';
+import { wokenRows } from './sweeps/forgotten.ts';
 import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
 import { readTotals } from './totals.ts';
 import { StoredNetworks } from './vpn/embedded-vpn-rows.ts';
@@ -60,11 +63,13 @@ export interface OpenedStorage {
   readonly settings: StorageSettings;
   readonly adminId: string;
   readonly database: Database;
+  readonly listener: Listener;
   readonly vault: Vault;
   readonly incarnation: IncarnationWatch;
   readonly clock: DatabaseClock;
   readonly registry: AdminRegistry;
   readonly committer: GroupCommitter;
+  readonly peers: LivePeers;
   readonly arrival: DatabaseArrival;
   readonly log: Log;
 }
@@ -74,8 +79,12 @@ export class Storage {
   /** Of this admin, over restarts. */
   readonly adminId: string;
   readonly database: Database;
+  /** The one connection on which this admin hears what the database notifies. */
+  readonly listener: Listener;
   readonly vault: Vault;
   readonly clock: DatabaseClock;
+  /** Whether there are other admins. */
+  readonly peers: LivePeers;
   readonly #opened: OpenedStorage;
   readonly #passwords = createPasswords();
   readonly #ssh;
@@ -84,10 +93,12 @@ export class Storage {
   readonly #relayClusters;
 
   constructor(opened: OpenedStorage) {
-    const { settings, adminId, database, vault, clock, log } = opened;
+    const { settings, adminId, database, listener, vault, clock, peers, log } = opened;
     this.#opened = opened;
     this.adminId = adminId;
     this.database = database;
+    this.listener = listener;
+    this.peers = peers;
     this.vault = vault;
     this.clock = clock;
     this.#ssh = createSshLogins({ pool: database.pool, passwords: this.#passwords, log });
@@ -98,6 +109,7 @@ export class Storage {
       ranges: { v4Ranges: settings.CLUSTER_AUTO_GENERATED_V4_RANGES, v4Prefix: settings.CLUSTER_V4_SUBNET_PREFIX },
     });
     this.#leases = new Leases(database.writes);
+    this.#leases.onSurvey((admins) => peers.surveyed(admins));
     this.#relayClusters = relayClustersLookUp(database.pool);
   }
 
@@ -135,6 +147,7 @@ export class Storage {
       adminId,
       committer,
       loader: createLoader(database.pool),
+      woken: wokenRows(database.pool, adminId),
       leases: this.#leases,
       leaseMs: LEASE_MS,
       checkIn: () => incarnation.compared().then(() => registry.checkIn()),
@@ -171,7 +184,7 @@ export class Storage {
 
   /** What the VPN is, as rows. */
   forVpn() {
-    const { adminId, database } = this.#opened;
+    const { adminId, database, listener } = this.#opened;
     const { pool } = database;
     return {
       hosts: new StoredVpnRows(pool, adminId),
@@ -181,20 +194,17 @@ export class Storage {
       clustersOf: this.#relayClusters,
       storeGateway: (...said: Tail<Tail<Parameters<typeof storeGateway>>>) => storeGateway(pool, adminId, ...said),
       /** Hears what the rows tell of VPNs; `ofMembers`: of their members too. */
-      listen: (ofMembers: boolean) =>
-        database.listen(ofMembers ? [VPN_CHANGES, VPN_MEMBER_CHANGES] : [VPN_CHANGES], systemClock),
+      listen: (ofMembers: boolean, run: () => void) =>
+        listener.hear(ofMembers ? [VPN_CHANGES, VPN_MEMBER_CHANGES] : [VPN_CHANGES], run),
       /** Hears which cluster's members changed; null: any of them may have. */
-      onMembersChanged: (run: (cluster: ClusterId | null) => void) => {
-        const listener = database.listen([VPN_MEMBER_CHANGES], systemClock);
-        listener.onNotice((_channel, payload) => run(payload as ClusterId | null));
-        return listener;
-      },
+      onMembersChanged: (run: (cluster: ClusterId | null) => void) =>
+        listener.hear([VPN_MEMBER_CHANGES], (_channel, payload) => run(payload as ClusterId | null)),
     };
   }
 
   /** By which events leave. */
   forPublishing() {
-    const { settings, adminId, committer, database } = this.#opened;
+    const { settings, adminId, committer, database, listener } = this.#opened;
     const { pool } = database;
     const leases = channelLeases(database.writes, adminId);
     const leaseOf = (name: string) => ({
@@ -227,7 +237,7 @@ export class Storage {
           advance: (epoch: number, to: string) => advanceBroker(pool, epoch, to),
         },
       },
-      hear: () => hearEvents(database, adminId),
+      hear: (told: EventNotices) => hearEvents(listener, adminId, told),
     };
   }
 
@@ -266,8 +276,9 @@ export class Storage {
 
   /** What time does to rows. `inputs`: what is known here and in no row. */
   forSweeps(inputs: SweepInputs) {
-    const { settings, adminId, registry, database } = this.#opened;
-    return createSweepRows(database.pool, adminId, settings, {
+    const { settings, adminId, registry, database, peers } = this.#opened;
+    const told = { adminId, hasPeers: () => peers.areThere() };
+    return createSweepRows(database.pool, told, settings, {
       ...inputs,
       forgetAdmins: () => registry.forgetGone(settings.ADMIN_FORGET_AFTER_MS),
     });

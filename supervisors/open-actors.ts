@@ -4,6 +4,7 @@ import type { ActorKind } from '../actors/messages.ts';
 import { createOutwardLinks, type OutwardLinks } from './outward-links.ts';
 import { createInspection, type Inspection } from './runtime/inspection.ts';
 import { createTree, type Tree, type TreePorts } from './tree.ts';
+import { HeardWakeUps, type WokenRows } from './wake-ups.ts';
 
 /**
  * So many times WEBHOOK_CONCURRENCY deliveries are handed over, so that a connection has its next request while the
@@ -22,6 +23,8 @@ export interface ActorSettings {
 
 /** What they need from the start. */
 export interface OpenActorsPorts extends Omit<TreePorts, keyof OutwardLinks | 'settings' | 'kinds'> {
+  /** What other admins stored for nodes of this one. */
+  readonly woken: WokenRows;
   /** What agents are told, read anew each time. */
   readonly agentSettings: AgentSettings;
 }
@@ -30,6 +33,8 @@ export interface OpenActorsPorts extends Omit<TreePorts, keyof OutwardLinks | 's
 export interface OpenActors {
   readonly tree: Tree;
   readonly inspection: Inspection;
+  /** Where other admins say that they stored something for them. */
+  readonly wakeUps: HeardWakeUps;
   /** What they reach from now on. Before `tree.ownership.start()`. */
   connect(links: OutwardLinks): void;
   /** For metrics. */
@@ -49,7 +54,7 @@ export interface ActorReadings {
 }
 
 /** Nobody lives in it. */
-export function openActors(settings: ActorSettings, { agentSettings, ...ports }: OpenActorsPorts): OpenActors {
+export function openActors(settings: ActorSettings, { agentSettings, woken, ...ports }: OpenActorsPorts): OpenActors {
   const { connect, ...links } = createOutwardLinks();
   const tree = createTree({
     ...ports,
@@ -64,7 +69,9 @@ export function openActors(settings: ActorSettings, { agentSettings, ...ports }:
     },
   });
   const inspection = createInspection(tree.directory);
-  return { tree, inspection, connect, readings: () => readingsOf(tree, inspection) };
+  const { clock, log } = ports;
+  const wakeUps = new HeardWakeUps({ rows: woken, directory: tree.directory, clock, log });
+  return { tree, inspection, wakeUps, connect, readings: () => readingsOf(tree, inspection) };
 }
 
 function readingsOf({ directory, ownership, held, ended }: Tree, { families }: Inspection): ActorReadings {

@@ -55,6 +55,7 @@ export interface Loader {
   openCommands(): Promise<readonly CommandId[]>;
   /**
    * Open executions of a node in creation order, at most `limit`, without those named; `more` when there are others.
+   * Nodes that ask at once share statements.
    */
   openExecutions(
     node: NodeId,
@@ -63,6 +64,16 @@ export interface Loader {
   ): Promise<{ readonly executions: readonly OpenExecution[]; readonly more: boolean }>;
   /** Those of the named executions that are open and belong to this node. */
   findOpen(node: NodeId, executions: readonly ExecutionId[]): Promise<readonly OpenExecution[]>;
+}
+
+/** What another admin stored for nodes of this one, as it tells it. Each returns at once. */
+export interface WakeUps {
+  /** Executions of these commands are pending for nodes of this admin, or are to be cancelled there. */
+  heard(what: 'run' | 'cancel', commands: readonly CommandId[]): void;
+  /** This node came into this cluster. */
+  moved(node: NodeId, cluster: ClusterId): void;
+  /** Nothing was heard for a while. */
+  missed(): void;
 }
 
 /** Live control sessions of agents. */

@@ -88,6 +88,7 @@ export function createTree(ports: TreePorts): Tree {
     tracer,
     log,
     borrow: (cluster) => ownership.borrow(cluster),
+    isSettled: () => ownership.isSettled(),
   });
   const ownership: Ownership = new Ownership({
     adminId: ports.adminId,

@@ -79,6 +79,7 @@ function create(state: CommandState, message: MessageOf<'create'>): Step<Command
     runs.push({
       type: 'tell',
       told: { to: { kind: 'node', id: execution.node }, message: { type: 'run', executions: [execution] } },
+      cluster: target.cluster,
     });
   }
   if (targets.length > 0) notices.push({ type: 'events-stored' });

@@ -1,5 +1,7 @@
 /** Limits of several admins among each other. */
 import * as leases from '../../persistence/leases.ts';
+import * as forgotten from '../../persistence/sweeps/forgotten.ts';
+import * as wakeUps from '../../supervisors/wake-ups.ts';
 import * as admins from '../../transport/admins/limits.ts';
 import { limits, type Limit } from './limit.ts';
 
@@ -24,5 +26,17 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
     ['WRONG_PROOFS_PER_MINUTE_MAX', 'Wrong proofs of an address in a minute before the log names it.'],
     ['PROBE_EVERY_MS', 'Each other admin is asked this often whether it is reached.'],
     ['PROBE_MS_MAX', 'Longest wait for that answer; the second time, the admin counts as not reached.'],
+  ]),
+  limits('supervisors/wake-ups.ts', wakeUps, [
+    [
+      'HEARD_COMMANDS_MAX',
+      'Commands of other admins that wait to be read by the owner of their nodes. Beyond it the owner looks for everything that is open.',
+    ],
+  ]),
+  limits('persistence/sweeps/forgotten.ts', forgotten, [
+    [
+      'WOKEN_ROWS_MAX',
+      'Executions that an owner reads at once when another admin says that it stored some. The sweep, each 2 s, finds the rest.',
+    ],
   ]),
 ];

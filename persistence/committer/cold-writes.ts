@@ -19,6 +19,7 @@ import { writeVpn } from './vpn-rows.ts';
 import { writeNode } from './node-rows.ts';
 import { sealIdempotencyRecord } from './idempotency-records.ts';
 import { writeSsh } from './ssh-rows.ts';
+import type { WakeUps } from './wake-ups.ts';
 import { writeWebhook } from './webhook-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL, type Written } from './written.ts';
 
@@ -33,11 +34,12 @@ export interface ColdPorts {
   readonly database: Database;
   readonly vault: Vault;
   readonly adminId: string;
+  readonly wakeUps: Pick<WakeUps, 'ofMove' | 'ofRevoked'>;
 }
 
 /** Stores one change with its events and its idempotency record, or tells why not. */
 export async function storeCold(
-  { database, vault, adminId }: ColdPorts,
+  { database, vault, adminId, wakeUps }: ColdPorts,
   lease: Lease | null,
   change: Change,
 ): Promise<ColdOutcome> {
@@ -46,6 +48,8 @@ export async function storeCold(
       if (lease !== null) await checkLease(em, lease);
       const outcome = await perform(em, change.write as ColdWrite, change.events, adminId);
       await insertEvents(em, outcome.events ?? change.events);
+      if (change.write.kind === 'node-moved') await wakeUps.ofMove(em, change.write.node, change.write.to);
+      await wakeUps.ofRevoked(em, change.notices);
       if (change.idempotencyRecord !== undefined) {
         const { scope, key } = change.idempotencyRecord;
         // since when: the database's clock

@@ -16,9 +16,10 @@ import { CommitNews, type CommitCounters } from './commit-news.ts';
 import type { HotChange } from './hot-batch.ts';
 import { HotCommits } from './hot-commits.ts';
 import { Outage } from './outage.ts';
+import { WakeUps, type WakeUpOptions } from './wake-ups.ts';
 
 /** What a committer writes to, and whom it tells. */
-export interface CommitterPorts extends ColdPorts {
+export interface CommitterPorts extends Omit<ColdPorts, 'wakeUps'>, WakeUpOptions {
   readonly log: Log;
   readonly committed: (notices: readonly Notice[]) => void;
 }
@@ -35,13 +36,13 @@ export class GroupCommitter implements Committer {
   readonly #cold: ColdCommits;
 
   constructor(ports: CommitterPorts) {
-    const { vault, log, committed } = ports;
+    const { vault, adminId, log, committed } = ports;
     this.#pool = ports.database.writes;
     this.#outage = new Outage({ pool: this.#pool, log, committed });
     this.#news = new CommitNews(committed);
-    const shared = { vault, outage: this.#outage, news: this.#news };
+    const shared = { vault, wakeUps: new WakeUps(ports), outage: this.#outage, news: this.#news };
     this.#hot = new HotCommits({ ...shared, pool: this.#pool, log });
-    this.#cold = new ColdCommits({ ...shared, database: ports.database, adminId: ports.adminId });
+    this.#cold = new ColdCommits({ ...shared, database: ports.database, adminId });
   }
 
   get counters(): Readonly<CommitCounters> {

@@ -10,6 +10,7 @@ import { insertSerializedEvents, serializeEvents } from './event-rows.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
 import { keyOf } from './statement.ts';
 import { insertIdempotencyRecord } from './idempotency-records.ts';
+import type { WakeUps } from './wake-ups.ts';
 
 /** A hot change, which is all that a batch takes. */
 export interface HotChange extends Change {
@@ -29,10 +30,16 @@ const KEY_TAKEN: Refusal = {
   message: 'Another request with this Idempotency-Key came first.',
 };
 
+/** What is put into rows, and who tells other admins of it. */
+export interface BatchPorts {
+  readonly vault: Vault;
+  readonly wakeUps: Pick<WakeUps, 'ofBatch'>;
+}
+
 /** Stores all units in the open transaction and returns what each was refused. */
 export async function storeBatch(
   client: Pick<PoolClient, 'query'>,
-  vault: Vault,
+  { vault, wakeUps }: BatchPorts,
   units: readonly Unit[],
 ): Promise<ReadonlyMap<Unit, readonly RefusedChange[]>> {
   const refused = new Map<Change, Refusal>();
@@ -68,6 +75,10 @@ export async function storeBatch(
   await insertSerializedEvents(
     client,
     serialized.filter(({ event }) => !untold.has(event)),
+  );
+  await wakeUps.ofBatch(
+    client,
+    changes.filter((change) => !refused.has(change)),
   );
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }

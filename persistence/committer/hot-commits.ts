@@ -9,9 +9,8 @@ import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { isConflict } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
-import type { Vault } from '../vault.ts';
 import type { CommitNews } from './commit-news.ts';
-import { storeBatch, type HotChange } from './hot-batch.ts';
+import { storeBatch, type BatchPorts, type HotChange } from './hot-batch.ts';
 import { BATCH_PATIENCE, Isolation, type Patience } from './isolation.ts';
 import type { Outage } from './outage.ts';
 import { bytesOf, changesOf, countOfBatch, type Waiting } from './units.ts';
@@ -39,9 +38,8 @@ const PATIENT_GATHER_MS = 8;
 export const CONFLICTS_MAX = 3;
 
 /** Where hot changes are stored, and who hears of it. */
-export interface HotCommitPorts {
+export interface HotCommitPorts extends BatchPorts {
   readonly pool: Pool;
-  readonly vault: Vault;
   readonly outage: Outage;
   readonly news: CommitNews;
   readonly log: Log;
@@ -149,14 +147,14 @@ export class HotCommits {
    * nothing of it was stored.
    */
   async #store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
-    const { pool, vault, news } = this.#ports;
+    const { pool, news } = this.#ports;
     const beganMs = performance.now();
     try {
       const units = waiting.map((one) => one.unit);
       const outcome = await inTransaction(
         pool,
         'storing a batch',
-        (client) => storeBatch(client, vault, units),
+        (client) => storeBatch(client, this.#ports, units),
         beginWith(patience),
       );
       news.tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);

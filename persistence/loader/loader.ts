@@ -11,10 +11,11 @@ import { rowsOf, sql } from '../reads/sql.ts';
 import { SUMMARY_COLUMNS } from '../reads/summaries.ts';
 import { nodesOfClusters, nodeStates } from './node-states.ts';
 import { unfinishedDeliveries, webhookState } from './webhooks.ts';
-import { commandRecords, namedOpen, nextOpen, type NamedExecutions } from './open-executions.ts';
+import { commandRecords, namedOpen, nextOpen, type NamedExecutions, type NextExecutions } from './open-executions.ts';
 
 /** The Loader port over this pool. Every call rejects with DatabaseUnavailable when the database does not answer. */
 export function createLoader(pool: Pool): Loader {
+  const next = batched((questions: readonly NextExecutions[]) => nextOpen(pool, questions));
   const named = batched((questions: readonly NamedExecutions[]) => namedOpen(pool, questions));
   return {
     nodes: (clusters) => nodesOfClusters(pool, clusters),
@@ -32,7 +33,7 @@ export function createLoader(pool: Pool): Loader {
       return rows.map(({ id }) => id);
     },
     openExecutions: async (node: NodeId, limit: number, except: readonly string[]) => {
-      const found = await nextOpen(pool, node, limit + 1, except);
+      const found = await next({ node, limit: limit + 1, except });
       return { executions: found.slice(0, limit), more: found.length > limit };
     },
     findOpen: (node, executions) => named({ node, executions }),

@@ -32,18 +32,58 @@ export function firstOpen(pool: Pool, nodes: readonly NodeId[], limit: number): 
   );
 }
 
-/** Open executions of one node in creation order, at most `limit`, without those named. */
-export function nextOpen(
+/** The next open executions that a node wants: in creation order, at most `limit`, without those that it holds. */
+export interface NextExecutions {
+  readonly node: NodeId;
+  readonly limit: number;
+  readonly except: readonly string[];
+}
+
+/** So many of a node are looked for at first: most have one. Those that have as many are asked again, for all. */
+const NEXT_AT_FIRST = 8;
+
+/** Ids that one of these statements is given, and rows that it may find. */
+const NEXT_ROWS_MAX = 10_000;
+
+/** For each question its executions. Questions share statements, so that a fan-out is read by a few. */
+export async function nextOpen(
   pool: Pool,
-  node: NodeId,
-  limit: number,
-  except: readonly string[],
-): Promise<readonly OpenExecution[]> {
-  return openExecutionsOf(
-    pool,
-    sql`
-    select ${COLUMNS} from command_execution e where e.node_id = ${node}::uuid and e.finished_at is null and e.id <> all(${except}::uuid[]) order by e.id limit ${limit}::int`,
-  );
+  questions: readonly NextExecutions[],
+): Promise<readonly (readonly OpenExecution[])[]> {
+  const few = await nextOf(pool, questions, NEXT_AT_FIRST);
+  const cut = questions.filter((one) => one.limit > NEXT_AT_FIRST && few.get(one)?.length === NEXT_AT_FIRST);
+  const whole = await nextOf(pool, cut, Infinity);
+  return questions.map((one) => whole.get(one) ?? few.get(one) ?? []);
+}
+
+/** The same, no more than `most` of each. */
+async function nextOf(
+  pool: Pool,
+  questions: readonly NextExecutions[],
+  most: number,
+): Promise<ReadonlyMap<NextExecutions, readonly OpenExecution[]>> {
+  const answers = new Map<NextExecutions, readonly OpenExecution[]>();
+  const limitOf = ({ limit }: NextExecutions): number => Math.min(limit, most);
+  for (const part of partsOf(questions, (one) => limitOf(one) + one.except.length, NEXT_ROWS_MAX)) {
+    const held = part.map(({ except }) => `{${except.join(',')}}`);
+    const found = await openExecutionsOf(
+      pool,
+      sql`
+      select ${COLUMNS} from unnest(${part.map(({ node }) => node)}::uuid[], ${part.map(limitOf)}::int[], ${held}::text[]) as wanted (id, most, held)
+      cross join lateral (select * from command_execution x where x.node_id = wanted.id and x.finished_at is null and x.id <> all(wanted.held::uuid[])
+        order by x.id limit wanted.most) e`,
+    );
+    const byNode = Map.groupBy(found, ({ node }) => node);
+    for (const one of part) answers.set(one, among(byNode.get(one.node) ?? [], one).slice(0, limitOf(one)));
+  }
+  return answers;
+}
+
+/** Those that the question wants, each once: another of the same node may have wanted others. */
+function among(ofNode: readonly OpenExecution[], { except }: NextExecutions): readonly OpenExecution[] {
+  const held: ReadonlySet<string> = new Set(except);
+  const wanted = new Map(ofNode.filter(({ id }) => !held.has(id)).map((one) => [one.id, one]));
+  return inOrder([...wanted.values()]);
 }
 
 /** Executions that a node named. */
@@ -81,10 +121,28 @@ export async function namedOpen(
   }
   return questions.map(({ node, executions }) => {
     const named = new Set(executions);
-    return (found.get(node) ?? [])
-      .filter(({ id }) => named.delete(id))
-      .toSorted((one, other) => (one.id < other.id ? -1 : 1));
+    return inOrder((found.get(node) ?? []).filter(({ id }) => named.delete(id)));
   });
+}
+
+/** In the order in which they were created. */
+function inOrder(executions: readonly OpenExecution[]): readonly OpenExecution[] {
+  return executions.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** In pieces, in order: each of at least one, and no heavier than `max` otherwise. */
+function partsOf<T>(all: readonly T[], weightOf: (one: T) => number, max: number): readonly (readonly T[])[] {
+  const parts: T[][] = [];
+  let room = -1;
+  for (const one of all) {
+    room -= weightOf(one);
+    if (room >= 0) parts.at(-1)?.push(one);
+    else {
+      parts.push([one]);
+      room = max - weightOf(one);
+    }
+  }
+  return parts;
 }
 
 async function openExecutionsOf(pool: Pool, statement: Sql): Promise<readonly OpenExecution[]> {

@@ -1,6 +1,5 @@
 /** Hears that events were stored, and that webhooks changed at other admins. */
-import { systemClock } from '../../transport/net/clock.ts';
-import type { Database } from '../database.ts';
+import type { Listener, Subscription } from '../listening.ts';
 import { EVENTS_STORED, WEBHOOK_CHANGES } from './names.ts';
 
 /** Who is told. Each returns at once. */
@@ -13,30 +12,19 @@ export interface EventNotices {
   webhooksMissed(): void;
 }
 
-/** What listens. */
-export interface EventListener {
-  /** Who is told from now on. */
-  onNotice(told: EventNotices): void;
-  stop(): Promise<void>;
-}
-
-/** Listens until it is stopped. What this admin did itself it is not told. */
-export function hearEvents(database: Pick<Database, 'listen'>, adminId: string): EventListener {
-  const listener = database.listen([EVENTS_STORED, WEBHOOK_CHANGES], systemClock);
+/**
+ * Hears until the result is stopped. What this admin did itself it is not told.
+ */
+export function hearEvents(listener: Pick<Listener, 'hear'>, adminId: string, told: EventNotices): Subscription {
   let hasListened = false;
-  return {
-    onNotice(told) {
-      listener.onNotice((channel, payload) => {
-        if (channel === EVENTS_STORED) return told.stored();
-        if (payload === null) {
-          if (hasListened) told.webhooksMissed();
-        } else {
-          const [by, id] = payload.split(' ');
-          if (id !== undefined && by !== adminId) told.webhookChanged(id);
-        }
-        hasListened = true;
-      });
-    },
-    stop: () => listener.stop(),
-  };
+  return listener.hear([EVENTS_STORED, WEBHOOK_CHANGES], (channel, payload) => {
+    if (channel === EVENTS_STORED) return told.stored();
+    if (payload === null) {
+      if (hasListened) told.webhooksMissed();
+    } else {
+      const [by, id] = payload.split(' ');
+      if (id !== undefined && by !== adminId) told.webhookChanged(id);
+    }
+    hasListened = true;
+  });
 }

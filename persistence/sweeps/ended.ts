@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { insertEvents } from '../committer/event-rows.ts';
+import { WakeUps, type WakeUpOptions } from '../committer/wake-ups.ts';
 import { tellEnded } from '../admin-messages.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
 import { inTransaction } from '../transaction.ts';
@@ -24,12 +25,12 @@ export interface EndedExecution {
  * Rows that another transaction holds are left for the next time: a result that is being stored wins. So are rows that
  * a transaction with a higher id changed and committed before this one came to them: its event would be read after
  * ours, though it came first (V2). Its output parts go with it.
- * The other admins are told by `adminId`: only the owner of a node has the session by which its process is ended (C7).
+ * The other admins are told: only the owner of a node has the session by which its process is ended (C7).
  */
 export async function expireDue(
   pool: Pool,
   now: Sql,
-  adminId: string,
+  options: WakeUpOptions,
   limit: number,
 ): Promise<readonly EndedExecution[]> {
   return inTransaction(pool, 'expiring executions', async (client) => {
@@ -50,11 +51,9 @@ export async function expireDue(
       rows.map((row) => executionEvent('edge.command_execution.expired', row, row.updated_at)),
     );
     await dropParts(client, rows);
-    await tellEnded(
-      client,
-      adminId,
-      rows.map(({ id, node_id }) => [node_id, id]),
-    );
+    const pairs = rows.map(({ id, node_id }) => [node_id, id] as const);
+    await tellEnded(client, options.adminId, pairs); // admins of before hear nothing else
+    await new WakeUps(options).ofEnded(client, pairs);
     return rows.map((row) => ended(row, 'expired'));
   });
 }

@@ -1,9 +1,9 @@
 /**
- * Open executions whose node is reachable and has not moved them for a while: another admin stored them, or a crash
- * came between. Their owner is reminded.
+ * Open executions that the owner of their node should move on: those that another admin stored just now, and those that
+ * have stood still for a while although their node is reachable, since nobody was told, or a crash came between.
  */
 import type { Pool } from 'pg';
-import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 import { before, DATABASE_NOW } from './timestamps.ts';
 
@@ -13,26 +13,66 @@ import { before, DATABASE_NOW } from './timestamps.ts';
  */
 export const FORGOTTEN_AFTER_MS = 2_000;
 
+/**
+ * Rows that are looked for when somebody said what was stored, or may have said so to nobody: five times the largest
+ * fleet. What is beyond is found by the sweep.
+ */
+export const WOKEN_ROWS_MAX = 50_000;
+
+/** An execution that is to be cancelled. */
+export interface CancelWanted {
+  readonly node: NodeId;
+  readonly execution: ExecutionId;
+}
+
 export interface Forgotten {
   /** Nodes with pending executions that they should look for. */
   readonly pending: readonly NodeId[];
   /** Executions whose cancellation is stored and not carried out. */
-  readonly cancels: readonly { readonly node: NodeId; readonly execution: ExecutionId }[];
+  readonly cancels: readonly CancelWanted[];
 }
 
-/** At most `limit` of each, among clusters that this admin owns. Telling a node twice does no harm. */
-export async function findForgotten(pool: Pool, adminId: string, limit: number): Promise<Forgotten> {
-  const longAgo = before(DATABASE_NOW, FORGOTTEN_AFTER_MS);
+/**
+ * At most `limit` of each that have stood still for longer than `afterMs`, among clusters that this admin owns. Telling
+ * a node twice does no harm.
+ */
+export async function findForgotten(pool: Pool, adminId: string, afterMs: number, limit: number): Promise<Forgotten> {
+  const longAgo = before(DATABASE_NOW, afterMs);
   const mine = sql`join node n on n.id = e.node_id and n.status <> 'unreachable' join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid`;
   const pending = await rowsOf<{ node_id: NodeId }>(
     pool,
     'looking for forgotten executions',
     sql`select distinct e.node_id from command_execution e ${mine} where e.finished_at is null and e.status = 'pending' and e.inserted_at < ${longAgo} limit ${limit}`,
   );
-  const cancels = await rowsOf<{ node: NodeId; execution: ExecutionId }>(
+  const cancels = await rowsOf<CancelWanted>(
     pool,
     'looking for forgotten cancellations',
     sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.finished_at is null and e.cancel_requested_at < ${longAgo} limit ${limit}`,
   );
   return { pending: pending.map((row) => row.node_id), cancels };
+}
+
+/** What other admins said that they stored, as rows: at most `limit` each. Rejects with DatabaseUnavailable. */
+export function wokenRows(pool: Pool, adminId: string, limit = WOKEN_ROWS_MAX) {
+  const mine = sql`join node n on n.id = e.node_id join cluster_ownership w on w.cluster_id = n.cluster_id and w.admin_id = ${adminId}::uuid`;
+  return {
+    /** Nodes of this admin on which executions of these commands are pending. */
+    pendingOf: async (commands: readonly CommandId[]): Promise<readonly NodeId[]> => {
+      const rows = await rowsOf<{ node: NodeId }>(
+        pool,
+        'looking for executions of other admins',
+        sql`select distinct e.node_id as node from command_execution e ${mine} where e.command_id = any(${commands}::uuid[]) and e.finished_at is null and e.status = 'pending' limit ${limit}::int`,
+      );
+      return rows.map(({ node }) => node);
+    },
+    /** Executions of these commands on nodes of this admin that are to be cancelled. */
+    cancelsOf: (commands: readonly CommandId[]): Promise<readonly CancelWanted[]> =>
+      rowsOf<CancelWanted>(
+        pool,
+        'looking for cancellations of other admins',
+        sql`select e.node_id as node, e.id as execution from command_execution e ${mine} where e.command_id = any(${commands}::uuid[]) and e.finished_at is null and e.cancel_requested_at is not null limit ${limit}::int`,
+      ),
+    /** All that may have been missed, however short ago it was stored. */
+    findForgotten: () => findForgotten(pool, adminId, 0, limit),
+  };
 }

@@ -1,7 +1,8 @@
 /** Everything that the sweeper asks of the rows, by the settings of this admin. */
 import type { Pool } from 'pg';
 import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
-import { findForgotten } from './forgotten.ts';
+import type { WakeUpOptions } from '../committer/wake-ups.ts';
+import { FORGOTTEN_AFTER_MS, findForgotten } from './forgotten.ts';
 import { markOwnerless } from './ownerless.ts';
 import { AGENTS_BACK_MS_MAX, findGone } from './random-nodes.ts';
 import { createSweeps, SWEEP_ROWS_MAX } from './sweeps.ts';
@@ -38,13 +39,14 @@ export interface SweepActions {
 /** The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. */
 export function createSweepRows(
   pool: Pool,
-  adminId: string,
+  { adminId, hasPeers }: WakeUpOptions,
   settings: SweepSettings,
   { heldFor, watchedMs, heard, forgetAdmins }: SweepInputs & SweepActions,
 ) {
   const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
   const sweeps = createSweeps(pool, {
     adminId,
+    hasPeers,
     executionDays: settings.EXECUTION_RETENTION_DAYS,
     eventDays: settings.EVENT_RETENTION_DAYS,
     deliveryDays: settings.WEBHOOK_DELIVERY_RETENTION_DAYS,
@@ -56,7 +58,7 @@ export function createSweepRows(
     findGone: async (limit: number): Promise<readonly NodeId[]> =>
       goneAfterMs === 0 ? [] : findGone(pool, heldFor(Math.min(goneAfterMs, AGENTS_BACK_MS_MAX)), goneAfterMs, limit),
     storePresence: () => storePresence(pool, heard()),
-    findForgotten: () => findForgotten(pool, adminId, SWEEP_ROWS_MAX),
+    findForgotten: () => findForgotten(pool, adminId, FORGOTTEN_AFTER_MS, SWEEP_ROWS_MAX),
     markOwnerless: () =>
       markOwnerless(
         pool,

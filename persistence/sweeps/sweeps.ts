@@ -3,6 +3,7 @@
  */
 import type { Pool } from 'pg';
 import type { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
+import type { WakeUpOptions } from '../committer/wake-ups.ts';
 import { DATABASE_NOW, before } from './timestamps.ts';
 import { prunePublicEnrollmentKeys } from './public-enrollment-keys.ts';
 import { dropOf, dropOrphans, expireDue, type EndedExecution } from './ended.ts';
@@ -48,10 +49,7 @@ export interface Pruned {
 }
 
 /** Who sweeps, and what is kept. */
-export interface SweepOptions extends Retention {
-  /** The admin whose sweeps these are. */
-  readonly adminId: string;
-}
+export interface SweepOptions extends Retention, WakeUpOptions {}
 
 export interface Sweeps {
   /** Ends executions past their expiry, at most `limit` in one transaction. As many as the limit: there may be more. */
@@ -70,11 +68,11 @@ export interface Sweeps {
  */
 export function createSweeps(
   pool: Pool,
-  { adminId, executionDays, eventDays, deliveryDays, recordingDays }: SweepOptions,
+  { adminId, hasPeers, executionDays, eventDays, deliveryDays, recordingDays }: SweepOptions,
   now = DATABASE_NOW,
 ): Sweeps {
   return {
-    expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, adminId, limit),
+    expireDue: (limit = SWEEP_ROWS_MAX) => expireDue(pool, now, { adminId, hasPeers }, limit),
     dropOrphans: (limit = SWEEP_ROWS_MAX) => dropOrphans(pool, now, limit),
     dropOf: (node, limit = SWEEP_ROWS_MAX) => dropOf(pool, now, node, limit),
     prune: async (limit = SWEEP_ROWS_MAX) => {

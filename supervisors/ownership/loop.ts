@@ -107,6 +107,11 @@ export class Ownership {
     return this.#borrowed.borrow(cluster, this.#orphans);
   }
 
+  /** Whether all actors of the clusters that are held are here. */
+  isSettled(): boolean {
+    return this.#unsettled.size === 0;
+  }
+
   /** Held for the moment only: its agents belong nowhere still. */
   isBorrowed(cluster: ClusterId): boolean {
     return this.#borrowed.has(cluster);

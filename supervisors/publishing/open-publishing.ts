@@ -2,7 +2,6 @@
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import type { Broker } from '../../actors/published-event.ts';
-import type { Unwind } from '../../transport/net/unwind.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { BrokerChannel, type BrokerRows } from './broker-channel.ts';
 import type { ChannelLease } from './channel.ts';
@@ -15,10 +14,17 @@ export interface PublishingRows {
   readonly webhooks: { readonly lease: ChannelLease; readonly routing: RoutingPort };
   readonly broker: { readonly lease: ChannelLease; readonly rows: BrokerRows };
   /** Hears what other admins and this one store. */
-  hear(): {
-    onNotice(told: { stored(): void; webhookChanged(id: string): void; webhooksMissed(): void }): void;
-    stop(): Promise<void>;
-  };
+  hear(told: StoredNotices): { stop(): void };
+}
+
+/** What is heard. Each returns at once. */
+export interface StoredNotices {
+  /** There are events, or may be. */
+  stored(): void;
+  /** Another admin changed this webhook. */
+  webhookChanged(id: string): void;
+  /** It may have been missed which webhooks were changed, as nothing was heard for a while. */
+  webhooksMissed(): void;
 }
 
 /** What publishing needs. */
@@ -30,8 +36,6 @@ export interface PublishingPorts {
   readonly clock: Clock;
   readonly leaseClockMs: () => number;
   readonly log: Log;
-  /** Gets what is to be ended if this admin does not come to `start`. */
-  readonly ends: Pick<Unwind, 'add'>;
 }
 
 /** The channels of this admin. */
@@ -59,13 +63,11 @@ export interface BrokerReadings {
 
 /** Not started. It is heard already what is stored, so that nothing of it is missed. */
 export function openPublishing(ports: PublishingPorts): Publishing {
-  const { rows, directory, openBroker, clock, leaseClockMs, log, ends } = ports;
+  const { rows, directory, openBroker, clock, leaseClockMs, log } = ports;
   const channel = { leaseMs: rows.leaseMs, clock, leaseClockMs, random: Math.random, log };
   const webhooks = new WebhooksChannel({ ...channel, ...rows.webhooks, directory });
   const broker = openBroker === null ? null : new BrokerChannel({ ...channel, ...rows.broker, open: openBroker });
-  const listener = rows.hear();
-  ends.add('notices of events', () => listener.stop());
-  listener.onNotice(wakingBy(webhooks, broker, directory));
+  const hearing = rows.hear(wakingBy(webhooks, broker, directory));
   return {
     deliversWebhooks: () => webhooks.holds(),
     broker,
@@ -74,7 +76,8 @@ export function openPublishing(ports: PublishingPorts): Publishing {
       await Promise.all([webhooks.start(), broker?.start()]);
     },
     stop: async () => {
-      await Promise.all([listener.stop(), webhooks.stop(), broker?.stop()]);
+      hearing.stop();
+      await Promise.all([webhooks.stop(), broker?.stop()]);
     },
   };
 }
@@ -83,7 +86,7 @@ function wakingBy(
   webhooks: WebhooksChannel,
   broker: BrokerChannel | null,
   directory: PublishingPorts['directory'],
-): Parameters<ReturnType<PublishingRows['hear']>['onNotice']>[0] {
+): StoredNotices {
   return {
     stored() {
       webhooks.wake();

@@ -15,7 +15,7 @@ import { replyToOf, type Asks } from './asks.ts';
 import type { Performers } from './domain-effects.ts';
 import { createFamily, type Family } from './family.ts';
 import type { KindTable } from './kinds.ts';
-import { decideRestart, ELSEWHERE, NOT_FOUND, Revival } from './revival.ts';
+import { decideRestart, ELSEWHERE, isForOwner, NOT_FOUND, Revival } from './revival.ts';
 import type { Crash } from './spawn.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
@@ -33,6 +33,8 @@ export interface DirectoryPorts {
   readonly log: Log;
   /** Takes a cluster that no admin has room for, for the moment. False: it is none, or another admin was faster. */
   borrow(cluster: ClusterId): Promise<boolean>;
+  /** Whether all actors of the clusters that are held are here. */
+  isSettled(): boolean;
 }
 
 /** What happened so far, for metrics. */
@@ -88,9 +90,15 @@ export class Directory {
     return this.#counters;
   }
 
-  /** Gives a message to an actor, starting it from rows when it is not here. False: refused, who waits is answered. */
-  tell({ to, message }: Addressed): boolean {
-    const cell = this.#cells[to.kind].get(to.id) ?? this.#arrive(to, message);
+  /**
+   * Gives a message to an actor, starting it from rows when it is not here. False: refused, who waits is answered. What
+   * is for its owner alone is dropped where that is another admin: by its `cluster`, or when it is not here and all of
+   * ours are.
+   */
+  tell({ to, message }: Addressed, cluster = to.kind === 'cluster' ? to.id : undefined): boolean {
+    const known = this.#cells[to.kind].get(to.id);
+    if (known === undefined && isForOwner(message) && this.#isOfOthers(cluster)) return true;
+    const cell = known ?? this.#arrive(to, message);
     if ((cell.resting && replyToOf(message as { replyTo?: never }) !== null) || !cell.mailbox.push(message)) {
       this.#deadLetter(to, message, UNAVAILABLE);
       return false;
@@ -167,12 +175,16 @@ export class Directory {
         domains,
         tracer,
         log,
-        tell: (addressed) => this.tell(addressed),
+        tell: (addressed, cluster) => this.tell(addressed, cluster),
         revive: (address) => void this.#ensure(address),
         stop: (address) => this.#stop(address),
         whenOwned: (address, run) => this.#whenOwned(address, run),
       },
     };
+  }
+
+  #isOfOthers(cluster: ClusterId | undefined): boolean {
+    return cluster === undefined ? this.#ports.isSettled() : !this.#ports.held.holds(cluster);
   }
 
   #find(address: Address): ActorCell | undefined {

@@ -6,6 +6,7 @@ import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { unreachable, type DomainEffect, type Effect, type RuntimeEffect } from '../../actors/step.ts';
 import type { Tracer } from '../../actors/tracer.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Committer, SessionLink } from '../ports.ts';
 import type { Performers, Requester } from './domain-effects.ts';
 
@@ -18,8 +19,8 @@ export interface EffectPorts {
   readonly domains: Performers;
   readonly tracer: Pick<Tracer, 'ended'>;
   readonly log: Log;
-  /** False: its mailbox is full, or it takes nothing now. */
-  tell(addressed: Addressed): boolean;
+  /** False: its mailbox is full, or it takes nothing now. `cluster`: the one that it belongs to, where that is known. */
+  tell(addressed: Addressed, cluster?: ClusterId): boolean;
   /**
    * Runs while this admin holds the lease behind an actor, by its own lease clock: now, when the lease is renewed, or
    * never.
@@ -61,7 +62,7 @@ export class Performer implements Requester {
     const ports = this.#ports;
     switch (effect.type) {
       case 'tell':
-        return void ports.tell(effect.told);
+        return void ports.tell(effect.told, effect.cluster);
       case 'answer':
         return ports.asks.answer(effect.to, effect.result);
       case 'send':

@@ -100,6 +100,23 @@ function isRelief({ type }: Message): boolean {
 }
 
 /**
+ * Nobody waits for it, and the owner of whom it is for is told by its channel, or finds it in the rows: it starts no
+ * actor only to learn that another admin owns it.
+ */
+export function isForOwner(message: Message): boolean {
+  switch (message.type) {
+    case 'run':
+    case 'rescan':
+    case 'count-changed':
+      return true;
+    case 'cancel':
+      return message.replyTo === null;
+    default:
+      return false;
+  }
+}
+
+/**
  * Crashes within ESCALATE_WINDOW_MS after which an actor rests for REST_MS. Source: docs/architecture.md, Supervision.
  */
 export const CRASHES_MAX = 5;

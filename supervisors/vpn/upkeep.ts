@@ -11,11 +11,8 @@ import { Invitations, type InvitationPorts } from './invitations.ts';
 import { Reconciler, type ReconcilerPorts } from './reconciler.ts';
 import type { VpnWatcher } from './watcher.ts';
 
-/** Hears what the rows tell of VPNs; null: something may have been missed. */
-type Listen = () => {
-  onNotice(run: (channel: string, payload: string | null) => void): void;
-  stop(): Promise<void>;
-};
+/** Is run when the rows tell something of VPNs, and when something may have been missed. */
+type Listen = (run: () => void) => { stop(): void };
 
 /** What it needs. */
 export interface VpnUpkeepPorts {
@@ -24,9 +21,9 @@ export interface VpnUpkeepPorts {
     /** What the database grants who reconciles, in ms. */
     readonly leaseMs: number;
     /** Hears what the rows tell of VPNs; `ofMembers`: of their members too. */
-    listen(ofMembers: boolean): ReturnType<Listen>;
+    listen(ofMembers: boolean, run: () => void): { stop(): void };
     /** Hears whose members changed; null: any cluster's may have. */
-    onMembersChanged(run: (cluster: ClusterId | null) => void): { stop(): Promise<void> };
+    onMembersChanged(run: (cluster: ClusterId | null) => void): { stop(): void };
   };
   readonly manager: VpnManager;
   /** Keeps the VPNs of owned clusters. */
@@ -56,18 +53,18 @@ export function keepVpns(ports: VpnUpkeepPorts): void {
       leaseClockMs,
       random: Math.random,
       log,
-      listen: () => rows.listen(manager.kind === 'netmaker'),
+      listen: (run) => rows.listen(manager.kind === 'netmaker', run),
       sessions: { has: (node) => sessions.has(node), send: (node, frame) => sessions.sendToNode(node, frame) },
     }),
   );
-  const listener = rows.onMembersChanged((cluster) => {
+  const hearing = rows.onMembersChanged((cluster) => {
     watcher.changed(cluster);
     relay.changed(cluster);
   });
   watcher.start();
-  ends.add('networks', async () => {
+  ends.add('networks', () => {
     watcher.stop();
-    await listener.stop();
+    hearing.stop();
   });
 }
 
@@ -80,14 +77,14 @@ function startCoordination(
 ): () => Promise<void> {
   const reconciler = new Reconciler(ports);
   const invitations = ports.manager.kind === 'netmaker' ? new Invitations(ports) : null;
-  const listener = ports.listen();
-  listener.onNotice(() => {
+  const hearing = ports.listen(() => {
     reconciler.wake();
     invitations?.wake();
   });
   reconciler.start();
   invitations?.start();
   return async () => {
-    await Promise.all([listener.stop(), reconciler.stop(), invitations?.stop()]);
+    hearing.stop();
+    await Promise.all([reconciler.stop(), invitations?.stop()]);
   };
 }

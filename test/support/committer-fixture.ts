@@ -39,6 +39,8 @@ export class Fixture {
   readonly committer: GroupCommitter;
   readonly leases: Leases;
   readonly adminId = v7();
+  /** Whether the committer takes itself for one of several admins. */
+  hasPeers = true;
   readonly notices: Notice[] = [];
   readonly log: ReturnType<typeof recordingLog>;
   readonly #t: ExecutionContext;
@@ -53,6 +55,7 @@ export class Fixture {
       database,
       vault: createVault(Buffer.alloc(32, 7)),
       adminId: this.adminId,
+      hasPeers: () => this.hasPeers,
       log,
       committed: (told) => this.notices.push(...told),
     });

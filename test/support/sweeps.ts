@@ -9,7 +9,14 @@ export function sweepsOf(
   pool: Pool,
   { nowMs, adminId = v7() }: { readonly nowMs?: number; readonly adminId?: string } = {},
 ): Sweeps {
-  const retention = { adminId, executionDays: 30, eventDays: 7, deliveryDays: 7, recordingDays: 30 };
+  const retention = {
+    adminId,
+    hasPeers: () => true,
+    executionDays: 30,
+    eventDays: 7,
+    deliveryDays: 7,
+    recordingDays: 30,
+  };
   return nowMs === undefined
     ? createSweeps(pool, retention)
     : createSweeps(pool, retention, sql`${new Date(nowMs)}::timestamptz`);

@@ -26,19 +26,19 @@ const ORDER = [
   'commits',
   'the gateway',
   'leases',
-  'notices of events',
   'the observer',
   'words of other admins',
   'words to other admins',
   'the VPN manager',
+  'the listening connection',
   'registration',
   'the clock',
   'database connections',
   'traces',
 ];
 
-/** Connections by which one admin hears of other admins, of events, of VPNs, and of their members. */
-const LISTENERS = 4;
+/** One connection by which an admin hears of other admins, of events, of VPNs, and of their members. */
+const LISTENERS = 1;
 
 function stopped(log: ReturnType<typeof recordingLog>): readonly unknown[] {
   return log.lines

@@ -121,6 +121,7 @@ export function declareExecutionEvents(fixture: EventsFixture): void {
 
     await createSweeps(fixture.pool, {
       adminId: v7(),
+      hasPeers: () => false,
       executionDays: 30,
       eventDays: 7,
       deliveryDays: 7,

@@ -132,6 +132,41 @@ test('a node holds its first open executions, and the rest is a backlog read on 
   t.deepEqual([rest.executions.map(({ id }) => id), rest.more], [ids.slice(-1), false]);
 });
 
+test('nodes that ask at once share statements, and each gets its own, also those that have more than most', async (t) => {
+  const opened = await openedDatabase(t);
+  const { nodeIds, executions } = await storeFleet(opened, 300, 12);
+  const statements: string[] = [];
+  const pool = new Proxy(opened.pool, {
+    get: (real, name) =>
+      name === 'query'
+        ? (text: string, values: unknown[]) => {
+            statements.push(text);
+            return real.query(text, values);
+          }
+        : (Reflect.get(real, name) as unknown),
+  });
+  const { openExecutions } = createLoader(pool);
+  const ofNode = (node: NodeId) => executions.filter((one) => one.node === node).map(({ id }) => id);
+  const [holding, again] = [nodeIds[0]!, nodeIds[1]!];
+  const held = ofNode(holding).slice(0, 10);
+
+  const answers = await Promise.all([
+    openExecutions(holding, 256, held),
+    openExecutions(again, 3, []),
+    openExecutions(again, 1, ofNode(again).slice(0, 1)),
+    ...nodeIds.map((node) => openExecutions(node, 256, [])),
+  ]);
+
+  const seen = answers.map(({ executions: found, more }) => [found.map(({ id }) => id), more]);
+  t.deepEqual(seen, [
+    [ofNode(holding).slice(10), false],
+    [ofNode(again).slice(0, 3), true],
+    [ofNode(again).slice(1, 2), true],
+    ...nodeIds.map((node) => [ofNode(node), false]),
+  ]);
+  t.true(statements.length < 40, `${statements.length} statements`);
+});
+
 test('of named executions those are found that are open and of this node', async (t) => {
   const opened = await openedDatabase(t);
   const {

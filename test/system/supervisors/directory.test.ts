@@ -218,3 +218,47 @@ test('an enrolled node lives at once, and takes its agent', async (t) => {
 
   t.deepEqual(await fixture.rows('select status from node'), [{ status: 'healthy' }]);
 });
+
+test('an admin reads nothing of nodes that another one owns when a command for them is stored and cancelled', async (t) => {
+  const owner = await startSupervisors(t);
+  const nodes = await owner.createNodes(3);
+  const read: string[] = [];
+  const edge = await startSupervisors(t, {
+    connection: owner.connection,
+    loader: (real) => ({
+      ...real,
+      node: (id) => {
+        read.push(id);
+        return real.node(id);
+      },
+    }),
+  });
+
+  const { command } = await edge.run(nodes);
+  await edge.must('command', command, { type: 'cancel' });
+
+  t.deepEqual(read, []);
+  t.is(edge.tree.directory.count('node'), 0);
+  t.is(edge.tree.directory.counters.deadLetters, 0);
+});
+
+test('a node that came into a cluster of this admin is started by the first that is said to it there', async (t) => {
+  const fixture = await startSupervisors(t);
+  const { node, cluster } = await fixture.createNode();
+  const [came, silent] = [v7(), v7()];
+  for (const id of [came, silent])
+    await fixture.rows(
+      `insert into node select (jsonb_populate_record(n, jsonb_build_object('id', $2::text, 'token_hash', '\\x' || md5($2)))).* from node n where id = $1`,
+      [node, id],
+    );
+  const rescan = { type: 'rescan' } as const;
+
+  fixture.tree.directory.tell({ to: { kind: 'node', id: silent as never }, message: rescan });
+  t.is(fixture.tree.directory.count('node'), 1, 'it is not known whose it is');
+  fixture.tree.directory.tell({ to: { kind: 'node', id: came as never }, message: rescan }, cluster);
+  await until('it is here', () =>
+    [...fixture.tree.directory.cells('node')].some((one) => one.address.id === came && one.isRunning),
+  );
+
+  t.is(fixture.tree.directory.count('node'), 2);
+});

@@ -56,6 +56,7 @@ export async function startSupervisors(
     database,
     vault: VAULT,
     adminId,
+    hasPeers: () => false,
     log,
     committed: (notices) => bus.publish(notices),
   });

@@ -118,6 +118,7 @@ test('a command is stored with one execution a target, each with its event and i
           ],
         },
       },
+      cluster: CLUSTER,
     })),
   ] as never);
 });

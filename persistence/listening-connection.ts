@@ -1,7 +1,7 @@
 /** One connection on which the database notifies: from its dial until it is lost. */
 import { Client, type PoolConfig } from 'pg';
-import type { Clock } from '../../actors/ports.ts';
-import type { Log } from '../../transport/net/log.ts';
+import type { Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
 
 /**
  * How often the connection is asked whether it is there, and how long it may take to say so, in ms. Nothing is ever
@@ -11,25 +11,26 @@ import type { Log } from '../../transport/net/log.ts';
 const BEAT_MS = 5_000;
 const BEAT_ANSWER_MS_MAX = 5_000;
 
-/** What it listens to, and whom it tells. */
+/** What it listens with, and whom it tells. */
 export interface ListeningPorts {
   readonly options: PoolConfig;
-  readonly channels: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
-  /** A notification; each channel gets null first. */
-  readonly tell: (channel: string, payload: string | null) => void;
-  /** It listens to all channels. Before they get null. */
-  readonly opened: () => void;
+  /** A notification. */
+  readonly tell: (channel: string, payload: string) => void;
   /** It could not be had, or is gone. Told once, and not of one that was ended. */
   readonly lost: () => void;
 }
 
-/** Dialled at once. */
+/** Dialled at once, and listens to nothing yet. */
 export class ListeningConnection {
   readonly #ports: ListeningPorts;
   readonly #client: Client;
-  readonly #opening: Promise<void>;
+  readonly #connected: Promise<unknown>;
+  /** What was asked of the connection last: it takes one statement at a time. */
+  #last: Promise<unknown>;
+  /** A channel that it listens to: asked for again, it shows that the connection is there. */
+  #beatOn: string | null = null;
   #isOver = false;
   #cancelBeat: () => void = () => undefined;
 
@@ -42,27 +43,39 @@ export class ListeningConnection {
     });
     this.#client.on('end', () => this.#lost());
     this.#client.on('notification', ({ channel, payload }) => ports.tell(channel, payload ?? ''));
-    this.#opening = this.#open();
+    this.#connected = this.#client.connect();
+    this.#last = this.#connected;
+  }
+
+  /** Listens to these as well. Resolves when it does; false: it was lost, or ended, before. Never rejects. */
+  async listen(channels: Iterable<string>): Promise<boolean> {
+    for (const channel of channels) {
+      if (!(await this.#ask(channel))) return false;
+      if (this.#beatOn !== null) continue;
+      this.#beatOn = channel;
+      this.#rest();
+    }
+    return !this.#isOver;
   }
 
   /** Never rejects. */
   async end(): Promise<void> {
     this.#isOver = true;
-    await this.#opening;
     this.#cancelBeat();
+    await this.#connected.catch(() => {}); // one that is still dialled cannot be closed
     await this.#giveUp();
   }
 
-  async #open(): Promise<void> {
-    const { channels, opened, tell } = this.#ports;
+  /** False: it was lost. */
+  async #ask(channel: string): Promise<boolean> {
+    const asked = this.#last.then(() => this.#client.query(`listen ${channel}`));
+    this.#last = asked;
     try {
-      await this.#client.connect();
-      for (const channel of channels) await this.#client.query(`listen ${channel}`);
-      opened();
-      this.#rest();
-      for (const channel of channels) tell(channel, null);
+      await asked;
+      return !this.#isOver;
     } catch {
       this.#lost(); // whoever needs the database says that it is away
+      return false;
     }
   }
 
@@ -71,14 +84,9 @@ export class ListeningConnection {
   }
 
   async #beat(): Promise<void> {
+    if (this.#beatOn === null) return;
     this.#cancelBeat = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
-    try {
-      await this.#client.query(`listen ${this.#ports.channels[0]}`);
-    } catch {
-      this.#lost();
-      return;
-    }
-    if (this.#isOver) return;
+    if (!(await this.#ask(this.#beatOn))) return;
     this.#cancelBeat();
     this.#rest();
   }

@@ -2,23 +2,23 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
-import { openDatabase } from '../../../../persistence/database.ts';
-import { EVENTS_STORED, WEBHOOK_CHANGES } from '../../../../persistence/publishing/names.ts';
-import { systemClock } from '../../../../transport/net/clock.ts';
-import { createDatabase } from '../../../support/database.ts';
-import { createFakeClock } from '../../../support/fake-clock.ts';
-import { silentLog } from '../../../support/log.ts';
-import { until } from '../../../support/until.ts';
-import { deleteWebhook, storeEvent, storeWebhook } from './fixture.ts';
+import { openDatabase } from '../../../persistence/database.ts';
+import { EVENTS_STORED, WEBHOOK_CHANGES } from '../../../persistence/publishing/names.ts';
+import { systemClock } from '../../../transport/net/clock.ts';
+import { createDatabase } from '../../support/database.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { silentLog } from '../../support/log.ts';
+import { until } from '../../support/until.ts';
+import { deleteWebhook, storeEvent, storeWebhook } from './publishing/fixture.ts';
 
 async function listening(t: Parameters<typeof createDatabase>[0]) {
   const connection = await createDatabase(t);
   const database = await openDatabase({ connection, poolMax: 4, log: silentLog });
   t.teardown(() => database.close());
   const heard: string[] = [];
-  const listener = database.listen([EVENTS_STORED, WEBHOOK_CHANGES], systemClock);
+  const listener = database.listen(systemClock);
   t.teardown(() => listener.stop());
-  listener.onNotice((channel, payload) => void heard.push(`${channel} ${payload}`));
+  listener.hear([EVENTS_STORED, WEBHOOK_CHANGES], (channel, payload) => void heard.push(`${channel} ${payload}`));
   await until('it listens', () => heard.length === 2);
   return { database, listener, heard };
 }
@@ -107,10 +107,10 @@ test('a connection over which nothing comes any more, and that says so to nobody
   });
   t.teardown(() => database.close());
   const clock = createFakeClock();
-  const listener = database.listen([EVENTS_STORED], clock);
+  const listener = database.listen(clock);
   t.teardown(() => listener.stop());
   const heard: (string | null)[] = [];
-  listener.onNotice((_channel, payload) => {
+  listener.hear([EVENTS_STORED], (_channel, payload) => {
     heard.push(payload);
   });
   await until('it listens', () => heard.length === 1);
@@ -122,6 +122,41 @@ test('a connection over which nothing comes any more, and that says so to nobody
   });
 
   t.deepEqual(heard, [null, null]);
+});
+
+test('who comes later hears on the same connection, and is told first that something may have been missed', async (t) => {
+  const { database, listener, heard } = await listening(t);
+  const later: string[] = [];
+
+  listener.hear(['edge_later', EVENTS_STORED], (channel, payload) => void later.push(`${channel} ${payload}`));
+  await until('it listens', () => later.length === 2);
+  await database.pool.query(`notify edge_later, 'first'`);
+  await storeEvent(database.pool);
+  await until('both hear', () => later.length === 4 && heard.length === 3);
+
+  t.deepEqual(later, ['edge_later null', `${EVENTS_STORED} null`, 'edge_later first', `${EVENTS_STORED} `]);
+  t.is(heard.at(-1), `${EVENTS_STORED} `);
+  t.is((await database.pool.query(listeners)).rowCount, 1);
+});
+
+test('who came later is told of a lost connection like everybody, and who stopped hears nothing more', async (t) => {
+  const { database, listener, heard } = await listening(t);
+  const later: string[] = [];
+  const stopping = listener.hear([EVENTS_STORED], () => void later.push('told, though it stopped'));
+  listener.hear(['edge_later'], (channel, payload) => void later.push(`${channel} ${payload}`));
+  await until('it listens', () => later.includes('edge_later null'));
+  later.length = 0;
+  const {
+    rows: [{ pid } = { pid: 0 }],
+  } = await database.pool.query<{ pid: number }>(listeners);
+
+  stopping.stop();
+  await database.pool.query('select pg_terminate_backend($1)', [pid]);
+  await until('all listen again', () => heard.length === 4 && later.length === 1);
+  await database.pool.query(`notify edge_later, 'again'`);
+  await until('it hears again', () => later.length === 2);
+
+  t.deepEqual(later, ['edge_later null', 'edge_later again']);
 });
 
 test('stopped, it has no connection, and dials none', async (t) => {
@@ -141,7 +176,8 @@ test('stopped while it cannot connect, it ends', async (t) => {
     log: silentLog,
   });
   t.teardown(() => database.close());
-  const listener = database.listen([EVENTS_STORED], systemClock);
+  const listener = database.listen(systemClock);
+  listener.hear([EVENTS_STORED], () => {});
 
   await listener.stop();
 

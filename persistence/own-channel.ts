@@ -1,0 +1,57 @@
+/**
+ * The channel of one admin, on which the others say what they stored for nodes that it owns. Messages name ids and
+ * nothing else: what is to be done stands in the rows. One that is lost costs time, since the sweep finds the same.
+ */
+import { z } from 'zod';
+import { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+
+/** Before the id of an admin, without its dashes: at most 63 characters, as PostgreSQL has it. */
+export const OWN_CHANNEL_PREFIX = 'edge_admin_';
+
+/**
+ * Commands in one message: PostgreSQL notifies of less than 8,000 bytes, and an id takes 37. Source: PostgreSQL, NOTIFY.
+ */
+export const WOKEN_COMMANDS_MAX = 190;
+
+/** Executions in one message, each with its node: a pair takes 74 bytes. */
+export const WOKEN_ENDS_MAX = 90;
+
+/** One of them. As text: its type, then ids, with spaces between. */
+export type WakeUp =
+  /** Executions of these commands are pending for nodes of this admin, or are to be cancelled there. */
+  | { readonly type: 'run' | 'cancel'; readonly commands: readonly CommandId[] }
+  /** This node came into this cluster of this admin. */
+  | { readonly type: 'node'; readonly node: NodeId; readonly cluster: ClusterId }
+  /** These expired, by a sweep elsewhere. */
+  | { readonly type: 'ended'; readonly ended: readonly (readonly [NodeId, ExecutionId])[] };
+
+/** The name of an admin's channel. */
+export function ownChannel(adminId: string): string {
+  return `${OWN_CHANNEL_PREFIX}${adminId.replaceAll('-', '')}`;
+}
+
+const Commands = z.array(CommandId).min(1);
+const Move = z.tuple([NodeId, ClusterId]);
+const Ends = z.array(z.tuple([NodeId, ExecutionId])).min(1);
+
+/** Reads a notification; null when it is none of these messages: another version's. */
+export function readWakeUp(payload: string): WakeUp | null {
+  const [type, ...ids] = payload.split(' ');
+  switch (type) {
+    case 'run':
+    case 'cancel': {
+      const { data: commands } = Commands.safeParse(ids);
+      return commands === undefined ? null : { type, commands };
+    }
+    case 'node': {
+      const { data } = Move.safeParse(ids);
+      return data === undefined ? null : { type, node: data[0], cluster: data[1] };
+    }
+    case 'ended': {
+      const { data: ended } = Ends.safeParse(ids.map((pair) => pair.split(':')));
+      return ended === undefined ? null : { type, ended };
+    }
+    default:
+      return null;
+  }
+}

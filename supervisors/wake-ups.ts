@@ -1,0 +1,143 @@
+/**
+ * Work that other admins stored for nodes of this one: they say so at once, and name commands. Which nodes are meant the
+ * rows tell; each then looks for what it was not told of, since what ended meanwhile must not run again (C3).
+ */
+import { DatabaseUnavailable, type Clock } from '../actors/ports.ts';
+import type { Log } from '../transport/net/log.ts';
+import type { ClusterId, CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { WakeUps } from './ports.ts';
+import type { Directory } from './runtime/directory.ts';
+
+/**
+ * Commands that are remembered until their rows are read. Beyond it everything is looked for, as if they had been
+ * missed.
+ */
+export const HEARD_COMMANDS_MAX = 10_000;
+
+/** Wait before the rows are read again that could not be read, in ms. */
+const READ_AGAIN_MS = 250;
+
+/** An execution that is to be cancelled. */
+interface CancelWanted {
+  readonly node: NodeId;
+  readonly execution: ExecutionId;
+}
+
+/** What the rows tell of it. Each rejects with DatabaseUnavailable. */
+export interface WokenRows {
+  /** Nodes of this admin on which executions of these commands are pending. */
+  pendingOf(commands: readonly CommandId[]): Promise<readonly NodeId[]>;
+  /** Executions of these commands on nodes of this admin that are to be cancelled. */
+  cancelsOf(commands: readonly CommandId[]): Promise<readonly CancelWanted[]>;
+  /** All that may have been missed. */
+  findForgotten(): Promise<{ readonly pending: readonly NodeId[]; readonly cancels: readonly CancelWanted[] }>;
+}
+
+/** Who is told. */
+export interface WakeUpPorts {
+  readonly rows: WokenRows;
+  readonly directory: Pick<Directory, 'tell' | 'tellLocal'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Nothing was heard at first. What comes while rows are read is read together afterwards. */
+export class HeardWakeUps implements WakeUps {
+  readonly #ports: WakeUpPorts;
+  readonly #heard = { run: new Set<CommandId>(), cancel: new Set<CommandId>() };
+  #isMissed = false;
+  #isStopped = false;
+  #isReading = false;
+  #reading: Promise<void> = Promise.resolve();
+  /** Ends the wait for the next try. */
+  #hurry: () => void = () => {};
+
+  constructor(ports: WakeUpPorts) {
+    this.#ports = ports;
+  }
+
+  heard(what: 'run' | 'cancel', commands: readonly CommandId[]): void {
+    for (const command of commands) this.#heard[what].add(command);
+    if (this.#heard[what].size > HEARD_COMMANDS_MAX) this.#isMissed = true;
+    this.#go();
+  }
+
+  /** It is started from its rows; its cluster has one more. */
+  moved(node: NodeId, cluster: ClusterId): void {
+    const { directory } = this.#ports;
+    directory.tell({ to: { kind: 'node', id: node }, message: { type: 'rescan' } }, cluster);
+    directory.tellLocal({ to: { kind: 'cluster', id: cluster }, message: { type: 'count-changed', by: 1 } });
+  }
+
+  missed(): void {
+    this.#isMissed = true;
+    this.#go();
+  }
+
+  /** Resolves when nothing is read any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#hurry();
+    await this.#reading;
+  }
+
+  #go(): void {
+    if (!this.#isReading) this.#reading = this.#readAll();
+  }
+
+  async #readAll(): Promise<void> {
+    const { run, cancel } = this.#heard;
+    this.#isReading = true;
+    while (!this.#isStopped && (this.#isMissed || run.size + cancel.size > 0)) {
+      try {
+        await this.#read();
+      } catch (error) {
+        this.#isMissed = true; // what had been heard is among what may have been missed
+        this.#failed(error);
+        await this.#pause();
+      }
+    }
+    this.#isReading = false;
+  }
+
+  async #read(): Promise<void> {
+    const { rows } = this.#ports;
+    const [runs, cancels] = [[...this.#heard.run], [...this.#heard.cancel]];
+    this.#heard.run.clear();
+    this.#heard.cancel.clear();
+    if (this.#isMissed) {
+      this.#isMissed = false;
+      const found = await rows.findForgotten();
+      this.#tell(found.pending, found.cancels);
+      return;
+    }
+    const pending = runs.length === 0 ? [] : await rows.pendingOf(runs);
+    this.#tell(pending, cancels.length === 0 ? [] : await rows.cancelsOf(cancels));
+  }
+
+  #tell(pending: readonly NodeId[], cancels: readonly CancelWanted[]): void {
+    const { directory } = this.#ports;
+    for (const id of pending) directory.tellLocal({ to: { kind: 'node', id }, message: { type: 'rescan' } });
+    for (const [id, ofNode] of Map.groupBy(cancels, ({ node }) => node))
+      directory.tellLocal({
+        to: { kind: 'node', id },
+        message: { type: 'cancel', executions: ofNode.map(({ execution }) => execution), replyTo: null },
+      });
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancelWait = this.#ports.clock.after(READ_AGAIN_MS, resolve);
+      this.#hurry = () => {
+        cancelWait();
+        resolve();
+      };
+    });
+  }
+
+  #failed(error: unknown): void {
+    const { log } = this.#ports;
+    if (error instanceof DatabaseUnavailable) log.debug({}, 'work of other admins waits for the database');
+    else log.error({ error }, 'work of other admins could not be read: trying again');
+  }
+}

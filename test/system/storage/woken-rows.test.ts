@@ -1,0 +1,55 @@
+/** What the owner of nodes reads when another admin says that it stored something for them. */
+import test, { type ExecutionContext } from 'ava';
+import { v7 } from 'uuid';
+import { wokenRows } from '../../../persistence/sweeps/forgotten.ts';
+import { NOW_MS } from '../../support/actors.ts';
+import { openFixture } from '../../support/committer-fixture.ts';
+
+/** Three nodes of this admin, one of another, and a command on all of them. */
+async function open(t: ExecutionContext) {
+  const fixture = await openFixture(t);
+  const [mine, theirs] = [await fixture.cluster(), await fixture.cluster()];
+  await fixture.rows('update cluster_ownership set admin_id = $2 where cluster_id = $1', [theirs.cluster, v7()]);
+  const own = [await fixture.node(mine), await fixture.node(mine), await fixture.node(mine)];
+  const stored = await fixture.executions([...own, await fixture.node(theirs)]);
+  return { fixture, mine, own, ...stored };
+}
+
+test('nodes of this admin are named on which one of the commands is pending, at most so many', async (t) => {
+  const { fixture, mine, own, command, executions } = await open(t);
+  const [first] = executions;
+  if (first === undefined) throw new Error('no execution');
+  const other = await fixture.executions(own);
+  await fixture.store(mine, { kind: 'execution-sent', execution: first, atMs: NOW_MS });
+  const { pendingOf } = wokenRows(fixture.database.pool, fixture.adminId);
+
+  t.deepEqual((await pendingOf([command])).toSorted(), own.slice(1).toSorted());
+  t.deepEqual((await pendingOf([command, other.command])).toSorted(), own.toSorted());
+  t.deepEqual(await pendingOf([v7() as never]), []);
+
+  const few = wokenRows(fixture.database.pool, fixture.adminId, 2);
+  t.is((await few.pendingOf([other.command])).length, 2);
+});
+
+test('executions on nodes of this admin are named that are to be cancelled and are not over, at most so many', async (t) => {
+  const { fixture, own, command, executions } = await open(t);
+  const rows = wokenRows(fixture.database.pool, fixture.adminId);
+  t.deepEqual(await rows.cancelsOf([command]), []);
+
+  await fixture.store(null, { kind: 'command-cancel-requested', command, atMs: NOW_MS });
+
+  const wanted = own.map((node, index) => ({ node, execution: executions[index] }));
+  const byNode = (one: { readonly node: string }, other: { readonly node: string }) => (one.node < other.node ? -1 : 1);
+  t.deepEqual((await rows.cancelsOf([command])).toSorted(byNode), wanted.toSorted(byNode) as never);
+  t.is((await wokenRows(fixture.database.pool, fixture.adminId, 2).cancelsOf([command])).length, 2);
+});
+
+test('after a silence everything of reachable nodes is named, however short ago it was stored', async (t) => {
+  const { fixture, own } = await open(t);
+  await fixture.rows(`update node set status = 'healthy'`);
+  await fixture.rows(`update command_execution set inserted_at = clock_timestamp()`);
+
+  const { pending } = await wokenRows(fixture.database.pool, fixture.adminId).findForgotten();
+
+  t.deepEqual(pending.toSorted(), own.toSorted());
+});
