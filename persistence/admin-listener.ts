@@ -7,7 +7,14 @@ import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { WakeUps } from '../supervisors/ports.ts';
 import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';
-import { deletedNodes, expiredLately, ADMIN_CHANNEL, readAdminMessage, tellAdmins } from './admin-messages.ts';
+import {
+  ADMIN_CHANNEL,
+  deletedNodes,
+  expiredLately,
+  readAdminMessage,
+  tellAdmins,
+  type AdminMessage,
+} from './admin-messages.ts';
 import type { Listener, Subscription } from './listening.ts';
 import { ownChannel, readWakeUp } from './own-channel.ts';
 
@@ -33,52 +40,67 @@ export interface AdminListenerPlace {
 }
 
 /** Hears them until the result is stopped. */
-export function hearAdmins(
-  { database, listener, adminId }: AdminListenerPlace,
-  { sendToNode, tunnels, heard, ended, wakeUps, log }: AdminListenerPorts,
-): Subscription {
-  let hasListened = false;
-  const own = ownChannel(adminId);
-  return listener.hear([ADMIN_CHANNEL, own], (channel, payload) => {
-    if (channel === own) wake(payload);
-    else hear(payload);
+export function hearAdmins(place: AdminListenerPlace, ports: AdminListenerPorts): Subscription {
+  const heard = new HeardAdmins(place, ports);
+  const own = ownChannel(place.adminId);
+  return place.listener.hear([ADMIN_CHANNEL, own], (channel, payload) => {
+    if (channel === own) heard.wokenBy(payload);
+    else heard.told(payload);
   });
+}
 
-  /** What was stored before this admin took its clusters up it reads with them: only later silence is a gap. */
-  function wake(payload: string | null): void {
+class HeardAdmins {
+  readonly #place: AdminListenerPlace;
+  readonly #ports: AdminListenerPorts;
+  #hasListened = false;
+
+  constructor(place: AdminListenerPlace, ports: AdminListenerPorts) {
+    this.#place = place;
+    this.#ports = ports;
+  }
+
+  /**
+   * On the channel of this admin. What was stored before it took its clusters up it reads with them: only later silence
+   * is a gap.
+   */
+  wokenBy(payload: string | null): void {
+    const { wakeUps } = this.#ports;
     if (payload === null) {
-      if (hasListened) wakeUps.missed();
-      hasListened = true;
+      if (this.#hasListened) wakeUps.missed();
+      this.#hasListened = true;
       return;
     }
     const message = readWakeUp(payload);
     if (message?.type === 'node') wakeUps.moved(message.node, message.cluster);
-    else if (message?.type === 'ended') endExecutions(message.ended);
+    else if (message?.type === 'ended') this.#endExecutions(message.ended);
     else if (message !== null) wakeUps.heard(message.type, message.commands);
   }
 
-  function hear(payload: string | null): void {
-    if (payload === null) void catchUp();
-    const message = payload === null ? null : readAdminMessage(payload);
+  /** On the channel of all. */
+  told(payload: string | null): void {
+    if (payload === null) return void this.#catchUp();
+    const { adminId } = this.#place;
+    const { tunnels, heard } = this.#ports;
+    const message = readAdminMessage(payload);
     if (message === null) return;
     if (message.type === 'here') heard(message.from);
-    if (message.type === 'executions-ended' && message.from !== adminId) endExecutions(message.ended);
+    if (message.type === 'executions-ended' && message.from !== adminId) this.#endExecutions(message.ended);
     if (message.type === 'node-revoked' && message.from !== adminId) tunnels.end(message.node);
     if (message.type === 'tunnel-refused' && message.to === adminId) tunnels.refuse(message.node);
-    if (
-      message.type !== 'tunnel-wanted' ||
-      message.to !== adminId ||
-      sendToNode(message.node, { type: 'open-tunnel', token: message.token, admin_url: message.url })
-    )
-      return;
-    tellAdmins(database.pool, { type: 'tunnel-refused', to: message.from, node: message.node }).catch(
-      (error: unknown) => log.debug({ error }, 'another admin waits for a tunnel that will not come'),
+    if (message.type === 'tunnel-wanted' && message.to === adminId) this.#openTunnel(message);
+  }
+
+  #openTunnel({ from, node, token, url }: Extract<AdminMessage, { type: 'tunnel-wanted' }>): void {
+    const { sendToNode, log } = this.#ports;
+    if (sendToNode(node, { type: 'open-tunnel', token, admin_url: url })) return;
+    tellAdmins(this.#place.database.pool, { type: 'tunnel-refused', to: from, node }).catch((error: unknown) =>
+      log.debug({ error }, 'another admin waits for a tunnel that will not come'),
     );
   }
 
-  function endExecutions(pairs: readonly (readonly [NodeId, ExecutionId])[]): void {
+  #endExecutions(pairs: readonly (readonly [NodeId, ExecutionId])[]): void {
     for (const [node, ofNode] of Map.groupBy(pairs, ([id]) => id))
-      ended(
+      this.#ports.ended(
         node,
         ofNode.map(([, execution]) => execution),
       );
@@ -87,9 +109,12 @@ export function hearAdmins(
   /**
    * What was said while nobody listened is worth nothing any more, but that a node is gone, and that executions ended.
    */
-  async function catchUp(): Promise<void> {
+  async #catchUp(): Promise<void> {
+    const { database, adminId } = this.#place;
+    const { tunnels, log } = this.#ports;
     try {
-      endExecutions((await expiredLately(database.pool, adminId)).map(({ node, execution }) => [node, execution]));
+      const expired = await expiredLately(database.pool, adminId);
+      this.#endExecutions(expired.map(({ node, execution }) => [node, execution]));
       for (const node of await deletedNodes(database.pool, tunnels.nodes())) tunnels.end(node);
     } catch (error) {
       log.warn({ error }, 'what other admins ended meanwhile may still be open or run here');

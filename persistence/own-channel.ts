@@ -37,21 +37,17 @@ const Ends = z.array(z.tuple([NodeId, ExecutionId])).min(1);
 /** Reads a notification; null when it is none of these messages: another version's. */
 export function readWakeUp(payload: string): WakeUp | null {
   const [type, ...ids] = payload.split(' ');
-  switch (type) {
-    case 'run':
-    case 'cancel': {
-      const { data: commands } = Commands.safeParse(ids);
-      return commands === undefined ? null : { type, commands };
-    }
-    case 'node': {
-      const { data } = Move.safeParse(ids);
-      return data === undefined ? null : { type, node: data[0], cluster: data[1] };
-    }
-    case 'ended': {
-      const { data: ended } = Ends.safeParse(ids.map((pair) => pair.split(':')));
-      return ended === undefined ? null : { type, ended };
-    }
-    default:
-      return null;
+  if (type === 'run' || type === 'cancel') {
+    const { data: commands } = Commands.safeParse(ids);
+    return commands === undefined ? null : { type, commands };
   }
+  if (type === 'node') {
+    const { data } = Move.safeParse(ids);
+    return data === undefined ? null : { type, node: data[0], cluster: data[1] };
+  }
+  if (type === 'ended') {
+    const { data: ended } = Ends.safeParse(ids.map((pair) => pair.split(':')));
+    return ended === undefined ? null : { type, ended };
+  }
+  return null;
 }

@@ -99,21 +99,14 @@ function isRelief({ type }: Message): boolean {
   return type === 'delete' || type === 'change-cluster';
 }
 
+const FOR_OWNER: ReadonlySet<Message['type']> = new Set(['run', 'rescan', 'count-changed']);
+
 /**
  * Nobody waits for it, and the owner of whom it is for is told by its channel, or finds it in the rows: it starts no
  * actor only to learn that another admin owns it.
  */
 export function isForOwner(message: Message): boolean {
-  switch (message.type) {
-    case 'run':
-    case 'rescan':
-    case 'count-changed':
-      return true;
-    case 'cancel':
-      return message.replyTo === null;
-    default:
-      return false;
-  }
+  return message.type === 'cancel' ? message.replyTo === null : FOR_OWNER.has(message.type);
 }
 
 /**

@@ -145,16 +145,16 @@ test('nodes that ask at once share statements, and each gets its own, also those
           }
         : (Reflect.get(real, name) as unknown),
   });
-  const { openExecutions } = createLoader(pool);
+  const loader = createLoader(pool);
   const ofNode = (node: NodeId) => executions.filter((one) => one.node === node).map(({ id }) => id);
   const [holding, again] = [nodeIds[0]!, nodeIds[1]!];
   const held = ofNode(holding).slice(0, 10);
 
   const answers = await Promise.all([
-    openExecutions(holding, 256, held),
-    openExecutions(again, 3, []),
-    openExecutions(again, 1, ofNode(again).slice(0, 1)),
-    ...nodeIds.map((node) => openExecutions(node, 256, [])),
+    loader.openExecutions(holding, 256, held),
+    loader.openExecutions(again, 3, []),
+    loader.openExecutions(again, 1, ofNode(again).slice(0, 1)),
+    ...nodeIds.map((node) => loader.openExecutions(node, 256, [])),
   ]);
 
   const seen = answers.map(({ executions: found, more }) => [found.map(({ id }) => id), more]);
