@@ -5,11 +5,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { PoolClient } from 'pg';
 import type { Notice } from '../../actors/notice.ts';
+import type { HotWrite } from '../../actors/writes.ts';
 import type { ClusterId, CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { ADMIN_CHANNEL, type AdminMessage } from '../admin-messages.ts';
 import { OWN_CHANNEL_PREFIX, WOKEN_COMMANDS_MAX, WOKEN_ENDS_MAX } from '../own-channel.ts';
 import { plainArray } from './arrays.ts';
-import type { HotChange } from './hot-batch.ts';
 
 /** Who tells, and when there is anybody to tell. */
 export interface WakeUpOptions {
@@ -35,16 +35,16 @@ export class WakeUps {
    * Commands that were created or are to be cancelled, in one statement. A new one goes to the owners of the clusters
    * that it targeted; for a cancel those are asked where its nodes are now.
    */
-  async ofBatch(client: Pick<PoolClient, 'query'>, stored: readonly HotChange[]): Promise<void> {
+  async ofBatch(client: Pick<PoolClient, 'query'>, stored: readonly HotWrite[]): Promise<void> {
     if (!this.#hasPeers()) return;
-    const created = stored.flatMap(({ write }) => (write.kind === 'command-created' ? [write] : []));
+    const created = stored.flatMap((write) => (write.kind === 'command-created' ? [write] : []));
     const places = created.flatMap(({ command, executions }) =>
       [...new Set(executions.map(({ clusterName }) => clusterName))].map((cluster) => ({
         command: command.id,
         cluster,
       })),
     );
-    const cancelled = stored.flatMap(({ write }): readonly CommandId[] =>
+    const cancelled = stored.flatMap((write): readonly CommandId[] =>
       write.kind === 'command-cancel-requested' ? [write.command] : [],
     );
     if (places.length === 0 && cancelled.length === 0) return;
