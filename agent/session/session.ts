@@ -145,6 +145,7 @@ export class Session implements ConnectionOwner {
       second.cut();
       return this.#lost(connection.url, code, reason, { isReplaced, wasLive });
     }
+    this.#logEnd(connection.url, code, reason, wasLive);
     this.#adopt(second);
   }
 
@@ -175,11 +176,15 @@ export class Session implements ConnectionOwner {
       runner.hold?.();
       return this.#restBeforeNext(false);
     }
-    log[wasLive ? 'info' : 'warn'](
+    this.#logEnd(admin, code, reason, wasLive);
+    this.#restBeforeNext(wasLive);
+  }
+
+  #logEnd(admin: string, code: number, reason: string, wasLive: boolean): void {
+    this.#ports.log[wasLive ? 'info' : 'warn'](
       { admin, code, reason },
       wasLive ? 'The session ended' : 'The admin cannot be reached',
     );
-    this.#restBeforeNext(wasLive);
   }
 
   #revoked(admin: string, reason: string): void {

@@ -199,6 +199,19 @@ test('a drain gives the clusters back, and does not leave them to the end of the
   t.pass();
 });
 
+test('an admin knows of others as long as these live', async (t) => {
+  const first = await startSupervisors(t);
+  const knows = ({ tree }: SupervisorsFixture) => tree.ownership.hasPeers();
+  t.false(knows(first));
+
+  const second = await startSupervisors(t, { connection: first.connection });
+  await until('both know', () => knows(first) && knows(second));
+  await second.stop();
+  await until('the first is alone again', () => !knows(first));
+
+  t.pass();
+});
+
 test('a second process of the same name takes over, and the first lets go', async (t) => {
   const first = await startSupervisors(t, { name: 'twin' });
   const { cluster } = await first.createNode();

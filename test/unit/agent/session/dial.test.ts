@@ -1,12 +1,13 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createNetServer, type AddressInfo } from 'node:net';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { sessionUrl, webSocketDial } from '../../../../agent/session/dial.ts';
-import type { Link } from '../../../../agent/session/ports.ts';
+import type { Link, LinkOwner } from '../../../../agent/session/ports.ts';
 import { FRAME_BYTES_MAX } from '../../../../transport/protocol/limits.ts';
+import { patient } from '../../../support/busy.ts';
 import { listening } from '../../../support/listening.ts';
 import { column } from '../../../support/columns.ts';
 import { until } from '../../../support/until.ts';
@@ -104,6 +105,19 @@ test('an admin that is not there is a closed link, never a throw', async (t) => 
   const over = await until('a refusal', async () => [await dialled()].find(({ reason }) => !/timed out/u.test(reason)));
 
   t.deepEqual(over, { code: 1_006, reason: 'connection refused' });
+});
+
+test('an admin that takes the connection and does not answer is given up as soon as it is wanted', async (t) => {
+  const port = await listening(t, createNetServer());
+  const beganMs = performance.now();
+
+  const over = await new Promise<{ readonly code: number }>((resolve) => {
+    const owner: LinkOwner = { opened() {}, message() {}, closed: (_link, code) => resolve({ code }) };
+    webSocketDial()(`http://127.0.0.1:${port}`, 'secret', owner, 50);
+  });
+
+  t.is(over.code, 1_006);
+  t.true(performance.now() - beganMs < patient(5_000), 'it is 10 s else');
 });
 
 for (const [what, url, token] of [

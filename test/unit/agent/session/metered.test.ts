@@ -2,7 +2,7 @@
 import test from 'ava';
 import { registrationOf } from '../../../../agent/config.ts';
 import type { AgentSettings } from '../../../../transport/protocol/agent-settings.ts';
-import { METERED_PING_MS } from '../../../../transport/protocol/limits.ts';
+import { METERED_PING_MS, PEERED_PING_MS, SUSPECT_AFTER_MS } from '../../../../transport/protocol/limits.ts';
 import { PROTOCOL_VERSION, PROTOCOL_VERSION_RHYTHM } from '../../../../transport/protocol/version.ts';
 import { agentConfig } from '../../../support/agent/agent-config.ts';
 import { SETTINGS, sessionFixture } from '../../../support/agent/session-fixture.ts';
@@ -48,13 +48,13 @@ function onWire(frame: object, from: 'fromAgent' | 'fromAdmin'): number {
 }
 
 /** A day of an idle session that an admin answers. */
-function idleDay(env: Readonly<Record<string, string>>, protocol = PROTOCOL_VERSION) {
+function idleDay(env: Readonly<Record<string, string>>, protocol = PROTOCOL_VERSION, settings = LARGE) {
   const fixture = sessionFixture({ registration: registrationOf(agentConfig(env), '1.0.0') }, () => 0.5, {
     report: () => ({ services: SERVICES }),
   });
   const { clock, link, links } = fixture;
   link().open();
-  link().hear({ type: 'welcome', protocol, cluster_name: 'c', settings: LARGE });
+  link().hear({ type: 'welcome', protocol, cluster_name: 'c', settings });
   let bytes = 0;
   let answered = 0;
   for (let ms = 0; ms < DAY_MS; ms += 1_000) {
@@ -67,7 +67,7 @@ function idleDay(env: Readonly<Record<string, string>>, protocol = PROTOCOL_VERS
         frame.type === 'ping'
           ? { type: 'pong' as const }
           : frame.type === 'refresh-settings'
-            ? { type: 'settings' as const, settings: LARGE }
+            ? { type: 'settings' as const, settings }
             : null;
       if (answer === null) continue;
       bytes += onWire({ seq: answered, ...answer }, 'fromAdmin');
@@ -90,6 +90,19 @@ test('a day of an idle metered agent takes less than 1 MB, with TLS and TCP; of 
   t.deepEqual(
     [count(metered.types, 'ping'), count(metered.types, 'report')].map((number) => Math.round(number / 10)),
     [144, 14],
+  );
+});
+
+test('beside other admins a day of an agent takes some 5 MB more, and of a metered one nothing', (t) => {
+  const peered = { ...LARGE, ping_ms: PEERED_PING_MS, suspect_after_ms: SUSPECT_AFTER_MS };
+  const more = idleDay({}, PROTOCOL_VERSION, peered).bytes - idleDay({}).bytes;
+  const metered = idleDay({ AGENT_METERED: 'true' }, PROTOCOL_VERSION, peered);
+
+  t.log(`${more} bytes a day more`);
+  t.true(more > 4_000_000 && more < 7_000_000, `${more} bytes`);
+  t.deepEqual(
+    [metered.links, count(metered.types, 'ping')],
+    [1, count(idleDay({ AGENT_METERED: 'true' }).types, 'ping')],
   );
 });
 

@@ -1,4 +1,5 @@
 /** A session whose admin says nothing, though its connection stands: it asks another one beside, and loses nothing. */
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { registrationOf } from '../../../../agent/config.ts';
 import { BESIDE_HANDSHAKE_MS_MAX } from '../../../../agent/session/suspicion.ts';
@@ -38,6 +39,11 @@ function welcome(link: FakeLink, settings = PEERED): void {
   link.open();
   link.hear({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'c', settings });
 }
+
+/** Of an admin before version 9, byte for byte. */
+const { text: recordedWelcome } = JSON.parse(
+  readFileSync(new URL('../../transport/protocol/recordings/v8/admin-welcome.json', import.meta.url), 'utf8'),
+) as { readonly text: string };
 
 const urlsOf = (links: readonly FakeLink[]) => column(links, 'url');
 const count = (link: FakeLink, type: string) => link.types().filter((one) => one === type).length;
@@ -178,9 +184,10 @@ test('the next of several others is asked at once where one is not there', (t) =
 });
 
 test('what is under way beside goes on when the silent connection ends, and the silent admin is dialled last', (t) => {
-  const { clock, link, links, session } = doubting([A, B, C]);
+  const { clock, link, links, lines, session } = doubting([A, B, C]);
   link(0).hangUp(1006, 'read ECONNRESET');
   t.false(session.isLive);
+  t.is(lines.at(-1), 'The session ended');
   clock.pass(500);
   t.is(links.length, 2, 'nobody else is dialled');
   link(1).hangUp(1006, 'timed out');
@@ -233,19 +240,23 @@ test('nobody else is asked with one URL, beside an admin that is alone or of bef
   const metered = registrationOf(agentConfig({ AGENT_METERED: 'true' }), '1.0.0');
   const one = doubting([A, `${A}/`]);
   const alone = doubting([A, B], SETTINGS);
+  const before = sessionFixture({ adminUrls: () => [A, B] });
+  before.link().open();
+  before.link().hearText(recordedWelcome);
   const seldom = doubting([A, B], PEERED, { registration: metered });
   const told = doubting();
   told.link(0).hear({ type: 'settings', settings: SETTINGS }); // it is alone now
   for (const { clock } of [one, alone, told]) clock.pass(13_000);
+  before.clock.pass(17_650);
   seldom.clock.pass(60_000);
 
   t.deepEqual(
-    [one, alone, seldom].map(({ links }) => links.length),
-    [1, 1, 1],
+    [one, alone, before, seldom].map(({ links }) => links.length),
+    [1, 1, 1, 1],
   );
   t.is(told.links.length, 2);
   t.true(told.link(1).isTerminated);
-  t.is(count(alone.link(0), 'ping'), 2);
+  t.deepEqual([count(alone.link(0), 'ping'), count(before.link(0), 'ping')], [2, 2]);
   t.is(count(seldom.link(0), 'ping'), 1);
 });
 
