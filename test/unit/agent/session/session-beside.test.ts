@@ -4,9 +4,8 @@ import test from 'ava';
 import { registrationOf } from '../../../../agent/config.ts';
 import { BESIDE_HANDSHAKE_MS_MAX } from '../../../../agent/session/suspicion.ts';
 import { CLOSE } from '../../../../transport/protocol/close-codes.ts';
-import type { AgentSettings } from '../../../../transport/protocol/agent-settings.ts';
-import { PROTOCOL_VERSION } from '../../../../transport/protocol/version.ts';
 import { agentConfig } from '../../../support/agent/agent-config.ts';
+import { A, B, C, count, doubting, PEERED, welcome, welcomeFrame } from '../../../support/agent/doubting-session.ts';
 import {
   delivery,
   executionId,
@@ -16,37 +15,12 @@ import {
 } from '../../../support/agent/session-fixture.ts';
 import { column } from '../../../support/columns.ts';
 
-const A = 'http://a.test';
-const B = 'http://b.test';
-const C = 'http://c.test';
-
-/** Of an admin that knows others. */
-const PEERED: AgentSettings = { ...SETTINGS, ping_ms: 3_300, suspect_after_ms: 3_000 };
-
-/** A session that was live with the first of these admins, and has not heard it for so long that it doubts. */
-function doubting(
-  urls: readonly string[] = [A, B],
-  settings = PEERED,
-  more: Parameters<typeof sessionFixture>[0] = {},
-) {
-  const fixture = sessionFixture({ adminUrls: () => urls, ...more }, () => 0);
-  welcome(fixture.link(), settings);
-  fixture.clock.pass(1_650 + 3_000); // the phase of the first ping, and the doubt
-  return fixture;
-}
-
-function welcome(link: FakeLink, settings = PEERED): void {
-  link.open();
-  link.hear({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'c', settings });
-}
-
 /** Of an admin before version 9, byte for byte. */
 const { text: recordedWelcome } = JSON.parse(
   readFileSync(new URL('../../transport/protocol/recordings/v8/admin-welcome.json', import.meta.url), 'utf8'),
 ) as { readonly text: string };
 
 const urlsOf = (links: readonly FakeLink[]) => column(links, 'url');
-const count = (link: FakeLink, type: string) => link.types().filter((one) => one === type).length;
 
 test('an admin that knows others is pinged every 3.3 s, reported to every 10 s, and given up after 20 s as any', (t) => {
   const { clock, link, links } = sessionFixture({ adminUrls: () => [A] });
@@ -79,7 +53,7 @@ test('another admin is asked beside a silent one, which is hung up on once the o
   journal.finish(executionId(1));
   session.finished([executionId(1)]);
   t.false(link(0).isTerminated, 'not before the other one takes the node');
-  link(1).hear({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'c', settings: PEERED });
+  link(1).hear(welcomeFrame());
 
   t.true(link(0).isTerminated);
   t.true(session.isLive);
@@ -125,7 +99,7 @@ test('a session that an admin ended for a newer one of this very agent is not ta
   const underWay = fixture(); // two names of one admin, which heard the newer hello first
   underWay.link(1).open();
   underWay.link(0).hangUp(CLOSE.replaced);
-  welcomeOnly(underWay.link(1));
+  underWay.link(1).hear(welcomeFrame());
   const dropped = fixture();
   dropped.link(1).open();
   dropped.link(0).hear({ type: 'pong' });
@@ -142,10 +116,6 @@ test('a session that an admin ended for a newer one of this very agent is not ta
   t.is(foreign.links.length, 2);
   t.deepEqual(replaced, [1]);
 });
-
-function welcomeOnly(link: FakeLink): void {
-  link.hear({ type: 'welcome', protocol: PROTOCOL_VERSION, cluster_name: 'c', settings: PEERED });
-}
 
 test('as long as the others name the silent admin as the owner, it is kept, and they are asked again later', (t) => {
   const { clock, link, links, session } = doubting();
@@ -258,52 +228,4 @@ test('nobody else is asked with one URL, beside an admin that is alone or of bef
   t.true(told.link(1).isTerminated);
   t.deepEqual([count(alone.link(0), 'ping'), count(before.link(0), 'ping')], [2, 2]);
   t.is(count(seldom.link(0), 'ping'), 1);
-});
-
-/** What may happen to a doubting session. `links` are the first one and the last one beside it. */
-const EVENTS: Readonly<Record<string, (fixture: ReturnType<typeof doubting>, beside: FakeLink | null) => unknown>> = {
-  pong: ({ link }) => link(0).hear({ type: 'pong' }),
-  end: ({ link }) => link(0).hangUp(1006),
-  replaced: ({ link }) => link(0).hangUp(CLOSE.replaced),
-  open: (_fixture, beside) => beside?.frames.length === 0 && beside.open(),
-  welcome: (_fixture, beside) => beside && welcomeOnly(beside),
-  refused: (_fixture, beside) => beside?.hangUp(CLOSE.elsewhere, A),
-  sent: (_fixture, beside) => beside?.hangUp(CLOSE.elsewhere, C),
-  gone: (_fixture, beside) => beside?.hangUp(1006),
-  time: ({ clock }) => clock.pass(1_100),
-};
-
-/** All sequences of so many of them. */
-function* orders(length: number): Generator<readonly string[]> {
-  if (length === 0) yield [];
-  else for (const order of orders(length - 1)) for (const name of Object.keys(EVENTS)) yield [...order, name];
-}
-
-test('in whatever order both admins speak, close and are silent, one connection is believed and one timer runs', (t) => {
-  let all = 0;
-  for (const order of orders(4)) {
-    const fixture = doubting([A, B, C]);
-    const { links, clock, session } = fixture;
-    for (const name of order) EVENTS[name]?.(fixture, links.length > 1 ? (links.at(-1) ?? null) : null);
-    const before = links.map((link) => count(link, 'report'));
-    session.reportNow();
-    const believed = links.filter((link, index) => count(link, 'report') > (before[index] ?? 0));
-    const problem =
-      believed.length !== (session.isLive ? 1 : 0)
-        ? 'reports'
-        : clock.waiting() > 1
-          ? 'timers'
-          : believed[0]?.isTerminated;
-    if (problem !== undefined && problem !== false) t.fail(`${order.join(', ')}: ${problem}`);
-    // Whatever happened, an admin that takes the node gets it.
-    for (let tries = 0; tries < 20 && !session.isLive; tries += 1) {
-      clock.pass(30_000);
-      const last = links.at(-1);
-      if (last !== undefined && !last.isTerminated && last.frames.length === 0) welcome(last);
-    }
-    if (!session.isLive) t.fail(`${order.join(', ')}: never live again`);
-    all += 1;
-  }
-
-  t.is(all, 9 ** 4);
 });
