@@ -16,6 +16,8 @@ export interface Attempt {
   /** How its executions may end, as state and exit code. */
   readonly endings: readonly string[];
   readonly outputOf: (execution: string) => string;
+  /** Ids of nodes that each have an execution, and of those that may have one; absent: every node of the fleet has. */
+  readonly targets?: { readonly must: readonly string[]; readonly may: readonly string[] };
   /** When it was last answered, or asked without an answer, as `performance.now()`. */
   answeredMs: number;
   /**
@@ -23,7 +25,7 @@ export interface Attempt {
    * Null: no such time.
    */
   overAtS: number | null;
-  /** Stored, and taken back by a restore: nothing of it need be there. */
+  /** Stored, and taken back by a restore or deleted: nothing of it need be there. */
   isTakenBack: boolean;
   /** What is sent; with an Idempotency-Key of its own, so that it can be sent again. */
   readonly request: Sent;

@@ -120,6 +120,52 @@ test('a create that nobody answered may have left nothing', (t) => {
   t.deepEqual(breaches(evidence({ attempts: [{ ...attempt, answer: 'none', id: null }], rows: [] })), []);
 });
 
+test('a result that came when its execution was cancelled already is confirmed, and is not what is stored', (t) => {
+  const cancelled = row('node-a', { status: 'cancelled', exit_code: 143, output: null, sent: false, completed: false });
+  const all = evidence();
+
+  t.deepEqual(
+    breaches({
+      ...all,
+      attempts: [{ ...attempt, endings: ['completed 0', 'cancelled 143'] }],
+      rows: [{ ...cancelled, cancelled: true }, ...rest],
+      events: new Map([
+        ...all.events,
+        [cancelled.id, ['created', 'cancelled'].map((name) => `edge.command_execution.${name}`)],
+      ]),
+    }),
+    [],
+  );
+});
+
+test('a command that names nodes has an execution on each of them, and may have one on a node that is deleted', (t) => {
+  const named = {
+    ...attempt,
+    targets: { must: ['node-a'], may: ['node-b'] },
+    endings: ['completed 0', 'dropped null'],
+  };
+  const dropped = row('node-b', { status: 'dropped', exit_code: null, output: null, sent: false, completed: false });
+  const all = evidence();
+
+  t.deepEqual(breaches(evidence({ attempts: [named], rows: [first] })), []);
+  t.deepEqual(
+    breaches(
+      evidence({
+        attempts: [named],
+        rows: [first, dropped],
+        runs: [first.id],
+        confirmed: new Map(),
+        events: new Map([...all.events, [dropped.id, ['edge.command_execution.created']]]),
+      }),
+    ),
+    [],
+  );
+  t.regex(
+    breaches(evidence({ attempts: [named], rows: [...rest] })).join(),
+    /C1: mark-0-quick \(stored\) has 1 executions of 1 commands for 1 nodes/u,
+  );
+});
+
 const without = (id: string) => evidence().runs.filter((run) => run !== id);
 for (const [what, broken, pattern] of [
   ['a stored command that is gone', { rows: [] }, /^C1: mark-0-quick \(stored\) has 0 executions/u],

@@ -67,37 +67,52 @@ const FROM_LEDGER = /^\[This execution ended on this machine before and was not 
 /** What was broken, one line each; empty when all held. */
 export function breaches(evidence: Evidence): string[] {
   const executionRuns = countOf(evidence.runs);
+  const rows = Map.groupBy(evidence.rows, markIn);
+  const commands = Map.groupBy(evidence.commands, markIn);
+  const attempts = new Map(evidence.attempts.map((attempt) => [attempt.mark, attempt]));
   return [
     ...evidence.contradictions.map((what) => `C5: ${what}`),
-    ...evidence.attempts.flatMap((attempt) => ofAttempt(attempt, evidence)),
-    ...evidence.rows.flatMap((row) => ofRow(row, executionRuns.get(row.id) ?? 0, evidence)),
+    ...evidence.attempts.flatMap((attempt) =>
+      ofAttempt(attempt, rows.get(attempt.mark) ?? [], commands.get(attempt.mark) ?? [], evidence.nodes),
+    ),
+    ...evidence.rows.flatMap((row) => ofRow(row, attempts.get(markIn(row)), executionRuns.get(row.id) ?? 0, evidence)),
     ...strangers(executionRuns, evidence),
   ];
 }
 
-/** C1: a 2xx is a command with one execution a node; anything else is all of it or nothing. */
-function ofAttempt(attempt: Attempt, { rows, nodes, commands: stored }: Evidence): string[] {
-  const isMine = ({ command_text: text }: { readonly command_text: string }): boolean =>
-    text.includes(`echo ${attempt.mark} `);
-  const mine = rows.filter(isMine);
-  const wanted = [...nodes].toSorted().join();
-  const found = mine
-    .map((row) => row.node_id)
-    .toSorted()
-    .join();
-  const commands = new Set(stored.filter(isMine).map(({ id }) => id));
-  const mustBeThere = attempt.answer === 'stored' && !attempt.isTakenBack;
-  if (!mustBeThere && commands.size === 0 && mine.length === 0) return [];
-  if (found !== wanted || commands.size !== 1)
-    return [
-      `C1: ${attempt.mark} (${attempt.answer}) has ${mine.length} executions of ${commands.size} commands for ${nodes.length} nodes`,
-    ];
-  return mustBeThere && !commands.has(attempt.id ?? '')
-    ? [`C1: ${attempt.mark} is stored under another id than was answered`]
-    : [];
+/** The mark in the script of a command, which no other one has. */
+function markIn({ command_text: text }: { readonly command_text: string }): string {
+  return /echo (?<mark>mark-\S+) /u.exec(text)?.groups?.['mark'] ?? '';
 }
 
-function ofRow(row: Row, runs: number, evidence: Evidence): string[] {
+/** C1: a 2xx is a command with one execution a node; anything else is all of it or nothing. */
+function ofAttempt(
+  { mark, answer, id, isTakenBack, targets }: Attempt,
+  rows: readonly Row[],
+  stored: Evidence['commands'],
+  nodes: readonly string[],
+): string[] {
+  const wanted = targets?.must ?? nodes;
+  const mine = rows.filter(({ node_id: node }) => targets?.may.includes(node) !== true);
+  const isDouble = new Set(rows.map((row) => row.node_id)).size < rows.length;
+  const isRight =
+    !isDouble &&
+    [...wanted].toSorted().join() ===
+      mine
+        .map((row) => row.node_id)
+        .toSorted()
+        .join();
+  const commands = new Set(stored.map((command) => command.id));
+  const mustBeThere = answer === 'stored' && !isTakenBack;
+  if (!mustBeThere && commands.size === 0 && rows.length === 0) return [];
+  if (!isRight || commands.size !== 1)
+    return [
+      `C1: ${mark} (${answer}) has ${rows.length} executions of ${commands.size} commands for ${wanted.length} nodes`,
+    ];
+  return mustBeThere && !commands.has(id ?? '') ? [`C1: ${mark} is stored under another id than was answered`] : [];
+}
+
+function ofRow(row: Row, attempt: Attempt | undefined, runs: number, evidence: Evidence): string[] {
   const problems: string[] = [];
   const say = (what: string) =>
     problems.push(`${what} (execution ${row.id}, ${row.status}, exit code ${row.exit_code}, ran ${runs} times)`);
@@ -105,7 +120,6 @@ function ofRow(row: Row, runs: number, evidence: Evidence): string[] {
   if (!['completed', 'cancelled', 'expired', 'dropped'].includes(row.status)) say('C6: it is not over');
   if (runs > 1) say('C3: it ran more than once');
   if (row.status === 'completed' && runs !== 1) say('C3: it is completed and did not run once');
-  const attempt = evidence.attempts.find((one) => row.command_text.includes(`echo ${one.mark} `));
   if (attempt?.endings.includes(`${row.status} ${row.exit_code}`) === false)
     say(`C7: it should have ended as ${attempt.endings.join(' or ')}`);
   if (row.status === 'completed' && !(row.sent && row.completed && !row.cancelled))
@@ -128,16 +142,28 @@ function ofRow(row: Row, runs: number, evidence: Evidence): string[] {
   const result = evidence.confirmed.get(row.id);
   if (
     result !== undefined &&
+    !isOverBefore(row) &&
     (result.outcome !== row.status ||
       result.exit_code !== row.exit_code ||
       (result.parts === 0 && result.output !== row.output))
   )
-    say('C5: its row is not the result that was confirmed');
+    say(
+      `C5: its row is not the result that was confirmed: ${result.outcome} ${result.exit_code} ${JSON.stringify(result.output.slice(0, 100))}, not ${JSON.stringify(row.output?.slice(0, 100))}`,
+    );
 
   const said = (evidence.events.get(row.id) ?? []).map((type) => type.slice('edge.command_execution.'.length)).join();
-  const expected = row.status === 'completed' || row.sent ? `created,sent,${row.status}` : `created,${row.status}`;
+  const sent = row.status === 'completed' || row.sent ? 'created,sent' : 'created';
+  const expected = row.status === 'dropped' ? sent : `${sent},${row.status}`; // what goes with its node has no event
   if (said !== expected) say(`V1: its events are ${said}`);
   return problems;
+}
+
+/**
+ * Whether the admin ended it without its agent: it expired, its node was deleted, or its cancel came before the word that
+ * the agent has it. A result that comes later is confirmed as such, so that the agent stops sending it (C8).
+ */
+function isOverBefore({ status, output }: Row): boolean {
+  return status === 'expired' || status === 'dropped' || (status === 'cancelled' && output === null);
 }
 
 /** C1: nothing runs that is not stored, but for what a restore took back. */

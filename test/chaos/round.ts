@@ -1,4 +1,5 @@
 /** One round of chaos: something is killed, everything comes back, and what must hold is looked at. */
+import type { Attempt } from './books.ts';
 import { valuesInProcesses } from '../support/fleet/agent-program.ts';
 import { breaches, COMMANDS, EVENTS, ROWS, type Evidence, type Row } from './invariants.ts';
 import type { KillPoint } from './kill-points.ts';
@@ -61,11 +62,20 @@ async function gather(
   fixture: Fixture,
   since: { readonly attempts: number; readonly runs: number; readonly at: Date },
 ): Promise<Evidence> {
+  return evidenceOf(fixture, fixture.attempts.slice(since.attempts), since);
+}
+
+/** What was said, stored and run of these commands since a moment. */
+export async function evidenceOf(
+  fixture: Fixture,
+  attempts: readonly Attempt[],
+  since: { readonly runs: number; readonly at: Date } = { runs: 0, at: new Date(0) },
+): Promise<Evidence> {
   const { fleet } = fixture;
   const rows = await fleet.sql<Row>(`${ROWS} where e.inserted_at >= $1`, [since.at]);
   const events = await fleet.sql<{ subject: string; types: string[] }>(EVENTS);
   return {
-    attempts: fixture.attempts.slice(since.attempts),
+    attempts,
     nodes: fleet.agents.map(({ node }) => node),
     rows,
     commands: await fleet.sql<Evidence['commands'][number]>(`${COMMANDS} where inserted_at >= $1`, [since.at]),

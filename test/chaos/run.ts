@@ -2,11 +2,17 @@
  * `npm run chaos [-- --kills 200] [--only WORDS]`: kills the real programs, again and again, at every moment that
  * matters, sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One
  * line a round, a summary at the end; the exit status says whether all held.
+ *
+ * `npm run chaos -- --history SECONDS [--admins 3] [--seed 1]`: clients ask several admins for everything, while these and
+ * their database are killed, frozen and ended, and what the clients were told is judged. Figures at the end say how
+ * often each operation was answered how, at the owner and elsewhere.
  */
 import { parseArgs } from 'node:util';
 import { missingPeers } from '../support/peers.ts';
 import { createScope } from '../support/scope.ts';
 import { ACTS, type Act } from './acts.ts';
+import { FAULT_NAMES } from './history/faults.ts';
+import { playHistory } from './history/play.ts';
 import type { KillPoint } from './kill-points.ts';
 import { playRound, wholeStory, type Outcome } from './round.ts';
 import { openFixture, type Fixture } from './fixture.ts';
@@ -15,15 +21,24 @@ import { openFixture, type Fixture } from './fixture.ts';
 const KILLS = 200;
 
 const { values } = parseArgs({
-  options: { kills: { type: 'string', default: String(KILLS) }, only: { type: 'string' } },
+  options: {
+    kills: { type: 'string', default: String(KILLS) },
+    only: { type: 'string' },
+    history: { type: 'string' },
+    admins: { type: 'string', default: '3' },
+    seed: { type: 'string', default: '1' },
+  },
 });
+const counts = [values.kills, values.history ?? '1', values.admins, values.seed].map(Number);
 const killsWanted = Number(values.kills);
 const isWanted = (name: string): boolean => values.only === undefined || name.includes(values.only);
 
 const acts = ACTS.filter(({ names }) => names.some(isWanted));
 
-if (!Number.isSafeInteger(killsWanted) || killsWanted < 1 || acts.length === 0) {
-  process.stderr.write('usage: npm run chaos [-- --kills NUMBER] [--only WORDS OF A POINT]\n');
+if (!counts.every((count) => Number.isSafeInteger(count) && count >= 1) || acts.length === 0) {
+  process.stderr.write(
+    'usage: npm run chaos [-- [--kills NUMBER] [--only WORDS OF A POINT] | --history SECONDS [--admins NUMBER] [--seed NUMBER]]\n',
+  );
   process.exit(2);
 }
 
@@ -34,25 +49,51 @@ let scope = createScope();
 const onSignal = () => void scope.end().finally(() => process.exit(130));
 process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
 
-for (const act of acts) {
-  const missing = await missingPeers(act.peers);
-  if (missing.length > 0) {
-    process.stdout.write(`left out  ${act.names.join('; ')}: needs ${missing.join(', ')}, not on this machine\n`);
-    continue;
+if (values.history === undefined) await playActs();
+else await tellHistory(Number(values.history));
+
+for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
+process.exitCode = breaches.length === 0 ? 0 : 1;
+
+async function playActs(): Promise<void> {
+  for (const act of acts) {
+    const missing = await missingPeers(act.peers);
+    if (missing.length > 0) {
+      process.stdout.write(`left out  ${act.names.join('; ')}: needs ${missing.join(', ')}, not on this machine\n`);
+      continue;
+    }
+    scope = createScope();
+    try {
+      await play(await openFixture(scope, act), act);
+    } finally {
+      await scope.end();
+    }
   }
-  scope = createScope();
+  process.stdout.write(
+    `${verdict()}: ${totals.kills} kills, ${totals.restores} restores, ${totals.freezes} freezes and ${totals.clocksSet} jumps of clocks in ${totals.rounds} rounds, ${totals.commands} commands, ${totals.executions} executions, ${totals.confirmed} confirmed results, ${secondsGone()} s\n`,
+  );
+}
+
+async function tellHistory(seconds: number): Promise<void> {
   try {
-    await play(await openFixture(scope, act), act);
+    const options = { seconds, admins: Number(values.admins), seed: Number(values.seed), faults: FAULT_NAMES };
+    const { violations, calls, faults, figures } = await playHistory(scope, options);
+    breaches.push(...violations);
+    for (const figure of figures) process.stdout.write(`${figure}\n`);
+    const done = [...faults].map(([name, count]) => `${count} ${name}`).join(', ');
+    process.stdout.write(`${verdict()}: ${calls.length} calls, faults: ${done || 'none'}, ${secondsGone()} s\n`);
   } finally {
     await scope.end();
   }
 }
 
-process.stdout.write(
-  `${breaches.length === 0 ? 'all held' : `${breaches.length} BREACHES`}: ${totals.kills} kills, ${totals.restores} restores, ${totals.freezes} freezes and ${totals.clocksSet} jumps of clocks in ${totals.rounds} rounds, ${totals.commands} commands, ${totals.executions} executions, ${totals.confirmed} confirmed results, ${Math.round((performance.now() - startedMs) / 1_000)} s\n`,
-);
-for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
-process.exitCode = breaches.length === 0 ? 0 : 1;
+function verdict(): string {
+  return breaches.length === 0 ? 'all held' : `${breaches.length} BREACHES`;
+}
+
+function secondsGone(): number {
+  return Math.round((performance.now() - startedMs) / 1_000);
+}
 
 async function play(fixture: Fixture, act: Act): Promise<void> {
   const { once, again, alsoBroken, told } = await act.begin(scope, fixture);

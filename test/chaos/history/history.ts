@@ -50,6 +50,8 @@ export type Request =
       readonly cluster: string;
       /** Name of the enrolment key. */
       readonly keyName: string;
+      /** Which machine it is: its secret. */
+      readonly machine: string;
       /** The recovery key that it came with; null: none. */
       readonly recovery: string | null;
     };
@@ -65,7 +67,7 @@ export type Outcome =
       readonly shown?: readonly Shown[];
       /** Of `show-node`; null: there is none. */
       readonly node?: ShownNode | null;
-      /** Of `set-recovery`. */
+      /** Of `set-recovery` its key, of an enrolment the token of the node. */
       readonly secret?: string;
     }
   | { readonly type: 'refused' | 'unavailable'; readonly status: number; readonly code: string; readonly why: string }
@@ -104,6 +106,7 @@ export interface Sighting {
 /** A session of a node's agent, from its welcome to its end. */
 export interface SessionSpan {
   readonly node: string;
+  readonly admin: string;
   readonly liveMs: number;
   /** Null: it lives. */
   readonly endedMs: number | null;
@@ -112,6 +115,8 @@ export interface SessionSpan {
 /** Who owned what, as the rows had it at one moment. */
 export interface OwnerSighting {
   readonly cluster: string;
+  /** Of the cluster: another one may have its name later. */
+  readonly id: string;
   readonly admin: string;
   readonly epoch: number;
   readonly atMs: number;
@@ -124,10 +129,10 @@ export interface Fault {
   readonly toMs: number;
 }
 
-/** What a reader of `events.watch` saw, over all admins at which it was: ids and subjects in their order. */
+/** What a reader of `events.watch` was told, over all admins at which it was, in its order. */
 export interface EventReader {
   readonly name: string;
-  readonly events: readonly { readonly id: string; readonly subject: string; readonly type: string }[];
+  readonly events: readonly { readonly id: string; readonly type: string }[];
 }
 
 /** What a reader of `commands.watch` was told of each execution, in order, and whether it was told that all was over. */

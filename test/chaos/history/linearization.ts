@@ -80,6 +80,11 @@ function isPossible<S>(machine: Machine<S>, steps: readonly Step[]): boolean {
   return new Search(machine, steps).from(machine.start, { before: 0, bits: 0n, answered: 0 });
 }
 
+/** Whether nothing was done, in whatever state it was asked. A delete of what is not there yet is no such thing. */
+function isRead({ request, outcome }: Call): boolean {
+  return outcome.type === 'refused' || request.verb === 'show' || request.verb === 'show-node';
+}
+
 /**
  * Which steps have their place in the order: all before a place, and of those from there on the ones whose bit is set.
  * So many of them were answered.
@@ -117,12 +122,12 @@ class Search<S> {
     });
   }
 
-  /** Answered calls that fit now and change nothing have their place at once: later they fit no better. */
+  /** Answered calls that fit now and can change nothing have their place at once: later they fit no better. */
   #quiet(state: S, key: string, placed: Placed): Placed {
     let now = placed;
     for (;;) {
       const fits = this.#next(now).find(([, step]) => {
-        if (step.toMs === Infinity) return false;
+        if (step.toMs === Infinity || !isRead(step.call)) return false;
         const after = this.#machine.after(state, step.call);
         return after !== null && JSON.stringify(after) === key;
       });

@@ -135,20 +135,22 @@ export function labelMachine(label: string): Machine<LabelState> {
 export interface NodeState {
   readonly cluster: string | null;
   readonly isDeleted: boolean;
+  /** Which enrolled or recovered it last: it may ask again. */
+  readonly machine: string | null;
   /** Its recovery key; null: it has none. `unknown`: one that nobody was told of. */
   readonly recovery: { readonly secret: string } | 'unknown' | null;
 }
 
 /** A node: in one cluster at a time, with one recovery key that works once (E2), and never back when it was deleted. */
 export const NODE: Machine<NodeState> = {
-  start: { cluster: null, isDeleted: false, recovery: null },
+  start: { cluster: null, isDeleted: false, machine: null, recovery: null },
   after(state, call) {
     const { request, outcome } = call;
     const isDone = outcome.type !== 'refused';
     const isThere = state.cluster !== null;
     switch (request.verb) {
       case 'enrol':
-        return request.recovery === null ? enrolled(state, call) : recovered(state, call, request.recovery);
+        return enrolled(state, call);
       case 'move':
         if (!isDone) return isThere === (outcome.code !== 'not_found') ? state : null;
         if (!isThere) return null;
@@ -158,7 +160,7 @@ export const NODE: Machine<NodeState> = {
         return (outcome.node?.cluster ?? null) === state.cluster ? state : null;
       case 'delete-node':
         if (!isDone) return isThere ? null : state;
-        return isThere ? { cluster: null, isDeleted: true, recovery: null } : null;
+        return isThere ? { cluster: null, isDeleted: true, machine: null, recovery: null } : null;
       case 'set-recovery': {
         if (!isDone) return isThere ? null : state;
         const secret = outcome.type === 'ok' ? outcome.secret : undefined;
@@ -182,19 +184,20 @@ export const NODE: Machine<NodeState> = {
 
 function enrolled(state: NodeState, { request, outcome }: Call): NodeState | null {
   if (request.verb !== 'enrol') return state;
-  // A key without uses and a full cluster are for them to say.
-  if (outcome.type === 'refused') return outcome.code !== 'conflict' || state.isDeleted ? state : null;
-  if (state.isDeleted) return null;
-  return state.cluster === null || state.cluster === request.cluster ? { ...state, cluster: request.cluster } : null;
-}
-
-function recovered(state: NodeState, { request, outcome }: Call, secret: string): NodeState | null {
-  if (request.verb !== 'enrol') return state;
-  const fits =
+  const { cluster, machine, recovery } = request;
+  const isBack = state.cluster !== null && state.machine === machine;
+  const isRecovered =
+    recovery !== null &&
     state.recovery !== null &&
     state.recovery !== 'unknown' &&
-    state.recovery.secret === secret &&
-    state.cluster === request.cluster;
-  if (outcome.type === 'refused') return fits ? null : state;
-  return fits ? { ...state, recovery: null } : null;
+    state.recovery.secret === recovery &&
+    state.cluster === cluster;
+  const isNew = state.cluster === null && !state.isDeleted && recovery === null;
+  if (outcome.type === 'refused') {
+    if (outcome.code !== 'conflict') return state; // a key without uses and a full cluster are for them to say
+    return isRecovered || isNew || (isBack && state.cluster === cluster) ? null : state;
+  }
+  if (isBack) return state.cluster === cluster ? state : null;
+  if (isRecovered) return { ...state, machine, recovery: null };
+  return isNew ? { ...state, cluster, machine } : null;
 }

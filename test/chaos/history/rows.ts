@@ -16,7 +16,7 @@ export interface Rows {
   /** What has a name, as a list would show it. */
   readonly named: readonly (Named & Shown)[];
   readonly executions: readonly Row[];
-  /** Since the history began, in the order of their commit. */
+  /** In the order of their commit. */
   readonly events: readonly { readonly id: string; readonly subject: string; readonly type: string }[];
 }
 

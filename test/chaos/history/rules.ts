@@ -118,23 +118,33 @@ function isLater(status: string, than: string): boolean {
 /** Place behind the last status of an execution that goes on. */
 const LAST_OPEN = 2;
 
-/** A node that is deleted is hung up (E5). */
-export const revocations: Rule = ({ calls, sessions }, _rows, { revokedMsMax }) =>
+/** A node that is deleted is hung up (E5), as soon as its admin can do anything. */
+export const revocations: Rule = ({ calls, sessions, faults }, _rows, { revokedMsMax }) =>
   calls.flatMap(({ request, outcome, answeredMs }) => {
     if (request.verb !== 'delete-node' || outcome.type !== 'ok') return [];
-    return sessions
-      .filter(({ node, endedMs }) => node === request.node && (endedMs ?? Infinity) > answeredMs + revokedMsMax)
-      .map(
-        ({ node, endedMs }) =>
-          `E5: node ${node} was deleted, and ${endedMs === null ? 'has a session still' : `kept its session for ${Math.round(endedMs - answeredMs)} ms`}`,
-      );
+    return sessions.flatMap(({ node, admin, endedMs }) => {
+      if (node !== request.node) return [];
+      const dueMs = faults
+        .filter(({ what }) => what === admin || what === DATABASE_NAME)
+        .toSorted((one, other) => one.fromMs - other.fromMs)
+        .reduce(
+          (due, { fromMs, toMs }) => (fromMs < due && toMs > answeredMs ? Math.max(due, toMs + revokedMsMax) : due),
+          answeredMs + revokedMsMax,
+        );
+      if ((endedMs ?? Infinity) <= dueMs) return [];
+      const how =
+        endedMs === null
+          ? `has a session at ${admin} still`
+          : `kept its session at ${admin} for ${Math.round(endedMs - answeredMs)} ms`;
+      return [`E5: node ${node} was deleted, and ${how}`];
+    });
   });
 
 /** One owner an epoch, and epochs rise (O1). */
 export const owners: Rule = ({ owners: seen }) =>
-  [...Map.groupBy(seen, ({ cluster }) => cluster)].flatMap(([cluster, all]) => {
+  [...Map.groupBy(seen, ({ id }) => id).values()].flatMap((all) => {
     const broken: string[] = [];
-    for (const [place, { admin, epoch }] of all.entries()) {
+    for (const [place, { cluster, admin, epoch }] of all.entries()) {
       const before = all[place - 1];
       if (before === undefined) continue;
       if (epoch < before.epoch) broken.push(`O1: cluster ${cluster} went from epoch ${before.epoch} back to ${epoch}`);
@@ -154,7 +164,8 @@ export const events: Rule = ({ eventReaders }, { events: stored }) =>
     const missed = stored.slice(Number.isFinite(from) ? from : 0, to + 1).filter(({ id }) => !ids.has(id));
     const broken = missed.map(({ id, subject, type }) => `V1: ${name} was never told of ${type} ${id} of ${subject}`);
     if (ids.size < seen.length) broken.push(`V1: ${name} was told of ${seen.length - ids.size} events twice`);
-    for (const [subject, own] of Map.groupBy(seen, (event) => event.subject))
+    const subjects = Map.groupBy(seen, ({ id }) => stored[places.get(id) ?? -1]?.subject ?? '');
+    for (const [subject, own] of subjects)
       for (const [place, { id, type }] of own.entries())
         if (place > 0 && (places.get(id) ?? 0) < (places.get(own[place - 1]?.id ?? '') ?? 0))
           broken.push(`V1: ${name} was told of ${type} of ${subject} too late: after ${own[place - 1]?.type}`);

@@ -26,11 +26,12 @@ import {
 const SHOW: Request = { verb: 'show', ...WEB };
 const destroy = (id: string | null): Request => ({ verb: 'delete', ...WEB, id });
 const KEY: Named = { resource: 'enrollment_key', scope: 'east', name: 'key-1' };
-const enrol = (node: string, recovery: string | null = null): Request => ({
+const enrol = (node: string, recovery: string | null = null, machine = `machine of ${node}`): Request => ({
   verb: 'enrol',
   node,
   cluster: 'east',
   keyName: KEY.name,
+  machine,
   recovery,
 });
 const createKey = create('k', { ...KEY, node: null, value: '1' });
@@ -112,6 +113,15 @@ const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {
     ),
     { ...inEast(ONE), named: [key(null)] },
   ],
+  'a label that is removed while it is set is not there after it': [
+    calls(
+      ...entrance,
+      [label('a'), done(), { fromMs: 2_000, toMs: 2_500 }],
+      [label(null), done(), { fromMs: 2_400, toMs: 3_000 }],
+      [showNode, sawNode(east())],
+    ),
+    { ...inEast(ONE), named: [key(null)] },
+  ],
   'a recovery key works once, and not after a move': [
     calls(
       ...entrance,
@@ -119,14 +129,15 @@ const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {
         { verb: 'set-recovery', node: ONE },
         { type: 'ok', status: 201, secret: 's' },
       ],
-      [enrol(ONE, 's'), done()],
-      [enrol(ONE, 's'), refused()],
+      [enrol(ONE, 's', 'new'), LOST],
+      [enrol(ONE, 's', 'new'), done()],
+      [enrol(ONE, 's', 'third'), refused()],
       [
         { verb: 'set-recovery', node: ONE },
         { type: 'ok', status: 201, secret: 't' },
       ],
       [{ verb: 'move', node: ONE, cluster: 'west' }, done()],
-      [enrol(ONE, 't'), refused()],
+      [enrol(ONE, 't', 'fourth'), refused()],
       [{ verb: 'move', node: ONE, cluster: 'east' }, done()],
       [{ verb: 'clear-recovery', node: ONE }, refused('not_found')],
     ),
@@ -225,8 +236,8 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
         { verb: 'set-recovery', node: ONE },
         { type: 'ok', status: 201, secret: 's' },
       ],
-      [enrol(ONE, 's'), done()],
-      [enrol(ONE, 's'), done()],
+      [enrol(ONE, 's', 'new'), done()],
+      [enrol(ONE, 's', 'third'), done()],
     ),
     { ...inEast(ONE), named: [key(null)] },
     /^O3: node node-1: client 4 .* with a recovery key/u,
@@ -240,10 +251,15 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
       ],
       [{ verb: 'move', node: ONE, cluster: 'west' }, done()],
       [{ verb: 'move', node: ONE, cluster: 'east' }, done()],
-      [enrol(ONE, 's'), done()],
+      [enrol(ONE, 's', 'new'), done()],
     ),
     { ...inEast(ONE), named: [key(null)] },
     /^O3: node node-1: client 5/u,
+  ],
+  'another machine takes a node without a recovery key': [
+    calls(...entrance, [enrol(ONE, null, 'another'), done()]),
+    { ...inEast(ONE), named: [key(null)] },
+    /^O3: node node-1: client 2/u,
   ],
   'a node that moved is where it was': [
     calls(...entrance, [{ verb: 'move', node: ONE, cluster: 'west' }, done()]),

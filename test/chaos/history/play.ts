@@ -1,0 +1,199 @@
+/**
+ * Clients ask several admins for everything that changes something, while admins and their database are killed, frozen
+ * and ended; and what they were told is judged.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { BUSY_MS, patient } from '../../support/busy.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+import type { Attempt } from '../books.ts';
+import { openFixture, type Fixture } from '../fixture.ts';
+import { breaches } from '../invariants.ts';
+import { evidenceOf } from '../round.ts';
+import { violations } from './checker.ts';
+import { askAt, Client, type Service } from './client.ts';
+import { doFaults, type FaultName } from './faults.ts';
+import { answerTable, servedShares, startTimes } from './figures.ts';
+import { isTerminal } from '../../../actors/resources/command.ts';
+import type { Call, Request } from './history.ts';
+import { openHomes } from './homes.ts';
+import { Landscape, type AskedCommand } from './landscape.ts';
+import { Readers } from './readers.ts';
+import { Recorder } from './recorder.ts';
+import { SimulatedNodes } from './simulated-nodes.ts';
+import { storedRows } from './stored.ts';
+
+/** Clients at a time. */
+const CLIENTS = 6;
+
+/** Readers of all events. */
+const EVENT_READERS = 2;
+
+/** Wait between two looks at who owns what, in ms. */
+const OWNERS_MS = 100;
+
+/** Longest until feeds have told all, when all is over, in ms: an admin that just came back is reached after some seconds. */
+const TOLD_MS_MAX = 20_000;
+
+/** What is played. */
+export interface HistoryOptions {
+  readonly seconds: number;
+  readonly admins: number;
+  readonly seed: number;
+  readonly faults: readonly FaultName[];
+}
+
+/** How it went. */
+export interface HistoryOutcome {
+  readonly violations: readonly string[];
+  readonly calls: readonly Call[];
+  readonly faults: ReadonlyMap<FaultName, number>;
+  /** Figures, a line each. */
+  readonly figures: readonly string[];
+}
+
+/** Plays one history in a fixture of its own. */
+export async function playHistory(scope: Scope, options: HistoryOptions): Promise<HistoryOutcome> {
+  const fixture = await openFixture(scope, {
+    admins: options.admins,
+    agents: 0,
+    env: { WEBHOOK_ALLOW_PRIVATE_IPS: 'true' },
+  });
+  const recorder = new Recorder();
+  const { admins } = fixture.fleet;
+  const nodes = new SimulatedNodes(admins, recorder, fixture.ledger);
+  scope.teardown(() => nodes.stop());
+  const readers = new Readers(scope, admins, recorder);
+  const stopLooking = watchOwners(fixture, recorder);
+  scope.teardown(stopLooking);
+  for (let place = 0; place < EVENT_READERS; place += 1) await readers.readEvents(`reader ${place + 1}`, place);
+  const land = new Landscape(await openHomes({ fixture, recorder, nodes, seed: options.seed }));
+  const service: Service = {
+    admins,
+    recorder,
+    land,
+    nodes,
+    watch: (admin, command) => readers.watchCommand(admin, command),
+  };
+
+  const endMs = performance.now() + options.seconds * 1_000;
+  const isOver = (): boolean => performance.now() > endMs;
+  const clients = Array.from({ length: CLIENTS }, (_, place) => new Client(place + 1, options.seed, service));
+  const [faults] = await Promise.all([
+    doFaults({ fixture, recorder }, { kinds: options.faults, seed: options.seed, isOver }),
+    ...clients.map((client) => client.run(isOver)),
+  ]);
+
+  const late = await settle(fixture, service);
+  stopLooking();
+  return { ...(await judged(fixture, service, late)), faults };
+}
+
+async function judged(
+  fixture: Fixture,
+  { recorder, land }: Service,
+  late: readonly string[],
+): Promise<Omit<HistoryOutcome, 'faults'>> {
+  const rows = await storedRows(fixture.fleet);
+  const history = recorder.history();
+  const { calls } = history;
+  const patience = { answerMsMax: patient(6_000), revokedMsMax: patient(1_000) + BUSY_MS };
+  const evidence = await evidenceOf(fixture, attemptsOf(land.commands, calls));
+  return {
+    calls,
+    violations: [...late, ...violations(history, rows, patience), ...breaches(evidence)],
+    figures: [
+      ...answerTable(calls),
+      `writes that were served: ${servedShares(calls)}`,
+      `ms from the answer of a create to its first start, p50 and p99: ${startTimes(land.commands, rows, fixture.startedS())}`,
+    ],
+  };
+}
+
+/** Brings everything back, ends what is open, and waits until feeds have told of it. What they did not tell is late. */
+async function settle(fixture: Fixture, { recorder, land, admins }: Service): Promise<string[]> {
+  for (const admin of admins) if (admin.program.exit !== null) await admin.start();
+  for (const guest of land.guests.values()) await leave(fixture, recorder, guest.id, guest.cluster);
+  await fixture.recover();
+  const late: string[] = [];
+  for (const { name, events } of recorder.eventReaders) {
+    const isThere = async (): Promise<boolean> => {
+      const [last] = await fixture.fleet.sql<{ id: string }>(
+        'select id from event order by txid desc, seq desc limit 1',
+      );
+      return events.some(({ id }) => id === last?.id);
+    };
+    await until('the last event', isThere, TOLD_MS_MAX).catch(() =>
+      late.push(`V1: ${name} was not told of the last event`),
+    );
+  }
+  const isOpen = (): boolean =>
+    recorder.commandReaders.some(({ told, isWhole }) => {
+      const last = new Map(told.map(({ execution, status }) => [execution, status]));
+      return isWhole && [...last.values()].some((status) => !isTerminal(status as never));
+    });
+  await until('the end of what is watched', () => !isOpen(), TOLD_MS_MAX).catch(() => null); // the rule says which
+  return late;
+}
+
+/** Deletes a node, at whichever admin does it. */
+async function leave({ fleet }: Fixture, recorder: Recorder, node: string, cluster: string): Promise<void> {
+  const request: Request = { verb: 'delete-node', node };
+  await until(`the end of node ${node}`, async () => {
+    for (const { name, url } of fleet.admins) {
+      const rest = restClient(() => url, FLEET_KEYS.MASTER_KEY);
+      const { outcome } = await askAt({ name, rest, recorder, client: 0 }, request, cluster);
+      if (outcome.type === 'ok' || outcome.type === 'refused') return true;
+    }
+    return false;
+  });
+}
+
+/** Looks at who owns what, again and again, until the returned function is called. */
+function watchOwners({ fleet }: Fixture, recorder: Recorder): () => void {
+  const over = new AbortController();
+  const look = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      const seen = await fleet
+        .sql<{ cluster: string; id: string; admin: string; epoch: string }>(
+          'select c.name as cluster, c.id, a.name as admin, w.epoch from cluster_ownership w join admin a on a.id = w.admin_id join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp()',
+        )
+        .catch(() => null);
+      if (seen !== null) recorder.own(seen.map(({ epoch, ...more }) => ({ ...more, epoch: Number(epoch) })));
+      await delay(OWNERS_MS);
+    }
+  };
+  void look();
+  return () => over.abort();
+}
+
+/** Commands as what is stored of them is judged by. */
+function attemptsOf(commands: readonly AskedCommand[], calls: readonly Call[]): Attempt[] {
+  const creates = Map.groupBy(
+    calls.filter(({ request }) => request.verb === 'create' && request.resource === 'command'),
+    ({ request }) => ('name' in request ? request.name : ''),
+  );
+  return commands.map(({ mark, must, may, id, body, expiresAtS, isCancelled, isDeleted }) => {
+    const outcomes = (creates.get(mark) ?? []).map(({ outcome }) => outcome.type);
+    return {
+      mark,
+      answer: outcomes.includes('ok') ? 'stored' : outcomes.includes('doubt') ? 'none' : 'refused',
+      id,
+      endings: [
+        'completed 0',
+        ...(isCancelled ? ['cancelled null', 'cancelled 143'] : []),
+        ...(expiresAtS === null ? [] : ['expired null']),
+        // Its node was deleted, or its machine lost all that it had and was recovered.
+        ...(may.length === 0 ? [] : ['dropped null', 'cancelled 137']),
+      ],
+      outputOf: (execution) => `${mark} ${execution}\n`,
+      targets: { must, may },
+      answeredMs: 0,
+      overAtS: expiresAtS,
+      isTakenBack: isDeleted,
+      request: { body },
+    };
+  });
+}

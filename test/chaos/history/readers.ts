@@ -1,0 +1,101 @@
+/** Readers of live feeds, which note all that they are told. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { createLiveClient, type LiveClient } from '../../../api/client/client.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import type { Scope } from '../../support/scope.ts';
+import type { OpenCommandReader, OpenEventReader, Recorder } from './recorder.ts';
+
+/** A reader of events stays at an admin for so long, in ms. */
+const STAY_MS = 3_000;
+
+/** Commands that are watched at most, in number. */
+const WATCHED_MAX = 200;
+
+/** A refused subscription is tried again after this, in ms. */
+const AGAIN_MS = 250;
+
+/** All of them. Those of events move from admin to admin and go on where they were. */
+export class Readers {
+  readonly #admins: readonly AdminProgram[];
+  readonly #recorder: Recorder;
+  readonly #live = new Map<string, LiveClient>();
+  #isOver = false;
+
+  constructor(scope: Scope, admins: readonly AdminProgram[], recorder: Recorder) {
+    this.#admins = admins;
+    this.#recorder = recorder;
+    scope.teardown(() => this.end());
+  }
+
+  /** Ends all of them. */
+  end(): void {
+    this.#isOver = true;
+    for (const live of this.#live.values()) live.close();
+  }
+
+  /** Begins to read all events; resolves when the place is known from which on it has to see them all. */
+  async readEvents(name: string, first: number): Promise<void> {
+    const reader: OpenEventReader = { name, events: [] };
+    this.#recorder.eventReaders.push(reader);
+    const began = Promise.withResolvers<void>();
+    void this.#hop(reader, first, began.resolve);
+    await began.promise;
+  }
+
+  /** Notes how the executions of a command go on, as this admin tells it. */
+  watchCommand(admin: AdminProgram, id: string): void {
+    if (this.#recorder.commandReaders.length >= WATCHED_MAX) return;
+    const reader: OpenCommandReader = { command: id, admin: admin.name, told: [], isWhole: true };
+    this.#recorder.commandReaders.push(reader);
+    const note = (executions: readonly { readonly id: string; readonly status?: string | undefined }[]): void => {
+      for (const { id: execution, status } of executions)
+        if (status !== undefined) reader.told.push({ execution, status });
+    };
+    this.#of(admin).api.commands.watch.subscribe(
+      { id },
+      {
+        onData: ({ data }) => {
+          if (data.type !== 'removed') note(data.executions);
+        },
+        onError: () => {
+          reader.isWhole = false; // deleted meanwhile, or this admin is not there
+        },
+      },
+    );
+  }
+
+  async #hop(reader: OpenEventReader, first: number, began: () => void): Promise<void> {
+    let lastEventId: string | undefined;
+    for (let place = first; !this.#isOver; place += 1) {
+      const admin = this.#admins[place % this.#admins.length] as AdminProgram;
+      if (admin.program.exit !== null) {
+        await delay(AGAIN_MS);
+        continue;
+      }
+      let isHere = true;
+      const subscription = this.#of(admin).api.events.watch.subscribe(
+        { ...(lastEventId !== undefined && { lastEventId }) },
+        {
+          onData: ({ id, data }) => {
+            if (!isHere) return;
+            lastEventId = id;
+            began();
+            if (data.type === 'started') return;
+            for (const { id: event, type } of data.events) reader.events.push({ id: event, type });
+          },
+          onError() {}, // the next admin is asked soon
+        },
+      );
+      await delay(STAY_MS);
+      isHere = false;
+      subscription.unsubscribe();
+    }
+  }
+
+  #of(admin: AdminProgram): LiveClient {
+    const live = this.#live.get(admin.name) ?? createLiveClient({ url: admin.url, key: FLEET_KEYS.MASTER_KEY });
+    this.#live.set(admin.name, live);
+    return live;
+  }
+}

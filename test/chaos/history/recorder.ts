@@ -1,0 +1,78 @@
+/** Writes a history down while it happens. */
+import type {
+  Call,
+  CommandReader,
+  EventReader,
+  Fault,
+  History,
+  OwnerSighting,
+  Place,
+  SessionSpan,
+  Sighting,
+} from './history.ts';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A reader whose events are still coming. */
+export interface OpenEventReader extends EventReader {
+  readonly events: { readonly id: string; readonly type: string }[];
+}
+
+/** A reader of a command that is still told. */
+export interface OpenCommandReader extends Mutable<CommandReader> {
+  readonly told: { readonly execution: string; readonly status: string }[];
+}
+
+/** One history that grows. Times are ms since it began. */
+export class Recorder {
+  readonly calls: Call[] = [];
+  readonly sightings: Sighting[] = [];
+  readonly sessions: Mutable<SessionSpan>[] = [];
+  readonly faults: Fault[] = [];
+  readonly eventReaders: OpenEventReader[] = [];
+  readonly commandReaders: OpenCommandReader[] = [];
+  readonly #owners: OwnerSighting[] = [];
+  /** By the name of a cluster, as they were seen last. */
+  readonly #owned = new Map<string, OwnerSighting>();
+  readonly #beganMs = performance.now();
+
+  /** On the clock of this history. */
+  nowMs(): number {
+    return performance.now() - this.#beganMs;
+  }
+
+  /** Who owns what now; a cluster that is missing has no owner. */
+  own(seen: readonly Omit<OwnerSighting, 'atMs'>[]): void {
+    const atMs = this.nowMs();
+    const before = new Map(this.#owned);
+    this.#owned.clear();
+    for (const one of seen) {
+      const now = { ...one, atMs };
+      this.#owned.set(one.cluster, now);
+      const last = before.get(one.cluster);
+      if (last?.admin !== one.admin || last.epoch !== one.epoch) this.#owners.push(now);
+    }
+  }
+
+  /** Where an admin stands to a cluster; null: to nothing that has an owner. */
+  placeOf(admin: string, cluster: string | null): Place {
+    if (cluster === null) return 'any';
+    const owner = this.#owned.get(cluster)?.admin;
+    if (owner === undefined) return 'ownerless';
+    return owner === admin ? 'owner' : 'other';
+  }
+
+  /** Notes what is done to an admin or the database, while it lasts. */
+  async fault(what: string, done: () => Promise<void>): Promise<void> {
+    const fault = { what, fromMs: this.nowMs(), toMs: Infinity };
+    this.faults.push(fault);
+    await done();
+    fault.toMs = this.nowMs();
+  }
+
+  /** All of it. */
+  history(): History {
+    const { calls, sightings, sessions, faults, eventReaders, commandReaders } = this;
+    return { calls, sightings, sessions, owners: this.#owners, faults, eventReaders, commandReaders };
+  }
+}
