@@ -12,13 +12,14 @@ export function registryOf(
     peerUrl = `http://${name}`,
     adminClusterName = 'default',
     maxWireguardPeers = 100,
+    linkVersion = LINK_VERSION,
     nowMs = (): number => Date.now(),
   } = {},
 ): AdminRegistry {
   const urls = { own: () => url, peer: () => peerUrl };
   return new AdminRegistry(
     orm,
-    { name, urls, adminClusterName, version: '0.1.0', maxWireguardPeers, linkVersion: LINK_VERSION },
+    { name, urls, adminClusterName, version: '0.1.0', maxWireguardPeers, linkVersion },
     { nowMs },
   );
 }

@@ -1,10 +1,15 @@
 /** Two admins that know of each other, each with a real API server, in the test's own process; their rows are made up. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
 import { createVault } from '../../persistence/vault.ts';
 import { systemClock } from '../../transport/net/clock.ts';
-import { openAdminLinks, type AdminLinks } from '../../transport/admins/open-admin-links.ts';
+import {
+  openAdminLinks,
+  ROOT_KEY,
+  type AdminLinks,
+  type InternalServer,
+} from '../../transport/admins/open-admin-links.ts';
+import { PeerKeys } from '../../transport/admins/peer-key.ts';
 import type { CheckedIn } from '../../transport/admins/peers.ts';
 import { LINK_VERSION } from '../../transport/admins/protocol/version.ts';
 import { serve, type Served } from './api/served.ts';
@@ -24,6 +29,8 @@ export interface LinkedAdmin {
   readonly log: ReturnType<typeof recordingLog>;
   /** What it does with a call: it answers `done` at first. */
   handler: PeerCallHandler;
+  /** Requests that its server offered to the entrance: whether it took each, and whether anything of its body was read. */
+  readonly offered: { readonly length: number; readonly isTaken: boolean; readonly isRead: boolean }[];
   /** Calls that came to its handler, in order. */
   readonly calls: PeerCall[];
   /** How far its clock is ahead of the other's, in ms. */
@@ -49,6 +56,7 @@ export async function startLinked(
     served,
     log,
     handler: async () => Promise.resolve(DONE),
+    offered: [],
     calls: [] as PeerCall[],
     aheadMs: 0,
     saw: (...rows: readonly CheckedIn[]) => hear(rows),
@@ -66,7 +74,19 @@ export async function startLinked(
       log,
     },
   );
-  admin.links.admit(served.api, async (call, from) => {
+  const server: InternalServer = {
+    onInternal: (path, take) =>
+      served.api.onInternal(path, async (request, response) => {
+        const isTaken = await take(request, response);
+        admin.offered.push({
+          length: Number(request.headers['content-length']),
+          isTaken,
+          isRead: request.readableDidRead,
+        });
+        return isTaken;
+      }),
+  };
+  admin.links.admit(server, async (call, from) => {
     admin.calls.push(call);
     return await admin.handler(call, from);
   });
@@ -109,7 +129,7 @@ export function noSignal(): AbortSignal {
   return new AbortController().signal;
 }
 
-/** Lets what is under way in this process go on. */
-export async function aTurn(): Promise<void> {
-  await delay(0);
+/** The keys by which an admin speaks, for requests that a test makes by hand. */
+export function keysOf({ id, instanceId }: Pick<LinkedAdmin, 'id' | 'instanceId'>, key = LINK_KEY): PeerKeys {
+  return new PeerKeys(createVault(key).derive(ROOT_KEY), { admin: id, instance: instanceId });
 }

@@ -103,6 +103,7 @@ export class CallEntrance {
     const header = request.method === 'POST' ? readHeader(request.headers[PEER_HEADER]) : null;
     if (header === null || !this.#isProven(header)) return this.#refused(request);
     if (header.said.toInstance !== this.#ports.keys.instance) return this.#misdirected(response);
+    if (header.said.fromInstance === this.#ports.keys.instance) return this.#refused(request);
     const verdict = this.#verdict(header);
     if (verdict === 'seen') return this.#refused(request);
     const length = Number(request.headers['content-length'] ?? Number.NaN);
@@ -174,7 +175,8 @@ export class CallEntrance {
     const { peers, keys, nowMs } = this.#ports;
     const { fromAdmin, fromInstance, sentAtMs } = header.said;
     return (
-      peers.has(fromAdmin, fromInstance) &&
+      // Itself: where the address of another admin led back here, which it is to be told.
+      (peers.has(fromAdmin, fromInstance) || fromInstance === keys.instance) &&
       Math.abs(nowMs() - sentAtMs) <= CALL_AGE_MS_MAX &&
       keys.isProven(CALL_ROUTE, header)
     );

@@ -14,7 +14,7 @@ import { Probes } from './probes.ts';
 import { CALL_PATH } from './protocol/version.ts';
 
 /** What the keys of links are made for. Source: docs/decisions/admin-link.md. */
-const ROOT_KEY = 'edge admin link v1';
+export const ROOT_KEY = 'edge admin link v1';
 
 /** The settings for it, under their names. */
 export interface AdminLinkSettings {

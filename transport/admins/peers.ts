@@ -32,7 +32,15 @@ interface Known {
   /** Null: it cannot be called. */
   readonly peer: Peer | null;
   state: PeerState;
+  /** When its address led to another admin last. */
+  astrayAtMs: number;
 }
+
+/**
+ * An address that led to another admin counts as doing so for this long after, in ms, however often it leads right in
+ * between, as one of a balancer does.
+ */
+const ASTRAY_MS = 60_000;
 
 /** Nobody at first. */
 export class Peers {
@@ -97,7 +105,7 @@ export class Peers {
   /** It answered, with proof. */
   reached(peer: Peer): void {
     const known = this.#current(peer);
-    if (known === undefined || known.state.type === 'reached') return;
+    if (known === undefined || known.state.type === 'reached' || this.#isAstray(known)) return;
     known.state = { type: 'reached', sinceMs: this.#nowMs() };
     this.#log.info({ admin: peer.name }, 'an admin is reached now');
   }
@@ -113,12 +121,19 @@ export class Peers {
   /** Its address leads to another admin: a balancer, or a mistake. */
   misled(peer: Peer): void {
     const known = this.#current(peer);
-    if (known === undefined || (known.state.type === 'unreached' && known.state.why === MISLED)) return;
+    if (known === undefined) return;
+    const isNews = !this.#isAstray(known);
+    known.astrayAtMs = this.#nowMs();
+    if (!isNews) return;
     known.state = { type: 'unreached', sinceMs: this.#nowMs(), why: MISLED };
     this.#log.warn(
       { admin: peer.name, url: peer.url, setting: 'ADMIN_PEER_URL' },
       'the address of an admin leads to another one: ADMIN_PEER_URL there must be a URL of that admin alone',
     );
+  }
+
+  #isAstray({ astrayAtMs }: Known): boolean {
+    return this.#nowMs() - astrayAtMs < ASTRAY_MS;
   }
 
   /** Undefined: another process took its place meanwhile. */
@@ -132,12 +147,14 @@ const MISLED = 'has an address that leads to another admin (ADMIN_PEER_URL)';
 
 function knownOf(admin: CheckedIn): Known {
   const { id, name, instanceId, peerUrl, linkVersion } = admin;
-  if (instanceId === null || !isSpoken(linkVersion)) return { admin, peer: null, state: { type: 'other_version' } };
+  if (instanceId === null || !isSpoken(linkVersion))
+    return { admin, peer: null, state: { type: 'other_version' }, astrayAtMs: -Infinity };
   const isPlaced = peerUrl !== null && URL.canParse(peerUrl);
   return {
     admin,
     peer: isPlaced ? { id, name, instance: instanceId, url: peerUrl } : null,
     state: { type: 'unknown' },
+    astrayAtMs: -Infinity,
   };
 }
 

@@ -67,6 +67,7 @@ export async function prepareAdmin(
         ADMIN_GATEWAY_ENABLED: 'false',
         ADMIN_NAME: name,
         ADMIN_URLS: dialledUrl,
+        ADMIN_PEER_URL: url,
         ...env,
       });
       runs.push(program);

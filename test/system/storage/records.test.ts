@@ -2,6 +2,7 @@
 import test from 'ava';
 import { isTerminal } from '../../../actors/resources/command.ts';
 import { StoredAdminTopology } from '../../../persistence/reads/admin-topology.ts';
+import { Leases } from '../../../persistence/leases.ts';
 import { createReads } from '../../../persistence/reads/reads.ts';
 import { createRecords } from '../../../persistence/ownerless-writes.ts';
 import type { ExecutionId } from '../../../transport/protocol/ids.ts';
@@ -53,6 +54,43 @@ test('an admin keeps its id over restarts, and counts the peers that have checke
   });
   await admin('two').checkOut();
   t.is((await admin('one').me()).admin_peer_count, 0);
+});
+
+test('an admin says which process it is, where others reach it and what it says to them; an older one that takes its row says none of it', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const leases = new Leases(pool);
+  const seen = async () =>
+    (await leases.survey()).admins.map(({ name, instanceId, peerUrl, linkVersion, startedAtMs, drainingSinceMs }) => ({
+      name,
+      instanceId,
+      peerUrl,
+      linkVersion,
+      startedAtMs,
+      drainingSinceMs,
+    }));
+  const startedAtMs = Date.UTC(2026, 0, 1);
+  const admin = registryOf(orm, 'one', { peerUrl: 'http://10.0.0.1:44000', linkVersion: 3, nowMs: () => startedAtMs });
+  await admin.checkIn();
+  await admin.checkIn();
+  const said = await seen();
+  await pool.query(`update admin_identity set draining_since = to_timestamp(1000) where name = 'one'`);
+  const draining = await seen();
+  const again = registryOf(orm, 'one', { peerUrl: '', nowMs: () => startedAtMs + 1 });
+  await again.checkIn();
+  const restarted = await seen();
+  // As the release before writes it, twice.
+  for (const at of ['2026-01-02', '2026-01-02'])
+    await pool.query(
+      `update admin set url = 'http://one', version = '0.0.1', started_at = $1, last_checked_in = now() where name = 'one'`,
+      [at],
+    );
+  const older = await seen();
+
+  const row = { name: 'one', peerUrl: 'http://10.0.0.1:44000', linkVersion: 3, startedAtMs, drainingSinceMs: null };
+  t.deepEqual(said, [{ ...row, instanceId: admin.instanceId }]);
+  t.deepEqual(draining, [{ ...row, instanceId: admin.instanceId, drainingSinceMs: 1_000_000 }]);
+  t.like(restarted, [{ instanceId: again.instanceId, peerUrl: null, startedAtMs: startedAtMs + 1 }]);
+  t.like(older, [{ instanceId: null, peerUrl: null, linkVersion: null, startedAtMs: Date.UTC(2026, 0, 2) }]);
 });
 
 test('an admin keeps its id when it was stopped in order, and has one name wherever it is shown', async (t) => {

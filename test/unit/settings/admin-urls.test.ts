@@ -35,6 +35,25 @@ for (const [what, settings, before, after] of [
   });
 }
 
+test('other admins are told where an admin is once it listens: by a setting for them, else by its own URL', (t) => {
+  const settings = { ADMIN_URLS: ['https://all.test'] };
+  const peers = [
+    settings,
+    { ...settings, ADMIN_OWN_URL: 'https://b.test' },
+    { ...settings, ADMIN_OWN_URL: 'https://b.test', ADMIN_PEER_URL: 'http://10.0.0.2:44000' },
+    { ADMIN_URLS: [] },
+  ].map((one) => createAdminUrls(one));
+  const before = peers.map((urls) => urls.peer());
+
+  for (const urls of peers) urls.listensAt(LISTENS_AT);
+
+  t.deepEqual(before, ['', '', '', '']);
+  t.deepEqual(
+    peers.map((urls) => urls.peer()),
+    ['https://all.test', 'https://b.test', 'http://10.0.0.2:44000', 'http://127.0.0.1:44000'],
+  );
+});
+
 test('any address of IPv6 is reached by a loopback one too, and another address as it is', (t) => {
   t.is(createAdminUrls({ ADMIN_URLS: [] }).listensAt('http://[::]:1'), 'http://127.0.0.1:1');
   t.is(createAdminUrls({ ADMIN_URLS: [] }).listensAt('http://192.0.2.1:1'), 'http://192.0.2.1:1');
