@@ -78,7 +78,7 @@ export async function storeBatch(
   );
   await wakeUps.ofBatch(
     client,
-    changes.flatMap((change) => (refused.has(change) ? [] : [change.write])),
+    changes.map(({ write }) => write),
   );
   return new Map(units.map((unit) => [unit, unit.changes.flatMap((change) => refusalOf(change, refused))]));
 }
