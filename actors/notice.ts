@@ -24,6 +24,7 @@ export type Notice =
   | { readonly type: 'command-created'; readonly command: CommandId }
   | { readonly type: 'command-removed'; readonly command: CommandId }
   /** Created by this admin, which owns it from the first instant. */
-  | { readonly type: 'cluster-created'; readonly cluster: ClusterId; readonly epoch: number }
+  /** `epoch`: under which this admin owns it; null: it is free, for an admin that has room for nodes. */
+  | { readonly type: 'cluster-created'; readonly cluster: ClusterId; readonly epoch: number | null }
   /** At least one event was stored: event feeds read on from their cursor. */
   | { readonly type: 'events-stored' };

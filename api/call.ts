@@ -80,7 +80,7 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
 
     const input = parse(operation, rawInput);
     if (!input.ok) return input;
-    if (operation.needsCapacity && ports.isDegraded()) return DEGRADED;
+    if (operation.needsCapacity && ports.standing().kind === 'overfull') return DEGRADED;
 
     const busy = limits.begin(operation, caller);
     if (busy !== null) return { ok: false, refusal: busy };

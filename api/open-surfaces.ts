@@ -71,7 +71,7 @@ export interface SurfaceParts {
   readonly actors: {
     readonly tree: {
       readonly ask: Ask;
-      readonly ownership: Pick<OperationPorts, 'isDegraded' | 'orphans'> & { quietMs(): number };
+      readonly ownership: Pick<OperationPorts, 'standing'> & { quietMs(): number };
       readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
@@ -182,8 +182,7 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): Operati
     checkClusterHealth: sharedChecks(adminCluster(health)),
     urlGuard: webhooks.urlGuard,
     deliversWebhooks: () => publishing.deliversWebhooks(),
-    isDegraded: () => ownership.isDegraded(),
-    orphans: () => ownership.orphans(),
+    standing: () => ownership.standing(),
     settings: {
       get adminUrls() {
         return parts.adminUrls();
@@ -228,7 +227,7 @@ function healthPorts({ rows, actors, vpn, publishing, proxies, peers, clock }: S
     peers,
     clock,
     leasesQuietMs: () => ownership.quietMs(),
-    isDegraded: () => ownership.isDegraded(),
+    standing: () => ownership.standing(),
     vpnManager: vpn.manager,
     vpnClient: vpn.gateway,
     proxies: proxies.isEnabled

@@ -25,6 +25,7 @@ import type { Clock } from '../actors/ports.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { EnrolledBefore, EnrollmentKeyRecord } from '../actors/records.ts';
 import type { Result } from '../actors/refusal.ts';
+import type { Standing } from '../actors/standing.ts';
 import type { PlainTargeting, Target, Targeting } from '../actors/targeting.ts';
 import type { DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
@@ -59,10 +60,8 @@ export interface OperationPorts {
   readonly urlGuard: UrlGuard;
   /** Whether webhooks are delivered from here, and not by another admin. */
   deliversWebhooks(): boolean;
-  /** More nodes than the admins together have room for. */
-  isDegraded(): boolean;
-  /** Clusters that no admin has room for. */
-  orphans(): readonly ClusterId[];
+  /** Whether the admins have room for all clusters. */
+  standing(): Standing;
   readonly settings: OperationSettings;
 }
 

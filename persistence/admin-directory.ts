@@ -2,6 +2,7 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { raw } from '@mikro-orm/postgresql';
 import { v4, v7 } from 'uuid';
+import { edgeCapacity } from '../actors/edge-capacity.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { AdminResource } from '../actors/resources/admin.ts';
 import { asUnavailable } from './availability.ts';
@@ -135,7 +136,7 @@ export class AdminRegistry implements AdminDirectory {
       vpn_hostname: null,
       max_wireguard_peers: maxWireguardPeers,
       admin_peer_count: peers,
-      edge_node_capacity: Math.max(0, maxWireguardPeers - peers),
+      edge_node_capacity: edgeCapacity(maxWireguardPeers, peers + 1),
       last_computed_at: new Date(this.#clock.nowMs()).toISOString(),
     };
   }

@@ -33,8 +33,8 @@ export interface LiveAdmin {
   readonly drainingSinceMs: number | null;
 }
 
-/** A cluster that nobody owns now. */
-export interface FreeCluster {
+/** A cluster, and how many nodes it has. */
+export interface SizedCluster {
   readonly cluster: ClusterId;
   readonly name: string;
   readonly nodes: number;
@@ -75,8 +75,8 @@ export class Leases {
   }
 
   /** Live admins and free clusters, in one snapshot. */
-  async survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly FreeCluster[] }> {
-    const rows = await this.#query<{ admins: LiveAdmin[] | null; free: FreeCluster[] | null }>(
+  async survey(): Promise<{ readonly admins: readonly LiveAdmin[]; readonly free: readonly SizedCluster[] }> {
+    const rows = await this.#query<{ admins: LiveAdmin[] | null; free: SizedCluster[] | null }>(
       'looking for clusters without owner',
       `select
         (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0),
@@ -102,16 +102,26 @@ export class Leases {
     );
   }
 
+  /** Clusters that this admin was the last to own, its leases over or not. */
+  mine(adminId: string): Promise<readonly SizedCluster[]> {
+    return this.#query(
+      'looking for clusters of before',
+      'select c.id as cluster, c.name, c.node_count as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where w.admin_id = $1',
+      [adminId],
+    );
+  }
+
   /**
-   * At boot: takes what this admin still holds from before its crash, under a new epoch, so that nothing of its old
-   * self can write.
+   * At boot: takes these of what this admin still holds from before its crash, and lets the others go. All get a new
+   * epoch, so that nothing of its old self can write.
    */
-  retake(adminId: string): Promise<readonly Owned[]> {
+  retake(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]> {
     return this.#changed(
       'taking up leases again',
-      `with mine as (select cluster_id from cluster_ownership where admin_id = $1 order by cluster_id for update)
-        update cluster_ownership o set epoch = o.epoch + 1, lease_until = clock_timestamp() + $2 * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text`,
-      [adminId, LEASE_MS],
+      `with mine as (select cluster_id, cluster_id = any($2::uuid[]) as stays from cluster_ownership where admin_id = $1 order by cluster_id for update),
+        taken as (update cluster_ownership o set epoch = o.epoch + 1, lease_until = clock_timestamp() + case when mine.stays then $3 else 0 end * interval '1 ms' from mine where o.cluster_id = mine.cluster_id returning o.cluster_id, o.epoch::text, mine.stays)
+        select cluster_id, epoch from taken where stays`,
+      [adminId, clusters, LEASE_MS],
     );
   }
 

@@ -1,6 +1,7 @@
 /** The actors of an admin: opened with nobody in them, connected to what they reach, brought to life at the end. */
 import type { AgentSettings } from '../transport/protocol/agent-settings.ts';
 import type { ActorKind } from '../actors/messages.ts';
+import { isDegraded } from '../actors/standing.ts';
 import { createOutwardLinks, type OutwardLinks } from './outward-links.ts';
 import { createInspection, type Inspection } from './runtime/inspection.ts';
 import { createTree, type Tree, type TreePorts } from './tree.ts';
@@ -88,6 +89,10 @@ function readingsOf({ directory, ownership, held, ended }: Tree, { families }: I
     crashes,
     escalations,
     ended,
-    ownership: { clusters: held.all().length, leaseAgeMs: ownership.quietMs(), isDegraded: ownership.isDegraded() },
+    ownership: {
+      clusters: held.all().length,
+      leaseAgeMs: ownership.quietMs(),
+      isDegraded: isDegraded(ownership.standing()),
+    },
   };
 }

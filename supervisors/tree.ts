@@ -87,7 +87,10 @@ export function createTree(ports: TreePorts): Tree {
     domains: domainPerformers({ loader, webhookSender, ssh, vpns: vpnWatcher, gateway }),
     tracer,
     log,
-    borrow: (cluster) => ownership.borrow(cluster),
+    orphans: {
+      borrow: (cluster) => ownership.borrow(cluster),
+      refusal: (cluster) => ownership.orphaned(cluster),
+    },
     isSettled: () => ownership.isSettled(),
   });
   const ownership: Ownership = new Ownership({

@@ -60,7 +60,9 @@ export type AdminTopologyEntry = Given<typeof topologyEntry>;
 /** The group of the admin that answers. */
 export const MyAdminClusterResource = resource('MyAdminCluster', 'The admins of one group that are alive.', {
   name: z.string(),
-  degraded: z.boolean().describe('Whether there are more nodes than the admins have room for.'),
+  degraded: z
+    .boolean()
+    .describe('Whether there are more nodes than the admins have room for, or a cluster that fits none of them.'),
   total_admins: z.int(),
   total_edge_capacity: z.int(),
   total_nodes: z.int().describe('In the whole database.'),

@@ -82,9 +82,14 @@ async function attempt(
     const parsed = Envelope.or(EnrollAnswer.transform((data) => ({ data }))).safeParse(answer.body);
     return parsed.success ? parsed.data.data : { problem: 'the answer is not one of this protocol', isFinal: false };
   }
-  if (answer.status >= 500 || RETRIED.has(answer.status))
-    return { problem: `it answered ${answer.status}`, isFinal: false };
+  if (answer.status >= 500 || RETRIED.has(answer.status)) return { problem: passingText(answer), isFinal: false };
   return { problem: refusalText(answer), isFinal: true };
+}
+
+/** Why it may be let in later: an admin that has no room says so. */
+function passingText({ status, body }: HttpAnswer): string {
+  const parsed = ErrorEnvelope.safeParse(body);
+  return parsed.success ? `it answered ${status}: ${parsed.data.error.message}` : `it answered ${status}`;
 }
 
 function refusalText(answer: HttpAnswer): string {

@@ -58,7 +58,7 @@ const REFUSED = {
   503: {
     name: 'ServiceUnavailable',
     description:
-      'The database, the owner of the cluster or the node cannot be reached, or there are more nodes than room.',
+      'The database, the owner of the cluster or the node cannot be reached, or there is no room for a node or for all of them.',
     codes: ['service_unavailable', 'degraded_mode'],
     headers: RETRY_AFTER,
   },

@@ -1,5 +1,6 @@
 /** All admins that share this database, as any one of them sees them: what /health/cluster checks. */
 import { ADMIN_GONE_MS } from '../../actors/resources/admin.ts';
+import { degradation } from '../../actors/standing.ts';
 import { HealthProblem, type HealthCheck } from './check-runner.ts';
 import type { HealthPorts } from './ports.ts';
 import { takesWrites } from './subsystems.ts';
@@ -8,7 +9,7 @@ import { takesWrites } from './subsystems.ts';
 export const ADMIN_SILENT_MS_MIN = 5_000;
 
 /** All of them, in a fixed order. */
-export function adminCluster({ rows, isDegraded }: Pick<HealthPorts, 'rows' | 'isDegraded'>): readonly HealthCheck[] {
+export function adminCluster({ rows, standing }: Pick<HealthPorts, 'rows' | 'standing'>): readonly HealthCheck[] {
   return [
     { name: 'database', check: () => takesWrites(rows) },
     {
@@ -31,7 +32,8 @@ export function adminCluster({ rows, isDegraded }: Pick<HealthPorts, 'rows' | 'i
     {
       name: 'capacity',
       async check() {
-        if (isDegraded()) throw new HealthProblem('there are more nodes than the admins have room for');
+        const problem = degradation(standing());
+        if (problem !== null) throw new HealthProblem(problem);
       },
     },
   ];

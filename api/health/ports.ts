@@ -1,4 +1,5 @@
 /** What health asks of the rest of the admin. */
+import type { Standing } from '../../actors/standing.ts';
 import type { VpnManager } from '../../actors/vpn/vpn.ts';
 
 /**
@@ -38,8 +39,8 @@ export interface HealthPorts {
   readonly clock: { skewMs(): number; isSkewed(): boolean };
   /** How long ago leases were last renewed, in ms. */
   readonly leasesQuietMs: () => number;
-  /** More nodes than the admins together have room for. */
-  readonly isDegraded: () => boolean;
+  /** Whether the admins have room for all clusters. */
+  readonly standing: () => Standing;
   /** Whoever coordinates VPNs. */
   readonly vpnManager: Pick<VpnManager, 'status'> | null;
   /**

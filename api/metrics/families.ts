@@ -270,7 +270,10 @@ export const FAMILIES: readonly Family[] = [
   gauge('lease_age_seconds', 'Since this admin last renewed its leases. At 3 s they run out.', [], ({ live }) =>
     one(live.ownership.leaseAgeMs / 1_000),
   ),
-  gauge('degraded', 'Whether there are more nodes than the admins together have room for.', [], ({ live }) =>
-    one(live.ownership.isDegraded),
+  gauge(
+    'degraded',
+    'Whether there are more nodes than the admins together have room for, or a cluster that fits none of them.',
+    [],
+    ({ live }) => one(live.ownership.isDegraded),
   ),
 ];

@@ -1,5 +1,6 @@
 /** This admin and its health. */
 import { ok } from '../../actors/refusal.ts';
+import { isDegraded } from '../../actors/standing.ts';
 import { nothing } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
@@ -35,10 +36,8 @@ export const get_my_admin_cluster = operation({
   rest: { method: 'GET', path: '/admins/my_admin_cluster', status: 200 },
   input: nothing,
   output: MyAdminClusterResource,
-  // A cluster that fits nowhere degrades the service too, also where total capacity would do; refused is only what
-  // would make it worse.
   handle: async (_input, { ports }) =>
-    ok({ ...(await ports.adminTopology.mine()), degraded: ports.isDegraded() || ports.orphans().length > 0 }),
+    ok({ ...(await ports.adminTopology.mine()), degraded: isDegraded(ports.standing()) }),
 });
 
 export const list_admin_clusters = operation({
@@ -74,8 +73,10 @@ export const list_orphaned_clusters = operation({
   rest: { method: 'GET', path: '/admins/orphaned_clusters', status: 200 },
   input: nothing,
   output: OrphanedClustersResource,
-  handle: async (_input, { ports }) =>
-    ok(ports.orphans().length === 0 ? {} : await ports.adminTopology.ownerless(ports.orphans())),
+  handle: async (_input, { ports }) => {
+    const orphans = ports.standing().orphans.map(({ cluster }) => cluster);
+    return ok(orphans.length === 0 ? {} : await ports.adminTopology.ownerless(orphans));
+  },
 });
 
 export const check_admin_health = operation({

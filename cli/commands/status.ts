@@ -119,7 +119,7 @@ function statusText(status: FleetStatus, { view }: Session): string {
         failing.length === 0
           ? tone('healthy', 'healthy')
           : `${tone('not healthy', 'unreachable')}: ${failing.join(', ')} (edge health)`
-      }${status.admins > 1 ? `, one of ${status.admins}` : ''}${status.degraded ? '; more nodes than the admins have room for' : ''}`,
+      }${status.admins > 1 ? `, one of ${status.admins}` : ''}${status.degraded ? '; the admins do not have room for everything' : ''}`,
     ],
     [
       'Nodes',

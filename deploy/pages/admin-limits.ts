@@ -1,6 +1,7 @@
 /** Limits of several admins among each other. */
 import * as leases from '../../persistence/leases.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
+import * as leftovers from '../../supervisors/ownership/leftovers.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
 import * as admins from '../../transport/admins/limits.ts';
 import { limits, type Limit } from './limit.ts';
@@ -9,6 +10,12 @@ import { limits, type Limit } from './limit.ts';
 export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('persistence/leases.ts', leases, [
     ['LEASE_MS', 'An admin that does not renew its lease for so long loses its clusters to another one.'],
+  ]),
+  limits('supervisors/ownership/leftovers.ts', leftovers, [
+    [
+      'LEFT_ROUNDS_MAX',
+      'Rounds of a second that an admin has to take a free cluster; then it goes to any that has room.',
+    ],
   ]),
   limits('transport/admins/limits.ts', admins, [
     ['PEER_CONNECTIONS_MAX', 'Connections to one other admin. More calls wait for one of them.'],

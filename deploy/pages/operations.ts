@@ -23,7 +23,8 @@ const WHEN: Readonly<Record<RefusalCode, string>> = {
   rate_limited: 'too much from one address, or too much that waits; carries `Retry-After`',
   internal_error: 'a bug; its cause is in the log under the request id',
   service_unavailable: 'the database, the owner of the cluster or the node cannot be reached; carries `Retry-After`',
-  degraded_mode: 'there are more nodes than the admins have room for; carries `Retry-After`',
+  degraded_mode:
+    'there are more nodes than the admins have room for; enrolment and `change_node_cluster`: the admin of the cluster has no room for another node; carries `Retry-After`',
 };
 
 /** A row for each refusal, by status. */

@@ -4,6 +4,7 @@ import type { ColdWrite } from '../../actors/writes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { Cluster } from '../entities/cluster.ts';
 import { FIRST_EPOCH, LEASE_MS } from '../leases.ts';
+import { keepsCreated } from './capacity.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
 
@@ -26,8 +27,8 @@ export function writeCluster(em: EntityManager, write: ClusterWrite, adminId: st
 }
 
 /**
- * Its creator owns it from the first instant, so that the next request finds an owner. The lease is by the database's
- * clock (O2).
+ * Its creator owns it from the first instant, so that the next request finds an owner; one that has no room for nodes
+ * leaves it to an admin that has. The lease is by the database's clock (O2).
  */
 async function create(em: EntityManager, write: Creation, adminId: string): Promise<Written> {
   const at = new Date(write.atMs);
@@ -41,11 +42,12 @@ async function create(em: EntityManager, write: Creation, adminId: string): Prom
     insertedAt: at,
     updatedAt: at,
   });
+  const isKept = await keepsCreated(em, adminId);
   await em.execute(
     "insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) values (?, ?, ?, clock_timestamp() + ? * interval '1 ms')",
-    [write.id, adminId, FIRST_EPOCH, LEASE_MS],
+    [write.id, isKept ? adminId : null, FIRST_EPOCH, isKept ? LEASE_MS : 0],
   );
-  return { notices: [{ type: 'cluster-created', cluster: write.id, epoch: FIRST_EPOCH }] };
+  return { notices: [{ type: 'cluster-created', cluster: write.id, epoch: isKept ? FIRST_EPOCH : null }] };
 }
 
 async function limit(em: EntityManager, write: Limit): Promise<Written> {

@@ -8,6 +8,7 @@ import type { Refusal } from '../../actors/refusal.ts';
 import { NEVER_CONNECTED } from '../../actors/node/status-reason.ts';
 import type { NodeEnrolled } from '../../actors/writes.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
+import { refuseBeyondRoom } from './capacity.ts';
 import { writeFacts } from './node-rows.ts';
 import { setMember } from './vpn-rows.ts';
 import { GuardRefused } from './written.ts';
@@ -62,6 +63,7 @@ export async function enrollNode(
       new Date(write.atMs),
     );
   const name = await takeAliases(em, write);
+  if (write.existing.type === 'none') await refuseBeyondRoom(em, write.cluster, null);
   // Only the rows know how many uses are left when several agents come at once, and what the node is called.
   return {
     notices: [],

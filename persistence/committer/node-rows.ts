@@ -6,6 +6,7 @@ import type { CommandId, ExecutionId } from '../../transport/protocol/ids.ts';
 import type { ColdWrite, NodeEnrolled } from '../../actors/writes.ts';
 import { Command, CommandExecution } from '../entities/command.ts';
 import { Alias, DeletedNode, Node, RecoveryKey } from '../entities/node.ts';
+import { refuseBeyondRoom } from './capacity.ts';
 import { CHUNK_EXECUTIONS_MAX } from './chunks.ts';
 import { moveMember } from './vpn-rows.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
@@ -88,7 +89,7 @@ export async function writeFacts(em: EntityManager, node: string, facts: NodeFac
     );
 }
 
-/** The recovery key goes with the move (E2), the place in the target is taken under its limit. */
+/** The recovery key goes with the move (E2), the place in the target is taken under its limit and its owner's room. */
 async function moveNode(
   em: EntityManager,
   write: Extract<NodeWrite, { kind: 'node-moved' }>,
@@ -110,6 +111,7 @@ async function moveNode(
   if (taken.length === 0)
     throw new GuardRefused({ code: 'conflict', message: 'The target cluster has reached its node limit.' });
   await leave(em, write.from);
+  await refuseBeyondRoom(em, write.to, write.from);
   return NOTHING_TO_TELL;
 }
 

@@ -1,6 +1,7 @@
 /** Admins and what they own, as the rows have it by the database's clock. */
 import type { Pool } from 'pg';
 import type { AdminTopology } from '../../api/ports.ts';
+import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import { instant } from '../../actors/resources/instant.ts';
 import {
   ADMIN_GONE_MS,
@@ -157,7 +158,7 @@ function entryOf({ id, name, url, peers_max: peersMax }: AdminRow, peers: number
     name,
     max_wireguard_peers: peersMax,
     admin_peer_count: peers,
-    edge_node_capacity: Math.max(0, peersMax - peers),
+    edge_node_capacity: edgeCapacity(peersMax, peers + 1),
     erlang_node_name: erlangNodeName({ name, url }),
     vpn_host_id: id,
     vpn_hostname: null,

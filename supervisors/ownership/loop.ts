@@ -4,14 +4,18 @@
  */
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
+import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
+import type { Refusal } from '../../actors/refusal.ts';
+import { degradation, isDegraded, orphaned, WHOLE, type Standing } from '../../actors/standing.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Directory } from '../runtime/directory.ts';
-import { assign } from './assignment.ts';
-import type { AdminLoad, ClusterSize } from './assignment.ts';
 import { createBorrowed, type Borrowed } from './borrowed.ts';
 import type { HeldLeases } from './held.ts';
-import type { LeasePort, Owned } from './lease-port.ts';
+import type { LeasePort, Owned, SizedCluster } from './lease-port.ts';
+import { Leftovers } from './leftovers.ts';
+import { assign, type AdminLoad } from './placement.ts';
+import { standingOf } from './standing.ts';
 import type { Loader } from '../ports.ts';
 
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
@@ -44,10 +48,12 @@ export class Ownership {
   readonly #borrowed: Borrowed;
   /** Held, and their actors are not all here: reading their rows failed. */
   readonly #unsettled = new Set<ClusterId>();
+  /** Created here and left free: their actors end in the next round. */
+  #strangers: ClusterId[] = [];
+  readonly #leftovers: Leftovers;
   #isStopped = false;
-  #isDegraded = false;
   #hasPeers = false;
-  #orphans: readonly ClusterId[] = [];
+  #standing: Standing = WHOLE;
   #succeededAtMs: number;
   #watchedSinceMs: number;
   #cancel: () => void = () => undefined;
@@ -56,15 +62,14 @@ export class Ownership {
   constructor(ports: OwnershipPorts) {
     this.#ports = ports;
     this.#borrowed = createBorrowed(ports, () => !this.#isStopped);
+    this.#leftovers = new Leftovers(ports.adminId);
     this.#succeededAtMs = ports.leaseClockMs();
     this.#watchedSinceMs = this.#succeededAtMs;
   }
 
   /** Takes what is ours and starts its actors. Resolves when this admin is ready to serve; then goes on by itself. */
   async start(): Promise<void> {
-    const { adminId, leases } = this.#ports;
-    const sentAtMs = this.#ports.leaseClockMs();
-    this.#gained(await leases.retake(adminId), sentAtMs);
+    await this.#retake();
     await this.#compare();
     this.#schedule();
   }
@@ -78,14 +83,15 @@ export class Ownership {
     await leases.release(adminId, held.all());
   }
 
-  /** A cluster that this admin just created. */
-  created(cluster: ClusterId, epoch: number): void {
-    this.#ports.held.hold(cluster, epoch, this.#ports.leaseClockMs());
+  /** A cluster that this admin just created, and owns under this epoch; null: another is to own it. */
+  created(cluster: ClusterId, epoch: number | null): void {
+    if (epoch === null) this.#strangers.push(cluster);
+    else this.#ports.held.hold(cluster, epoch, this.#ports.leaseClockMs());
   }
 
-  /** More nodes than the live admins together have room for, as of the last round. */
-  isDegraded(): boolean {
-    return this.#isDegraded;
+  /** Whether the live admins have room for all clusters, as of the last round. */
+  standing(): Standing {
+    return this.#standing;
   }
 
   /** Whether other admins were alive, as of the last round. */
@@ -93,9 +99,11 @@ export class Ownership {
     return this.#hasPeers;
   }
 
-  /** Clusters that the last round left without an owner because no admin has room for them. */
-  orphans(): readonly ClusterId[] {
-    return this.#orphans;
+  /** Why nothing is written for a cluster that no admin has room for; null: it is none. */
+  orphaned(cluster: ClusterId): Refusal | null {
+    const { orphans, roomMax } = this.#standing;
+    const orphan = orphans.find((one) => one.cluster === cluster);
+    return orphan === undefined ? null : orphaned(orphan, roomMax);
   }
 
   /**
@@ -104,7 +112,10 @@ export class Ownership {
    * False: it is no orphan, or another admin was faster. Rejects with DatabaseUnavailable.
    */
   borrow(cluster: ClusterId): Promise<boolean> {
-    return this.#borrowed.borrow(cluster, this.#orphans);
+    return this.#borrowed.borrow(
+      cluster,
+      this.#standing.orphans.map((orphan) => orphan.cluster),
+    );
   }
 
   /** Whether all actors of the clusters that are held are here. */
@@ -149,19 +160,40 @@ export class Ownership {
     await checkIn();
     await this.#borrowed.giveBack();
     await this.#renew(sentAtMs);
-    const { admins, free } = await leases.survey();
+    for (const cluster of this.#strangers.splice(0)) this.#ports.directory.evict(cluster);
+    const { admins, free } = await this.#survey();
+    const assigned = assign(free, admins);
     this.#hasPeers = admins.some(({ id }) => id !== adminId);
-    const roomy = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
-    this.#measure(roomy, free);
-    const assigned = assign(free, roomy);
-    this.#orphans = free.filter((cluster) => !assigned.has(cluster.cluster)).map((cluster) => cluster.cluster);
-    const mine = free.filter((cluster) => assigned.get(cluster.cluster) === adminId).map((cluster) => cluster.cluster);
+    this.#stands(standingOf(admins, free, assigned));
     const claimedAtMs = this.#ports.leaseClockMs();
-    this.#gained(await leases.claim(adminId, mine), claimedAtMs);
+    this.#gained(await leases.claim(adminId, this.#leftovers.claimed(free, admins, assigned)), claimedAtMs);
     await this.#settle();
     const nowMs = this.#ports.leaseClockMs();
     if (nowMs - this.#succeededAtMs > ROUNDS_APART_MS_MAX) this.#watchedSinceMs = nowMs;
     this.#succeededAtMs = nowMs;
+  }
+
+  /** Admins with the room that they have as so many. */
+  async #survey(): Promise<{ readonly admins: readonly AdminLoad[]; readonly free: readonly SizedCluster[] }> {
+    const { admins, free } = await this.#ports.leases.survey();
+    return { admins: admins.map((one) => ({ ...one, capacity: edgeCapacity(one.capacity, admins.length) })), free };
+  }
+
+  /** What was its own before, as far as it has room: it may have less than then. The rest is free for others. */
+  async #retake(): Promise<void> {
+    const { adminId, leases, checkIn, log } = this.#ports;
+    await checkIn();
+    const { admins } = await this.#survey();
+    const me = admins.find(({ id }) => id === adminId);
+    if (me === undefined) return;
+    const before = await leases.mine(adminId);
+    const fitting = assign(before, [{ ...me, clusters: 0, nodes: 0 }]);
+    const staying = before.filter(({ cluster }) => fitting.has(cluster));
+    const left = before.length - staying.length;
+    if (left > 0) log.warn({ clusters: left }, 'this admin has no room any more for clusters that were its own');
+    const ids = staying.map(({ cluster }) => cluster);
+    const sentAtMs = this.#ports.leaseClockMs();
+    this.#gained(await leases.retake(adminId, ids), sentAtMs);
   }
 
   async #renew(sentAtMs: number): Promise<void> {
@@ -175,15 +207,21 @@ export class Ownership {
     for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
   }
 
-  #measure(admins: readonly AdminLoad[], free: readonly ClusterSize[]): void {
-    const nodes = sum(admins.map((admin) => admin.nodes)) + sum(free.map((cluster) => cluster.nodes));
-    const now = admins.length > 0 && nodes > sum(admins.map((admin) => admin.capacity));
-    if (now !== this.#isDegraded)
-      this.#ports.log.warn(
-        { nodes, degraded: now },
-        now ? 'there are more nodes than the admins have room for' : 'the admins have room for all nodes again',
-      );
-    this.#isDegraded = now;
+  /** Told of when it changes, or other clusters are left out than before. */
+  #stands(standing: Standing): void {
+    const { kind, orphans } = standing;
+    const before = this.#standing;
+    this.#standing = standing;
+    if (kind === before.kind && namesOf(standing) === namesOf(before)) return;
+    this.#ports.log.warn(
+      {
+        degraded: isDegraded(standing),
+        clusters: orphans.length,
+        nodes: orphans.reduce((sum, orphan) => sum + orphan.nodes, 0),
+        problem: degradation(standing),
+      },
+      isDegraded(standing) ? 'the admins do not have room for everything' : 'the admins have room for everything again',
+    );
   }
 
   #gained(owned: readonly Owned[], sentAtMs: number): void {
@@ -232,11 +270,6 @@ export class Ownership {
   }
 }
 
-/** Peers that an admin can have, less those that are other admins. Source: docs/api.md, Resources. */
-function edgeCapacity(peersMax: number, admins: number): number {
-  return Math.max(0, peersMax - (admins - 1));
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
+function namesOf({ orphans }: Standing): string {
+  return orphans.map(({ cluster }) => cluster).join(' ');
 }

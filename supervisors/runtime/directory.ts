@@ -15,7 +15,7 @@ import { replyToOf, type Asks } from './asks.ts';
 import type { Performers } from './domain-effects.ts';
 import { createFamily, type Family } from './family.ts';
 import type { KindTable } from './kinds.ts';
-import { decideRestart, ELSEWHERE, isForOwner, NOT_FOUND, Revival } from './revival.ts';
+import { decideRestart, ELSEWHERE, isForOwner, NOT_FOUND, Revival, type Orphans } from './revival.ts';
 import type { Crash } from './spawn.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
@@ -31,8 +31,7 @@ export interface DirectoryPorts {
   readonly domains: Performers;
   readonly tracer: Pick<Tracer, 'ended'>;
   readonly log: Log;
-  /** Takes a cluster that no admin has room for, for the moment. False: it is none, or another admin was faster. */
-  borrow(cluster: ClusterId): Promise<boolean>;
+  readonly orphans: Orphans;
   /** Whether all actors of the clusters that are held are here. */
   isSettled(): boolean;
 }
@@ -78,7 +77,7 @@ export class Directory {
       clock: ports.clock,
       committer: ports.committer,
       log: ports.log,
-      borrow: (cluster) => ports.borrow(cluster),
+      orphans: ports.orphans,
       isVacant: (cell) => this.#find(cell.address) === cell && !cell.isRunning,
       start: (cell, state) => this.#start(cell, state, true),
       leave: (cell, refusal) => this.#leave(cell, refusal),

@@ -17,14 +17,21 @@ export const ELSEWHERE: Refusal = {
   notOwner: true,
 };
 
+/** Clusters that no admin has room for. */
+export interface Orphans {
+  /** Takes one for the moment. False: it is none, or another admin was faster. */
+  borrow(cluster: ClusterId): Promise<boolean>;
+  /** Why nothing else is done for it; null: it is none. */
+  refusal(cluster: ClusterId): Refusal | null;
+}
+
 /** What a revival reads, and what it does with the cell. */
 export interface RevivalPorts {
   readonly held: HeldLeases;
   readonly clock: Clock;
   readonly committer: Pick<Committer, 'ready'>;
   readonly log: Log;
-  /** Takes a cluster that no admin has room for, for the moment. False: it is none, or another admin was faster. */
-  borrow(cluster: ClusterId): Promise<boolean>;
+  readonly orphans: Orphans;
   /** Whether it is in the directory still, and nothing runs in it. */
   isVacant(cell: ActorCell): boolean;
   start(cell: ActorCell, state: unknown): void;
@@ -60,13 +67,14 @@ export class Revival {
       if (isWanted) void this.#isBorrowed(cluster); // one that is borrowed is kept for longer
       return ports.start(cell, state);
     }
-    if (!isWanted || !(await this.#isBorrowed(cluster))) return ports.leave(cell, ELSEWHERE);
+    if (!isWanted) return ports.leave(cell, ports.orphans.refusal(cluster) ?? ELSEWHERE);
+    if (!(await this.#isBorrowed(cluster))) return ports.leave(cell, ELSEWHERE);
     if (ports.isVacant(cell)) void this.revive(cell); // from its rows as they are under the lease
   }
 
   async #isBorrowed(cluster: ClusterId): Promise<boolean> {
     try {
-      return await this.#ports.borrow(cluster);
+      return await this.#ports.orphans.borrow(cluster);
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable))
         this.#ports.log.error({ error, cluster }, 'a cluster without an owner could not be taken for the moment');

@@ -4,6 +4,7 @@ import type { Clock } from '../../../actors/ports.ts';
 import type { ReplyTo } from '../../../actors/reply-to.ts';
 import type { Addressed } from '../../../actors/messages.ts';
 import { ok, refuse, type Result } from '../../../actors/refusal.ts';
+import { WHOLE } from '../../../actors/standing.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { createIds } from '../../../api/creation-ids.ts';
 import type { OperationPorts } from '../../../api/ports.ts';
@@ -231,8 +232,7 @@ export function fakePorts(
     newId: createIds(() => clock.nowMs()),
     urlGuard: { problem: async () => null },
     deliversWebhooks: () => true,
-    isDegraded: () => false,
-    orphans: () => [],
+    standing: () => WHOLE,
     checkHealth: async () => [{ name: 'database', healthy: true, duration_ms: 1, error: null }],
     checkClusterHealth: async () => [],
     settings: {

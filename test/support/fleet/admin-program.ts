@@ -19,8 +19,8 @@ export interface AdminProgram {
   readonly program: Program;
   /** All runs, for their logs. */
   readonly runs: readonly Program[];
-  /** Resolves when it serves. */
-  start(): Promise<void>;
+  /** Resolves when it serves. `changed`: settings of this run that differ from those before. */
+  start(changed?: Readonly<Record<string, string>>): Promise<void>;
   /** `kill -9`, and the end of it. */
   kill(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function prepareAdmin(
     get program() {
       return current();
     },
-    async start() {
+    async start(changed = {}) {
       const program = Program.start(scope, 'edge-admin', ['serve'], {
         ADMIN_API_HOST: '127.0.0.1',
         ADMIN_API_PORT: String(port),
@@ -69,6 +69,7 @@ export async function prepareAdmin(
         ADMIN_URLS: dialledUrl,
         ADMIN_PEER_URL: url,
         ...env,
+        ...changed,
       });
       runs.push(program);
       await program.logged('edge-admin is ready', 0, READY_MS_MAX);

@@ -2,17 +2,25 @@
 import test from 'ava';
 import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
-import { enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { enrollment, enrollRaw } from '../../support/fleet/raw-agent.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { until } from '../../support/until.ts';
 
-test('in degraded mode nodes are moved out and deleted, and that ends it', async (t) => {
-  const fleet = await startFleet(t, { env: { ADMIN_MAX_WIREGUARD_PEERS: '2' } });
+/** Starts the admins again with less room than they have nodes. */
+async function shrunk({ admins }: Fleet, peersMax: number): Promise<void> {
+  await Promise.all(admins.map((admin) => admin.kill()));
+  await Promise.all(admins.map((admin) => admin.start({ ADMIN_MAX_WIREGUARD_PEERS: String(peersMax) })));
+}
+
+test('in degraded mode nodes are moved out and deleted, and that ends it; then agents are let in for which there is room, and no others', async (t) => {
+  const fleet = await startFleet(t);
   const { rest } = fleet;
   await rest.post('/clusters', { name: 'elsewhere' });
+  const { key } = await fleet.key({ uses_remaining: 2 });
   const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet), await enrollRaw(t, fleet)].map(
     ({ node_id: id }) => id,
   );
+  await shrunk(fleet, 2);
   const isDegraded = async (): Promise<boolean> =>
     (await rest.get<{ degraded: boolean }>('/admins/my_admin_cluster')).degraded;
   await until('degraded mode', isDegraded);
@@ -27,18 +35,22 @@ test('in degraded mode nodes are moved out and deleted, and that ends it', async
   );
   await until('room again', async () => !(await isDegraded()));
   t.is((await rest.call('POST', '/clusters', { body: { name: 'one-more' } })).status, 201);
+
+  const enrol = () => rest.call('POST', '/agents/enroll', { body: enrollment(key) });
+  const full = await until('the owner to refuse', async () => {
+    const answer = await enrol();
+    return answer.text.includes('degraded_mode') && answer; // or nobody owns the cluster yet
+  });
+  await rest.call('DELETE', `/nodes/${nodes[0]}`);
+  t.deepEqual([full.status, full.headers.get('retry-after') !== null, (await enrol()).status], [503, true, 201]);
 });
 
-test('a cluster that no admin has room for after a restart is listed as an orphan', async (t) => {
-  const fleet = await startFleet(t, { env: { ADMIN_MAX_WIREGUARD_PEERS: '1' } });
-  const [admin] = fleet.admins;
-  if (admin === undefined) throw new Error('no admin');
+test('a cluster that no admin has room for after a restart is listed as an orphan, and health, metrics and the log say so', async (t) => {
+  const fleet = await startFleet(t);
+  const [admin] = fleet.admins as [AdminProgram];
   const nodes = [await enrollRaw(t, fleet), await enrollRaw(t, fleet)].map(({ node_id: id }) => id);
 
-  await admin.kill();
-  await admin.start();
-  // it takes up what was its own; nobody else would
-  await fleet.sql(`update cluster_ownership set admin_id = null, lease_until = clock_timestamp() - interval '1 s'`);
+  await shrunk(fleet, 1);
   const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
   const orphans = await until('an orphan', async () => {
     const listed = await rest.get<Record<string, readonly string[]>>('/admins/orphaned_clusters');
@@ -48,6 +60,11 @@ test('a cluster that no admin has room for after a restart is listed as an orpha
   t.deepEqual(Object.keys(orphans), [CLUSTER]);
   t.is(orphans[CLUSTER]?.length, nodes.length);
   t.true((await rest.get<{ degraded: boolean }>('/admins/my_admin_cluster')).degraded);
+  await admin.program.logged('the admins do not have room for everything');
+  t.regex(
+    await (await fetch(`${admin.url}/health/cluster`)).text(),
+    /there are more nodes than the admins have room for/u,
+  );
 });
 
 /** Whether the cluster has an owner now, and its epoch. */
@@ -59,11 +76,8 @@ async function ownership(fleet: Fleet): Promise<{ readonly isOwned: boolean; rea
   return row;
 }
 
-/** Takes the cluster from whoever owns it, and waits until this admin knows that it is an orphan. */
-async function orphaned(fleet: Fleet, admin: AdminProgram): Promise<void> {
-  await fleet.sql(
-    `update cluster_ownership set admin_id = null, lease_until = clock_timestamp() - interval '1 s' where cluster_id = (select id from cluster where name = '${CLUSTER}')`,
-  );
+/** Waits until this admin knows that the cluster is an orphan. */
+async function orphaned(admin: AdminProgram): Promise<void> {
   const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
   await until(
     'an orphan',
@@ -72,14 +86,13 @@ async function orphaned(fleet: Fleet, admin: AdminProgram): Promise<void> {
 }
 
 test('nodes of a cluster that nobody has room for are deleted and moved out, nothing else is done with it, and then it has an owner', async (t) => {
-  const fleet = await startFleet(t, { env: { ADMIN_MAX_WIREGUARD_PEERS: '2' } });
+  const fleet = await startFleet(t);
   const [admin] = fleet.admins as [AdminProgram];
   await fleet.rest.post('/clusters', { name: 'elsewhere' });
   const agents = [await enrollRaw(t, fleet), await enrollRaw(t, fleet), await enrollRaw(t, fleet)];
   const [first, second, third] = agents.map(({ node_id: id }) => id);
-  await admin.kill();
-  await admin.start();
-  await orphaned(fleet, admin);
+  await shrunk(fleet, 2);
+  await orphaned(admin);
   const rest = restClient(() => admin.url, FLEET_KEYS.MASTER_KEY);
   const before = await ownership(fleet);
 
@@ -97,6 +110,7 @@ test('nodes of a cluster that nobody has room for are deleted and moved out, not
     [refused.status, refused.headers.get('retry-after') !== null, deleted.status, moved.status],
     [503, true, 204, 200],
   );
+  t.true(refused.text.includes(`No admin has room for the cluster ${CLUSTER} (3 nodes; the largest room is 2).`));
   t.deepEqual(
     [before.isOwned, lent, agent],
     [false, { isOwned: true, epoch: before.epoch + 1 }, { code: 4010, reason: '' }],
@@ -116,13 +130,11 @@ test('nodes of a cluster that nobody has room for are deleted and moved out, not
 });
 
 test('two admins that are both asked to delete nodes of a cluster without an owner take turns, and each node is deleted once', async (t) => {
-  // one of the six is the other admin
-  const fleet = await startFleet(t, { admins: 2, env: { ADMIN_MAX_WIREGUARD_PEERS: '6' } });
+  const fleet = await startFleet(t, { admins: 2 });
   const nodes: string[] = [];
   for (let index = 0; index < 6; index += 1) nodes.push((await enrollRaw(t, fleet)).node_id);
-  await Promise.all(fleet.admins.map((admin) => admin.kill()));
-  await Promise.all(fleet.admins.map((admin) => admin.start()));
-  for (const admin of fleet.admins) await orphaned(fleet, admin);
+  await shrunk(fleet, 5);
+  for (const admin of fleet.admins) await orphaned(admin);
 
   const rests = fleet.admins.map((admin) => restClient(() => admin.url, FLEET_KEYS.MASTER_KEY));
   const statuses = await Promise.all(

@@ -87,7 +87,7 @@ test('a takeover waits for a batch that is under way, so that what the batch che
 test('an admin renews the epochs that it knows, not those that another process of its name took up', async (t) => {
   const fixture = await openFixture(t);
   const lease = await fixture.cluster();
-  const retaken = await fixture.leases.retake(fixture.adminId);
+  const retaken = await fixture.leases.retake(fixture.adminId, [lease.cluster]);
 
   t.deepEqual(retaken, [{ cluster: lease.cluster, epoch: 2 }]);
   t.deepEqual(await fixture.leases.renew(fixture.adminId, [lease]), []);

@@ -3,7 +3,7 @@ import { enroll } from '../../../../agent/enrollment/enroll.ts';
 import type { EnrollmentOptions } from '../../../../agent/enrollment/enroll.ts';
 import type { HttpAnswer } from '../../../../agent/outbound/http-exchange.ts';
 import { AgentProblem } from '../../../../agent/problem.ts';
-import { silentLog } from '../../../support/log.ts';
+import { recordingLog, silentLog } from '../../../support/log.ts';
 import { NODE, SETTINGS } from '../../../support/agent/session-fixture.ts';
 
 const ANSWER = {
@@ -35,13 +35,14 @@ const REQUEST: EnrollmentOptions['request'] = {
 function attempts(
   answers: readonly (HttpAnswer | Error)[],
   adminUrls: readonly string[] = ['http://a.test/base/', 'https://b.test'],
+  log: EnrollmentOptions['log'] = silentLog,
 ) {
   const posted: string[] = [];
   const waits: number[] = [];
   const result = enroll({
     request: REQUEST,
     adminUrls,
-    log: silentLog,
+    log,
     random: () => 0.999_999,
     sleep: async (ms) => {
       waits.push(ms);
@@ -83,6 +84,19 @@ test('overload, faults and nonsense are tried again, with waits that grow by the
   t.is(waits.length, answers.length);
   t.true(waits.every((wait, index) => index === 0 || wait >= (waits[index - 1] ?? 0)));
   t.is(waits.at(-1), 30_000);
+});
+
+test('an admin that has no room is asked again, and the log has its words', async (t) => {
+  const log = recordingLog();
+  const message = 'The admin of this cluster has no room for another node.';
+  const full = { status: 503, body: { error: { code: 'degraded_mode', message, details: null }, meta: {} } };
+  const { result } = attempts([full, { status: 201, body: { data: ANSWER } }], ['http://a.test'], log);
+
+  t.deepEqual((await result) as unknown, ANSWER);
+  t.deepEqual(
+    log.lines.map(({ fields }) => fields),
+    [{ admin: 'http://a.test', problem: `it answered 503: ${message}` }],
+  );
 });
 
 test('a refusal is final, names the admin, and says what to do', async (t) => {

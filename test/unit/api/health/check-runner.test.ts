@@ -1,6 +1,7 @@
 /** How checks run, and what of their failures is told. */
 import test from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
+import { WHOLE } from '../../../../actors/standing.ts';
 import { adminCluster } from '../../../../api/health/admin-cluster.ts';
 import { DoesNotApply, HealthProblem, retried, runChecks, sharedChecks } from '../../../../api/health/check-runner.ts';
 import type { HealthPorts } from '../../../../api/health/ports.ts';
@@ -25,7 +26,7 @@ function ports(more: Partial<HealthPorts> = {}): HealthPorts {
     peers: { unheard: () => Promise.resolve({ total: 2, unheard: 0 }) },
     clock: { skewMs: () => 3, isSkewed: () => false },
     leasesQuietMs: () => 900,
-    isDegraded: () => false,
+    standing: () => WHOLE,
     vpnManager: { status: () => Promise.resolve(null) },
     vpnClient: { state: () => ({ isHere: true, problem: null, note: null }) },
     proxies: () => ({ http: true, socks5: true }),
@@ -219,7 +220,25 @@ test('each subsystem fails by itself, with its own words', async (t) => {
       'cluster_owners',
       '2 of 7 clusters have no live owner',
     ],
-    [{ isDegraded: () => true }, 'capacity', 'there are more nodes than the admins have room for'],
+    [
+      { standing: () => ({ ...WHOLE, kind: 'overfull' }) },
+      'capacity',
+      'there are more nodes than the admins have room for',
+    ],
+    [
+      {
+        standing: () => ({
+          kind: 'fragmented',
+          orphans: [
+            { cluster: 'c' as never, name: 'mine', nodes: 1 },
+            { cluster: 'd' as never, name: 'yours', nodes: 1 },
+          ],
+          roomMax: 0,
+        }),
+      },
+      'capacity',
+      'the admins have room for all nodes together, but none for the cluster mine (1 node; the largest room is 0), and so for 1 more',
+    ],
   ];
   for (const [more, name, error] of cluster)
     t.deepEqual(await errors(adminCluster(ports(more))), { [name]: [false, error] });

@@ -1,6 +1,7 @@
 /** What HTTP itself promises around every route: methods, ids, encodings and words. */
 import { once } from 'node:events';
 import test from 'ava';
+import { WHOLE } from '../../../../actors/standing.ts';
 import { catalogue } from '../../../../api/catalogue.ts';
 import type { AnyOperation } from '../../../../api/operation.ts';
 import { inputSchema } from '../../../../api/schemas.ts';
@@ -84,7 +85,7 @@ test('whatever passes by itself says when to try again: on REST, over tRPC and a
   const { request } = await serveApi(t, {
     ports: {
       checkHealth: async () => [{ name: 'database', healthy: false, duration_ms: 1, error: 'no answer' }],
-      isDegraded: () => true,
+      standing: () => ({ ...WHOLE, kind: 'overfull' }),
       nodeDiagnoses: { get: async () => ({ ok: false, refusal }), take: async () => ({ ok: false, refusal }) },
     },
   });

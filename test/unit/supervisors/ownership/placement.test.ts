@@ -1,7 +1,7 @@
 /** Which admin takes which free cluster: a pure function of the rows. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { assign } from '../../../../supervisors/ownership/assignment.ts';
+import { assign } from '../../../../supervisors/ownership/placement.ts';
 
 /** Rows, and the same in another order. */
 function inTwoOrders<T>(rows: fc.Arbitrary<T[]>): fc.Arbitrary<readonly [T[], T[]]> {
@@ -45,4 +45,13 @@ test('clusters of one size are spread evenly over admins of one size', (t) => {
   const counts = [...Map.groupBy(assign(what, who).values(), (admin) => admin).values()].map((all) => all.length);
 
   t.deepEqual(counts, [3, 3, 3]);
+});
+
+test('an empty cluster goes to an admin that has room for its first node, and to any other only when none has', (t) => {
+  const full = { id: 'full', capacity: 5, clusters: 1, nodes: 5 };
+  const roomy = { id: 'roomy', capacity: 5, clusters: 3, nodes: 4 };
+  const empty = [{ cluster: 'c', name: 'c', nodes: 0 }];
+
+  t.deepEqual([...assign(empty, [full, roomy])], [['c', 'roomy']]);
+  t.deepEqual([...assign(empty, [full])], [['c', 'full']]);
 });

@@ -1,0 +1,60 @@
+/**
+ * Room for nodes at an admin, decided by the rows: nodes of the clusters that it owns are never more than its edge
+ * capacity. The rule in words is actors/edge-capacity.ts.
+ */
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Refusal } from '../../actors/refusal.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
+import { GuardRefused } from './written.ts';
+
+/** First key of the advisory locks of this file; the second is of an admin. Any other number would do. */
+const ROOM_LOCK = 0x726f6f6d;
+
+const IS_LIVE = `last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms'`;
+
+/** Of an admin `a`: for how many nodes it has room, by the database's clock. */
+export const EDGE_CAPACITY = `greatest(0, a.max_wireguard_peers - (select count(*) from admin peer where peer.id <> a.id and peer.${IS_LIVE}))::int`;
+
+/** Of an admin `a`: nodes of the clusters that it owns now. */
+const OWNED_NODES = `(select coalesce(sum(c.node_count), 0) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.admin_id = a.id and w.lease_until > clock_timestamp())::int`;
+
+/** Why an agent or a node is not let in. It passes: agents go on asking. */
+export const NO_ROOM: Refusal = {
+  code: 'degraded_mode',
+  message: 'The admin of this cluster has no room for another node. Add an admin or raise ADMIN_MAX_WIREGUARD_PEERS.',
+};
+
+/**
+ * Refuses a node that came into this cluster in the same transaction and is one too many for whoever owns it. The last
+ * of its transaction: whoever comes into a cluster of the same admin waits until it ended. `from`: the cluster that the
+ * node left, whose nodes do not count: a move between clusters of one admin asks for no more than there was. A cluster
+ * that nobody owns takes no room of anybody.
+ */
+export async function refuseBeyondRoom(em: EntityManager, cluster: ClusterId, from: ClusterId | null): Promise<void> {
+  const [owner] = await em.execute<{ id: string | null }[]>(
+    `select w.admin_id as id, pg_advisory_xact_lock(${ROOM_LOCK}, hashtext(w.admin_id::text)) from cluster_ownership w where w.cluster_id = ? and w.lease_until > clock_timestamp()`,
+    [cluster],
+  );
+  if (owner?.id == null) return;
+  // A statement of its own: it sees what whoever held the lock before has stored.
+  const [found] = await em.execute<{ nodes: number; capacity: number }[]>(
+    `select ${OWNED_NODES} - coalesce((select c.node_count from cluster_ownership w join cluster c on c.id = w.cluster_id where w.cluster_id = ?::uuid and w.admin_id = a.id and w.lease_until > clock_timestamp()), 0) as nodes,
+      ${EDGE_CAPACITY} as capacity from admin a where a.id = ?::uuid`,
+    [from, owner.id],
+  );
+  if (found !== undefined && found.nodes > found.capacity) throw new GuardRefused(NO_ROOM);
+}
+
+/**
+ * Whether this admin should own a cluster that it creates. Not when it has no room for a first node, and another one
+ * has: then that one takes it in its next round.
+ */
+export async function keepsCreated(em: EntityManager, adminId: string): Promise<boolean> {
+  const [found] = await em.execute<{ keeps: boolean }[]>(
+    `with room as (select a.id, a.${IS_LIVE} as is_live, ${EDGE_CAPACITY} - ${OWNED_NODES} as nodes from admin a)
+      select not exists (select 1 from room where id = ?::uuid and nodes <= 0) or not exists (select 1 from room where is_live and nodes > 0) as keeps`,
+    [adminId],
+  );
+  return found?.keeps !== false;
+}

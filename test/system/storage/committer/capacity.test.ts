@@ -1,0 +1,197 @@
+/** Room for nodes at an admin, as the rows decide it: at enrolment, at moves and at creation. */
+import test from 'ava';
+import * as fc from 'fast-check';
+import { v7 } from 'uuid';
+import { edgeCapacity } from '../../../../actors/edge-capacity.ts';
+import { EDGE_CAPACITY } from '../../../../persistence/committer/capacity.ts';
+import type { ClusterId, NodeId } from '../../../../transport/protocol/ids.ts';
+import { NOW_MS } from '../../../support/actors.ts';
+import {
+  enrolled,
+  enrolment,
+  openFixture,
+  type ClusterLease,
+  type Fixture,
+} from '../../../support/committer-fixture.ts';
+
+/** An admin that may have so many peers. Nobody checks in here: it is there for an hour, or is gone. */
+async function admin(fixture: Fixture, peersMax: number, id: string = v7(), isLive = true): Promise<string> {
+  await fixture.rows(
+    `insert into admin (id, name, url, admin_cluster_name, version, max_wireguard_peers, started_at, last_checked_in)
+      values ($1::uuid, $1::text, '', 'default', '1', $2, now(), now() + $3 * interval '1 hour')`,
+    [id, peersMax, isLive ? 1 : -1],
+  );
+  return id;
+}
+
+/** An agent that comes into this cluster by a key with one use: the outcome, and uses that are left. */
+async function enrol(
+  fixture: Fixture,
+  lease: ClusterLease,
+): Promise<{ readonly node: NodeId; readonly outcome: string }> {
+  const write = enrolment(lease.cluster, await fixture.key(lease.cluster, 1));
+  const [outcome = ''] = await fixture.commit(lease, [enrolled(write)]);
+  return { node: write.node, outcome };
+}
+
+const move = (node: NodeId, from: ClusterLease, to: ClusterLease) =>
+  ({ kind: 'node-moved', node, from: from.cluster, to: to.cluster, atMs: NOW_MS }) as const;
+
+test('of many agents that come at once into two clusters of an admin, as many get in as it has room for; the others are refused, and spend no use of their key', async (t) => {
+  const fixture = await openFixture(t);
+  await admin(fixture, 6, fixture.adminId);
+  await admin(fixture, 100); // one of the six is this one
+  const leases = [await fixture.cluster(), await fixture.cluster()];
+
+  const outcomes = await Promise.all(
+    Array.from({ length: 9 }, (_, index) => enrol(fixture, leases[index % 2] as ClusterLease)),
+  );
+
+  t.deepEqual(outcomes.map(({ outcome }) => outcome).toSorted(), [
+    ...Array<string>(4).fill('degraded_mode'),
+    ...Array<string>(5).fill('ok'),
+  ]);
+  t.deepEqual(
+    await fixture.rows(
+      'select (select sum(node_count)::int from cluster) as counted, (select count(*)::int from node) as nodes, (select sum(uses_remaining)::int from enrollment_key) as uses',
+    ),
+    [{ counted: 5, nodes: 5, uses: 4 }],
+  );
+});
+
+test('a machine that is enrolled already needs no room to come again', async (t) => {
+  const fixture = await openFixture(t);
+  await admin(fixture, 1, fixture.adminId);
+  const lease = await fixture.cluster();
+  const first = enrolment(lease.cluster, await fixture.key(lease.cluster, null));
+  await fixture.store(lease, enrolled(first));
+  await fixture.rows('update cluster set node_count = 2'); // and has lost room since
+
+  const again = { ...first, existing: { type: 'retry', machineSecretHash: null }, spendsUse: false } as const;
+
+  t.deepEqual(await fixture.commit(lease, [enrolled(again)]), ['ok']);
+});
+
+test('a node is moved into a cluster whose owner has room, between clusters of one admin, and into one that nobody owns; never into one of an admin that is full', async (t) => {
+  const fixture = await openFixture(t);
+  const [full, roomy] = [await admin(fixture, 3), await admin(fixture, 4)];
+  await admin(fixture, 4, fixture.adminId);
+  const [mine, mineToo, ofFull, ofRoomy, ofNobody] = [
+    await fixture.cluster(),
+    await fixture.cluster(),
+    await fixture.cluster(),
+    await fixture.cluster(),
+    await fixture.cluster(),
+  ];
+  const nodes = [(await enrol(fixture, mine)).node, (await enrol(fixture, mine)).node] as const;
+  const give = (lease: ClusterLease, id: string | null, count: number) =>
+    Promise.all([
+      fixture.rows('update cluster set node_count = $2 where id = $1', [lease.cluster, count]),
+      fixture.rows(
+        `update cluster_ownership set admin_id = $2::uuid, lease_until = now() + case when $2::uuid is null then -1 else 1 end * interval '1 hour' where cluster_id = $1`,
+        [lease.cluster, id],
+      ),
+    ]);
+  await give(ofFull, full, 1);
+  await give(ofRoomy, roomy, 1);
+  await give(ofNobody, null, 50);
+
+  t.deepEqual(
+    [
+      await fixture.commit(mine, [move(nodes[0], mine, ofFull)]),
+      await fixture.commit(mine, [move(nodes[0], mine, ofRoomy)]),
+      await fixture.commit(mine, [move(nodes[1], mine, mineToo)]),
+      await fixture.commit(mineToo, [move(nodes[1], mineToo, ofNobody)]),
+    ],
+    [['degraded_mode'], ['ok'], ['ok'], ['ok']],
+  );
+});
+
+test('a node goes out of a cluster for which its admin has no room, to where there is room beside it only', async (t) => {
+  const fixture = await openFixture(t);
+  await admin(fixture, 3, fixture.adminId);
+  const [beyond, small] = [await fixture.cluster(), await fixture.cluster()];
+  const nodes = [(await enrol(fixture, beyond)).node, (await enrol(fixture, beyond)).node] as const;
+  await fixture.rows('update cluster set node_count = 5 where id = $1', [beyond.cluster]);
+  await fixture.rows('update cluster set node_count = 2 where id = $1', [small.cluster]);
+
+  t.deepEqual(
+    [
+      await fixture.commit(beyond, [move(nodes[0], beyond, small)]),
+      await fixture.commit(beyond, [move(nodes[1], beyond, small)]),
+    ],
+    [['ok'], ['degraded_mode']],
+  );
+});
+
+test('an admin owns what it creates; without room for a first node it leaves that to another one that has some, if there is one', async (t) => {
+  const fixture = await openFixture(t);
+  await admin(fixture, 2, fixture.adminId);
+  const created = async (): Promise<unknown> => {
+    const { cluster } = await fixture.cluster();
+    return fixture.notices.find((notice) => notice.type === 'cluster-created' && notice.cluster === cluster);
+  };
+  const first = await fixture.cluster();
+  await enrol(fixture, first);
+  await enrol(fixture, first);
+
+  const alone = await created();
+  const other = await admin(fixture, 1, v7(), false);
+  const besideDead = await created();
+  await fixture.rows(
+    `update admin set last_checked_in = now() + interval '1 hour', max_wireguard_peers = 1 where id = $1`,
+    [other],
+  );
+  const besideFull = await created();
+  await fixture.rows(`update admin set max_wireguard_peers = 2 where id = $1`, [other]);
+  const beside = await created();
+
+  t.like(alone, { epoch: 1 });
+  t.like(besideDead, { epoch: 1 });
+  t.like(besideFull, { epoch: 1 });
+  t.like(beside, { epoch: null });
+  t.deepEqual(
+    (
+      await fixture.rows<{ admin: string | null }>(
+        'select admin_id as admin from cluster_ownership order by cluster_id',
+      )
+    ).map(({ admin: id }) => id),
+    [...Array<string>(4).fill(fixture.adminId), null],
+  );
+});
+
+test('the database and the code mean the same by the capacity of an admin', async (t) => {
+  const fixture = await openFixture(t);
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 5 }), fc.nat(6), fc.nat(2), async (peersMax, others, gone) => {
+      await fixture.rows('delete from admin');
+      const id = await admin(fixture, peersMax);
+      for (let index = 0; index < others; index += 1) await admin(fixture, 1);
+      for (let index = 0; index < gone; index += 1) await admin(fixture, 1, v7(), false);
+
+      const [row] = await fixture.rows(`select ${EDGE_CAPACITY} as capacity from admin a where a.id = $1`, [id]);
+
+      t.deepEqual(row, { capacity: edgeCapacity(peersMax, others + 1) });
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('at a restart an admin takes up what it names, and lets go of the rest under an epoch that its old self does not have', async (t) => {
+  const fixture = await openFixture(t);
+  const [kept, left] = [await fixture.cluster({ name: 'kept' }), await fixture.cluster({ name: 'left' })];
+
+  t.deepEqual(
+    (await fixture.leases.mine(fixture.adminId)).toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    [
+      { cluster: kept.cluster, name: 'kept', nodes: 0 },
+      { cluster: left.cluster, name: 'left', nodes: 0 },
+    ],
+  );
+  t.deepEqual(await fixture.leases.retake(fixture.adminId, [kept.cluster]), [{ cluster: kept.cluster, epoch: 2 }]);
+  t.deepEqual(await fixture.leases.renew(fixture.adminId, [kept, left]), []);
+  t.deepEqual(
+    (await fixture.leases.survey()).free.map(({ cluster }): ClusterId => cluster),
+    [left.cluster],
+  );
+});

@@ -1,0 +1,89 @@
+/** Admins with less room than there are nodes: trees on one database. */
+import test from 'ava';
+import { v7 } from 'uuid';
+import type { ClusterId } from '../../../transport/protocol/ids.ts';
+import { until } from '../../support/until.ts';
+import type { SupervisorsFixture } from './actors-fixture.ts';
+import { startSupervisors } from './fixture.ts';
+
+test('a cluster that no admin has room for is an orphan at all of them, also where their capacity together would do; one that is only being taken over is none', async (t) => {
+  const leaving = await startSupervisors(t);
+  const [large] = await leaving.createNodes(3);
+  const small = await leaving.createNode();
+  const staying = [
+    await startSupervisors(t, { connection: leaving.connection, maxWireguardPeers: 3 }),
+    await startSupervisors(t, { connection: leaving.connection, maxWireguardPeers: 3 }),
+  ];
+  const orphans = () => staying.map(({ tree }) => tree.ownership.standing().orphans.map((orphan) => orphan.cluster));
+  t.deepEqual(orphans(), [[], []]);
+
+  await leaving.stop();
+  await until('both know', () => orphans().every((known) => known.length > 0));
+  await until('the other cluster has an owner', () => staying.some(({ tree }) => tree.held.holds(small.cluster)));
+
+  const { cluster } = large ?? small;
+  t.deepEqual(
+    staying.map(({ tree }) => [tree.held.holds(cluster), tree.ownership.standing().kind]),
+    [
+      [false, 'fragmented'],
+      [false, 'fragmented'],
+    ],
+  );
+  t.deepEqual(orphans(), [[cluster], [cluster]]);
+  const refused = await staying[0]?.ask('cluster', cluster, { type: 'limit', nodeLimit: 5 });
+  t.like(refused, { ok: false, refusal: { code: 'service_unavailable' } });
+  t.regex(
+    refused?.ok === false ? refused.refusal.message : '',
+    /^No admin has room for the cluster \w+ \(3 nodes; the largest room is [12]\)\. Add an admin or raise ADMIN_MAX_WIREGUARD_PEERS\.$/u,
+  );
+  for (const { log } of staying)
+    t.like(
+      log.lines.findLast(({ message }) => message === 'the admins do not have room for everything'),
+      { level: 'warn', fields: { degraded: true, clusters: 1, nodes: 3 } },
+    );
+});
+
+test('an admin that starts with less room than before takes up the largest clusters that fit, and leaves the rest to one that has room', async (t) => {
+  const before = await startSupervisors(t, { name: 'shrunk' });
+  const [large] = await before.createNodes(3);
+  const [small] = await before.createNodes(2);
+  await before.stop();
+  const after = await startSupervisors(t, { name: 'shrunk', connection: before.connection, maxWireguardPeers: 4 });
+  const holds = ({ tree }: SupervisorsFixture) => [large, small].map((placed) => tree.held.holds(placed!.cluster));
+  t.deepEqual([holds(after), after.tree.ownership.standing().kind], [[true, false], 'overfull']);
+
+  const other = await startSupervisors(t, { connection: before.connection, maxWireguardPeers: 3 });
+  await until('the other has the rest', () => holds(other)[1] === true);
+  await until('it is whole', () => after.tree.ownership.standing().kind === 'whole');
+
+  t.deepEqual(
+    [holds(after), holds(other)],
+    [
+      [true, false],
+      [false, true],
+    ],
+  );
+});
+
+test('a cluster that a full admin creates is taken by one that has room, and the creator is done with it', async (t) => {
+  const full = await startSupervisors(t, { maxWireguardPeers: 2 });
+  await full.createNode();
+  const roomy = await startSupervisors(t, { connection: full.connection });
+  await until('it knows the other', () => roomy.tree.ownership.watchedMs() > 0);
+
+  const cluster = v7() as ClusterId;
+  const ranges = { ipv4Range: '10.250.0.0/24', ipv6Range: 'fd00:250::/64' };
+  await full.must('cluster', cluster, {
+    type: 'create',
+    id: cluster,
+    name: 'new',
+    ...ranges,
+    nodeLimit: null,
+    idempotency: null,
+  });
+  await until('the other holds it', () => roomy.tree.held.holds(cluster));
+  await until('its actor is gone', () => !full.tree.directory.isLocal({ kind: 'cluster', id: cluster }));
+
+  t.false(full.tree.held.holds(cluster));
+  await roomy.must('cluster', cluster, { type: 'limit', nodeLimit: 3 });
+});
