@@ -7,17 +7,29 @@ import type { Rows } from './rows.ts';
 import {
   answers,
   counts,
+  deliveries,
   events,
   executions,
   owners,
   revocations,
   watchedCommands,
+  watchedNodes,
   type Patience,
   type Rule,
 } from './rules.ts';
 import { thingsIn, type Thing } from './things.ts';
 
-const RULES: readonly Rule[] = [answers, counts, executions, revocations, owners, events, watchedCommands];
+const RULES: readonly Rule[] = [
+  answers,
+  counts,
+  deliveries,
+  executions,
+  revocations,
+  owners,
+  events,
+  watchedCommands,
+  watchedNodes,
+];
 
 /** What was broken, one line each; empty when all held. */
 export function violations(history: History, rows: Rows, patience: Patience): string[] {

@@ -144,6 +144,19 @@ export interface CommandReader {
   readonly isWhole: boolean;
 }
 
+/** What a reader of `nodes.watch` knows of all nodes, from the snapshot and the changes that it was told. */
+export interface NodeReader {
+  readonly admin: string;
+  readonly nodes: ReadonlyMap<string, ShownNode>;
+}
+
+/** An execution that an admin handed to its node. */
+export interface Handed {
+  readonly execution: string;
+  readonly admin: string;
+  readonly atMs: number;
+}
+
 /** Everything that was noted. */
 export interface History {
   readonly calls: readonly Call[];
@@ -153,6 +166,8 @@ export interface History {
   readonly faults: readonly Fault[];
   readonly eventReaders: readonly EventReader[];
   readonly commandReaders: readonly CommandReader[];
+  readonly nodeReaders: readonly NodeReader[];
+  readonly handed: readonly Handed[];
 }
 
 /** A history in which nothing happened. */
@@ -164,6 +179,8 @@ export const NOTHING: History = {
   faults: [],
   eventReaders: [],
   commandReaders: [],
+  nodeReaders: [],
+  handed: [],
 };
 
 /** What it is about, in words. */

@@ -21,9 +21,11 @@ import type { Call, Request } from './history.ts';
 import { openHomes } from './homes.ts';
 import { Landscape, type AskedCommand } from './landscape.ts';
 import { Readers } from './readers.ts';
+import { watchedNodes, type Patience } from './rules.ts';
 import { Recorder } from './recorder.ts';
+import { NO_ROWS } from './rows.ts';
 import { SimulatedNodes } from './simulated-nodes.ts';
-import { storedRows } from './stored.ts';
+import { storedNodes, storedRows } from './stored.ts';
 
 /** Clients at a time. */
 const CLIENTS = 6;
@@ -36,6 +38,15 @@ const OWNERS_MS = 100;
 
 /** Longest until feeds have told all, when all is over, in ms: an admin that just came back is reached after some seconds. */
 const TOLD_MS_MAX = 20_000;
+
+/**
+ * Whether `nodes.watch` shows the whole fleet at any admin. As long as it shows changes of an admin's own clusters only,
+ * what it leaves out is a figure and no breach.
+ */
+const WATCHES_ALL_NODES = false;
+
+/** Longest until feeds of nodes know all, when all is over, in ms: longer than the longest wait before they connect again. */
+const NODES_MS_MAX = 8_000;
 
 /** What is played. */
 export interface HistoryOptions {
@@ -69,6 +80,14 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
   const stopLooking = watchOwners(fixture, recorder);
   scope.teardown(stopLooking);
   for (let place = 0; place < EVENT_READERS; place += 1) await readers.readEvents(`reader ${place + 1}`, place);
+  for (const [place, admin] of admins.entries()) {
+    readers.watchNodes(admin);
+    fixture.wires[place]?.watch((frame) => {
+      if (frame.type !== 'deliver') return;
+      for (const { execution } of frame.deliveries)
+        recorder.handed.push({ execution, admin: admin.name, atMs: recorder.nowMs() });
+    });
+  }
   const land = new Landscape(await openHomes({ fixture, recorder, nodes, seed: options.seed }));
   const service: Service = {
     admins,
@@ -93,20 +112,25 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
 
 async function judged(
   fixture: Fixture,
-  { recorder, land }: Service,
+  { recorder, land, admins }: Service,
   late: readonly string[],
 ): Promise<Omit<HistoryOutcome, 'faults'>> {
   const rows = await storedRows(fixture.fleet);
   const history = recorder.history();
   const { calls } = history;
-  const patience = { answerMsMax: patient(6_000), revokedMsMax: patient(1_000) + BUSY_MS };
+  const unseen = watchedNodes(history, rows, patience());
   const evidence = await evidenceOf(fixture, attemptsOf(land.commands, calls));
   return {
     calls,
-    violations: [...late, ...violations(history, rows, patience), ...breaches(evidence)],
+    violations: [
+      ...late,
+      ...violations(WATCHES_ALL_NODES ? history : { ...history, nodeReaders: [] }, rows, patience()),
+      ...breaches(evidence),
+    ],
     figures: [
       ...answerTable(calls),
       `writes that were served: ${servedShares(calls)}`,
+      `nodes that the feeds of ${admins.length} admins show as they are not: ${unseen.length} of ${admins.length * rows.nodes.size}`,
       `ms from the answer of a create to its first start, p50 and p99: ${startTimes(land.commands, rows, fixture.startedS())}`,
     ],
   };
@@ -134,6 +158,11 @@ async function settle(fixture: Fixture, { recorder, land, admins }: Service): Pr
       const last = new Map(told.map(({ execution, status }) => [execution, status]));
       return isWhole && [...last.values()].some((status) => !isTerminal(status as never));
     });
+  const isStale = async (): Promise<boolean> => {
+    const nodes = await storedNodes(fixture.fleet);
+    return watchedNodes(recorder.history(), { ...NO_ROWS, nodes }, patience()).length > 0;
+  };
+  await until('all nodes as they are', async () => !(await isStale()), NODES_MS_MAX).catch(() => null); // told as a figure
   await until('the end of what is watched', () => !isOpen(), TOLD_MS_MAX).catch(() => null); // the rule says which
   return late;
 }
@@ -149,6 +178,11 @@ async function leave({ fleet }: Fixture, recorder: Recorder, node: string, clust
     }
     return false;
   });
+}
+
+/** What is granted to a machine that does other things besides. */
+function patience(): Patience {
+  return { answerMsMax: patient(6_000), revokedMsMax: patient(1_000) + BUSY_MS, notedMsMax: patient(500) };
 }
 
 /** Looks at who owns what, again and again, until the returned function is called. */

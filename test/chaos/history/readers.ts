@@ -1,10 +1,11 @@
 /** Readers of live feeds, which note all that they are told. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { createLiveClient, type LiveClient } from '../../../api/client/client.ts';
+import { createLiveClient, subscribePatiently, type LiveClient } from '../../../api/client/client.ts';
+import type { NodesMessage } from '../../../api/feeds/nodes.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import type { Scope } from '../../support/scope.ts';
-import type { OpenCommandReader, OpenEventReader, Recorder } from './recorder.ts';
+import type { OpenCommandReader, OpenEventReader, OpenNodeReader, Recorder } from './recorder.ts';
 
 /** A reader of events stays at an admin for so long, in ms. */
 const STAY_MS = 3_000;
@@ -61,6 +62,28 @@ export class Readers {
         onError: () => {
           reader.isWhole = false; // deleted meanwhile, or this admin is not there
         },
+      },
+    );
+  }
+
+  /** Follows all nodes at this admin. A cut connection comes back by itself, a refusal is followed by another try. */
+  watchNodes(admin: AdminProgram): void {
+    const reader: OpenNodeReader = { admin: admin.name, nodes: new Map() };
+    this.#recorder.nodeReaders.push(reader);
+    const known = reader.nodes;
+    subscribePatiently<NodesMessage>(
+      (handlers, lastEventId) =>
+        this.#of(admin).api.nodes.watch.subscribe({ ...(lastEventId !== undefined && { lastEventId }) }, handlers),
+      {
+        data(message) {
+          if (message.type === 'snapshot' && message.page === 1) known.clear();
+          for (const { id, cluster_name: cluster, labels } of message.nodes) {
+            const before = known.get(id);
+            known.set(id, { cluster: cluster ?? before?.cluster ?? '', labels: labels ?? before?.labels ?? {} });
+          }
+          if (message.type === 'changed') for (const id of message.removed) known.delete(id);
+        },
+        failed() {}, // what it knows then is not what is stored
       },
     );
   }

@@ -4,10 +4,13 @@ import type {
   CommandReader,
   EventReader,
   Fault,
+  Handed,
   History,
+  NodeReader,
   OwnerSighting,
   Place,
   SessionSpan,
+  ShownNode,
   Sighting,
 } from './history.ts';
 
@@ -23,6 +26,11 @@ export interface OpenCommandReader extends Mutable<CommandReader> {
   readonly told: { readonly execution: string; readonly status: string }[];
 }
 
+/** A reader of all nodes that is still told. */
+export interface OpenNodeReader extends NodeReader {
+  readonly nodes: Map<string, ShownNode>;
+}
+
 /** One history that grows. Times are ms since it began. */
 export class Recorder {
   readonly calls: Call[] = [];
@@ -31,6 +39,8 @@ export class Recorder {
   readonly faults: Fault[] = [];
   readonly eventReaders: OpenEventReader[] = [];
   readonly commandReaders: OpenCommandReader[] = [];
+  readonly nodeReaders: OpenNodeReader[] = [];
+  readonly handed: Handed[] = [];
   readonly #owners: OwnerSighting[] = [];
   /** By the name of a cluster, as they were seen last. */
   readonly #owned = new Map<string, OwnerSighting>();
@@ -72,7 +82,17 @@ export class Recorder {
 
   /** All of it. */
   history(): History {
-    const { calls, sightings, sessions, faults, eventReaders, commandReaders } = this;
-    return { calls, sightings, sessions, owners: this.#owners, faults, eventReaders, commandReaders };
+    const { calls, sightings, sessions, faults, eventReaders, commandReaders, nodeReaders, handed } = this;
+    return {
+      calls,
+      sightings,
+      sessions,
+      owners: this.#owners,
+      faults,
+      eventReaders,
+      commandReaders,
+      nodeReaders,
+      handed,
+    };
   }
 }

@@ -11,7 +11,7 @@ import { NOTHING, type Call, type History, type Named, type Outcome, type Reques
 import { NO_ROWS, type Rows } from './rows.ts';
 import { calls, create, done, LOST, NONE, ONE, refused, shown, WEB } from './written-history.ts';
 
-const PATIENCE = { answerMsMax: 6_000, revokedMsMax: 1_000 };
+const PATIENCE = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
 
 const row: Row = {
   id: 'execution-1',
@@ -43,6 +43,7 @@ function seen(status: string, atMs: number, more: Partial<Sighting> = {}): Sight
   };
 }
 
+const inEast: Partial<Rows> = { nodes: new Map([[ONE, { cluster: 'east', labels: {} }]]) };
 const event = (id: string, subject = 'a') => ({ id, subject, type: 'edge.x' });
 const reader = (...events: readonly ReturnType<typeof event>[]) => ({ eventReaders: [{ name: 'reader 1', events }] });
 const watched = (isWhole: boolean, ...statuses: readonly string[]) => ({
@@ -113,6 +114,20 @@ const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>
   ],
   'a command that is watched to its end': [watched(true, 'pending', 'sent', 'completed'), stored],
   'a command whose watch was cut': [watched(false, 'pending', 'sent'), stored],
+  'the owner hands an execution to its node, also one that is so new that nobody saw it': [
+    {
+      owners: [owner(1, 'admin-1', 0), owner(2, 'admin-2', 10_000)],
+      handed: [
+        { execution: row.id, admin: 'admin-1', atMs: 10_100 },
+        { execution: row.id, admin: 'admin-2', atMs: 9_900 },
+      ],
+    },
+    { ...stored, ...inEast },
+  ],
+  'all nodes as they are, in whatever order their labels are': [
+    { nodeReaders: [{ admin: 'admin-2', nodes: new Map([[ONE, { cluster: 'east', labels: { b: '2', a: '1' } }]]) }] },
+    { nodes: new Map([[ONE, { cluster: 'east', labels: { a: '1', b: '2' } }]]) },
+  ],
   'counts that fit': [
     {},
     {
@@ -194,6 +209,24 @@ const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>,
     watched(true, 'sent'),
     stored,
     /^V1: .* was sent at last, and is completed$/u,
+  ],
+  'a former owner hands an execution to a node': [
+    {
+      owners: [owner(1, 'admin-1', 0), owner(2, 'admin-2', 1_000)],
+      handed: [{ execution: row.id, admin: 'admin-1', atMs: 2_600 }],
+    },
+    { ...stored, ...inEast },
+    /^O1: admin-1 handed execution execution-1 to node node-1, of which admin-2 was the owner for 1600 ms$/u,
+  ],
+  'a feed keeps a node that is deleted': [
+    { nodeReaders: [{ admin: 'admin-2', nodes: new Map([[ONE, { cluster: 'east', labels: {} }]]) }] },
+    {},
+    /^V1: node node-1 in the feed of admin-2 is east, and is none$/u,
+  ],
+  'a feed was not told of a label': [
+    { nodeReaders: [{ admin: 'admin-2', nodes: new Map([[ONE, { cluster: 'east', labels: {} }]]) }] },
+    { nodes: new Map([[ONE, { cluster: 'east', labels: { a: '1' } }]]) },
+    /^V1: node node-1 in the feed of admin-2 is east, and is east a=1$/u,
   ],
   'a cluster counts a node that it has not': [
     {},

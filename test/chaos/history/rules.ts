@@ -1,6 +1,6 @@
 /** What must hold of a history besides what each thing does by itself. Names are those of docs/promises.md. */
 import { EXECUTION_STATUSES } from '../../../actors/resources/command.ts';
-import { told, type Call, type History, type Sighting } from './history.ts';
+import { told, type Call, type History, type ShownNode, type Sighting } from './history.ts';
 import type { Rows } from './rows.ts';
 import { placeOf } from './things.ts';
 
@@ -10,6 +10,8 @@ export interface Patience {
   readonly answerMsMax: number;
   /** From the answer that a node is deleted to the end of its session. Source: docs/promises.md, E5. */
   readonly revokedMsMax: number;
+  /** From the moment at which a frame left an admin to that at which it was noted. */
+  readonly notedMsMax: number;
 }
 
 /** A rule: one line for each place where it is broken. */
@@ -154,6 +156,28 @@ export const owners: Rule = ({ owners: seen }) =>
     return broken;
   });
 
+/**
+ * Nobody hands an execution to a node of which another admin is the owner already (O1). Of nodes that never moved: whose
+ * the others were at that moment is not known.
+ */
+export const deliveries: Rule = ({ handed, owners: seen, calls }, { executions: stored, nodes }, { notedMsMax }) => {
+  const moved = new Set(calls.flatMap(({ request }) => (request.verb === 'move' ? [request.node] : [])));
+  const nodeOf = new Map(stored.map((row) => [row.id, row.node_id]));
+  const owned = Map.groupBy(seen, ({ cluster }) => cluster);
+  return handed.flatMap(({ execution, admin, atMs }) => {
+    const node = nodeOf.get(execution) ?? '';
+    if (moved.has(node)) return [];
+    const all = owned.get(nodes.get(node)?.cluster ?? '') ?? [];
+    const owner = all.findLast((one) => one.atMs < atMs - notedMsMax);
+    const isOwn = all.some((one) => one.admin === admin && Math.abs(one.atMs - atMs) <= notedMsMax);
+    if (owner === undefined || owner.admin === admin || isOwn) return [];
+    const sinceMs = Math.round(atMs - owner.atMs);
+    return [
+      `O1: ${admin} handed execution ${execution} to node ${node}, of which ${owner.admin} was the owner for ${sinceMs} ms`,
+    ];
+  });
+};
+
 /** A reader of events has each once, from the first that it saw to the last, those of a subject in their order (V1). */
 export const events: Rule = ({ eventReaders }, { events: stored }) =>
   eventReaders.flatMap(({ name, events: seen }) => {
@@ -190,6 +214,21 @@ export const watchedCommands: Rule = ({ commandReaders }, { executions: stored }
     }),
   );
 };
+
+/** Who watches all nodes knows them at the end as they are stored: in their clusters, with their labels, and no others. */
+export const watchedNodes: Rule = ({ nodeReaders }, { nodes: stored }) =>
+  nodeReaders.flatMap(({ admin, nodes }) =>
+    [...new Set([...stored.keys(), ...nodes.keys()])].flatMap((id) => {
+      const [is, seen] = [wordsOf(stored.get(id)), wordsOf(nodes.get(id))];
+      return is === seen ? [] : [`V1: node ${id} in the feed of ${admin} is ${seen}, and is ${is}`];
+    }),
+  );
+
+function wordsOf(node: ShownNode | undefined): string {
+  if (node === undefined) return 'none';
+  const labels = Object.entries(node.labels).map(([label, value]) => `${label}=${value}`);
+  return [node.cluster, ...labels.toSorted((one, other) => one.localeCompare(other))].join(' ');
+}
 
 /** How often each operation was answered how, and where. */
 export function answersByPlace(calls: readonly Call[]): Map<string, Map<string, number>> {

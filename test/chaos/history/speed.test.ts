@@ -12,7 +12,7 @@ import { NOTHING, type Call, type Named } from './history.ts';
 import { NO_ROWS, type Rows } from './rows.ts';
 import { done, LOST, NONE, refused, shown } from './written-history.ts';
 
-const PATIENCE = { answerMsMax: 6_000, revokedMsMax: 1_000 };
+const PATIENCE = { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 };
 
 /** Operations of the history that is judged for its time. */
 const MANY = 10_000;

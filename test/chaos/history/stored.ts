@@ -19,17 +19,22 @@ export async function storedRows(fleet: Fleet): Promise<Rows> {
   const clusters = await fleet.sql<{ name: string; count: number; limit: number | null }>(
     'select name, node_count as count, node_limit as limit from cluster',
   );
-  const nodes = await fleet.sql<{ id: string; cluster: string; labels: Record<string, string> | null }>(
-    'select n.id, c.name as cluster, l.labels from node n join cluster c on c.id = n.cluster_id left join node_labels l on l.node_id = n.id',
-  );
   const events = await fleet.sql<{ id: string; subject: string; type: string }>(
     'select id, subject, type from event order by txid, seq',
   );
   return {
     named: named.filter(({ resource, name }) => !(resource === 'cluster' && name === CLUSTER)),
     clusters: clusters.map(({ name, count, limit }) => ({ name, nodeCount: count, nodeLimit: limit })),
-    nodes: new Map(nodes.map(({ id, cluster, labels }) => [id, { cluster, labels: labels ?? {} }])),
+    nodes: await storedNodes(fleet),
     executions: await fleet.sql<Row>(ROWS),
     events,
   };
+}
+
+/** Every node. */
+export async function storedNodes(fleet: Fleet): Promise<Rows['nodes']> {
+  const nodes = await fleet.sql<{ id: string; cluster: string; labels: Record<string, string> | null }>(
+    'select n.id, c.name as cluster, l.labels from node n join cluster c on c.id = n.cluster_id left join node_labels l on l.node_id = n.id',
+  );
+  return new Map(nodes.map(({ id, cluster, labels }) => [id, { cluster, labels: labels ?? {} }]));
 }

@@ -52,7 +52,7 @@ const inEast = (...nodes: readonly string[]): Rows => ({
 });
 
 function judged(history: readonly Call[], rows: Rows): string[] {
-  return violations({ ...NOTHING, calls: history }, rows, { answerMsMax: 6_000, revokedMsMax: 1_000 });
+  return violations({ ...NOTHING, calls: history }, rows, { answerMsMax: 6_000, revokedMsMax: 1_000, notedMsMax: 500 });
 }
 
 const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {
