@@ -59,8 +59,8 @@ function bound(asked: ClientRequest): void {
   const connecting = setTimeout(() => giveUp('no connection'), CONNECT_MS_MAX);
   asked.on('socket', (socket) => {
     // one that was kept alive is connected, and would keep a listener for each call
-    if (socket.connecting) socket.once('connect', () => clearTimeout(connecting));
-    else clearTimeout(connecting);
+    if (!socket.connecting) clearTimeout(connecting);
+    else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => clearTimeout(connecting));
   });
   asked.once('close', () => clearTimeout(connecting));
   asked.setTimeout(ANSWER_MS_MAX, () => giveUp('no answer'));

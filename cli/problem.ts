@@ -128,8 +128,22 @@ function unreachableProblem(error: TRPCClientError<never>, url: string): Problem
   // Its answer was no JSON, or JSON that is not tRPC's.
   if (/JSON|transform response/u.test(cause))
     return new Problem(`what answers at ${url} is not this service: check EDGE_URL or --url`);
-  return new Problem(`cannot reach ${url} (${cause}): check that edge-admin runs there, or set EDGE_URL or --url`);
+  const [, remedy] = TLS_FAULTS.find(([codes]) => codes.test(cause)) ?? [];
+  return new Problem(
+    `cannot reach ${url} (${cause}): ${remedy ?? 'check that edge-admin runs there, or set EDGE_URL or --url'}`,
+  );
 }
+
+/** What keeps a connection by TLS from coming about, by the codes that Node tells, and what to do. Source: node:tls, OpenSSL. */
+const TLS_FAULTS: readonly (readonly [codes: RegExp, remedy: string])[] = [
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/u, 'its certificate is not valid today: renew it, or set the clock here'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/u, 'its certificate is of another name: EDGE_URL or --url should have that one'],
+  [
+    /CERT|^UNABLE_TO_/u,
+    'its certificate is not trusted here: NODE_EXTRA_CA_CERTS should name the file of its authority',
+  ],
+  [/^(?:ERR_SSL_|EPROTO$)/u, 'it does not speak HTTPS: check EDGE_URL or --url, which may have to begin with http://'],
+];
 
 function rootCause(error: unknown): string {
   let cause = error;

@@ -69,6 +69,12 @@ export const TAIL_WAITING_BYTES_MAX = 1_048_576;
  */
 export const TAIL_WAITING_TOTAL_BYTES_MAX = 67_108_864;
 
+/**
+ * Times in a row that an agent answers with a later place than it was asked for, after which what lies between is taken
+ * to be lost: the first time it may be a piece of what was asked for before.
+ */
+export const TAIL_GAPS_MAX = 2;
+
 /** A tail whose node is away asks again this often, in ms, besides at every news of the node. */
 export const TAIL_RETRY_MS = 1_000;
 

@@ -5,6 +5,7 @@
 import type { Clock } from '../../actors/ports.ts';
 import type { ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import {
+  TAIL_GAPS_MAX,
   TAIL_PIECE_BYTES,
   TAIL_REST_MS_MAX,
   TAIL_RETRY_MS,
@@ -82,6 +83,10 @@ class OutputHub implements TailHub {
   #isFinished = false;
   #isGraceOver = false;
   #endsAt: number | null = null;
+  /** Where the stream is that sends now. */
+  #position: number | null = null;
+  /** Gaps in a row: a piece began behind what a reader needs. */
+  #gaps = 0;
   #stop: (() => void) | null = null;
   #cancelRetry: (() => void) | null = null;
 
@@ -179,12 +184,15 @@ class OutputHub implements TailHub {
     for (const reading of this.#readings) reading.behind = false;
     this.#endsAt = null;
     let current = true;
+    let late = this.#position === null || this.#position === from ? null : new LatePieces(this.#position);
     const close = tails.open(
       node,
       execution,
       from,
       (piece) => {
-        if (current) this.#arrived(piece);
+        if (!current || late?.has(piece) === true) return;
+        late = null;
+        this.#arrived(piece);
       },
       () => {
         if (current) this.#open();
@@ -200,8 +208,12 @@ class OutputHub implements TailHub {
 
   #arrived(piece: { readonly offset: number; readonly text: string; readonly end: boolean }): void {
     const bytes = Buffer.from(piece.text);
-    if (piece.end) this.#endsAt = piece.offset + bytes.length;
+    this.#position = piece.offset + bytes.length;
+    if (piece.end) this.#endsAt = this.#position;
+    const isGap = [...this.#readings].some(({ wanted, behind }) => !behind && wanted < piece.offset);
+    this.#gaps = isGap ? this.#gaps + 1 : 0;
     for (const reading of this.#readings) {
+      if (this.#gaps >= TAIL_GAPS_MAX) skipTo(piece.offset, reading);
       hand(reading, this.#kit.all, piece.offset, bytes);
       reading.wake();
     }
@@ -210,6 +222,33 @@ class OutputHub implements TailHub {
   #wakeAll(): void {
     for (const reading of this.#readings) reading.wake();
   }
+}
+
+/**
+ * Pieces that were on their way when another place was asked for: each begins where the one before ended. The agent does
+ * not say to which request a piece belongs.
+ */
+class LatePieces {
+  #next: number;
+  #bytes = 0;
+
+  constructor(next: number) {
+    this.#next = next;
+  }
+
+  /** Whether it is one of them. So many are never on their way that it would have to be taken for one for ever. */
+  has({ offset, text }: { readonly offset: number; readonly text: string }): boolean {
+    if (offset !== this.#next || this.#bytes > TAIL_WAITING_BYTES_MAX) return false;
+    const bytes = Buffer.byteLength(text);
+    this.#next += bytes;
+    this.#bytes += bytes;
+    return true;
+  }
+}
+
+/** What lies before is not kept by the machine any more: the reader goes on behind it once all is taken that waits. */
+function skipTo(offset: number, reading: Reading): void {
+  if (!reading.behind && reading.waitingBytes === 0) reading.wanted = Math.max(reading.wanted, offset);
 }
 
 /**

@@ -9,7 +9,7 @@ import { createTailHub, type TailHub, type TailReader, type TailsWaiting } from 
 
 /**
  * Offsets count bytes of UTF-8. A `snapshot` says where the text that follows begins; one with offset 0 replaces all
- * text so far. `end` is last. The id of a message is the offset up to which the reader then has the output.
+ * text so far. Between an `output` and one that begins later lies what the machine no longer keeps. `end` is last. The id of a message is the offset up to which the reader then has the output.
  */
 export type TailMessage =
   | {

@@ -74,6 +74,7 @@ async function showLogs(name: string, flags: LogsFlags, command: Program): Promi
     const execution = await onlyExecution(api, id);
     await followOutput(live.api, execution, signal, {
       lines: (lines) => unwritten.add(lines.map((line) => `${line}\n`).join('')),
+      missed: (bytes) => unwritten.behind(() => tell(`${bytes} bytes were gone before they could be read`)),
       again: () => unwritten.behind(() => tell('it ended before all was read; what was stored of it follows')),
     });
     hasEnded = !signal.aborted;

@@ -152,7 +152,9 @@ class LiveReporter implements Reporter {
       const name = (await this.#labels.promise)(node);
       await followOutput(this.#parts.live.api, id, signal, {
         lines: (lines) => this.#unwritten.add(lines.map((line) => `${name}: ${line}\n`).join('')),
-        again: () => this.#unwritten.behind(() => this.#tellAgain(name)),
+        missed: (bytes) => this.#tellBehind(`${name}: ${bytes} bytes were gone before they could be read`),
+        again: () =>
+          this.#tellBehind(`${name}: ended before all was read; what was stored of it follows from the beginning`),
       });
     };
     const done = follow();
@@ -160,9 +162,12 @@ class LiveReporter implements Reporter {
     this.#tails.set(id, { done, leave });
   }
 
-  #tellAgain(name: string): void {
-    this.#parts.clearLine();
-    tell(`${name}: ended before all was read; what was stored of it follows from the beginning`);
+  /** Between the lines of before and those that follow. */
+  #tellBehind(line: string): void {
+    this.#unwritten.behind(() => {
+      this.#parts.clearLine();
+      tell(line);
+    });
   }
 }
 

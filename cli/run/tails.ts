@@ -20,6 +20,8 @@ export interface TailListener {
    * until then nothing is received.
    */
   lines(lines: readonly string[]): Promise<void> | null;
+  /** So many bytes are gone: the machine keeps no more of what is read late. */
+  missed(bytes: number): void;
   /** What follows is the stored output from its beginning: the live one was over before all of it was read. */
   again(): void;
 }
@@ -78,6 +80,7 @@ class OutputTail {
         if (message.offset < this.#offset) this.#beginAgain();
         return;
       case 'output':
+        if (message.offset > this.#offset) this.#goOn(message.offset - this.#offset);
         this.#offset = message.offset + Buffer.byteLength(message.text);
         this.#tell(this.#linesIn(message.text));
         return;
@@ -104,6 +107,11 @@ class OutputTail {
     this.#subscription?.unsubscribe();
     this.#subscription = null;
     void room.then(() => this.#subscribe());
+  }
+
+  #goOn(missedBytes: number): void {
+    this.#tellRest();
+    this.#listener.missed(missedBytes);
   }
 
   #beginAgain(): void {

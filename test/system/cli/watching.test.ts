@@ -52,7 +52,7 @@ test('a list that is drawn again ends at Ctrl-C, also while nobody answers', asy
   terminal.type('\u0003');
 
   t.is(await terminal.ended, 0);
-  t.regex(terminal.shown(), /prod +1 [^]*␛\[\?25h\s*$/u);
+  t.regex(terminal.shown(), /prod +1 [^]*\^C\r␛\[K␛\[\?25h$/u, 'what comes next stands where ^C stood');
 });
 
 test('the picture of loads outlives a service that fails', async (t) => {

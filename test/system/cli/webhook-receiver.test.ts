@@ -214,19 +214,24 @@ test('events are JSON lines when asked for, and answered as asked for', async (t
   }
 });
 
-test('a receiver whose reader has gone ends, and answers nothing as received that it could not show', async (t) => {
-  const receiver = await listening(t, '--secret', SECRET);
-  receiver.running.process.stdout.destroy();
+for (const when of ['before it says anything', 'while it listens'] as const)
+  test(`a receiver whose reader has gone ${when} ends, and answers nothing as received that it could not show`, async (t) => {
+    const running = startEdge(['webhook', 'listen', '--secret', SECRET], {});
+    t.teardown(() => void running.process.kill('SIGKILL'));
+    if (when === 'before it says anything') running.process.stdout.destroy();
+    const url = /listening on (?<url>[^;,\s]+);/u.exec(await running.says('stderr', /Ctrl-C/u))?.groups?.['url'] ?? '';
+    running.process.stdout.destroy();
 
-  const answer = await until('the answer after the reader has gone', async () => {
-    const { status } = await post(receiver.url, signed()).catch(() => ({ status: 0 }));
-    return status === 204 ? null : status;
+    const answer = await until('the answer after the reader has gone', async () => {
+      const { status } = await post(url, signed()).catch(() => ({ status: 0 }));
+      return status === 204 ? null : status;
+    });
+
+    t.true([0, 503].includes(answer ?? -1));
+    const { status, stderr } = await running.ended;
+    t.is(status, 0, stderr);
+    t.regex(stderr, /^edge: listening on \S+; Ctrl-C ends\n(?:edge: refused a request from [^\n]*\n)*$/u);
   });
-
-  t.true([0, 503].includes(answer));
-  await until('its end', () => receiver.running.process.exitCode !== null);
-  t.is(receiver.running.process.exitCode, 0);
-});
 
 test('what a receiver cannot do is one line on stderr, and status 2 or 1', async (t) => {
   const receiver = await listening(t, '--secret', SECRET);

@@ -16,15 +16,18 @@ const OUTPUT = Array.from({ length: UNWRITTEN_BYTES_MAX / 256 }, (_none, line) =
   '\n',
 );
 
-/** Says its output to whoever listens, from where each wants it, until the test ends. */
-function machine(t: ExecutionContext, { streams }: Fixture, output: string): void {
+/**
+ * Says its output to whoever listens, from where each wants it or it still has it, until the test ends. `gone` is what it
+ * has no more: all before that.
+ */
+function machine(t: ExecutionContext, { streams }: Fixture, output: string, gone: () => number): void {
   const end = new AbortController();
   t.teardown(() => end.abort());
   const speak = async (): Promise<void> => {
     let heard = streams[0];
     for (let at = 0; !end.signal.aborted; await setImmediate()) {
       const stream = streams.findLast(({ closed }) => !closed);
-      if (stream !== heard) at = stream?.from ?? 0;
+      if (stream !== heard) at = Math.max(stream?.from ?? 0, gone());
       heard = stream;
       if (stream === undefined || at === output.length) continue;
       const text = output.slice(at, at + TAIL_PIECE_BYTES);
@@ -55,11 +58,16 @@ async function follow(t: ExecutionContext, output: string) {
       received += text.length;
       return unwritten.add(text);
     },
+    missed: (bytes) => unwritten.behind(() => void read.push(`(${bytes} missed)\n`)),
     again: () => unwritten.behind(() => void read.push('(again)\n')),
   });
   await until('a stream', () => fixture.streams.length > 0);
-  machine(t, fixture, output);
+  let gone = 0;
+  machine(t, fixture, output, () => gone);
   return {
+    forgets(bytes: number): void {
+      gone = bytes;
+    },
     fixture,
     followed,
     leave,
@@ -105,6 +113,21 @@ test('while nobody reads, no more is received than may wait, and nothing is miss
 
   t.true(waiting > UNWRITTEN_BYTES_MAX && waiting <= UNWRITTEN_BYTES_MAX + TAIL_PIECE_BYTES, `${waiting} bytes`);
   t.is(await tail.read(), `${OUTPUT}\n`);
+});
+
+test('what a machine no longer has when it is read is said to be gone', async (t) => {
+  const tail = await follow(t, OUTPUT);
+
+  await tail.isPaused();
+  const live = tail.received(); // whole lines, as pieces are
+  const kept = OUTPUT.length - 2_048;
+  tail.forgets(kept);
+  tail.reads();
+  await until('the end of it', () => tail.received() > live);
+  finish(tail.fixture, OUTPUT);
+  await tail.followed;
+
+  t.is(await tail.read(), `${OUTPUT.slice(0, live)}(${kept - live} missed)\n${OUTPUT.slice(kept)}\n`);
 });
 
 test('an output that ended while nobody read is told from what was stored of it, and that this begins again', async (t) => {

@@ -175,6 +175,49 @@ test('a reader that does not read keeps at most 1 MiB here, and misses nothing',
   t.is(lengthOf(await rest), 4);
 });
 
+test('what a machine no longer keeps is left out when it was asked for once more, and pieces on their way are not taken for it', async (t) => {
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
+  const streams = () => fixture.streams.map(({ from }) => from);
+  fixture.streams[0]?.send(0, 'one');
+  await settle();
+
+  fixture.streams[0]?.send(10, 'later');
+  await settle();
+  t.deepEqual(streams(), [0, 3], 'it may be there all the same');
+  fixture.streams[1]?.send(15, ' of before');
+  await settle();
+  t.deepEqual(streams(), [0, 3], 'what is late begins nothing');
+  fixture.streams[1]?.send(10, 'later');
+  fixture.streams[1]?.send(15, ' on');
+  await settle();
+
+  t.deepEqual(streams(), [0, 3]);
+  t.deepEqual(
+    tail.messages.flatMap((message) => (message.type === 'output' ? [[message.offset, message.text]] : [])),
+    [
+      [0, 'one'],
+      [10, 'later on'],
+    ],
+  );
+  t.is(tail.ids.at(-1), '18');
+});
+
+test('a piece that comes late makes no gap where the machine has what is wanted', async (t) => {
+  const fixture = fixtureWith({ status: 'sent' });
+  const tail = await follow(fixture);
+  fixture.streams[0]?.send(0, 'one');
+  await settle();
+
+  fixture.streams[0]?.send(10, 'of a reader before');
+  await settle();
+  fixture.streams[1]?.send(3, ' two');
+  fixture.streams[1]?.send(7, ' three');
+  await settle();
+
+  t.is(textOf(tail.messages), 'one two three');
+});
+
 test('a tail outlives a database that is away when its execution ends', async (t) => {
   const fixture = fixtureWith({ status: 'sent' });
   const tail = await follow(fixture);
