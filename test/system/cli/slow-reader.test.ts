@@ -67,9 +67,8 @@ for (const word of ['run', 'logs'] as const)
     const before = way.bytes();
     running.process.stdout.resume();
     const prefix = word === 'run' ? 'web-1: ' : '';
-    const whole = `${OUTPUT.split('\n')
-      .map((line) => `${prefix}${line}\n`)
-      .join('')}`;
+    const lines = OUTPUT.split('\n').map((line) => `${prefix}${line}\n`);
+    const whole = lines.join('');
     await until('all of it', () => running.stdout.length >= whole.length);
     writeFileSync(read, '');
     const { status, stdout, stderr } = await (word === 'run' ? running.ended : running.interrupt());
