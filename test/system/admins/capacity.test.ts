@@ -60,6 +60,8 @@ test('a cluster that no admin has room for after a restart is listed as an orpha
   t.deepEqual(Object.keys(orphans), [CLUSTER]);
   t.is(orphans[CLUSTER]?.length, nodes.length);
   t.true((await rest.get<{ degraded: boolean }>('/admins/my_admin_cluster')).degraded);
+  const { ownership: own } = await rest.get<{ ownership: { degraded: boolean } }>('/admins/me/metrics');
+  t.true(own.degraded);
   await admin.program.logged('the admins do not have room for everything');
   t.regex(
     await (await fetch(`${admin.url}/health/cluster`)).text(),

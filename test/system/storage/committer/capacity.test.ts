@@ -59,6 +59,23 @@ test('of many agents that come at once into two clusters of an admin, as many ge
   );
 });
 
+test('an agent that comes while another one takes the last place waits for what becomes of that one', async (t) => {
+  const fixture = await openFixture(t);
+  await admin(fixture, 1, fixture.adminId);
+  const [one, other] = [await fixture.cluster(), await fixture.cluster()];
+  const writes = [
+    enrolment(one.cluster, await fixture.key(one.cluster, 1)),
+    enrolment(other.cluster, await fixture.key(other.cluster, 1)),
+  ] as const;
+  const holder = await fixture.holder('lock table event in share row exclusive mode'); // neither can end
+  const enrolling = [fixture.commit(one, [enrolled(writes[0])]), fixture.commit(other, [enrolled(writes[1])])];
+  await fixture.waiting(2);
+
+  await holder.query('rollback');
+
+  t.deepEqual((await Promise.all(enrolling)).flat().toSorted(), ['degraded_mode', 'ok']);
+});
+
 test('a machine that is enrolled already needs no room to come again', async (t) => {
   const fixture = await openFixture(t);
   await admin(fixture, 1, fixture.adminId);

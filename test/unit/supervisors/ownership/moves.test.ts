@@ -148,6 +148,13 @@ test('many clusters are moved a tenth at a time, and a few more or less of them 
   );
 });
 
+test('what is moved to an admin at a time fits it together', (t) => {
+  const thirty = clusters('a', Array<number>(30).fill(2));
+
+  t.is(planned([admin('a', 100), admin('b', 6)], thirty, LINK).length, 3);
+  t.is(planned([admin('a', 100), admin('b', 5)], thirty, LINK).length, 2);
+});
+
 test('an admin that came lately, that is drained or cannot be talked to gets nothing; nor does one that is full, also of an empty cluster', (t) => {
   const four = clusters('a', [2, 2, 2, 0]);
   const plans = [
@@ -166,7 +173,7 @@ test('nothing is moved while a cluster is about to be taken over, or fits nowher
   const two = [admin('a', 100), admin('b', 100)];
   const four = clusters('a', [1, 1, 1, 1]);
 
-  t.deepEqual(planned(two, [...four, ...clusters(null, [1])], LINK), []);
+  t.deepEqual(planned(two, [...four, ...clusters(null, [3])], LINK), []);
   t.deepEqual(planned(two, [...four, ...clusters('gone', [1])], LINK), []);
   t.deepEqual(planned(two, [...four, ...clusters(null, [101])], LINK), []);
   t.deepEqual(
