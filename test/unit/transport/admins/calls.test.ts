@@ -2,6 +2,7 @@
 import test from 'ava';
 import { refuse } from '../../../../actors/refusal.ts';
 import type { PeerAnswer } from '../../../../api/forwarding-ports.ts';
+import { encodeAnswer } from '../../../../transport/admins/protocol/call.ts';
 import { callOf, DONE, linkedAdmins, noSignal, startLinked } from '../../../support/linked-admins.ts';
 
 test('a call crosses, is done by the handler of the other admin, and its answer returns', async (t) => {
@@ -36,6 +37,8 @@ test('refusals cross with their details and the time to wait, and without what o
   const outcome = await a.links.calls.call(b.id, callOf(), noSignal());
 
   t.deepEqual(outcome, { type: 'answered', result: { ok: false, refusal: { ...refused, retryAfterSeconds: 3 } } });
+  const written = encodeAnswer({ type: 'answered', result: { ok: false, refusal: { ...refused, notOwner: true } } });
+  t.notRegex(written.toString(), /notOwner/u);
 });
 
 test('every kind of answer crosses as it is', async (t) => {
