@@ -109,7 +109,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     links.dismiss();
     return api.close();
   });
-  links.admit(api, async () => Promise.resolve({ type: 'unknown_operation' }));
+  links.admit(api, api.peerCalls);
   agents.admit(api);
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();

@@ -9,13 +9,15 @@ import type { Log } from '../transport/net/log.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
 import { createAddressLimits } from './keyless-limits.ts';
+import type { Forwarding } from './forwarding.ts';
 import { codeOf } from './metrics/request-times.ts';
 import { listing, type Listing, type PageOf } from './listing.ts';
 import { parse } from './parse.ts';
 import { HTTP_STATUS } from './rest/answers.ts';
-import type { AnyOperation, Operation } from './operation.ts';
+import type { AnyOperation } from './operation.ts';
 import type { Caller, Gate } from './principals.ts';
-import type { RequestRecords } from './request-record.ts';
+import type { RequestRecord, RequestRecords } from './request-record.ts';
+import type { Surface } from './surface.ts';
 import type { OperationPorts } from './ports.ts';
 
 /** What clients get: a listing for lists, else the resource (null where REST answers 204). */
@@ -39,6 +41,7 @@ export interface CallKit {
   readonly gate: Gate;
   readonly log: Log;
   readonly records: RequestRecords;
+  readonly forwarding: Forwarding;
 }
 
 /** The one way in. Calls over REST are timed with their request, others here. */
@@ -71,7 +74,7 @@ export function createCall(kit: CallKit): CallOperation {
   };
 }
 
-function untimedCall({ ports, gate, log }: CallKit): CallOperation {
+function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
   const limits = createAddressLimits(ports.clock);
   return async <O extends AnyOperation>(operation: O, rawInput: unknown, caller: Caller) => {
     const admitted = caller.principal === undefined ? gate.admit(operation.scope, caller) : ok(caller.principal);
@@ -85,12 +88,21 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
     const busy = limits.begin(operation, caller);
     if (busy !== null) return { ok: false, refusal: busy };
     try {
+      const { requestId, surface, record } = caller;
+      const trace = record?.isTraced === true ? record.context : null;
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
-        operation.handle(input.value, {
-          ports,
-          requestId: caller.requestId,
-          trace: caller.record?.isTraced === true ? caller.record.context : null,
+        forwarding.perform<unknown>({
+          operation: operation.name,
+          input: rawInput ?? {},
+          afterLoss: operation.afterLoss,
+          principal: admitted.value,
+          surface,
+          requestId,
+          trace,
           idempotency,
+          ownedBy: operation.ownedBy === undefined ? null : () => operation.ownedBy?.(input.value, ports) ?? null,
+          handle: (key, isRepeat) =>
+            operation.handle(input.value, { ports, requestId, trace, idempotency: key, isRepeat }),
         }),
       );
       if (!handled.ok) limits.takeBack(operation, caller);
@@ -99,20 +111,30 @@ function untimedCall({ ports, gate, log }: CallKit): CallOperation {
       ) as Result<Answer<O>>;
     } catch (error) {
       limits.takeBack(operation, caller);
-      return { ok: false, refusal: failure(error, operation, caller, log) };
+      const { requestId, surface, record } = caller;
+      return { ok: false, refusal: failureOf(error, { operation: operation.name, surface, requestId, record }, log) };
     }
   };
 }
 
-function failure(error: unknown, operation: Operation, caller: Caller, log: Log): Refusal {
+/** Where something went wrong. */
+export interface Circumstances {
+  readonly operation: string;
+  readonly surface: Surface | 'other';
+  readonly requestId: string;
+  readonly record: RequestRecord | undefined;
+}
+
+/** What is said of an error: that the database is away, or that it is a bug, whose cause is logged. */
+export function failureOf(error: unknown, { operation, surface, requestId, record }: Circumstances, log: Log): Refusal {
   if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
   log.error(
     {
       error,
-      operation: operation.name,
-      surface: caller.surface,
-      request_id: caller.requestId,
-      ...(caller.record !== undefined && { trace_id: caller.record.context.traceId }),
+      operation,
+      surface,
+      request_id: requestId,
+      ...(record !== undefined && { trace_id: record.context.traceId }),
     },
     'an operation failed',
   );

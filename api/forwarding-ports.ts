@@ -12,22 +12,39 @@ export type OwnedBy =
   | { readonly kind: 'webhooks' }
   | { readonly kind: 'admin'; readonly name: string };
 
-/** Who owns something. */
-export interface Owner {
-  /** Id of an admin, which it keeps over restarts. */
-  readonly admin: string;
-  /** Under which it owns: another epoch is another owner, or the same one anew. */
-  readonly epoch: number;
-  /** It is this admin, and its lease is fresh. */
-  readonly isHere: boolean;
-}
+/**
+ * Who owns something now. `epoch`: another one is another owner, or the same one anew. `nobody`: its owner is gone, or
+ * begins; `no_room`: no admin can take it; `missing`: there is no such thing.
+ */
+export type Owner =
+  | { readonly type: 'here'; readonly epoch: number }
+  | { readonly type: 'elsewhere'; readonly admin: string; readonly epoch: number }
+  | { readonly type: 'nobody' }
+  | { readonly type: 'no_room' }
+  | { readonly type: 'missing' };
 
 /** Who owns what, now. */
 export interface OwnersPort {
-  /** Null: nobody does. Rejects with DatabaseUnavailable. */
-  of(owned: OwnedBy): Promise<Owner | null>;
-  /** Resolves when another epoch than this is known, or the signal aborts. */
-  changed(owned: OwnedBy, epoch: number, signal: AbortSignal): Promise<void>;
+  /** Whether another admin is alive, as far as is known. One alone asks nobody. */
+  hasPeers(): boolean;
+  /** Rejects with DatabaseUnavailable. What is owned here, under a lease that did not run out, costs no statement. */
+  of(owned: OwnedBy): Promise<Owner>;
+  /**
+   * Resolves when it is known to be owned under another epoch than this (null: under any), or not to be there, or the
+   * signal aborts. Never rejects.
+   */
+  changed(owned: OwnedBy, epoch: number | null, signal: AbortSignal): Promise<void>;
+}
+
+/** What this admin holds, as it knows without the database. */
+export interface HeldHere {
+  hasPeers(): boolean;
+  /** Null: it does not live here. */
+  clusterOfNode(node: NodeId): ClusterId | null;
+  /** Null: not held; also one whose lease has run out by the clock of this machine, where a fresh one is asked for. */
+  epochOf(cluster: ClusterId, isFresh: boolean): number | null;
+  isOrphan(cluster: ClusterId): boolean;
+  deliversWebhooks(): boolean;
 }
 
 /** An operation as one admin asks another for it. Its names are those on the wire (transport/admins/protocol/call.ts). */
@@ -50,7 +67,7 @@ export interface PeerCall {
   readonly idempotency: { readonly scope: string; readonly key: string; readonly body_hash: string } | null;
   /** Time that the caller still has, in ms. Never an instant: clocks differ. */
   readonly remaining_ms: number;
-  /** 1 for the first try. */
+  /** 1 until an answer was lost: from 2 on it may have been done before. */
   readonly attempt: number;
 }
 

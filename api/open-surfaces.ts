@@ -1,14 +1,17 @@
 /** Everything that people and programs reach this admin by: REST, tRPC, MCP, documentation, health, metrics. */
+import { randomUUID } from 'node:crypto';
 import type { Bus } from '../actors/bus.ts';
 import type { Ask } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
-import { systemClock } from '../transport/net/clock.ts';
+import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import { createIds } from './creation-ids.ts';
 import { mountDebug } from './debug/routes.ts';
 import type { ProxyPorts } from './docs/guide/page.ts';
+import { Forwarding } from './forwarding.ts';
+import type { HeldHere, OwnersPort, PeerCalls } from './forwarding-ports.ts';
 import { createFeeds, type Feeds } from './feeds/feeds.ts';
 import type { FeedReads, Tails } from './feeds/ports.ts';
 import { adminCluster } from './health/admin-cluster.ts';
@@ -57,6 +60,7 @@ export interface SurfaceRows {
   totals(hasBroker: boolean): Promise<TotalReadings>;
   readonly inspection: DebugInspection['database'];
   readonly relayClusters: RelayPorts['clustersOf'];
+  owners(here: HeldHere): OwnersPort;
 }
 
 /** A part that counts what happens in it. */
@@ -71,8 +75,11 @@ export interface SurfaceParts {
   readonly actors: {
     readonly tree: {
       readonly ask: Ask;
-      readonly ownership: Pick<OperationPorts, 'standing'> & { quietMs(): number };
-      readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
+      readonly ownership: Pick<OperationPorts, 'standing'> & { quietMs(): number; hasPeers(): boolean };
+      readonly directory: Pick<HeldHere, 'clusterOfNode'> & {
+        readonly counters: ReturnType<DebugInspection['counters']>;
+      };
+      readonly held: Pick<HeldHere, 'epochOf'>;
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
   } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'ownership'>;
@@ -101,6 +108,7 @@ export interface SurfaceParts {
     ports(): ProxyPorts | null;
   } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
+  readonly links: { readonly calls: PeerCalls };
   /** Null: nothing is exported. */
   readonly tracing: { readonly counters: LiveReadings['traces'] };
   /** In order. Empty until this admin listens, where the settings name none. */
@@ -134,9 +142,11 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
     log,
     coreName: settings.CORE_NAME,
   });
+  const forwarding = forwardingOf(parts);
   const api = createApi({
     log,
     tracer,
+    forwarding,
     ports: operationPorts(settings, parts),
     settings: {
       bodyBytesMax: settings.MAX_BODY_BYTES,
@@ -158,6 +168,26 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
     ],
   });
   return { api, feeds };
+}
+
+function forwardingOf({ rows, links, actors, publishing, clock, log }: SurfaceParts): Forwarding {
+  const { ownership, directory, held } = actors.tree;
+  const owners = rows.owners({
+    hasPeers: () => ownership.hasPeers(),
+    clusterOfNode: (node) => directory.clusterOfNode(node),
+    epochOf: (cluster, isFresh) => held.epochOf(cluster, isFresh),
+    isOrphan: (cluster) => ownership.standing().orphans.some((orphan) => orphan.cluster === cluster),
+    deliversWebhooks: () => publishing.deliversWebhooks(),
+  });
+  return new Forwarding({
+    owners,
+    calls: links.calls,
+    reads: rows.operations.reads,
+    clock,
+    monotonicMs,
+    newCallId: randomUUID,
+    log,
+  });
 }
 
 function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): OperationPorts {

@@ -1,5 +1,6 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
+import type { OwnedBy } from './forwarding-ports.ts';
 import type { OperationPorts, Page } from './ports.ts';
 import type { Scope } from './surface.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
@@ -13,7 +14,19 @@ export interface Call {
   /** Its place in a trace, to be kept by what it creates; null when nobody traces it. */
   readonly trace: TraceContext | null;
   readonly idempotency: Idempotency | null;
+  /** An earlier try of it may have been done: its answer was lost. */
+  readonly isRepeat: boolean;
 }
+
+/** By what an operation tells whom it needs: as few reads as that takes, since its handler reads again. */
+export type OwnerPorts = Pick<OperationPorts, 'reads' | 'settings'>;
+
+/**
+ * How an operation that only an owner can do is settled when its answer was lost together with the owner: `again`, it
+ * may be done twice; `missing`, it deletes, so that what is not there was deleted by the first try; `record`, it
+ * creates, and its answer is kept under its key (C1).
+ */
+export type AfterLoss = 'again' | 'missing' | 'record';
 
 /**
  * Where REST offers it. Path parameters are `:name` and are fields of the input; the rest of the input is the query
@@ -79,6 +92,10 @@ export interface Operation<
   readonly list: List;
   readonly input: Input;
   readonly output: Output;
+  /** Whose owner must do it; null: nobody's, so that its handler says what is wrong. Left out: any admin does it. */
+  ownedBy?(input: z.output<Input>, ports: OwnerPorts): Promise<OwnedBy | null> | OwnedBy;
+  /** Null: it is not known what came of one whose answer was lost together with the owner. */
+  readonly afterLoss: AfterLoss | null;
   handle(input: z.output<Input>, call: Call): Promise<Result<Handled<Output, List>>>;
 }
 
@@ -117,6 +134,12 @@ export interface Definition<
   readonly list?: List;
   readonly input: Input;
   readonly output: Output;
+  /** One that has it makes one ask and stores nothing before it. Default: any admin does it. */
+  ownedBy?(input: z.output<Input>, ports: OwnerPorts): Promise<OwnedBy | null> | OwnedBy;
+  /** Doing it twice is as good as once. Default: false. */
+  readonly repeatable?: true;
+  /** It deletes: what is missing when it is done again was deleted by the first try. Default: false. */
+  readonly doneWhenMissing?: true;
   handle(input: z.output<Input>, call: Call): Promise<Result<Handled<Output, List>>>;
 }
 
@@ -138,8 +161,23 @@ export function operation<
     mayBeForbidden: false,
     mayBeMissing: false,
     list: false as List,
+    afterLoss: afterLossOf(definition),
     ...definition,
   };
+}
+
+function afterLossOf({
+  creates,
+  doneWhenMissing,
+  repeatable,
+}: {
+  readonly creates?: boolean;
+  readonly doneWhenMissing?: true;
+  readonly repeatable?: true;
+}): AfterLoss | null {
+  if (creates === true) return 'record';
+  if (doneWhenMissing === true) return 'missing';
+  return repeatable === true ? 'again' : null;
 }
 
 function defaultHints(kind: Kind, method: RestRoute['method'] | undefined): ToolHints {

@@ -1,4 +1,5 @@
 /** The rows of an admin as its parts use them: what each of them asks of the database, made once. */
+import type { HeldHere } from '../api/forwarding-ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { monotonicMs } from '../transport/net/clock.ts';
 import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
@@ -30,6 +31,7 @@ import { agentEndpointLookUp } from './reads/agent-endpoints.ts';
 import { nodeNameLookUp } from './reads/node-names.ts';
 import { createReads } from './reads/reads.ts';
 import { createGroups } from './node-groups.ts';
+import { StoredOwners } from './owners.ts';
 import { createRecords } from './ownerless-writes.ts';
 import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/login-check.ts';
@@ -271,6 +273,7 @@ export class Storage {
       totals: (hasBroker: boolean) => readTotals(pool, hasBroker),
       inspection: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
       relayClusters: this.#relayClusters,
+      owners: (here: HeldHere) => new StoredOwners({ pool, adminId, clock: this.clock, here }),
     };
   }
 

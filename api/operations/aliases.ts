@@ -7,6 +7,7 @@ import { Uuid } from '../../transport/protocol/ids.ts';
 import { NodeIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
+import { ownerOfNode } from '../owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { askNode } from './nodes.ts';
 
@@ -18,6 +19,7 @@ export const create_alias = operation({
   creates: true,
   input: z.strictObject({ node_id: NodeIdInput, name: AliasName }),
   output: AliasResource,
+  ownedBy: ({ node_id: id }) => ({ kind: 'node', id }),
   handle: ({ node_id, name }, call) => {
     const id = call.ports.newId();
     return askNode<AliasResource>(node_id, call, (replyTo) => ({
@@ -58,6 +60,8 @@ export const delete_alias = operation({
   rest: { method: 'DELETE', path: '/aliases/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
+  ownedBy: ({ id }, { reads }) => ownerOfNode(reads.aliasNode(id)),
+  doneWhenMissing: true,
   handle: async ({ id }, call) => {
     const node = await call.ports.reads.aliasNode(id);
     return node === null

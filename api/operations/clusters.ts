@@ -9,6 +9,7 @@ import { ClusterId } from '../../transport/protocol/ids.ts';
 import { positiveInteger } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation, type Call } from '../operation.ts';
+import { ownerOfCluster } from '../owned-by.ts';
 import { ipv4Range, ipv6Range } from '../ranges.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 
@@ -109,6 +110,8 @@ export const update_cluster = operation({
   conflicts: true,
   input: z.strictObject({ name: ClusterName, node_limit: NodeLimit }),
   output: ClusterResource,
+  ownedBy: ({ name }, { reads }) => ownerOfCluster(reads.clusterId(name)),
+  repeatable: true,
   handle: ({ name, node_limit }, call) =>
     askCluster<ClusterResource>(name, call, (replyTo) => ({ type: 'limit', replyTo, nodeLimit: node_limit })),
 });
@@ -122,6 +125,8 @@ export const delete_cluster = operation({
   conflicts: true,
   input: z.strictObject({ name: ClusterName }),
   output: z.null(),
+  ownedBy: ({ name }, { reads }) => ownerOfCluster(reads.clusterId(name)),
+  doneWhenMissing: true,
   handle: ({ name }, call) => askCluster<null>(name, call, (replyTo) => ({ type: 'delete', replyTo })),
 });
 

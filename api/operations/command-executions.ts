@@ -5,6 +5,7 @@ import { ExecutionResource, isTerminal } from '../../actors/resources/command.ts
 import { ExecutionIdInput } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
+import { ownerOfNode } from '../owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { askNode } from './nodes.ts';
 
@@ -44,10 +45,14 @@ export const cancel_command_execution = operation({
   hints: { destructive: true, idempotent: false },
   input: z.strictObject({ id: ExecutionIdInput }),
   output: ExecutionResource,
+  ownedBy: ({ id }, { reads }) => ownerOfNode(reads.executionNode(id).then((where) => where?.node ?? null)),
+  repeatable: true,
   handle: async ({ id }, call) => {
     const { reads } = call.ports;
     const where = await reads.executionNode(id);
     if (where === null) return refuse('not_found', NOT_FOUND);
+    // The first try did it.
+    if (call.isRepeat && where.status === 'cancelled') return found(reads.get('command_executions', id));
     if (isTerminal(where.status)) return refuse('conflict', `The execution is already ${where.status}.`);
 
     const asked = await askNode<null>(where.node, call, (replyTo) => ({ type: 'cancel', executions: [id], replyTo }));

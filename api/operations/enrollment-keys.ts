@@ -1,5 +1,6 @@
 /** Enrolment keys: what lets new agents into a cluster. */
 import { z } from 'zod';
+import type { EnrollmentKeyRecord } from '../../actors/records.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import { enrollmentKeyBlob } from '../../actors/sealed-columns.ts';
@@ -10,7 +11,8 @@ import { Uuid } from '../../transport/protocol/ids.ts';
 import { Labels, NO_LABELS } from '../../transport/protocol/labels.ts';
 import { instantMs, nothing, positiveInteger, storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
-import { operation, type Call } from '../operation.ts';
+import { operation, type Call, type OwnerPorts } from '../operation.ts';
+import { ownerOfCluster } from '../owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { RESERVED_NAME } from './clusters.ts';
 
@@ -40,9 +42,10 @@ export const create_enrollment_key = operation({
   creates: true,
   input: z.strictObject({ cluster_name: ClusterName, ...body }),
   output: EnrollmentKeyResource,
+  ownedBy: ({ cluster_name }, ports) => ownerOfCluster(idOf(nameOf(cluster_name, ports), ports)),
   handle: async (input, call) => {
-    const name = input.cluster_name === RESERVED_NAME ? call.ports.settings.defaultClusterName : input.cluster_name;
-    const cluster = name === null ? null : await call.ports.reads.clusterId(name);
+    const name = nameOf(input.cluster_name, call.ports);
+    const cluster = await idOf(name, call.ports);
     if (name === null || cluster === null) return refuse('not_found', NOT_FOUND);
     return createKey(
       { id: cluster, name },
@@ -71,6 +74,7 @@ export const create_public_enrollment_key = operation({
   creates: true,
   input: nothing,
   output: EnrollmentKeyResource,
+  ownedBy: (_input, ports) => ownerOfCluster(idOf(ports.settings.defaultClusterName, ports)),
   handle: async (_input, call) => {
     const { settings, clock, reads } = call.ports;
     const name = settings.defaultClusterName;
@@ -116,6 +120,8 @@ export const update_enrollment_key = operation({
   conflicts: true,
   input: z.strictObject({ id: Uuid, ...body }),
   output: EnrollmentKeyResource,
+  ownedBy: ({ id }, { reads }) => ownerOfCluster(clusterOf(reads.enrollmentKey(id))),
+  repeatable: true,
   handle: async ({ id, name, expired_at, uses_remaining, labels }, { ports }) => {
     const [key, resource] = await Promise.all([ports.reads.enrollmentKey(id), ports.reads.get('enrollment_keys', id)]);
     if (key === null || resource === null) return refuse('not_found', NOT_FOUND);
@@ -144,6 +150,8 @@ export const delete_enrollment_key = operation({
   rest: { method: 'DELETE', path: '/enrollment_keys/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
+  ownedBy: ({ id }, { reads }) => ownerOfCluster(clusterOf(reads.enrollmentKey(id))),
+  doneWhenMissing: true,
   handle: async ({ id }, { ports }) => {
     const key = await ports.reads.enrollmentKey(id);
     if (key === null) return refuse('not_found', NOT_FOUND);
@@ -153,6 +161,19 @@ export const delete_enrollment_key = operation({
     }));
   },
 });
+
+/** What a name in a path stands for; null: for nothing here. */
+function nameOf(name: string, { settings }: Pick<OwnerPorts, 'settings'>): string | null {
+  return name === RESERVED_NAME ? settings.defaultClusterName : name;
+}
+
+async function idOf(name: string | null, { reads }: Pick<OwnerPorts, 'reads'>): Promise<ClusterId | null> {
+  return name === null ? null : reads.clusterId(name);
+}
+
+async function clusterOf(key: Promise<EnrollmentKeyRecord | null>): Promise<ClusterId | null> {
+  return (await key)?.cluster ?? null;
+}
 
 interface NewKey {
   readonly name: string | null;

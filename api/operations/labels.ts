@@ -28,6 +28,8 @@ export const set_node_labels = operation({
   rest: { method: 'PATCH', path: '/nodes/:id/labels', status: 200 },
   input: z.strictObject({ id: NodeIdInput, labels: newLabels }),
   output: NodeResource,
+  ownedBy: ({ id }) => ({ kind: 'node', id }),
+  repeatable: true,
   handle: ({ id, labels }, call) =>
     askNode<NodeResource>(id, call, (replyTo) => ({ type: 'set-labels', replyTo, labels, removed: [] })),
 });
@@ -39,6 +41,8 @@ export const remove_node_label = operation({
   rest: { method: 'DELETE', path: '/nodes/:id/labels/:key', status: 204 },
   input: z.strictObject({ id: NodeIdInput, key: LabelKey }),
   output: z.null(),
+  ownedBy: ({ id }) => ({ kind: 'node', id }),
+  repeatable: true,
   handle: ({ id, key }, call) => askNode<null>(id, call, (replyTo) => ({ type: 'remove-label', replyTo, key })),
 });
 

@@ -40,6 +40,8 @@ export const delete_node = operation({
   conflicts: true,
   input: z.strictObject({ id: NodeIdInput }),
   output: z.null(),
+  ownedBy: ({ id }) => ({ kind: 'node', id }),
+  doneWhenMissing: true,
   handle: ({ id }, call) => askNode<null>(id, call, (replyTo) => ({ type: 'delete', replyTo })),
 });
 
@@ -52,6 +54,8 @@ export const change_node_cluster = operation({
   hints: { destructive: true, idempotent: true },
   input: z.strictObject({ id: NodeIdInput, cluster_name: ClusterName }),
   output: NodeResource,
+  ownedBy: ({ id }) => ({ kind: 'node', id }),
+  repeatable: true,
   handle: async ({ id, cluster_name }, call) => {
     const to = await call.ports.reads.clusterId(cluster_name);
     if (to === null) return refuse('validation_failed', 'Validation failed', { cluster_name: ['does not exist'] });
@@ -73,6 +77,7 @@ export const create_node_recovery_key = operation({
   creates: true,
   input: z.strictObject({ id: NodeIdInput }),
   output: RecoveryKeyResource,
+  ownedBy: ({ id }) => ({ kind: 'node', id }),
   handle: ({ id }, call) => {
     const key = call.ports.vault.newSecret();
     return askNode<{ readonly recovery_key: string }>(id, call, (replyTo) => ({
@@ -94,6 +99,8 @@ export const delete_node_recovery_key = operation({
   conflicts: true,
   input: z.strictObject({ id: NodeIdInput }),
   output: z.null(),
+  ownedBy: ({ id }) => ({ kind: 'node', id }),
+  doneWhenMissing: true,
   handle: ({ id }, call) => askNode<null>(id, call, (replyTo) => ({ type: 'clear-recovery-key', replyTo })),
 });
 

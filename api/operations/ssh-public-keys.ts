@@ -5,6 +5,7 @@ import { SshPublicKeyResource } from '../../actors/resources/ssh.ts';
 import { Uuid } from '../../transport/protocol/ids.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
+import { ownerOfNode } from '../owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { PublicKeyInput, publicKeyRecord } from '../ssh-inputs.ts';
 import { askNode } from './nodes.ts';
@@ -17,6 +18,7 @@ export const create_ssh_public_key = operation({
   creates: true,
   input: z.strictObject({ id: Uuid, ...PublicKeyInput }),
   output: SshPublicKeyResource,
+  ownedBy: ({ id }, { reads }) => ownerOfNode(reads.sshUsernameNode(id)),
   handle: async ({ id: sshUsername, ...given }, call) => {
     const node = await call.ports.reads.sshUsernameNode(sshUsername);
     if (node === null) return refuse('not_found', NOT_FOUND);
@@ -59,6 +61,8 @@ export const delete_ssh_public_key = operation({
   rest: { method: 'DELETE', path: '/ssh_public_keys/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
+  ownedBy: ({ id }, { reads }) => ownerOfNode(reads.sshPublicKeyNode(id)),
+  doneWhenMissing: true,
   handle: async ({ id }, call) => {
     const node = await call.ports.reads.sshPublicKeyNode(id);
     return node === null

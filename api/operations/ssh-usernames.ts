@@ -6,6 +6,7 @@ import { Uuid } from '../../transport/protocol/ids.ts';
 import { NodeIdInput, storableText } from '../inputs.ts';
 import { listInput } from '../list-input.ts';
 import { operation } from '../operation.ts';
+import { ownerOfNode } from '../owned-by.ts';
 import { found, NOT_FOUND, page } from '../reading.ts';
 import { publicKeyRecord, publicKeys } from '../ssh-inputs.ts';
 import { askNode } from './nodes.ts';
@@ -44,6 +45,7 @@ export const create_ssh_username = operation({
     public_keys: publicKeys(PUBLIC_KEYS_MAX).nullish().describe('Keys can be added later as well.'),
   }),
   output: SshUsernameResource,
+  ownedBy: ({ node_id: id }) => ({ kind: 'node', id }),
   handle: async ({ node_id, username, password, public_keys: given }, call) => {
     const { ports, idempotency } = call;
     const hasPassword = typeof password === 'string';
@@ -88,6 +90,8 @@ export const delete_ssh_username = operation({
   rest: { method: 'DELETE', path: '/ssh_usernames/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
+  ownedBy: ({ id }, { reads }) => ownerOfNode(reads.sshUsernameNode(id)),
+  doneWhenMissing: true,
   handle: async ({ id }, call) => {
     const node = await call.ports.reads.sshUsernameNode(id);
     return node === null

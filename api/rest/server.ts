@@ -8,8 +8,12 @@ import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
 import type { ProxyPorts } from '../docs/guide/page.ts';
+import { Forwarding } from '../forwarding.ts';
+import type { PeerCallHandler } from '../forwarding-ports.ts';
 import { mountInternal, type InternalPaths } from '../internal/mount.ts';
+import { createPeerCallHandler } from '../internal/peer-calls.ts';
 import { registerDocumentation } from '../docs/routes.ts';
+import type { AnyOperation } from '../operation.ts';
 import type { OperationPorts } from '../ports.ts';
 import { createGate, type Gate, type GateSettings } from '../principals.ts';
 import { createRequestRecords, type RequestRecords } from '../request-record.ts';
@@ -88,6 +92,8 @@ export interface ApiKit {
   readonly mounts?: readonly Mount[];
   /** Default: nobody records traces. */
   readonly tracer?: Tracer;
+  /** Default: there are no other admins. */
+  readonly forwarding?: Forwarding;
 }
 
 /**
@@ -111,6 +117,8 @@ export interface Api extends InternalPaths {
   readonly server: Server;
   readonly call: CallOperation;
   readonly gate: Gate;
+  /** Does what other admins ask for. */
+  readonly peerCalls: PeerCallHandler;
   /** Hands upgrade requests of this exact path to a handler, also after `listen`. */
   onUpgrade(path: string, handler: UpgradeHandler): void;
   /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. */
@@ -130,12 +138,13 @@ export interface Api extends InternalPaths {
 const PENDING_CONNECTIONS_MAX = 4_096;
 
 /** The API server, not yet listening. */
-export function createApi({ ports, log, settings, mounts = [], tracer = createTracer(null) }: ApiKit): Api {
+export function createApi(kit: ApiKit): Api {
+  const { ports, log, settings, mounts = [], tracer = createTracer(null), forwarding = new Forwarding(null) } = kit;
   const records = createRequestRecords(tracer, log);
   const app = createApp(settings, log, records);
   const pages = createWebPages(namesOf(ports.settings, settings.ownNames));
   const gate = createGate(settings.gate, ports.clock, pages);
-  const call = createCall({ ports, gate, log, records });
+  const call = createCall({ ports, gate, log, records, forwarding });
   const upgrades = routeUpgrades(app.server, pages);
   const internal = mountInternal(app, pages);
   let closing = false;
@@ -164,6 +173,7 @@ export function createApi({ ports, log, settings, mounts = [], tracer = createTr
     gate,
     onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler),
     onInternal: (path, take) => internal.onInternal(path, take),
+    peerCalls: createPeerCallHandler({ operations: OPERATIONS, ports, forwarding, records, log }),
     async listen(host, port) {
       await app.listen({ host, port, backlog: PENDING_CONNECTIONS_MAX });
       const { address, port: bound, family } = app.server.address() as AddressInfo;
@@ -204,6 +214,9 @@ function registerRoutes(
       checkHealth: () => ports.checkHealth(),
     });
 }
+
+/** What other admins may ask for, by name. */
+const OPERATIONS = new Map(Object.entries<AnyOperation>(catalogue));
 
 /** Surfaces of which each call is timed where it is made: their requests hold many calls, or last for hours. */
 const TIMED_BY_CALL = ['/api/trpc', '/mcp'];

@@ -10,6 +10,8 @@ export interface HeldLeases {
   /** The lease to write under; an impossible epoch when the cluster is not held, so that the write is refused. */
   leaseOf(cluster: ClusterId): Lease;
   holds(cluster: ClusterId): boolean;
+  /** Null: not held, or only under a lease that is not fresh, where a fresh one is asked for. */
+  epochOf(cluster: ClusterId, isFresh: boolean): number | null;
   /** Held, and not run out by this machine's own clock. */
   isFresh(cluster: ClusterId): boolean;
   /** Runs at once while the lease is fresh, else when it is renewed; never when it is lost. */
@@ -32,6 +34,7 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
   return {
     leaseOf: (cluster) => held.get(cluster)?.lease ?? { cluster, epoch: NO_EPOCH },
     holds: (cluster) => held.has(cluster),
+    epochOf: (cluster, fresh) => (fresh && !isFresh(cluster) ? null : (held.get(cluster)?.lease.epoch ?? null)),
     isFresh,
     whenFresh(cluster, run) {
       if (isFresh(cluster)) return run();

@@ -7,7 +7,7 @@ import { UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Tracer } from '../../actors/tracer.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import type { Committer, SessionLink, WebhookSender } from '../ports.ts';
 import { ActorCell, type ActorContext } from './actor-cell.ts';
@@ -142,6 +142,11 @@ export class Directory {
   /** Whether it is here now, or starting. */
   isLocal(address: Address): boolean {
     return this.#cells[address.kind].has(address.id);
+  }
+
+  /** The cluster under whose lease a node lives here; null: it does not, or is starting. */
+  clusterOfNode(node: NodeId): ClusterId | null {
+    return this.#cells.node.get(node)?.cluster ?? null;
   }
 
   count(kind: ActorKind): number {

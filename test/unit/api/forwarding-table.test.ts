@@ -1,0 +1,95 @@
+/** Who does what when it is asked elsewhere: every mutation stands in exactly one group. */
+import test from 'ava';
+import { catalogue, type OperationName } from '../../../api/catalogue.ts';
+import type { AnyOperation } from '../../../api/operation.ts';
+
+const operations: readonly AnyOperation[] = Object.values(catalogue);
+
+/**
+ * A mutation is put here by whoever adds it: docs/adding-an-operation.md. `anywhere` are those of which every admin can
+ * do all that there is to do.
+ */
+const GROUPS: Readonly<Record<'node' | 'cluster' | 'webhooks' | 'anywhere', readonly OperationName[]>> = {
+  node: [
+    'delete_node',
+    'change_node_cluster',
+    'set_node_labels',
+    'remove_node_label',
+    'create_node_recovery_key',
+    'delete_node_recovery_key',
+    'create_alias',
+    'delete_alias',
+    'cancel_command_execution',
+    'create_ssh_username',
+    'delete_ssh_username',
+    'create_ssh_public_key',
+    'delete_ssh_public_key',
+  ],
+  cluster: [
+    'update_cluster',
+    'delete_cluster',
+    'create_enrollment_key',
+    'create_public_enrollment_key',
+    'update_enrollment_key',
+    'delete_enrollment_key',
+  ],
+  webhooks: [],
+  anywhere: [
+    'create_cluster',
+    'label_nodes',
+    'create_group',
+    'update_group',
+    'delete_group',
+    'create_command',
+    'cancel_command',
+    'delete_command',
+    'delete_command_execution',
+    'delete_ssh_recording',
+    'create_webhook',
+    'delete_webhook',
+    'redeliver_webhook_delivery',
+    'publish_test_event',
+  ],
+};
+
+test('every mutation stands in exactly one group', (t) => {
+  const mutations = operations.filter(({ kind }) => kind === 'mutation').map(({ name }) => name);
+
+  t.deepEqual(Object.values(GROUPS).flat().toSorted(), mutations.toSorted() as OperationName[]);
+});
+
+test('those of a group say whom they need, and those of anywhere nobody', async (t) => {
+  for (const [group, names] of Object.entries(GROUPS))
+    for (const name of names) {
+      const { ownedBy } = catalogue[name] as AnyOperation;
+      t.is((await ownedBy?.(INPUT, PORTS))?.kind ?? 'anywhere', group, name);
+    }
+});
+
+test('what needs an owner says what becomes of an answer that was lost', (t) => {
+  const forwarded = operations.filter(({ ownedBy }) => ownedBy !== undefined);
+
+  t.deepEqual(
+    forwarded.filter(({ kind, afterLoss }) => kind === 'mutation' && afterLoss === null).map(({ name }) => name),
+    [],
+  );
+  t.deepEqual(
+    forwarded.filter(({ creates, afterLoss }) => creates !== (afterLoss === 'record')).map(({ name }) => name),
+    [],
+  );
+});
+
+/** Whatever an operation names is found. */
+const ID = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
+const INPUT = { id: ID, node_id: ID, name: 'demo', cluster_name: 'demo' } as never;
+const PORTS = {
+  settings: { defaultClusterName: 'demo' },
+  reads: {
+    clusterId: async () => Promise.resolve(ID),
+    aliasNode: async () => Promise.resolve(ID),
+    sshUsernameNode: async () => Promise.resolve(ID),
+    sshPublicKeyNode: async () => Promise.resolve(ID),
+    executionNode: async () => Promise.resolve({ node: ID, status: 'sent' }),
+    enrollmentKey: async () => Promise.resolve({ cluster: ID }),
+  },
+} as never;

@@ -1,0 +1,354 @@
+/** How an operation gets to the owner of what it is about, whoever that is meanwhile. */
+import test from 'ava';
+import { DatabaseUnavailable } from '../../../actors/ports.ts';
+import { ok, refuse, STALE_EPOCH } from '../../../actors/refusal.ts';
+import { FORWARD_MS_MAX, IN_DOUBT } from '../../../api/forwarded-call.ts';
+import {
+  answers,
+  elsewhere,
+  inTurn,
+  LOST,
+  says,
+  ScriptedOwners,
+  silent,
+  UNSENT,
+  type Scripted,
+} from '../../support/api/scripted-owners.ts';
+
+const NOT_FOUND = refuse('not_found', 'Resource not found');
+const NOT_OWNER = { ok: false, refusal: STALE_EPOCH } as const;
+
+test('what another admin owns is done there, with one look and one call', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.scripts = { b: answers('done') };
+
+  t.deepEqual(await owners.ask(), { result: ok('done'), ms: 0 });
+
+  t.is(owners.looks, 1);
+  t.deepEqual(owners.handled, []);
+  t.deepEqual(
+    owners.received.map(({ admin, call: { call_id: _, ...call } }) => ({ admin, call })),
+    [
+      {
+        admin: 'b',
+        call: {
+          operation: 'some_operation',
+          input: { id: '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01' },
+          target: { kind: 'node', id: '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01' },
+          epoch: 7,
+          principal: 'api',
+          surface: 'rest',
+          request_id: 'request-1',
+          traceparent: null,
+          idempotency: null,
+          remaining_ms: FORWARD_MS_MAX,
+          attempt: 1,
+        } as never,
+      },
+    ],
+  );
+});
+
+test('a refusal of the owner is the answer', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.scripts = { b: says({ type: 'answered', result: NOT_FOUND }) };
+
+  t.deepEqual((await owners.ask('missing')).result, NOT_FOUND);
+});
+
+test('what is owned here is done here', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.owner = { type: 'here', epoch: 7 };
+
+  t.deepEqual((await owners.ask()).result, ok('done here'));
+  t.deepEqual(owners.received, []);
+});
+
+test('an admin alone looks for no owner, nor does an operation of nobody', async (t) => {
+  const alone = new ScriptedOwners();
+  alone.hasPeers = false;
+  const anywhere = new ScriptedOwners();
+
+  t.deepEqual((await alone.ask()).result, ok('done here'));
+  t.deepEqual((await anywhere.ask(null, { ownedBy: null })).result, ok('done here'));
+  t.deepEqual((await anywhere.ask(null, { ownedBy: () => null })).result, ok('done here'));
+  t.deepEqual([alone.looks, anywhere.looks], [0, 0]);
+});
+
+test('an admin alone that does not own it yet waits until it does', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.hasPeers = false;
+  owners.owner = { type: 'nobody' };
+  owners.here = async () => Promise.resolve(owners.owner.type === 'here' ? ok('done here') : NOT_OWNER);
+  owners.clock.after(1_000, () => {
+    owners.owner = { type: 'here', epoch: 1 };
+  });
+
+  const { result, ms } = await owners.ask();
+
+  t.deepEqual(result, ok('done here'));
+  t.true(ms >= 1_000 && ms <= 1_200, String(ms));
+});
+
+test('what no admin has room for is done here: its own refusal is the answer, at once', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.owner = { type: 'no_room' };
+  const refused = refuse('service_unavailable', 'No admin has room for the cluster.');
+  owners.here = async () => Promise.resolve(refused);
+
+  t.deepEqual(await owners.ask(), { result: refused, ms: 0 });
+});
+
+test('a change of owner is a slow answer: nobody, then another, one call each', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.owner = { type: 'nobody' };
+  owners.scripts = { c: answers('done by c') };
+  owners.clock.after(3_000, () => {
+    owners.owner = elsewhere('c', 8);
+  });
+
+  const { result, ms } = await owners.ask();
+
+  t.deepEqual(result, ok('done by c'));
+  t.true(ms >= 3_000 && ms <= 3_200, String(ms));
+  t.is(owners.received.length, 1);
+});
+
+const SURE: Readonly<Record<string, Scripted>> = {
+  'it owns it no more': says({ type: 'not_owner', owner: null, epoch: null }),
+  'it is busy': says({ type: 'busy' }),
+  'nothing reached it': UNSENT,
+};
+for (const [why, script] of Object.entries(SURE))
+  for (const afterLoss of ['again', 'missing', 'record', null] as const)
+    test(`asked again until it is done, whatever it is: ${why}, ${afterLoss}`, async (t) => {
+      const owners = new ScriptedOwners();
+      owners.scripts = { b: inTurn(script, script, answers('done')) };
+
+      const { result, ms } = await owners.ask(afterLoss);
+
+      t.deepEqual(result, ok('done'));
+      t.is(ms, 50);
+      t.deepEqual(
+        owners.received.map(({ call: { attempt } }) => attempt),
+        [1, 1, 1],
+      );
+    });
+
+test('an owner that is not reached until the time is up: a 503 that says that nothing was done', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.scripts = { b: UNSENT };
+
+  const { result, ms } = await owners.ask('record');
+
+  t.like(result, {
+    ok: false,
+    refusal: {
+      code: 'service_unavailable',
+      message: 'The admin that owns this cannot be reached now. Nothing was done; try again shortly.',
+      retryAfterSeconds: 1,
+    },
+  });
+  t.true(ms >= FORWARD_MS_MAX && ms <= FORWARD_MS_MAX + 10, String(ms));
+});
+
+for (const afterLoss of ['again', 'missing', 'record', null] as const)
+  test(`a lost answer is fetched from the same process by the same id: ${afterLoss}`, async (t) => {
+    const owners = new ScriptedOwners();
+    owners.scripts = { b: inTurn(LOST, answers('done once')) };
+
+    t.deepEqual((await owners.ask(afterLoss)).result, ok('done once'));
+
+    t.is(new Set(owners.received.map(({ call: { call_id } }) => call_id)).size, 1);
+    t.deepEqual(
+      owners.received.map(({ call: { attempt } }) => attempt),
+      [1, 2],
+    );
+  });
+
+test('an answer that stays lost, of an owner that stays: a 503 that says that nobody knows', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.scripts = { b: silent(owners.clock) };
+
+  const { result, ms } = await owners.ask('again');
+
+  t.deepEqual(result, { ok: false, refusal: IN_DOUBT });
+  t.true(ms >= FORWARD_MS_MAX && ms <= FORWARD_MS_MAX + 10, String(ms));
+  t.is(owners.log.lines.filter(({ level }) => level === 'warn').length, 1);
+});
+
+/** Its owner is frozen, another one takes over after 3.2 s. */
+function frozenOwner(): ScriptedOwners {
+  const owners = new ScriptedOwners();
+  owners.scripts = { b: silent(owners.clock), c: answers('done by c') };
+  owners.clock.after(3_000, () => {
+    owners.owner = { type: 'nobody' };
+  });
+  owners.clock.after(3_200, () => {
+    owners.owner = elsewhere('c', 8);
+  });
+  return owners;
+}
+
+test('lost with its owner, and may be done twice: done again at the next one', async (t) => {
+  const owners = frozenOwner();
+
+  const { result, ms } = await owners.ask('again');
+
+  t.deepEqual(result, ok('done by c'));
+  t.true(ms >= 3_200 && ms < 3_500, String(ms));
+  t.deepEqual(
+    owners.received.map(({ admin, call: { attempt } }) => [admin, attempt]),
+    [
+      ['b', 1],
+      ['c', 2],
+    ],
+  );
+});
+
+test('lost with its owner, and not to be done twice: nobody knows', async (t) => {
+  const owners = frozenOwner();
+
+  const { result, ms } = await owners.ask(null);
+
+  t.deepEqual(result, { ok: false, refusal: IN_DOUBT });
+  t.true(ms < 3_500, String(ms));
+  t.is(owners.received.length, 1);
+});
+
+test('a create that was lost with its owner is answered by its record, or done at the next one under the same key', async (t) => {
+  const [stored, not] = [frozenOwner(), frozenOwner()];
+  const own = 'some_operation:forwarded 0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
+  stored.records.set(own, 'made by b');
+
+  t.deepEqual((await stored.ask('record')).result, ok('made by b'));
+  t.deepEqual((await not.ask('record')).result, ok('done by c'));
+
+  t.deepEqual(
+    not.received.map(({ call: { idempotency } }) => `${idempotency?.scope} ${idempotency?.key}`),
+    [own, own],
+  );
+});
+
+test('a create whose client has a key keeps it', async (t) => {
+  const owners = frozenOwner();
+  owners.records.set('create:api key-1', 'made by b');
+
+  const { result } = await owners.ask('record', {
+    idempotency: { scope: 'create:api', key: 'key-1', bodyHash: 'hash' },
+  });
+
+  t.deepEqual(result, ok('made by b'));
+  t.like(owners.received[0]?.call.idempotency, { scope: 'create:api', key: 'key-1', body_hash: 'hash' });
+});
+
+test('a create that the next owner finds done meanwhile is answered by its record', async (t) => {
+  const owners = frozenOwner();
+  owners.scripts['c'] = () => {
+    owners.records.set('some_operation:forwarded 0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01', 'made by b');
+    return { type: 'answered', result: refuse('conflict', 'The name is taken.') };
+  };
+
+  t.deepEqual((await owners.ask('record')).result, ok('made by b'));
+});
+
+test('a delete that was lost with its owner was done when nothing is there, at the next one or anywhere', async (t) => {
+  const [atNext, gone, never] = [frozenOwner(), frozenOwner(), new ScriptedOwners()];
+  atNext.scripts['c'] = says({ type: 'answered', result: NOT_FOUND });
+  gone.clock.after(3_100, () => {
+    gone.owner = { type: 'missing' };
+  });
+  never.scripts = { b: says({ type: 'answered', result: NOT_FOUND }) };
+
+  t.deepEqual((await atNext.ask('missing')).result, ok(null));
+  t.deepEqual((await gone.ask('missing')).result, ok(null));
+  t.deepEqual((await never.ask('missing')).result, NOT_FOUND);
+});
+
+test('lost with its owner, and this admin is the next one: done here, as a repeat', async (t) => {
+  const owners = frozenOwner();
+  owners.clock.after(3_200, () => {
+    owners.owner = { type: 'here', epoch: 8 };
+  });
+
+  t.deepEqual((await owners.ask('again')).result, ok('done here'));
+  t.deepEqual(owners.handled, [{ idempotency: null, isRepeat: true }]);
+});
+
+test('what came of an earlier try is forgotten there: a record says it, or nobody knows', async (t) => {
+  const [recorded, not] = [new ScriptedOwners(), new ScriptedOwners()];
+  for (const owners of [recorded, not]) owners.scripts = { b: says({ type: 'in_doubt' }) };
+  recorded.records.set('create:api key-1', 'made by b');
+  const idempotency = { scope: 'create:api', key: 'key-1', bodyHash: 'hash' };
+
+  t.deepEqual((await recorded.ask('record', { idempotency })).result, ok('made by b'));
+  t.deepEqual((await not.ask('again')).result, { ok: false, refusal: IN_DOUBT });
+});
+
+test('what is done here under a lease that was lost is done at the next owner', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.owner = { type: 'here', epoch: 7 };
+  owners.here = async () => {
+    owners.owner = elsewhere('b', 8);
+    return Promise.resolve(NOT_OWNER);
+  };
+  owners.scripts = { b: answers('done by b') };
+
+  t.deepEqual(await owners.ask(), { result: ok('done by b'), ms: 0 });
+});
+
+test('what is done here after a wait has only what is left of the time', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.scripts = {
+    b: () => {
+      owners.owner = { type: 'here', epoch: 8 };
+      return { type: 'not_owner', owner: null, epoch: null };
+    },
+  };
+  owners.here = () => new Promise(() => {});
+
+  const { result, ms } = await owners.ask();
+
+  t.deepEqual(result, { ok: false, refusal: IN_DOUBT });
+  t.true(ms <= FORWARD_MS_MAX + 10, String(ms));
+});
+
+test('too many calls, and an admin of another version, are refused at once', async (t) => {
+  const refusals = [];
+  for (const type of ['overloaded', 'other_version', 'unknown_operation'] as const) {
+    const owners = new ScriptedOwners();
+    owners.scripts = { b: says({ type }) };
+    const { result, ms } = await owners.ask('record');
+    t.is(ms, 0);
+    refusals.push(!(result instanceof Error) && !result.ok && [result.refusal.code, result.refusal.retryAfterSeconds]);
+  }
+
+  t.deepEqual(refusals, [
+    ['service_unavailable', 1],
+    ['service_unavailable', 1],
+    ['service_unavailable', 1],
+  ]);
+});
+
+test('while the database is away nobody is called, and the answer comes at once', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.isDatabaseAway = true;
+
+  const { result, ms } = await owners.ask();
+
+  t.true(result instanceof DatabaseUnavailable);
+  t.is(ms, 0);
+  t.deepEqual(owners.received, []);
+});
+
+test('an answer that was lost with the database: nobody knows', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.scripts = {
+    b: () => {
+      owners.isDatabaseAway = true;
+      return { type: 'lost', sure: false, why: 'broke off' };
+    },
+  };
+
+  t.deepEqual((await owners.ask()).result, { ok: false, refusal: IN_DOUBT });
+});
