@@ -61,13 +61,13 @@ test('every mutation stands in exactly one group', (t) => {
 test('those of a group say whom they need, and those of anywhere nobody', async (t) => {
   for (const [group, names] of Object.entries(GROUPS))
     for (const name of names) {
-      const { ownedBy } = catalogue[name] as AnyOperation;
-      t.is((await ownedBy?.(INPUT, PORTS))?.kind ?? 'anywhere', group, name);
+      const operation: AnyOperation = catalogue[name];
+      t.is((await operation.ownedBy?.(INPUT, PORTS))?.kind ?? 'anywhere', group, name);
     }
 });
 
 test('what needs an owner says what becomes of an answer that was lost', (t) => {
-  const forwarded = operations.filter(({ ownedBy }) => ownedBy !== undefined);
+  const forwarded = operations.filter((operation) => operation.ownedBy !== undefined);
 
   t.deepEqual(
     forwarded.filter(({ kind, afterLoss }) => kind === 'mutation' && afterLoss === null).map(({ name }) => name),

@@ -3,6 +3,8 @@ import test from 'ava';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import { ok, refuse, STALE_EPOCH } from '../../../actors/refusal.ts';
 import { FORWARD_MS_MAX, IN_DOUBT } from '../../../api/forwarded-call.ts';
+import { NodeId } from '../../../transport/protocol/ids.ts';
+import { SOME_ID } from '../../support/api/fakes.ts';
 import {
   answers,
   elsewhere,
@@ -26,27 +28,25 @@ test('what another admin owns is done there, with one look and one call', async 
 
   t.is(owners.looks, 1);
   t.deepEqual(owners.handled, []);
-  t.deepEqual(
-    owners.received.map(({ admin, call: { call_id: _, ...call } }) => ({ admin, call })),
-    [
-      {
-        admin: 'b',
-        call: {
-          operation: 'some_operation',
-          input: { id: '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01' },
-          target: { kind: 'node', id: '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01' },
-          epoch: 7,
-          principal: 'api',
-          surface: 'rest',
-          request_id: 'request-1',
-          traceparent: null,
-          idempotency: null,
-          remaining_ms: FORWARD_MS_MAX,
-          attempt: 1,
-        } as never,
+  t.deepEqual(owners.received, [
+    {
+      admin: 'b',
+      call: {
+        call_id: SOME_ID,
+        operation: 'some_operation',
+        input: { id: SOME_ID },
+        target: { kind: 'node', id: NodeId.parse(SOME_ID) },
+        epoch: 7,
+        principal: 'api',
+        surface: 'rest',
+        request_id: 'request-1',
+        traceparent: null,
+        idempotency: null,
+        remaining_ms: FORWARD_MS_MAX,
+        attempt: 1,
       },
-    ],
-  );
+    },
+  ]);
 });
 
 test('a refusal of the owner is the answer', async (t) => {
@@ -218,7 +218,7 @@ test('lost with its owner, and not to be done twice: nobody knows', async (t) =>
 
 test('a create that was lost with its owner is answered by its record, or done at the next one under the same key', async (t) => {
   const [stored, not] = [frozenOwner(), frozenOwner()];
-  const own = 'some_operation:forwarded 0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
+  const own = `some_operation:forwarded ${SOME_ID}`;
   stored.records.set(own, 'made by b');
 
   t.deepEqual((await stored.ask('record')).result, ok('made by b'));
@@ -245,7 +245,7 @@ test('a create whose client has a key keeps it', async (t) => {
 test('a create that the next owner finds done meanwhile is answered by its record', async (t) => {
   const owners = frozenOwner();
   owners.scripts['c'] = () => {
-    owners.records.set('some_operation:forwarded 0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01', 'made by b');
+    owners.records.set(`some_operation:forwarded ${SOME_ID}`, 'made by b');
     return { type: 'answered', result: refuse('conflict', 'The name is taken.') };
   };
 
