@@ -7,7 +7,7 @@ import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { traceparentOf } from '../transport/protocol/trace-context.ts';
 import type { ForwardingCounters } from './forwarding-counters.ts';
 import type { OwnedBy, Owner, PeerCall, PeerOutcome } from './forwarding-ports.ts';
-import type { Forwardable, ForwardingPorts } from './forwarding.ts';
+import type { Forwardable, ForwardingPorts } from './forwardable.ts';
 
 /** Patience with one operation, with all of its tries, in ms: as with one ask (L3 leaves 5 s). */
 export const FORWARD_MS_MAX = 4_500;

@@ -2,46 +2,12 @@
  * Operations that only the owner of something can do, done wherever they are asked: here where this admin owns it, else
  * by one call to the admin that does. A change of owner meanwhile is a slow answer, not an error.
  */
-import { DatabaseUnavailable, type Clock } from '../actors/ports.ts';
-import type { Idempotency } from '../actors/node/messages.ts';
+import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Result } from '../actors/refusal.ts';
-import type { Log } from '../transport/net/log.ts';
-import type { TraceContext } from '../transport/protocol/trace-context.ts';
+import type { Forwardable, ForwardingPorts } from './forwardable.ts';
 import { ForwardedCall } from './forwarded-call.ts';
 import { ForwardingCounters } from './forwarding-counters.ts';
-import type { OwnedBy, Owner, OwnersPort, PeerCalls } from './forwarding-ports.ts';
-import type { AfterLoss } from './operation.ts';
-import type { Reads } from './ports.ts';
-
-/** What forwarding needs of the outside. */
-export interface ForwardingPorts {
-  readonly owners: OwnersPort;
-  readonly calls: PeerCalls;
-  readonly reads: Pick<Reads, 'idempotencyRecord'>;
-  readonly clock: Clock;
-  readonly monotonicMs: () => number;
-  /** UUID. */
-  readonly newCallId: () => string;
-  readonly log: Log;
-}
-
-/** An operation as a client asked for it, after all that is judged where it came in. */
-export interface Forwardable<T> {
-  readonly operation: string;
-  /** As JSON. It is parsed again by the owner. */
-  readonly input: unknown;
-  readonly afterLoss: AfterLoss | null;
-  readonly idempotency: Idempotency | null;
-  /** Whose key it was, and where it came in: for the log of the owner. */
-  readonly principal: string;
-  readonly surface: string;
-  readonly requestId: string;
-  readonly trace: TraceContext | null;
-  /** Whose owner must do it, or nobody's. Null: any admin does it. */
-  readonly ownedBy: (() => Promise<OwnedBy | null> | OwnedBy | null) | null;
-  /** Does it here. `isRepeat`: an earlier try may have been done. */
-  handle(idempotency: Idempotency | null, isRepeat: boolean): Promise<Result<T>>;
-}
+import type { OwnedBy, Owner } from './forwarding-ports.ts';
 
 /** Does operations where they can be done. */
 export class Forwarding {

@@ -1,12 +1,13 @@
 /** Everything that people and programs reach this admin by: REST, tRPC, MCP, documentation, health, metrics. */
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '../actors/bus.ts';
-import type { Ask } from '../actors/messages.ts';
+import type { Address, Ask } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
+import type { ClusterId } from '../transport/protocol/ids.ts';
 import { createIds } from './creation-ids.ts';
 import { mountDebug } from './debug/routes.ts';
 import type { ProxyPorts } from './docs/guide/page.ts';
@@ -76,8 +77,9 @@ export interface SurfaceParts {
     readonly tree: {
       readonly ask: Ask;
       readonly ownership: Pick<OperationPorts, 'standing'> & { quietMs(): number; hasPeers(): boolean };
-      readonly directory: Pick<HeldHere, 'clusterOfNode'> & {
+      readonly directory: {
         readonly counters: ReturnType<DebugInspection['counters']>;
+        find(address: Address): { readonly cluster: ClusterId | null } | undefined;
       };
       readonly held: Pick<HeldHere, 'epochOf'>;
     };
@@ -174,7 +176,7 @@ function forwardingOf({ rows, links, actors, publishing, clock, log }: SurfacePa
   const { ownership, directory, held } = actors.tree;
   const owners = rows.owners({
     hasPeers: () => ownership.hasPeers(),
-    clusterOfNode: (node) => directory.clusterOfNode(node),
+    clusterOfNode: (id) => directory.find({ kind: 'node', id })?.cluster ?? null,
     epochOf: (cluster, isFresh) => held.epochOf(cluster, isFresh),
     isOrphan: (cluster) => ownership.standing().orphans.some((orphan) => orphan.cluster === cluster),
     deliversWebhooks: () => publishing.deliversWebhooks(),

@@ -1,4 +1,5 @@
 /** Limits of several admins among each other. */
+import * as forwarding from '../../api/forwarded-call.ts';
 import * as leases from '../../persistence/leases.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
 import * as leftovers from '../../supervisors/ownership/leftovers.ts';
@@ -15,6 +16,12 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
     [
       'LEFT_ROUNDS_MAX',
       'Rounds of a second that an admin has to take a free cluster; then it goes to any that has room.',
+    ],
+  ]),
+  limits('api/forwarded-call.ts', forwarding, [
+    [
+      'FORWARD_MS_MAX',
+      'Longest time that one operation takes with all of its tries at other admins. Then it is a 503.',
     ],
   ]),
   limits('transport/admins/limits.ts', admins, [

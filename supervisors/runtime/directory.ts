@@ -7,7 +7,7 @@ import { UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Tracer } from '../../actors/tracer.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
-import type { ClusterId, NodeId } from '../../transport/protocol/ids.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { HeldLeases } from '../ownership/held.ts';
 import type { Committer, SessionLink, WebhookSender } from '../ports.ts';
 import { ActorCell, type ActorContext } from './actor-cell.ts';
@@ -78,7 +78,7 @@ export class Directory {
       committer: ports.committer,
       log: ports.log,
       orphans: ports.orphans,
-      isVacant: (cell) => this.#find(cell.address) === cell && !cell.isRunning,
+      isVacant: (cell) => this.find(cell.address) === cell && !cell.isRunning,
       start: (cell, state) => this.#start(cell, state, true),
       leave: (cell, refusal) => this.#leave(cell, refusal),
     });
@@ -144,9 +144,9 @@ export class Directory {
     return this.#cells[address.kind].has(address.id);
   }
 
-  /** The cluster under whose lease a node lives here; null: it does not, or is starting. */
-  clusterOfNode(node: NodeId): ClusterId | null {
-    return this.#cells.node.get(node)?.cluster ?? null;
+  /** Undefined: it is not here. */
+  find(address: Address): ActorCell | undefined {
+    return this.#cells[address.kind].get(address.id);
   }
 
   count(kind: ActorKind): number {
@@ -191,10 +191,6 @@ export class Directory {
     return cluster === undefined ? this.#ports.isSettled() : !this.#ports.held.holds(cluster);
   }
 
-  #find(address: Address): ActorCell | undefined {
-    return this.#cells[address.kind].get(address.id);
-  }
-
   #arrive(address: Address, message: Message): ActorCell {
     const initialState = message.type === 'create' ? this.#ports.kinds[address.kind].initialState(address.id) : null;
     if (initialState === null) return this.#ensure(address);
@@ -204,7 +200,7 @@ export class Directory {
   }
 
   #ensure(address: Address): ActorCell {
-    const known = this.#find(address);
+    const known = this.find(address);
     if (known !== undefined) return known;
     const cell = this.#enter(address);
     void this.#revival.revive(cell);
@@ -253,7 +249,7 @@ export class Directory {
   }
 
   #stop(address: Address): void {
-    const cell = this.#find(address);
+    const cell = this.find(address);
     if (cell === undefined) return;
     const left = cell.mailbox.drain();
     cell.vacate();
@@ -294,7 +290,7 @@ export class Directory {
   }
 
   #whenOwned(address: Address, run: () => void): void {
-    const cell = this.#find(address);
+    const cell = this.find(address);
     if (cell === undefined) return;
     if (cell.cluster === null) run();
     else this.#ports.held.whenFresh(cell.cluster, run);

@@ -9,7 +9,6 @@ import {
   answers,
   elsewhere,
   inTurn,
-  LOST,
   says,
   ScriptedOwners,
   silent,
@@ -152,139 +151,6 @@ test('an owner that is not reached until the time is up: a 503 that says that no
   t.true(ms >= FORWARD_MS_MAX && ms <= FORWARD_MS_MAX + 10, String(ms));
 });
 
-for (const afterLoss of ['again', 'missing', 'record', null] as const)
-  test(`a lost answer is fetched from the same process by the same id: ${afterLoss}`, async (t) => {
-    const owners = new ScriptedOwners();
-    owners.scripts = { b: inTurn(LOST, answers('done once')) };
-
-    t.deepEqual((await owners.ask(afterLoss)).result, ok('done once'));
-
-    t.is(new Set(owners.received.map(({ call: { call_id } }) => call_id)).size, 1);
-    t.deepEqual(
-      owners.received.map(({ call: { attempt } }) => attempt),
-      [1, 2],
-    );
-  });
-
-test('an answer that stays lost, of an owner that stays: a 503 that says that nobody knows', async (t) => {
-  const owners = new ScriptedOwners();
-  owners.scripts = { b: silent(owners.clock) };
-
-  const { result, ms } = await owners.ask('again');
-
-  t.deepEqual(result, { ok: false, refusal: IN_DOUBT });
-  t.true(ms >= FORWARD_MS_MAX && ms <= FORWARD_MS_MAX + 10, String(ms));
-  t.is(owners.log.lines.filter(({ level }) => level === 'warn').length, 1);
-});
-
-/** Its owner is frozen, another one takes over after 3.2 s. */
-function frozenOwner(): ScriptedOwners {
-  const owners = new ScriptedOwners();
-  owners.scripts = { b: silent(owners.clock), c: answers('done by c') };
-  owners.clock.after(3_000, () => {
-    owners.owner = { type: 'nobody' };
-  });
-  owners.clock.after(3_200, () => {
-    owners.owner = elsewhere('c', 8);
-  });
-  return owners;
-}
-
-test('lost with its owner, and may be done twice: done again at the next one', async (t) => {
-  const owners = frozenOwner();
-
-  const { result, ms } = await owners.ask('again');
-
-  t.deepEqual(result, ok('done by c'));
-  t.true(ms >= 3_200 && ms < 3_500, String(ms));
-  t.deepEqual(
-    owners.received.map(({ admin, call: { attempt } }) => [admin, attempt]),
-    [
-      ['b', 1],
-      ['c', 2],
-    ],
-  );
-});
-
-test('lost with its owner, and not to be done twice: nobody knows', async (t) => {
-  const owners = frozenOwner();
-
-  const { result, ms } = await owners.ask(null);
-
-  t.deepEqual(result, { ok: false, refusal: IN_DOUBT });
-  t.true(ms < 3_500, String(ms));
-  t.is(owners.received.length, 1);
-});
-
-test('a create that was lost with its owner is answered by its record, or done at the next one under the same key', async (t) => {
-  const [stored, not] = [frozenOwner(), frozenOwner()];
-  const own = `some_operation:forwarded ${SOME_ID}`;
-  stored.records.set(own, 'made by b');
-
-  t.deepEqual((await stored.ask('record')).result, ok('made by b'));
-  t.deepEqual((await not.ask('record')).result, ok('done by c'));
-
-  t.deepEqual(
-    not.received.map(({ call: { idempotency } }) => `${idempotency?.scope} ${idempotency?.key}`),
-    [own, own],
-  );
-});
-
-test('a create whose client has a key keeps it', async (t) => {
-  const owners = frozenOwner();
-  owners.records.set('create:api key-1', 'made by b');
-
-  const { result } = await owners.ask('record', {
-    idempotency: { scope: 'create:api', key: 'key-1', bodyHash: 'hash' },
-  });
-
-  t.deepEqual(result, ok('made by b'));
-  t.like(owners.received[0]?.call.idempotency, { scope: 'create:api', key: 'key-1', body_hash: 'hash' });
-});
-
-test('a create that the next owner finds done meanwhile is answered by its record', async (t) => {
-  const owners = frozenOwner();
-  owners.scripts['c'] = () => {
-    owners.records.set(`some_operation:forwarded ${SOME_ID}`, 'made by b');
-    return { type: 'answered', result: refuse('conflict', 'The name is taken.') };
-  };
-
-  t.deepEqual((await owners.ask('record')).result, ok('made by b'));
-});
-
-test('a delete that was lost with its owner was done when nothing is there, at the next one or anywhere', async (t) => {
-  const [atNext, gone, never] = [frozenOwner(), frozenOwner(), new ScriptedOwners()];
-  atNext.scripts['c'] = says({ type: 'answered', result: NOT_FOUND });
-  gone.clock.after(3_100, () => {
-    gone.owner = { type: 'missing' };
-  });
-  never.scripts = { b: says({ type: 'answered', result: NOT_FOUND }) };
-
-  t.deepEqual((await atNext.ask('missing')).result, ok(null));
-  t.deepEqual((await gone.ask('missing')).result, ok(null));
-  t.deepEqual((await never.ask('missing')).result, NOT_FOUND);
-});
-
-test('lost with its owner, and this admin is the next one: done here, as a repeat', async (t) => {
-  const owners = frozenOwner();
-  owners.clock.after(3_200, () => {
-    owners.owner = { type: 'here', epoch: 8 };
-  });
-
-  t.deepEqual((await owners.ask('again')).result, ok('done here'));
-  t.deepEqual(owners.handled, [{ idempotency: null, isRepeat: true }]);
-});
-
-test('what came of an earlier try is forgotten there: a record says it, or nobody knows', async (t) => {
-  const [recorded, not] = [new ScriptedOwners(), new ScriptedOwners()];
-  for (const owners of [recorded, not]) owners.scripts = { b: says({ type: 'in_doubt' }) };
-  recorded.records.set('create:api key-1', 'made by b');
-  const idempotency = { scope: 'create:api', key: 'key-1', bodyHash: 'hash' };
-
-  t.deepEqual((await recorded.ask('record', { idempotency })).result, ok('made by b'));
-  t.deepEqual((await not.ask('again')).result, { ok: false, refusal: IN_DOUBT });
-});
-
 test('what is done here under a lease that was lost is done at the next owner', async (t) => {
   const owners = new ScriptedOwners();
   owners.owner = { type: 'here', epoch: 7 };
@@ -339,16 +205,4 @@ test('while the database is away nobody is called, and the answer comes at once'
   t.true(result instanceof DatabaseUnavailable);
   t.is(ms, 0);
   t.deepEqual(owners.received, []);
-});
-
-test('an answer that was lost with the database: nobody knows', async (t) => {
-  const owners = new ScriptedOwners();
-  owners.scripts = {
-    b: () => {
-      owners.isDatabaseAway = true;
-      return { type: 'lost', sure: false, why: 'broke off' };
-    },
-  };
-
-  t.deepEqual((await owners.ask()).result, { ok: false, refusal: IN_DOUBT });
 });
