@@ -11,7 +11,6 @@ import {
   inTurn,
   says,
   ScriptedOwners,
-  silent,
   UNSENT,
   type Scripted,
 } from '../../support/api/scripted-owners.ts';
