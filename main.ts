@@ -39,11 +39,14 @@ export interface RunningAdmin {
   stop(): Promise<void>;
 }
 
-/** Starts an admin. Rejects with an error whose message is for the operator, and leaves nothing running then. */
-export async function startAdmin(config: AdminConfig, log: Log): Promise<RunningAdmin> {
+/**
+ * Starts an admin. Rejects with an error whose message is for the operator, and leaves nothing running then; with the
+ * reason of the signal where that aborts while the database is waited for.
+ */
+export async function startAdmin(config: AdminConfig, log: Log, signal: AbortSignal): Promise<RunningAdmin> {
   const ends = createUnwind(log);
   try {
-    const parts = await openParts(config, log, ends);
+    const parts = await openParts(config, { log, ends, signal });
     const { url, feeds } = await openToOthers(config, parts);
     await startActors(parts, feeds);
     const { actors, proxies, storage } = parts;
@@ -54,17 +57,23 @@ export async function startAdmin(config: AdminConfig, log: Log): Promise<Running
   }
 }
 
+interface OpenPorts {
+  readonly log: Log;
+  readonly ends: Unwind;
+  readonly signal: AbortSignal;
+}
+
 /** What an admin is made of. */
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The parts, connected to each other. Nobody can come in yet, and no actor lives. */
-async function openParts(config: AdminConfig, log: Log, ends: Unwind) {
+async function openParts(config: AdminConfig, { log, ends, signal }: OpenPorts) {
   const { version } = packageFile;
   const bus = createBus(log);
   const urls = createAdminUrls(config);
   const tracing = await createTracing({ variables: config.tracing, version, instance: config.ADMIN_NAME, log });
   ends.add('traces', () => tracing.close());
-  const storage = await openStorage(config, { version, linkVersion: LINK_VERSION, urls, bus, log, ends });
+  const storage = await openStorage(config, { version, linkVersion: LINK_VERSION, urls, bus, log, ends, signal });
   const { adminId, clock, vault } = storage;
   const base = { adminId, version, bus, tracer: tracing.tracer, clock, leaseClockMs: createLeaseClock(), log, ends };
 

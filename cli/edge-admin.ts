@@ -143,13 +143,13 @@ async function serve(): Promise<void> {
   warnOfUnknownVariables(log);
   const { startAdmin } = await import('../main.ts'); // only to serve, so that the other commands answer at once
   const describe = (error: unknown): string => `edge-admin: ${startProblem(error, config)}`;
-  const start = async () => {
-    const admin = await startAdmin(config, log);
+  const start = async (signal: AbortSignal) => {
+    const admin = await startAdmin(config, log, signal);
     flushCompileCache();
     log.info({ url: admin.url }, 'edge-admin is ready');
     return admin;
   };
-  await runUntilSignalled({ log, describe, start: () => startRenewed(start, describe, log) });
+  await runUntilSignalled({ log, describe, start: (signal) => startRenewed(start, { describe, log, signal }) });
 }
 
 /** Where no key can be made the settings are refused as a wrong one is: nothing was started yet. */

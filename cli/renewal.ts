@@ -10,36 +10,40 @@ export interface Renewable extends Running {
 
 /**
  * Starts it, and starts it again each time that it says so. One that does not come back ends the process, whose
- * supervisor knows what to do.
+ * supervisor knows what to do. The signal aborts before the stop: also a start anew is given up then.
  */
 export async function startRenewed(
-  start: () => Promise<Renewable>,
-  describe: (error: unknown) => string,
-  log: Log,
+  start: (signal: AbortSignal) => Promise<Renewable>,
+  {
+    describe,
+    log,
+    signal,
+  }: { readonly describe: (error: unknown) => string; readonly log: Log; readonly signal: AbortSignal },
 ): Promise<Running> {
-  let isStopped = false;
-  let running: Promise<Renewable> = start();
+  let running: Promise<Renewable | null> = start(signal);
   void follow(await running);
   return {
     async stop() {
-      isStopped = true;
-      await (await running).stop();
+      await (await running)?.stop();
     },
   };
 
-  async function follow(one: Renewable): Promise<void> {
+  async function follow(one: Renewable | null): Promise<void> {
+    if (one === null) return;
     await one.setBack;
-    if (isStopped) return;
+    if (signal.aborted) return;
     log.warn(
       {},
       'The database is not the one that it was: it was restored, set back or promoted. The admin starts anew, from its rows',
     );
-    running = one.stop().then(start);
-    try {
-      void follow(await running);
-    } catch (error) {
-      process.stderr.write(`${describe(error)}\n`);
-      process.exit(EXIT_START_FAILED);
-    }
+    running = one
+      .stop()
+      .then(() => start(signal))
+      .catch((error: unknown) => {
+        if (signal.aborted) return null;
+        process.stderr.write(`${describe(error)}\n`);
+        return process.exit(EXIT_START_FAILED);
+      });
+    void follow(await running);
   }
 }

@@ -27,13 +27,14 @@ export interface Running {
 }
 
 /**
- * Starts a service and ends the process when it has been stopped. SIGTERM, SIGINT and SIGHUP stop it (also while it
- * starts), a second one ends the process at once. A start that fails prints one line, `describe(error)`, to stderr.
+ * Starts a service and ends the process when it has been stopped. SIGTERM, SIGINT and SIGHUP stop it, a second one ends
+ * the process at once. While it starts, the first one aborts the signal that `start` gets: a start that rejects
+ * with its reason was stopped in order. A start that fails prints one line, `describe(error)`, to stderr.
  * An error that nobody caught is a bug: logged, and the end, since the state is then unknown and a restart recovers.
  * Node's own warnings go to the log, so that stderr holds its lines and nothing else.
  */
 export async function runUntilSignalled(options: {
-  readonly start: () => Promise<Running>;
+  readonly start: (signal: AbortSignal) => Promise<Running>;
   readonly describe: (error: unknown) => string;
   readonly log: Log;
   readonly stopMsMax?: number;
@@ -41,9 +42,10 @@ export async function runUntilSignalled(options: {
   const { log, stopMsMax = STOP_MS_MAX } = options;
   endOnBugs(log);
   logWarnings(log);
-  const signalled = nextSignal(log);
+  const unwanted = new AbortController();
+  const signalled = nextSignal(log, () => unwanted.abort());
 
-  const starting = options.start();
+  const starting = options.start(unwanted.signal);
   const outcome = await Promise.race([
     starting.then(
       () => 'started' as const,
@@ -51,7 +53,7 @@ export async function runUntilSignalled(options: {
     ),
     signalled,
   ]);
-  if (typeof outcome === 'object') {
+  if (typeof outcome === 'object' && !unwanted.signal.aborted) {
     process.stderr.write(`${options.describe(outcome.error)}\n`);
     return process.exit(EXIT_START_FAILED);
   }
@@ -62,7 +64,11 @@ export async function runUntilSignalled(options: {
     process.exit(EXIT_START_FAILED);
   }, stopMsMax);
   try {
-    await (await starting).stop();
+    const running = await starting.catch((error: unknown) => {
+      if (error !== unwanted.signal.reason) throw error;
+      return null;
+    });
+    await running?.stop();
   } catch (error) {
     log.error({ error }, 'The stop failed');
     return process.exit(EXIT_START_FAILED);
@@ -71,14 +77,15 @@ export async function runUntilSignalled(options: {
   return process.exit(EXIT_STOPPED);
 }
 
-/** Resolves at the first signal; ends the process at the second. */
-async function nextSignal(log: Log): Promise<'signalled'> {
+/** Resolves at the first signal, of which `told` hears at once; ends the process at the second. */
+async function nextSignal(log: Log, told: () => void): Promise<'signalled'> {
   return new Promise((resolve) => {
     let seen = false;
     const onSignal = (signal: EndingSignal) => {
       if (seen) process.exit(SIGNAL_STATUS[signal]);
       seen = true;
       log.info({ signal }, 'Stopping; a second signal ends the program at once');
+      told();
       resolve('signalled');
     };
     for (const signal of Object.keys(SIGNAL_STATUS) as EndingSignal[]) process.on(signal, onSignal);

@@ -42,11 +42,13 @@ export interface OpenStorageOptions {
   readonly log: Log;
   /** Gets what is to be ended, as it is opened. */
   readonly ends: Pick<Unwind, 'add'>;
+  /** Aborts when the start is not wanted any more. */
+  readonly signal: AbortSignal;
 }
 
 /** Rejects with an error whose message is for the operator. What was opened until then is in `ends`. */
 export async function openStorage(settings: OpenStorageSettings, options: OpenStorageOptions): Promise<Storage> {
-  const { bus, log, ends } = options;
+  const { bus, log, ends, signal } = options;
   const postgres =
     settings.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, log }) : null;
   if (postgres !== null) ends.add('PostgreSQL', () => postgres.stop());
@@ -57,7 +59,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
     log,
   });
   ends.add('database connections', () => database.close());
-  const arrival = new DatabaseArrival(settings.DATABASE_WAIT_MS, log);
+  const arrival = new DatabaseArrival(settings.DATABASE_WAIT_MS, log, signal);
   const { pool, orm } = database;
   await arrival.done('connecting for the first time', () => pool.query('select 1'));
   await arrival.done('migrating', () => database.migrate());

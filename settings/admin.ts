@@ -14,11 +14,11 @@ import { debugDashboardProblems, DEBUG_DASHBOARD_SETTINGS } from './debug-dashbo
 import { readSettings, type Settings } from './environment.ts';
 import { EVENT_BROKER_SETTINGS } from './event-broker.ts';
 import { EVENT_SETTINGS } from './events.ts';
-import { FLEET_SETTINGS } from './fleet.ts';
+import { adminNameProblems, FLEET_SETTINGS } from './fleet.ts';
 import { labelOf } from './names.ts';
 import { REACH_SETTINGS } from './reach.ts';
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './relay.ts';
-import { SERVER_SETTINGS } from './server.ts';
+import { SERVER_SETTINGS, serverProblems } from './server.ts';
 import { STORAGE_SETTINGS, storageProblems } from './storage.ts';
 import { TRACING_SETTINGS, tracingVariables } from './tracing.ts';
 import { netmakerProblems, VPN_SETTINGS, vpnProblems } from './vpn.ts';
@@ -108,6 +108,7 @@ export function readAdminConfig(
   const problems = [
     ...[masterKeyProblem(read.settings, makeKey !== null)].filter((problem) => problem !== null),
     ...contradictions(read.settings),
+    ...adminNameProblems(nameOf(read.settings, hostName)),
     ...netmakerProblems(env, read.settings.EDGE_VPN_API_URL),
     ...(chosen.ok ? [] : chosen.problems),
   ];
@@ -143,10 +144,14 @@ function withFallbacks(
     METRICS_AUTH_ENABLED: read.METRICS_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
     PROXY_AUTH_ENABLED: read.PROXY_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
     MCP_AUTH_ENABLED: read.MCP_AUTH_ENABLED ?? read.ALL_AUTH_ENABLED,
-    ADMIN_NAME: read.ADMIN_NAME ?? labelOf(hostName),
+    ADMIN_NAME: nameOf(read, hostName),
     ADMIN_URLS: read.ADMIN_URLS ?? (read.ADMIN_API_PORT === 0 ? [] : [`http://${hostName}:${read.ADMIN_API_PORT}`]),
     CORE_DERP_MAP_URLS: read.CORE_DERP_MAP_URLS ?? [],
   };
+}
+
+function nameOf({ ADMIN_NAME }: Read, hostName: string): string {
+  return ADMIN_NAME ?? labelOf(hostName);
 }
 
 /** What callers must show, for the API. Shape: api/principals.ts, GateSettings. */
@@ -174,6 +179,7 @@ function contradictions(read: Read): readonly string[] {
   return [
     ...opennessProblems(read),
     ...certificateFilesProblems('EMBEDDED_RELAY', read.EMBEDDED_RELAY_TLS_CERT_FILE, read.EMBEDDED_RELAY_TLS_KEY_FILE),
+    ...serverProblems(read),
     ...storageProblems(read),
     ...clusterProblems(read),
     ...vpnProblems(read),

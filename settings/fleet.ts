@@ -34,3 +34,13 @@ export const FLEET_SETTINGS = {
       'A node whose status changes often is told as better once it has been so for this long; 0 tells it at once.',
     ),
 };
+
+/** A name by which the API calls whichever admin answers: GET /api/v1/admins/me. */
+const THIS_ADMIN = 'me';
+
+/** What is wrong with the name that an admin comes to, which may be that of its machine. */
+export function adminNameProblems(name: string): readonly string[] {
+  return name === THIS_ADMIN
+    ? [`ADMIN_NAME is "${name}": it should be another name, as the API calls the admin that answers so`]
+    : [];
+}

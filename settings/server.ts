@@ -1,4 +1,5 @@
 /** Settings of the admin's HTTP server. */
+import type { Settings } from './environment.ts';
 import { choice, durationMs, flag, integer, list, port, text, url, urls } from './fields.ts';
 import { DOMAIN } from './names.ts';
 
@@ -20,7 +21,7 @@ export const SERVER_SETTINGS = {
   ADMIN_OWN_URL: url().optional().meta({
     defaultText: 'the first of ADMIN_URLS',
     description:
-      'URL of this admin itself, to which agents are sent whose cluster it owns. To be set at each of several admins that have the same ADMIN_URLS.',
+      'URL of this admin itself, to which agents are sent whose cluster it owns. To be set at each of several admins that have the same ADMIN_URLS, or stand behind a balancer: two that have one URL do not run together.',
   }),
   ADMIN_PEER_URL: url().optional().meta({
     defaultText: 'ADMIN_OWN_URL',
@@ -51,3 +52,16 @@ export const SERVER_SETTINGS = {
     .default('info')
     .describe('Least severity that is logged.'),
 };
+
+/** What no setting of the server alone shows to be wrong. */
+export function serverProblems({
+  ADMIN_URLS = [],
+  ADMIN_OWN_URL = '',
+}: Pick<Settings<typeof SERVER_SETTINGS>, 'ADMIN_URLS' | 'ADMIN_OWN_URL'>): readonly string[] {
+  // An agent takes its token from an encrypted connection to another encrypted one only.
+  return ADMIN_OWN_URL.startsWith('http:') && ADMIN_URLS.some((url) => url.startsWith('https:'))
+    ? [
+        `ADMIN_OWN_URL is "${ADMIN_OWN_URL}": it should start with https:// as ADMIN_URLS do, since agents that came by https are not sent to http`,
+      ]
+    : [];
+}

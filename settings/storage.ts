@@ -14,8 +14,10 @@ export const STORAGE_SETTINGS = {
     .default(12)
     .describe('Most connections to the database. From 8, four of them are for writes and leases alone.'),
   DATABASE_WAIT_MS: durationMs({ min: 0, max: 86_400_000 })
-    .default(60_000)
-    .describe('How long a start waits for a database that is away or still starting.'),
+    .default(86_400_000)
+    .describe(
+      'How long a start waits for a database that is away or still starting; 0 tries once. SIGTERM ends the wait at once.',
+    ),
   DATA_DIR: text().default('.data').describe('Directory of the embedded PostgreSQL and the generated key.'),
   ENCRYPTION_KEY: secret()
     .transform(keyBytes)

@@ -48,7 +48,7 @@ export async function startTestAdmin(
   });
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const log = recordingLog();
-  const admin = await startAdmin(read.config, log);
+  const admin = await startAdmin(read.config, log, new AbortController().signal);
   t.teardown(() => admin.stop());
   return { ...admin, log, database };
 }

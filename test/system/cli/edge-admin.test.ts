@@ -81,6 +81,7 @@ test('a variable that is no setting is told of in the log, with the one that was
     MASTER_KEY: 'a-master-key-for-tests',
     ENCRYPTION_KEY: '00'.repeat(32),
     DATABASE_URL: 'postgresql://127.0.0.1:2/none',
+    DATABASE_WAIT_MS: '0',
     ADMIN_API_PROT: 'hidden',
     AGENT_ALIAS: 'of another program',
   });
@@ -205,7 +206,23 @@ test('a database that is not there yet is waited for, with one line that says so
     if (told.length === 1 && msg === told[0]) await symlink(socket, late);
   });
 
-  t.deepEqual(told, ['The database does not answer yet: it is tried again for 60 s', 'The database answers']);
+  t.deepEqual(told, ['The database does not answer yet: it is tried again for 24 h', 'The database answers']);
+});
+
+test('SIGTERM ends the wait for a database that is not there, with status 0', async (t) => {
+  const running = startNode([PROGRAM, 'serve'], {
+    ...(await servable(t)),
+    DATABASE_URL: 'postgresql://me@127.0.0.1:1/edge',
+  });
+  t.teardown(() => void running.process.kill('SIGKILL'));
+  await running.says('stderr', /The database does not answer yet/u);
+
+  running.process.kill('SIGTERM');
+  const { status, stderr } = await running.ended;
+
+  t.is(status, 0);
+  t.regex(stderr, /Stopping/u);
+  t.notRegex(stderr, /takes too long|could not be stopped/u);
 });
 
 test('an admin that asks for no key says so once when it starts', async (t) => {

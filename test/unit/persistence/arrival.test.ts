@@ -53,3 +53,24 @@ test('what is wrong with the database itself ends the start at once', async (t) 
   t.is(tries(), 1);
   t.deepEqual(log.lines, []);
 });
+
+test('a wait that is not wanted any more ends at once, also where the database does not answer at all', async (t) => {
+  for (const step of [failing(Infinity, AWAY).step, () => new Promise<never>(() => {})]) {
+    const signal = new AbortController();
+    const arrival = new DatabaseArrival(86_400_000, recordingLog(), signal.signal);
+    const waits = arrival.done('connecting', step);
+
+    signal.abort(new Error('stopped'));
+
+    await t.throwsAsync(waits, { message: 'stopped' });
+    await t.throwsAsync(arrival.done('another step', failing(0, AWAY).step), { message: 'stopped' });
+  }
+});
+
+test('a long patience is told in hours', async (t) => {
+  const log = recordingLog();
+
+  await new DatabaseArrival(86_400_000, log).done('connecting', failing(1, AWAY).step);
+
+  t.is(log.lines[0]?.message, 'The database does not answer yet: it is tried again for 24 h');
+});
