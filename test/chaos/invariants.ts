@@ -115,7 +115,9 @@ function ofAttempt(
 function ofRow(row: Row, attempt: Attempt | undefined, runs: number, evidence: Evidence): string[] {
   const problems: string[] = [];
   const say = (what: string) =>
-    problems.push(`${what} (execution ${row.id}, ${row.status}, exit code ${row.exit_code}, ran ${runs} times)`);
+    problems.push(
+      `${what} (execution ${row.id} on node ${row.node_id}, ${row.status}, exit code ${row.exit_code}, ran ${runs} times)`,
+    );
 
   if (!['completed', 'cancelled', 'expired', 'dropped'].includes(row.status)) say('C6: it is not over');
   if (runs > 1) say('C3: it ran more than once');

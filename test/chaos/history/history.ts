@@ -150,8 +150,9 @@ export interface NodeReader {
   readonly nodes: ReadonlyMap<string, ShownNode>;
 }
 
-/** An execution that an admin handed to its node. */
+/** An execution that an admin handed to its node, or whose result it confirmed. */
 export interface Handed {
+  readonly frame: 'deliver' | 'confirm';
   readonly execution: string;
   readonly admin: string;
   readonly atMs: number;

@@ -17,7 +17,7 @@ import { askAt, Client, type Service } from './client.ts';
 import { doFaults, type FaultName } from './faults.ts';
 import { answerTable, servedShares, startTimes } from './figures.ts';
 import { isTerminal } from '../../../actors/resources/command.ts';
-import type { Call, Request } from './history.ts';
+import type { Call, History, Request } from './history.ts';
 import { openHomes } from './homes.ts';
 import { Landscape, type AskedCommand } from './landscape.ts';
 import { Readers } from './readers.ts';
@@ -27,7 +27,7 @@ import { NO_ROWS } from './rows.ts';
 import { SimulatedNodes } from './simulated-nodes.ts';
 import { storedNodes, storedRows } from './stored.ts';
 
-/** Clients at a time. */
+/** Clients at a time, unless told otherwise: so many that they meet, and no more than two processors serve beside the admins. */
 const CLIENTS = 6;
 
 /** Readers of all events. */
@@ -45,15 +45,13 @@ const TOLD_MS_MAX = 20_000;
  */
 const WATCHES_ALL_NODES = false;
 
-/** Longest until feeds of nodes know all, when all is over, in ms: longer than the longest wait before they connect again. */
-const NODES_MS_MAX = 8_000;
-
 /** What is played. */
 export interface HistoryOptions {
   readonly seconds: number;
   readonly admins: number;
   readonly seed: number;
   readonly faults: readonly FaultName[];
+  readonly clients?: number;
 }
 
 /** How it went. */
@@ -83,9 +81,11 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
   for (const [place, admin] of admins.entries()) {
     readers.watchNodes(admin);
     fixture.wires[place]?.watch((frame) => {
-      if (frame.type !== 'deliver') return;
-      for (const { execution } of frame.deliveries)
-        recorder.handed.push({ execution, admin: admin.name, atMs: recorder.nowMs() });
+      const told = { admin: admin.name, atMs: recorder.nowMs() };
+      if (frame.type === 'deliver')
+        for (const { execution } of frame.deliveries) recorder.handed.push({ frame: 'deliver', execution, ...told });
+      if (frame.type === 'confirm')
+        for (const execution of frame.executions) recorder.handed.push({ frame: 'confirm', execution, ...told });
     });
   }
   const land = new Landscape(await openHomes({ fixture, recorder, nodes, seed: options.seed }));
@@ -99,7 +99,10 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
 
   const endMs = performance.now() + options.seconds * 1_000;
   const isOver = (): boolean => performance.now() > endMs;
-  const clients = Array.from({ length: CLIENTS }, (_, place) => new Client(place + 1, options.seed, service));
+  const clients = Array.from(
+    { length: options.clients ?? CLIENTS },
+    (_, place) => new Client(place + 1, options.seed, service),
+  );
   const [faults] = await Promise.all([
     doFaults({ fixture, recorder }, { kinds: options.faults, seed: options.seed, isOver }),
     ...clients.map((client) => client.run(isOver)),
@@ -125,7 +128,7 @@ async function judged(
     violations: [
       ...late,
       ...violations(WATCHES_ALL_NODES ? history : { ...history, nodeReaders: [] }, rows, patience()),
-      ...breaches(evidence),
+      ...breaches(evidence).map((line) => line + handedWhen(line, history)),
     ],
     figures: [
       ...answerTable(calls),
@@ -162,7 +165,8 @@ async function settle(fixture: Fixture, { recorder, land, admins }: Service): Pr
     const nodes = await storedNodes(fixture.fleet);
     return watchedNodes(recorder.history(), { ...NO_ROWS, nodes }, patience()).length > 0;
   };
-  await until('all nodes as they are', async () => !(await isStale()), NODES_MS_MAX).catch(() => null); // told as a figure
+  if (WATCHES_ALL_NODES)
+    await until('all nodes as they are', async () => !(await isStale()), TOLD_MS_MAX).catch(() => null); // a rule says which
   await until('the end of what is watched', () => !isOpen(), TOLD_MS_MAX).catch(() => null); // the rule says which
   return late;
 }
@@ -178,6 +182,13 @@ async function leave({ fleet }: Fixture, recorder: Recorder, node: string, clust
     }
     return false;
   });
+}
+
+/** When the execution of which a line tells was handed out and confirmed, for whoever looks for the reason. */
+function handedWhen(line: string, { handed }: History): string {
+  const own = handed.filter(({ execution }) => line.includes(execution));
+  const words = own.map(({ frame, admin, atMs }) => `${frame} by ${admin} at ${Math.round(atMs)} ms`);
+  return words.length === 0 ? '' : `: ${words.join(', ')}`;
 }
 
 /** What is granted to a machine that does other things besides. */

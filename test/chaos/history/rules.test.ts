@@ -118,8 +118,8 @@ const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>
     {
       owners: [owner(1, 'admin-1', 0), owner(2, 'admin-2', 10_000)],
       handed: [
-        { execution: row.id, admin: 'admin-1', atMs: 10_100 },
-        { execution: row.id, admin: 'admin-2', atMs: 9_900 },
+        { frame: 'deliver', execution: row.id, admin: 'admin-1', atMs: 10_100 },
+        { frame: 'deliver', execution: row.id, admin: 'admin-2', atMs: 9_900 },
       ],
     },
     { ...stored, ...inEast },
@@ -213,7 +213,7 @@ const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>,
   'a former owner hands an execution to a node': [
     {
       owners: [owner(1, 'admin-1', 0), owner(2, 'admin-2', 1_000)],
-      handed: [{ execution: row.id, admin: 'admin-1', atMs: 2_600 }],
+      handed: [{ frame: 'deliver', execution: row.id, admin: 'admin-1', atMs: 2_600 }],
     },
     { ...stored, ...inEast },
     /^O1: admin-1 handed execution execution-1 to node node-1, of which admin-2 was the owner for 1600 ms$/u,

@@ -164,7 +164,8 @@ export const deliveries: Rule = ({ handed, owners: seen, calls }, { executions: 
   const moved = new Set(calls.flatMap(({ request }) => (request.verb === 'move' ? [request.node] : [])));
   const nodeOf = new Map(stored.map((row) => [row.id, row.node_id]));
   const owned = Map.groupBy(seen, ({ cluster }) => cluster);
-  return handed.flatMap(({ execution, admin, atMs }) => {
+  return handed.flatMap(({ frame, execution, admin, atMs }) => {
+    if (frame !== 'deliver') return [];
     const node = nodeOf.get(execution) ?? '';
     if (moved.has(node)) return [];
     const all = owned.get(nodes.get(node)?.cluster ?? '') ?? [];

@@ -28,6 +28,8 @@ export class SimulatedNodes {
   /** A line for each script that starts, as real ones write it. */
   readonly #ledger: string;
   readonly #sessions = new Map<string, Session>();
+  /** What any machine of a node ran. */
+  readonly #ran = new Map<string, Set<string>>();
 
   constructor(admins: readonly DialledAdmin[], recorder: Recorder, ledger: string) {
     this.#admins = admins;
@@ -35,11 +37,14 @@ export class SimulatedNodes {
     this.#ledger = ledger;
   }
 
-  /** Connects the agent of a node; one of before says goodbye. `place`: with which admin it begins. */
+  /**
+   * Connects the agent of a node; one of before says goodbye, and what it held is lost with its machine. `place`: with
+   * which admin it begins.
+   */
   start(node: string, token: string, place: number): void {
     this.#sessions.get(node)?.stop();
     const journal = new MemoryJournal({ ran() {}, confirmed() {}, live() {} });
-    const scripts = new Scripts(journal, this.#ledger, (executions) => session.finished(executions));
+    const scripts = new Scripts(journal, this.#started(node), (executions) => session.finished(executions));
     const urls = this.#admins.map((_, index) => this.#admins[(index + place) % this.#admins.length]?.dialledUrl ?? '');
     const spans = this.#spansOf(node);
     const session = new Session(
@@ -66,6 +71,21 @@ export class SimulatedNodes {
   /** All say goodbye. */
   stop(): void {
     for (const session of this.#sessions.values()) session.stop();
+  }
+
+  /**
+   * Writes down what a machine starts. What another machine of the node started is not held against it: an execution
+   * starts at most once on any machine (C3), and this one cannot know of it.
+   */
+  #started(node: string): (execution: string) => void {
+    const all = this.#ran.get(node) ?? new Set();
+    this.#ran.set(node, all);
+    const own = new Set<string>();
+    return (execution) => {
+      if (own.has(execution) || !all.has(execution)) appendFileSync(this.#ledger, `${execution} ${uptimeS()}\n`);
+      own.add(execution);
+      all.add(execution);
+    };
   }
 
   /** Notes from when to when the node had a session. */
@@ -99,14 +119,18 @@ export class SimulatedNodes {
 /** What one node runs. */
 class Scripts implements SessionRunner {
   readonly #journal: MemoryJournal;
-  readonly #ledger: string;
+  readonly #started: (execution: string) => void;
   readonly #finished: (executions: readonly ExecutionId[]) => void;
   readonly #texts = new Map<ExecutionId, string>();
   readonly #running = new Map<ExecutionId, ReturnType<typeof setTimeout>>();
 
-  constructor(journal: MemoryJournal, ledger: string, finished: (executions: readonly ExecutionId[]) => void) {
+  constructor(
+    journal: MemoryJournal,
+    started: (execution: string) => void,
+    finished: (executions: readonly ExecutionId[]) => void,
+  ) {
     this.#journal = journal;
-    this.#ledger = ledger;
+    this.#started = started;
     this.#finished = finished;
   }
 
@@ -118,7 +142,7 @@ class Scripts implements SessionRunner {
 
   run(executions: readonly ExecutionId[]): void {
     for (const execution of executions) {
-      appendFileSync(this.#ledger, `${execution} ${uptimeS()}\n`);
+      this.#started(execution);
       const { mark, sleepMs } = scriptIn(this.#texts.get(execution) ?? '');
       const end = (): void => this.#end(execution, ENDED, `${mark} ${execution}\n`);
       if (sleepMs === 0) end();
