@@ -5,6 +5,7 @@ import { openSurfaces, type Surfaces } from './api/open-surfaces.ts';
 import packageFile from './package.json' with { type: 'json' };
 import { openAdminMessages } from './persistence/open-admin-messages.ts';
 import { openStorage } from './persistence/open-storage.ts';
+import { hearStoredEvents } from './persistence/publishing/event-notices.ts';
 import { createAdminUrls } from './settings/admin-urls.ts';
 import { gateSettings, ownNames, type AdminConfig } from './settings/admin.ts';
 import { watchElsewhere } from './supervisors/elsewhere.ts';
@@ -70,12 +71,14 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 async function openParts(config: AdminConfig, { log, ends, signal }: OpenPorts) {
   const { version } = packageFile;
   const bus = createBus(log);
+  const news = createBus(log, bus); // what all admins commit, for who shows it; who acts on a commit hears `bus`
   const urls = createAdminUrls(config);
   const tracing = await createTracing({ variables: config.tracing, version, instance: config.ADMIN_NAME, log });
   ends.add('traces', () => tracing.close());
   const storage = await openStorage(config, { version, linkVersion: LINK_VERSION, urls, bus, log, ends, signal });
   const { adminId, clock, vault } = storage;
-  const base = { adminId, version, bus, tracer: tracing.tracer, clock, leaseClockMs: createLeaseClock(), log, ends };
+  const leaseClockMs = createLeaseClock();
+  const base = { adminId, version, bus, news, tracer: tracing.tracer, clock, leaseClockMs, log, ends };
 
   const told = createAgentSettings(config, urls.all);
   const actors = openActors(config, { ...base, ...storage.forActors(), agentSettings: told.settings });
@@ -88,6 +91,7 @@ async function openParts(config: AdminConfig, { log, ends, signal }: OpenPorts) 
   agents.preferVpn((node) => vpn.gateway.urlFor(node));
   const links = openAdminLinks(config, { ...base, ...storage.forAdminLinks(), vault });
   const peers = openAdminMessages(storage, { ...wires, ...agents, wakeUps: actors.wakeUps });
+  hearStoredEvents(storage, () => news.publish([{ type: 'events-stored' }]));
   await vpn.observe();
   const openBroker = brokerOpener(config.broker, log);
   const publishing = openPublishing({ ...wires, rows: storage.forPublishing(), openBroker });
@@ -109,6 +113,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     ...base,
     ...parts,
     rows: storage.forSurfaces(),
+    areAllEventsTold: () => storage.peers.areThere(),
     adminUrls: urls.all,
     gate: gateSettings(config),
     ownNames: ownNames(config),
@@ -138,7 +143,8 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   ends.add('publishing', () => publishing.stop());
   await publishing.start();
   const changed = storage.changedExecutions.bind(storage);
-  ends.add('executions of other admins', watchElsewhere({ ...base, changed, watched: () => feeds.open(), directory }));
+  const elsewhere = { ...base, changed, watched: () => feeds.open(), directory, source: parts.links.news };
+  ends.add('executions of other admins', watchElsewhere(elsewhere));
   const sweeps = storage.forSweeps({
     heldFor: (ms) => ownership.heldFor(ms),
     watchedMs: () => ownership.watchedMs(),

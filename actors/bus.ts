@@ -15,10 +15,13 @@ export interface Bus {
   subscribe(listener: NoticeListener): () => void;
 }
 
-/** A bus of this process. A listener that throws is logged and the others still hear. */
-export function createBus(log: Log): Bus {
+/**
+ * A bus of this process, which also tells what another one tells, where one is given. A listener that throws is logged
+ * and the others still hear.
+ */
+export function createBus(log: Log, follows?: Pick<Bus, 'subscribe'>): Bus {
   const listeners = new Set<NoticeListener>();
-  return {
+  const bus: Bus = {
     publish(notices) {
       if (notices.length === 0) return;
       for (const listener of listeners) {
@@ -34,4 +37,6 @@ export function createBus(log: Log): Bus {
       return () => listeners.delete(listener);
     },
   };
+  follows?.subscribe((notices) => bus.publish(notices));
+  return bus;
 }

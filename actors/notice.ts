@@ -27,4 +27,9 @@ export type Notice =
   /** `epoch`: under which this admin owns it; null: it is free, for an admin that has room for nodes. */
   | { readonly type: 'cluster-created'; readonly cluster: ClusterId; readonly epoch: number | null }
   /** At least one event was stored: event feeds read on from their cursor. */
-  | { readonly type: 'events-stored' };
+  | { readonly type: 'events-stored' }
+  /**
+   * News of other admins may have been left out until now: whoever shows nodes, or commands, looks at the rows. Only on
+   * the bus of news.
+   */
+  | { readonly type: 'missed'; readonly what: 'nodes' | 'commands' };

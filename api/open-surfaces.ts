@@ -1,6 +1,5 @@
 /** Everything that people and programs reach this admin by: REST, tRPC, MCP, documentation, health, metrics. */
 import { randomUUID } from 'node:crypto';
-import type { Bus } from '../actors/bus.ts';
 import type { Address, Ask } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
@@ -13,8 +12,9 @@ import { mountDebug } from './debug/routes.ts';
 import type { ProxyPorts } from './docs/guide/page.ts';
 import { Forwarding } from './forwarding.ts';
 import type { HeldHere, OwnersPort, PeerCalls } from './forwarding-ports.ts';
-import { createFeeds, type Feeds } from './feeds/feeds.ts';
-import type { FeedReads, Tails } from './feeds/ports.ts';
+import type { Feeds } from './feeds/feeds.ts';
+import { openFeeds, type FeedRows, type FeedSources } from './feeds/open-feeds.ts';
+import type { Tails } from './feeds/ports.ts';
 import { adminCluster } from './health/admin-cluster.ts';
 import { sharedChecks } from './health/check-runner.ts';
 import type { HealthPorts } from './health/ports.ts';
@@ -48,12 +48,11 @@ export interface SurfaceSettings {
 }
 
 /** What the rows answer. */
-export interface SurfaceRows {
+export interface SurfaceRows extends Pick<FeedRows, 'executionsOf' | 'existingCommands'> {
   readonly operations: Pick<
     OperationPorts,
     'reads' | 'records' | 'groups' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'discovery'
   >;
-  readonly executionsOf: FeedReads['executionsOf'];
   readonly health: HealthPorts['rows'];
   /** Events that wait for the broker, at most `max`. */
   brokerBacklog(max: number): Promise<number>;
@@ -70,7 +69,7 @@ interface Counting<Name extends keyof LiveReadings> {
 }
 
 /** The parts of the admin that surfaces show. */
-export interface SurfaceParts {
+export interface SurfaceParts extends FeedSources {
   readonly version: string;
   readonly rows: SurfaceRows;
   readonly actors: {
@@ -110,14 +109,13 @@ export interface SurfaceParts {
     ports(): ProxyPorts | null;
   } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
-  readonly links: { readonly calls: PeerCalls };
+  readonly links: FeedSources['links'] & { readonly calls: PeerCalls };
   /** Null: nothing is exported. */
   readonly tracing: { readonly counters: LiveReadings['traces'] };
   /** In order. Empty until this admin listens, where the settings name none. */
   readonly adminUrls: () => readonly string[];
   readonly gate: GateSettings;
   readonly ownNames: OwnNames;
-  readonly bus: Bus;
   readonly tracer: Tracer;
   readonly clock: Clock & HealthPorts['clock'];
   readonly log: Log;
@@ -135,15 +133,8 @@ export interface Surfaces {
 
 /** All of them on one server. */
 export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Surfaces {
-  const { rows, bus, tracer, clock, log } = parts;
-  const feeds = createFeeds({
-    bus,
-    reads: { ...rows.operations.reads, executionsOf: (command, limit) => rows.executionsOf(command, limit) },
-    tails: parts.agents.sessions.tails,
-    clock,
-    log,
-    coreName: settings.CORE_NAME,
-  });
+  const { rows, tracer, clock, log } = parts;
+  const feeds = openFeeds({ ...parts, tails: parts.agents.sessions.tails }, settings.CORE_NAME);
   const forwarding = forwardingOf(parts);
   const api = createApi({
     log,

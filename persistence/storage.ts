@@ -2,7 +2,7 @@
 import type { HeldHere } from '../api/forwarding-ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { monotonicMs } from '../transport/net/clock.ts';
-import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
+import type { ClusterId, CommandId, NodeId } from '../transport/protocol/ids.ts';
 import type { AdminRegistry } from './admin-directory.ts';
 import type { DatabaseArrival } from './arrival.ts';
 import type { GroupCommitter } from './committer/committer.ts';
@@ -23,7 +23,7 @@ import { hearEvents, type EventNotices } from './publishing/event-notices.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { routeEvents, webhooksWithDeliveries } from './publishing/routing.ts';
 import { StoredAdminTopology } from './reads/admin-topology.ts';
-import { executionsOf } from './reads/briefs.ts';
+import { existingCommands, executionsOf } from './reads/briefs.ts';
 import { changedExecutions } from './reads/changed-executions.ts';
 import { createDiscovery } from './reads/discovery.ts';
 import { diagnosisRows } from './reads/node-diagnoses.ts';
@@ -268,6 +268,7 @@ export class Storage {
         discovery: createDiscovery(pool),
       },
       executionsOf: (command: Parameters<typeof executionsOf>[1], limit: number) => executionsOf(pool, command, limit),
+      existingCommands: (commands: readonly CommandId[]) => existingCommands(pool, commands),
       health: { ...healthCounts(pool, adminId), write: () => probe.write() },
       brokerBacklog: (max: number) => backlogOf(pool, BROKER_CHANNEL, max),
       totals: (hasBroker: boolean) => readTotals(pool, hasBroker),

@@ -43,6 +43,8 @@ export interface TreePorts {
   readonly clusterVpnRows: ClusterVpnRows;
   readonly gateway: GatewayLink;
   readonly bus: Bus;
+  /** What this admin and the others commit. */
+  readonly news: Pick<Bus, 'subscribe'>;
   readonly clock: Clock;
   readonly log: Log;
   /** By which leases run out: runs on while this machine is suspended. */
@@ -65,7 +67,7 @@ export interface Tree {
 
 /** A tree with nobody in it. `ownership.start()` brings it to life. */
 export function createTree(ports: TreePorts): Tree {
-  const { clock, log, bus, loader, committer, sessions, webhookSender, ssh, tracer, gateway } = ports;
+  const { clock, log, bus, news, loader, committer, sessions, webhookSender, ssh, tracer, gateway } = ports;
   const held = createHeldLeases(ports.leaseMs, ports.leaseClockMs);
   const table = kindTable(loader, ports.settings);
   const vpnWatcher = new VpnWatcher({
@@ -108,7 +110,7 @@ export function createTree(ports: TreePorts): Tree {
     for (const notice of notices)
       if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);
   });
-  bus.subscribe(countForCommands(directory));
+  news.subscribe(countForCommands(directory));
   const ended = noneEnded();
   bus.subscribe(countEnded(ended));
   return { directory, ask: asks.ask, held, ownership, vpnWatcher, ended, waiting: asks.waiting };

@@ -145,7 +145,8 @@ class CompactedLog<V extends { readonly id: string }> implements ChangeLog<V> {
   }
 }
 
-function changedFields<V extends object>(before: V, after: V): (keyof V)[] {
+/** Fields of `after` that say something else. */
+export function changedFields<V extends object>(before: V, after: V): (keyof V)[] {
   return (Object.keys(after) as (keyof V)[]).filter((field) => !same(before[field], after[field]));
 }
 

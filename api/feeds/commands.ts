@@ -12,6 +12,7 @@ import {
   FEED_INTERVAL_MS,
   FEED_RETRY_MS,
   REMEMBERED_CHANGES_MAX,
+  RESYNC_EVERY_MS,
   SNAPSHOT_PAGE_ROWS,
   WATCHED_EXECUTIONS_MAX,
   WATCHED_EXECUTIONS_TOTAL_MAX,
@@ -49,6 +50,8 @@ export interface CommandsFeed {
   ): Promise<Result<AsyncGenerator<Tracked<CommandMessage>, void, undefined>>>;
   /** Open executions of the commands that are watched. */
   open(): Iterable<OpenExecutionShown>;
+  /** Commands that are watched, or were a moment ago. */
+  watched(): Iterable<CommandId>;
   close(): void;
 }
 
@@ -79,10 +82,19 @@ class CommandChannels implements CommandsFeed {
   readonly #watched = new Map<string, Watched>();
   /** Executions of each, counted from before they are read. */
   readonly #sizes = new Map<string, number>();
+  /** Looks which of them are gone, now and then at most. Their executions are read by whoever counts them. */
+  readonly #resyncs: Pacer;
   #unsubscribe: (() => void) | null = null;
 
   constructor(ports: FeedPorts) {
     this.#ports = ports;
+    this.#resyncs = createPacer(
+      ports.clock,
+      RESYNC_EVERY_MS,
+      () => this.#resync(),
+      (error) => ports.log.warn({ error }, 'watched commands could not be read; trying again'),
+      FEED_RETRY_MS,
+    );
   }
 
   async watch(
@@ -104,7 +116,12 @@ class CommandChannels implements CommandsFeed {
     }
   }
 
+  *watched(): Iterable<CommandId> {
+    for (const id of this.#watched.keys()) yield id as CommandId;
+  }
+
   close(): void {
+    this.#resyncs.stop();
     for (const id of this.#watched.keys()) this.#forget(id);
   }
 
@@ -138,13 +155,15 @@ class CommandChannels implements CommandsFeed {
       ),
     };
     this.#watched.set(id, one);
+    this.#ports.wantedChanged();
     return one;
   }
 
   #listen(): void {
-    this.#unsubscribe ??= this.#ports.bus.subscribe((notices) => {
+    this.#unsubscribe ??= this.#ports.news.subscribe((notices) => {
       const touched = new Set<Watched>();
       for (const notice of notices) {
+        if (notice.type === 'missed' && notice.what === 'commands') this.#resyncs.wake();
         if (notice.type !== 'execution-changed' && notice.type !== 'command-removed') continue;
         const one = this.#watched.get(notice.command);
         if (one === undefined) continue;
@@ -154,6 +173,17 @@ class CommandChannels implements CommandsFeed {
       }
       for (const one of touched) one.pacer.wake();
     });
+  }
+
+  async #resync(): Promise<void> {
+    const asked = [...this.watched()];
+    const there = await this.#ports.reads.existingCommands(asked);
+    for (const id of asked) {
+      const one = this.#watched.get(id);
+      if (there.has(id) || one === undefined) continue;
+      one.removed = true;
+      one.pacer.wake();
+    }
   }
 
   async #load(id: CommandId): Promise<Result<CommandChannel>> {
@@ -184,6 +214,7 @@ class CommandChannels implements CommandsFeed {
     this.#watched.get(id)?.pacer.stop();
     this.#watched.delete(id);
     this.#sizes.delete(id);
+    this.#ports.wantedChanged();
     if (this.#watched.size > 0) return;
     this.#unsubscribe?.();
     this.#unsubscribe = null;

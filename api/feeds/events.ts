@@ -1,6 +1,13 @@
 /** `events.watch`: every stored event from a place in the log on, read once for all subscribers. */
 import { envelope, type Envelope, type EventType, type StoredEvent } from '../../actors/events.ts';
-import { EVENTS_PER_READ, EVENTS_POLL_MS, FEED_INTERVAL_MS, FEED_RETRY_MS, REMEMBERED_EVENTS_MAX } from './limits.ts';
+import {
+  EVENTS_NET_MS,
+  EVENTS_PER_READ,
+  EVENTS_POLL_MS,
+  FEED_INTERVAL_MS,
+  FEED_RETRY_MS,
+  REMEMBERED_EVENTS_MAX,
+} from './limits.ts';
 import { createPacer, type Pacer } from './pace.ts';
 import type { FeedPorts } from './ports.ts';
 import { createWaiters, patiently, type Subscriber, type Tracked } from './subscription.ts';
@@ -102,14 +109,15 @@ class EventLogFeed implements EventsFeed {
 
   #listen(): void {
     if (this.#stopListening !== null) return;
-    const unsubscribe = this.#ports.bus.subscribe((notices) => {
+    const unsubscribe = this.#ports.news.subscribe((notices) => {
       if (!notices.some((notice) => notice.type === 'events-stored')) return;
       this.#looks = LOOKS_MAX;
       this.#pacer.wake();
     });
+    const { clock, areAllEventsTold } = this.#ports;
     let cancelPoll = (): void => {};
     const poll = (): void => {
-      cancelPoll = this.#ports.clock.after(EVENTS_POLL_MS, () => {
+      cancelPoll = clock.after(areAllEventsTold() ? EVENTS_NET_MS : EVENTS_POLL_MS, () => {
         this.#pacer.wake();
         poll();
       });

@@ -1,4 +1,6 @@
 /** The live feeds of docs/api.md over one bus. */
+import type { WantedNews } from '../../actors/news.ts';
+import type { CommandId } from '../../transport/protocol/ids.ts';
 import { createCommandsFeed, type CommandsFeed } from './commands.ts';
 import { createEventsFeed, type EventsFeed } from './events.ts';
 import { createNodesFeed, type NodesFeed } from './nodes.ts';
@@ -12,6 +14,8 @@ export interface Feeds {
   readonly events: EventsFeed;
   /** Open executions that somebody watches or tails: news of those on nodes of other admins has to be read for them. */
   open(): Iterable<OpenExecutionShown>;
+  /** What their readers want to hear of other admins. */
+  wanted(): WantedNews;
   /** Listens no more. Readers end by their own signals. */
   close(): void;
 }
@@ -30,6 +34,10 @@ export function createFeeds(ports: FeedPorts): Feeds {
       yield* feeds.commands.open();
       yield* feeds.executions.open();
     },
+    wanted: () => ({
+      nodes: feeds.nodes.isWatched(),
+      commands: new Set<CommandId>([...feeds.commands.watched(), ...feeds.executions.watched()]),
+    }),
     close() {
       for (const feed of Object.values(feeds)) feed.close();
     },

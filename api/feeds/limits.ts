@@ -42,6 +42,9 @@ export const CHANNEL_LINGER_MS = 30_000;
 /** Wait before a feed reads again after the database failed, in ms. */
 export const FEED_RETRY_MS = 1_000;
 
+/** Where news was left out, a feed reads all that it shows at most this often, in ms, whatever happened meanwhile. */
+export const RESYNC_EVERY_MS = 5_000;
+
 /** Events read at a time, and told in one message. */
 export const EVENTS_PER_READ = 500;
 
@@ -51,8 +54,12 @@ export const EVENTS_PER_READ = 500;
  */
 export const REMEMBERED_EVENTS_MAX = 5_000;
 
-/** The table is looked at this often even when nothing was said of new events, in ms: other admins store events too. */
+/**
+ * The table is looked at this often even when nothing was said of new events, in ms: while an admin is alone, and while
+ * it hears what all admins store.
+ */
 export const EVENTS_POLL_MS = 2_000;
+export const EVENTS_NET_MS = 30_000;
 
 /** Output told in one message of a tail, in bytes of UTF-8. */
 export const TAIL_PIECE_BYTES = 65_536;

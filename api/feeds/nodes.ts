@@ -2,7 +2,7 @@
 import type { Filter } from '../../actors/filters.ts';
 import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
-import { createChangeLog, type Patch } from './change-log.ts';
+import { changedFields, createChangeLog, type Patch } from './change-log.ts';
 import { createChannel, type Channel } from './channel.ts';
 import {
   CHANGES_PER_MESSAGE_MAX,
@@ -11,6 +11,7 @@ import {
   FEED_INTERVAL_MS,
   FEED_RETRY_MS,
   REMEMBERED_CHANGES_MAX,
+  RESYNC_EVERY_MS,
   SNAPSHOT_PAGE_ROWS,
   WATCHED_NODES_MAX,
   WATCHED_NODES_TOTAL_MAX,
@@ -46,6 +47,8 @@ export interface NodesFeed {
     filters: readonly Filter[],
     subscriber: Subscriber,
   ): Promise<Result<AsyncGenerator<Tracked<NodesMessage>, void, undefined>>>;
+  /** Whether anybody watches nodes, or did a moment ago. */
+  isWatched(): boolean;
   close(): void;
 }
 
@@ -68,6 +71,9 @@ class NodeChannels implements NodesFeed {
   readonly #watched = new Map<string, Watched>();
   readonly #changed = new Set<string>();
   readonly #pacer: Pacer;
+  /** Lets all be read anew, now and then at most. */
+  readonly #resyncs: Pacer;
+  #isStale = false;
   #unsubscribe: (() => void) | null = null;
 
   constructor(ports: FeedPorts) {
@@ -77,6 +83,16 @@ class NodeChannels implements NodesFeed {
       FEED_INTERVAL_MS,
       () => this.#flush(),
       (error) => ports.log.warn({ error }, 'changed nodes could not be read; trying again'),
+      FEED_RETRY_MS,
+    );
+    this.#resyncs = createPacer(
+      ports.clock,
+      RESYNC_EVERY_MS,
+      () => {
+        this.#isStale = true;
+        this.#pacer.wake();
+      },
+      (error) => ports.log.error({ error }, 'nodes cannot be read anew'),
       FEED_RETRY_MS,
     );
   }
@@ -92,7 +108,12 @@ class NodeChannels implements NodesFeed {
     return loaded.ok ? ok(loaded.value.read(subscriber)) : loaded;
   }
 
+  isWatched(): boolean {
+    return this.#watched.size > 0;
+  }
+
   close(): void {
+    this.#resyncs.stop();
     this.#pacer.stop();
     this.#unsubscribe?.();
     this.#watched.clear();
@@ -121,13 +142,15 @@ class NodeChannels implements NodesFeed {
       ),
     };
     this.#watched.set(key, one);
+    if (this.#watched.size === 1) this.#ports.wantedChanged();
     return one;
   }
 
   #listen(): void {
-    this.#unsubscribe ??= this.#ports.bus.subscribe((notices) => {
+    this.#unsubscribe ??= this.#ports.news.subscribe((notices) => {
       const before = this.#changed.size;
       for (const notice of notices) {
+        if (notice.type === 'missed' && notice.what === 'nodes') this.#resyncs.wake();
         if (notice.type === 'node-changed' || notice.type === 'node-removed') this.#changed.add(notice.node);
       }
       if (this.#changed.size > before) this.#pacer.wake();
@@ -175,9 +198,12 @@ class NodeChannels implements NodesFeed {
     this.#unsubscribe?.();
     this.#unsubscribe = null;
     this.#changed.clear();
+    this.#isStale = false;
+    this.#ports.wantedChanged();
   }
 
   async #flush(): Promise<void> {
+    if (this.#isStale) await this.#resync();
     const ids = [...this.#changed].slice(0, CHANGES_PER_MESSAGE_MAX);
     for (const id of ids) this.#changed.delete(id);
     const nodes = await this.#readNodes(ids).catch((error: unknown) => {
@@ -186,6 +212,35 @@ class NodeChannels implements NodesFeed {
     });
     for (const one of this.#watched.values()) apply(one, ids, nodes);
     if (this.#changed.size > 0) this.#pacer.wake();
+  }
+
+  /**
+   * Reads all that is watched as at its start: news was left out. Never beside a reading of changed nodes, so that
+   * what was read later is told later.
+   */
+  async #resync(): Promise<void> {
+    this.#isStale = false;
+    try {
+      for (const one of this.#watched.values()) if (one.loaded !== null) await this.#renew(one, one.loaded);
+    } catch (error) {
+      this.#isStale = true;
+      throw error;
+    }
+  }
+
+  async #renew({ filters }: Watched, channel: Channel<NodeResource, NodesMessage>): Promise<void> {
+    const { rows, totalCount } = await this.#ports.reads.list('nodes', {
+      filters,
+      sort: [],
+      page: 1,
+      pageSize: WATCHED_NODES_TOTAL_MAX,
+    });
+    const { log } = channel;
+    const before = log.head;
+    const there = new Set(rows.map(({ id }) => id));
+    if (totalCount <= rows.length) for (const { id } of log.values()) if (!there.has(id)) log.remove(id);
+    for (const node of rows) if (!isKnown(node, log.get(node.id))) log.put(node);
+    if (log.head !== before) channel.publish();
   }
 
   async #readNodes(ids: readonly string[]): Promise<ReadonlyMap<string, NodeResource>> {
@@ -216,6 +271,11 @@ function apply(
     else loaded.log.remove(id);
   }
   if (loaded.log.head !== before) loaded.publish();
+}
+
+/** That it was seen again is no change. */
+function isKnown(node: NodeResource, known: NodeResource | undefined): boolean {
+  return known !== undefined && changedFields(known, node).every((field) => field === 'last_seen_at');
 }
 
 const WORDING = {

@@ -42,13 +42,20 @@ export interface Tails {
 
 /** The reads that feeds need. */
 export interface FeedReads extends Pick<Reads, 'list' | 'get' | 'eventsAfter'> {
+  /** Those of the commands that are stored. */
+  existingCommands(commands: readonly CommandId[]): Promise<ReadonlySet<CommandId>>;
   /** Every execution of a command in one snapshot, in creation order, at most `limit`. */
   executionsOf(command: CommandId, limit: number): Promise<readonly ExecutionBrief[]>;
 }
 
-/** What feeds are made of: notices of this admin, and rows for whatever notices leave out. */
+/** What feeds are made of: notices of all admins, and rows for whatever notices leave out. */
 export interface FeedPorts {
-  readonly bus: Bus;
+  /** What this admin and the others commit. */
+  readonly news: Pick<Bus, 'subscribe'>;
+  /** Told when what is watched is something else than before. */
+  readonly wantedChanged: () => void;
+  /** Whether the bus says that events are stored also of those of others. */
+  readonly areAllEventsTold: () => boolean;
   readonly reads: FeedReads;
   readonly tails: Tails;
   readonly clock: Clock;

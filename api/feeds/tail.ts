@@ -35,6 +35,8 @@ export interface TailFeed {
   ): Promise<Result<AsyncGenerator<Tracked<TailMessage>, void, undefined>>>;
   /** Executions that are tailed and not finished. */
   open(): Iterable<OpenExecutionShown>;
+  /** Commands of which something is tailed. */
+  watched(): Iterable<CommandId>;
   close(): void;
 }
 
@@ -74,6 +76,10 @@ class OutputTails implements TailFeed {
   *open(): Iterable<OpenExecutionShown> {
     for (const [id, { node, command, status }] of this.#tailed)
       if (status === 'pending' || status === 'sent') yield { execution: ExecutionId.parse(id), command, node, status };
+  }
+
+  *watched(): Iterable<CommandId> {
+    for (const { command } of this.#tailed.values()) yield command;
   }
 
   close(): void {
@@ -117,17 +123,19 @@ class OutputTails implements TailFeed {
     const node = NodeId.parse(execution.node_id);
     const hub = createTailHub(tails, clock, this.#waiting, node, ExecutionId.parse(execution.id), () => {
       this.#tailed.delete(execution.id);
+      this.#ports.wantedChanged();
       if (this.#tailed.size > 0) return;
       this.#unsubscribe?.();
       this.#unsubscribe = null;
     });
     const fresh: Tailed = { hub, node, command: CommandId.parse(execution.command_id), status: execution.status };
     this.#tailed.set(execution.id, fresh);
+    this.#ports.wantedChanged();
     return fresh;
   }
 
   #listen(): void {
-    this.#unsubscribe ??= this.#ports.bus.subscribe((notices) => {
+    this.#unsubscribe ??= this.#ports.news.subscribe((notices) => {
       for (const notice of notices) {
         if (notice.type === 'execution-changed') {
           const one = this.#tailed.get(notice.execution);

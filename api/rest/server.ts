@@ -34,7 +34,7 @@ import { timeRequests } from './request-timing.ts';
 import { beginRecord, tellRequests } from './request-records.ts';
 import { requestIdOf } from './requests.ts';
 import { registerOperations } from './routes.ts';
-import { routeUpgrades, type UpgradeHandler } from './upgrades.ts';
+import { routeUpgrades, type TakeUpgrade, type UpgradeHandler } from './upgrades.ts';
 
 /** A request must be complete within this time, in ms. Fastify's default is none. */
 const REQUEST_MS_MAX = 30_000;
@@ -121,6 +121,8 @@ export interface Api extends InternalPaths {
   readonly peerCalls: PeerCallHandler;
   /** Hands upgrade requests of this exact path to a handler, also after `listen`. */
   onUpgrade(path: string, handler: UpgradeHandler): void;
+  /** Offers upgrade requests of this exact path to whoever answers for other admins. */
+  onInternalUpgrade(path: string, take: TakeUpgrade): void;
   /** Binds and answers the URL. Port 0 takes a free one. Rejects when the port is taken. */
   listen(host: string, port: number): Promise<string>;
   /**
@@ -172,6 +174,7 @@ export function createApi(kit: ApiKit): Api {
     call,
     gate,
     onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler),
+    onInternalUpgrade: (path, take) => upgrades.onInternalUpgrade(path, take),
     onInternal: (path, take) => internal.onInternal(path, take),
     peerCalls: createPeerCallHandler({ operations: OPERATIONS, ports, forwarding, records, log }),
     async listen(host, port) {

@@ -9,9 +9,14 @@ import { errorBody } from './answers.ts';
 /** Takes the socket over, with what was already read of it. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
+/** Takes an upgrade. False: it is nobody's who may come in, and is refused as one of a path that there is not. */
+export type TakeUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
+
 export interface Upgrades {
   /** Hands upgrade requests of this exact path to a handler. */
   onUpgrade(path: string, handler: UpgradeHandler): void;
+  /** Offers upgrade requests of this exact path to whoever may not be seen by everybody. */
+  onInternalUpgrade(path: string, take: TakeUpgrade): void;
   /**
    * Resolves when every socket that was taken over is closed: by those who took it within `graceMs`, or destroyed then.
    */
@@ -26,6 +31,7 @@ const NO_ROUTE = refuse('not_found', 'No such route.').refusal;
  */
 export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrigin'>): Upgrades {
   const handlers = new Map<string, UpgradeHandler>();
+  const takers = new Map<string, TakeUpgrade>();
   const sockets = new Set<Duplex>();
 
   server.on('upgrade', (request, socket, head) => {
@@ -35,6 +41,7 @@ export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrig
 
     const handler = handlers.get((request.url ?? '').split('?', 1)[0] ?? '');
     const foreign = pages.foreignOrigin(request);
+    if (foreign === null && takers.get(request.url ?? '')?.(request, socket, head) === true) return;
     if (handler === undefined) refuseUpgrade(socket, '404 Not Found', NO_ROUTE);
     else if (foreign !== null) refuseUpgrade(socket, '403 Forbidden', foreign);
     else handler(request, socket, head);
@@ -43,6 +50,9 @@ export function routeUpgrades(server: Server, pages: Pick<WebPages, 'foreignOrig
   return {
     onUpgrade(path, handler) {
       handlers.set(path, handler);
+    },
+    onInternalUpgrade(path, take) {
+      takers.set(path, take);
     },
     async closeAll(graceMs) {
       if (sockets.size === 0) return;

@@ -13,6 +13,19 @@ export interface EventNotices {
 }
 
 /**
+ * Hears whenever events are stored, by whatever admin, until the result is stopped. While this one is alone it says
+ * nothing: who stored them has said so.
+ */
+export function hearStoredEvents(
+  { listener, peers }: { readonly listener: Pick<Listener, 'hear'>; readonly peers: { areThere(): boolean } },
+  stored: () => void,
+): Subscription {
+  return listener.hear([EVENTS_STORED], () => {
+    if (peers.areThere()) stored();
+  });
+}
+
+/**
  * Hears until the result is stopped. What this admin did itself it is not told.
  */
 export function hearEvents(listener: Pick<Listener, 'hear'>, adminId: string, told: EventNotices): Subscription {

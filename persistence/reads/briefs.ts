@@ -1,6 +1,7 @@
-/** Executions of one command without their output, for live feeds. */
+/** What live feeds of commands read: their executions without output, and whether they are still there. */
 import type { Pool } from 'pg';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
+import type { CommandId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql } from './sql.ts';
 
 /** An execution as feeds of a command tell of it. */
@@ -10,6 +11,17 @@ export interface ExecutionBriefRow {
   readonly cluster_name: string;
   readonly status: ExecutionStatus;
   readonly exit_code: number | null;
+}
+
+/** Those of the commands that are stored. */
+export async function existingCommands(pool: Pool, commands: readonly CommandId[]): Promise<ReadonlySet<CommandId>> {
+  if (commands.length === 0) return new Set();
+  const rows = await rowsOf<{ id: CommandId }>(
+    pool,
+    'looking for commands',
+    sql`select id from command where id = any(${commands}::uuid[])`,
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** All executions of a command in creation order, at most `limit`. */

@@ -1,6 +1,8 @@
 /** Two admins that know of each other, each with a real API server, in the test's own process; their rows are made up. */
 import { randomUUID } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
+import { createBus, type Bus } from '../../actors/bus.ts';
 import { createVault } from '../../persistence/vault.ts';
 import { systemClock } from '../../transport/net/clock.ts';
 import {
@@ -27,6 +29,11 @@ export interface LinkedAdmin {
   readonly links: AdminLinks;
   readonly served: Served;
   readonly log: ReturnType<typeof recordingLog>;
+  /** Sockets over which others hear its news, or did. */
+  readonly upgraded: Duplex[];
+  /** What it commits, and what it hears of the others. */
+  readonly bus: Bus;
+  readonly news: Bus;
   /** What it does with a call: it answers `done` at first. */
   handler: PeerCallHandler;
   /** Requests that its server offered to the entrance: whether it took each, and whether anything of its body was read. */
@@ -55,8 +62,11 @@ export async function startLinked(
     row: { id, name, instanceId, peerUrl: served.url, linkVersion },
     served,
     log,
+    bus: createBus(log),
+    news: createBus(log),
     handler: async () => Promise.resolve(DONE),
     offered: [],
+    upgraded: [],
     calls: [] as PeerCall[],
     aheadMs: 0,
     saw: (...rows: readonly CheckedIn[]) => hear(rows),
@@ -71,6 +81,8 @@ export async function startLinked(
         hear = listener;
       },
       clock: { nowMs: () => Date.now() + admin.aheadMs, after: (ms, run) => systemClock.after(ms, run) },
+      bus: admin.bus,
+      news: admin.news,
       log,
     },
   );
@@ -83,6 +95,12 @@ export async function startLinked(
           isTaken,
           isRead: request.readableDidRead,
         });
+        return isTaken;
+      }),
+    onInternalUpgrade: (path, take) =>
+      served.api.onInternalUpgrade(path, (request, socket, head) => {
+        const isTaken = take(request, socket, head);
+        if (isTaken) admin.upgraded.push(socket);
         return isTaken;
       }),
   };

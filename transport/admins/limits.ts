@@ -45,3 +45,29 @@ export const WRONG_PROOFS_PER_MINUTE_MAX = 30;
  */
 export const PROBE_EVERY_MS = 5_000;
 export const PROBE_MS_MAX = 2_000;
+
+/** News that wait for one other admin, in number. Beyond it they are dropped, and it reads the rows. */
+export const NEWS_WAITING_MAX = 20_000;
+
+/** For so long news are gathered before they are told, in ms, and so large is a message of them at most, in bytes. */
+export const NEWS_GATHER_MS = 5;
+export const NEWS_FRAME_BYTES_MAX = 1_048_576;
+
+/** Commands that are named to another admin; where more are waited for, all of its commands are told. */
+export const WATCHED_COMMANDS_MAX = 10_000;
+
+/**
+ * Over a connection between admins something is said this often, in ms; after the longer silence it is taken for lost.
+ */
+export const LINK_PING_MS = 2_000;
+export const LINK_SILENCE_MS_MAX = 6_000;
+
+/** Waits before a lost connection is dialled again, in ms: the first, and the longest. They double. */
+export const LINK_REDIAL_MS = 250;
+export const LINK_REDIAL_MS_MAX = 5_000;
+
+/** A connection over which nothing was wanted for so long is closed, in ms. */
+export const LINK_UNUSED_MS_MAX = 60_000;
+
+/** While news may be left out, whoever shows nodes is told so this often, in ms, and reads the rows. */
+export const MISSED_EVERY_MS = 5_000;

@@ -1,6 +1,8 @@
-/** The links between this admin and the others: calls both ways. */
+/** The links between this admin and the others: calls and news, both ways. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Bus } from '../../actors/bus.ts';
 import type { Clock } from '../../actors/ports.ts';
 import type { PeerCallHandler, PeerCalls } from '../../api/forwarding-ports.ts';
 import { monotonicMs } from '../net/clock.ts';
@@ -8,10 +10,12 @@ import type { Log } from '../net/log.ts';
 import { CallEntrance } from './call-entrance.ts';
 import { Calls } from './calls.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
+import { NewsEntrance } from './news-entrance.ts';
+import { NewsListener } from './news-listener.ts';
 import { PeerKeys } from './peer-key.ts';
 import { Peers, type CheckedIn } from './peers.ts';
 import { Probes } from './probes.ts';
-import { CALL_PATH } from './protocol/version.ts';
+import { CALL_PATH, NEWS_PATH } from './protocol/version.ts';
 
 /** What the keys of links are made for. Source: docs/decisions/admin-link.md. */
 export const ROOT_KEY = 'edge admin link v1';
@@ -30,6 +34,10 @@ export interface AdminLinkPorts {
   readonly vault: { derive(info: string): Uint8Array };
   /** Tells who is alive, as often as it is known anew. */
   onAdmins(listener: (admins: readonly CheckedIn[]) => void): void;
+  /** Commits of this admin, which others are told. */
+  readonly bus: Pick<Bus, 'subscribe'>;
+  /** Where theirs are told. */
+  readonly news: Pick<Bus, 'publish'>;
   /** By the database. */
   readonly clock: Clock;
   readonly log: Log;
@@ -38,15 +46,18 @@ export interface AdminLinkPorts {
 /** A server that offers requests of a path before anything else looks at them. False: to be answered as unknown. */
 export interface InternalServer {
   onInternal(path: string, take: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>): void;
+  /** The same for upgrades. */
+  onInternalUpgrade(path: string, take: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean): void;
 }
 
 /** The links. */
 export interface AdminLinks {
   readonly peers: Peers;
   readonly calls: PeerCalls;
+  readonly news: NewsListener;
   /** Other admins may come in by this server from now on; what they ask for is done by `handler`. */
   admit(server: InternalServer, handler: PeerCallHandler): void;
-  /** New calls are told that this admin is busy; those that are under way get their answers. */
+  /** New calls are told that this admin is busy; those that are under way get their answers. No news is told any more. */
   dismiss(): void;
   /** Ends every connection to others. */
   close(): Promise<void>;
@@ -60,23 +71,35 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   const peers = new Peers(adminId, { log, nowMs });
   const calls = new Calls({ keys, peers, clock });
   const probes = new Probes({ peers, calls, newId: randomUUID, monotonicMs });
+  const news = new NewsListener({ keys, peers, news: ports.news, clock, monotonicMs, random: Math.random });
   let entrance: CallEntrance | null = null;
+  const newsEntrance = new NewsEntrance({ adminId, keys, peers, bus: ports.bus, clock, monotonicMs, log });
   ports.onAdmins((admins) => {
     peers.saw(admins);
     calls.sweep();
     entrance?.sweep();
+    newsEntrance.sweep();
+    news.round();
     void probes.round();
   });
   return {
     peers,
     calls,
+    news,
     admit(server, handler) {
       const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
       const opened = new CallEntrance({ adminId, keys, peers, handler, callBytesMax, nowMs, monotonicMs, log });
       server.onInternal(CALL_PATH, (request, response) => opened.take(request, response));
+      server.onInternalUpgrade(NEWS_PATH, (request, socket, head) => newsEntrance.take(request, socket, head));
       entrance = opened;
     },
-    dismiss: () => entrance?.close(),
-    close: () => calls.close(),
+    dismiss() {
+      entrance?.close();
+      newsEntrance.close();
+    },
+    close: () => {
+      news.close();
+      return calls.close();
+    },
   };
 }

@@ -86,6 +86,15 @@ export class PeerKeys {
     return opened(seal, body.subarray(0, NONCE_BYTES), text, body.subarray(NONCE_BYTES));
   }
 
+  /**
+   * The keys of the connection that this header opens, one a direction. No other connection has them: its header has
+   * another nonce, and none is taken twice.
+   */
+  connectionKeys({ unproven }: ReceivedHeader): { readonly toDialled: Buffer; readonly toDialler: Buffer } {
+    const made = Buffer.from(hkdfSync('sha256', this.#root, '', `connection|${unproven}`, 2 * KEY_BYTES));
+    return { toDialled: made.subarray(0, KEY_BYTES), toDialler: made.subarray(KEY_BYTES) };
+  }
+
   #proof(route: string, said: PeerHeader, unproven: string): Buffer {
     const { proof } = this.#of('call', said);
     return createHmac('sha256', proof).update(`${route}\n${unproven}`).digest().subarray(0, PROOF_BYTES);
@@ -105,14 +114,15 @@ export class PeerKeys {
   }
 }
 
-/** Tag and text. */
-function sealed(key: Buffer, nonce: Buffer, boundTo: string, body: Uint8Array): Buffer {
+/** Tag and text. No nonce may come twice under one key. */
+export function sealed(key: Buffer, nonce: Buffer, boundTo: string, body: Uint8Array): Buffer {
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(boundTo));
   const text = Buffer.concat([cipher.update(body), cipher.final()]);
   return Buffer.concat([cipher.getAuthTag(), text]);
 }
 
-function opened(key: Buffer, nonce: Buffer, boundTo: string, body: Buffer): Buffer | null {
+/** Null: it was not sealed with this key, nonce and what it is bound to. */
+export function opened(key: Buffer, nonce: Buffer, boundTo: string, body: Buffer): Buffer | null {
   if (nonce.byteLength !== NONCE_BYTES || body.byteLength < TAG_BYTES) return null;
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(boundTo))

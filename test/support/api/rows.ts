@@ -60,6 +60,8 @@ export interface Fixture {
   }[];
   online: boolean;
   failing: boolean;
+  /** At first not. */
+  areAllEventsTold: boolean;
 }
 
 /** A fixture without nodes, commands, executions and events. */
@@ -89,6 +91,11 @@ export function createFixture(): Fixture {
         .filter((one) => one.command_id === command)
         .slice(0, limit)
         .map(briefOf);
+    },
+    async existingCommands(commands) {
+      await Promise.resolve();
+      fail();
+      return new Set(commands.filter((id) => fixture.commands.has(id)));
     },
     async eventsAfter(cursor, limit) {
       await Promise.resolve();
@@ -126,7 +133,17 @@ export function createFixture(): Fixture {
     streams: [],
     online: true,
     failing: false,
-    feeds: createFeeds({ bus, reads, tails, clock, log: silentLog, coreName: 'default' }),
+    areAllEventsTold: false,
+    feeds: createFeeds({
+      news: bus,
+      wantedChanged: () => undefined,
+      areAllEventsTold: () => fixture.areAllEventsTold,
+      reads,
+      tails,
+      clock,
+      log: silentLog,
+      coreName: 'default',
+    }),
   };
   return fixture;
 }

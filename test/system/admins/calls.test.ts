@@ -1,6 +1,7 @@
 /** Calls between real admins on one database. */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { createBus } from '../../../actors/bus.ts';
 import { openDatabase } from '../../../persistence/database.ts';
 import { Leases } from '../../../persistence/leases.ts';
 import { createVault } from '../../../persistence/vault.ts';
@@ -35,6 +36,8 @@ async function caller(t: Scope, connection: TestConnection) {
       vault: createVault(Buffer.from(ENCRYPTION_KEY, 'base64')),
       onAdmins: (listener) => leases.onSurvey(listener),
       clock: systemClock,
+      bus: createBus(silentLog),
+      news: createBus(silentLog),
       log: silentLog,
     },
   );

@@ -72,6 +72,7 @@ export async function startSupervisors(
     clusterVpnRows: { read: (clusters) => readVpns(database.pool, clusters) },
     gateway: { become: () => {} },
     bus,
+    news: bus,
     log,
     clock: options.clock ?? systemClock,
     settings: SETTINGS,

@@ -4,10 +4,13 @@ import test from 'ava';
 import type { Notice } from '../../../actors/notice.ts';
 import { DatabaseUnavailable } from '../../../actors/ports.ts';
 import type { Addressed } from '../../../actors/messages.ts';
+import type { WantedNews } from '../../../actors/news.ts';
 import {
   AWAITED_A_ROUND_MAX,
   AWAITED_A_STATEMENT_MAX,
   ELSEWHERE_EVERY_MS,
+  ELSEWHERE_NET_MS,
+  ELSEWHERE_SOON_MS,
   watchElsewhere,
   type AwaitedExecution,
   type ReadExecution,
@@ -37,6 +40,10 @@ function openElsewhere(scope: Scope, open: readonly AwaitedExecution[]) {
     read: [] as ReadExecution[],
     isAway: false,
   };
+  /** What is covered now; null: nothing. */
+  let coverage: number | null = null;
+  const wanted: WantedNews[] = [];
+  let hear: (notices: readonly Notice[]) => void = () => undefined;
   const asked: (readonly string[])[] = [];
   const told: Addressed[] = [];
   const notices: Notice[] = [];
@@ -60,17 +67,34 @@ function openElsewhere(scope: Scope, open: readonly AwaitedExecution[]) {
       isLocal: ({ id }) => fixture.here.has(id),
       tellLocal: (one) => void told.push(one),
     },
-    bus: { publish: (all) => void notices.push(...all), subscribe: () => () => {} },
+    news: {
+      publish: (all) => void notices.push(...all),
+      subscribe(listener) {
+        hear = listener;
+        return () => {};
+      },
+    },
+    source: { want: (_asker, one) => void wanted.push(one), coverage: () => coverage },
     clock,
     log,
   });
   scope.teardown(stop);
   /** One round. */
-  const round = async (): Promise<void> => {
-    clock.pass(ELSEWHERE_EVERY_MS);
+  const round = async (ms = ELSEWHERE_EVERY_MS): Promise<void> => {
+    clock.pass(ms);
     for (let turns = 0; turns < 8; turns += 1) await turn();
   };
-  return { fixture, asked, told, notices, log, round };
+  return {
+    fixture,
+    asked,
+    told,
+    notices,
+    log,
+    round,
+    wanted,
+    cover: (number: number | null) => void (coverage = number),
+    miss: () => hear([{ type: 'missed', what: 'commands' }]),
+  };
 }
 
 test('only executions on nodes that do not live here are read, each once a round, also those that only a feed shows', async (t) => {
@@ -166,5 +190,78 @@ test('a database that is away is asked again in the next round, without a word',
   t.deepEqual(
     log.lines.filter(({ level }) => level !== 'debug'),
     [],
+  );
+});
+
+test('what is told is read once under each coverage, again after a gap, and now and then all the same', async (t) => {
+  const { asked, round, cover } = openElsewhere(t, [awaited(1)]);
+  const reads = async (rounds: number): Promise<number> => {
+    const before = asked.length;
+    for (let done = 0; done < rounds; done += 1) await round();
+    return asked.length - before;
+  };
+
+  const uncovered = await reads(3);
+  cover(1);
+  const covered = await reads(3);
+  cover(2);
+  const afterGap = await reads(3);
+  const net = await reads(ELSEWHERE_NET_MS / ELSEWHERE_EVERY_MS);
+
+  t.deepEqual([uncovered, covered, afterGap, net], [3, 1, 1, 1]);
+});
+
+test('a reading that failed is done again, also where all is told', async (t) => {
+  const { fixture, asked, round, cover } = openElsewhere(t, [awaited(1)]);
+  cover(1);
+  fixture.isAway = true;
+
+  await round();
+  fixture.isAway = false;
+  await round();
+  await round();
+
+  t.is(asked.length, 2);
+});
+
+test('after word of a gap it is looked at once, once for many such words', async (t) => {
+  const { asked, round, miss } = openElsewhere(t, [awaited(1)]);
+  await round();
+
+  miss();
+  miss();
+  await round(ELSEWHERE_SOON_MS);
+  const soon = asked.length;
+  await round(ELSEWHERE_SOON_MS);
+
+  t.deepEqual([soon, asked.length], [2, 2]);
+});
+
+test('an execution whose node comes here is read once more, also where all is told', async (t) => {
+  const { fixture, asked, round, cover } = openElsewhere(t, [awaited(1)]);
+  cover(1);
+  await round();
+  await round();
+
+  fixture.here.add('there');
+  await round();
+  await round();
+
+  t.deepEqual(asked, [['execution-1'], ['execution-1']]);
+});
+
+test('news is wanted of commands whose nodes are elsewhere, and of all where they are too many for one round', async (t) => {
+  const { fixture, wanted, round } = openElsewhere(t, [awaited(1), awaited(2, 'here')]);
+  await round();
+  fixture.open = [awaited(1, 'here')];
+  await round();
+  fixture.open = Array.from({ length: AWAITED_A_ROUND_MAX + 10 }, (_, index) => awaited(index));
+  await round();
+  await round();
+  await round();
+
+  t.deepEqual(
+    wanted.map(({ commands }) => commands),
+    [new Set([COMMAND]), new Set(), 'all', 'all', 'all'],
   );
 });

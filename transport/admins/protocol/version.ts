@@ -7,7 +7,7 @@
  *
  * | version | date | what changed |
  * |---|---|---|
- * | 1 | 2026-11-23 | first version: calls |
+ * | 1 | 2026-11-23 | first version: calls and news |
  */
 export const LINK_VERSION = 1;
 
@@ -24,6 +24,9 @@ export const INTERNAL_PREFIX = '/internal/v1/';
 
 /** Path of calls: one POST each. */
 export const CALL_PATH = `${INTERNAL_PREFIX}call`;
+
+/** Path of news: a WebSocket, over which the dialled admin tells the dialling one. */
+export const NEWS_PATH = `${INTERNAL_PREFIX}news`;
 
 /** Header by which a request proves that it comes from an admin. Source: transport/admins/peer-key.ts. */
 export const PEER_HEADER = 'x-edge-peer';

@@ -1,7 +1,13 @@
 import test from 'ava';
 import type { EventType } from '../../../../actors/events.ts';
 import type { EventsMessage } from '../../../../api/feeds/events.ts';
-import { EVENTS_PER_READ, EVENTS_POLL_MS, FEED_INTERVAL_MS, FEED_RETRY_MS } from '../../../../api/feeds/limits.ts';
+import {
+  EVENTS_NET_MS,
+  EVENTS_PER_READ,
+  EVENTS_POLL_MS,
+  FEED_INTERVAL_MS,
+  FEED_RETRY_MS,
+} from '../../../../api/feeds/limits.ts';
 import { AT, createFixture, gather, idOf, settle, type Fixture } from '../../../support/api/rows.ts';
 
 test('a watcher hears of every event that is stored from now on', async (t) => {
@@ -121,6 +127,22 @@ test('events that nobody told of are found by looking', async (t) => {
   await turns(fixture, 2);
 
   t.deepEqual(eventIds(watching.messages), [idOf(1)]);
+});
+
+test('where all events are told of, it is looked for others far less often', async (t) => {
+  const fixture = createFixture();
+  fixture.areAllEventsTold = true;
+  const watching = await watch(fixture);
+  await turns(fixture, 2);
+
+  fixture.events.push(eventOf(1));
+  fixture.clock.advance(EVENTS_NET_MS - 1_000);
+  await settle();
+  const before = eventIds(watching.messages);
+  fixture.clock.advance(1_000);
+  await turns(fixture, 2);
+
+  t.deepEqual([before, eventIds(watching.messages)], [[], [idOf(1)]]);
 });
 
 async function watch(

@@ -1,0 +1,157 @@
+/** The connection over which one other admin tells its news: dialled, and again for ever when it is lost. */
+import { WebSocket } from 'ws';
+import type { WantedNews } from '../../actors/news.ts';
+import type { Clock } from '../../actors/ports.ts';
+import {
+  LINK_REDIAL_MS,
+  LINK_REDIAL_MS_MAX,
+  LINK_SILENCE_MS_MAX,
+  NEWS_FRAME_BYTES_MAX,
+  PEER_CONNECT_MS_MAX,
+} from './limits.ts';
+import { MessageSeals } from './message-seals.ts';
+import { NEWS_ROUTE } from './news-entrance.ts';
+import type { PeerKeys } from './peer-key.ts';
+import type { Peer } from './peers.ts';
+import { decodeFromDialled, encodeNewsMessage, type News } from './protocol/news.ts';
+import { NEWS_PATH, PEER_HEADER } from './protocol/version.ts';
+import { SealedSocket } from './sealed-socket.ts';
+
+/** A dial that gets no answer is given up after this time, in ms: a connection, and its upgrade. */
+const DIAL_MS_MAX = PEER_CONNECT_MS_MAX + LINK_SILENCE_MS_MAX;
+
+/** Who is told. Each returns at once. */
+export interface NewsLinkOwner {
+  heard(news: readonly News[]): void;
+  /** From here on nothing is left out of what was wanted under `n`. */
+  wanted(n: number): void;
+  /** Something was left out until now. */
+  missed(): void;
+  /** Nothing is told until the next `wanted`, and what was under way may not have come. */
+  lost(): void;
+}
+
+/** What it needs. */
+export interface NewsLinkPorts {
+  readonly keys: PeerKeys;
+  /** By the database. */
+  readonly clock: Clock;
+  readonly monotonicMs: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
+
+/** To one process of an admin. */
+export class NewsLink {
+  readonly peer: Peer;
+  readonly #ports: NewsLinkPorts;
+  readonly #owner: NewsLinkOwner;
+  #want: { readonly n: number; readonly wanted: WantedNews };
+  /** Null: it is dialled, or waits until it is. */
+  #socket: SealedSocket | null = null;
+  #dialled: WebSocket | null = null;
+  #waitMs = LINK_REDIAL_MS;
+  #cancelRedial: () => void = () => undefined;
+  #isClosed = false;
+
+  /** Dials at once, and says what is wanted as soon as it is open. */
+  constructor(
+    peer: Peer,
+    want: { readonly n: number; readonly wanted: WantedNews },
+    ports: NewsLinkPorts,
+    owner: NewsLinkOwner,
+  ) {
+    this.peer = peer;
+    this.#want = want;
+    this.#ports = ports;
+    this.#owner = owner;
+    this.#dial();
+  }
+
+  /** Replaces what was wanted before. */
+  want(want: { readonly n: number; readonly wanted: WantedNews }): void {
+    this.#want = want;
+    this.#sayWant();
+  }
+
+  /** Nothing is told any more, also not that it is lost. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelRedial();
+    this.#socket?.close('was ended here');
+    this.#dialled?.terminate();
+  }
+
+  #sayWant(): void {
+    this.#socket?.send(encodeNewsMessage({ type: 'want', ...this.#want }));
+  }
+
+  #dial(): void {
+    const { keys, clock } = this.#ports;
+    const header = keys.header(NEWS_ROUTE, this.peer.instance, clock.nowMs());
+    const dialled = new WebSocket(newsUrl(this.peer.url), {
+      headers: { [PEER_HEADER]: header.text },
+      handshakeTimeout: DIAL_MS_MAX,
+      maxPayload: 2 * NEWS_FRAME_BYTES_MAX,
+      perMessageDeflate: false,
+      followRedirects: false,
+    });
+    this.#dialled = dialled;
+    const failed = (): void => {
+      if (this.#dialled !== dialled) return;
+      this.#dialled = null;
+      this.#redialLater();
+    };
+    dialled.on('error', failed);
+    dialled.once('close', failed);
+    dialled.once('open', () => {
+      this.#dialled = null;
+      const { toDialled, toDialler } = keys.connectionKeys(header);
+      this.#opened(dialled, new MessageSeals(toDialled, toDialler));
+    });
+  }
+
+  #opened(dialled: WebSocket, seals: MessageSeals): void {
+    if (this.#isClosed) return dialled.terminate();
+    const { clock, monotonicMs } = this.#ports;
+    this.#socket = new SealedSocket(
+      dialled,
+      { seals, clock, monotonicMs },
+      {
+        heard: (message) => this.#heard(message),
+        tick: () => this.#socket?.send(encodeNewsMessage({ type: 'ping' })),
+        closed: () => {
+          this.#socket = null;
+          if (this.#isClosed) return;
+          this.#redialLater();
+          this.#owner.lost();
+        },
+      },
+    );
+    this.#sayWant();
+  }
+
+  #heard(message: Buffer): void {
+    const said = decodeFromDialled(message);
+    if (said?.type === 'notices') this.#owner.heard(said.notices);
+    if (said?.type === 'missed') this.#owner.missed();
+    if (said?.type === 'wanted') {
+      this.#waitMs = LINK_REDIAL_MS; // it proved who it is
+      this.#owner.wanted(said.n);
+    }
+  }
+
+  #redialLater(): void {
+    if (this.#isClosed) return;
+    const waitMs = this.#waitMs * (0.5 + this.#ports.random() / 2);
+    this.#waitMs = Math.min(LINK_REDIAL_MS_MAX, this.#waitMs * 2);
+    this.#cancelRedial = this.#ports.clock.after(waitMs, () => this.#dial());
+  }
+}
+
+function newsUrl(peerUrl: string): string {
+  const url = new URL(peerUrl);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  url.pathname = url.pathname.replace(/\/+$/u, '') + NEWS_PATH;
+  return url.href;
+}
