@@ -4,6 +4,8 @@ import * as leases from '../../persistence/leases.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
 import * as leftovers from '../../supervisors/ownership/leftovers.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
+import * as feeds from '../../api/feeds/limits.ts';
+import * as elsewhere from '../../supervisors/elsewhere.ts';
 import * as admins from '../../transport/admins/limits.ts';
 import { limits, type Limit } from './limit.ts';
 
@@ -40,6 +42,32 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
     ['WRONG_PROOFS_PER_MINUTE_MAX', 'Wrong proofs of an address in a minute before the log names it.'],
     ['PROBE_EVERY_MS', 'Each other admin is asked this often whether it is reached.'],
     ['PROBE_MS_MAX', 'Longest wait for that answer; the second time, the admin counts as not reached.'],
+    [
+      'NEWS_WAITING_MAX',
+      'News that wait for one other admin. Beyond it they are dropped, and that admin reads the rows.',
+    ],
+    ['NEWS_GATHER_MS', 'For so long news are gathered before they are told.'],
+    ['NEWS_FRAME_BYTES_MAX', 'Largest message of news; more of them are several messages.'],
+    [
+      'WATCHED_COMMANDS_MAX',
+      'Commands of which an admin asks another one for news. Where more are waited for it is told of all.',
+    ],
+    ['LINK_PING_MS', 'Over a connection between admins something is said this often.'],
+    ['LINK_SILENCE_MS_MAX', 'After so long a silence it is closed and dialled again.'],
+    ['LINK_REDIAL_MS', 'Wait before a lost connection to another admin is dialled again, with jitter.'],
+    ['LINK_REDIAL_MS_MAX', 'To this it doubles.'],
+    ['LINK_UNUSED_MS_MAX', 'A connection of news by which nobody wants any is closed after this.'],
+    ['MISSED_EVERY_MS', 'While news of another admin may be left out, feeds are told so this often.'],
+  ]),
+  limits('api/feeds/limits.ts', feeds, [
+    ['RESYNC_EVERY_MS', 'A feed that may have missed something reads its rows at most this often.'],
+    ['EVENTS_NET_MS', 'Where all events are told of, `events.watch` looks for others this often.'],
+  ]),
+  limits('supervisors/elsewhere.ts', elsewhere, [
+    [
+      'ELSEWHERE_NET_MS',
+      'Executions at other admins that are told of are read all the same this often; others each second.',
+    ],
   ]),
   limits('supervisors/wake-ups.ts', wakeUps, [
     [
