@@ -36,6 +36,8 @@ export interface RunningAdmin {
   readonly proxies: Proxies | null;
   /** Resolves when the database was set back, restored or promoted beneath it: it is to be stopped and started anew. */
   readonly setBack: Promise<void>;
+  /** Resolves when another process has taken over its name: it delivers nothing more, and is to be ended at once. */
+  readonly takenOver: Promise<Error>;
   /** Stops in order: agents are told to come back, requests in flight end, leases are released. Bounded. */
   stop(): Promise<void>;
 }
@@ -51,7 +53,8 @@ export async function startAdmin(config: AdminConfig, log: Log, signal: AbortSig
     const { url, feeds } = await openToOthers(config, parts);
     await startActors(parts, feeds);
     const { actors, proxies, storage } = parts;
-    return { url, tree: actors.tree, proxies: proxies.running(), setBack: storage.setBack, stop: () => ends.run() };
+    const { setBack, takenOver } = storage;
+    return { url, tree: actors.tree, proxies: proxies.running(), setBack, takenOver, stop: () => ends.run() };
   } catch (error) {
     await ends.run();
     throw error;

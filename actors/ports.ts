@@ -12,3 +12,8 @@ export interface Clock {
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }
+
+/** Another process has taken the name of this admin over: it may do nothing more. */
+export class NameTakenOver extends Error {
+  override readonly name = 'NameTakenOver';
+}

@@ -1,4 +1,7 @@
-/** An admin that starts anew, in the same process, when its database was set back beneath it. */
+/**
+ * An admin that starts anew, in the same process, when its database was set back beneath it, and ends with its process
+ * when another one has its name.
+ */
 import type { Log } from '../transport/net/log.ts';
 import { EXIT_START_FAILED, type Running } from './signals.ts';
 
@@ -6,6 +9,8 @@ import { EXIT_START_FAILED, type Running } from './signals.ts';
 export interface Renewable extends Running {
   /** Resolves when it is to be stopped and started again. */
   readonly setBack: Promise<void>;
+  /** Resolves when it is to end at once: nothing that it does is wanted. The error says why, for the operator. */
+  readonly takenOver: Promise<Error>;
 }
 
 /**
@@ -30,6 +35,7 @@ export async function startRenewed(
 
   async function follow(one: Renewable | null): Promise<void> {
     if (one === null) return;
+    void one.takenOver.then(end); // also while it stops
     await one.setBack;
     if (signal.aborted) return;
     log.warn(
@@ -41,9 +47,13 @@ export async function startRenewed(
       .then(() => start(signal))
       .catch((error: unknown) => {
         if (signal.aborted) return null;
-        process.stderr.write(`${describe(error)}\n`);
-        return process.exit(EXIT_START_FAILED);
+        return end(error);
       });
     void follow(await running);
+  }
+
+  function end(error: unknown): never {
+    process.stderr.write(`${describe(error)}\n`);
+    return process.exit(EXIT_START_FAILED);
   }
 }

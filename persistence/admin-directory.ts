@@ -1,31 +1,30 @@
 /** Admins that share this database: who this one is, who else is there, and for how many nodes they have room. */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { raw } from '@mikro-orm/postgresql';
-import { v4, v7 } from 'uuid';
+import { v4 } from 'uuid';
 import { edgeCapacity } from '../actors/edge-capacity.ts';
-import type { Clock } from '../actors/ports.ts';
+import { NameTakenOver, type Clock } from '../actors/ports.ts';
 import type { AdminResource } from '../actors/resources/admin.ts';
 import { asUnavailable } from './availability.ts';
 import { erlangNodeName } from './admin-names.ts';
-import { Admin, AdminIdentity } from './entities/admin.ts';
+import { Admin } from './entities/admin.ts';
 import { ADMIN_SILENCE_MS_MAX } from './leases.ts';
+import { checkInAs, holderOf, register, type NameHolder, type OwnUrl, type SaidOfItself } from './registration.ts';
 import type { AdminDirectory } from '../api/ports.ts';
 
 /** What an admin says of itself. Its name is its own among its peers, and keeps its id over restarts. */
 export interface AdminSelf {
   readonly name: string;
-  /** Asked anew at each check-in: they may become known only once it listens. Empty: not known yet. */
-  readonly urls: { own(): string; peer(): string };
+  /**
+   * Asked anew at each check-in: they may become known only once it listens. Empty: not known yet. `mine`: those that no
+   * other admin may have.
+   */
+  readonly urls: { own(): string; peer(): string; mine(): readonly OwnUrl[] };
   readonly adminClusterName: string;
   readonly version: string;
   readonly maxWireguardPeers: number;
   /** Of what it says to other admins. */
   readonly linkVersion: number;
-}
-
-/** The admins that use this database have another ADMIN_CLUSTER_NAME. */
-export class AnotherAdminGroup extends Error {
-  override readonly name = 'AnotherAdminGroup';
 }
 
 /** What rows tell of this admin. */
@@ -39,8 +38,11 @@ export class AdminRegistry implements AdminDirectory {
   readonly #self: AdminSelf;
   readonly #clock: Pick<Clock, 'nowMs'>;
   readonly #startedAt: Date;
+  readonly #takenOver = Promise.withResolvers<NameTakenOver>();
   /** The name keeps its id over restarts: it is known after the first check-in. */
   #id: string | null = null;
+  /** The URLs that it checked in with last, as text. */
+  #toldUrls: string | null = null;
 
   constructor(orm: MikroORM, self: AdminSelf, clock: Pick<Clock, 'nowMs'>) {
     this.#orm = orm;
@@ -49,52 +51,77 @@ export class AdminRegistry implements AdminDirectory {
     this.#startedAt = new Date(clock.nowMs());
   }
 
-  /**
-   * Throws AnotherAdminGroup while admins of another ADMIN_CLUSTER_NAME use this database: they would be one group
-   * under two names.
-   */
-  async checkGroup(): Promise<void> {
-    const { name, adminClusterName } = this.#self;
-    const other = await guarded(() =>
-      this.#orm.em.fork().findOne(Admin, {
-        name: { $ne: name },
-        adminClusterName: { $ne: adminClusterName },
-        lastCheckedIn: lately(),
-      }),
-    );
-    if (other !== null)
-      throw new AnotherAdminGroup(
-        `ADMIN_CLUSTER_NAME is "${adminClusterName}": it should be "${other.adminClusterName}", as that of the admin ${other.name}, which uses this database now. To change it, stop all admins first.`,
-      );
+  /** Resolves when another process has taken the name over. */
+  get takenOver(): Promise<NameTakenOver> {
+    return this.#takenOver.promise;
+  }
+
+  /** Which process has the name by the rows; null: none. */
+  holder(): Promise<NameHolder | null> {
+    return guarded(() => holderOf(this.#orm.em.fork(), this.#self.name));
   }
 
   /**
-   * Writes that this admin is there. Returns its id. Called at boot, and then more often than ADMIN_SILENCE_MS_MAX, as
-   * renewing leases does.
+   * Comes into the list in the place of this process of the name. Answers the id of the admin, which its name keeps; null:
+   * yet another process was faster. Throws AnotherAdminGroup and SharedAdminUrl.
    */
-  checkIn(): Promise<string> {
-    return guarded(async () => {
-      this.#id ??= await identityOf(this.#orm, this.#self.name);
-      const row = await this.#orm.em
-        .fork()
-        .upsert(
-          Admin,
-          { id: this.#id, ...this.#said(), startedAt: this.#startedAt, lastCheckedIn: raw('now()') },
-          { onConflictFields: ['name'], onConflictExcludeFields: ['id'] },
-        );
-      // Another id is there where an older release ran under this name meanwhile: that one is known to others now.
-      if (row.id !== this.#id)
-        await this.#orm.em.fork().nativeUpdate(AdminIdentity, { name: this.#self.name }, { id: row.id });
-      this.#id = row.id;
-      return row.id;
-    });
+  register(from: NameHolder | null): Promise<string | null> {
+    return this.#register(from === null ? this.instanceId : from.instanceId);
+  }
+
+  /**
+   * Writes that this admin is there, more often than ADMIN_SILENCE_MS_MAX. Throws NameTakenOver, also each time later,
+   * when another process has the name.
+   */
+  async checkIn(): Promise<string> {
+    const id =
+      this.#id === null || this.#urlsAsText() !== this.#toldUrls
+        ? await this.#register(this.instanceId) // where it is reached is known only once it listens
+        : await this.#checkIn(this.#id);
+    if (id === null) throw await this.#lost();
+    return id;
+  }
+
+  async #register(inPlaceOf: string | null): Promise<string | null> {
+    const urls = this.#urlsAsText();
+    const id = await guarded(() => register(this.#orm.em.fork(), this.#said(), this.#self.urls.mine(), inPlaceOf));
+    if (id === null) return null;
+    this.#id = id;
+    this.#toldUrls = urls;
+    return id;
+  }
+
+  #checkIn(id: string): Promise<string | null> {
+    return guarded(() => checkInAs(this.#orm.em.fork(), id, this.#said()));
+  }
+
+  async #lost(): Promise<NameTakenOver> {
+    const { name } = this.#self;
+    const holder = await this.holder();
+    const since = holder === null ? '' : `, which started at ${new Date(holder.startedAtMs).toISOString()}`;
+    const error = new NameTakenOver(
+      `Another process has taken over ADMIN_NAME "${name}"${since}, as this one was not heard of: it ends. If both are to run, give each a name of its own.`,
+    );
+    this.#takenOver.resolve(error);
+    return error;
+  }
+
+  #urlsAsText(): string {
+    const { urls } = this.#self;
+    return [urls.own(), urls.peer()].join(' ');
   }
 
   /** What it says of itself now. */
-  #said() {
+  #said(): SaidOfItself {
     const { urls, ...said } = this.#self;
     const peerUrl = urls.peer();
-    return { ...said, url: urls.own(), instanceId: this.instanceId, peerUrl: peerUrl === '' ? null : peerUrl };
+    return {
+      ...said,
+      url: urls.own(),
+      peerUrl: peerUrl === '' ? null : peerUrl,
+      instanceId: this.instanceId,
+      startedAt: this.#startedAt,
+    };
   }
 
   /** Removes other admins that have not checked in for so long by the database's clock. Answers how many. */
@@ -107,10 +134,10 @@ export class AdminRegistry implements AdminDirectory {
     );
   }
 
-  /** Removes this admin from the list, at shutdown. */
+  /** Removes this admin from the list, at shutdown; not another process that has its name now. */
   checkOut(): Promise<void> {
     return guarded(async () => {
-      await this.#orm.em.fork().nativeDelete(Admin, { name: this.#self.name });
+      await this.#orm.em.fork().nativeDelete(Admin, { name: this.#self.name, instanceId: this.instanceId });
     });
   }
 
@@ -145,16 +172,6 @@ export class AdminRegistry implements AdminDirectory {
 /** Not longer ago than ADMIN_SILENCE_MS_MAX. */
 function lately() {
   return { $gt: raw(`now() - interval '${ADMIN_SILENCE_MS_MAX} milliseconds'`) };
-}
-
-/** The one that was stored first for this name; a new name gets a new one. */
-async function identityOf(orm: MikroORM, name: string): Promise<string> {
-  const em = orm.em.fork();
-  await em.execute(
-    'insert into admin_identity (name, id, inserted_at) values (?, ?, clock_timestamp()) on conflict do nothing',
-    [name, v7()],
-  );
-  return (await em.findOneOrFail(AdminIdentity, { name })).id;
 }
 
 async function guarded<T>(work: () => Promise<T>): Promise<T> {

@@ -67,8 +67,11 @@ export interface IncarnationWatch {
    * any more.
    */
   readonly isOver: Promise<void>;
-  /** Compares. Called before each check-in. */
-  compared(): Promise<void>;
+  /**
+   * Compares. Called before each check-in, which is left out when it answers false: the rows are not those of this
+   * process, and whatever stands under its name in them is of an earlier one.
+   */
+  compared(): Promise<boolean>;
 }
 
 /**
@@ -91,8 +94,12 @@ export async function watchIncarnation(pool: Pool, adminName: string): Promise<I
       );
       const isSame = row?.isHere === true && row.number === known.number && row.at === known.beganAtMs;
       // A row that is not there: another process of this name has checked out, and this one appears again.
-      if (!isSame || (row.checkedInMs ?? checkedInMs) < checkedInMs) return resolve();
+      if (!isSame || (row.checkedInMs ?? checkedInMs) < checkedInMs) {
+        resolve();
+        return false;
+      }
       checkedInMs = row.checkedInMs ?? checkedInMs;
+      return true;
     },
   };
 }

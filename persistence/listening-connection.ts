@@ -11,6 +11,9 @@ import type { Log } from '../transport/net/log.ts';
 const BEAT_MS = 5_000;
 const BEAT_ANSWER_MS_MAX = 5_000;
 
+/** One lock a session, by a hash of its name. */
+const TRY_LOCK = 'select pg_try_advisory_lock(hashtextextended($1, 0)) as locked';
+
 /** What it listens with, and whom it tells. */
 export interface ListeningPorts {
   readonly options: PoolConfig;
@@ -31,6 +34,9 @@ export class ListeningConnection {
   #last: Promise<unknown>;
   /** A channel that it listens to: asked for again, it shows that the connection is there. */
   #beatOn: string | null = null;
+  /** What it has, or tries to have with each beat. */
+  #lockName: string | null = null;
+  #isLocked = false;
   #isOver = false;
   #cancelBeat: () => void = () => undefined;
 
@@ -50,12 +56,27 @@ export class ListeningConnection {
   /** Listens to these as well. Resolves when it does; false: it was lost, or ended, before. Never rejects. */
   async listen(channels: Iterable<string>): Promise<boolean> {
     for (const channel of channels) {
-      if (!(await this.#ask(channel))) return false;
+      if ((await this.#ask(`listen ${channel}`)) === null) return false;
       if (this.#beatOn !== null) continue;
       this.#beatOn = channel;
       this.#rest();
     }
     return !this.#isOver;
+  }
+
+  /**
+   * Takes the lock of this name, which it keeps until it ends. False: another connection has it, and it is tried for again
+   * with each beat. Null: it was lost, or ended, before. Never rejects.
+   */
+  async lock(name: string): Promise<boolean | null> {
+    this.#lockName = name;
+    if (this.#isLocked) return true;
+    const cancel = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
+    const rows = await this.#ask<{ locked: boolean }>(TRY_LOCK, [`edge-fleet-control admin ${name}`]);
+    cancel();
+    if (rows === null) return null;
+    this.#isLocked = rows[0]?.locked === true;
+    return this.#isLocked;
   }
 
   /** Never rejects. */
@@ -66,16 +87,16 @@ export class ListeningConnection {
     await this.#giveUp();
   }
 
-  /** False: it was lost. */
-  async #ask(channel: string): Promise<boolean> {
-    const asked = this.#last.then(() => this.#client.query(`listen ${channel}`));
+  /** Null: it was lost. */
+  async #ask<R extends object>(text: string, values: readonly string[] = []): Promise<readonly R[] | null> {
+    const asked = this.#last.then(() => this.#client.query<R>(text, [...values]));
     this.#last = asked;
     try {
-      await asked;
-      return !this.#isOver;
+      const { rows } = await asked;
+      return this.#isOver ? null : rows;
     } catch {
       this.#lost(); // whoever needs the database says that it is away
-      return false;
+      return null;
     }
   }
 
@@ -86,8 +107,9 @@ export class ListeningConnection {
   async #beat(): Promise<void> {
     if (this.#beatOn === null) return;
     this.#cancelBeat = this.#ports.clock.after(BEAT_ANSWER_MS_MAX, () => this.#lost());
-    if (!(await this.#ask(this.#beatOn))) return;
+    if ((await this.#ask(`listen ${this.#beatOn}`)) === null) return;
     this.#cancelBeat();
+    if (this.#lockName !== null && (await this.lock(this.#lockName)) === null) return;
     this.#rest();
   }
 

@@ -1,6 +1,6 @@
 /** Hears what the database notifies, on one connection for everybody, and says so when something may have been missed. */
 import type { PoolConfig } from 'pg';
-import type { Clock } from '../actors/ports.ts';
+import { DatabaseUnavailable, type Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { ListeningConnection } from './listening-connection.ts';
 
@@ -39,6 +39,8 @@ export class Listener {
   #connection: ListeningConnection | null = null;
   /** Null: nothing is to be dialled later. */
   #cancelRetry: (() => void) | null = null;
+  /** Of whoever this is; null: it needs none. */
+  #lockName: string | null = null;
   #isStopped = false;
 
   /** Nothing is dialled yet. */
@@ -55,6 +57,22 @@ export class Listener {
     if (this.#connection !== null) void this.#begin(this.#connection, [hearing]);
     else if (this.#cancelRetry === null && !this.#isStopped) this.#dial();
     return { stop: () => void this.#hearings.delete(hearing) };
+  }
+
+  /**
+   * Takes the lock of this name for this connection and each that follows it, which have it as long as they last. False:
+   * another process has it. Rejects with DatabaseUnavailable.
+   */
+  async lock(name: string): Promise<boolean> {
+    this.#lockName = name;
+    if (this.#connection === null && !this.#isStopped) {
+      this.#cancelRetry?.();
+      this.#cancelRetry = null;
+      this.#dial();
+    }
+    const isLocked = (await this.#connection?.lock(name)) ?? null;
+    if (isLocked === null) throw new DatabaseUnavailable('The database is not available (taking up a name).');
+    return isLocked;
   }
 
   /** Resolves when the connection is closed. Nobody hears anything afterwards. */
@@ -78,6 +96,7 @@ export class Listener {
   }
 
   async #begin(connection: ListeningConnection, hearings: readonly Hearing[]): Promise<void> {
+    if (this.#lockName !== null && (await connection.lock(this.#lockName)) === null) return;
     const isOpen = await connection.listen(new Set(hearings.flatMap(({ channels }) => channels)));
     if (!isOpen) return; // the next connection begins with all of them
     this.#waitMs = RETRY_MS;

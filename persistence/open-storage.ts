@@ -3,7 +3,7 @@ import type { Bus } from '../actors/bus.ts';
 import type { Log } from '../transport/net/log.ts';
 import { monotonicMs, systemClock } from '../transport/net/clock.ts';
 import type { Unwind } from '../transport/net/unwind.ts';
-import { AdminRegistry } from './admin-directory.ts';
+import { AdminRegistry, type AdminSelf } from './admin-directory.ts';
 import { DatabaseArrival } from './arrival.ts';
 import { GroupCommitter } from './committer/committer.ts';
 import { DatabaseClock } from './database-clock.ts';
@@ -11,6 +11,7 @@ import { openDatabase, type Database } from './database.ts';
 import { encryptionKeyIn } from './embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './embedded/launcher.ts';
 import { watchIncarnation } from './incarnation.ts';
+import { takeName } from './instance-lock.ts';
 import { LivePeers } from './live-peers.ts';
 import { checkEncryptionKey } from './secret-check.ts';
 import { Storage, type StorageSettings } from './storage.ts';
@@ -36,7 +37,7 @@ export interface OpenStorageOptions {
   /** Of what it says to other admins. */
   readonly linkVersion: number;
   /** Of this admin, for its agents and for other admins; empty as long as none is known. */
-  readonly urls: { own(): string; peer(): string };
+  readonly urls: AdminSelf['urls'];
   /** Told of what was stored. */
   readonly bus: Bus;
   readonly log: Log;
@@ -69,11 +70,18 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   ends.add('the clock', () => clock.stop());
   await arrival.done('checking the encryption key', () => checkEncryptionKey(orm, vault));
   const registry = registryOf(settings, options, database, clock);
-  await arrival.done('comparing the groups of admins', () => registry.checkGroup());
-  const adminId = await arrival.done('checking in', () => registry.checkIn());
-  ends.add('registration', () => registry.checkOut());
   const listener = database.listen(systemClock);
   ends.add('the listening connection', () => listener.stop());
+  const adminId = await arrival.done('taking up its name', () =>
+    takeName({
+      name: settings.ADMIN_NAME,
+      tryLock: () => listener.lock(settings.ADMIN_NAME),
+      holder: () => registry.holder(),
+      register: (from) => registry.register(from),
+      monotonicMs,
+    }),
+  );
+  ends.add('registration', () => registry.checkOut());
   const peers = new LivePeers(adminId, monotonicMs);
   const committer = new GroupCommitter({
     database,

@@ -21,6 +21,7 @@ import { Migration20261122041000_kept_columns } from './migrations/Migration2026
 import { Migration20261122070000_public_keys } from './migrations/Migration20261122070000_public_keys.ts';
 import { Migration20261123040000_labels } from './migrations/Migration20261123040000_labels.ts';
 import { Migration20261123110000_admin_links } from './migrations/Migration20261123110000_admin_links.ts';
+import { Migration20261123120000_gone_admins } from './migrations/Migration20261123120000_gone_admins.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -40,6 +41,7 @@ const MIGRATIONS = [
   Migration20261122070000_public_keys,
   Migration20261123040000_labels,
   Migration20261123110000_admin_links,
+  Migration20261123120000_gone_admins,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

@@ -16,12 +16,10 @@ import type { Listener } from './listening.ts';
 import type { LivePeers } from './live-peers.ts';
 import { createLoader } from './loader/loader.ts';
 import { wantTunnel } from './admin-messages.ts';
-import { advanceBroker, backlogOf, nextForBroker } from './publishing/broker-rows.ts';
-import { CHANNEL_LEASE_MS, channelLeases } from './publishing/channels.ts';
+import { backlogOf } from './publishing/broker-rows.ts';
 import { createEventBodies } from './publishing/event-bodies.ts';
-import { hearEvents, type EventNotices } from './publishing/event-notices.ts';
-import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
-import { routeEvents, webhooksWithDeliveries } from './publishing/routing.ts';
+import { BROKER_CHANNEL } from './publishing/names.ts';
+import { publishingRows, type PublishingSettings } from './publishing/publishing-rows.ts';
 import { StoredAdminTopology } from './reads/admin-topology.ts';
 import { existingCommands, executionsOf } from './reads/briefs.ts';
 import { changedExecutions } from './reads/changed-executions.ts';
@@ -35,6 +33,7 @@ import { StoredOwners } from './owners.ts';
 import { createRecords } from './ownerless-writes.ts';
 import { createPasswords } from './ssh/passwords.ts';
 import { createSshLogins } from './ssh/login-check.ts';
+import { pruneAdminNames } from './sweeps/admin-names.ts';
 import { wokenRows } from './sweeps/forgotten.ts';
 import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
 import { readTotals } from './totals.ts';
@@ -50,14 +49,11 @@ import { createWriteProbe } from './write-probe.ts';
 const BACKLOG_COUNTED_MAX = 100_000;
 
 /** The settings by which rows are read, made and kept, under their names. */
-export interface StorageSettings extends SweepSettings {
+export interface StorageSettings extends SweepSettings, PublishingSettings {
   readonly ADMIN_CLUSTER_NAME: string;
   readonly EDGE_VPN_DEFAULT_DOMAIN: string;
   readonly CLUSTER_AUTO_GENERATED_V4_RANGES: readonly string[];
   readonly CLUSTER_V4_SUBNET_PREFIX: number;
-  readonly CORE_NAME: string;
-  readonly WEBHOOK_MAX_ATTEMPTS: number;
-  readonly EVENT_DELIVERY_MAX_AGE_SECONDS: number;
 }
 
 /** What was opened. */
@@ -120,6 +116,11 @@ export class Storage {
     return this.#opened.incarnation.isOver;
   }
 
+  /** Resolves when another process has taken over the name of this admin, which may do nothing more then. */
+  get takenOver(): Promise<Error> {
+    return this.#opened.registry.takenOver;
+  }
+
   /** Does another step of the start, which must be one that can be done again, once the database lets it. */
   step<Result>(what: string, step: () => Promise<Result>): Promise<Result> {
     return this.#opened.arrival.done(what, step);
@@ -152,7 +153,7 @@ export class Storage {
       woken: wokenRows(database.pool, adminId),
       leases: this.#leases,
       leaseMs: LEASE_MS,
-      checkIn: () => incarnation.compared().then(() => registry.checkIn()),
+      checkIn: async () => ((await incarnation.compared()) ? registry.checkIn() : null),
       ssh: this.#ssh,
       clusterVpnRows,
     };
@@ -206,41 +207,7 @@ export class Storage {
 
   /** By which events leave. */
   forPublishing() {
-    const { settings, adminId, committer, database, listener } = this.#opened;
-    const { pool } = database;
-    const leases = channelLeases(database.writes, adminId);
-    const leaseOf = (name: string) => ({
-      claim: () => leases.claim(name),
-      renew: (epoch: number) => leases.renew(name, epoch),
-      release: (epoch: number) => leases.release(name, epoch),
-    });
-    return {
-      leaseMs: CHANNEL_LEASE_MS,
-      webhooks: {
-        lease: leaseOf(WEBHOOKS_CHANNEL),
-        routing: {
-          route: (epoch: number) => routeEvents(pool, epoch, settings.WEBHOOK_MAX_ATTEMPTS),
-          caughtUp: () => committer.caughtUp(),
-          waiting: () => webhooksWithDeliveries(pool),
-        },
-      },
-      broker: {
-        lease: leaseOf(BROKER_CHANNEL),
-        rows: {
-          next: (epoch: number, after: Parameters<typeof nextForBroker>[2], limit: number) =>
-            nextForBroker(
-              pool,
-              epoch,
-              after,
-              limit,
-              settings.EVENT_DELIVERY_MAX_AGE_SECONDS * 1_000,
-              settings.CORE_NAME,
-            ),
-          advance: (epoch: number, to: string) => advanceBroker(pool, epoch, to),
-        },
-      },
-      hear: (told: EventNotices) => hearEvents(listener, adminId, told),
-    };
+    return publishingRows(this.#opened.settings, this.#opened);
   }
 
   /** The envelopes that webhooks are sent. */
@@ -285,6 +252,7 @@ export class Storage {
     return createSweepRows(database.pool, told, settings, {
       ...inputs,
       forgetAdmins: () => registry.forgetGone(settings.ADMIN_FORGET_AFTER_MS),
+      forgetNames: () => pruneAdminNames(database.pool),
     });
   }
 

@@ -8,6 +8,12 @@ export interface AdminUrlSettings {
   readonly ADMIN_PEER_URL?: string | undefined;
 }
 
+/** A URL that is this admin's alone. Shape: persistence/registration.ts, OwnUrl. */
+interface OwnUrl {
+  readonly url: string;
+  readonly setting: 'ADMIN_OWN_URL' | 'ADMIN_PEER_URL' | 'ADMIN_URLS';
+}
+
 /** The URLs of this admin and its peers. Those who tell them to others ask anew each time. */
 export interface AdminUrls {
   /** In order. Empty until it listens, where the settings name none. */
@@ -16,6 +22,8 @@ export interface AdminUrls {
   readonly own: () => string;
   /** Where other admins reach it; empty until it listens. */
   readonly peer: () => string;
+  /** Those that no other admin may have, also before it listens, and where each comes from. */
+  readonly mine: () => readonly OwnUrl[];
   /**
    * It listens here, which is its URL where the settings name none. Answers the URL by which this machine reaches it:
    * any address is a loopback one then.
@@ -32,6 +40,12 @@ export function createAdminUrls({ ADMIN_URLS, ADMIN_OWN_URL, ADMIN_PEER_URL }: A
     all: () => all,
     own,
     peer: () => (isListening ? (ADMIN_PEER_URL ?? own()) : ''),
+    mine: () => [
+      ...(own() === ''
+        ? []
+        : [{ url: own(), setting: ADMIN_OWN_URL === undefined ? 'ADMIN_URLS' : 'ADMIN_OWN_URL' } as const]),
+      ...(ADMIN_PEER_URL === undefined ? [] : [{ url: ADMIN_PEER_URL, setting: 'ADMIN_PEER_URL' } as const]),
+    ],
     listensAt(url) {
       const reached = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//127.0.0.1:');
       if (all.length === 0) all = [reached];

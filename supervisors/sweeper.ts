@@ -28,6 +28,9 @@ export const PRUNE_EVERY_MS = 60_000;
 /** Time between two looks for nodes whose cluster nobody owns, and for admins that are gone, in ms. */
 export const OWNERLESS_EVERY_MS = 5_000;
 
+/** Time between two looks for names that no admin has had for long, in ms. */
+export const NAMES_EVERY_MS = 600_000;
+
 /**
  * Time between two looks for nodes with random ids that are gone, in ms. Each deletes `GONE_NODES_MAX` at most: 1,200
  * in a minute.
@@ -73,6 +76,8 @@ export interface SweepPort {
   markOwnerless(): Promise<readonly NodeId[]>;
   /** Removes admins that are gone. Answers how many. */
   forgetAdmins(): Promise<number>;
+  /** Removes names that no admin has had for long. Answers how many. */
+  forgetNames(): Promise<number>;
   /** At most `limit` nodes of our clusters with random ids that were not seen for long; none where they are kept. */
   findGone(limit: number): Promise<readonly NodeId[]>;
   /** Rows of one batch. As many found: there are more. */
@@ -127,6 +132,7 @@ class Sweeper {
     this.#every(FORGOTTEN_EVERY_MS, 'forgotten executions', () => this.#wakeForgotten());
     this.#every(OWNERLESS_EVERY_MS, 'nodes without an owner', () => this.#markOwnerless());
     this.#every(OWNERLESS_EVERY_MS, 'admins that are gone', () => this.#forgetAdmins());
+    this.#every(NAMES_EVERY_MS, 'names of admins', () => this.#forgetNames());
     this.#every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', () => this.#forgetNodes());
     this.#every(PRESENCE_EVERY_MS, 'presence', async () => {
       await sweeps.storePresence();
@@ -212,6 +218,13 @@ class Sweeper {
   async #forgetAdmins(): Promise<boolean> {
     const admins = await this.#ports.sweeps.forgetAdmins();
     if (admins > 0) this.#ports.log.info({ admins }, 'admins that have been gone for long are forgotten');
+    return false;
+  }
+
+  async #forgetNames(): Promise<boolean> {
+    const { sweeps, isClockRight, log } = this.#ports;
+    const names = isClockRight() ? await sweeps.forgetNames() : 0;
+    if (names > 0) log.info({ names }, 'names of admins that nobody has used for long are forgotten');
     return false;
   }
 

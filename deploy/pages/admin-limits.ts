@@ -1,6 +1,8 @@
 /** Limits of several admins among each other. */
 import * as forwarding from '../../api/forwarded-call.ts';
+import * as names from '../../persistence/instance-lock.ts';
 import * as leases from '../../persistence/leases.ts';
+import * as adminNames from '../../persistence/sweeps/admin-names.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
 import * as leftovers from '../../supervisors/ownership/leftovers.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
@@ -25,6 +27,12 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
       'FORWARD_MS_MAX',
       'Longest time that one operation takes with all of its tries at other admins. Then it is a 503.',
     ],
+  ]),
+  limits('persistence/instance-lock.ts', names, [
+    ['NAME_WATCHED_MS_MAX', 'A start whose `ADMIN_NAME` another process has watches it for so long, then ends.'],
+  ]),
+  limits('persistence/sweeps/admin-names.ts', adminNames, [
+    ['NAME_KEPT_DAYS', 'Days for which the name of an admin that is gone keeps its id.'],
   ]),
   limits('transport/admins/limits.ts', admins, [
     ['PEER_CONNECTIONS_MAX', 'Connections to one other admin. More calls wait for one of them.'],

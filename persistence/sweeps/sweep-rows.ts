@@ -34,6 +34,8 @@ export interface SweepInputs {
 export interface SweepActions {
   /** Removes admins that are gone. Answers how many. */
   readonly forgetAdmins: () => Promise<number>;
+  /** Removes names that no admin has had for long. Answers how many. */
+  readonly forgetNames: () => Promise<number>;
 }
 
 /** The sweeps of this admin. Each call is one bounded transaction, and rejects with DatabaseUnavailable. */
@@ -41,7 +43,7 @@ export function createSweepRows(
   pool: Pool,
   { adminId, hasPeers }: WakeUpOptions,
   settings: SweepSettings,
-  { heldFor, watchedMs, heard, forgetAdmins }: SweepInputs & SweepActions,
+  { heldFor, watchedMs, heard, forgetAdmins, forgetNames }: SweepInputs & SweepActions,
 ) {
   const goneAfterMs = settings.RANDOM_NODE_FORGET_AFTER_MS;
   const sweeps = createSweeps(pool, {
@@ -66,6 +68,7 @@ export function createSweepRows(
         SWEEP_ROWS_MAX,
       ),
     forgetAdmins,
+    forgetNames,
   };
 }
 

@@ -5,7 +5,7 @@
 import type { Clock } from '../../actors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
-import { DatabaseUnavailable } from '../../actors/ports.ts';
+import { DatabaseUnavailable, NameTakenOver } from '../../actors/ports.ts';
 import type { Refusal } from '../../actors/refusal.ts';
 import { degradation, isDegraded, orphaned, WHOLE, type Standing } from '../../actors/standing.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
@@ -266,7 +266,16 @@ export class Ownership {
     const { log } = this.#ports;
     if (error instanceof DatabaseUnavailable)
       log.warn({ error: error.message }, 'leases could not be renewed: trying again');
+    else if (error instanceof NameTakenOver) this.#end(error);
     else log.error({ error }, 'the ownership loop failed: trying again');
+  }
+
+  /** Nothing is renewed, delivered or given back: all of it is the other process's now. */
+  #end(error: NameTakenOver): void {
+    const { held, log } = this.#ports;
+    this.#isStopped = true;
+    for (const { cluster } of held.all()) this.#lost(cluster, true);
+    log.error({ error: error.message }, 'this admin owns nothing any more');
   }
 }
 

@@ -1,6 +1,7 @@
 /** The row of an admin, as the admin itself keeps it. */
 import type { MikroORM } from '@mikro-orm/postgresql';
-import { AdminRegistry } from '../../persistence/admin-directory.ts';
+import { AdminRegistry, type AdminSelf } from '../../persistence/admin-directory.ts';
+import type { OwnUrl } from '../../persistence/registration.ts';
 import { LINK_VERSION } from '../../transport/admins/protocol/version.ts';
 
 /** Its registry. `nowMs`: by the clock of its machine. */
@@ -13,13 +14,25 @@ export function registryOf(
     adminClusterName = 'default',
     maxWireguardPeers = 100,
     linkVersion = LINK_VERSION,
+    mine = undefined as readonly OwnUrl[] | undefined,
     nowMs = (): number => Date.now(),
   } = {},
+  urls: AdminSelf['urls'] = {
+    own: () => url,
+    peer: () => peerUrl,
+    mine: () => mine ?? [{ url, setting: 'ADMIN_OWN_URL' }],
+  },
 ): AdminRegistry {
-  const urls = { own: () => url, peer: () => peerUrl };
   return new AdminRegistry(
     orm,
     { name, urls, adminClusterName, version: '0.1.0', maxWireguardPeers, linkVersion },
     { nowMs },
   );
+}
+
+/** Comes into the list in the place of whoever has its name. Answers the id. */
+export async function arrived(registry: AdminRegistry): Promise<string> {
+  const id = await registry.register(await registry.holder());
+  if (id === null) throw new Error('another process was faster');
+  return id;
 }

@@ -8,8 +8,15 @@ import { storeCluster } from '../../support/stored-rows.ts';
 
 test('topology, owners and orphans are what the rows say', async (t) => {
   const { orm, pool } = await openedDatabase(t);
-  const admit = (name: string, adminClusterName: string, maxWireguardPeers: number): Promise<string> =>
-    registryOf(orm, name, { url: `http://${name}.example.com:44000`, adminClusterName, maxWireguardPeers }).checkIn();
+  const admit = async (name: string, adminClusterName: string, maxWireguardPeers: number): Promise<string> => {
+    // Of two groups only one is let in while the other runs.
+    await pool.query(`update admin set last_checked_in = '2026-01-01'`);
+    return registryOf(orm, name, {
+      url: `http://${name}.example.com:44000`,
+      adminClusterName,
+      maxWireguardPeers,
+    }).checkIn();
+  };
   const ids = {
     one: await admit('one', 'east', 100),
     two: await admit('two', 'east', 50),

@@ -14,7 +14,7 @@ import type { KindTable } from '../../../supervisors/runtime/kinds.ts';
 import { createTree } from '../../../supervisors/tree.ts';
 import { createLeaseClock, systemClock } from '../../../transport/net/clock.ts';
 import { SETTINGS } from '../../support/actors.ts';
-import { registryOf } from '../../support/admin-registry.ts';
+import { arrived, registryOf } from '../../support/admin-registry.ts';
 import { createDatabase } from '../../support/database.ts';
 import { recordingLog } from '../../support/log.ts';
 import { VAULT } from '../../support/opened.ts';
@@ -50,7 +50,7 @@ export async function startSupervisors(
   const registry = registryOf(database.orm, options.name ?? `admin-${supervisorsFixtures}`, {
     maxWireguardPeers: options.maxWireguardPeers ?? 10_000,
   });
-  const adminId = await until('the first check-in', () => registry.checkIn()); // as an admin waits for its database
+  const adminId = await until('the first check-in', () => arrived(registry)); // as an admin waits for its database
   const bus = createBus(log);
   const committer = new GroupCommitter({
     database,

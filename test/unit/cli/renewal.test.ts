@@ -3,6 +3,8 @@ import test from 'ava';
 import { startRenewed, type Renewable } from '../../../cli/renewal.ts';
 import { recordingLog } from '../../support/log.ts';
 
+const NEVER = new Promise<never>(() => {});
+
 test('an admin whose database was set back is stopped and started anew, and the one that runs in the end is stopped in order', async (t) => {
   const told: string[] = [];
   const lives: PromiseWithResolvers<void>[] = [];
@@ -13,6 +15,7 @@ test('an admin whose database was set back is stopped and started anew, and the 
     started[life - 1]?.resolve();
     return Promise.resolve({
       setBack: lives[life - 1]!.promise,
+      takenOver: NEVER,
       stop: () => {
         told.push(`stop ${life}`);
         return Promise.resolve();
@@ -39,7 +42,7 @@ test('an admin that is stopped while it starts anew is stopped in order: what is
   let starts = 0;
   const start = async (given: AbortSignal): Promise<Renewable> => {
     starts += 1;
-    if (starts === 1) return { setBack, stop: () => Promise.resolve() };
+    if (starts === 1) return { setBack, takenOver: NEVER, stop: () => Promise.resolve() };
     again.resolve();
     await once(given, 'abort');
     throw given.reason as Error;

@@ -54,6 +54,23 @@ test('other admins are told where an admin is once it listens: by a setting for 
   );
 });
 
+test('what no other admin may have is its own URL and that for other admins, each with its setting', (t) => {
+  const mine = [
+    { ADMIN_URLS: ['https://all.test'] },
+    { ADMIN_URLS: ['https://all.test'], ADMIN_OWN_URL: 'https://b.test', ADMIN_PEER_URL: 'http://10.0.0.2:44000' },
+    { ADMIN_URLS: [] },
+  ].map((settings) => createAdminUrls(settings).mine());
+
+  t.deepEqual(mine, [
+    [{ url: 'https://all.test', setting: 'ADMIN_URLS' }],
+    [
+      { url: 'https://b.test', setting: 'ADMIN_OWN_URL' },
+      { url: 'http://10.0.0.2:44000', setting: 'ADMIN_PEER_URL' },
+    ],
+    [],
+  ]);
+});
+
 test('any address of IPv6 is reached by a loopback one too, and another address as it is', (t) => {
   t.is(createAdminUrls({ ADMIN_URLS: [] }).listensAt('http://[::]:1'), 'http://127.0.0.1:1');
   t.is(createAdminUrls({ ADMIN_URLS: [] }).listensAt('http://192.0.2.1:1'), 'http://192.0.2.1:1');

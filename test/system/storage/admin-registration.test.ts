@@ -1,0 +1,169 @@
+/** Who is in the list of admins, as what, and for how long. */
+import test from 'ava';
+import type { Listener } from '../../../persistence/listening.ts';
+import { pruneAdminNames } from '../../../persistence/sweeps/admin-names.ts';
+import { systemClock } from '../../../transport/net/clock.ts';
+import { arrived, registryOf } from '../../support/admin-registry.ts';
+import { openedDatabase } from '../../support/opened.ts';
+import { storeCluster } from '../../support/stored-rows.ts';
+import { until } from '../../support/until.ts';
+
+test('a process whose name was taken over is told so at each check-in, and takes nothing from the other one', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const rows = async () => (await pool.query('select name, instance_id, url from admin')).rows as unknown[];
+  const [older, newer] = [registryOf(orm, 'a'), registryOf(orm, 'a', { url: 'http://newer' })];
+  const id = await older.checkIn();
+
+  t.is(await arrived(newer), id);
+  for (let round = 0; round < 2; round += 1)
+    await t.throwsAsync(older.checkIn(), {
+      name: 'NameTakenOver',
+      message: /^Another process has taken over ADMIN_NAME "a", which started at 20.*: it ends\./u,
+    });
+  await older.checkOut();
+
+  t.regex((await older.takenOver).message, /taken over ADMIN_NAME "a"/u);
+  t.deepEqual(await rows(), [{ name: 'a', instance_id: newer.instanceId, url: 'http://newer' }]);
+  t.is(await newer.checkIn(), id);
+  await newer.checkOut();
+  t.deepEqual(await rows(), []);
+});
+
+test('a name is taken from the process that was seen to have it, and from no other', async (t) => {
+  const { orm } = await openedDatabase(t);
+  const [first, second, third] = [registryOf(orm, 'a'), registryOf(orm, 'a'), registryOf(orm, 'a')];
+  await first.checkIn();
+  const seen = await second.holder();
+
+  t.is(seen?.instanceId, first.instanceId);
+  t.is(typeof (await third.register(seen)), 'string');
+  t.is(await second.register(seen), null);
+  t.is(await second.register(null), null);
+});
+
+test('an admin whose row was forgotten is in the list again with its next check-in', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const admin = registryOf(orm, 'a');
+  const id = await admin.checkIn();
+  await pool.query('delete from admin');
+
+  t.is(await admin.checkIn(), id);
+});
+
+test('no two admins that run have one URL, and who comes second is told which setting to set', async (t) => {
+  const { orm } = await openedDatabase(t);
+  const at = (name: string, own: string, setting: 'ADMIN_OWN_URL' | 'ADMIN_URLS', peer = own) =>
+    registryOf(orm, name, {
+      url: own,
+      peerUrl: peer,
+      mine: [{ url: own, setting }, ...(peer === own ? [] : [{ url: peer, setting: 'ADMIN_PEER_URL' } as const])],
+    });
+  const first = at('a', 'http://lb', 'ADMIN_URLS', 'http://10.0.0.1:44000');
+  await first.checkIn();
+
+  await t.throwsAsync(at('b', 'http://lb/', 'ADMIN_URLS').checkIn(), {
+    name: 'SharedAdminUrl',
+    message:
+      'ADMIN_OWN_URL is not set, and the first of ADMIN_URLS (http://lb/) is that of admin a, which runs now: set ADMIN_OWN_URL at each admin to a URL of that admin alone.',
+  });
+  await t.throwsAsync(at('b', 'http://lb', 'ADMIN_OWN_URL').checkIn(), {
+    message:
+      'ADMIN_OWN_URL (http://lb) is that of admin a too, which runs now: set it at each admin to a URL of that admin alone.',
+  });
+  for (const peer of ['http://lb', 'http://10.0.0.1:44000'])
+    await t.throwsAsync(at('b', 'http://b', 'ADMIN_OWN_URL', peer).checkIn(), {
+      message: `ADMIN_PEER_URL (${peer}) is that of admin a too, which runs now: set it at each admin to a URL of that admin alone.`,
+    });
+  await at('b', 'http://b', 'ADMIN_OWN_URL').checkIn();
+  t.is(
+    typeof (await arrived(at('a', 'http://lb', 'ADMIN_URLS'))),
+    'string',
+    'its own former process is no other admin',
+  );
+});
+
+test('of many admins with one URL that start at once, one comes in', async (t) => {
+  const { orm } = await openedDatabase(t);
+  const starts = await Promise.allSettled(
+    ['a', 'b', 'c', 'd'].map((name) => registryOf(orm, name, { url: 'http://lb' }).checkIn()),
+  );
+
+  t.is(starts.filter(({ status }) => status === 'fulfilled').length, 1);
+});
+
+test('an admin that is gone keeps no URL from others', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  await registryOf(orm, 'a', { url: 'http://lb' }).checkIn();
+  await pool.query(`update admin set last_checked_in = clock_timestamp() - interval '4 s'`);
+
+  t.is(typeof (await registryOf(orm, 'b', { url: 'http://lb' }).checkIn()), 'string');
+});
+
+test('where an admin is reached is compared again when it is known', async (t) => {
+  const { orm } = await openedDatabase(t);
+  const where = { url: 'http://b', peerUrl: '' };
+  const late = registryOf(orm, 'b', where, {
+    own: () => where.url,
+    peer: () => where.peerUrl,
+    mine: () => (where.peerUrl === '' ? [] : [{ url: where.peerUrl, setting: 'ADMIN_PEER_URL' }]),
+  });
+  await late.checkIn();
+  await registryOf(orm, 'a', { url: 'http://a' }).checkIn();
+
+  where.peerUrl = 'http://a';
+
+  await t.throwsAsync(late.checkIn(), { name: 'SharedAdminUrl' });
+});
+
+test('the lock of a name is had by one connection at a time, as long as it lasts, and again by the one that follows it', async (t) => {
+  const database = await openedDatabase(t);
+  const { pool } = database;
+  const [first, second, other] = [0, 1, 2].map(() => database.listen(systemClock)) as [Listener, Listener, Listener];
+  t.teardown(() => Promise.all([first.stop(), second.stop(), other.stop()]));
+  // Of this database: other tests have theirs on the same server.
+  const held = `from pg_locks where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())`;
+  const holders = async () =>
+    (await pool.query<{ pid: number }>(`select pid ${held} order by pid`)).rows.map(({ pid }) => pid);
+
+  t.deepEqual([await first.lock('a'), await second.lock('a'), await other.lock('b')], [true, false, true]);
+  const before = await holders();
+  await pool.query(`select pg_terminate_backend(pid) ${held}`);
+  await until('both have dialled again', async () => {
+    const now = await holders();
+    return now.length === 2 && now.every((pid) => !before.includes(pid));
+  });
+  t.false(await second.lock('a'));
+  await first.stop();
+
+  await until('the lock', () => second.lock('a'));
+  t.pass();
+});
+
+test('a name without an admin for 30 days is forgotten, unless it still has something', async (t) => {
+  const { orm, pool } = await openedDatabase(t);
+  const ids = new Map<string, string>();
+  for (const name of ['runs', 'long-gone', 'gone', 'owns', 'drains', 'relays']) {
+    const admin = registryOf(orm, name);
+    ids.set(name, await admin.checkIn());
+    if (name !== 'runs') await admin.checkOut();
+  }
+  const cluster = await storeCluster(pool, 'one');
+  await pool.query(
+    'insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) values ($1, $2, 1, now())',
+    [cluster, ids.get('owns')],
+  );
+  await pool.query(`update admin_identity set draining_since = now() where name = 'drains'`);
+  await pool.query(`update admin_identity set relay_region = 901 where name = 'relays'`);
+  await pool.query(
+    `update admin_identity set gone_since = clock_timestamp() - case name when 'gone' then interval '29 days' else interval '31 days' end`,
+  );
+
+  t.deepEqual([await pruneAdminNames(pool), await pruneAdminNames(pool)], [1, 0]);
+
+  const { rows } = await pool.query<{ name: string }>('select name from admin_identity order by name');
+  t.deepEqual(
+    rows.map(({ name }) => name),
+    ['drains', 'gone', 'owns', 'relays', 'runs'],
+  );
+  t.not(await registryOf(orm, 'long-gone').checkIn(), ids.get('long-gone'));
+});
