@@ -49,7 +49,7 @@ export interface RunningAdmin {
 export async function startAdmin(config: AdminConfig, log: Log, signal: AbortSignal): Promise<RunningAdmin> {
   const ends = createUnwind(log);
   try {
-    const parts = await openParts(config, { log, ends, signal });
+    const parts = await openParts(config, log, ends, signal);
     const { url, feeds } = await openToOthers(config, parts);
     await startActors(parts, feeds);
     const { actors, proxies, storage } = parts;
@@ -61,17 +61,11 @@ export async function startAdmin(config: AdminConfig, log: Log, signal: AbortSig
   }
 }
 
-interface OpenPorts {
-  readonly log: Log;
-  readonly ends: Unwind;
-  readonly signal: AbortSignal;
-}
-
 /** What an admin is made of. */
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The parts, connected to each other. Nobody can come in yet, and no actor lives. */
-async function openParts(config: AdminConfig, { log, ends, signal }: OpenPorts) {
+async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: AbortSignal) {
   const { version } = packageFile;
   const bus = createBus(log);
   const news = createBus(log, bus); // what all admins commit, for who shows it; who acts on a commit hears `bus`

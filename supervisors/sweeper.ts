@@ -223,8 +223,8 @@ class Sweeper {
 
   async #forgetNames(): Promise<boolean> {
     const { sweeps, isClockRight, log } = this.#ports;
-    const names = isClockRight() ? await sweeps.forgetNames() : 0;
-    if (names > 0) log.info({ names }, 'names of admins that nobody has used for long are forgotten');
+    const admins = isClockRight() ? await sweeps.forgetNames() : 0;
+    if (admins > 0) log.info({ admins }, 'names of admins that nobody has used for long are forgotten');
     return false;
   }
 
