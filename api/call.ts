@@ -9,6 +9,7 @@ import type { Log } from '../transport/net/log.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
 import { createAddressLimits } from './keyless-limits.ts';
+import type { ForwardedPart } from './forwarded-part.ts';
 import type { Forwarding } from './forwarding.ts';
 import { codeOf } from './metrics/request-times.ts';
 import { listing, type Listing, type PageOf } from './listing.ts';
@@ -90,19 +91,19 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
     try {
       const { requestId, surface, record } = caller;
       const trace = record?.isTraced === true ? record.context : null;
+      const asked = { principal: admitted.value, surface, requestId, trace };
+      const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> =>
+        forwarding.perform({ ...asked, ...part, idempotency: null });
       const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
         forwarding.perform<unknown>({
+          ...asked,
           operation: operation.name,
           input: rawInput ?? {},
           afterLoss: operation.afterLoss,
-          principal: admitted.value,
-          surface,
-          requestId,
-          trace,
           idempotency,
           ownedBy: operation.ownedBy === undefined ? null : () => operation.ownedBy?.(input.value, ports) ?? null,
           handle: (key, isRepeat) =>
-            operation.handle(input.value, { ports, requestId, trace, idempotency: key, isRepeat }),
+            operation.handle(input.value, { ports, requestId, trace, idempotency: key, isRepeat, forward }),
         }),
       );
       if (!handled.ok) limits.takeBack(operation, caller);

@@ -1,11 +1,10 @@
 /** An operation that may have to be done by another admin, and what it takes to have it done there. */
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Clock } from '../actors/ports.ts';
-import type { Result } from '../actors/refusal.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
-import type { OwnedBy, OwnersPort, PeerCalls } from './forwarding-ports.ts';
-import type { AfterLoss } from './operation.ts';
+import type { ForwardedPart } from './forwarded-part.ts';
+import type { OwnersPort, PeerCalls } from './forwarding-ports.ts';
 import type { Reads } from './ports.ts';
 
 /** What forwarding needs of the outside. */
@@ -21,19 +20,11 @@ export interface ForwardingPorts {
 }
 
 /** An operation as a client asked for it, after all that is judged where it came in. */
-export interface Forwardable<T> {
-  readonly operation: string;
-  /** As JSON. It is parsed again by the owner. */
-  readonly input: unknown;
-  readonly afterLoss: AfterLoss | null;
+export interface Forwardable<T> extends ForwardedPart<T> {
   readonly idempotency: Idempotency | null;
   /** Whose key it was, and where it came in: for the log of the owner. */
   readonly principal: string;
   readonly surface: string;
   readonly requestId: string;
   readonly trace: TraceContext | null;
-  /** Whose owner must do it, or nobody's. Null: any admin does it. */
-  readonly ownedBy: (() => Promise<OwnedBy | null> | OwnedBy | null) | null;
-  /** Does it here. `isRepeat`: an earlier try may have been done. */
-  handle(idempotency: Idempotency | null, isRepeat: boolean): Promise<Result<T>>;
 }

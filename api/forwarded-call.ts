@@ -106,6 +106,7 @@ export class ForwardedCall<T> {
   async #tried(owner: Owner): Promise<Result<T> | null> {
     switch (owner.type) {
       case 'nobody':
+        if (this.#owned.kind === 'webhooks' && this.#owned.orHere === true) return this.#here();
         await this.#changed();
         return null;
       case 'missing':

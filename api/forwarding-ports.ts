@@ -9,7 +9,8 @@ import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
 export type OwnedBy =
   | { readonly kind: 'node'; readonly id: NodeId }
   | { readonly kind: 'cluster'; readonly id: ClusterId }
-  | { readonly kind: 'webhooks' }
+  /** `orHere`: where nobody holds them, any admin does it. */
+  | { readonly kind: 'webhooks'; readonly orHere?: true }
   | { readonly kind: 'admin'; readonly name: string };
 
 /**

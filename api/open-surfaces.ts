@@ -1,20 +1,18 @@
 /** Everything that people and programs reach this admin by: REST, tRPC, MCP, documentation, health, metrics. */
-import { randomUUID } from 'node:crypto';
-import type { Address, Ask } from '../actors/messages.ts';
+import type { Ask } from '../actors/messages.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
-import { monotonicMs, systemClock } from '../transport/net/clock.ts';
-import type { ClusterId } from '../transport/protocol/ids.ts';
+import { systemClock } from '../transport/net/clock.ts';
 import { createIds } from './creation-ids.ts';
 import { mountDebug } from './debug/routes.ts';
 import type { ProxyPorts } from './docs/guide/page.ts';
-import { Forwarding } from './forwarding.ts';
-import type { HeldHere, OwnersPort, PeerCalls } from './forwarding-ports.ts';
 import type { Feeds } from './feeds/feeds.ts';
 import { openFeeds, type FeedRows, type FeedSources } from './feeds/open-feeds.ts';
 import type { Tails } from './feeds/ports.ts';
+import type { ForwardingReadings } from './forwarding-counters.ts';
+import { openForwarding, type ForwardingParts } from './open-forwarding.ts';
 import { adminCluster } from './health/admin-cluster.ts';
 import { sharedChecks } from './health/check-runner.ts';
 import type { HealthPorts } from './health/ports.ts';
@@ -60,7 +58,6 @@ export interface SurfaceRows extends Pick<FeedRows, 'executionsOf' | 'existingCo
   totals(hasBroker: boolean): Promise<TotalReadings>;
   readonly inspection: DebugInspection['database'];
   readonly relayClusters: RelayPorts['clustersOf'];
-  owners(here: HeldHere): OwnersPort;
 }
 
 /** A part that counts what happens in it. */
@@ -69,18 +66,14 @@ interface Counting<Name extends keyof LiveReadings> {
 }
 
 /** The parts of the admin that surfaces show. */
-export interface SurfaceParts extends FeedSources {
+export interface SurfaceParts extends FeedSources, ForwardingParts {
   readonly version: string;
-  readonly rows: SurfaceRows;
-  readonly actors: {
+  readonly rows: SurfaceRows & ForwardingParts['rows'];
+  readonly actors: ForwardingParts['actors'] & {
     readonly tree: {
       readonly ask: Ask;
-      readonly ownership: Pick<OperationPorts, 'standing'> & { quietMs(): number; hasPeers(): boolean };
-      readonly directory: {
-        readonly counters: ReturnType<DebugInspection['counters']>;
-        find(address: Address): { readonly cluster: ClusterId | null } | undefined;
-      };
-      readonly held: Pick<HeldHere, 'epochOf'>;
+      readonly ownership: Pick<OperationPorts, 'standing'> & { quietMs(): number };
+      readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
   } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'ownership'>;
@@ -109,7 +102,7 @@ export interface SurfaceParts extends FeedSources {
     ports(): ProxyPorts | null;
   } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
-  readonly links: FeedSources['links'] & { readonly calls: PeerCalls };
+  readonly links: FeedSources['links'] & ForwardingParts['links'];
   /** Null: nothing is exported. */
   readonly tracing: { readonly counters: LiveReadings['traces'] };
   /** In order. Empty until this admin listens, where the settings name none. */
@@ -135,12 +128,12 @@ export interface Surfaces {
 export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Surfaces {
   const { rows, tracer, clock, log } = parts;
   const feeds = openFeeds({ ...parts, tails: parts.agents.sessions.tails }, settings.CORE_NAME);
-  const forwarding = forwardingOf(parts);
+  const forwarding = openForwarding(parts);
   const api = createApi({
     log,
     tracer,
     forwarding,
-    ports: operationPorts(settings, parts),
+    ports: operationPorts(settings, parts, forwarding.counters),
     settings: {
       bodyBytesMax: settings.MAX_BODY_BYTES,
       recordings: { bytesMax: settings.SSH_RECORDING_MAX_BYTES },
@@ -163,27 +156,11 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
   return { api, feeds };
 }
 
-function forwardingOf({ rows, links, actors, publishing, clock, log }: SurfaceParts): Forwarding {
-  const { ownership, directory, held } = actors.tree;
-  const owners = rows.owners({
-    hasPeers: () => ownership.hasPeers(),
-    clusterOfNode: (id) => directory.find({ kind: 'node', id })?.cluster ?? null,
-    epochOf: (cluster, isFresh) => held.epochOf(cluster, isFresh),
-    isOrphan: (cluster) => ownership.standing().orphans.some((orphan) => orphan.cluster === cluster),
-    deliversWebhooks: () => publishing.deliversWebhooks(),
-  });
-  return new Forwarding({
-    owners,
-    calls: links.calls,
-    reads: rows.operations.reads,
-    clock,
-    monotonicMs,
-    newCallId: randomUUID,
-    log,
-  });
-}
-
-function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): OperationPorts {
+function operationPorts(
+  settings: SurfaceSettings,
+  parts: SurfaceParts,
+  forwarding: ForwardingReadings,
+): OperationPorts {
   const { rows, actors, agents, webhooks, publishing, clock, version } = parts;
   const { ask, ownership } = actors.tree;
   const health = healthPorts(parts);
@@ -195,7 +172,7 @@ function operationPorts(settings: SurfaceSettings, parts: SurfaceParts): Operati
     adminMetrics: createAdminMetrics({
       version,
       name: settings.ADMIN_NAME,
-      live: () => liveReadings(parts),
+      live: () => ({ ...liveReadings(parts), forwarding }),
       totals: () => rows.totals(publishing.broker !== null),
     }),
     proxyPorts: () => parts.proxies.ports(),
@@ -229,7 +206,7 @@ function liveReadings({
   webhooks,
   proxies,
   tracing,
-}: SurfaceParts): LiveReadings {
+}: SurfaceParts): Omit<LiveReadings, 'forwarding'> {
   return {
     ...storage.readings(),
     ...actors.readings(),

@@ -1,5 +1,6 @@
 /** What an operation is: defined once, offered on every surface. */
 import type { z } from 'zod';
+import type { AfterLoss, ForwardedPart } from './forwarded-part.ts';
 import type { OwnedBy } from './forwarding-ports.ts';
 import type { OperationPorts, Page } from './ports.ts';
 import type { Scope } from './surface.ts';
@@ -16,17 +17,12 @@ export interface Call {
   readonly idempotency: Idempotency | null;
   /** An earlier try of it may have been done: its answer was lost. */
   readonly isRepeat: boolean;
+  /** Has a part of it done by the owner of what that part is about: for what has many owners. */
+  forward<T>(part: ForwardedPart<T>): Promise<Result<T>>;
 }
 
 /** By what an operation tells whom it needs: as few reads as that takes, since its handler reads again. */
 export type OwnerPorts = Pick<OperationPorts, 'reads' | 'settings'>;
-
-/**
- * How an operation that only an owner can do is settled when its answer was lost together with the owner: `again`, it
- * may be done twice; `missing`, it deletes, so that what is not there was deleted by the first try; `record`, it
- * creates, and its answer is kept under its key (C1).
- */
-export type AfterLoss = 'again' | 'missing' | 'record';
 
 /**
  * Where REST offers it. Path parameters are `:name` and are fields of the input; the rest of the input is the query

@@ -78,6 +78,7 @@ async function done(
     trace: record.isTraced ? record.context : null,
     idempotency: idempotencyOf(call),
     isRepeat: call.attempt > 1,
+    forward: async (part) => part.handle(null, false), // one hop
   });
   if (!result.ok && result.refusal.notOwner === true) return { type: 'not_owner', owner: null, epoch: null };
   return { type: 'answered', result };

@@ -266,6 +266,22 @@ export const FAMILIES: readonly Family[] = [
   histogram('scrape_duration_seconds', 'How long reads of the metrics of nodes took.', ['source'], ({ live }) =>
     Object.entries(live.scrapes).flatMap(([source, { durations }]) => one(durations, { source })),
   ),
+  counter(
+    'forwarded_calls_total',
+    'Calls between admins for operations of clients, tries counted each: out of this admin by what came of them, in by what was said.',
+    ['direction', 'outcome'],
+    ({ live: { forwarding } }) => [
+      ...by('outcome', forwarding.in, { direction: 'in' }),
+      ...by('outcome', forwarding.out, { direction: 'out' }),
+    ],
+  ),
+  histogram(
+    'forward_duration_seconds',
+    'How long operations took that another admin was asked for, with every try.',
+    ['operation'],
+    ({ live: { forwarding } }) =>
+      [...forwarding.durations].map(([operation, value]) => ({ labels: { operation }, value })),
+  ),
   gauge('owned_clusters', 'Clusters that this admin owns.', [], ({ live }) => one(live.ownership.clusters)),
   gauge('lease_age_seconds', 'Since this admin last renewed its leases. At 3 s they run out.', [], ({ live }) =>
     one(live.ownership.leaseAgeMs / 1_000),

@@ -5,6 +5,7 @@
 import type { Histogram } from '../../transport/net/histogram.ts';
 import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { ActorKind } from '../../actors/messages.ts';
+import type { ForwardingReadings } from '../forwarding-counters.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 
@@ -65,6 +66,7 @@ export interface LiveReadings {
   readonly scrapes: Readonly<Record<MetricsSource, { readonly outcomes: Counts; readonly durations: Histogram }>>;
   /** Spans on their way to a collector. Null: nothing is exported. */
   readonly traces: { readonly exported: number; readonly dropped: number } | null;
+  readonly forwarding: ForwardingReadings;
   readonly ownership: { readonly clusters: number; readonly leaseAgeMs: number; readonly isDegraded: boolean };
 }
 

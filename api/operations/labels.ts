@@ -1,21 +1,18 @@
 /** Labels of nodes. */
 import { z } from 'zod';
-import { ok, refuse, type Result } from '../../actors/refusal.ts';
-import { FAILED_NODES_MAX, LabelledNodesResource } from '../../actors/resources/labelled-nodes.ts';
+import { ok, refuse } from '../../actors/refusal.ts';
+import { LabelledNodesResource } from '../../actors/resources/labelled-nodes.ts';
 import { NodeResource } from '../../actors/resources/node.ts';
-import type { Target } from '../../actors/targeting.ts';
 import { LabelKey, Labels, LABELS_MAX } from '../../transport/protocol/labels.ts';
 import { NodeIdInput } from '../inputs.ts';
-import { operation, type Call } from '../operation.ts';
+import { labelled } from '../labelling.ts';
+import { operation } from '../operation.ts';
 import { targetingInput } from '../targeting-input.ts';
 import { targetsOf } from '../targets.ts';
 import { askNode } from './nodes.ts';
 
 /** Nodes that one call labels, at most: each is asked for itself, some thousands a second. */
 export const LABELLED_NODES_MAX = 10_000;
-
-/** Nodes that are asked at once: as many changes as one commit takes well. */
-const AT_ONCE_MAX = 500;
 
 const newLabels = Labels.refine((labels) => Object.keys(labels).length > 0, 'must not be empty').meta({
   minProperties: 1,
@@ -77,39 +74,6 @@ export const label_nodes = operation({
       return refuse('validation_failed', 'Validation failed', {
         targeting: [`reaches ${targets.length} nodes, and at most ${LABELLED_NODES_MAX} are labelled at once`],
       });
-    return ok(await labelled(targets, set, remove, call));
+    return ok(await labelled(targets, { labels: set, removed: remove }, call));
   },
 });
-
-/** Each node decides for itself. Where a whole batch could not be asked, what is left is not tried. */
-async function labelled(
-  targets: readonly Target[],
-  labels: Labels,
-  removed: readonly string[],
-  call: Call,
-): Promise<LabelledNodesResource> {
-  const failed: LabelledNodesResource['failed'][number][] = [];
-  let tried = 0;
-  while (tried < targets.length) {
-    const batch = targets.slice(tried, tried + AT_ONCE_MAX);
-    const results: readonly Result<unknown>[] = await Promise.all(
-      batch.map(({ node }) => askNode(node, call, (replyTo) => ({ type: 'set-labels', replyTo, labels, removed }))),
-    );
-    tried += batch.length;
-    for (const [index, result] of results.entries())
-      if (!result.ok) failed.push({ node_id: batch[index]?.node ?? '', ...reasonOf(result) });
-    if (results.every((result) => !result.ok && result.refusal.code === 'service_unavailable')) break;
-  }
-  const failedCount = failed.length + targets.length - tried;
-  return {
-    node_count: targets.length,
-    labelled_count: targets.length - failedCount,
-    failed_count: failedCount,
-    failed: failed.slice(0, FAILED_NODES_MAX),
-  };
-}
-
-function reasonOf({ refusal }: Extract<Result<unknown>, { ok: false }>): { code: string; message: string } {
-  const details = Object.values(refusal.details ?? {}).flat();
-  return { code: refusal.code, message: details.length > 0 ? details.join('; ') : refusal.message };
-}

@@ -110,6 +110,8 @@ export const delete_webhook = operation({
   rest: { method: 'DELETE', path: '/webhooks/:id', status: 204 },
   input: z.strictObject({ id: Uuid }),
   output: z.null(),
+  ownedBy: () => ({ kind: 'webhooks', orHere: true }),
+  doneWhenMissing: true,
   handle: ({ id }, { ports }) =>
     ports.ask<null>((replyTo) => ({ to: { kind: 'webhook', id }, message: { type: 'delete', replyTo } })),
 });
@@ -144,7 +146,9 @@ export const redeliver_webhook_delivery = operation({
   hints: { destructive: false, idempotent: false, openWorld: true },
   input: z.strictObject({ id: Uuid }),
   output: WebhookDeliveryResource,
-  handle: async ({ id }, { ports }) => {
+  ownedBy: () => ({ kind: 'webhooks' }),
+  repeatable: true,
+  handle: async ({ id }, { ports, isRepeat }) => {
     const delivery = await ports.reads.delivery(id);
     if (delivery === null) return refuse('not_found', NOT_FOUND);
     if (!ports.deliversWebhooks())
@@ -154,12 +158,15 @@ export const redeliver_webhook_delivery = operation({
           code: 'service_unavailable',
           message: 'Another admin delivers webhooks now. Ask that one, or try again shortly.',
           retryAfterSeconds: 5,
+          notOwner: true,
         },
       };
     const asked = await ports.ask<null>((replyTo) => ({
       to: { kind: 'webhook', id: delivery.webhook },
       message: { type: 'redeliver', replyTo, delivery: delivery.ref },
     }));
-    return asked.ok ? found(ports.reads.get('webhook_deliveries', id)) : asked;
+    // One that waits to be sent again was reopened by the first try.
+    const isDone = asked.ok || (isRepeat && asked.refusal.code === 'conflict');
+    return isDone ? found(ports.reads.get('webhook_deliveries', id)) : asked;
   },
 });

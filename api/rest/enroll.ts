@@ -6,17 +6,12 @@ import type { FastifyInstance } from 'fastify';
 import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
-import { ok, refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
-import { nodeProxyPassword } from '../../actors/sealed-columns.ts';
-import {
-  decodeEnrollmentBlob,
-  recoveryKeySecret,
-  EnrollRequest,
-  type EnrollAnswer,
-} from '../../transport/protocol/enrollment.ts';
+import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
+import { decodeEnrollmentBlob, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../issue-words.ts';
-import type { OperationPorts } from '../ports.ts';
+import { admit, admitAgain, enroll_agent, type EnrollPorts } from '../enrolling.ts';
+import type { Forwarding } from '../forwarding.ts';
 import { detailsOf } from '../parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createAddressLimiter, createWindowLimiter } from '../../transport/net/window-limiter.ts';
@@ -48,11 +43,12 @@ const COUNTED: ReadonlySet<string> = new Set([
   'validation_failed',
 ]);
 
-/** What enrolment needs of the outside. */
-export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'vault' | 'clock' | 'newId'>;
-
 /** Offers the enrolment route. */
-export function registerEnrollment(app: FastifyInstance, ports: EnrollPorts): void {
+export function registerEnrollment(
+  app: FastifyInstance,
+  ports: EnrollPorts,
+  forwarding: Pick<Forwarding, 'perform'>,
+): void {
   const failures = createAddressLimiter(
     { perWindowMax: FAILURES_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX },
     ports.clock,
@@ -66,6 +62,8 @@ export function registerEnrollment(app: FastifyInstance, ports: EnrollPorts): vo
   app.post(ENROLL_PATH, async (request, reply) => {
     const address = addressOf(request.raw);
     const result = await enroll(request.body, ports, {
+      forwarding,
+      requestId: request.id,
       waitMs: failures.waitMs(address),
       tell: () => tellRefused(ports),
       isFirst: () => throttled.add(address) === 0,
@@ -85,6 +83,8 @@ const EVERYBODY = 'everybody';
 
 /** How an attempt is treated. */
 interface Treatment {
+  readonly forwarding: Pick<Forwarding, 'perform'>;
+  readonly requestId: string;
   /** Above 0: this address failed too often, and only a key that lets it in is taken. */
   readonly waitMs: number;
   readonly tell: () => Promise<void>;
@@ -99,7 +99,7 @@ interface Treatment {
 async function enroll(
   body: unknown,
   ports: EnrollPorts,
-  { waitMs, tell, isFirst }: Treatment,
+  { forwarding, requestId, waitMs, tell, isFirst }: Treatment,
 ): Promise<Result<EnrollAnswer>> {
   const parsed = EnrollRequest.safeParse(body, IN_WORDS);
   if (!parsed.success) return refuse('validation_failed', 'Validation failed', detailsOf(parsed.error.issues));
@@ -120,51 +120,26 @@ async function enroll(
       return refuse('invalid_key', KEY_REFUSALS.invalid_key);
     }
 
-    const apiToken = vault.newSecret();
-    const proxyPassword = vault.newSecret();
-    const credentials = {
-      apiToken,
-      tokenHash: vault.sha256(apiToken),
-      proxyPassword,
-      sealedProxyPassword: vault.seal(proxyPassword, nodeProxyPassword(request.node_id)),
-    };
-    const recoveryKeyHash = request.recovery_key == null ? null : vault.sha256(recoveryKeySecret(request.recovery_key));
-    const machineSecretHash = request.machine_secret == null ? null : vault.sha256(request.machine_secret);
-    const aliasIds = (request.aliases ?? []).map(() => ports.newId());
-    const result = await ports.ask<EnrollAnswer>((replyTo) => ({
-      to: { kind: 'cluster', id: key.cluster },
-      message: {
-        type: 'enroll',
-        replyTo,
-        request,
-        key,
-        existing,
-        recoveryKeyHash,
-        machineSecretHash,
-        credentials,
-        aliasIds,
-      },
-    }));
+    const result = await forwarding.perform<EnrollAnswer>({
+      operation: enroll_agent.name,
+      input: { cluster: key.cluster, request: body },
+      // With its secret a machine is known again, and a second try spends no second use (E1).
+      afterLoss: request.machine_secret == null ? null : 'again',
+      idempotency: null,
+      principal: 'agent',
+      surface: 'agent',
+      requestId,
+      trace: null,
+      ownedBy: () => ({ kind: 'cluster', id: key.cluster }),
+      handle: (_key, isRepeat) => (isRepeat ? admitAgain(request, ports) : admit({ request, key, existing }, ports)),
+    });
     // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
-    return result.ok ? ok(await withAliasesTaken(result.value, request.aliases ?? [], ports)) : result;
+    return result;
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
     throw error;
   }
-}
-
-/** The answer with what the rows decided: which of the aliases other nodes have. */
-async function withAliasesTaken(
-  answer: EnrollAnswer,
-  wanted: readonly string[],
-  { reads }: Pick<EnrollPorts, 'reads'>,
-): Promise<EnrollAnswer> {
-  if (wanted.length === 0) return answer;
-  const node = await reads.get('nodes', answer.node_id);
-  const got = new Set(node?.aliases.map(({ name }) => name) ?? wanted);
-  const taken = wanted.filter((name) => !got.has(name));
-  return taken.length === 0 ? answer : { ...answer, aliases_taken: taken };
 }
 
 /** Whether it lets no new node in. What really counts is decided by its cluster's actor. */

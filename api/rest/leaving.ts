@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { refuse, type Refusal } from '../../actors/refusal.ts';
 import { createWindowLimiter } from '../../transport/net/window-limiter.ts';
 import { OWN_NODE_PATH } from '../../transport/protocol/version.ts';
+import type { Forwarding } from '../forwarding.ts';
 import type { OperationPorts } from '../ports.ts';
 import { sendRefusal } from './answers.ts';
 import { createNodeEntrance, NO_TOKEN, unavailable } from './node-entrance.ts';
@@ -32,6 +33,7 @@ const TOO_MANY = refuse('rate_limited', 'This node has tried to leave too often 
 export function registerLeaving(
   app: FastifyInstance,
   ports: Pick<OperationPorts, 'ask' | 'reads' | 'vault' | 'clock'>,
+  forwarding: Pick<Forwarding, 'perform'>,
 ): void {
   const tries = createWindowLimiter(
     { perWindowMax: NODE_TRIES_PER_MINUTE_MAX, windowMs: MINUTE_MS, keysMax: NODES_REMEMBERED_MAX },
@@ -55,8 +57,20 @@ export function registerLeaving(
     handler: async (request, reply) => {
       const node = entrance.nodeOf(request);
       if (node === null) return sendRefusal(reply, NO_TOKEN);
-      const removed = await ports
-        .ask<null>((replyTo) => ({ to: { kind: 'node', id: node }, message: { type: 'delete', replyTo } }))
+      const removed = await forwarding
+        .perform<null>({
+          operation: 'delete_node',
+          input: { id: node },
+          afterLoss: 'missing',
+          idempotency: null,
+          principal: 'node',
+          surface: 'agent',
+          requestId: request.id,
+          trace: null,
+          ownedBy: () => ({ kind: 'node', id: node }),
+          handle: () =>
+            ports.ask<null>((replyTo) => ({ to: { kind: 'node', id: node }, message: { type: 'delete', replyTo } })),
+        })
         .catch((error: unknown) => ({ ok: false as const, refusal: unavailable(error) }));
       return removed.ok ? reply.code(204).send() : sendRefusal(reply, removed.refusal);
     },

@@ -7,6 +7,7 @@ import { createTracer, type Tracer } from '../../actors/tracer.ts';
 import { refuse } from '../../actors/refusal.ts';
 import { createCall, type CallOperation } from '../call.ts';
 import { catalogue } from '../catalogue.ts';
+import { enroll_agent } from '../enrolling.ts';
 import type { ProxyPorts } from '../docs/guide/page.ts';
 import { Forwarding } from '../forwarding.ts';
 import type { PeerCallHandler } from '../forwarding-ports.ts';
@@ -27,6 +28,7 @@ import { answerBrokenHttp, answerFailures, answerStrangers, HEADER_BYTES_MAX, se
 import { registerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
+import { label_given_nodes } from '../labelling.ts';
 import { registerLeaving } from './leaving.ts';
 import { registerNodeMetrics } from './node-metrics.ts';
 import { registerRecordings, type RecordingLimits } from './recordings.ts';
@@ -165,7 +167,7 @@ export function createApi(kit: ApiKit): Api {
   answerFailures(app, log);
   answerStrangers(app.server);
   readJsonBodies(app);
-  registerRoutes(app, { ports, log, settings, call, gate });
+  registerRoutes(app, { ports, log, settings, call, gate, forwarding });
   for (const mount of mounts)
     mount({ app, call, gate, log, records, pages, onUpgrade: (path, handler) => upgrades.onUpgrade(path, handler) });
 
@@ -196,13 +198,20 @@ export function createApi(kit: ApiKit): Api {
 /** Every route of this server but those of other surfaces. */
 function registerRoutes(
   app: FastifyInstance,
-  { ports, log, settings, call, gate }: Pick<ApiKit, 'ports' | 'log' | 'settings'> & Pick<Api, 'call' | 'gate'>,
+  {
+    ports,
+    log,
+    settings,
+    call,
+    gate,
+    forwarding,
+  }: Pick<ApiKit, 'ports' | 'log' | 'settings'> & Pick<Api, 'call' | 'gate'> & Required<Pick<ApiKit, 'forwarding'>>,
 ): void {
   registerHealth(app, ports);
-  registerEnrollment(app, ports);
+  registerEnrollment(app, ports, forwarding);
   registerRecordings(app, ports, settings.recordings);
   registerDiagnoses(app, ports);
-  registerLeaving(app, ports);
+  registerLeaving(app, ports, forwarding);
   registerNodeMetrics(app, ports, gate);
   registerDiscovery(app, ports, gate, log);
   registerAdminMetrics(app, ports.adminMetrics, gate);
@@ -219,7 +228,7 @@ function registerRoutes(
 }
 
 /** What other admins may ask for, by name. */
-const OPERATIONS = new Map(Object.entries<AnyOperation>(catalogue));
+const OPERATIONS = new Map(Object.entries<AnyOperation>({ ...catalogue, label_given_nodes, enroll_agent }));
 
 /** Surfaces of which each call is timed where it is made: their requests hold many calls, or last for hours. */
 const TIMED_BY_CALL = ['/api/trpc', '/mcp'];

@@ -15,7 +15,7 @@ import { replyToOf, type Asks } from './asks.ts';
 import type { Performers } from './domain-effects.ts';
 import { createFamily, type Family } from './family.ts';
 import type { KindTable } from './kinds.ts';
-import { decideRestart, ELSEWHERE, isForOwner, NOT_FOUND, Revival, type Orphans } from './revival.ts';
+import { decideRestart, ELSEWHERE, isForOwner, NOT_DELIVERING, NOT_FOUND, Revival, type Orphans } from './revival.ts';
 import type { Crash } from './spawn.ts';
 
 /** What the directory gives to the actors that it starts, and where it finds them. */
@@ -135,7 +135,7 @@ export class Directory {
     const { webhook: here } = this.#cells;
     for (const cell of ids === undefined ? here.values() : ids.flatMap((id) => here.get(id) ?? [])) {
       this.#ports.webhookSender.cut(cell.address.id);
-      this.#leave(cell, { ...UNAVAILABLE, message: 'Another admin delivers webhooks now. Try again shortly.' });
+      this.#leave(cell, NOT_DELIVERING);
     }
   }
 

@@ -17,6 +17,13 @@ export const ELSEWHERE: Refusal = {
   notOwner: true,
 };
 
+/** Another admin delivers webhooks now. */
+export const NOT_DELIVERING: Refusal = {
+  ...UNAVAILABLE,
+  message: 'Another admin delivers webhooks now. Try again shortly.',
+  notOwner: true,
+};
+
 /** Clusters that no admin has room for. */
 export interface Orphans {
   /** Takes one for the moment. False: it is none, or another admin was faster. */

@@ -39,6 +39,11 @@ export function restingReadings(): LiveReadings {
     broker: { published: 0, tooOld: 0, failures: 0, isUp: true },
     scrapes: { host: scrapes(), agent: scrapes(), wireguard: scrapes() },
     traces: { exported: 0, dropped: 0 },
+    forwarding: {
+      in: { answered: 0 },
+      out: { answered: 0 },
+      durations: new Map([['delete_node', createHistogram([1])]]),
+    },
     ownership: { clusters: 0, leaseAgeMs: 0, isDegraded: false },
   };
 }

@@ -6,7 +6,7 @@ import { ok, type Result } from '../../../actors/refusal.ts';
 import type { Forwardable } from '../../../api/forwardable.ts';
 import { Forwarding } from '../../../api/forwarding.ts';
 import type { Owner, PeerCall, PeerOutcome } from '../../../api/forwarding-ports.ts';
-import type { AfterLoss } from '../../../api/operation.ts';
+import type { AfterLoss } from '../../../api/forwarded-part.ts';
 import { createFakeClock, type FakeClock } from '../fake-clock.ts';
 import { recordingLog } from '../log.ts';
 import { SOME_ID } from './fakes.ts';

@@ -33,7 +33,7 @@ const GROUPS: Readonly<Record<'node' | 'cluster' | 'webhooks' | 'anywhere', read
     'update_enrollment_key',
     'delete_enrollment_key',
   ],
-  webhooks: [],
+  webhooks: ['delete_webhook', 'redeliver_webhook_delivery'],
   anywhere: [
     'create_cluster',
     'label_nodes',
@@ -46,8 +46,6 @@ const GROUPS: Readonly<Record<'node' | 'cluster' | 'webhooks' | 'anywhere', read
     'delete_command_execution',
     'delete_ssh_recording',
     'create_webhook',
-    'delete_webhook',
-    'redeliver_webhook_delivery',
     'publish_test_event',
   ],
 };

@@ -47,6 +47,7 @@ function distinct(): LiveReadings {
       wireguard: { outcomes: { ok: 50 }, durations },
     },
     traces: { exported: 53, dropped: 54 },
+    forwarding: { in: { answered: 55 }, out: { lost: 56 }, durations: new Map([['delete_node', durations]]) },
     ownership: { clusters: 51, leaseAgeMs: 52_000, isDegraded: true },
   };
 }
@@ -173,6 +174,9 @@ test('every reading is told under its own name', (t) => {
       'scrape_duration_seconds source=host': 1.5,
       'scrape_duration_seconds source=agent': 1.5,
       'scrape_duration_seconds source=wireguard': 1.5,
+      'forwarded_calls_total direction=in outcome=answered': 55,
+      'forwarded_calls_total direction=out outcome=lost': 56,
+      'forward_duration_seconds operation=delete_node': 1.5,
       owned_clusters: 51,
       lease_age_seconds: 52,
       degraded: 1,

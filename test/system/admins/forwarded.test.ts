@@ -1,0 +1,201 @@
+/**
+ * Every operation that only an owner can do, asked at an admin that owns nothing: it answers as the owner does, also
+ * when the owner dies in the middle.
+ */
+import test from 'ava';
+import { randomUUID } from 'node:crypto';
+import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
+import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
+import { enrollment } from '../../support/fleet/raw-agent.ts';
+import { restClient, type Answer, type Rest } from '../../support/fleet/rest.ts';
+import { createScope } from '../../support/scope.ts';
+import { newKey } from '../../support/ssh-keys.ts';
+
+/** Nodes that lose a label while their owner is killed. */
+const NODES = 12;
+
+/** What says that nobody knows whether it was done. */
+const IN_DOUBT = /^It is not known whether this was done/u;
+
+const scope = createScope();
+let fleet: Fleet;
+let owner: Rest;
+let other: Rest;
+
+test.before('two admins and an agent start', async () => {
+  fleet = await startFleet(scope, { admins: 2, agents: 1 });
+  const owned = await ownership(fleet);
+  owner = restClient(() => owned.owner.url, FLEET_KEYS.MASTER_KEY);
+  other = restClient(() => owned.other.url, FLEET_KEYS.MASTER_KEY);
+});
+test.after.always('they end', () => scope.end());
+
+test.serial('whatever is asked elsewhere is answered as at the owner', async (t) => {
+  const there = await story(owner);
+  const here = await story(other);
+
+  t.deepEqual(here, there);
+  t.deepEqual(
+    here.filter(({ status }) => status >= 400).map(({ what, status }) => [what, status]),
+    [
+      ['the name again', 409],
+      ['an alias that is gone', 404],
+      ['a limit below the count', 409],
+      ['leaving twice', 401],
+    ],
+  );
+});
+
+test.serial('a key that was used at one admin has the same answer at the other', async (t) => {
+  const node = await enrolled(owner);
+  const sent = { body: { username: 'twice' }, headers: { 'idempotency-key': randomUUID() } };
+
+  const [first, second] = [
+    await other.call('POST', `/nodes/${node.node_id}/ssh_usernames`, sent),
+    await owner.call('POST', `/nodes/${node.node_id}/ssh_usernames`, sent),
+  ];
+
+  t.is(first.status, 201, first.text);
+  t.deepEqual(second.data, first.data);
+});
+
+test.serial(
+  'an owner that is killed in the middle of calls: nothing is lost, nothing twice, doubt is told',
+  async (t) => {
+    const nodes = await Promise.all(Array.from({ length: NODES }, () => enrolled(owner)));
+    const dying = (await ownership(fleet)).owner;
+    const asked = nodes.map(async ({ node_id }, place) => ({
+      alias: await other.call('POST', `/nodes/${node_id}/aliases`, { body: { name: `killed-${place}` } }),
+      deleted:
+        place % 2 === 0
+          ? null
+          : await other.call('PATCH', `/nodes/${node_id}/labels`, { body: { labels: { a: 'b' } } }),
+    }));
+    await dying.kill();
+
+    const answers = await Promise.all(asked);
+
+    const aliases = await other.get<readonly { name: string }[]>('/aliases?page_size=100');
+    for (const [place, { alias, deleted }] of answers.entries()) {
+      const there = aliases.filter(({ name }) => name === `killed-${place}`).length;
+      if (alias.status === 201) t.is(there, 1, `alias ${place}`);
+      else t.true(isToldAsDoubt(alias) || there === 0, `${alias.text} and ${there} of them`);
+      if (deleted !== null) t.true(deleted.status === 200 || deleted.status === 503, deleted.text);
+    }
+    t.true(answers.filter(({ alias }) => alias.status === 201).length > 0);
+  },
+);
+
+function isToldAsDoubt({ status, error }: Answer<unknown>): boolean {
+  return status === 503 && IN_DOUBT.test(error?.message ?? '');
+}
+
+interface Step {
+  readonly what: string;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** One of each, at this admin; ids, secrets and times are left out of what is compared. */
+async function story(at: Rest): Promise<readonly Step[]> {
+  const steps: Step[] = [];
+  const ask = async (what: string, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> => {
+    const { status, data, error } = await at.call(method, path, body === undefined ? {} : { body });
+    steps.push({ what, status, body: masked(data ?? error?.code ?? null) });
+    return data ?? {};
+  };
+  const { node_id: node, api_token: token } = await enrolled(at, steps);
+  const name = `of-${node.slice(-12)}`;
+  const alias = await ask('an alias', 'POST', `/nodes/${node}/aliases`, { name });
+  await ask('the name again', 'POST', `/nodes/${node}/aliases`, { name });
+  await ask('no alias', 'DELETE', `/aliases/${String(alias['id'])}`);
+  await ask('an alias that is gone', 'DELETE', `/aliases/${String(alias['id'])}`);
+  await ask('labels', 'PATCH', `/nodes/${node}/labels`, { labels: { env: 'prod', tier: 'web' } });
+  await ask('no label', 'DELETE', `/nodes/${node}/labels/tier`);
+  await ask('labels of many', 'POST', '/nodes/labels', {
+    targeting: { type: 'nodes', node_ids: [node] },
+    set: { many: 'yes' },
+  });
+  await ask('a recovery key', 'POST', `/nodes/${node}/recovery_key`);
+  await ask('no recovery key', 'DELETE', `/nodes/${node}/recovery_key`);
+  const user = await ask('a username', 'POST', `/nodes/${node}/ssh_usernames`, {
+    username: 'ada',
+    password: 'twelve-or-more',
+  });
+  const key = await ask('a key of it', 'POST', `/ssh_usernames/${String(user['id'])}/ssh_public_keys`, {
+    key_name: 'laptop',
+    public_key: newKey().line,
+  });
+  await ask('no key of it', 'DELETE', `/ssh_public_keys/${String(key['id'])}`);
+  await ask('no username', 'DELETE', `/ssh_usernames/${String(user['id'])}`);
+  await ask('a limit', 'PATCH', `/clusters/${CLUSTER}`, { node_limit: 100 });
+  await ask('a limit below the count', 'PATCH', `/clusters/${CLUSTER}`, { node_limit: 1 });
+  const enrolmentKey = await ask('a key of the cluster', 'POST', `/clusters/${CLUSTER}/enrollment_keys`, {
+    name: 'one',
+  });
+  await ask('its name', 'PATCH', `/enrollment_keys/${String(enrolmentKey['id'])}`, { name: 'two' });
+  await ask('no key of the cluster', 'DELETE', `/enrollment_keys/${String(enrolmentKey['id'])}`);
+  await ask('another cluster', 'POST', '/clusters', { name });
+  await ask('a move', 'POST', `/nodes/${node}/change_cluster`, { cluster_name: name });
+  await ask('back', 'POST', `/nodes/${node}/change_cluster`, { cluster_name: CLUSTER });
+  await ask('no other cluster', 'DELETE', `/clusters/${name}`);
+  const command = await ask('a command', 'POST', '/commands', {
+    command_text: 'sleep 60',
+    targeting: { type: 'nodes', node_ids: [node] },
+  });
+  const [execution] = await at.get<readonly { id: string }[]>(
+    `/command_executions?command_id__in=${String(command['id'])}`,
+  );
+  await ask('its execution is cancelled', 'POST', `/command_executions/${execution?.id ?? ''}/cancel`);
+  const left = async (): Promise<number> =>
+    (await at.call('DELETE', '/agents/me', { headers: { authorization: `Bearer ${token}` } })).status;
+  steps.push(
+    { what: 'leaving', status: await left(), body: null },
+    { what: 'leaving twice', status: await left(), body: null },
+  );
+  const second = await enrolled(at);
+  await ask('a node is deleted', 'DELETE', `/nodes/${second.node_id}`);
+  return steps;
+}
+
+/** Lets a node in at this admin, without a program. */
+async function enrolled(at: Rest, steps: Step[] = []): Promise<EnrollAnswer> {
+  const { key } = await fleet.key();
+  const { status, data, text } = await at.call<EnrollAnswer>('POST', '/agents/enroll', { body: enrollment(key) });
+  if (status !== 201) throw new Error(text);
+  steps.push({ what: 'a node comes', status, body: masked(data) });
+  return data;
+}
+
+/** What differs between two things of one kind, taken out: ids, names made of them, secrets and times. */
+function masked(body: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(body, (name, value: unknown) =>
+      MADE_UP.has(name) ||
+      (typeof value === 'string' && /^of-|^[0-9a-f]{8}$|-[0-9a-f]{12}(\.|$)|^\d{4}-\d\d-\d\dT/u.test(value))
+        ? '…'
+        : value,
+    ),
+  ) as unknown;
+}
+
+/** Fields whose value is new each time. */
+const MADE_UP: ReadonlySet<string> = new Set([
+  'key',
+  'recovery_key',
+  'api_token',
+  'proxy_password',
+  'fingerprint',
+  'public_key',
+  'ipv4_range',
+  'ipv6_range',
+  'node_count',
+  'nodes',
+  'settings',
+  'admin_urls',
+  'mesh_ip',
+  'ipv4_address',
+  'ipv6_address',
+  'status_reason',
+]);
