@@ -121,7 +121,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     return api.close();
   });
   links.admit(api, api.peerCalls);
-  agents.admit(api);
+  agents.admit(api, links.relay);
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();
   base.ends.add('the proxies', () => proxies.close());

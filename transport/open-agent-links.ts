@@ -16,14 +16,16 @@ import type { Unwind } from './net/unwind.ts';
 import { createAddressLimiter } from './net/window-limiter.ts';
 import type { AgentSettings } from './protocol/agent-settings.ts';
 import type { ClusterId, NodeId } from './protocol/ids.ts';
-import { SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
+import { PROTOCOL_VERSION_FALLBACK, SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
 import { createSessionGate, type GatePorts } from './sessions/gate.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
 import { AgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
-import { createTunnelGate } from './tunnels/gate.ts';
+import { createTunnelGate, type TunnelRelay } from './tunnels/gate.ts';
 import { createReach, type Reach, type ReachPorts } from './tunnels/reach.ts';
+import { tagOf } from './tunnels/token.ts';
 import { Tunnels } from './tunnels/tunnels.ts';
+import { countWrongTokens } from './tunnels/wrong-tokens.ts';
 
 /** Wrong tokens are counted over this, in ms, and of so many addresses at once. */
 const FAILURES_WINDOW_MS = 60_000;
@@ -63,7 +65,11 @@ export interface AgentLinkPorts {
   readonly directory: { tell(addressed: Addressed): boolean };
   /** Clusters of this admin: those it owns, and among them those that it only holds for the moment. */
   readonly held: { holds(cluster: ClusterId): boolean };
-  readonly ownership: { isBorrowed(cluster: ClusterId): boolean };
+  readonly ownership: {
+    isBorrowed(cluster: ClusterId): boolean;
+    /** Whether other admins live, to which agents may come in place of this one. */
+    hasPeers(): boolean;
+  };
   readonly bus: Bus;
   readonly tracer: Tracer;
   readonly clock: Clock;
@@ -87,8 +93,11 @@ export interface AgentLinks {
   readonly nodeDiagnoses: NodeDiagnoses;
   /** Tunnels are asked for through the VPN from now on, where `urlOf` knows the way of a node. */
   preferVpn(urlOf: (node: NodeId) => string | null): void;
-  /** Agents may come in by this server from now on. Its own end comes after those of sessions and tunnels. */
-  admit(server: UpgradeServer): void;
+  /**
+   * Agents may come in by this server from now on; `relay` has tunnels of other admins. Its own end comes after those of
+   * sessions and tunnels.
+   */
+  admit(server: UpgradeServer, relay: TunnelRelay): void;
   /** For metrics. */
   readings(): AgentLinkReadings;
 }
@@ -102,7 +111,7 @@ export interface AgentLinkReadings {
 
 /** Nobody is connected, and nobody can be before `admit`. */
 export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPorts): AgentLinks {
-  const { rows, bus, clock, log } = ports;
+  const { rows, bus, clock, log, ownership } = ports;
   let vpnUrlOf: (node: NodeId) => string | null = () => null;
   const sessions = new Sessions({
     clock,
@@ -117,6 +126,11 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     monotonicMs,
     send: (node, frame) => sessions.sendToNode(node, frame),
     askOwner: (node, token) => rows.askOwner(node, token, ports.urls.own()),
+    tag: tagOf(ports.adminId),
+    // A session may have come by a balancer, which leads to any admin. An older agent knows no other way than one URL:
+    // that of its session always leads here, if by another admin.
+    ownUrl: (node) =>
+      ownership.hasPeers() && sessions.protocolOf(node) >= PROTOCOL_VERSION_FALLBACK ? ports.urls.own() : null,
     vpnUrl: (node) => vpnUrlOf(node),
   });
   endTunnelsOfRevoked(bus, tunnels);
@@ -129,9 +143,12 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     preferVpn(urlOf) {
       vpnUrlOf = urlOf;
     },
-    admit(server) {
+    admit(server, relay) {
       server.onUpgrade(SESSION_PATH, createSessionGate(gatePorts(settings, sessions, ports)));
-      server.onUpgrade(TUNNEL_PATH, createTunnelGate(tunnels, 'url'));
+      server.onUpgrade(
+        TUNNEL_PATH,
+        createTunnelGate(tunnels, 'url', { relay, wrong: countWrongTokens(monotonicMs, log) }),
+      );
       ports.ends.add('sessions', () => sessions.close());
       ports.ends.add('tunnels', () => tunnels.close());
     },

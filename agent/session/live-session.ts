@@ -18,7 +18,7 @@ import type { AgentVpnFrameBody, SessionPorts } from './ports.ts';
 import { arrived, recalled, type DeliveryPorts } from './deliveries.ts';
 import { Asking } from './still-open.ts';
 import { ResultSender } from './result-sender.ts';
-import { isFollowed } from './session-options.ts';
+import { isFollowed, isSameAdmin } from './session-options.ts';
 import { TailSender } from './tail-sender.ts';
 
 /** Frames that are about what a session carries; the others are about the session. */
@@ -207,13 +207,14 @@ export class LiveSession {
     this.#options.confirmed(stored.length);
   }
 
-  /** Like a redirect, another admin is not followed from https to http. */
-  #tunnelWanted({
-    admin_url: adminUrl = this.#options.url,
-    token,
-    mesh_url: vpnUrl,
-  }: AdminFrame & { type: 'open-tunnel' }): void {
-    if (isFollowed(this.#options.url, adminUrl)) this.#ports.reach?.openTunnel(adminUrl, token, vpnUrl);
+  /**
+   * The admin of this session passes on what is meant for another one, which may not be reached from here. Like a
+   * redirect, that one is not followed from https to http.
+   */
+  #tunnelWanted({ admin_url: named, token, mesh_url: vpnUrl }: AdminFrame & { type: 'open-tunnel' }): void {
+    const { url } = this.#options;
+    const isApart = named !== undefined && !isSameAdmin(named, url) && isFollowed(url, named);
+    this.#ports.reach?.openTunnel(isApart ? [named, url] : [url], token, vpnUrl);
   }
 
   #tellUnanswered(stored: readonly string[] | null): void {

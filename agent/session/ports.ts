@@ -147,10 +147,10 @@ export type Dial = (adminUrl: string, token: string, owner: LinkOwner, handshake
 /** Those parts of the agent that let people reach the machine. No method throws. */
 export interface SessionReach {
   /**
-   * The admin at this URL, which need not be that of the session, wants a tunnel; the token is good once, for a few
-   * seconds. `vpnUrl`: where it says it is in the VPN.
+   * An admin, which need not be that of the session, wants a tunnel; the token is good once, for a few seconds. It is
+   * at the first of these URLs that leads to it, or, where it says so, at `vpnUrl` in the VPN.
    */
-  openTunnel(adminUrl: string, token: string, vpnUrl?: string): void;
+  openTunnel(adminUrls: readonly string[], token: string, vpnUrl?: string): void;
   /** The answer to `Session.verifySsh`. */
   verdict(attempt: number, verdict: SshVerdict): void;
   /** These users and keys are gone: what they opened ends now. */

@@ -61,7 +61,7 @@ function connect(port: number, index: number): Promise<void> {
     index,
     { ran() {}, confirmed() {}, live: () => resolve() },
     {
-      openTunnel: (adminUrl, token) => tunnels.open(adminUrl, token),
+      openTunnel: (adminUrls, token) => tunnels.open(adminUrls, token),
       verdict() {},
       endSsh() {},
       unanswered: () => [],

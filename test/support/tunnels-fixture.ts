@@ -8,6 +8,7 @@ import { AgentTunnels } from '../../agent/access/tunnel/tunnels.ts';
 import { systemClock } from '../../transport/net/clock.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { createTunnelGate } from '../../transport/tunnels/gate.ts';
+import { tagOf } from '../../transport/tunnels/token.ts';
 import { Tunnels } from '../../transport/tunnels/tunnels.ts';
 import { openListener } from '../../transport/vpn/gateway/entrance.ts';
 import { notDialled } from '../../transport/net/streams/dialled.ts';
@@ -33,6 +34,8 @@ export interface FixtureOptions {
    * in.
    */
   readonly isVpnUp?: () => boolean;
+  /** What the admin names as its own URL; nothing unless given. The agent has its session at the right one. */
+  readonly ownUrl?: string | null;
   /** What the admin says is its place in the VPN, instead of its own. */
   readonly claimedVpnUrl?: string;
   /** The gateway, as the agent knows it. */
@@ -60,6 +63,7 @@ export async function tunnelsFixture(
     isConnected = true,
     askOwner = () => Promise.resolve(false),
     isVpnUp = () => false,
+    ownUrl = null,
     claimedVpnUrl,
     gateway = '127.0.0.2',
   }: FixtureOptions = {},
@@ -79,10 +83,13 @@ export async function tunnelsFixture(
     send(_node, frame) {
       if (!isConnected || frame.type !== 'open-tunnel') return false;
       tokens.push(frame.token);
-      if (opens) agent.open(url, frame.token, frame.mesh_url);
+      const { token, admin_url: named, mesh_url: vpnUrl } = frame;
+      if (opens) agent.open(named === undefined ? [url] : [named, url], token, vpnUrl);
       return true;
     },
     askOwner,
+    tag: tagOf(NODE),
+    ownUrl: () => ownUrl,
     vpnUrl: () => (isVpnUp() ? (claimedVpnUrl ?? listener.url) : null),
   });
   const listener = required(await openListener('127.0.0.2', createTunnelGate(tunnels, 'mesh')));

@@ -4,34 +4,25 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
-import { plainAddress } from '../net/addresses.ts';
 import type { Log } from '../net/log.ts';
-import { createAddressLimiter, type WindowLimiter } from '../net/window-limiter.ts';
-import { readHeader, type ReceivedHeader } from './peer-header.ts';
+import type { ReceivedHeader } from './peer-header.ts';
 import type { PeerKeys } from './peer-key.ts';
+import type { PeerProofs } from './peer-proofs.ts';
 import type { Peers } from './peers.ts';
 import { decodeCall, encodeAnswer } from './protocol/call.ts';
-import { CALL_PATH, PEER_HEADER, PING, REACHED_HEADER } from './protocol/version.ts';
+import { CALL_PATH, PING, REACHED_HEADER } from './protocol/version.ts';
 import { RecentAnswers, type WrittenAnswer } from './recent-answers.ts';
-import { SeenNonces } from './seen-nonces.ts';
 import {
   ANSWER_BYTES_MAX,
   ANSWER_KEPT_BYTES_MAX,
   ANSWER_KEPT_MS,
   ANSWERS_KEPT_BYTES_MAX,
   ANSWERS_KEPT_MAX,
-  CALL_AGE_MS_MAX,
-  NONCES_MAX,
   PEER_CALLS_MAX,
-  WRONG_PROOFS_PER_MINUTE_MAX,
 } from './limits.ts';
 
 /** What the proof of a call is bound to besides its header. */
 export const CALL_ROUTE = `POST ${CALL_PATH}`;
-
-/** Addresses whose wrong proofs are remembered at once (L2). */
-const ADDRESSES_MAX = 10_000;
-const MINUTE_MS = 60_000;
 
 /** Type of what is sealed. */
 export const SEALED_TYPE = 'application/octet-stream';
@@ -41,16 +32,13 @@ export interface CallEntrancePorts {
   /** Id of this admin. */
   readonly adminId: string;
   readonly keys: PeerKeys;
-  readonly peers: Peers;
+  readonly proofs: PeerProofs;
+  readonly peers: Pick<Peers, 'nameOf'>;
   readonly handler: PeerCallHandler;
   /** Largest call, in bytes, with its seal. */
   readonly callBytesMax: number;
-  /** By the database's clock. */
-  readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly log: Log;
-  /** Default: NONCES_MAX of one process. */
-  readonly noncesMax?: number;
   /** Default: PEER_CALLS_MAX of one process. */
   readonly callsMax?: number;
 }
@@ -67,18 +55,13 @@ export interface EntranceCounters {
 export class CallEntrance {
   readonly counters: EntranceCounters = { taken: 0, refused: 0 };
   readonly #ports: CallEntrancePorts;
-  readonly #nonces: SeenNonces;
   readonly #answers: RecentAnswers;
-  readonly #wrongProofs: WindowLimiter;
-  /** Addresses that the log has named within a minute. */
-  readonly #named: WindowLimiter;
   readonly #callsMax: number;
   readonly #openOf = new Map<string, number>();
   #isClosing = false;
 
   constructor(ports: CallEntrancePorts) {
     this.#ports = ports;
-    this.#nonces = new SeenNonces(CALL_AGE_MS_MAX, ports.noncesMax ?? NONCES_MAX);
     this.#callsMax = ports.callsMax ?? PEER_CALLS_MAX;
     this.#answers = new RecentAnswers(
       {
@@ -89,10 +72,6 @@ export class CallEntrance {
       },
       ports.monotonicMs,
     );
-    const byAddress = (perWindowMax: number): WindowLimiter =>
-      createAddressLimiter({ perWindowMax, windowMs: MINUTE_MS, keysMax: ADDRESSES_MAX }, { nowMs: ports.monotonicMs });
-    this.#wrongProofs = byAddress(WRONG_PROOFS_PER_MINUTE_MAX);
-    this.#named = byAddress(1);
   }
 
   /**
@@ -100,17 +79,16 @@ export class CallEntrance {
    * there is not. Nothing of its body was read then, unless its header was proven and its body was not that header's.
    */
   async take(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const header = request.method === 'POST' ? readHeader(request.headers[PEER_HEADER]) : null;
-    if (header === null || !this.#isProven(header)) return this.#refused(request);
-    if (header.said.toInstance !== this.#ports.keys.instance) return this.#misdirected(response);
-    if (header.said.fromInstance === this.#ports.keys.instance) return this.#refused(request);
-    const verdict = this.#verdict(header);
-    if (verdict === 'seen') return this.#refused(request);
+    if (request.method !== 'POST') return this.#refused(request);
+    const proof = this.#ports.proofs.judge(CALL_ROUTE, request);
+    if (proof.type === 'unproven') return this.#refused(request);
+    if (proof.type === 'misdirected') return this.#misdirected(response);
+    const { header } = proof;
     const length = Number(request.headers['content-length'] ?? Number.NaN);
     if (!(length <= this.#ports.callBytesMax)) return end(response, 413);
     const instance = header.said.fromInstance;
     const open = this.#openOf.get(instance) ?? 0;
-    if (verdict === 'full' || this.#isClosing || open >= this.#callsMax)
+    if (proof.type === 'full' || this.#isClosing || open >= this.#callsMax)
       return this.#answer(response, header, encodeAnswer({ type: 'busy' }));
     this.#openOf.set(instance, open + 1);
     try {
@@ -129,7 +107,6 @@ export class CallEntrance {
 
   /** Forgets what is too old to matter. */
   sweep(): void {
-    this.#nonces.sweep(this.#ports.nowMs());
     this.#answers.sweep();
   }
 
@@ -171,26 +148,9 @@ export class CallEntrance {
     return { bytes: encodeAnswer(FAILED), isFinal: true };
   }
 
-  #isProven(header: ReceivedHeader): boolean {
-    const { peers, keys, nowMs } = this.#ports;
-    const { fromAdmin, fromInstance, sentAtMs } = header.said;
-    return (
-      // Itself: where the address of another admin led back here, which it is to be told.
-      (peers.has(fromAdmin, fromInstance) || fromInstance === keys.instance) &&
-      Math.abs(nowMs() - sentAtMs) <= CALL_AGE_MS_MAX &&
-      keys.isProven(CALL_ROUTE, header)
-    );
-  }
-
-  #verdict({ said: { fromInstance, nonce, sentAtMs } }: ReceivedHeader) {
-    return this.#nonces.take(fromInstance, nonce, sentAtMs, this.#ports.nowMs());
-  }
-
   #refused(request: IncomingMessage): false {
     this.counters.refused += 1;
-    const address = plainAddress(request.socket.remoteAddress ?? 'unknown');
-    if (this.#wrongProofs.add(address) > 0 && this.#named.add(address) === 0)
-      this.#ports.log.warn({ address }, 'somebody keeps calling as an admin without the proof of one');
+    this.#ports.proofs.refused(request);
     return false;
   }
 

@@ -71,3 +71,12 @@ export const LINK_UNUSED_MS_MAX = 60_000;
 
 /** While news may be left out, whoever shows nodes is told so this often, in ms, and reads the rows. */
 export const MISSED_EVERY_MS = 5_000;
+
+/** Upgrades that are passed on to other admins and not answered yet. More are told to come again. */
+export const RELAYS_OPENING_MAX = 256;
+
+/** The other admin answers such an upgrade within this, in ms: half of the time that its token is good for. */
+export const RELAY_OPEN_MS_MAX = 5_000;
+
+/** Connections of agents whose bytes go on to other admins, at once. More are told to come again. */
+export const CARRIED_STREAMS_MAX = 4_096;

@@ -1,4 +1,4 @@
-/** The links between this admin and the others: calls and news, both ways. */
+/** The links between this admin and the others: calls and news both ways, and tunnels of agents that came to the wrong one. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -7,15 +7,18 @@ import type { Clock } from '../../actors/ports.ts';
 import type { PeerCallHandler, PeerCalls } from '../../api/forwarding-ports.ts';
 import { monotonicMs } from '../net/clock.ts';
 import type { Log } from '../net/log.ts';
+import type { TunnelRelay } from '../tunnels/gate.ts';
 import { CallEntrance } from './call-entrance.ts';
 import { Calls } from './calls.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
 import { NewsEntrance } from './news-entrance.ts';
 import { NewsListener } from './news-listener.ts';
 import { PeerKeys } from './peer-key.ts';
+import { PeerProofs } from './peer-proofs.ts';
 import { Peers, type CheckedIn } from './peers.ts';
 import { Probes } from './probes.ts';
 import { CALL_PATH, NEWS_PATH } from './protocol/version.ts';
+import { UpgradeRelay } from './upgrade-relay.ts';
 
 /** What the keys of links are made for. Source: docs/decisions/admin-link.md. */
 export const ROOT_KEY = 'edge admin link v1';
@@ -55,9 +58,14 @@ export interface AdminLinks {
   readonly peers: Peers;
   readonly calls: PeerCalls;
   readonly news: NewsListener;
+  /** Passes tunnels on to the admins that wait for them. */
+  readonly relay: TunnelRelay;
   /** Other admins may come in by this server from now on; what they ask for is done by `handler`. */
   admit(server: InternalServer, handler: PeerCallHandler): void;
-  /** New calls are told that this admin is busy; those that are under way get their answers. No news is told any more. */
+  /**
+   * New calls are told that this admin is busy; those that are under way get their answers. Tunnels end, and no news is
+   * told any more.
+   */
   dismiss(): void;
   /** Ends every connection to others. */
   close(): Promise<void>;
@@ -69,7 +77,9 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   const nowMs = (): number => clock.nowMs();
   const keys = new PeerKeys(vault.derive(ROOT_KEY), { admin: adminId, instance: instanceId });
   const peers = new Peers(adminId, { log, nowMs });
+  const proofs = new PeerProofs({ keys, peers, nowMs, monotonicMs, log });
   const calls = new Calls({ keys, peers, clock });
+  const relay = new UpgradeRelay({ keys, proofs, peers, clock, log });
   const probes = new Probes({ peers, calls, newId: randomUUID, monotonicMs });
   const news = new NewsListener({ keys, peers, news: ports.news, clock, monotonicMs, random: Math.random });
   let entrance: CallEntrance | null = null;
@@ -77,6 +87,7 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   ports.onAdmins((admins) => {
     peers.saw(admins);
     calls.sweep();
+    proofs.sweep();
     entrance?.sweep();
     newsEntrance.sweep();
     news.round();
@@ -86,9 +97,10 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     peers,
     calls,
     news,
+    relay,
     admit(server, handler) {
       const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
-      const opened = new CallEntrance({ adminId, keys, peers, handler, callBytesMax, nowMs, monotonicMs, log });
+      const opened = new CallEntrance({ adminId, keys, proofs, peers, handler, callBytesMax, monotonicMs, log });
       server.onInternal(CALL_PATH, (request, response) => opened.take(request, response));
       server.onInternalUpgrade(NEWS_PATH, (request, socket, head) => newsEntrance.take(request, socket, head));
       entrance = opened;
@@ -96,6 +108,7 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     dismiss() {
       entrance?.close();
       newsEntrance.close();
+      relay.close();
     },
     close: () => {
       news.close();

@@ -206,8 +206,8 @@ export const AdminFrame = z.discriminatedUnion('type', [
   z.object({ seq, type: z.literal('untail'), execution: ExecutionId }),
   z.object({ seq, type: z.literal('settings'), settings: AgentSettings }),
   /**
-   * Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named. First
-   * through the VPN, where there is a way.
+   * Open a tunnel to TUNNEL_PATH of an admin, with this one-time token; of this one unless another is named, or where
+   * that one is not reached. First through the VPN, where there is a way.
    */
   z.object({
     seq,

@@ -23,7 +23,8 @@
  * they change |
  * | 8 | 2026-11-23 | facts name the public host key of the agent's SSH server |
  * | 9 | 2026-11-23 | settings may say how often to ping, and after how long without an answer another admin is asked beside
- * the one that is silent |
+ * the one that is silent; an agent that does not reach the admin that an open-tunnel names tries the one of its session
+ * |
  */
 export const PROTOCOL_VERSION = 9;
 
@@ -53,6 +54,9 @@ export const PROTOCOL_VERSION_FACTS = 7;
 
 /** From this version on an agent pings as often as its admin says, and asks another one beside an admin that is silent. */
 export const PROTOCOL_VERSION_DOUBTS = 9;
+
+/** From this version on an agent that does not reach the admin that an open-tunnel names tries that of its session. */
+export const PROTOCOL_VERSION_FALLBACK = 9;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;

@@ -14,6 +14,9 @@ import {
   SESSIONS_PER_SECOND_MAX,
 } from './limits.ts';
 
+/** What is said of a node that spends more sessions than it has. */
+export const TOO_MANY = 'it begins sessions faster than any agent';
+
 /** A token is a frame, a byte, a session. */
 const FRAMES: BucketLimits = { tokensMax: FRAMES_BURST_MAX, tokensPerSecond: FRAMES_PER_SECOND_MAX };
 const BYTES: BucketLimits = { tokensMax: BYTES_BURST_MAX, tokensPerSecond: BYTES_PER_SECOND_MAX };

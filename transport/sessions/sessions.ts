@@ -14,7 +14,7 @@ import { Connection } from './connection.ts';
 import { createFrameCounters, INVALID } from './frame-counters.ts';
 import { CLOSE_GRACE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
-import { createNodeQuotas, type NodeQuota } from './node-quotas.ts';
+import { createNodeQuotas, TOO_MANY, type NodeQuota } from './node-quotas.ts';
 import type { SessionCounters, SessionPorts } from './session-ports.ts';
 import { SocketListeners } from './socket-listeners.ts';
 import { createStallDetector, type StallDetector } from './stall-detector.ts';
@@ -76,6 +76,11 @@ export class Sessions implements SessionLink {
   /** Whether the node has a live session here. */
   has(node: NodeId): boolean {
     return this.#ofNode.get(node)?.welcomed === true;
+  }
+
+  /** The version that the agent of a node speaks; 0: it has no session here. */
+  protocolOf(node: NodeId): number {
+    return this.#ofNode.get(node)?.protocol ?? 0;
   }
 
   /** At most `limit` sessions as they are seen from outside, those first that were silent for longest. */
@@ -205,7 +210,7 @@ export class Sessions implements SessionLink {
   /** What is told with a ping spreads over a fleet as its pings do. */
   #answer(connection: Connection): void {
     const { settings } = this.#ports;
-    if (this.#transmit(connection, PONG) && connection.isPacedOtherwise(settings))
+    if (this.#transmit(connection, { type: 'pong' }) && connection.isPacedOtherwise(settings))
       this.#transmit(connection, { type: 'settings', settings });
   }
 
@@ -292,7 +297,3 @@ export class Sessions implements SessionLink {
     this.#ports.clock.after(CLOSE_GRACE_MS, () => connection.terminate());
   }
 }
-
-const TOO_MANY = 'it begins sessions faster than any agent';
-
-const PONG: AdminFrameBody = { type: 'pong' };

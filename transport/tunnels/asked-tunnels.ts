@@ -1,16 +1,19 @@
 /** Tunnels that agents were asked for and that are not there yet: their one-time tokens, and who waits for them. */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../actors/ports.ts';
 import type { Dialled } from '../net/streams/dialled.ts';
 import type { AdminFrameBody } from '../protocol/frames.ts';
 import type { NodeId } from '../protocol/ids.ts';
 import { TUNNEL_OPEN_MS_MAX } from '../protocol/limits.ts';
 import { WAITING_FOR_TUNNEL_MAX } from './limits.ts';
+import { newToken } from './token.ts';
 import type { Tunnel } from './tunnel.ts';
 
 /** By which agents are asked. */
 export interface TunnelAsking {
   readonly clock: Clock;
+  /** What stands for this admin in tokens. */
+  readonly tag: string;
   /** To the live session of a node. False: it has none here, or its agent is too old. */
   send(node: NodeId, frame: AdminFrameBody): boolean;
   /**
@@ -18,6 +21,11 @@ export interface TunnelAsking {
    * admin. Never rejects.
    */
   askOwner(node: NodeId, token: string): Promise<boolean>;
+  /**
+   * The URL of this admin alone, for an agent that tries the URL of its session where it does not get there. Null: it
+   * is to take that one at once.
+   */
+  ownUrl(node: NodeId): string | null;
   /** Where the agent of a node reaches this admin through the VPN; null: not at all, or not now. */
   vpnUrl(node: NodeId): string | null;
 }
@@ -67,7 +75,7 @@ export class AskedTunnels {
 
   /** Asks the agent of a node, by its session here or by the admin that owns it. */
   ask(node: NodeId): Asked {
-    const token = randomBytes(32).toString('base64url');
+    const token = newToken(this.#asking.tag);
     const asked: Asked = {
       tokenKey: keyOf(token),
       waiting: new Set(),
@@ -75,9 +83,14 @@ export class AskedTunnels {
     };
     this.#nodes.set(asked.tokenKey, node);
     this.#asked.set(node, asked);
-    const vpnUrl = this.#asking.vpnUrl(node);
-    if (!this.#asking.send(node, { type: 'open-tunnel', token, ...(vpnUrl !== null && { mesh_url: vpnUrl }) }))
-      void this.#askOwner(node, token, asked);
+    const [ownUrl, vpnUrl] = [this.#asking.ownUrl(node), this.#asking.vpnUrl(node)];
+    const frame: AdminFrameBody = {
+      type: 'open-tunnel',
+      token,
+      ...(ownUrl !== null && { admin_url: ownUrl }),
+      ...(vpnUrl !== null && { mesh_url: vpnUrl }),
+    };
+    if (!this.#asking.send(node, frame)) void this.#askOwner(node, token, asked);
     return asked;
   }
 

@@ -8,6 +8,37 @@ import { webSocketStream } from '../net/streams/web-socket-stream.ts';
 import type { Tunnels, TunnelWay } from './tunnels.ts';
 import { createMinorGc } from './minor-gc.ts';
 
+/** A tunnel that another admin passed on: the token that came with it, or the status that this gets. */
+export type ReceivedTunnel = { readonly token: string } | { readonly refused: string };
+
+/** By which tunnels find the admin that waits for them when they came to another one. */
+export interface TunnelRelay {
+  /** What another admin passed on with this upgrade; null: it comes from an agent. */
+  received(request: IncomingMessage): ReceivedTunnel | null;
+  /**
+   * Takes over the upgrade with this token, which is not one of this admin's. False: it is that of nobody who is alive,
+   * and nothing was done.
+   */
+  passOn(token: string, upgrade: TunnelUpgrade): boolean;
+}
+
+/** An upgrade as it came in. */
+export interface TunnelUpgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What came behind the request already. */
+  readonly head: Buffer;
+  /** To be called when the admin that the token is of does not know it either. */
+  readonly wrong: () => void;
+}
+
+/** What the gate needs besides tunnels. Left out: it is alone, and counts nothing. */
+export interface TunnelGatePorts {
+  readonly relay?: TunnelRelay;
+  /** A token came that nobody waits for. */
+  readonly wrong?: (request: IncomingMessage) => void;
+}
+
 /**
  * Handles upgrades of the tunnel path that come by this way. A token that nobody waits for gets 401, whatever else is
  * right.
@@ -15,6 +46,7 @@ import { createMinorGc } from './minor-gc.ts';
 export function createTunnelGate(
   tunnels: Pick<Tunnels, 'redeem' | 'accept'>,
   way: TunnelWay,
+  { relay, wrong }: TunnelGatePorts = {},
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const server = new WebSocketServer({
     noServer: true,
@@ -25,9 +57,18 @@ export function createTunnelGate(
   });
   const passed = createMinorGc();
   return (request, socket, head) => {
-    const token = /^Bearer ([\w-]{22,128})$/iu.exec(request.headers.authorization ?? '')?.[1];
+    const received = relay?.received(request) ?? null;
+    if (received !== null && 'refused' in received) return refuse(socket, received.refused);
+    const token = received?.token ?? /^Bearer ([\w-]{22,128})$/iu.exec(request.headers.authorization ?? '')?.[1];
     const node = token === undefined ? null : tunnels.redeem(token);
-    if (node === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
+    if (node === null) {
+      // What was passed on goes no further, and is counted where it came from.
+      const isWrong = (): void => void (received === null && wrong?.(request));
+      if (received === null && token !== undefined)
+        if (relay?.passOn(token, { request, socket, head, wrong: isWrong }) === true) return;
+      isWrong();
+      return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
+    }
     server.handleUpgrade(request, socket, head, (webSocket) => {
       if (webSocket.protocol !== TUNNEL_SUBPROTOCOL) return webSocket.terminate();
       tunnels.accept(node, webSocketStream(webSocket, TUNNEL_UNREAD_BYTES_MAX, passed), way);
@@ -35,7 +76,7 @@ export function createTunnelGate(
   };
 }
 
-function refuse(socket: Duplex, status: string, headers: string): void {
+function refuse(socket: Duplex, status: string, headers = ''): void {
   socket.once('finish', () => socket.destroy());
   socket.end(`HTTP/1.1 ${status}\r\n${headers}connection: close\r\ncontent-length: 0\r\n\r\n`);
 }

@@ -53,3 +53,6 @@ export const AGENT_PIECES_MAX = 8_192;
  * get there opens another beside it, which rests until it is closed.
  */
 export const VPN_AGAIN_MS = 60_000;
+
+/** Tokens of tunnels that nobody waits for, which one address may show in a minute before it is named in the log. */
+export const WRONG_TUNNEL_TOKENS_PER_MINUTE_MAX = 30;

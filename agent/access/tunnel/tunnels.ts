@@ -16,6 +16,12 @@ export const TUNNELS_MAX = 8;
 export const VPN_DIAL_MS_MAX = 2_000;
 
 /**
+ * One that does not answer at a URL within this is dialled at the next one that it may have, in ms: what is left of
+ * TUNNEL_OPEN_MS_MAX after it, and after the VPN, is for that.
+ */
+export const URL_DIAL_MS_MAX = 3_000;
+
+/**
  * The way to the admin through the VPN: the gateway of this machine's own VPN, and this machine's own address
  * there. IPv4.
  */
@@ -47,11 +53,20 @@ export class AgentTunnels {
   }
 
   /**
-   * Opens one to the admin at an http(s) URL, or through the VPN when it says that it is there. Returns at once; what
-   * fails is logged, and the admin asks again.
+   * Opens one to the admin at the first of these http(s) URLs that takes it, or through the VPN when it says that it is
+   * there. Returns at once; what fails is logged, and the admin asks again.
    */
-  open(adminUrl: string, token: string, vpnUrl?: string): void {
-    this.#dial(adminUrl, token, vpnUrl === undefined ? null : trusted(vpnUrl, this.#options.vpnWay?.() ?? null));
+  open(adminUrls: readonly string[], token: string, vpnUrl?: string): void {
+    const last = adminUrls.length - 1;
+    const ways = adminUrls.map((url, place): Way => ({
+      admin: url,
+      url,
+      own: null,
+      msMax: place < last ? URL_DIAL_MS_MAX : TUNNEL_OPEN_MS_MAX,
+    }));
+    const inVpn =
+      vpnUrl === undefined ? null : trusted(vpnUrl, this.#options.vpnWay?.() ?? null, adminUrls[0] ?? vpnUrl);
+    this.#dial(token, inVpn === null ? ways : [inVpn, ...ways]);
   }
 
   /** Ends all, with their streams. */
@@ -69,11 +84,12 @@ export class AgentTunnels {
     return this.#server.streams;
   }
 
-  /** Through the VPN where there is a way, and else, or when that comes to nothing, at the usual URL. */
-  #dial(adminUrl: string, token: string, way: TrustedWay | null): void {
+  /** By the first way, and by the next one when that comes to nothing. */
+  #dial(token: string, [way, ...others]: readonly Way[]): void {
+    if (way === undefined || this.#isClosed) return;
     this.#makeRoom();
-    const socket = this.#connect(adminUrl, token, way);
-    if (socket === null) return;
+    const socket = this.#connect(way, token);
+    if (socket === null) return this.#dial(token, others);
     let isOpened = false;
     this.#sockets.add(socket);
     socket.on('open', () => {
@@ -81,18 +97,12 @@ export class AgentTunnels {
       this.#server.serve(webSocketStream(socket, TUNNEL_UNREAD_BYTES_MAX));
     });
     socket.on('error', (error) => {
-      // Of a way through the VPN nothing but this: its words may name an address there (R3).
-      if (way === null) this.#failed(adminUrl, networkProblem(error));
-      else if (isOpened) this.#failed(adminUrl, 'it broke off in the VPN');
-      else
-        this.#options.log.debug(
-          { problem: networkProblem(error) },
-          'The admin is not reached through the VPN: its usual URL is taken',
-        );
+      if (isOpened || others.length === 0) this.#failed(way, error);
+      else this.#passedOver(way, error);
     });
     socket.on('close', () => {
       this.#sockets.delete(socket);
-      if (way !== null && !isOpened && !this.#isClosed) this.#dial(adminUrl, token, null);
+      if (!isOpened) this.#dial(token, others);
     });
   }
 
@@ -105,34 +115,47 @@ export class AgentTunnels {
   }
 
   /** Null: an admin named a URL or a token with which no request can be made. */
-  #connect(adminUrl: string, token: string, way: TrustedWay | null): WebSocket | null {
-    const url = tunnelUrl(way?.url ?? adminUrl);
-    const agent = way === null && this.#options.outbound?.agentFor(url);
+  #connect(way: Way, token: string): WebSocket | null {
+    const url = tunnelUrl(way.url);
+    const agent = way.own === null && this.#options.outbound?.agentFor(url);
     try {
       return new WebSocket(url, TUNNEL_SUBPROTOCOL, {
         ...(agent && { agent }),
-        handshakeTimeout: TUNNEL_OPEN_MS_MAX,
+        handshakeTimeout: way.msMax,
         ...this.#options.webSocket,
-        ...(way !== null && { handshakeTimeout: VPN_DIAL_MS_MAX, localAddress: way.own }),
+        ...(way.own !== null && { handshakeTimeout: way.msMax, localAddress: way.own }),
         headers: { authorization: `Bearer ${token}` },
         maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
         perMessageDeflate: false,
         followRedirects: false,
       });
     } catch (error) {
-      this.#failed(adminUrl, networkProblem(error));
+      this.#failed(way, error);
       return null;
     }
   }
 
-  #failed(adminUrl: string, problem: string): void {
-    this.#options.log.warn({ admin: adminUrl, problem }, 'A tunnel to the admin failed');
+  /** Of a way through the VPN nothing but this: its words may name an address there (R3). */
+  #failed({ admin, own }: Way, error: unknown): void {
+    const problem = own === null ? networkProblem(error) : 'it broke off in the VPN';
+    this.#options.log.warn({ admin, problem }, 'A tunnel to the admin failed');
+  }
+
+  #passedOver({ admin, own }: Way, error: unknown): void {
+    const { log } = this.#options;
+    const problem = networkProblem(error);
+    if (own === null) log.debug({ admin, problem }, 'The admin is not reached at its own URL: another one is taken');
+    else log.debug({ problem }, 'The admin is not reached through the VPN: its usual URL is taken');
   }
 }
 
-interface TrustedWay {
+/** Where an admin is dialled: at a URL, through the VPN from this machine's own address there. Null: not through it. */
+interface Way {
+  /** The URL by which the log names it. */
+  readonly admin: string;
   readonly url: string;
-  readonly own: string;
+  readonly own: string | null;
+  readonly msMax: number;
 }
 
 /**
@@ -140,9 +163,11 @@ interface TrustedWay {
  * there, so that the token can go nowhere else, also when the VPN is away. Null: the URL leads elsewhere, or there
  * is no such way.
  */
-function trusted(vpnUrl: string, way: VpnWay | null): TrustedWay | null {
+function trusted(vpnUrl: string, way: VpnWay | null, admin: string): Way | null {
   const port = /^http:\/\/([\d.]+):(\d{1,5})\/?$/u.exec(vpnUrl);
-  return way === null || port?.[1] !== way.gateway ? null : { url: `http://${way.gateway}:${port[2]}`, own: way.own };
+  return way === null || port?.[1] !== way.gateway
+    ? null
+    : { admin, url: `http://${way.gateway}:${port[2]}`, own: way.own, msMax: VPN_DIAL_MS_MAX };
 }
 
 /** The tunnel's address on an admin: http becomes ws, https becomes wss, a path of the admin's own is kept. */

@@ -75,7 +75,7 @@ const ENTRIES: Readonly<Record<string, (t: ExecutionContext) => Ask>> = {
       log: silentLog,
     });
     t.teardown(() => tunnels.close());
-    tunnels.open(url, TOKEN);
+    tunnels.open([url], TOKEN);
     await until('its end', () => tunnels.count() === 0);
   },
 };

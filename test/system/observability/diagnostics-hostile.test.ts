@@ -48,7 +48,7 @@ async function diagnosedWith(
     log: silentLog,
   });
   t.teardown(() => tunnels.close());
-  void session.frame('open-tunnel').then(({ token }) => tunnels.open(fleet().admin().url, token));
+  void session.frame('open-tunnel').then(({ token }) => tunnels.open([fleet().admin().url], token));
   const startedMs = performance.now();
   const report = await fleet().rest.get<NodeDiagnosisResource>(`/nodes/${agent.node_id}/diagnostics`);
   return { report, ms: performance.now() - startedMs };

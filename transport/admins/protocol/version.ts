@@ -7,7 +7,7 @@
  *
  * | version | date | what changed |
  * |---|---|---|
- * | 1 | 2026-11-23 | first version: calls and news |
+ * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
  */
 export const LINK_VERSION = 1;
 
@@ -30,6 +30,9 @@ export const NEWS_PATH = `${INTERNAL_PREFIX}news`;
 
 /** Header by which a request proves that it comes from an admin. Source: transport/admins/peer-key.ts. */
 export const PEER_HEADER = 'x-edge-peer';
+
+/** Header of a tunnel that an admin passes on to the one that waits for it: the tunnel's token, sealed, base64url. */
+export const RELAYED_HEADER = 'x-edge-relayed';
 
 /** Header of a 421: id of the admin that was reached in place of the one that was meant. */
 export const REACHED_HEADER = 'x-edge-reached';

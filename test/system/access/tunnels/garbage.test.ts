@@ -39,7 +39,7 @@ async function fixture(scope: Scope) {
   });
   scope.teardown(() => tunnels.close());
   const open = async (): Promise<WebSocket> => {
-    tunnels.open(`http://127.0.0.1:${port}`, TOKEN);
+    tunnels.open([`http://127.0.0.1:${port}`], TOKEN);
     const [socket] = (await once(sockets, 'connection')) as [WebSocket];
     return socket.on('error', () => {});
   };

@@ -40,7 +40,7 @@ const WAYS: Readonly<Record<string, Way>> = {
       log: silentLog,
     });
     t.teardown(() => tunnels.close());
-    tunnels.open(url, TOKEN);
+    tunnels.open([url], TOKEN);
   },
   'a report on its machine': (t, url, outbound) => {
     const upload = new ReportUpload({

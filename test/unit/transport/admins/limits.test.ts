@@ -5,6 +5,7 @@ import type { PeerAnswer } from '../../../../api/forwarding-ports.ts';
 import { CallEntrance } from '../../../../transport/admins/call-entrance.ts';
 import { Calls } from '../../../../transport/admins/calls.ts';
 import { FORWARDS_OPEN_MAX, NONCES_MAX, PEER_CALLS_MAX } from '../../../../transport/admins/limits.ts';
+import { PeerProofs } from '../../../../transport/admins/peer-proofs.ts';
 import { Peers, type CheckedIn } from '../../../../transport/admins/peers.ts';
 import { realClock } from '../../../support/api/served.ts';
 import { callOf, DONE, keysOf, noSignal, startLinked } from '../../../support/linked-admins.ts';
@@ -22,17 +23,20 @@ async function limited(
   const [atA, atB] = [new Peers(a.id, clock), new Peers(b.id, clock)];
   const { promise, resolve } = Promise.withResolvers<PeerAnswer>();
   const asked: string[] = [];
+  const keys = keysOf(b);
+  const time = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
+  const proofs = new PeerProofs({ keys, peers: atB, ...time, log: silentLog, ...limits });
   const entrance = new CallEntrance({
     adminId: b.id,
-    keys: keysOf(b),
+    keys,
+    proofs,
     peers: atB,
     handler: async (call) => {
       asked.push(call.call_id);
       return await promise;
     },
     callBytesMax: 1_000_000,
-    nowMs: () => Date.now(),
-    monotonicMs: () => performance.now(),
+    monotonicMs: time.monotonicMs,
     log: silentLog,
     ...limits,
   });

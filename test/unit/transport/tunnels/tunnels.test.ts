@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import test from 'ava';
-import { AgentTunnels } from '../../../../agent/access/tunnel/tunnels.ts';
+import { AgentTunnels, URL_DIAL_MS_MAX } from '../../../../agent/access/tunnel/tunnels.ts';
 import { WebSocket } from 'ws';
 import { TUNNEL_IDLE_MS, TUNNEL_OPEN_MS_MAX } from '../../../../transport/protocol/limits.ts';
 import { TUNNEL_PATH, TUNNEL_SUBPROTOCOL } from '../../../../transport/protocol/version.ts';
@@ -63,6 +63,28 @@ test('why there is no stream comes in the words of the machine', async (t) => {
   const { reach } = await tunnelsFixture(t);
 
   t.deepEqual(await reach(1), { ok: false, failure: 'refused', message: 'nobody listens on port 1 — niemand' });
+});
+
+test('an agent that does not get to the URL that its admin names takes the one of its session, with the same token', async (t) => {
+  const deaf = await target(t, (socket) => socket.end('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n'));
+  const port = await target(t, (socket) => socket.end('here'));
+  for (const ownUrl of ['http://127.0.0.1:1', `http://127.0.0.1:${deaf}`]) {
+    const { reach, tokens } = await tunnelsFixture(t, { ownUrl });
+
+    t.is(await text(streamOf(await reach(port))), 'here');
+    t.is(tokens.length, 1);
+  }
+});
+
+test('an admin that says nothing at the URL that it names costs three seconds', async (t) => {
+  const silent = await target(t, (socket) => socket.resume());
+  const port = await target(t, (socket) => socket.end('later'));
+  const { reach } = await tunnelsFixture(t, { ownUrl: `http://127.0.0.1:${silent}` });
+  const beganMs = performance.now();
+
+  t.is(await text(streamOf(await reach(port))), 'later');
+
+  t.true(performance.now() - beganMs >= URL_DIAL_MS_MAX - 100);
 });
 
 test('one tunnel carries what many connections say at once, to the byte', async (t) => {
@@ -263,7 +285,7 @@ test('an admin that names no web address for a tunnel gets none, and the agent g
     ['mailto:x', 'token'],
     ['http://127.0.0.1:1/', 'to\nken'],
   ] as const)
-    agent.open(url, token);
+    agent.open([url], token);
 
   t.is(agent.count(), 0);
   t.is(problems.length, 2);
