@@ -164,7 +164,7 @@ test('only an admin passes tunnels on: without its proof, with an old one, or on
 /** An agent without WebSockets: what it says of itself, and its socket. */
 async function raw(t: Scope, admin: LinkedAdmin, token: string): Promise<Socket> {
   const socket = connect({ port: Number(new URL(admin.served.url).port), host: '127.0.0.1', allowHalfOpen: true });
-  t.teardown(() => socket.destroy());
+  t.teardown(() => void socket.destroy());
   await once(socket, 'connect');
   socket.write(
     `GET ${TUNNEL_PATH} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\nauthorization: Bearer ${token}\r\n\r\n`,
