@@ -113,10 +113,11 @@ export class UpgradeRelay implements TunnelRelay {
       asked.destroy();
     });
     asked.once('upgrade', (response, far, farHead) => {
-      if (!settled()) return void far.destroy();
-      near.write(switched(response));
-      if (farHead.length > 0) near.write(farHead);
-      this.#joins.join(near, far, head);
+      if (settled()) {
+        near.write(switched(response));
+        if (farHead.length > 0) near.write(farHead);
+        this.#joins.join(near, far, head);
+      } else far.destroy();
     });
     asked.end();
   }
