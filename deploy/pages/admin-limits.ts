@@ -66,6 +66,12 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
     ['LINK_REDIAL_MS_MAX', 'To this it doubles.'],
     ['LINK_UNUSED_MS_MAX', 'A connection of news by which nobody wants any is closed after this.'],
     ['MISSED_EVERY_MS', 'While news of another admin may be left out, feeds are told so this often.'],
+    [
+      'RELAYS_OPENING_MAX',
+      "Tunnels that came here, are another admin's, and were not answered by it yet. More are a 503.",
+    ],
+    ['RELAY_OPEN_MS_MAX', 'The other admin answers such a tunnel within this, or it is a 503.'],
+    ['CARRIED_STREAMS_MAX', 'Connections of agents that are carried on to other admins at once. More are a 503.'],
   ]),
   limits('api/feeds/limits.ts', feeds, [
     ['RESYNC_EVERY_MS', 'A feed that may have missed something reads its rows at most this often.'],

@@ -18,6 +18,7 @@ import * as sftp from '../../agent/access/sftp/limits.ts';
 import * as agentSsh from '../../agent/access/ssh/limits.ts';
 import * as sshSession from '../../agent/access/ssh/sessions/session.ts';
 import * as spool from '../../agent/access/ssh/recording/spool.ts';
+import * as agentTunnels from '../../agent/access/tunnel/tunnels.ts';
 import * as ledger from '../../agent/execution/ledger/ledger-file.ts';
 import * as runningExecution from '../../agent/execution/running-execution.ts';
 import * as resolver from '../../agent/vpn/names/limits.ts';
@@ -182,7 +183,14 @@ export const LIMITS: Readonly<Record<string, readonly (readonly Limit[])[]>> = {
     ]),
     limits('transport/tunnels/limits.ts', tunnels, [
       ['WAITING_FOR_TUNNEL_MAX', 'Connections that wait for the tunnel of one node. More are refused (503).'],
+      [
+        'WRONG_TUNNEL_TOKENS_PER_MINUTE_MAX',
+        'Tunnels that nobody waits for, of an address in a minute, before the log names it.',
+      ],
       ['NODE_REQUESTS_MAX', 'Scrapes and diagnoses of one node at once. More are refused (503).'],
+    ]),
+    limits('agent/access/tunnel/tunnels.ts', agentTunnels, [
+      ['URL_DIAL_MS_MAX', 'An agent that does not get to an admin at its own URL by then takes that of its session.'],
     ]),
     limits('transport/proxies/limits.ts', proxies, [
       ['CONNECTIONS_MAX', 'Clients of one proxy. Beyond it the oldest that has not shown its password makes room.'],
