@@ -85,7 +85,7 @@ test('nobody is dialled while nothing is wanted, and news of others is not told 
   wantNodes(a);
   await until('a connection', () => b.upgraded.length === 1);
   b.links.news.want('actors', { nodes: false, commands: 'all' });
-  await until('a connection', () => a.upgraded.length === 1);
+  await until('word that it is told', () => b.links.news.coverage(COMMAND) !== null);
   a.news.publish([changed(COMMAND)]);
   a.bus.publish([changed(OTHER_COMMAND)]);
   await until('what a committed', () => atB.some(({ type }) => type === 'execution-changed'));
