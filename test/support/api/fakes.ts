@@ -7,6 +7,7 @@ import { ok, refuse, type Result } from '../../../actors/refusal.ts';
 import { WHOLE } from '../../../actors/standing.ts';
 import type { CommandResource } from '../../../actors/resources/command.ts';
 import { createIds } from '../../../api/creation-ids.ts';
+import type { Forwarding } from '../../../api/forwarding.ts';
 import type { OperationPorts } from '../../../api/ports.ts';
 import { createApi, type Api, type ApiSettings } from '../../../api/rest/server.ts';
 import { fakeAdminMetrics } from '../metric-sources.ts';
@@ -35,6 +36,8 @@ export interface FakeOptions {
   readonly settings?: Partial<ApiSettings>;
   readonly gate?: Partial<ApiSettings['gate']>;
   readonly operations?: Partial<OperationPorts['settings']>;
+  /** Default: there are no other admins. */
+  readonly forwarding?: Forwarding;
 }
 
 /** A served API and what it did. */
@@ -81,7 +84,13 @@ export async function serveApi(t: Pick<ExecutionContext, 'teardown'>, options: F
     { ...options, ports: { ask, ...options.ports } },
     { nowMs: () => clock.nowMs, after: () => () => {} },
   );
-  const api = createApi({ ports, log, settings: fakeSettings(options) });
+  const { forwarding } = options;
+  const api = createApi({
+    ports,
+    log,
+    settings: fakeSettings(options),
+    ...(forwarding !== undefined && { forwarding }),
+  });
   const url = await api.listen('127.0.0.1', 0);
   t.teardown(() => api.close());
 

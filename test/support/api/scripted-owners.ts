@@ -102,7 +102,7 @@ export class ScriptedOwners {
 
   #now(): Owner {
     this.looks += 1;
-    if (this.isDatabaseAway) throw new DatabaseUnavailable('looking for an owner', new Error('away'));
+    if (this.isDatabaseAway) throw new DatabaseUnavailable('looking for an owner');
     return this.owner;
   }
 
