@@ -80,6 +80,11 @@ async function scraped({ rests, nodes }: Awaited<ReturnType<typeof behindBalance
   return statuses;
 }
 
+/** Connections that went through the balancer so far. */
+function through({ balancer }: Awaited<ReturnType<typeof behindBalancer>>): number {
+  return [...balancer.connections.values()].reduce((sum, count) => sum + count, 0);
+}
+
 const ALL = Array.from({ length: ADMINS * AGENTS * SOURCES.length * ROUNDS }, () => 200);
 
 test.serial(
@@ -88,7 +93,10 @@ test.serial(
     t.timeout(hangAfter(TEST_MS_MAX));
     const fleet = await behindBalancer(t, ({ url }) => url);
 
+    const before = through(fleet);
+
     t.deepEqual(await scraped(fleet), ALL);
+    t.is(through(fleet), before, 'tunnels go where they are wanted at once');
     t.is(ALL.length, 36);
   },
 );
@@ -97,5 +105,8 @@ test.serial('agents that get to nothing but the balancer: the same, by whichever
   t.timeout(hangAfter(TEST_MS_MAX));
   const fleet = await behindBalancer(t, (_admin, place) => `http://127.0.0.${place + 1}:1`);
 
+  const before = through(fleet);
+
   t.deepEqual(await scraped(fleet), ALL);
+  t.true(through(fleet) >= before + ADMINS * AGENTS);
 });

@@ -189,6 +189,23 @@ test('an end goes one way: what is said after it comes back', async (t) => {
   t.regex(await text(socket), /^HTTP\/1\.1 101 .*\r\n\r\nyou said good morning$/su);
 });
 
+test('and the other way: what an agent says after the admin has ended comes there', async (t) => {
+  const { a, b } = await linkedAdmins(t);
+  openGate(a, null);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  b.served.api.onUpgrade(TUNNEL_PATH, (_request, socket) => {
+    socket.end(`${SWITCHED}good night`);
+    void text(socket).then(resolve);
+  });
+
+  const socket = await raw(t, a, newToken(tagOf(b.id)));
+  const said = await text(socket);
+  socket.end('good morning');
+
+  t.regex(said, /good night$/u);
+  t.is(await promise, 'good morning');
+});
+
 /** A relay with limits of the test's own between an admin and one that leaves upgrades unanswered until `answer`. */
 async function limited(t: Scope, limits: { readonly openingMax?: number; readonly carriedMax?: number }) {
   const { a, b } = await linkedAdmins(t);
