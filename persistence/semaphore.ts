@@ -1,11 +1,15 @@
 /** Work of which only so much may be done at a time: it takes much memory, or a connection. */
 import { DatabaseUnavailable } from '../actors/ports.ts';
 
-/**
- * Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its
- * turn did not come in time.
- */
-export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
+export interface Semaphore {
+  /**
+   * Does the work when it is its turn. Rejects with DatabaseUnavailable, at once when too many wait already, or when its
+   * turn did not come in time.
+   */
+  <T>(work: () => Promise<T>): Promise<T>;
+  /** Does the work if there is room for it now; null: there is none. */
+  now<T>(work: () => Promise<T>): Promise<T> | null;
+}
 
 /**
  * So many at once; so many more may wait, and for so long, in ms: null, until it is their turn. `doing` says what for,
@@ -35,13 +39,7 @@ export function createSemaphore(
     clearTimeout(timer);
   }
 
-  return async (work) => {
-    if (atWork >= atOnceMax) {
-      if (waiting.size >= waitingMax) throw new DatabaseUnavailable(`${doing}: too many wait already`);
-      await slot();
-    } else {
-      atWork += 1;
-    }
+  async function done<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } finally {
@@ -53,5 +51,21 @@ export function createSemaphore(
         next();
       }
     }
+  }
+
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (atWork >= atOnceMax) {
+      if (waiting.size >= waitingMax) throw new DatabaseUnavailable(`${doing}: too many wait already`);
+      await slot();
+    } else {
+      atWork += 1;
+    }
+    return done(work);
   };
+  const now = <T>(work: () => Promise<T>): Promise<T> | null => {
+    if (atWork >= atOnceMax) return null;
+    atWork += 1;
+    return done(work);
+  };
+  return Object.assign(inTurn, { now });
 }

@@ -27,9 +27,9 @@ export async function page<T>(
   query: ListQuery,
   inTurn: Semaphore,
 ): Promise<Page<T>> {
-  return query.page === 1
-    ? firstPage(source, reading, query, inTurn)
-    : inTurn(() => furtherPage(source, reading, query));
+  return inTurn(() =>
+    query.page === 1 ? firstPage(source, reading, query, inTurn) : furtherPage(source, reading, query),
+  );
 }
 
 async function furtherPage<T>(source: Source<T>, reading: Reading, query: ListQuery): Promise<Page<T>> {
@@ -49,7 +49,7 @@ async function furtherPage<T>(source: Source<T>, reading: Reading, query: ListQu
 
 /**
  * It lies at the front whatever the count is, so it needs no snapshot, and its rows are read while the others are still
- * counted. Each of the two waits for its turn, as each takes a connection.
+ * counted, where lists may take another connection for that.
  */
 async function firstPage<T>(
   source: Source<T>,
@@ -58,11 +58,14 @@ async function firstPage<T>(
   inTurn: Semaphore,
 ): Promise<Page<T>> {
   const ids = idsStatement(source, query, { offset: 0, size: query.pageSize, backwards: false });
-  const [totalCount, rows] = await Promise.all([
-    inTurn(() => count(source, reading.pool, query)),
-    inTurn(async () => source.resources(reading, await idsOf(reading.pool, ids), false)),
-  ]);
-  return { rows, totalCount: Math.max(totalCount, rows.length) };
+  const readRows = async (): Promise<readonly T[]> => source.resources(reading, await idsOf(reading.pool, ids), false);
+  const beside = inTurn.now(readRows);
+  // Both to their ends, also when one fails: a turn lasts as long as its connection is held.
+  const [counted, read] = await Promise.allSettled([count(source, reading.pool, query), beside ?? []]);
+  if (counted.status === 'rejected') throw counted.reason;
+  if (read.status === 'rejected') throw read.reason;
+  const rows = beside === null ? await readRows() : read.value;
+  return { rows, totalCount: Math.max(counted.value, rows.length) };
 }
 
 /** Which rows are on a page. */

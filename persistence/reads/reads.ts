@@ -46,10 +46,10 @@ const RECORDINGS_WAITING_MAX = 16;
 
 /**
  * Lists take half of the connections at most, so that slow ones, or ones that are locked out, leave some to writes and
- * leases (L4). So many more turns may be waited for, and as long as for a connection; a first page takes two.
+ * leases (L4). So many more may wait, and as long as for a connection.
  */
 const LISTS_OF_CONNECTIONS = 1 / 2;
-const LISTS_WAITING_MAX = 2_000;
+const LISTS_WAITING_MAX = 1_000;
 
 /** Every list by its name. */
 const SOURCES: { readonly [N in ListName]: Source<ListRows[N]> } = {

@@ -1,6 +1,6 @@
 /**
- * Which cluster belongs to which admin: those that are free here, those that change their owner in `moves.ts`. Pure and deterministic: every admin that sees the same rows comes to the same
- * answer.
+ * Which cluster belongs to which admin: those that are free here, those that change their owner in `moves.ts`. Pure and
+ * deterministic: every admin that sees the same rows comes to the same answer.
  */
 
 /** A live admin: nodes it has room for (actors/edge-capacity.ts), and what it owns already. */

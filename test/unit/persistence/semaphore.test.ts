@@ -48,3 +48,19 @@ test('one whose turn does not come in time is refused, and takes no place later'
   t.is(await one, 1);
   t.is(await semaphore(() => Promise.resolve(2)), 2);
 });
+
+test('what is to be done now is done where there is room for it, and takes the place of nobody', async (t) => {
+  const semaphore = createSemaphore('reading', 2, 1);
+  const end = Promise.withResolvers<number>();
+
+  const first = semaphore.now(() => end.promise);
+  const second = semaphore.now(() => Promise.reject(new Error('broken')));
+  t.is(
+    semaphore.now(() => Promise.resolve(3)),
+    null,
+  );
+  await t.throwsAsync(second ?? Promise.resolve(), { message: 'broken' });
+  t.is(await semaphore.now(() => Promise.resolve(4)), 4);
+  end.resolve(1);
+  t.is(await first, 1);
+});
