@@ -91,6 +91,6 @@ test.serial(
     );
     t.regex(version.out, /^\d+\.\d+\.\d+\n$/);
     t.like(wrong, { code: 2, out: '' });
-    t.regex(wrong.err, /^edge-agent: upp is not a command: it should be one of up, leave/);
+    t.regex(wrong.err, /^edge-agent: upp is not a command: did you mean edge-agent up\?/);
   },
 );
