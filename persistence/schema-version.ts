@@ -22,6 +22,7 @@ import { Migration20261122070000_public_keys } from './migrations/Migration20261
 import { Migration20261123040000_labels } from './migrations/Migration20261123040000_labels.ts';
 import { Migration20261123110000_admin_links } from './migrations/Migration20261123110000_admin_links.ts';
 import { Migration20261123120000_gone_admins } from './migrations/Migration20261123120000_gone_admins.ts';
+import { Migration20261123130000_label_tokens } from './migrations/Migration20261123130000_label_tokens.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -42,6 +43,7 @@ const MIGRATIONS = [
   Migration20261123040000_labels,
   Migration20261123110000_admin_links,
   Migration20261123120000_gone_admins,
+  Migration20261123130000_label_tokens,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

@@ -10,7 +10,18 @@ export interface Filterable {
    * A table with exactly one row for each of the list, and the condition there: rows that match only such filters are
    * counted in it alone.
    */
-  readonly beside?: { readonly table: Sql; readonly matches: (filter: Filter) => Sql };
+  readonly beside?: TableBeside;
+}
+
+/** A table with exactly one row for each of a list. */
+export interface TableBeside {
+  readonly table: Sql;
+  readonly matches: (filter: Filter) => Sql;
+  /**
+   * The other rows, for a filter that asks only for what is not there: an index finds those, and all others match.
+   * `null` for any other filter.
+   */
+  readonly leavesOut: (filter: Filter) => Sql | null;
 }
 
 /** Earliest and latest instants that PostgreSQL and ISO 8601 both write plainly: outside, a bound is infinite. */
@@ -36,6 +47,11 @@ export function condition(kind: FieldKind, field: Filterable, filter: Filter): S
 /** Conditions ANDed, or `true`. */
 export function all(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? sql`true` : join(conditions, sql` and `);
+}
+
+/** Conditions ORed, or `false`. */
+export function anyOf(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? sql`false` : sql`(${join(conditions, sql` or `)})`;
 }
 
 const COMPARISONS = { eq: sql`=`, gte: sql`>=`, lte: sql`<=` } as const;

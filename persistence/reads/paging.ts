@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { ListQuery } from '../../actors/filters.ts';
 import type { Page } from '../../api/ports.ts';
-import { all, condition } from './conditions.ts';
+import { all, anyOf, condition } from './conditions.ts';
 import type { Field, Reading, Source } from './source.ts';
 import { join, rowsOf, sql, type Sql } from './sql.ts';
 import type { Semaphore } from '../semaphore.ts';
@@ -153,7 +153,7 @@ async function idsOf(client: Pool | PoolClient, statement: Sql): Promise<readonl
 async function count<T>(source: Source<T>, client: Pool | PoolClient, query: ListQuery): Promise<number> {
   const statement =
     query.filters.length === 0 && source.counted !== null
-      ? sql`select coalesce(sum(n), 0)::float8 as total from row_count where table_name = ${source.counted}`
+      ? sql`select (${rowsIn(source.counted)})::float8 as total`
       : (countedBeside(source, query) ??
         sql`select count(*)::float8 as total from ${source.table} ${isFilteredByJoin(source, query) ? source.joinCluster : sql``} where ${conditionOf(source, query)}`);
   const [row] = await rowsOf<{ total: number }>(client, 'counting', statement);
@@ -165,7 +165,15 @@ function countedBeside<T>(source: Source<T>, { filters }: ListQuery): Sql | null
   const tables = filters.map(({ field }) => fieldOf(source, field).beside);
   const [first] = tables;
   if (first === undefined || tables.some((beside) => beside !== first)) return null;
+  const leftOut = filters.map((filter) => first.leavesOut(filter)).filter((condition) => condition !== null);
+  if (source.counted !== null && leftOut.length === filters.length)
+    return sql`select ((${rowsIn(source.counted)}) - (select count(*) from ${first.table} where ${anyOf(leftOut)}))::float8 as total`;
   return sql`select count(*)::float8 as total from ${first.table} where ${all(filters.map((filter) => first.matches(filter)))}`;
+}
+
+/** Rows of a long table, as its triggers keep their count. */
+function rowsIn(table: string): Sql {
+  return sql`select coalesce(sum(n), 0) from row_count where table_name = ${table}`;
 }
 
 function conditionOf<T>(source: Source<T>, { filters }: ListQuery): Sql {
