@@ -142,10 +142,11 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   const changed = storage.changedExecutions.bind(storage);
   const elsewhere = { ...base, changed, watched: () => feeds.open(), directory, source: parts.links.news };
   ends.add('executions of other admins', watchElsewhere(elsewhere));
-  const sweeps = storage.forSweeps({
+  const rows = storage.forSweeps({
     heldFor: (ms) => ownership.heldFor(ms),
     watchedMs: () => ownership.watchedMs(),
     heard: () => agents.sessions.heard(),
   });
-  ends.add('sweeps', startSweeper({ ...base, sweeps, directory, isClockRight: () => !clock.isSkewed() }));
+  const sweeper = startSweeper({ ...base, ...rows, directory, isClockRight: () => !clock.isSkewed() });
+  ends.add('sweeps', () => sweeper.stop());
 }

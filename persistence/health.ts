@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import { aheadBy } from './incarnation.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
+import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
 
 /** Counts for health. Each call is one statement, and rejects with DatabaseUnavailable when the database is away. */
 export interface HealthCounts {
@@ -11,6 +12,7 @@ export interface HealthCounts {
   eventsLieBehind(): Promise<boolean>;
   admins(silentMsMin: number, goneMs: number): Promise<{ readonly total: number; readonly silent: number }>;
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
+  idleTasks(hasBroker: boolean): Promise<readonly string[]>;
 }
 
 /** Counts on this pool, for the admin of this id. */
@@ -50,6 +52,10 @@ export function healthCounts(pool: Pool, adminId: string): HealthCounts {
         select count(*)::int as total, (count(*) filter (where o.lease_until is null or o.lease_until <= clock_timestamp()))::int as ownerless
         from cluster c left join cluster_ownership o on o.cluster_id = c.id`);
       return counts ?? { total: 0, ownerless: 0 };
+    },
+    async idleTasks(hasBroker) {
+      const holders = await rowsOf<TaskHolder>(pool, 'looking who does what', taskHolders(hasBroker));
+      return holders.filter(({ admin }) => admin === null).map(({ task }) => task);
     },
   };
 }

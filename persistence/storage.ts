@@ -36,11 +36,11 @@ import { createSshLogins } from './ssh/login-check.ts';
 import { pruneAdminNames } from './sweeps/admin-names.ts';
 import { wokenRows } from './sweeps/forgotten.ts';
 import { createSweepRows, type SweepSettings, type SweepInputs } from './sweeps/sweep-rows.ts';
+import { SWEEPS_TASK, taskLease, TASK_LEASE_MS, VPN_LEASE_MS } from './task-leases.ts';
 import { readTotals } from './totals.ts';
 import { StoredNetworks } from './vpn/embedded-vpn-rows.ts';
 import { relayClustersLookUp, vpnMemberLookUp } from './vpn/key-look-ups.ts';
 import { VPN_MEMBER_CHANGES, readVpns, storeGateway } from './vpn/readings.ts';
-import { VPN_LEASE_MS } from './vpn/vpn-lease.ts';
 import { StoredVpnRows, VPN_CHANGES } from './vpn/vpn-rows.ts';
 import type { Vault } from './vault.ts';
 import { createWriteProbe } from './write-probe.ts';
@@ -245,15 +245,17 @@ export class Storage {
     };
   }
 
-  /** What time does to rows. `inputs`: what is known here and in no row. */
+  /** What time does to rows, and the lease under which whole tables are swept. `inputs`: what is in no row. */
   forSweeps(inputs: SweepInputs) {
     const { settings, adminId, registry, database, peers } = this.#opened;
     const told = { adminId, hasPeers: () => peers.areThere() };
-    return createSweepRows(database.pool, told, settings, {
+    const sweeps = createSweepRows(database.pool, told, settings, {
       ...inputs,
       forgetAdmins: () => registry.forgetGone(settings.ADMIN_FORGET_AFTER_MS),
       forgetNames: () => pruneAdminNames(database.pool),
     });
+    const lease = taskLease(database.writes, adminId, SWEEPS_TASK, TASK_LEASE_MS);
+    return { sweeps, lease, leaseMs: TASK_LEASE_MS };
   }
 
   /** Executions whose rows say something else than what is known of them here. */

@@ -7,6 +7,7 @@ import { DatabaseUnavailable } from '../actors/ports.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources/node.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
+import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
 import { inTransaction } from './transaction.ts';
 
 /** The server gives up counting one total after this, in ms. */
@@ -34,6 +35,8 @@ export interface Totals {
   readonly brokerBacklog: number | null;
   /** Deliveries to webhooks that are not finished, up to COUNTED_MAX. */
   readonly deliveriesPending: number | null;
+  /** Who does what one admin does at a time. */
+  readonly tasks: readonly TaskHolder[] | null;
 }
 
 /**
@@ -62,6 +65,7 @@ export async function readTotals(pool: Pool, hasBroker: boolean): Promise<Totals
   return {
     nodes: nodes === null ? null : { ...NO_NODES, ...Object.fromEntries(nodes.map((row) => [row.status, row.count])) },
     executions: executions ?? null,
+    tasks: await count<TaskHolder>(taskHolders(hasBroker)),
     ...(waiting ?? { webhooksBacklog: null, brokerBacklog: null, deliveriesPending: null }),
   };
 }

@@ -1,6 +1,7 @@
 /**
  * What time does: expiry each second, orphans, retention, and when nodes were last heard. Each runs on its own, one
- * batch after another, and never twice at once.
+ * batch after another, and never twice at once. What goes over whole tables is done by one admin at a time; what an
+ * owner does for its clusters, by each.
  */
 import type { Bus } from '../actors/bus.ts';
 import type { Notice } from '../actors/notice.ts';
@@ -9,6 +10,7 @@ import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Directory } from './runtime/directory.ts';
+import { HeldTask, type TaskLease } from './tasks/held-task.ts';
 
 /** Time between two looks for expired executions, in ms. Source: docs/commands.md. */
 export const EXPIRY_EVERY_MS = 1_000;
@@ -87,6 +89,10 @@ export interface SweepPort {
 /** What sweeps, and who is told. */
 export interface SweeperPorts {
   readonly sweeps: SweepPort;
+  /** Under which whole tables are swept, and what the database grants, in ms. */
+  readonly lease: TaskLease;
+  readonly leaseMs: number;
+  readonly leaseClockMs: () => number;
   readonly directory: Directory;
   readonly bus: Bus;
   readonly clock: Clock;
@@ -98,11 +104,19 @@ export interface SweeperPorts {
   readonly isClockRight: () => boolean;
 }
 
-/** Starts all sweeps. The returned function stops them and resolves when the last batch is over. */
-export function startSweeper(ports: SweeperPorts): () => Promise<void> {
+/** Sweeps that run. */
+export interface RunningSweeps {
+  /** Whether this admin sweeps whole tables, and not another one. */
+  holds(): boolean;
+  /** Resolves when the last batch is over and the lease is given back. */
+  stop(): Promise<void>;
+}
+
+/** Starts all sweeps, those of whole tables once this admin has their lease. */
+export function startSweeper(ports: SweeperPorts): RunningSweeps {
   const sweeper = new Sweeper(ports);
   sweeper.start();
-  return () => sweeper.stop();
+  return sweeper;
 }
 
 /** One sweep. True: its batch was full, and there may be more. */
@@ -110,12 +124,20 @@ type Sweep = () => Promise<boolean>;
 
 class Sweeper {
   readonly #ports: SweeperPorts;
+  readonly #tables: HeldTask;
   readonly #running = new Set<Promise<void>>();
   #isStopped = false;
   #unsubscribe = (): void => {};
 
   constructor(ports: SweeperPorts) {
+    const { log } = ports;
     this.#ports = ports;
+    this.#tables = new HeldTask({
+      ...ports,
+      name: 'sweeps',
+      gained: () => log.debug({}, 'this admin sweeps whole tables now'),
+      lost: () => log.info({}, 'another admin sweeps whole tables now'),
+    });
   }
 
   start(): void {
@@ -127,24 +149,41 @@ class Sweeper {
         if (notice.type === 'node-removed')
           this.#begin('executions of a deleted node', async () => this.#ended(await sweeps.dropOf(notice.node)));
     });
-    this.#every(EXPIRY_EVERY_MS, 'expiry', async () => this.#ended(await sweeps.expireDue()));
-    this.#every(ORPHANS_EVERY_MS, 'orphans', async () => this.#ended(await sweeps.dropOrphans()));
     this.#every(FORGOTTEN_EVERY_MS, 'forgotten executions', () => this.#wakeForgotten());
-    this.#every(OWNERLESS_EVERY_MS, 'nodes without an owner', () => this.#markOwnerless());
-    this.#every(OWNERLESS_EVERY_MS, 'admins that are gone', () => this.#forgetAdmins());
-    this.#every(NAMES_EVERY_MS, 'names of admins', () => this.#forgetNames());
     this.#every(GONE_NODES_EVERY_MS, 'nodes with random ids that are gone', () => this.#forgetNodes());
     this.#every(PRESENCE_EVERY_MS, 'presence', async () => {
       await sweeps.storePresence();
       return false;
     });
-    this.#every(PRUNE_EVERY_MS, 'pruning', () => this.#prune());
+    this.#startTables();
+  }
+
+  #startTables(): void {
+    const { sweeps } = this.#ports;
+    void this.#tables.start();
+    this.#everyHeld(EXPIRY_EVERY_MS, 'expiry', async () => this.#ended(await sweeps.expireDue()));
+    this.#everyHeld(ORPHANS_EVERY_MS, 'orphans', async () => this.#ended(await sweeps.dropOrphans()));
+    this.#everyHeld(OWNERLESS_EVERY_MS, 'nodes without an owner', () => this.#markOwnerless());
+    this.#everyHeld(OWNERLESS_EVERY_MS, 'admins that are gone', () => this.#forgetAdmins());
+    this.#everyHeld(NAMES_EVERY_MS, 'names of admins', () => this.#forgetNames());
+    this.#everyHeld(PRUNE_EVERY_MS, 'pruning', () => this.#prune());
+  }
+
+  holds(): boolean {
+    return this.#tables.holds();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unsubscribe();
+    this.#tables.halt();
     await Promise.all(this.#running);
+    await this.#tables.release();
+  }
+
+  /** Where another admin holds the lease, the look is left to it; two that look at once do no harm, as each takes rows that no other holds. */
+  #everyHeld(ms: number, what: string, sweep: Sweep): void {
+    this.#every(ms, what, async () => this.#tables.holds() && (await sweep()));
   }
 
   #every(ms: number, what: string, sweep: Sweep): void {

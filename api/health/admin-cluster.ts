@@ -9,7 +9,11 @@ import { takesWrites } from './subsystems.ts';
 export const ADMIN_SILENT_MS_MIN = 5_000;
 
 /** All of them, in a fixed order. */
-export function adminCluster({ rows, standing }: Pick<HealthPorts, 'rows' | 'standing'>): readonly HealthCheck[] {
+export function adminCluster({
+  rows,
+  standing,
+  broker,
+}: Pick<HealthPorts, 'rows' | 'standing' | 'broker'>): readonly HealthCheck[] {
   return [
     { name: 'database', check: () => takesWrites(rows) },
     {
@@ -27,6 +31,13 @@ export function adminCluster({ rows, standing }: Pick<HealthPorts, 'rows' | 'sta
       async check() {
         const { total, ownerless } = await rows.clusters();
         if (ownerless > 0) throw new HealthProblem(`${ownerless} of ${total} clusters have no live owner`);
+      },
+    },
+    {
+      name: 'tasks',
+      async check() {
+        const idle = await rows.idleTasks(broker !== null);
+        if (idle.length > 0) throw new HealthProblem(`no live admin does what one should: ${idle.join(', ')}`);
       },
     },
     {

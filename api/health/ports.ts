@@ -25,6 +25,8 @@ export interface HealthRows {
   admins(silentMsMin: number, goneMs: number): Promise<{ readonly total: number; readonly silent: number }>;
   /** Clusters, and those of them that no live admin owns. */
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
+  /** What one admin does at a time, and none does now. `hasBroker`: events are published to one. */
+  idleTasks(hasBroker: boolean): Promise<readonly string[]>;
 }
 
 /** Everything that is checked. Null: it does not exist here. */

@@ -287,6 +287,16 @@ export const FAMILIES: readonly Family[] = [
     one(live.ownership.leaseAgeMs / 1_000),
   ),
   gauge(
+    'task_holder',
+    'Which admin does what one does at a time (sweeps, webhooks, broker), whichever is asked; 0 with no holder where nobody does.',
+    ['task', 'holder'],
+    ({ totals }) =>
+      (totals?.tasks ?? []).map(({ task, admin }) => ({
+        labels: { task, holder: admin ?? '' },
+        value: admin === null ? 0 : 1,
+      })),
+  ),
+  gauge(
     'degraded',
     'Whether there are more nodes than the admins together have room for, or a cluster that fits none of them.',
     [],

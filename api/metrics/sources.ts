@@ -133,4 +133,6 @@ export interface TotalReadings {
   readonly webhooksBacklog: number | null;
   readonly brokerBacklog: number | null;
   readonly deliveriesPending: number | null;
+  /** Who does what one admin does at a time; null: nobody does. */
+  readonly tasks: readonly { readonly task: string; readonly admin: string | null }[] | null;
 }

@@ -78,7 +78,7 @@ export const VpnHost = defineEntity({
   },
 });
 
-/** Who may reconcile, by the database's clock. */
+/** Which admin does a task that one does at a time, by the database's clock. Called after the first of them. */
 export const VpnLease = defineEntity({
   name: 'VpnLease',
   tableName: 'vpn_lease',

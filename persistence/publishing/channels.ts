@@ -3,8 +3,11 @@ import type { Pool, PoolClient } from 'pg';
 import { settledBefore } from '../reads/events.ts';
 import { rowsOf, sql } from '../reads/sql.ts';
 
-/** How long a channel is held without renewal, in ms: events of a killed admin go on after this. */
-export const CHANNEL_LEASE_MS = 10_000;
+/**
+ * How long a channel is held without renewal, in ms, as long as other tasks and clusters: events of a killed admin go on
+ * after this.
+ */
+export const CHANNEL_LEASE_MS = 3_000;
 
 /** A place in the order of events. */
 export interface Place {
@@ -29,6 +32,12 @@ export function channelLeases(pool: Pool, adminId: string): ChannelLeases {
   const until = sql`clock_timestamp() + ${CHANNEL_LEASE_MS}::int * interval '1 ms'`;
   return {
     async claim(channel) {
+      const [taken] = await rowsOf(
+        pool,
+        'looking for the lease of a channel',
+        sql`select 1 from event_channel where name = ${channel} and admin_id <> ${adminId}::uuid and lease_until >= clock_timestamp()`,
+      );
+      if (taken !== undefined) return null; // asked each second: who waits writes nothing and locks nothing
       const settled = await settledBefore(pool);
       const [row] = await rowsOf<{ epoch: string }>(
         pool,

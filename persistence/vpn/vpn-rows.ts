@@ -8,7 +8,7 @@ import type { MoveStep, Uninvited, UnfinishedMove, VpnRows } from '../../actors/
 import { networkOf, type VpnHost, type VpnNetwork } from '../../actors/vpn/vpn.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
 import { rowsOf, sql, type Sql } from '../reads/sql.ts';
-import { VpnLease } from './vpn-lease.ts';
+import { RECONCILER_TASK, taskLease, VPN_LEASE_MS, type StoredTaskLease } from '../task-leases.ts';
 
 /**
  * Channel on which clusters, nodes and moves tell that networks should be compared. Aliases and members tell by
@@ -37,12 +37,12 @@ interface MoveRow {
 
 /** Rows for the admin of this id. */
 export class StoredVpnRows implements VpnRows {
-  readonly lease: VpnLease;
+  readonly lease: StoredTaskLease;
   readonly #pool: Pool;
   readonly #adminId: string;
 
   constructor(pool: Pool, adminId: string) {
-    this.lease = new VpnLease(pool, adminId);
+    this.lease = taskLease(pool, adminId, RECONCILER_TASK, VPN_LEASE_MS);
     this.#pool = pool;
     this.#adminId = adminId;
   }

@@ -5,7 +5,8 @@
 import { DatabaseUnavailable } from '../../actors/ports.ts';
 import { BATCH_EVENTS_MAX } from '../../actors/published-event.ts';
 import type { Broker, PublishedEvent } from '../../actors/published-event.ts';
-import { Channel, type ChannelLease, type ChannelPorts, type Outcome } from './channel.ts';
+import type { TaskLease } from '../tasks/held-task.ts';
+import { Channel, type ChannelPorts, type Outcome } from './channel.ts';
 
 /** Events to publish, and where the channel stands after them. */
 export interface Batch {
@@ -104,7 +105,7 @@ export class BrokerChannel {
   }
 
   /** What was published is stored before another admin may go on from there. */
-  #lease(): ChannelLease {
+  #lease(): TaskLease {
     const { lease } = this.#ports;
     return {
       claim: () => lease.claim(),

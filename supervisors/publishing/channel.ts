@@ -3,14 +3,7 @@
  * is more.
  */
 import { DatabaseUnavailable } from '../../actors/ports.ts';
-import type { Clock } from '../../actors/ports.ts';
-import type { Log } from '../../transport/net/log.ts';
-
-/**
- * How often a lease is renewed, or a channel of another admin is tried for, in ms: three times within the 10 s of a
- * lease.
- */
-export const RENEW_MS = 3_000;
+import { HeldTask, type HeldTaskPorts } from '../tasks/held-task.ts';
 
 /** A look without being told, in ms: a notification may be lost together with its connection. */
 export const SAFETY_POLL_MS = 30_000;
@@ -34,26 +27,10 @@ export const BACK_OFF_MS_MAX = 30_000;
  */
 export type Outcome = 'more' | 'soon' | 'none' | 'lost';
 
-/** Who may serve the channel, by the database's clock. */
-export interface ChannelLease {
-  /** The epoch under which it is held now; null: by another. */
-  claim(): Promise<number | null>;
-  /** False: another took it. */
-  renew(epoch: number): Promise<boolean>;
-  release(epoch: number): Promise<void>;
-}
-
-/** What a channel needs. `leaseMs` is what the database grants. */
-export interface ChannelPorts {
-  readonly name: string;
-  readonly lease: ChannelLease;
-  readonly leaseMs: number;
-  readonly clock: Clock;
-  /** By which the lease runs out: runs on while this machine is suspended. */
-  readonly leaseClockMs: () => number;
+/** What a channel needs. */
+export interface ChannelPorts extends HeldTaskPorts {
   /** Jitter of waits, from 0 to 1. */
   readonly random: () => number;
-  readonly log: Log;
   /** One bounded piece of work. What it throws is logged and tried again, later each time. */
   work(epoch: number): Promise<Outcome>;
   /** Another admin serves it now. */
@@ -63,48 +40,38 @@ export interface ChannelPorts {
 /** A channel, not started. */
 export class Channel {
   readonly #ports: ChannelPorts;
-  /** Null: another admin has the lease, as far as is known. */
-  #epoch: number | null = null;
-  #heldUntilMs = 0;
+  readonly #held: HeldTask;
   #isStopped = false;
   #isWoken = true;
   #failures = 0;
-  #isAway = false;
   #endSleep: (() => void) | null = null;
-  #cancelRenewal = (): void => {};
-  #renewing: Promise<void> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
 
   constructor(ports: ChannelPorts) {
     this.#ports = ports;
+    this.#held = new HeldTask({
+      ...ports,
+      gained: () => this.#endSleep?.(),
+      lost: () => {
+        ports.log.info({ channel: ports.name }, 'another admin publishes these events now');
+        ports.lost();
+      },
+    });
   }
 
   /** Tries for the lease once, then goes on by itself. */
   async start(): Promise<void> {
-    await this.#renew();
-    this.#schedule();
+    await this.#held.start();
     this.#running = this.#run();
   }
 
   /** Gives the lease back. Resolves when nothing is under way. */
   async stop(): Promise<void> {
-    const { name, lease, log } = this.#ports;
     this.#isStopped = true;
-    this.#cancelRenewal();
+    this.#held.halt();
     this.#endSleep?.();
     await this.#running;
-    await this.#renewing;
-    const held = this.#epoch;
-    this.#epoch = null;
-    if (held === null) return;
-    try {
-      await lease.release(held);
-    } catch (error) {
-      log.debug(
-        { channel: name, error: (error as Error).message },
-        'a channel of events was not released: its lease runs out',
-      );
-    }
+    await this.#held.release();
   }
 
   /** There may be work. */
@@ -115,77 +82,22 @@ export class Channel {
 
   /** Whether this admin serves it, by its own lease clock: one that was paused or suspended must not go on (O1). */
   holds(): boolean {
-    return this.#epoch !== null && this.#ports.leaseClockMs() < this.#heldUntilMs;
-  }
-
-  #schedule(): void {
-    if (this.#isStopped) return;
-    this.#cancelRenewal = this.#ports.clock.after(
-      this.#isAway ? BACK_OFF_MS : RENEW_MS,
-      () => void this.#renew().then(() => this.#schedule()),
-    );
-  }
-
-  /** One after another: a round is never in the way of the one before. */
-  #renew(): Promise<void> {
-    this.#renewing = this.#renewing.then(() => this.#tryToHold());
-    return this.#renewing;
-  }
-
-  async #tryToHold(): Promise<void> {
-    const { name, log } = this.#ports;
-    try {
-      await this.#hold();
-      this.#isAway = false;
-    } catch (error) {
-      this.#isAway = error instanceof DatabaseUnavailable;
-      if (this.#isAway) log.debug({ channel: name }, 'a channel of events waits for the database');
-      else log.error({ error, channel: name }, 'a channel of events could not be held: trying again');
-    }
-  }
-
-  /**
-   * A lease that ran out by this admin's clock, if only for a moment, is never renewed: what was not done meanwhile is
-   * taken up under a new epoch.
-   */
-  async #hold(): Promise<void> {
-    const { lease, leaseMs, leaseClockMs } = this.#ports;
-    if (this.#epoch !== null && this.holds()) {
-      const renewedAtMs = leaseClockMs();
-      if (!(await lease.renew(this.#epoch))) this.#lose();
-      else if (this.holds()) {
-        this.#heldUntilMs = renewedAtMs + leaseMs;
-        return;
-      }
-    }
-    if (this.#isStopped) return;
-    const claimedAtMs = leaseClockMs();
-    const claimed = await lease.claim();
-    if (claimed === null) return this.#lose();
-    this.#epoch = claimed;
-    this.#heldUntilMs = claimedAtMs + leaseMs;
-    this.#endSleep?.();
-  }
-
-  #lose(): void {
-    if (this.#epoch === null) return;
-    this.#epoch = null;
-    this.#ports.log.info({ channel: this.#ports.name }, 'another admin publishes these events now');
-    this.#ports.lost();
+    return this.#held.holds();
   }
 
   async #run(): Promise<void> {
     for (;;) {
       if (this.#isStopped) return;
-      if (this.#epoch === null || !this.holds()) {
+      const epoch = this.#held.epoch();
+      if (epoch === null) {
         await this.#sleep(SAFETY_POLL_MS, true);
         continue;
       }
       this.#isWoken = false;
-      const outcome = await this.#attempt(this.#epoch);
+      const outcome = await this.#attempt(epoch);
       if (outcome === 'failed') await this.#sleep(this.#backOffMs(), false);
       else if (outcome === 'away') await this.#sleep(BACK_OFF_MS, false);
-      else if (outcome === 'lost') await this.#renew();
+      else if (outcome === 'lost') await this.#held.renew();
       else if (outcome === 'soon') await this.#sleep(SETTLE_MS, false);
       else if (outcome !== 'more') await this.#rest();
     }
@@ -199,7 +111,7 @@ export class Channel {
     try {
       const outcome = await this.#ports.work(held);
       this.#failures = 0;
-      if (outcome === 'lost' && this.#epoch === held) this.#heldUntilMs = 0; // whoever is lost to, the next claim says
+      if (outcome === 'lost') this.#held.isOver(held); // whoever is lost to, the next claim says
       return outcome;
     } catch (error) {
       return this.#isStopped ? 'failed' : this.#failed(error);

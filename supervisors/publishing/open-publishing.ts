@@ -4,15 +4,15 @@ import type { Log } from '../../transport/net/log.ts';
 import type { Broker } from '../../actors/published-event.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { BrokerChannel, type BrokerRows } from './broker-channel.ts';
-import type { ChannelLease } from './channel.ts';
+import type { TaskLease } from '../tasks/held-task.ts';
 import { WebhooksChannel, type RoutingPort } from './webhooks-channel.ts';
 
 /** What the rows offer. */
 export interface PublishingRows {
   /** What the database grants, in ms. */
   readonly leaseMs: number;
-  readonly webhooks: { readonly lease: ChannelLease; readonly routing: RoutingPort };
-  readonly broker: { readonly lease: ChannelLease; readonly rows: BrokerRows };
+  readonly webhooks: { readonly lease: TaskLease; readonly routing: RoutingPort };
+  readonly broker: { readonly lease: TaskLease; readonly rows: BrokerRows };
   /** Hears what other admins and this one store. */
   hear(told: StoredNotices): { stop(): void };
 }

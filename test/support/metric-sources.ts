@@ -55,6 +55,7 @@ export const NO_ROWS: TotalReadings = {
   webhooksBacklog: 0,
   brokerBacklog: 0,
   deliveriesPending: 0,
+  tasks: [],
 };
 
 /** Sources of an admin at rest, but for what is given. */

@@ -14,8 +14,8 @@ import { createScope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import { column } from '../../support/columns.ts';
 
-/** Longest without deliveries, in ms: a lease of 10 s and a look every 3 s, and two seconds for a busy machine. */
-const TAKEN_OVER_MS_MAX = 15_000;
+/** Longest without deliveries, in ms: a lease of 3 s, a look each second, and a second for the rest of the way. */
+const TAKEN_OVER_MS_MAX = 5_000;
 
 /** Longest until the other admin has heard of a deletion, in ms: a notification, on a busy machine. */
 const HEARD_MS_MAX = 1_000;

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { v7 } from 'uuid';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
-import { VPN_LEASE_MS } from '../../../../persistence/vpn/vpn-lease.ts';
+import { VPN_LEASE_MS } from '../../../../persistence/task-leases.ts';
 import { CLAIM_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';

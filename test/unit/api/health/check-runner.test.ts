@@ -22,6 +22,7 @@ function ports(more: Partial<HealthPorts> = {}): HealthPorts {
       eventsLieBehind: () => Promise.resolve(false),
       admins: () => Promise.resolve({ total: 2, silent: 0 }),
       clusters: () => Promise.resolve({ total: 7, ownerless: 0 }),
+      idleTasks: () => Promise.resolve([]),
     },
     peers: { unheard: () => Promise.resolve({ total: 2, unheard: 0 }) },
     clock: { skewMs: () => 3, isSkewed: () => false },
@@ -219,6 +220,11 @@ test('each subsystem fails by itself, with its own words', async (t) => {
       { rows: { ...rows, clusters: () => Promise.resolve({ total: 7, ownerless: 2 }) } },
       'cluster_owners',
       '2 of 7 clusters have no live owner',
+    ],
+    [
+      { rows: { ...rows, idleTasks: () => Promise.resolve(['sweeps', 'webhooks']) } },
+      'tasks',
+      'no live admin does what one should: sweeps, webhooks',
     ],
     [
       { standing: () => ({ ...WHOLE, kind: 'overfull' }) },

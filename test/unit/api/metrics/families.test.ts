@@ -82,6 +82,10 @@ test('every reading is told under its own name', (t) => {
     webhooksBacklog: 65,
     brokerBacklog: 66,
     deliveriesPending: 67,
+    tasks: [
+      { task: 'sweeps', admin: 'one' },
+      { task: 'webhooks', admin: null },
+    ],
   };
 
   t.deepEqual(
@@ -177,6 +181,8 @@ test('every reading is told under its own name', (t) => {
       'forwarded_calls_total direction=in outcome=answered': 55,
       'forwarded_calls_total direction=out outcome=lost': 56,
       'forward_duration_seconds operation=delete_node': 1.5,
+      'task_holder task=sweeps holder=one': 1,
+      'task_holder task=webhooks holder=': 0,
       owned_clusters: 51,
       lease_age_seconds: 52,
       degraded: 1,

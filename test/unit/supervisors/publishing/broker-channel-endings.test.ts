@@ -1,7 +1,7 @@
 /** What the channel of the broker does when it is lost, paused or stopped (O1). */
 import test from 'ava';
 import { BATCH_EVENTS_MAX } from '../../../../actors/published-event.ts';
-import { RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
+import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { LEASE_MS, settled } from './fixture.ts';
 import { openBrokerChannel, upTo, open } from './broker-channel-fixture.ts';
 

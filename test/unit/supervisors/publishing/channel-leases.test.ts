@@ -1,6 +1,7 @@
 /** What a channel does with its lease: takes it, loses it, and gives it back when it stops. */
 import test from 'ava';
-import { Channel, RENEW_MS } from '../../../../supervisors/publishing/channel.ts';
+import { Channel } from '../../../../supervisors/publishing/channel.ts';
+import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 import { openChannel } from './channel-fixture.ts';
 import { column } from '../../../support/columns.ts';

@@ -26,7 +26,7 @@ test('it takes the lease, works at once, and sleeps when there is nothing: renew
   t.is(await worksIn(SAFETY_POLL_MS - 1_000), 0);
   t.deepEqual(
     [row.calls.filter((call) => call === 'claim').length, row.calls.filter((call) => call === 'renew').length],
-    [1, 9],
+    [1, 29],
   );
   t.is(await worksIn(2_000), 1); // the safety poll
   t.is(works.length, 2);

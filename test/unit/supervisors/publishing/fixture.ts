@@ -3,12 +3,13 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
-import type { ChannelLease, ChannelPorts } from '../../../../supervisors/publishing/channel.ts';
+import type { ChannelPorts } from '../../../../supervisors/publishing/channel.ts';
+import type { TaskLease } from '../../../../supervisors/tasks/held-task.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';
 
 /** How long a lease holds here, in ms. As in the database. */
-export const LEASE_MS = 10_000;
+export const LEASE_MS = 3_000;
 
 /** Time goes on in such steps, in ms; in between everything that can happen does. */
 const STEP_MS = 10;
@@ -44,7 +45,7 @@ export function channelFixture() {
     if (row.isAway) throw new DatabaseUnavailable('away');
   }
 
-  const lease: ChannelLease = {
+  const lease: TaskLease = {
     async claim() {
       await called('claim');
       if (row.holder === 'another') return null;

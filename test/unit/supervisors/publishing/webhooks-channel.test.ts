@@ -4,7 +4,8 @@
  */
 import test from 'ava';
 import { WebhooksChannel, type RoutingPort } from '../../../../supervisors/publishing/webhooks-channel.ts';
-import { RENEW_MS, SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
+import { SETTLE_MS } from '../../../../supervisors/publishing/channel.ts';
+import { RENEW_MS } from '../../../../supervisors/tasks/held-task.ts';
 import { channelFixture, LEASE_MS, settled } from './fixture.ts';
 
 type Routed = Awaited<ReturnType<RoutingPort['route']>>;

@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { VpnRows } from '../../../../actors/vpn/rows.ts';
 import { VpnUnavailable, type VpnManager, type VpnSurvey } from '../../../../actors/vpn/vpn.ts';
-import { VPN_LEASE_MS } from '../../../../persistence/vpn/vpn-lease.ts';
+import { VPN_LEASE_MS } from '../../../../persistence/task-leases.ts';
 import { BACK_OFF_MS, CLAIM_MS, COMPARE_MS, Reconciler } from '../../../../supervisors/vpn/reconciler.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { recordingLog } from '../../../support/log.ts';

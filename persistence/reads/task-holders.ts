@@ -1,0 +1,20 @@
+/** Which admin does what only one does at a time, by the database's clock. */
+import { SWEEPS_TASK } from '../task-leases.ts';
+import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from '../publishing/names.ts';
+import { sql, type Sql } from './sql.ts';
+
+/** A task, and the name of the admin that does it now; null: nobody does. */
+export interface TaskHolder {
+  readonly task: string;
+  readonly admin: string | null;
+}
+
+/** Selects a TaskHolder for each task that somebody should do now, in the order of their names. */
+export function taskHolders(hasBroker: boolean): Sql {
+  const tasks = [...(hasBroker ? [BROKER_CHANNEL] : []), SWEEPS_TASK, WEBHOOKS_CHANNEL];
+  return sql`
+    select t.task, a.name as admin from unnest(${tasks}::text[]) with ordinality as t(task, place)
+      left join (select name, admin_id, lease_until from event_channel union all select name, admin_id, lease_until from vpn_lease where name = ${SWEEPS_TASK}) l
+        on l.name = t.task and l.lease_until > clock_timestamp()
+      left join admin a on a.id = l.admin_id order by t.place`;
+}

@@ -1,0 +1,50 @@
+/** Two admins and one that sweeps whole tables: when it dies, the other one does so within seconds. */
+import test from 'ava';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import { until } from '../../support/until.ts';
+
+/** Longest without sweeps after a kill, in ms: a lease of 3 s, a look each second, and a second for the rest. */
+const FOLLOWED_MS_MAX = 5_000;
+
+async function sweeper(fleet: Fleet): Promise<AdminProgram> {
+  return until(
+    'an admin that sweeps',
+    async () => {
+      const [row] = await fleet.sql<{ name: string }>(
+        `select a.name from vpn_lease l join admin a on a.id = l.admin_id where l.name = 'sweeps' and l.lease_until > clock_timestamp()`,
+      );
+      return fleet.admins.find(({ name }) => name === row?.name);
+    },
+    FOLLOWED_MS_MAX,
+  );
+}
+
+test('one admin sweeps whole tables; when it is killed, executions expire by the other within seconds, and metrics say who does', async (t) => {
+  const fleet = await startFleet(t, { admins: 2, agents: 1 });
+  const holder = await sweeper(fleet);
+  const other = fleet.admins.find((admin) => admin !== holder)!;
+  const at = (admin: AdminProgram, key: keyof typeof FLEET_KEYS) => restClient(() => admin.url, FLEET_KEYS[key]);
+  const saysWhoSweeps = async (admin: AdminProgram): Promise<string | undefined> =>
+    /task_holder\{task="sweeps",holder="([^"]*)"\} 1/u.exec(
+      (await at(admin, 'METRICS_KEY').call('GET', '/admins/me/metrics/raw')).text,
+    )?.[1];
+  t.deepEqual([await saysWhoSweeps(holder), await saysWhoSweeps(other)], [holder.name, holder.name]);
+  const expired = async (id: string): Promise<boolean> =>
+    (await fleet.sql(`select from command_execution where command_id = $1 and status = 'expired'`, [id])).length === 1;
+  await fleet.agent().kill(); // nobody runs it
+
+  await holder.kill();
+  const command = await at(other, 'MASTER_KEY').post<{ id: string }>('/commands', {
+    command_text: 'true',
+    targeting: { type: 'all' },
+    expired_at: new Date(Date.now() + 500).toISOString(),
+  });
+  const createdMs = performance.now();
+  await until('the execution to expire', () => expired(command.id), FOLLOWED_MS_MAX);
+  t.log(`expired ${Math.round(performance.now() - createdMs)} ms after the kill`);
+
+  t.is(await sweeper(fleet), other);
+  t.is(await saysWhoSweeps(other), other.name);
+});

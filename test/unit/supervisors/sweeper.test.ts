@@ -1,0 +1,108 @@
+/** Who sweeps what: whole tables under a lease that one admin has, what belongs to owners at each admin. */
+import test, { type ExecutionContext } from 'ava';
+import { createBus } from '../../../actors/bus.ts';
+import {
+  EXPIRY_EVERY_MS,
+  FORGOTTEN_EVERY_MS,
+  PRUNE_EVERY_MS,
+  startSweeper,
+  type SweepPort,
+} from '../../../supervisors/sweeper.ts';
+import { RENEW_MS } from '../../../supervisors/tasks/held-task.ts';
+import type { Directory } from '../../../supervisors/runtime/directory.ts';
+import { silentLog } from '../../support/log.ts';
+import { channelFixture, LEASE_MS, settled } from './publishing/fixture.ts';
+
+/** Sweeps of whole tables, and those for what this admin owns. */
+const TABLES = ['dropOrphans', 'expireDue', 'forgetAdmins', 'markOwnerless', 'prune'];
+const OWNERS = ['findForgotten', 'findGone', 'storePresence'];
+
+function openSweeper(t: ExecutionContext) {
+  const fixture = channelFixture();
+  const calls: string[] = [];
+  const called = <Result>(what: string, result: Result) => {
+    calls.push(what);
+    return Promise.resolve(result);
+  };
+  const sweeps: SweepPort = {
+    expireDue: () => called('expireDue', []),
+    dropOrphans: () => called('dropOrphans', []),
+    dropOf: () => called('dropOf', []),
+    prune: () =>
+      called('prune', {
+        executions: [],
+        commands: [],
+        events: 0,
+        deliveries: 0,
+        orphanDeliveries: 0,
+        recordings: 0,
+      }),
+    storePresence: () => called('storePresence', undefined),
+    findForgotten: () => called('findForgotten', { pending: [], cancels: [] }),
+    markOwnerless: () => called('markOwnerless', []),
+    forgetAdmins: () => called('forgetAdmins', 0),
+    forgetNames: () => called('forgetNames', 0),
+    findGone: () => called('findGone', []),
+    batchRows: 10,
+  };
+  const start = () => {
+    const sweeper = startSweeper({
+      ...fixture.ports,
+      sweeps,
+      directory: {} as Directory,
+      bus: createBus(silentLog),
+      isClockRight: () => true,
+    });
+    t.teardown(() => sweeper.stop());
+    return sweeper;
+  };
+  /** What was swept in that time. */
+  const sweptIn = async (ms: number): Promise<string[]> => {
+    calls.length = 0;
+    await fixture.pass(ms);
+    return [...new Set(calls)].toSorted();
+  };
+  return { ...fixture, sweeps, start, sweptIn };
+}
+
+test('the admin that has the lease sweeps whole tables, the others only what they own', async (t) => {
+  const { row, start, sweptIn } = openSweeper(t);
+  row.holder = 'another';
+  const sweeper = start();
+
+  t.deepEqual(await sweptIn(PRUNE_EVERY_MS + RENEW_MS), OWNERS);
+  t.false(sweeper.holds());
+  row.holder = null;
+  await sweptIn(RENEW_MS);
+
+  t.deepEqual(await sweptIn(PRUNE_EVERY_MS + RENEW_MS), [...TABLES, ...OWNERS].toSorted());
+  t.true(sweeper.holds());
+});
+
+test('one that was paused beyond its lease sweeps no table when it wakes and another has taken over', async (t) => {
+  const { row, pause, start, sweptIn } = openSweeper(t);
+  const sweeper = start();
+  t.true((await sweptIn(2 * EXPIRY_EVERY_MS)).includes('expireDue'));
+
+  pause(LEASE_MS);
+  row.holder = 'another';
+
+  t.deepEqual(await sweptIn(FORGOTTEN_EVERY_MS), ['findForgotten']);
+  t.false(sweeper.holds());
+});
+
+test('stopped, it gives the lease back when the last batch is over', async (t) => {
+  const { row, sweeps, start, pass } = openSweeper(t);
+  const { promise, resolve } = Promise.withResolvers<[]>();
+  const sweeper = start();
+  Object.assign(sweeps, { expireDue: () => promise });
+  await pass(2 * EXPIRY_EVERY_MS);
+
+  const stopping = sweeper.stop();
+  await settled();
+  t.is(row.holder, 'me');
+  resolve([]);
+  await stopping;
+
+  t.deepEqual([row.holder, row.calls.at(-1)], [null, 'release']);
+});
