@@ -120,7 +120,11 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     links.dismiss();
     return api.close();
   });
-  links.admit(api, api.peerCalls);
+  const { directory } = parts.actors.tree;
+  links.admit(api, api.peerCalls, {
+    isHere: (id) => directory.isLocal({ kind: 'node', id }),
+    liveOutput: (...asked) => feeds.executions.liveOutput(...asked),
+  });
   agents.admit(api, links.relay);
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();

@@ -10,7 +10,8 @@ import { mountDebug } from './debug/routes.ts';
 import type { ProxyPorts } from './docs/guide/page.ts';
 import type { Feeds } from './feeds/feeds.ts';
 import { openFeeds, type FeedRows, type FeedSources } from './feeds/open-feeds.ts';
-import type { Tails } from './feeds/ports.ts';
+import type { Tails, TailsElsewhere } from './feeds/ports.ts';
+import { tailsEverywhere } from './feeds/tails-everywhere.ts';
 import type { ForwardingReadings } from './forwarding-counters.ts';
 import { openForwarding, type ForwardingParts } from './open-forwarding.ts';
 import { adminCluster } from './health/admin-cluster.ts';
@@ -102,7 +103,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     ports(): ProxyPorts | null;
   } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
-  readonly links: FeedSources['links'] & ForwardingParts['links'];
+  readonly links: FeedSources['links'] & ForwardingParts['links'] & { readonly tails: TailsElsewhere };
   /** Null: nothing is exported. */
   readonly tracing: { readonly counters: LiveReadings['traces'] };
   /** In order. Empty until this admin listens, where the settings name none. */
@@ -121,14 +122,22 @@ interface Listening {
 /** The API, which does not listen yet, and the live feeds on it. */
 export interface Surfaces {
   readonly api: Api;
-  readonly feeds: Pick<Feeds, 'open'>;
+  readonly feeds: Pick<Feeds, 'open' | 'executions'>;
 }
 
 /** All of them on one server. */
 export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Surfaces {
   const { rows, tracer, clock, log } = parts;
-  const feeds = openFeeds({ ...parts, tails: parts.agents.sessions.tails }, settings.CORE_NAME);
+  const { ownership, directory } = parts.actors.tree;
   const forwarding = openForwarding(parts);
+  const tails = tailsEverywhere({
+    here: parts.agents.sessions.tails,
+    elsewhere: parts.links.tails,
+    isElsewhere: (id) => ownership.hasPeers() && directory.find({ kind: 'node', id }) === undefined,
+    ownerOf: (id) => forwarding.ownerOf({ kind: 'node', id }),
+    clock,
+  });
+  const feeds = openFeeds({ ...parts, tails }, settings.CORE_NAME);
   const api = createApi({
     log,
     tracer,

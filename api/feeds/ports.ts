@@ -40,6 +40,43 @@ export interface Tails {
   ): (() => void) | null;
 }
 
+/** Live output of executions on nodes of other admins. */
+export interface TailsElsewhere {
+  /**
+   * Streams as `Tails` does, from the admin with this id. `onLost` is called once at most: nothing comes any more, and
+   * the owner has to be looked for again. Null: that admin does not offer it.
+   */
+  open(
+    admin: string,
+    place: { readonly node: NodeId; readonly execution: ExecutionId; readonly offset: number },
+    onOutput: Parameters<Tails['open']>[3],
+    onLost: () => void,
+  ): (() => void) | null;
+}
+
+/** One reader's place in the live output of a running execution, and what waits for it, which is bounded. */
+export interface LiveOutput {
+  /** Byte up to which the reader has been told. */
+  readonly offset: number;
+  /** Some more output, at most about TAIL_PIECE_BYTES; null when none waits. */
+  take(): { readonly offset: number; readonly text: string } | null;
+  /** Resolves at the next news of this execution or its output, and when the reader's signal aborts. */
+  news(): Promise<void>;
+  /** Everything that the agent streamed, to its end, has been taken. */
+  isComplete(): boolean;
+  /** No more live output is to be expected: it is over, or cannot be had. */
+  isOver(): boolean;
+  leave(): void;
+}
+
+/** What other admins may tail here. */
+export interface TailSource {
+  /** Whether this admin is the owner of the node. */
+  isHere(node: NodeId): boolean;
+  /** Joins whoever reads it here already. Null: it is over, unknown, or too many are tailed. */
+  liveOutput(execution: ExecutionId, offset: number, signal: AbortSignal): Promise<LiveOutput | null>;
+}
+
 /** The reads that feeds need. */
 export interface FeedReads extends Pick<Reads, 'list' | 'get' | 'eventsAfter'> {
   /** Those of the commands that are stored. */

@@ -12,23 +12,10 @@ import {
   TAIL_WAITING_BYTES_MAX,
   TAIL_WAITING_TOTAL_BYTES_MAX,
 } from './limits.ts';
-import type { Tails } from './ports.ts';
-
-/** One reader's place and what waits for it. */
-export interface TailReader {
-  /** Byte up to which the reader has been told. */
-  readonly offset: number;
-  /** Some more output, at most about TAIL_PIECE_BYTES; null when none waits. */
-  take(): { readonly offset: number; readonly text: string } | null;
-  /** Resolves at the next news of this execution or its output. */
-  news(): Promise<void>;
-  /** Everything that the agent streamed, to its end, has been taken. */
-  isComplete(): boolean;
-  leave(): void;
-}
+import type { LiveOutput, Tails } from './ports.ts';
 
 export interface TailHub {
-  join(offset: number, signal: AbortSignal): TailReader;
+  join(offset: number, signal: AbortSignal): LiveOutput;
   /** The execution was delivered: its output can be asked of the agent. */
   started(): void;
   /** Its state is terminal. The rest of the live output may still come, for a short while. */
@@ -102,7 +89,7 @@ class OutputHub implements TailHub {
     return this.#readings.size;
   }
 
-  join(offset: number, signal: AbortSignal): TailReader {
+  join(offset: number, signal: AbortSignal): LiveOutput {
     let pending = Promise.withResolvers<void>();
     const reading: Reading = {
       wanted: offset,
@@ -124,6 +111,7 @@ class OutputHub implements TailHub {
       },
       take: () => this.#take(reading),
       news: () => (signal.aborted ? Promise.resolve() : pending.promise),
+      isOver: () => this.isOver(),
       isComplete: () => this.#endsAt !== null && reading.waitingBytes === 0 && reading.wanted === this.#endsAt,
       leave: () => {
         signal.removeEventListener('abort', aborted);

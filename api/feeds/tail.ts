@@ -3,9 +3,9 @@ import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { isTerminal, type ExecutionResource, type ExecutionStatus } from '../../actors/resources/command.ts';
 import { CommandId, ExecutionId, NodeId } from '../../transport/protocol/ids.ts';
 import { TAILS_MAX, TAIL_PIECE_BYTES } from './limits.ts';
-import type { FeedPorts, OpenExecutionShown } from './ports.ts';
+import type { FeedPorts, LiveOutput, OpenExecutionShown, TailSource } from './ports.ts';
 import { patiently, type Subscriber, type Tracked } from './subscription.ts';
-import { createTailHub, type TailHub, type TailReader, type TailsWaiting } from './tail-hub.ts';
+import { createTailHub, type TailHub, type TailsWaiting } from './tail-hub.ts';
 
 /**
  * Offsets count bytes of UTF-8. A `snapshot` says where the text that follows begins; one with offset 0 replaces all
@@ -27,7 +27,7 @@ export type TailMessage =
     };
 
 /** The feed behind `executions.tail`. */
-export interface TailFeed {
+export interface TailFeed extends Pick<TailSource, 'liveOutput'> {
   /** Refuses an unknown execution. */
   tail(
     execution: ExecutionId,
@@ -71,6 +71,25 @@ class OutputTails implements TailFeed {
       return refuse('service_unavailable', 'Too many executions are tailed already. Try again later.');
     const found = await this.#ports.reads.get('command_executions', execution);
     return found === null ? refuse('not_found', 'Resource not found') : ok(this.#read(found, subscriber));
+  }
+
+  async liveOutput(execution: ExecutionId, offset: number, signal: AbortSignal): Promise<LiveOutput | null> {
+    const { reads, clock } = this.#ports;
+    const read = () => patiently(clock, signal, () => reads.get('command_executions', execution));
+    if (!this.#tailed.has(execution) && this.#tailed.size >= TAILS_MAX) return null;
+    const first = await read();
+    if (first === null || isTerminal(first.status)) return null;
+    const one = this.#hubOf(first);
+    const reader = one.hub.join(offset, signal);
+    try {
+      const now = await read(); // once more, as in #read
+      if (now === null) one.hub.finished();
+      else tell(one, now.status);
+      return reader;
+    } catch (error) {
+      reader.leave();
+      throw error;
+    }
   }
 
   *open(): Iterable<OpenExecutionShown> {
@@ -159,7 +178,7 @@ function tell(one: Tailed, status: ExecutionStatus): void {
 
 async function* live(
   hub: TailHub,
-  reader: TailReader,
+  reader: LiveOutput,
   signal: AbortSignal,
 ): AsyncGenerator<Tracked<TailMessage>, void, undefined> {
   while (!signal.aborted) {

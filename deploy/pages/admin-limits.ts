@@ -66,6 +66,12 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
     ['LINK_REDIAL_MS_MAX', 'To this it doubles.'],
     ['LINK_UNUSED_MS_MAX', 'A connection of news by which nobody wants any is closed after this.'],
     ['MISSED_EVERY_MS', 'While news of another admin may be left out, feeds are told so this often.'],
+    ['TOLD_TAILS_MAX', 'Running executions whose output is told to one other admin. More are not told live there.'],
+    [
+      'TAIL_UNREAD_BYTES_MAX',
+      'Live output on its way to one other admin and not read there. Until some is, no more is sent.',
+    ],
+    ['TAIL_LINK_MS_MAX', 'So long a tail waits for the connection to the owner before it looks for the owner again.'],
     [
       'RELAYS_OPENING_MAX',
       "Tunnels that came here, are another admin's, and were not answered by it yet. More are a 503.",

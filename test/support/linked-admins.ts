@@ -1,6 +1,8 @@
 /** Two admins that know of each other, each with a real API server, in the test's own process; their rows are made up. */
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { TailSource } from '../../api/feeds/ports.ts';
 import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
 import { createBus, type Bus } from '../../actors/bus.ts';
 import { createVault } from '../../persistence/vault.ts';
@@ -34,10 +36,14 @@ export interface LinkedAdmin {
   /** What it commits, and what it hears of the others. */
   readonly bus: Bus;
   readonly news: Bus;
+  /** What others may tail here: nothing at first. */
+  tails: TailSource;
   /** What it does with a call: it answers `done` at first. */
   handler: PeerCallHandler;
   /** Requests that its server offered to the entrance: whether it took each, and whether anything of its body was read. */
   readonly offered: { readonly length: number; readonly isTaken: boolean; readonly isRead: boolean }[];
+  /** The same requests from the moment they are offered. */
+  readonly offering: IncomingMessage[];
   /** Calls that came to its handler, in order. */
   readonly calls: PeerCall[];
   /** How far its clock is ahead of the other's, in ms. */
@@ -65,7 +71,9 @@ export async function startLinked(
     bus: createBus(log),
     news: createBus(log),
     handler: async () => Promise.resolve(DONE),
+    tails: { isHere: () => false, liveOutput: async () => Promise.resolve(null) },
     offered: [],
+    offering: [],
     upgraded: [],
     calls: [] as PeerCall[],
     aheadMs: 0,
@@ -89,6 +97,7 @@ export async function startLinked(
   const server: InternalServer = {
     onInternal: (path, take) =>
       served.api.onInternal(path, async (request, response) => {
+        admin.offering.push(request);
         const isTaken = await take(request, response);
         admin.offered.push({
           length: Number(request.headers['content-length']),
@@ -104,9 +113,13 @@ export async function startLinked(
         return isTaken;
       }),
   };
-  admin.links.admit(server, async (call, from) => {
+  const takesCall: PeerCallHandler = async (call, from) => {
     admin.calls.push(call);
     return await admin.handler(call, from);
+  };
+  admin.links.admit(server, takesCall, {
+    isHere: (node) => admin.tails.isHere(node),
+    liveOutput: (...asked) => admin.tails.liveOutput(...asked),
   });
   t.teardown(() => admin.links.close());
   return admin;

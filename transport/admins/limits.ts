@@ -72,6 +72,18 @@ export const LINK_UNUSED_MS_MAX = 60_000;
 /** While news may be left out, whoever shows nodes is told so this often, in ms, and reads the rows. */
 export const MISSED_EVERY_MS = 5_000;
 
+/** Running executions whose output one other admin is told at a time: as many as are tailed anywhere. */
+export const TOLD_TAILS_MAX = 1_000;
+
+/**
+ * Live output on its way to one other admin that it has not said it read, in bytes of messages. While there is as much,
+ * no more is taken up: what waits behind it are news and not outputs.
+ */
+export const TAIL_UNREAD_BYTES_MAX = 262_144;
+
+/** So long an admin that tails waits for its connection to the owner, in ms, before it looks for the owner again. */
+export const TAIL_LINK_MS_MAX = 5_000;
+
 /** Upgrades that are passed on to other admins and not answered yet. More are told to come again. */
 export const RELAYS_OPENING_MAX = 256;
 

@@ -13,7 +13,7 @@ import { MessageSeals } from './message-seals.ts';
 import { NEWS_ROUTE } from './news-entrance.ts';
 import type { PeerKeys } from './peer-key.ts';
 import type { Peer } from './peers.ts';
-import { decodeFromDialled, encodeNewsMessage, type News } from './protocol/news.ts';
+import { decodeFromDialled, encodeNewsMessage, type FromDialler, type FromTailed, type News } from './protocol/news.ts';
 import { NEWS_PATH, PEER_HEADER } from './protocol/version.ts';
 import { SealedSocket } from './sealed-socket.ts';
 
@@ -23,6 +23,10 @@ const DIAL_MS_MAX = PEER_CONNECT_MS_MAX + LINK_SILENCE_MS_MAX;
 /** Who is told. Each returns at once. */
 export interface NewsLinkOwner {
   heard(news: readonly News[]): void;
+  /** Live output, in a message of so many bytes. */
+  tailed(said: FromTailed, bytes: number): void;
+  /** It is open: `say` goes out from here on. */
+  opened(): void;
   /** From here on nothing is left out of what was wanted under `n`. */
   wanted(n: number): void;
   /** Something was left out until now. */
@@ -74,6 +78,12 @@ export class NewsLink {
     this.#sayWant();
   }
 
+  /** False: it is not open. */
+  say(message: FromDialler): boolean {
+    this.#socket?.send(encodeNewsMessage(message));
+    return this.#socket !== null;
+  }
+
   /** Nothing is told any more, also not that it is lost. */
   close(): void {
     this.#isClosed = true;
@@ -83,7 +93,7 @@ export class NewsLink {
   }
 
   #sayWant(): void {
-    this.#socket?.send(encodeNewsMessage({ type: 'want', ...this.#want }));
+    this.say({ type: 'want', ...this.#want });
   }
 
   #dial(): void {
@@ -119,7 +129,7 @@ export class NewsLink {
       { seals, clock, monotonicMs },
       {
         heard: (message) => this.#heard(message),
-        tick: () => this.#socket?.send(encodeNewsMessage({ type: 'ping' })),
+        tick: () => void this.say({ type: 'ping' }),
         closed: () => {
           this.#socket = null;
           if (this.#isClosed) return;
@@ -129,12 +139,14 @@ export class NewsLink {
       },
     );
     this.#sayWant();
+    this.#owner.opened();
   }
 
   #heard(message: Buffer): void {
     const said = decodeFromDialled(message);
     if (said?.type === 'notices') this.#owner.heard(said.notices);
     if (said?.type === 'missed') this.#owner.missed();
+    if (said?.type === 'tail-output' || said?.type === 'untailed') this.#owner.tailed(said, message.byteLength);
     if (said?.type === 'wanted') {
       this.#waitMs = LINK_REDIAL_MS; // it proved who it is
       this.#owner.wanted(said.n);

@@ -5,13 +5,16 @@ import type { CommandId } from '../protocol/ids.ts';
 import { LINK_UNUSED_MS_MAX, MISSED_EVERY_MS, WATCHED_COMMANDS_MAX } from './limits.ts';
 import { NewsLink, type NewsLinkPorts } from './news-link.ts';
 import type { Peers } from './peers.ts';
-import type { News } from './protocol/news.ts';
+import type { FromDialler, News } from './protocol/news.ts';
+import type { TailsOfOthers } from './tails-of-others.ts';
 
 /** What it needs. */
 export interface NewsListenerPorts extends NewsLinkPorts {
   readonly peers: Pick<Peers, 'all' | 'states'>;
   /** Where news is told. */
   readonly news: Pick<Bus, 'publish'>;
+  /** Who is told of live output. */
+  readonly tails: Pick<TailsOfOthers, 'reached' | 'gone' | 'heard'>;
 }
 
 interface Linked {
@@ -66,6 +69,11 @@ export class NewsListener implements NewsSource {
     return since !== undefined && this.#isHeard(since) ? Math.max(since, this.#lossN) : null;
   }
 
+  /** False: there is no open connection to this admin. */
+  say(admin: string, message: FromDialler): boolean {
+    return this.#links.get(admin)?.link.say(message) ?? false;
+  }
+
   /** It may be others now that are alive. */
   round(): void {
     if (this.#isClosed) return;
@@ -76,6 +84,7 @@ export class NewsListener implements NewsSource {
       if (peer !== undefined && peer.instance === link.peer.instance && peer.url === link.peer.url) continue;
       link.close();
       this.#links.delete(id);
+      this.#ports.tails.gone(id);
       hasLost = true;
     }
     for (const [id, peer] of peers) if (!this.#links.has(id)) this.#links.set(id, this.#linkTo(peer));
@@ -97,6 +106,8 @@ export class NewsListener implements NewsSource {
       wantedN: -1,
       link: new NewsLink(peer, want, this.#ports, {
         heard: (news) => this.#heard(news),
+        tailed: (said, bytes) => this.#ports.tails.heard(peer.id, said, bytes),
+        opened: () => this.#ports.tails.reached(peer.id),
         wanted: (n) => {
           linked.wantedN = n;
           this.#judge();
@@ -104,6 +115,7 @@ export class NewsListener implements NewsSource {
         missed: () => this.#missed(),
         lost: () => {
           linked.wantedN = -1;
+          this.#ports.tails.gone(peer.id);
           this.#missed();
         },
       }),

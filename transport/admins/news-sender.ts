@@ -5,12 +5,14 @@ import type { Notice } from '../../actors/notice.ts';
 import type { Clock } from '../../actors/ports.ts';
 import { NEWS_FRAME_BYTES_MAX, NEWS_GATHER_MS, NEWS_WAITING_MAX } from './limits.ts';
 import {
-  decodeFromDialler,
   encodeNewsMessage,
   encodeNotices,
   isNews,
   writtenNews,
   type FromDialled,
+  type FromDialler,
+  type FromTailed,
+  type FromTailing,
   type News,
 } from './protocol/news.ts';
 
@@ -45,11 +47,9 @@ export class NewsSender {
     this.#ports = ports;
   }
 
-  /** What the other admin said. What is not known here is left out. */
-  heard(message: Buffer): void {
-    const said = decodeFromDialler(message);
-    if (said?.type === 'ping') this.#say({ type: 'pong' });
-    if (said?.type !== 'want') return;
+  /** What the other admin said. */
+  heard(said: Exclude<FromDialler, FromTailing>): void {
+    if (said.type === 'ping') return this.#say({ type: 'pong' });
     this.#wanted = said.wanted;
     this.#unsubscribe ??= this.#ports.bus.subscribe((notices) => this.#told(notices));
     this.#say({ type: 'wanted', n: said.n });
@@ -95,7 +95,7 @@ export class NewsSender {
     });
   }
 
-  #say(message: Exclude<FromDialled, { type: 'notices' }>): void {
+  #say(message: Exclude<FromDialled, FromTailed | { type: 'notices' }>): void {
     this.#ports.outlet.send(encodeNewsMessage(message));
   }
 }

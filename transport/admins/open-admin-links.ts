@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Bus } from '../../actors/bus.ts';
 import type { Clock } from '../../actors/ports.ts';
+import type { TailSource, TailsElsewhere } from '../../api/feeds/ports.ts';
 import type { PeerCallHandler, PeerCalls } from '../../api/forwarding-ports.ts';
 import { monotonicMs } from '../net/clock.ts';
 import type { Log } from '../net/log.ts';
@@ -17,7 +18,8 @@ import { PeerKeys } from './peer-key.ts';
 import { PeerProofs } from './peer-proofs.ts';
 import { Peers, type CheckedIn } from './peers.ts';
 import { Probes } from './probes.ts';
-import { CALL_PATH, NEWS_PATH } from './protocol/version.ts';
+import { CALL_PATH, LINK_VERSION_TAILS, NEWS_PATH } from './protocol/version.ts';
+import { TailsOfOthers } from './tails-of-others.ts';
 import { UpgradeRelay } from './upgrade-relay.ts';
 
 /** What the keys of links are made for. Source: docs/decisions/admin-link.md. */
@@ -58,10 +60,15 @@ export interface AdminLinks {
   readonly peers: Peers;
   readonly calls: PeerCalls;
   readonly news: NewsListener;
+  /** Live output that others are asked for. */
+  readonly tails: TailsElsewhere;
   /** Passes tunnels on to the admins that wait for them. */
   readonly relay: TunnelRelay;
-  /** Other admins may come in by this server from now on; what they ask for is done by `handler`. */
-  admit(server: InternalServer, handler: PeerCallHandler): void;
+  /**
+   * Other admins may come in by this server from now on; what they ask for is done by `handler`, and they may tail what
+   * `tails` has.
+   */
+  admit(server: InternalServer, handler: PeerCallHandler, tails: TailSource): void;
   /**
    * New calls are told that this admin is busy; those that are under way get their answers. Tunnels end, and no news is
    * told any more.
@@ -81,15 +88,21 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   const calls = new Calls({ keys, peers, clock });
   const relay = new UpgradeRelay({ keys, proofs, peers, clock, log });
   const probes = new Probes({ peers, calls, newId: randomUUID, monotonicMs });
-  const news = new NewsListener({ keys, peers, news: ports.news, clock, monotonicMs, random: Math.random });
+  const tails = new TailsOfOthers({
+    offersTails: (admin) => (peers.callable(admin)?.version ?? 0) >= LINK_VERSION_TAILS,
+    say: (admin, message) => news.say(admin, message),
+    clock,
+  });
+  const toNews = { keys, peers, clock, monotonicMs, random: Math.random };
+  const news: NewsListener = new NewsListener({ ...toNews, news: ports.news, tails });
   let entrance: CallEntrance | null = null;
-  const newsEntrance = new NewsEntrance({ adminId, keys, peers, bus: ports.bus, clock, monotonicMs, log });
+  let newsEntrance: NewsEntrance | null = null;
   ports.onAdmins((admins) => {
     peers.saw(admins);
     calls.sweep();
     proofs.sweep();
     entrance?.sweep();
-    newsEntrance.sweep();
+    newsEntrance?.sweep();
     news.round();
     void probes.round();
   });
@@ -97,17 +110,21 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     peers,
     calls,
     news,
+    tails,
     relay,
-    admit(server, handler) {
+    admit(server, handler, source) {
       const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
-      const opened = new CallEntrance({ adminId, keys, proofs, peers, handler, callBytesMax, monotonicMs, log });
+      const entering = { adminId, keys, proofs, peers, clock, monotonicMs, log };
+      const opened = new CallEntrance({ ...entering, handler, callBytesMax });
+      const toNewsHere = new NewsEntrance({ ...entering, bus: ports.bus, tails: source });
       server.onInternal(CALL_PATH, (request, response) => opened.take(request, response));
-      server.onInternalUpgrade(NEWS_PATH, (request, socket, head) => newsEntrance.take(request, socket, head));
+      server.onInternalUpgrade(NEWS_PATH, (request, socket, head) => toNewsHere.take(request, socket, head));
       entrance = opened;
+      newsEntrance = toNewsHere;
     },
     dismiss() {
       entrance?.close();
-      newsEntrance.close();
+      newsEntrance?.close();
       relay.close();
     },
     close: () => {

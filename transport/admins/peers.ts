@@ -18,6 +18,8 @@ export interface Peer {
   /** Of its process. */
   readonly instance: string;
   readonly url: string;
+  /** Of what it says to other admins. */
+  readonly version: number;
 }
 
 /** `other_version`: it takes no calls of this one. `why` completes "the admin …"; `sinceMs`: Unix ms. */
@@ -147,12 +149,12 @@ const MISLED = 'has an address that leads to another admin (ADMIN_PEER_URL)';
 
 function knownOf(admin: CheckedIn): Known {
   const { id, name, instanceId, peerUrl, linkVersion } = admin;
-  if (instanceId === null || !isSpoken(linkVersion))
+  if (instanceId === null || linkVersion === null || !isSpoken(linkVersion))
     return { admin, peer: null, state: { type: 'other_version' }, astrayAtMs: -Infinity };
   const isPlaced = peerUrl !== null && URL.canParse(peerUrl);
   return {
     admin,
-    peer: isPlaced ? { id, name, instance: instanceId, url: peerUrl } : null,
+    peer: isPlaced ? { id, name, instance: instanceId, url: peerUrl, version: linkVersion } : null,
     state: { type: 'unknown' },
     astrayAtMs: -Infinity,
   };

@@ -18,7 +18,37 @@ export type News = Extract<
 /** From the admin that dialled. `n` rises with each want, which replaces the one before. */
 export type FromDialler =
   | { readonly type: 'want'; readonly n: number; readonly wanted: WantedNews }
-  | { readonly type: 'ping' };
+  | { readonly type: 'ping' }
+  | FromTailing;
+
+/**
+ * From an admin at which a running execution is tailed. `n` names the tail on this connection. `tail-read`: so many bytes
+ * of messages with output were read, of whatever tail.
+ */
+export type FromTailing =
+  | {
+      readonly type: 'tail';
+      readonly n: number;
+      readonly node: NodeId;
+      readonly execution: ExecutionId;
+      readonly offset: number;
+    }
+  | { readonly type: 'untail'; readonly n: number }
+  | { readonly type: 'tail-read'; readonly bytes: number };
+
+/**
+ * To it, from the owner of the node. `offset` counts bytes of UTF-8, `end` is last. `untailed`: nothing more comes of this
+ * tail, though the execution may go on: under another owner, or not to be had from here.
+ */
+export type FromTailed =
+  | {
+      readonly type: 'tail-output';
+      readonly n: number;
+      readonly offset: number;
+      readonly text: string;
+      readonly end: boolean;
+    }
+  | { readonly type: 'untailed'; readonly n: number };
 
 /**
  * From the admin that was dialled. `wanted`: from here on nothing is left out of what was wanted under `n`. `missed`:
@@ -28,7 +58,8 @@ export type FromDialled =
   | { readonly type: 'wanted'; readonly n: number }
   | { readonly type: 'notices'; readonly notices: readonly News[] }
   | { readonly type: 'missed' }
-  | { readonly type: 'pong' };
+  | { readonly type: 'pong' }
+  | FromTailed;
 
 const NewsNotice = z
   .discriminatedUnion('type', [
@@ -70,6 +101,15 @@ const Dialler = z.discriminatedUnion('type', [
       wanted: { nodes, commands: commands === 'all' ? commands : new Set(commands) },
     })),
   z.object({ type: z.literal('ping') }),
+  z.object({
+    type: z.literal('tail'),
+    n: z.int().nonnegative(),
+    node: NodeId,
+    execution: ExecutionId,
+    offset: z.int().nonnegative(),
+  }),
+  z.object({ type: z.literal('untail'), n: z.int().nonnegative() }),
+  z.object({ type: z.literal('tail-read'), bytes: z.int().nonnegative() }),
 ]) satisfies z.ZodType<FromDialler>;
 
 const Dialled = z.discriminatedUnion('type', [
@@ -77,6 +117,14 @@ const Dialled = z.discriminatedUnion('type', [
   z.object({ type: z.literal('notices'), notices: Notices }),
   z.object({ type: z.literal('missed') }),
   z.object({ type: z.literal('pong') }),
+  z.object({
+    type: z.literal('tail-output'),
+    n: z.int().nonnegative(),
+    offset: z.int().nonnegative(),
+    text: z.string(),
+    end: z.boolean(),
+  }),
+  z.object({ type: z.literal('untailed'), n: z.int().nonnegative() }),
 ]) satisfies z.ZodType<FromDialled>;
 
 /** Whether this is told to others. What it told before, and who it is that has to act, stays here. */

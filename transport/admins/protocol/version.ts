@@ -8,8 +8,12 @@
  * | version | date | what changed |
  * |---|---|---|
  * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
+ * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed |
  */
-export const LINK_VERSION = 1;
+export const LINK_VERSION = 2;
+
+/** From this version on an admin tells others the live output of executions on its nodes. */
+export const LINK_VERSION_TAILS = 2;
 
 /** The oldest version of the other side that this side still understands. */
 export const LINK_VERSION_MIN = 1;

@@ -5,7 +5,8 @@ import {
   TAIL_WAITING_BYTES_MAX,
   TAIL_WAITING_TOTAL_BYTES_MAX,
 } from '../../../../api/feeds/limits.ts';
-import { createTailHub, type TailReader, type TailsWaiting } from '../../../../api/feeds/tail-hub.ts';
+import type { LiveOutput } from '../../../../api/feeds/ports.ts';
+import { createTailHub, type TailsWaiting } from '../../../../api/feeds/tail-hub.ts';
 import type { ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
 import { createFakeClock } from '../../../support/fake-clock.ts';
 import { executionId, nodeId } from '../../../support/api/rows.ts';
@@ -34,7 +35,7 @@ function hubs(pieces: number) {
       return () => {};
     },
   };
-  const reader = (index: number): TailReader => {
+  const reader = (index: number): LiveOutput => {
     const hub = createTailHub(tails, createFakeClock(), waiting, nodeId(index), executionId(index), () => {});
     hub.started();
     return hub.join(0, new AbortController().signal);

@@ -8,6 +8,7 @@ import { CALL_SLACK_BYTES, WRONG_PROOFS_PER_MINUTE_MAX } from '../../../../trans
 import { decodeAnswer, encodeCall } from '../../../../transport/admins/protocol/call.ts';
 import { CALL_PATH, PEER_HEADER, REACHED_HEADER } from '../../../../transport/admins/protocol/version.ts';
 import { callOf, DONE, keysOf, linkedAdmins, noSignal } from '../../../support/linked-admins.ts';
+import { until } from '../../../support/until.ts';
 import { anybodys, plain, post, sentTo, written } from '../../../support/written-calls.ts';
 
 test('a call that is written by hand gets in: what follows differs from it in one thing each', async (t) => {
@@ -144,9 +145,9 @@ test('a connection that breaks off in the middle of a call costs nothing', async
   socket.write(
     `POST ${CALL_PATH} HTTP/1.1\r\nhost: b\r\n${PEER_HEADER}: ${header.text}\r\ncontent-length: 1000\r\n\r\n0123456789`,
   );
-  await new Promise((resolve) => {
-    setTimeout(resolve, 50);
-  });
+  await until('the other side to read the call', () =>
+    b.offering.some(({ headers, readableDidRead }) => headers[PEER_HEADER] === header.text && readableDidRead),
+  );
   socket.destroy();
 
   t.deepEqual(await a.links.calls.call(b.id, callOf(), noSignal()), DONE);

@@ -2,7 +2,7 @@
 import { get } from 'node:http';
 import test from 'ava';
 import type { Notice } from '../../../../actors/notice.ts';
-import { NEWS_WAITING_MAX } from '../../../../transport/admins/limits.ts';
+import { NEWS_WAITING_MAX, WRONG_PROOFS_PER_MINUTE_MAX } from '../../../../transport/admins/limits.ts';
 import { NEWS_ROUTE } from '../../../../transport/admins/news-entrance.ts';
 import { NEWS_PATH, PEER_HEADER } from '../../../../transport/admins/protocol/version.ts';
 import type { CommandId, ExecutionId, NodeId } from '../../../../transport/protocol/ids.ts';
@@ -187,6 +187,20 @@ test('whoever is no admin finds no such path, also with a proof for calls, one t
   t.deepEqual(
     refused,
     refused.map(() => 404),
+  );
+});
+
+test('an address that keeps asking for news with wrong proofs is named in the log once, with those of its calls', async (t) => {
+  const { a, b } = await linkedAdmins(t);
+  const wrong = (): string => keysOf(a, Buffer.alloc(32, 9)).header(NEWS_ROUTE, b.instanceId, Date.now()).text;
+
+  for (let count = 0; count <= WRONG_PROOFS_PER_MINUTE_MAX + 5; count += 1) await upgrade(b, wrong());
+  const right = await upgrade(b, keysOf(a).header(NEWS_ROUTE, b.instanceId, Date.now()).text);
+
+  t.is(right, 101);
+  t.deepEqual(
+    b.log.lines.filter(({ message }) => message.startsWith('somebody keeps calling')).map(({ fields }) => fields),
+    [{ address: '127.0.0.1' }],
   );
 });
 

@@ -1,0 +1,159 @@
+/** The live output of executions on nodes of another admin: it comes while they run, whoever owns them meanwhile. */
+import test from 'ava';
+import { WebSocket } from 'ws';
+import type { TailMessage } from '../../../api/feeds/tail.ts';
+import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
+import { socketClient } from '../../support/api/trpc-clients.ts';
+import { hangAfter, patient } from '../../support/busy.ts';
+import { FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { ownership } from '../../support/fleet/ownership.ts';
+import { restClient, type Rest } from '../../support/fleet/rest.ts';
+import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+
+const ADMINS = 3;
+const TEST_MS_MAX = 180_000;
+
+const scope = createScope();
+let fleet: Fleet;
+
+test.before('three admins and two agents start', async () => {
+  fleet = await startFleet(scope, { admins: ADMINS, agents: 2 });
+});
+test.after.always('they end', () => scope.end());
+
+/** What a reader of a tail knows, by the rules of the feed: a snapshot at 0 begins anew. */
+class Reader {
+  text = '';
+  /** Places where something was told twice or left out. */
+  readonly faults: string[] = [];
+  beganAnew = 0;
+  status: string | null = null;
+  end: string | null = null;
+
+  hear(message: TailMessage): void {
+    if (message.type === 'end') this.end = message.status;
+    if (message.type === 'snapshot') {
+      this.status = message.status;
+      if (this.text !== '' && message.offset === 0) this.beganAnew += 1;
+      if (message.offset === 0) this.text = '';
+    }
+    if (message.type !== 'output') return;
+    if (message.offset !== Buffer.byteLength(this.text)) this.faults.push(`${message.offset} at ${this.text.length}`);
+    this.text += message.text;
+  }
+}
+
+test.serial('it comes while the command runs, at each admin, and ends with it', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
+  const { rest, others } = await admins();
+  const execution = await running(rest, 'for n in $(seq 1 100); do echo "line $n"; sleep 0.05; done');
+  const readers = fleet.admins.map((admin) => tailed(admin, execution));
+
+  await until('some of it at each admin', () => readers.every(({ text }) => text.includes('line 5\n')));
+  const before = await rest.get<ExecutionResource>(`/command_executions/${execution.id}`);
+  await until('its end', () => readers.every(({ end }) => end !== null));
+
+  t.is(others.length, ADMINS - 1);
+  t.is(before.status, 'sent', 'it came while the command ran');
+  t.deepEqual(
+    readers.map(({ text, faults, beganAnew, end }) => ({ text, faults, beganAnew, end })),
+    readers.map(() => ({ text: lines(100), faults: [], beganAnew: 0, end: 'completed' })),
+  );
+});
+
+test.serial('a reader that stops reading in a flood gets all that is kept, and hinders nobody', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
+  const { rest, others } = await admins();
+  const [edge = fleet.admin()] = others;
+  const flood = await running(rest, 'sleep 1; seq 1 600000; sleep 3');
+  const quiet = await running(rest, 'for n in $(seq 1 60); do echo "line $n"; sleep 0.05; done', 1);
+  const slow = await rawTail(edge, flood);
+  slow.socket.pause();
+  const beside = tailed(edge, quiet);
+
+  await until('the whole quiet output', () => beside.end !== null);
+  slow.socket.resume();
+  await until('the end of the flood', () => slow.reader.end !== null, patient(60_000));
+  slow.socket.terminate();
+  const stored = await rest.get<ExecutionResource>(`/command_executions/${flood.id}`);
+
+  t.deepEqual([beside.text, beside.faults], [lines(60), []]);
+  t.true(stored.output_truncated);
+  t.true(
+    slow.reader.text === stored.output || slow.reader.text.endsWith('\n600000\n'),
+    `${slow.reader.text.length} of it, ending in ${JSON.stringify(slow.reader.text.slice(-20))}`,
+  );
+});
+
+test.serial('it goes on without a gap and without a repeat after its owner was killed', async (t) => {
+  t.timeout(hangAfter(TEST_MS_MAX));
+  const { rest, owner, others } = await admins();
+  const execution = await running(rest, 'for n in $(seq 1 300); do echo "line $n"; sleep 0.05; done');
+  const readers = others.map((admin) => tailed(admin, execution));
+  await until('some of it at both', () => readers.every(({ text }) => text.includes('line 5\n')));
+
+  await owner.kill();
+  const had = readers.map(({ text }) => text.length);
+  await until('more of it at both', () => readers.every(({ text }, place) => text.length > (had[place] ?? 0) + 100));
+  const live = readers.map(({ end }) => end);
+  await until('its end', () => readers.every(({ end }) => end !== null), patient(60_000));
+
+  t.deepEqual(live, [null, null], 'under the new owner too it came before the end');
+  t.deepEqual(
+    readers.map(({ text, faults, beganAnew, end }) => ({ text, faults, beganAnew, end })),
+    readers.map(() => ({ text: lines(300), faults: [], beganAnew: 0, end: 'completed' })),
+  );
+});
+
+function lines(count: number): string {
+  return Array.from({ length: count }, (_none, place) => `line ${place + 1}\n`).join('');
+}
+
+async function admins() {
+  const { owner } = await ownership(fleet);
+  const others = fleet.admins.filter((admin) => admin !== owner);
+  return { owner, others, rest: restClient(() => others[0]?.url ?? '', FLEET_KEYS.MASTER_KEY) };
+}
+
+/** An execution that has begun. */
+async function running(rest: Rest, text: string, agent = 0): Promise<ExecutionResource> {
+  const command = await rest.post<CommandResource>('/commands', {
+    command_text: text,
+    targeting: { type: 'nodes', node_ids: [fleet.agent(agent).node] },
+  });
+  return until('that it runs', async () => {
+    const [one] = await rest.get<readonly ExecutionResource[]>(`/command_executions?command_id__in=${command.id}`);
+    return one?.status === 'sent' ? one : null;
+  });
+}
+
+function tailed(admin: AdminProgram, { id }: ExecutionResource): Reader {
+  const reader = new Reader();
+  const client = socketClient(scope as never, admin.url, FLEET_KEYS.API_KEY);
+  const subscription = client.executions.tail.subscribe(
+    { id },
+    { onData: ({ data }) => reader.hear(data as TailMessage) },
+  );
+  scope.teardown(async () => Promise.resolve(subscription.unsubscribe()));
+  return reader;
+}
+
+/** A tail over a socket that a test can stop reading. */
+async function rawTail(admin: AdminProgram, { id }: ExecutionResource) {
+  const reader = new Reader();
+  const socket = new WebSocket(`${admin.url.replace('http', 'ws')}/api/trpc`, {
+    headers: { authorization: `Bearer ${FLEET_KEYS.API_KEY}` },
+  });
+  scope.teardown(async () => Promise.resolve(socket.terminate()));
+  await new Promise((resolve) => void socket.once('open', resolve));
+  socket.on('message', (data: Buffer) => {
+    if (data.toString() === 'PING') return;
+    const told = JSON.parse(data.toString()) as { result?: { data?: { data?: TailMessage } } };
+    if (told.result?.data?.data !== undefined) reader.hear(told.result.data.data);
+  });
+  socket.send(JSON.stringify({ id: 1, method: 'subscription', params: { path: 'executions.tail', input: { id } } }));
+  await until('its beginning', () => reader.status !== null);
+  return { reader, socket };
+}
