@@ -10,9 +10,9 @@ export interface TailsEverywherePorts {
   readonly here: Tails;
   readonly elsewhere: TailsElsewhere;
   /** Whether another admin may own the node, as far as is known here without a look. */
-  isElsewhere(node: NodeId): boolean;
+  readonly isElsewhere: (node: NodeId) => boolean;
   /** Rejects with DatabaseUnavailable. */
-  ownerOf(node: NodeId): Promise<Owner>;
+  readonly ownerOf: (node: NodeId) => Promise<Owner>;
   readonly clock: Pick<Clock, 'after'>;
 }
 

@@ -132,10 +132,7 @@ async function running(rest: Rest, text: string, agent = 0): Promise<ExecutionRe
 function tailed(admin: AdminProgram, { id }: ExecutionResource): Reader {
   const reader = new Reader();
   const client = socketClient(scope as never, admin.url, FLEET_KEYS.API_KEY);
-  const subscription = client.executions.tail.subscribe(
-    { id },
-    { onData: ({ data }) => reader.hear(data as TailMessage) },
-  );
+  const subscription = client.executions.tail.subscribe({ id }, { onData: ({ data }) => reader.hear(data) });
   scope.teardown(async () => Promise.resolve(subscription.unsubscribe()));
   return reader;
 }
