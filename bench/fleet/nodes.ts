@@ -23,6 +23,7 @@ export function clusterNameOf(index: number): string {
 export async function insertNodes(client: Client, count: number, perCluster = NODES_PER_CLUSTER): Promise<void> {
   const clusters = Math.ceil(count / perCluster);
   await client.query('begin'); // an admin that runs already takes clusters up with all of their nodes
+  await client.query('set local statement_timeout = 0'); // more rows at once than any operation writes
   await client.query(
     `insert into cluster (id, name, ipv4_range, ipv6_range, node_limit, node_count, inserted_at, updated_at)
     select ('00000000-0000-4000-9000-' || lpad(to_hex(c), 12, '0'))::uuid, 'bench-' || c, ('10.' || c / 256 || '.' || c % 256 || '.0/24')::cidr,

@@ -1,5 +1,5 @@
 /** An agent by hand: enrolled like any other, and on its session it says whatever a test makes it say. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
 import type { AdminFrame, AgentFrameBody } from '../../../transport/protocol/frames.ts';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
@@ -61,7 +61,7 @@ export async function enrollRaw(
   fleet: Pick<Fleet, 'rest' | 'key'> & { readonly admins: readonly Pick<AdminProgram, 'url'>[] },
 ): Promise<RawAgent> {
   const { key } = await fleet.key();
-  const body = enrollment(key);
+  const body = { ...enrollment(key), machine_secret: randomBytes(32).toString('base64url') };
   const answer = await until('the enrolment', async () => {
     const { status, data, text } = await fleet.rest.call<EnrollAnswer>('POST', '/agents/enroll', { body });
     if (status !== 201 && status !== 503) throw new Error(`POST /agents/enroll answered ${status}: ${text}`);

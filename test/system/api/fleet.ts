@@ -1,4 +1,5 @@
 /** A whole admin with a small fleet of enrolled nodes that have no agent, for tests of operations on real rows. */
+import { randomBytes } from 'node:crypto';
 import type { ExecutionContext, TestFn } from 'ava';
 import type { EnrollAnswer } from '../../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../../transport/protocol/version.ts';
@@ -81,9 +82,9 @@ export async function startFleet(
   const key: Fleet['key'] = async (cluster) =>
     String((await request('POST', `/clusters/${cluster}/enrollment_keys`, { uses_remaining: null })).data['key']);
   const enrolled = async (by: string): Promise<EnrollAnswer> => {
-    const node_id = crypto.randomUUID();
+    const machine = { node_id: crypto.randomUUID(), machine_secret: randomBytes(32).toString('base64url') };
     return until('the enrolment', async () => {
-      const { status, data, error } = await enroll(by, { node_id });
+      const { status, data, error } = await enroll(by, machine);
       if (status === 503) return null; // asked again, as agents do
       if (status !== 201) throw new Error(`enrolment answered ${status}: ${JSON.stringify(error)}`);
       return data as unknown as EnrollAnswer;

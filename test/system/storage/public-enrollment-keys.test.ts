@@ -7,6 +7,7 @@ import { ADMIN_KEYS, startTestAdmin } from '../../support/admin.ts';
 import { restClient } from '../../support/fleet/rest.ts';
 import { openedDatabase } from '../../support/opened.ts';
 import { storeCluster } from '../../support/stored-rows.ts';
+import { until } from '../../support/until.ts';
 
 const PATH = '/clusters/default/enrollment_keys/public';
 
@@ -19,16 +20,24 @@ async function start(t: ExecutionContext) {
   return { admin, pool, anybody: restClient(() => admin.url, null) };
 }
 
+function countsOf(statuses: readonly number[]): Readonly<Record<number, number>> {
+  return Object.fromEntries([...new Set(statuses)].map((one) => [one, statuses.filter((it) => it === one).length]));
+}
+
 const insert = `insert into enrollment_key (id, cluster_id, nonce_hash, sealed_key, expired_at, uses_remaining, last_used_at, is_public, inserted_at, updated_at)
   select gen_random_uuid(), (select id from cluster limit 1), sha256(gen_random_uuid()::text::bytea), 's', now() + $2::interval, $3, now() - $4::interval, $5, now(), now() from generate_series(1, $1)`;
 
 test('one address gets some public keys in a minute, and then waits; those that were refused count for nothing', async (t) => {
   const { anybody } = await start(t);
 
-  const answers = await Promise.all(Array.from({ length: 100 }, () => anybody.call('POST', PATH)));
+  const status = (): Promise<number> =>
+    until('an answer', async () => {
+      const answer = await anybody.call('POST', PATH);
+      return answer.status === 503 ? null : answer.status; // a crowded machine had no time for it
+    });
+  const statuses = await Promise.all(Array.from({ length: 100 }, status));
 
-  t.is(answers.filter(({ status }) => status === 429).length, 80);
-  t.is(answers.filter(({ status }) => status === 201).length, 20);
+  t.deepEqual(countsOf(statuses), { 201: 20, 429: 80 });
 });
 
 test(`at most ${PUBLIC_KEYS_MAX} public keys wait to be used; others are created all the same`, async (t) => {

@@ -203,7 +203,23 @@ export class SupervisorsFixture {
   ): Promise<{ readonly command: CommandId; readonly executions: readonly ExecutionId[] }> {
     const command = v7() as CommandId;
     const executions = targets.map(() => v7() as ExecutionId);
-    await this.must('command', command, {
+    await this.prepare('command', command, this.#creation(command, targets, executions));
+    return { command, executions };
+  }
+
+  /** The same, asked once; rejects when it is refused. */
+  async tryToRun(targets: readonly Placed[]): Promise<void> {
+    const command = v7() as CommandId;
+    const executions = targets.map(() => v7() as ExecutionId);
+    await this.must('command', command, this.#creation(command, targets, executions));
+  }
+
+  #creation(
+    command: CommandId,
+    targets: readonly Placed[],
+    executionIds: readonly ExecutionId[],
+  ): Question<Kinds['command']['message']> {
+    return {
       type: 'create',
       command: {
         id: command,
@@ -214,10 +230,9 @@ export class SupervisorsFixture {
         insertedAtMs: Date.now(),
       },
       targets: targets.map((target) => ({ ...target, clusterName: 'c' })),
-      executionIds: executions,
+      executionIds,
       idempotency: null,
-    });
-    return { command, executions };
+    };
   }
 
   /** A command on one node: its execution. */
