@@ -1,21 +1,28 @@
 #!/usr/bin/env node
-/** `npm run demo`: an admin, three agents and a command on all of them, on this machine, with nothing to install. */
+/**
+ * `npm run demo`: an admin, or several, agents and a command on all of them, on this machine, with nothing to install.
+ */
 import { parseArgs } from 'node:util';
 import { createClient, createLiveClient } from './client.ts';
-import { DEMO_CLUSTER, startAdmin, startAgents } from './demo/fleet.ts';
+import { DEMO_CLUSTER, ensureCluster, startAdmin, startAgents } from './demo/fleet.ts';
 import { openHome, type DemoHome } from './demo/home.ts';
 import { allowLogin } from './demo/login.ts';
 import { nextSteps } from './demo/next-steps.ts';
-import { firstFree, portsFor, USUAL_PORTS } from './demo/ports.ts';
-import type { RunningProgram } from './demo/processes.ts';
+import { firstFree, portsFor, sayPort } from './demo/ports.ts';
+import { Running } from './demo/running.ts';
 import { EXIT, Problem, problemOf } from './problem.ts';
 import { runCommand } from './run/run.ts';
 
+/** Admins that this machine should be asked to run at once: each of them owns one of the demo's clusters at least. */
+const ADMINS_MAX = 6;
+
 const USAGE = `npm run demo [-- OPTIONS]
 
-  --exit            end after the command, with a status that tells whether all went well
+  --admins NUMBER   several admins behind a balancer, at most ${ADMINS_MAX}, to see what is left when one is killed (default 1)
+  --exit            end after the command, with a status that tells whether all went well; with several admins one of
+                    them is killed before, and nothing may be lost
   --port PORT       port of the admin; without it that of the last time, 44000, or a free one when these are taken
-  --data DIRECTORY  where it lives from one run to the next (default .data/demo)
+  --data DIRECTORY  where it lives from one run to the next (default .data/demo; with several admins .data/demo-admins)
   --help
 `;
 
@@ -29,6 +36,7 @@ const FORWARD_PORT = 8_080;
 const SCRIPT = 'echo "hello from $(uname -s) on $(uname -m)"';
 
 interface Options {
+  readonly admins: number;
   readonly exit: boolean;
   readonly port: number | null;
   readonly data: string;
@@ -37,49 +45,44 @@ interface Options {
 process.exitCode = await main();
 
 async function main(): Promise<number> {
-  const programs: RunningProgram[] = [];
   const stopped = interruption();
-  let home: DemoHome | null = null;
+  let running: Running | null = null;
   try {
     const options = optionsFrom(process.argv.slice(2));
     if (options === null) return EXIT.ok;
-    home = await openHome(options.data);
-    return await Promise.race([demonstrate(home, options, programs, stopped.signal), stopped.reached]);
+    const home = await openHome(options.data);
+    running = new Running(home);
+    return await Promise.race([demonstrated(home, options, running, stopped.signal), stopped.reached]);
   } catch (error) {
     process.stderr.write(`demo: ${problemOf(error, { url: 'the admin', key: null }).message}\n`);
     return error instanceof Problem ? error.status : EXIT.failed;
   } finally {
-    if (programs.length > 0) say('Ending agents and admin ...');
-    // Agents first: an admin that goes away makes them look for another.
-    await Promise.all(programs.slice(1).map((program) => program.stop()));
-    await programs[0]?.stop();
-    home?.forget();
+    if (running?.isAny() === true) say(`Ending agents and ${running.admins.length > 1 ? 'admins' : 'admin'} ...`);
+    await running?.end();
   }
 }
 
-async function demonstrate(
-  home: DemoHome,
-  options: Options,
-  programs: RunningProgram[],
-  stop: AbortSignal,
-): Promise<number> {
-  const started = (program: RunningProgram): void => {
-    programs.push(program);
-    home.remember(programs.map(({ pid }) => pid));
-  };
+async function demonstrated(home: DemoHome, options: Options, running: Running, stop: AbortSignal): Promise<number> {
+  if (options.admins === 1) return demonstrate(home, options, running, stop);
+  const { demonstrateSeveral } = await import('./demo/several.ts'); // which brings the database
+  return demonstrateSeveral(home, options, running, { stop, say });
+}
+
+async function demonstrate(home: DemoHome, options: Options, running: Running, stop: AbortSignal): Promise<number> {
   const ports = await portsFor(options.port, home.ports);
-  if (options.port === null && ports.api !== USUAL_PORTS.api)
-    say(
-      ports.api === home.ports.api
-        ? `It listens on port ${ports.api}, as the last time.`
-        : `Port ${USUAL_PORTS.api} is taken, so this one listens on ${ports.api}.`,
-    );
+  if (options.port === null) sayPort(ports.api, home.ports.api, say);
 
   say('Starting an admin on a PostgreSQL of its own ...');
-  const connection = await startAdmin(home, ports, started);
+  const connection = await startAdmin(home, ports, running.addAdmin);
   home.rememberPorts(ports);
   say(`Starting ${AGENTS} agents, each a process of its own ...`);
-  await startAgents(home, connection, AGENTS, started);
+  const agents = Array.from({ length: AGENTS }, (_none, place) => ({
+    name: `demo-${place + 1}`,
+    cluster: DEMO_CLUSTER,
+    adminUrls: [connection.url],
+  }));
+  await ensureCluster(createClient(connection), DEMO_CLUSTER);
+  await startAgents(home, connection, agents, running.addAgent);
 
   say(`Running on all nodes of the cluster ${DEMO_CLUSTER}: ${SCRIPT}\n`);
   const live = createLiveClient(connection);
@@ -108,7 +111,7 @@ async function demonstrate(
     forwardPort: await firstFree([FORWARD_PORT], Object.values(ports)),
   };
   say(`\n${nextSteps(facts)}\nCtrl-C ends everything.`);
-  return Promise.race(programs.map(({ failed }) => failed));
+  return Promise.race([...running.admins, ...running.agents].map(({ failed }) => failed));
 }
 
 /**
@@ -139,7 +142,14 @@ function optionsFrom(args: readonly string[]): Options | null {
   const port = parsed.port === undefined ? null : Number(parsed.port);
   if (port !== null && (!Number.isInteger(port) || port < 1 || port > 65_535))
     throw new Problem(`--port is "${parsed.port ?? ''}": it should be a whole number from 1 to 65535`, EXIT.usage);
-  return { exit: parsed.exit === true, port, data: parsed.data ?? '.data/demo' };
+  const admins = Number(parsed.admins ?? '1');
+  if (!Number.isInteger(admins) || admins < 1 || admins > ADMINS_MAX)
+    throw new Problem(
+      `--admins is "${parsed.admins ?? ''}": it should be a whole number from 1 to ${ADMINS_MAX}`,
+      EXIT.usage,
+    );
+  const data = parsed.data ?? (admins === 1 ? '.data/demo' : '.data/demo-admins');
+  return { admins, exit: parsed.exit === true, port, data };
 }
 
 function parsedArgs(args: readonly string[]) {
@@ -147,6 +157,7 @@ function parsedArgs(args: readonly string[]) {
     return parseArgs({
       args: [...args],
       options: {
+        admins: { type: 'string' },
         exit: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         port: { type: 'string' },

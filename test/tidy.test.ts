@@ -87,6 +87,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
     ],
     types: ['actors/ports.ts'],
   },
+  'cli/demo': { values: ['cli/', 'persistence/embedded/launcher.ts', NET] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
   'console/': { values: [CLIENT], types: ['api/'] },
   'main.ts': { values: EVERYTHING },

@@ -40,31 +40,39 @@ export async function startAdmin(
     'edge-admin.ts',
     ['serve'],
     {
-      MASTER_KEY: home.key,
-      ADMIN_API_HOST: '127.0.0.1',
-      ADMIN_API_PORT: String(ports.api),
-      ADMIN_PROXY_HOST: '127.0.0.1',
-      ADMIN_HTTP_PROXY_PORT: String(ports.http),
-      ADMIN_SOCKS5_PROXY_PORT: String(ports.socks5),
-      ADMIN_OBSERVER_PORT: '0',
-      ADMIN_GATEWAY_ENABLED: 'false',
+      ...adminSettings(home, ports),
       EMBEDDED_RELAY: 'true',
       EMBEDDED_RELAY_HOST: '127.0.0.1',
       EMBEDDED_RELAY_PORT: '0',
       ADMIN_URLS: connection.url,
-      DATA_DIR: home.path('admin'),
       ADMIN_NAME: 'demo',
       DEFAULT_CLUSTER_NAME: DEMO_CLUSTER,
-      WEBHOOK_ALLOW_PRIVATE_IPS: 'true', // so that `edge webhook listen` on this machine can be tried at once
     },
     home.path('admin.log'),
   );
   started(admin);
-  await Promise.race([healthy(connection), admin.failed]);
+  await Promise.race([healthy(connection.url), admin.failed]);
   return connection;
 }
 
-async function healthy({ url }: Connection): Promise<void> {
+/** What every admin of a demo is told. */
+export function adminSettings(home: DemoHome, ports: DemoPorts): Readonly<Record<string, string>> {
+  return {
+    MASTER_KEY: home.key,
+    ADMIN_API_HOST: '127.0.0.1',
+    ADMIN_API_PORT: String(ports.api),
+    ADMIN_PROXY_HOST: '127.0.0.1',
+    ADMIN_HTTP_PROXY_PORT: String(ports.http),
+    ADMIN_SOCKS5_PROXY_PORT: String(ports.socks5),
+    ADMIN_OBSERVER_PORT: '0',
+    ADMIN_GATEWAY_ENABLED: 'false',
+    DATA_DIR: home.path('admin'),
+    WEBHOOK_ALLOW_PRIVATE_IPS: 'true', // so that `edge webhook listen` on this machine can be tried at once
+  };
+}
+
+/** Resolves when the admin there says that it is well. */
+export async function healthy(url: string): Promise<void> {
   const deadlineMs = performance.now() + READY_MS_MAX;
   while (performance.now() < deadlineMs) {
     const ok = await fetch(`${url}/healthz`).then(
@@ -77,25 +85,40 @@ async function healthy({ url }: Connection): Promise<void> {
   throw new Problem(`the admin does not answer at ${url} after ${READY_MS_MAX / 1_000} s`);
 }
 
-/** Starts the agents, each with a data directory and ports of its own, and waits until all are healthy. */
+/** An agent of the demo. */
+export interface DemoAgent {
+  /** Its alias, and the name of its directory and of its log. */
+  readonly name: string;
+  readonly cluster: string;
+  readonly adminUrls: readonly string[];
+}
+
+/**
+ * Starts the agents, each with a data directory and ports of its own, and waits until all are healthy. Their clusters
+ * are there.
+ */
 export async function startAgents(
   home: DemoHome,
   connection: Connection,
-  count: number,
+  agents: readonly DemoAgent[],
   started: (program: RunningProgram) => void,
 ): Promise<void> {
   const api = createClient(connection);
-  await ensureCluster(api);
-  const { key, id } = await api.create_enrollment_key.mutate({
-    cluster_name: DEMO_CLUSTER,
-    name: 'npm run demo',
-    uses_remaining: count,
-    expired_at: new Date(Date.now() + READY_MS_MAX).toISOString(),
-  });
-  const ports = await freePorts(count * PORT_SETTINGS.length);
+  const clusters = [...new Set(agents.map(({ cluster }) => cluster))];
+  const keys = new Map<string, { readonly key: string; readonly id: string }>();
+  for (const cluster_name of clusters)
+    keys.set(
+      cluster_name,
+      await api.create_enrollment_key.mutate({
+        cluster_name,
+        name: 'npm run demo',
+        uses_remaining: agents.filter(({ cluster }) => cluster === cluster_name).length,
+        expired_at: new Date(Date.now() + READY_MS_MAX).toISOString(),
+      }),
+    );
+  const ports = await freePorts(agents.length * PORT_SETTINGS.length);
 
-  const agents = Array.from({ length: count }, (_none, index) => {
-    const name = `demo-${index + 1}`;
+  const programs = agents.map(({ name, cluster, adminUrls }, index) => {
     mkdirSync(home.path(name), { recursive: true, mode: 0o700 });
     const own = ports.slice(index * PORT_SETTINGS.length);
     const agent = startProgram(
@@ -103,8 +126,8 @@ export async function startAgents(
       'edge-agent.ts',
       ['up'],
       {
-        ENROLLMENT_KEY: key,
-        ADMIN_URLS: connection.url,
+        ENROLLMENT_KEY: keys.get(cluster)?.key ?? '',
+        ADMIN_URLS: adminUrls.join(','),
         AGENT_DATA_DIR: home.path(name),
         AGENT_ALIASES: name,
         VPN_ENABLED: 'false', // nobody expects a demo to make network interfaces
@@ -116,24 +139,26 @@ export async function startAgents(
     started(agent);
     return agent;
   });
-  await Promise.race([allHealthy(connection, count), ...agents.map(({ failed }) => failed)]);
-  await api.delete_enrollment_key.mutate({ id }); // done with, also when all agents were enrolled before
+  await Promise.race([allHealthy(connection, clusters, agents.length), ...programs.map(({ failed }) => failed)]);
+  // done with, also when all agents were enrolled before
+  for (const { id } of keys.values()) await api.delete_enrollment_key.mutate({ id });
 }
 
-async function ensureCluster(api: Api): Promise<void> {
-  const { data } = await api.list_clusters.query({ name: DEMO_CLUSTER });
-  if (data.length === 0) await api.create_cluster.mutate({ name: DEMO_CLUSTER });
+/** Creates the cluster at the admin that is asked, unless it is there. */
+export async function ensureCluster(api: Api, name: string): Promise<void> {
+  const { data } = await api.list_clusters.query({ name });
+  if (data.length === 0) await api.create_cluster.mutate({ name });
 }
 
-/** Watches the nodes of the cluster until so many are healthy. */
-async function allHealthy(connection: Connection, count: number): Promise<void> {
+/** Watches the nodes of these clusters until so many are healthy. */
+async function allHealthy(connection: Connection, clusters: readonly string[], count: number): Promise<void> {
   const live = createLiveClient(connection);
   const deadline = AbortSignal.timeout(READY_MS_MAX);
   try {
     await new Promise<void>((resolve, reject) => {
       const statuses = new Map<string, string>();
       live.api.nodes.watch.subscribe(
-        { cluster_name: DEMO_CLUSTER },
+        { cluster_name__in: [...clusters] },
         {
           onData({ data }) {
             for (const node of data.nodes) if (node.status !== undefined) statuses.set(node.id, node.status);

@@ -9,6 +9,11 @@ import type { DemoPorts } from './ports.ts';
 /** Where the programs of this clone are, for a PATH. */
 const PROGRAMS_DIRECTORY = fileURLToPath(new URL('../../bin', import.meta.url));
 
+/** The line that puts them on the PATH of a shell. */
+export function programsLine(): string {
+  return `  export PATH=${shellWord(PROGRAMS_DIRECTORY)}:$PATH`;
+}
+
 /** What the lines tell of. */
 export interface DemoFacts {
   readonly connection: Connection;
@@ -30,7 +35,7 @@ export function nextSteps({ connection: { url, key }, ports, login, forwardPort 
     '',
     'Try next, in another terminal and any directory:',
     '',
-    `  export PATH=${shellWord(PROGRAMS_DIRECTORY)}:$PATH`,
+    programsLine(),
     `  export EDGE_URL=${url} EDGE_API_KEY=${key ?? ''}`,
     '  edge status',
     '  edge node ls',

@@ -32,6 +32,16 @@ export async function portsFor(wanted: number | null, before: Partial<DemoPorts>
   return { api, http, socks5 };
 }
 
+/** Says where it listens when that is not as usual. */
+export function sayPort(api: number, before: number | undefined, say: (line: string) => void): void {
+  if (api === USUAL_PORTS.api) return;
+  say(
+    api === before
+      ? `It listens on port ${api}, as the last time.`
+      : `Port ${USUAL_PORTS.api} is taken, so this one listens on ${api}.`,
+  );
+}
+
 async function refusedWhenTaken(port: number): Promise<number> {
   const problem = await problemAt(port);
   if (problem === null) return port;

@@ -18,6 +18,8 @@ const PASSED_VARIABLES = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'NODE_OPTION
 export interface RunningProgram {
   readonly name: string;
   readonly pid: number;
+  /** How it ended, whoever ended it: the name of a signal, or `status 1`. */
+  readonly ended: Promise<string>;
   /** Rejects when the program ends before it is stopped, with the end of its log. */
   readonly failed: Promise<never>;
   /** SIGTERM, then SIGKILL. Resolves when it has ended. */
@@ -49,23 +51,19 @@ export function startProgram(
   closeSync(log);
 
   let stopping = false;
-  const ended = once(child, 'exit').then(([code, signal]) => ({
-    code: code as number | null,
-    signal: signal as string | null,
-  }));
-  const failed = ended.then(({ code, signal }) =>
+  const ended = once(child, 'exit').then(
+    ([code, signal]) => (signal as string | null) ?? `status ${(code as number | null) ?? '?'}`,
+  );
+  const failed = ended.then((how) =>
     stopping
       ? new Promise<never>(() => {})
-      : Promise.reject(
-          new Problem(
-            `${name} ended with ${signal ?? `status ${code ?? '?'}`}: ${endOf(logFile)} (all of it: ${logFile})`,
-          ),
-        ),
+      : Promise.reject(new Problem(`${name} ended with ${how}: ${endOf(logFile)} (all of it: ${logFile})`)),
   );
   failed.catch(() => {}); // told by whoever waits for it; nobody may
   return {
     name,
     pid: child.pid ?? 0,
+    ended,
     failed,
     async stop() {
       stopping = true;

@@ -28,12 +28,16 @@ export interface AdminProgram {
 /** Puts something before an admin, and tells the URL of that. */
 export type FrontProxy = (adminUrl: string) => Promise<string>;
 
-/** Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. */
+/**
+ * Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. `file`: the
+ * program of another release.
+ */
 export async function prepareAdmin(
   scope: Scope,
   name: string,
   env: Readonly<Record<string, string>>,
   before: FrontProxy = async (adminUrl) => Promise.resolve(adminUrl),
+  file: 'edge-admin' | URL = 'edge-admin',
 ): Promise<AdminProgram> {
   const port = await freePort();
   const httpProxyPort = await freePort();
@@ -57,7 +61,7 @@ export async function prepareAdmin(
       return current();
     },
     async start(changed = {}) {
-      const program = Program.start(scope, 'edge-admin', ['serve'], {
+      const program = Program.start(scope, file, ['serve'], {
         ADMIN_API_HOST: '127.0.0.1',
         ADMIN_API_PORT: String(port),
         ADMIN_PROXY_HOST: '127.0.0.1',

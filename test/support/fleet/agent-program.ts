@@ -40,9 +40,14 @@ export interface AgentProgram {
 
 /**
  * Prepares an agent on a data directory of its own below `directory`; `start` starts it. What it and its scripts left
- * running ends with the scope.
+ * running ends with the scope. `file`: the program of another release.
  */
-export function prepareAgent(scope: Scope, directory: string, env: Readonly<Record<string, string>>): AgentProgram {
+export function prepareAgent(
+  scope: Scope,
+  directory: string,
+  env: Readonly<Record<string, string>>,
+  file: 'edge-agent' | URL = 'edge-agent',
+): AgentProgram {
   const runs: Program[] = [];
   const dataDirectory = join(directory, 'data');
   mkdirSync(directory, { recursive: true });
@@ -67,9 +72,7 @@ export function prepareAgent(scope: Scope, directory: string, env: Readonly<Reco
       return current();
     },
     start(more = {}) {
-      runs.push(
-        Program.start(scope, 'edge-agent', ['up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ...env, ...more }),
-      );
+      runs.push(Program.start(scope, file, ['up'], { AGENT_DATA_DIR: dataDirectory, ...FREE_PORTS, ...env, ...more }));
     },
     async live() {
       await current().logged('Connected');

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { RunningProgram, startNode } from '../../support/edge-program.ts';
+import { hangAfter } from '../../support/busy.ts';
+import { procFile, processIds } from '../../support/processes.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { takenPort } from '../../support/listening.ts';
 import { peerTest } from '../../support/peer-test.ts';
@@ -82,9 +84,7 @@ peersTest.serial(
     const demo = startNode([DEMO, '--data', temporaryDirectory(t)], { HOME: temporaryDirectory(t) });
     t.teardown(() => demo.process.kill('SIGTERM'));
     await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 90_000);
-    const [finite = [], endless = []] = demo.stdout
-      .split('These go on until Ctrl-C.')
-      .map((part) => part.split('\n').flatMap((line) => (line.startsWith('  ') ? [line.trim()] : [])));
+    const [finite, endless] = pastedLines(demo.stdout);
     const exports = finite.filter((line) => line.startsWith('export ')).join('\n');
     const [cwd, home] = [temporaryDirectory(t), temporaryDirectory(t)];
     const env = { PATH: PLAIN_PATH, HOME: home };
@@ -114,10 +114,83 @@ peersTest.serial(
   },
 );
 
+/** The lines for a shell: those that end by themselves, and those that go on. */
+function pastedLines(said: string): readonly [finite: readonly string[], endless: readonly string[]] {
+  const [finite = [], endless = []] = said
+    .split('These go on until Ctrl-C.')
+    .map((part) => part.split('\n').flatMap((line) => (line.startsWith('  ') ? [line.trim()] : [])));
+  return [finite, endless];
+}
+
 /** What is behind the address that it names for the forward. */
 async function textAt(said: string): Promise<string> {
   const { url = '' } = /(?<url>http:\/\/localhost:\d+\/)/u.exec(said)?.groups ?? {};
   return (await fetch(url)).text();
+}
+
+test.serial(
+  'with several admins one is killed while a command runs: nothing is lost, nothing runs twice, and nothing stays behind',
+  async (t) => {
+    t.timeout(hangAfter(240_000));
+    const data = temporaryDirectory(t);
+
+    const { status, stdout, stderr } = await run(['--admins', '3', '--exit', '--data', data]);
+
+    t.is(status, 0, stdout + stderr);
+    t.regex(stdout, /berlin-1,lagos-1,lima-1,oslo-1,pune-1,quito-1 \(6\)\n-+\nhello from Linux/u);
+    t.regex(
+      stdout,
+      /admin-1 +\d+ +\S+ +berlin, oslo\nadmin-2 +\d+ +\S+ +lagos, pune\nadmin-3 +\d+ +\S+ +lima, quito\n/u,
+    );
+    t.regex(stdout, /admin-1 \(process \d+\) is gone: SIGKILL. It owned berlin and oslo\./u);
+    t.regex(stdout, /^berlin: admin-1 → admin-[23]$/mu);
+    t.regex(stdout, /12 of 12 executions succeeded: 0 lost, 0 ran twice\./u);
+    t.deepEqual(processesOf(data), []);
+  },
+);
+
+test.serial(
+  'with several admins it goes on without one that is killed, says who took over, and ends with the last',
+  async (t) => {
+    t.timeout(hangAfter(240_000));
+    const data = temporaryDirectory(t);
+    const demo = startNode([DEMO, '--admins', '2', '--data', data], { HOME: temporaryDirectory(t) });
+    t.teardown(() => demo.process.kill('SIGTERM'));
+    await until('the end of what it says', () => demo.stdout.includes('Ctrl-C ends everything'), 120_000);
+    const [finite] = pastedLines(demo.stdout);
+    const exports = finite.filter((line) => line.startsWith('export ')).join('\n');
+    const env = { PATH: PLAIN_PATH, HOME: temporaryDirectory(t) };
+    const paste = (line: string) =>
+      new RunningProgram('bash', ['--norc', '-c', `cd ${env.HOME}\n${exports}\n${line}`], env).ended;
+    const kill = finite.find((line) => line.includes('kill -9')) ?? '';
+
+    const shown = await paste(kill);
+    await until('the takeover', () => demo.stdout.includes('All that admin-2 owned has an owner again'), 60_000);
+    const after = await paste('edge run --all -b -- echo still here');
+
+    t.is(shown.status, 0, shown.stderr);
+    for (const city of ['berlin', 'lagos', 'lima', 'oslo', 'pune', 'quito'])
+      t.deepEqual(
+        shown.stdout.split('\n').filter((line) => line.startsWith(`${city}-1: `)),
+        [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `${city}-1: ${number}`),
+      );
+    t.regex(demo.stdout, /admin-2 \(process \d+\) is gone: SIGKILL. It owned lagos and oslo and quito\./u);
+    t.regex(after.stdout, /\(6\)\n-+\nstill here/u, after.stderr);
+    const [, last = ''] = /^admin-1 +(\d+)/mu.exec(demo.stdout) ?? [];
+    process.kill(Number(last), 'SIGKILL');
+    const { status, stderr } = await demo.ended;
+    t.is(status, 1);
+    t.regex(stderr, /the last admin is gone/u);
+    t.deepEqual(processesOf(data), []);
+  },
+);
+
+/** Processes that work below this directory: admins and agents by their settings, PostgreSQL by where it is. */
+function processesOf(data: string): readonly string[] {
+  return processIds().flatMap((pid) => {
+    const text = `${procFile(pid, 'environ')} ${procFile(pid, 'cmdline')}`;
+    return text.includes(data) && pid !== process.pid ? [procFile(pid, 'cmdline').replaceAll('\0', ' ')] : [];
+  });
 }
 
 test.serial('a port that is taken is told, and so is an argument that is none', async (t) => {
@@ -128,6 +201,9 @@ test.serial('a port that is taken is told, and so is an argument that is none', 
     [['--port', String(port)], /another program listens there/u],
     [['--port', 'x'], /whole number/u],
     [['--wrong'], /Unknown option/u],
+    [['--admins', '0'], /^demo: --admins is "0": it should be a whole number from 1 to 6\n$/u],
+    [['--admins', 'two'], /from 1 to 6/u],
+    [['--admins', '99'], /from 1 to 6/u],
   ] as const) {
     const { status, stderr } = await run([...args, '--data', data]);
 
