@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { NodeResource } from '../../../../actors/resources/node.ts';
 import { RunningProgram, startEdge, type Ended } from '../../../support/edge-program.ts';
 import { FLEET_KEYS, type Fleet } from '../../../support/fleet.ts';
+import type { AdminProgram } from '../../../support/fleet/admin-program.ts';
 import { options } from '../../../support/openssh.ts';
 import { allow } from '../../../support/reach-fixture.ts';
 import type { Scope } from '../../../support/scope.ts';
@@ -34,11 +35,14 @@ export interface ReachFixture {
   run(program: string, words: readonly string[], input?: string | Buffer, more?: Env): Promise<Ended>;
 }
 
-/** The fixture of a fleet with one agent that has the alias. */
-export async function createReachFixture(scope: Scope, fleet: Fleet): Promise<ReachFixture> {
+/** The fixture of a fleet with one agent that has the alias. `admin`: whom `edge` asks, the first one unless given. */
+export async function createReachFixture(
+  scope: Scope,
+  fleet: Fleet,
+  admin: Pick<AdminProgram, 'url' | 'httpProxyPort' | 'socks5ProxyPort'> = fleet.admin(),
+): Promise<ReachFixture> {
   const directory = temporaryDirectory(scope);
   mkdirSync(join(directory, 'home'));
-  const admin = fleet.admin();
   const node = await fleet.node();
   const env = {
     EDGE_URL: admin.url,
