@@ -91,10 +91,28 @@ export interface DatabaseSnapshot {
     readonly nodes: number;
     readonly admin: string | null;
     readonly epoch: number;
+    /** Since this epoch began; null: before that was noted. */
+    readonly ownedMs: number | null;
     readonly leaseMs: number;
   }[];
   readonly leaseCount: number;
-  readonly admins: readonly { readonly name: string; readonly version: string; readonly seenMs: number }[];
+  /** `drainingMs`: since when it drains; null: it does not. */
+  readonly admins: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly seenMs: number;
+    readonly drainingMs: number | null;
+    readonly clusters: number;
+  }[];
+}
+
+/** How this admin gets to another one. `sinceMs` is Unix time; null: not known. */
+export interface LinkSnapshot {
+  readonly admin: string;
+  readonly state: string;
+  readonly sinceMs: number | null;
+  readonly latencyMs: number | null;
+  readonly why: string | null;
 }
 
 /** Everything that can be inspected. */
@@ -105,6 +123,7 @@ export interface DebugInspection {
   counters(): { readonly deadLetters: number; readonly crashes: number; readonly escalations: number };
   /** At most `limit` sessions, those first that were not heard for longest; and how many there are. */
   sessions(limit: number): { readonly sessions: readonly SessionSnapshot[]; readonly total: number };
+  links(): readonly LinkSnapshot[];
   /** Rejects with DatabaseUnavailable. */
   database(): Promise<DatabaseSnapshot>;
 }

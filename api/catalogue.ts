@@ -4,11 +4,15 @@
  */
 import {
   check_admin_health,
+  drain_admin,
   get_admin,
   get_my_admin_cluster,
+  get_peer_admin,
   list_admin_clusters,
+  list_admins,
   list_edge_clusters,
   list_orphaned_clusters,
+  resume_admin,
 } from './operations/admins.ts';
 import { get_admin_metrics } from './operations/admin-metrics.ts';
 import { create_alias, delete_alias, get_alias, list_aliases } from './operations/aliases.ts';
@@ -151,6 +155,10 @@ export const catalogue = {
   list_admin_clusters,
   list_edge_clusters,
   list_orphaned_clusters,
+  list_admins,
+  get_peer_admin,
+  drain_admin,
+  resume_admin,
   get_admin_metrics,
   check_admin_health,
   scrape_host_metrics,

@@ -40,13 +40,16 @@ export class Forwarding {
     const owned = await asked.ownedBy();
     if (owned === null) return asked.handle(asked.idempotency, false);
     const call = new ForwardedCall(ports, this.counters, asked, owned, beganMs);
+    let outcome = 'failed';
     try {
-      return await call.done();
+      const result = await call.done();
+      outcome = result.ok ? 'ok' : result.refusal.code;
+      return result;
     } catch (error) {
       if (error instanceof DatabaseUnavailable && call.mayBeDone) return call.inDoubt();
       throw error;
     } finally {
-      if (call.wasSent) this.counters.ended(asked.operation, ports.monotonicMs() - beganMs);
+      if (call.wasSent) this.counters.ended(asked.operation, outcome, ports.monotonicMs() - beganMs);
     }
   }
 }

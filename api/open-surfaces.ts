@@ -5,6 +5,7 @@ import type { Log } from '../transport/net/log.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
 import { systemClock } from '../transport/net/clock.ts';
+import { adminLinkTo, linkSnapshot, type KnownLink } from './admin-links.ts';
 import { createIds } from './creation-ids.ts';
 import { mountDebug } from './debug/routes.ts';
 import type { ProxyPorts } from './docs/guide/page.ts';
@@ -50,7 +51,7 @@ export interface SurfaceSettings {
 export interface SurfaceRows extends Pick<FeedRows, 'executionsOf' | 'existingCommands'> {
   readonly operations: Pick<
     OperationPorts,
-    'reads' | 'records' | 'groups' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'discovery'
+    'reads' | 'records' | 'groups' | 'vault' | 'passwords' | 'admin' | 'adminTopology' | 'peerAdmins' | 'discovery'
   >;
   readonly health: HealthPorts['rows'];
   /** Events that wait for the broker, at most `max`. */
@@ -78,7 +79,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
   } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'ownership'>;
-  readonly storage: Counting<'commits' | 'database' | 'sshLogins'>;
+  readonly storage: Counting<'commits' | 'database' | 'sshLogins' | 'listener'>;
   readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> &
     Counting<'sessions' | 'tunnels' | 'scrapes'> & {
       readonly sessions: {
@@ -103,7 +104,13 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     ports(): ProxyPorts | null;
   } & Counting<'proxies'>;
   readonly peers: HealthPorts['peers'];
-  readonly links: FeedSources['links'] & ForwardingParts['links'] & { readonly tails: TailsElsewhere };
+  readonly links: FeedSources['links'] &
+    ForwardingParts['links'] &
+    Counting<'adminLinks'> & {
+      readonly tails: TailsElsewhere;
+      readonly peers: { states(): readonly KnownLink[] };
+    };
+  readonly adminId: string;
   /** Null: nothing is exported. */
   readonly tracing: { readonly counters: LiveReadings['traces'] };
   /** In order. Empty until this admin listens, where the settings name none. */
@@ -192,6 +199,7 @@ function operationPorts(
     urlGuard: webhooks.urlGuard,
     deliversWebhooks: () => publishing.deliversWebhooks(),
     standing: () => ownership.standing(),
+    adminLink: (id) => adminLinkTo(id, { id: parts.adminId, name: settings.ADMIN_NAME }, parts.links.peers.states()),
     settings: {
       get adminUrls() {
         return parts.adminUrls();
@@ -215,6 +223,7 @@ function liveReadings({
   webhooks,
   proxies,
   tracing,
+  links,
 }: SurfaceParts): Omit<LiveReadings, 'forwarding'> {
   return {
     ...storage.readings(),
@@ -224,16 +233,21 @@ function liveReadings({
     ...publishing.readings(),
     ...webhooks.readings(),
     ...proxies.readings(),
+    ...links.readings(),
     traces: tracing.counters,
   };
 }
 
-function healthPorts({ rows, actors, vpn, publishing, proxies, peers, clock }: SurfaceParts): HealthPorts {
+function healthPorts({ rows, actors, vpn, publishing, proxies, peers, links, clock }: SurfaceParts): HealthPorts {
   const { ownership } = actors.tree;
   const { broker } = publishing;
   return {
     rows: rows.health,
     peers,
+    links: () => {
+      const all = links.peers.states();
+      return { total: all.length, unreached: all.filter(({ state }) => state.type === 'unreached').length };
+    },
     clock,
     leasesQuietMs: () => ownership.quietMs(),
     standing: () => ownership.standing(),
@@ -253,7 +267,10 @@ function healthPorts({ rows, actors, vpn, publishing, proxies, peers, clock }: S
 }
 
 /** The debug dashboard, where it is switched on. */
-function debugMount(settings: SurfaceSettings, { version, rows, actors, agents }: SurfaceParts): readonly Mount[] {
+function debugMount(
+  settings: SurfaceSettings,
+  { version, rows, actors, agents, links }: SurfaceParts,
+): readonly Mount[] {
   if (!settings.ADMIN_DEBUG_DASHBOARD_ENABLED) return [];
   const credentials = settings.ADMIN_DEBUG_AUTH_ENABLED
     ? { username: settings.ADMIN_DEBUG_DASHBOARD_USERNAME, password: settings.ADMIN_DEBUG_DASHBOARD_PASSWORD ?? '' }
@@ -269,6 +286,7 @@ function debugMount(settings: SurfaceSettings, { version, rows, actors, agents }
         ...actors.inspection,
         counters: () => actors.tree.directory.counters,
         sessions: (limit) => ({ sessions: sessions.snapshots(limit), total: sessions.count() }),
+        links: () => links.peers.states().map(linkSnapshot),
         database: rows.inspection,
       },
     }),

@@ -6,12 +6,6 @@ import type { Ask } from '../actors/messages.ts';
 import type { DomainEvent } from '../actors/event-catalogue.ts';
 import type { StoredEvent } from '../actors/events.ts';
 import type { Filter, ListName, ListQuery } from '../actors/filters.ts';
-import type {
-  AdminClusterResource,
-  AdminResource,
-  ClusterHostNames,
-  MyAdminClusterResource,
-} from '../actors/resources/admin.ts';
 import type { ClusterResource } from '../actors/resources/cluster.ts';
 import type { CommandResource, ExecutionResource } from '../actors/resources/command.ts';
 import type { GroupResource } from '../actors/resources/group.ts';
@@ -30,6 +24,7 @@ import type { PlainTargeting, Target, Targeting } from '../actors/targeting.ts';
 import type { DeliveryRef } from '../actors/webhook/delivery.ts';
 import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { RecordingDescription } from '../transport/protocol/recording.ts';
+import type { AdminDirectory, AdminLink, AdminTopology, PeerAdmins } from './admin-ports.ts';
 import type { AdminMetrics } from './metrics/admin-metrics.ts';
 import type { SubsystemCheck } from './views/health.ts';
 
@@ -43,6 +38,9 @@ export interface OperationPorts {
   readonly passwords: Passwords;
   readonly admin: AdminDirectory;
   readonly adminTopology: AdminTopology;
+  readonly peerAdmins: PeerAdmins;
+  /** How this admin gets to another one that is alive, by its id; null: it knows of none. */
+  adminLink(id: string): AdminLink | null;
   readonly nodeMetrics: NodeMetrics;
   readonly nodeDiagnoses: NodeDiagnoses;
   readonly discovery: Discovery;
@@ -264,21 +262,4 @@ export interface NodeDiagnoses {
   get(node: NodeId): Promise<Result<NodeDiagnosisResource>>;
   /** Keeps a report that an agent brought. `validation_failed` when it is none. */
   take(node: NodeId, body: unknown): Promise<Result<null>>;
-}
-
-/** What this admin says of itself and its peers. */
-export interface AdminDirectory {
-  me(): Promise<Omit<AdminResource, 'proxies'>>;
-}
-
-/** Admins and what they own. Every call rejects with DatabaseUnavailable when the database is away. */
-export interface AdminTopology {
-  /** The group of this admin. */
-  mine(): Promise<Omit<MyAdminClusterResource, 'degraded'>>;
-  /** All groups by name, with admins that are registered and silent. */
-  adminClusters(): Promise<readonly AdminClusterResource[]>;
-  /** By the name of the admin that owns them. */
-  edgeClusters(): Promise<Readonly<Record<string, ClusterHostNames>>>;
-  /** These, as far as nobody owns them now. */
-  ownerless(clusters: readonly ClusterId[]): Promise<ClusterHostNames>;
 }

@@ -19,6 +19,7 @@ const KINDS: Readonly<Record<string, (api: Api) => Promise<readonly string[]>>> 
   node: nodeNames,
   nodes: nodeNames,
   cluster: clusterNames,
+  admin: async (api) => (await import('./admins.ts')).adminNames(api),
 };
 
 /** Commands whose words are for programs of others, and what stands behind the name of a node there. */

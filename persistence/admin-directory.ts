@@ -10,7 +10,7 @@ import { erlangNodeName } from './admin-names.ts';
 import { Admin } from './entities/admin.ts';
 import { ADMIN_SILENCE_MS_MAX } from './leases.ts';
 import { checkInAs, holderOf, register, type NameHolder, type OwnUrl, type SaidOfItself } from './registration.ts';
-import type { AdminDirectory } from '../api/ports.ts';
+import type { AdminDirectory } from '../api/admin-ports.ts';
 
 /** What an admin says of itself. Its name is its own among its peers, and keeps its id over restarts. */
 export interface AdminSelf {

@@ -10,7 +10,11 @@ export interface HealthCounts {
   registrationAgeMs(): Promise<number | null>;
   unrecordedClusters(): Promise<number>;
   eventsLieBehind(): Promise<boolean>;
-  admins(silentMsMin: number, goneMs: number): Promise<{ readonly total: number; readonly silent: number }>;
+  admins(
+    silentMsMin: number,
+    goneMs: number,
+  ): Promise<{ readonly total: number; readonly silent: number; readonly draining: number }>;
+  isDraining(): Promise<boolean>;
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
   idleTasks(hasBroker: boolean): Promise<readonly string[]>;
 }
@@ -42,10 +46,17 @@ export function healthCounts(pool: Pool, adminId: string): HealthCounts {
     },
     eventsLieBehind: async () => (await aheadBy(pool)) > 0,
     async admins(silentMsMin, goneMs) {
-      const counts = await one<{ total: number; silent: number }>(sql`
-        select count(*)::int as total, (count(*) filter (where last_checked_in < clock_timestamp() - ${silentMsMin}::float8 * interval '1 ms'))::int as silent
-        from admin where last_checked_in > clock_timestamp() - ${goneMs}::float8 * interval '1 ms'`);
-      return counts ?? { total: 0, silent: 0 };
+      const counts = await one<{ total: number; silent: number; draining: number }>(sql`
+        select count(*)::int as total, (count(*) filter (where last_checked_in < clock_timestamp() - ${silentMsMin}::float8 * interval '1 ms'))::int as silent,
+          (count(*) filter (where i.draining_since is not null and last_checked_in >= clock_timestamp() - ${silentMsMin}::float8 * interval '1 ms'))::int as draining
+        from admin a left join admin_identity i on i.name = a.name where last_checked_in > clock_timestamp() - ${goneMs}::float8 * interval '1 ms'`);
+      return counts ?? { total: 0, silent: 0, draining: 0 };
+    },
+    async isDraining() {
+      const row = await one<{ drains: boolean }>(
+        sql`select i.draining_since is not null as drains from admin a join admin_identity i on i.name = a.name where a.id = ${adminId}::uuid`,
+      );
+      return row?.drains === true;
     },
     async clusters() {
       const counts = await one<{ total: number; ownerless: number }>(sql`

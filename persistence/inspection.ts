@@ -42,14 +42,17 @@ export function createDatabaseInspection(pool: Pool, backlogMax: number): () => 
         'looking at leases',
         sql`
         select c.name as cluster, (select count(*) from node n where n.cluster_id = c.id)::int as nodes, a.name as admin, o.epoch::float8 as epoch,
-          (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseMs", count(*) over ()::int as total
+          (extract(epoch from clock_timestamp() - o.owned_since) * 1000)::float8 as "ownedMs", (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseMs", count(*) over ()::int as total
         from cluster_ownership o join cluster c on c.id = o.cluster_id left join admin a on a.id = o.admin_id order by o.lease_until, c.name limit ${ROWS_MAX}::int`,
       ),
       rowsOf<DatabaseSnapshot['admins'][number]>(
         pool,
         'looking at admins',
         sql`
-        select name, version, (extract(epoch from clock_timestamp() - last_checked_in) * 1000)::float8 as "seenMs" from admin order by name limit ${ROWS_MAX}::int`,
+        select a.name, a.version, (extract(epoch from clock_timestamp() - a.last_checked_in) * 1000)::float8 as "seenMs",
+          (extract(epoch from clock_timestamp() - i.draining_since) * 1000)::float8 as "drainingMs",
+          (select count(*) from cluster_ownership o where o.admin_id = a.id and o.lease_until > clock_timestamp())::int as clusters
+        from admin a left join admin_identity i on i.name = a.name order by a.name limit ${ROWS_MAX}::int`,
       ),
     ]);
     const [first] = server;

@@ -23,6 +23,8 @@ export interface ListeningPorts {
   readonly tell: (channel: string, payload: string) => void;
   /** It could not be had, or is gone. Told once, and not of one that was ended. */
   readonly lost: () => void;
+  /** It said something: an answer, or a notification. */
+  readonly heard: () => void;
 }
 
 /** Dialled at once, and listens to nothing yet. */
@@ -48,7 +50,10 @@ export class ListeningConnection {
       this.#lost();
     });
     this.#client.on('end', () => this.#lost());
-    this.#client.on('notification', ({ channel, payload }) => ports.tell(channel, payload ?? ''));
+    this.#client.on('notification', ({ channel, payload }) => {
+      ports.heard();
+      ports.tell(channel, payload ?? '');
+    });
     this.#connected = this.#client.connect();
     this.#last = this.#connected;
   }
@@ -93,6 +98,7 @@ export class ListeningConnection {
     this.#last = asked;
     try {
       const { rows } = await asked;
+      this.#ports.heard();
       return this.#isOver ? null : rows;
     } catch {
       this.#lost(); // whoever needs the database says that it is away

@@ -1,6 +1,7 @@
 /** Hears what the database notifies, on one connection for everybody, and says so when something may have been missed. */
 import type { PoolConfig } from 'pg';
 import { DatabaseUnavailable, type Clock } from '../actors/ports.ts';
+import { monotonicMs } from '../transport/net/clock.ts';
 import type { Log } from '../transport/net/log.ts';
 import { ListeningConnection } from './listening-connection.ts';
 
@@ -18,6 +19,14 @@ export type OnNotice = (channel: string, payload: string | null) => void;
 export interface Subscription {
   /** Nothing is told any more. */
   stop(): void;
+}
+
+/** How well it hears. */
+export interface ListenerReadings {
+  /** Since its connection last said anything, in ms: an answer, or a notification. It is asked every 5 s. */
+  readonly silentMs: number;
+  /** Connections that were lost or could not be had: each time anything may have been missed. */
+  readonly lost: number;
 }
 
 interface Hearing {
@@ -42,6 +51,8 @@ export class Listener {
   /** Of whoever this is; null: it needs none. */
   #lockName: string | null = null;
   #isStopped = false;
+  #heardAtMs = monotonicMs();
+  #lost = 0;
 
   /** Nothing is dialled yet. */
   constructor(options: PoolConfig, clock: Clock, log: Log) {
@@ -75,6 +86,11 @@ export class Listener {
     return isLocked;
   }
 
+  /** For metrics and health. */
+  readings(): ListenerReadings {
+    return { silentMs: monotonicMs() - this.#heardAtMs, lost: this.#lost };
+  }
+
   /** Resolves when the connection is closed. Nobody hears anything afterwards. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -90,6 +106,9 @@ export class Listener {
       log: this.#log,
       tell: (channel, payload) => this.#tell(channel, payload),
       lost: () => this.#dialLater(),
+      heard: () => {
+        this.#heardAtMs = monotonicMs();
+      },
     });
     this.#connection = connection;
     void this.#begin(connection, [...this.#hearings]);
@@ -110,6 +129,7 @@ export class Listener {
 
   #dialLater(): void {
     this.#connection = null;
+    this.#lost += 1;
     const waitMs = this.#waitMs;
     this.#waitMs = Math.min(RETRY_MS_MAX, waitMs * 2);
     this.#cancelRetry = this.#clock.after(waitMs, () => {

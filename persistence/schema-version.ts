@@ -23,6 +23,7 @@ import { Migration20261123040000_labels } from './migrations/Migration2026112304
 import { Migration20261123110000_admin_links } from './migrations/Migration20261123110000_admin_links.ts';
 import { Migration20261123120000_gone_admins } from './migrations/Migration20261123120000_gone_admins.ts';
 import { Migration20261123130000_label_tokens } from './migrations/Migration20261123130000_label_tokens.ts';
+import { Migration20261123140000_owned_since } from './migrations/Migration20261123140000_owned_since.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -44,6 +45,7 @@ const MIGRATIONS = [
   Migration20261123110000_admin_links,
   Migration20261123120000_gone_admins,
   Migration20261123130000_label_tokens,
+  Migration20261123140000_owned_since,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

@@ -21,6 +21,7 @@ import { createEventBodies } from './publishing/event-bodies.ts';
 import { BROKER_CHANNEL } from './publishing/names.ts';
 import { publishingRows, type PublishingSettings } from './publishing/publishing-rows.ts';
 import { StoredAdminTopology } from './reads/admin-topology.ts';
+import { StoredPeerAdmins } from './reads/peer-admins.ts';
 import { existingCommands, executionsOf } from './reads/briefs.ts';
 import { changedExecutions } from './reads/changed-executions.ts';
 import { createDiscovery } from './reads/discovery.ts';
@@ -133,12 +134,13 @@ export class Storage {
 
   /** For metrics, without the database. */
   readings() {
-    const { committer, database } = this.#opened;
+    const { committer, database, listener } = this.#opened;
     const { durations, sizes, refused, failed } = committer.counters;
     return {
       commits: { durations, sizes, waiting: committer.waiting(), refused, failed },
       database: database.connections(),
       sshLogins: { ...this.#ssh.counters },
+      listener: listener.readings(),
     };
   }
 
@@ -232,13 +234,14 @@ export class Storage {
           adminClusterName: settings.ADMIN_CLUSTER_NAME,
           domain: settings.EDGE_VPN_DEFAULT_DOMAIN,
         }),
+        peerAdmins: new StoredPeerAdmins(pool),
         discovery: createDiscovery(pool),
       },
       executionsOf: (command: Parameters<typeof executionsOf>[1], limit: number) => executionsOf(pool, command, limit),
       existingCommands: (commands: readonly CommandId[]) => existingCommands(pool, commands),
       health: { ...healthCounts(pool, adminId), write: () => probe.write() },
       brokerBacklog: (max: number) => backlogOf(pool, BROKER_CHANNEL, max),
-      totals: (hasBroker: boolean) => readTotals(pool, hasBroker),
+      totals: (hasBroker: boolean) => readTotals(pool, hasBroker, adminId),
       inspection: createDatabaseInspection(pool, BACKLOG_COUNTED_MAX),
       relayClusters: this.#relayClusters,
       owners: (here: HeldHere) => new StoredOwners({ pool, adminId, clock: this.clock, here }),

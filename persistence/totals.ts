@@ -4,8 +4,10 @@
  */
 import type { Pool, PoolClient } from 'pg';
 import { DatabaseUnavailable } from '../actors/ports.ts';
+import type { OwnedClusterResource } from '../actors/resources/peer-admin.ts';
 import { NODE_STATUSES, type NodeStatus } from '../actors/resources/node.ts';
 import { BROKER_CHANNEL, WEBHOOKS_CHANNEL } from './publishing/names.ts';
+import { heartbeats, ownedClusters, type Heartbeat } from './reads/peer-admins.ts';
 import { rowsOf, sql, type Sql } from './reads/sql.ts';
 import { taskHolders, type TaskHolder } from './reads/task-holders.ts';
 import { inTransaction } from './transaction.ts';
@@ -37,16 +39,22 @@ export interface Totals {
   readonly deliveriesPending: number | null;
   /** Who does what one admin does at a time. */
   readonly tasks: readonly TaskHolder[] | null;
+  /** All admins that are listed. */
+  readonly admins: readonly Heartbeat[] | null;
+  /** What the admin that asks owns: its clusters by name, at most OWNED_CLUSTERS_MAX. */
+  readonly owned: readonly OwnedClusterResource[] | null;
 }
 
 /**
  * Counts, one total after another. Without a broker its backlog is null. Rejects with DatabaseUnavailable when the
  * database is away.
  */
-export async function readTotals(pool: Pool, hasBroker: boolean): Promise<Totals> {
+export async function readTotals(pool: Pool, hasBroker: boolean, adminId: string): Promise<Totals> {
   const endsMs = performance.now() + TOTALS_MS_MAX;
-  const count = async <T extends object>(query: Sql): Promise<readonly T[] | null> =>
-    performance.now() < endsMs ? countInTime<T>(pool, query) : null;
+  const read = async <T extends object>(work: (client: PoolClient) => Promise<readonly T[]>) =>
+    performance.now() < endsMs ? readInTime(pool, work) : null;
+  const count = <T extends object>(query: Sql): Promise<readonly T[] | null> =>
+    read((client) => rowsOf<T>(client, 'counting for metrics', query));
 
   const nodes = await count<{ status: NodeStatus; count: number }>(
     sql`select status, count(*)::int as count from node group by status`,
@@ -67,6 +75,8 @@ export async function readTotals(pool: Pool, hasBroker: boolean): Promise<Totals
     executions: executions ?? null,
     tasks: await count<TaskHolder>(taskHolders(hasBroker)),
     ...(waiting ?? { webhooksBacklog: null, brokerBacklog: null, deliveriesPending: null }),
+    admins: await read((client) => heartbeats(client)),
+    owned: await read((client) => ownedClusters(client, adminId)),
   };
 }
 
@@ -76,11 +86,14 @@ function eventsBehind(channel: string): Sql {
 
 const NO_NODES = Object.fromEntries(NODE_STATUSES.map((status) => [status, 0])) as Record<NodeStatus, number>;
 
-async function countInTime<T extends object>(pool: Pool, query: Sql): Promise<readonly T[] | null> {
+async function readInTime<T extends object>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<readonly T[]>,
+): Promise<readonly T[] | null> {
   try {
     return await inTransaction(pool, 'counting for metrics', async (client: PoolClient) => {
       await client.query(`set local statement_timeout = ${TOTAL_MS_MAX}`);
-      return rowsOf<T>(client, 'counting for metrics', query);
+      return work(client);
     });
   } catch (error) {
     if (

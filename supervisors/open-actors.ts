@@ -51,7 +51,13 @@ export interface ActorReadings {
   readonly crashes: number;
   readonly escalations: number;
   readonly ended: Tree['ended'];
-  readonly ownership: { readonly clusters: number; readonly leaseAgeMs: number; readonly isDegraded: boolean };
+  readonly ownership: {
+    readonly clusters: number;
+    readonly gained: number;
+    readonly lost: number;
+    readonly leaseAgeMs: number;
+    readonly isDegraded: boolean;
+  };
 }
 
 /** Nobody lives in it. */
@@ -91,6 +97,7 @@ function readingsOf({ directory, ownership, held, ended }: Tree, { families }: I
     ended,
     ownership: {
       clusters: held.all().length,
+      ...held.counters,
       leaseAgeMs: ownership.quietMs(),
       isDegraded: isDegraded(ownership.standing()),
     },

@@ -37,7 +37,7 @@ const EVERYTHING = [''];
  * a port is written once and the type checker says at the implementation, not in main.ts, that it is not one.
  */
 const PORTS = [
-  ...['', 'feeds/', 'forwarding-'].map((kind) => `api/${kind}ports.ts`),
+  ...['', 'feeds/', 'forwarding-', 'admin-'].map((kind) => `api/${kind}ports.ts`),
   'supervisors/ports.ts',
   'transport/diagnoses/ports.ts',
 ];

@@ -50,12 +50,13 @@ export function debugPage(shown: DebugPage): string {
     `Debug: ${admin.name}`,
     `<h1>Inside ${escape(admin.name)}</h1>
 <p>Version ${escape(admin.version)}, Node ${escape(process.version)}, up for ${duration(nowMs - admin.startedAtMs)}, at ${new Date(nowMs).toISOString()}.</p>
-<nav aria-label="On this page">${['process', 'tree', 'actors', 'sessions', 'database', 'outbox', 'leases', 'admins'].map((id) => `<a href="#${id}">${id}</a>`).join(' · ')}</nav>
+<nav aria-label="On this page">${['process', 'tree', 'actors', 'sessions', 'database', 'outbox', 'leases', 'admins', 'links'].map((id) => `<a href="#${id}">${id}</a>`).join(' · ')}</nav>
 ${plots(shown.samples)}
 ${tree(shown)}
 ${actors(shown)}
 ${sessions(shown)}
-${database(shown.database)}`,
+${database(shown.database)}
+${links(shown)}`,
     STYLE,
   );
   return refreshSeconds === 0
@@ -203,19 +204,40 @@ ${table(
   )}
 <h2 id="leases">Leases of clusters</h2><p>${snapshot.leaseCount} in all${snapshot.leaseCount > snapshot.leases.length ? `; the ${snapshot.leases.length} that run out first` : ''}.</p>
 ${table(
-  ['Cluster', '#Nodes', 'Owner', '#Epoch', '#Lease'],
-  snapshot.leases.map(({ cluster, nodes, admin, epoch, leaseMs }) => [
+  ['Cluster', '#Nodes', 'Owner', '#Epoch', '#Owned for', '#Lease'],
+  snapshot.leases.map(({ cluster, nodes, admin, epoch, ownedMs, leaseMs }) => [
     escape(cluster),
     String(nodes),
     escape(admin ?? 'nobody'),
     String(epoch),
+    ownedMs === null ? '' : duration(ownedMs),
     left(leaseMs),
   ]),
 )}
 <h2 id="admins">Admins</h2>${table(
-    ['Name', 'Version', '#Checked in ago'],
-    snapshot.admins.map(({ name, version, seenMs }) => [escape(name), escape(version), duration(seenMs)]),
+    ['Name', 'Version', '#Checked in ago', '#Clusters', '#Drains for'],
+    snapshot.admins.map(({ name, version, seenMs, clusters, drainingMs }) => [
+      escape(name),
+      escape(version),
+      duration(seenMs),
+      String(clusters),
+      drainingMs === null ? '' : duration(drainingMs),
+    ]),
   )}`;
+}
+
+function links({ inspection, nowMs }: DebugPage): string {
+  const rows = inspection
+    .links()
+    .map(({ admin, state, sinceMs, latencyMs, why }) => [
+      escape(admin),
+      state === 'unreached' ? `<span class="bad">${state}</span>` : escape(state),
+      sinceMs === null ? '' : duration(nowMs - sinceMs),
+      latencyMs === null ? '' : `${round(latencyMs)} ms`,
+      why === null ? '' : escape(`it ${why}`),
+    ]);
+  return `<h2 id="links">Links to other admins</h2>
+${table(['Admin', 'State', '#For', '#Latency', ''], rows)}`;
 }
 
 /** Cells are markup; a heading that begins with # is a column of numbers. */

@@ -22,7 +22,16 @@ export interface HealthRows {
    * Admins that are registered, and those of them that have not checked in for `silentMsMin`. Whoever was silent for
    * `goneMs` is gone and counts no more.
    */
-  admins(silentMsMin: number, goneMs: number): Promise<{ readonly total: number; readonly silent: number }>;
+  admins(
+    silentMsMin: number,
+    goneMs: number,
+  ): Promise<{
+    readonly total: number;
+    readonly silent: number;
+    /** Of those that check in. */ readonly draining: number;
+  }>;
+  /** Whether this admin drains. */
+  isDraining(): Promise<boolean>;
   /** Clusters, and those of them that no live admin owns. */
   clusters(): Promise<{ readonly total: number; readonly ownerless: number }>;
   /** What one admin does at a time, and none does now. `hasBroker`: events are published to one. */
@@ -37,6 +46,8 @@ export interface HealthPorts {
    * DatabaseUnavailable.
    */
   readonly peers: { unheard(): Promise<{ readonly total: number; readonly unheard: number }> };
+  /** Other admins that are alive, and those of them that this one does not get to. */
+  readonly links: () => { readonly total: number; readonly unreached: number };
   /** The clock of this machine beside the database's: how far it is ahead, in ms, and whether that is too far. */
   readonly clock: { skewMs(): number; isSkewed(): boolean };
   /** How long ago leases were last renewed, in ms. */

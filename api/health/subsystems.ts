@@ -55,7 +55,7 @@ function databaseClock({ clock }: HealthPorts): HealthCheck {
   };
 }
 
-function peerMembership({ rows, peers }: HealthPorts): HealthCheck {
+function peerMembership({ rows, peers, links }: HealthPorts): HealthCheck {
   return {
     name: 'peer_membership',
     async check() {
@@ -68,8 +68,20 @@ function peerMembership({ rows, peers }: HealthPorts): HealthCheck {
         throw new HealthProblem(
           `${unheard} of ${total} admins that check in are not heard here: what they notify does not arrive`,
         );
+      // it serves all that it can: taking it out of service would help nobody
+      const notes = [unreachedNote(links()), (await rows.isDraining()) ? DRAINS : null].filter((note) => note !== null);
+      if (notes.length > 0) throw new HealthNote(notes.join('; '));
     },
   };
+}
+
+const DRAINS = 'this admin drains: it gives its clusters away and takes none';
+
+/** Null: all are reached. */
+export function unreachedNote({ total, unreached }: ReturnType<HealthPorts['links']>): string | null {
+  return unreached === 0
+    ? null
+    : `${unreached} of ${total} other admins ${unreached === 1 ? 'is' : 'are'} not reached from here: what ${unreached === 1 ? 'it owns' : 'they own'} cannot be changed here`;
 }
 
 function ownershipMetadata({ rows, leasesQuietMs }: HealthPorts): HealthCheck {

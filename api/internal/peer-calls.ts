@@ -26,10 +26,15 @@ export interface PeerCallKit {
 /** Does operations that other admins ask for, as far as this one is the owner. */
 export function createPeerCallHandler(kit: PeerCallKit): PeerCallHandler {
   return async (call) => {
+    const beganMs = performance.now();
     const answer = await answered(kit, call);
-    kit.forwarding.counters.taken(answer.type);
+    kit.forwarding.counters.taken(answer.type, call.operation, outcomeOf(answer), performance.now() - beganMs);
     return answer;
   };
+}
+
+function outcomeOf(answer: PeerAnswer): string {
+  return answer.type !== 'answered' || answer.result.ok ? 'ok' : answer.result.refusal.code;
 }
 
 async function answered(kit: PeerCallKit, call: PeerCall): Promise<PeerAnswer> {

@@ -4,6 +4,7 @@
  */
 import { type Family, gauge, counter, histogram, one, by, byKind } from './family.ts';
 import { REACH_FAMILIES } from './reach-families.ts';
+import { PEER_FAMILIES } from './peer-families.ts';
 
 /** All of them, in the order in which they are written. */
 export const FAMILIES: readonly Family[] = [
@@ -154,40 +155,5 @@ export const FAMILIES: readonly Family[] = [
   histogram('scrape_duration_seconds', 'How long reads of the metrics of nodes took.', ['source'], ({ live }) =>
     Object.entries(live.scrapes).flatMap(([source, { durations }]) => one(durations, { source })),
   ),
-  counter(
-    'forwarded_calls_total',
-    'Calls between admins for operations of clients, tries counted each: out of this admin by what came of them, in by what was said.',
-    ['direction', 'outcome'],
-    ({ live: { forwarding } }) => [
-      ...by('outcome', forwarding.in, { direction: 'in' }),
-      ...by('outcome', forwarding.out, { direction: 'out' }),
-    ],
-  ),
-  histogram(
-    'forward_duration_seconds',
-    'How long operations took that another admin was asked for, with every try.',
-    ['operation'],
-    ({ live: { forwarding } }) =>
-      [...forwarding.durations].map(([operation, value]) => ({ labels: { operation }, value })),
-  ),
-  gauge('owned_clusters', 'Clusters that this admin owns.', [], ({ live }) => one(live.ownership.clusters)),
-  gauge('lease_age_seconds', 'Since this admin last renewed its leases. At 3 s they run out.', [], ({ live }) =>
-    one(live.ownership.leaseAgeMs / 1_000),
-  ),
-  gauge(
-    'task_holder',
-    'Which admin does what one does at a time (sweeps, webhooks, broker), whichever is asked; 0 with no holder where nobody does.',
-    ['task', 'holder'],
-    ({ totals }) =>
-      (totals?.tasks ?? []).map(({ task, admin }) => ({
-        labels: { task, holder: admin ?? '' },
-        value: admin === null ? 0 : 1,
-      })),
-  ),
-  gauge(
-    'degraded',
-    'Whether there are more nodes than the admins together have room for, or a cluster that fits none of them.',
-    [],
-    ({ live }) => one(live.ownership.isDegraded),
-  ),
+  ...PEER_FAMILIES,
 ];

@@ -63,9 +63,12 @@ export function describe(
     ) as AdminMetricsResource['scrapes'],
     ownership: {
       clusters: ownership.clusters,
+      gained_total: ownership.gained,
+      lost_total: ownership.lost,
       lease_age_seconds: ownership.leaseAgeMs / 1_000,
       degraded: ownership.isDegraded,
     },
+    peers: peersOf(live),
   };
 }
 
@@ -173,6 +176,29 @@ function brokerOf(broker: LiveReadings['broker']): AdminMetricsResource['broker'
         too_old_total: broker.tooOld,
         failures_total: broker.failures,
       };
+}
+
+function peersOf({ adminLinks, forwarding, listener }: LiveReadings): AdminMetricsResource['peers'] {
+  const { links, callsOpen, news, passedOn } = adminLinks;
+  return {
+    links: links.map(({ name, state, latencyMs }) => ({
+      admin: name,
+      state: state.type,
+      since: 'sinceMs' in state ? new Date(state.sinceMs).toISOString() : null,
+      latency_seconds: state.type === 'reached' && latencyMs !== null ? latencyMs / 1_000 : null,
+    })),
+    calls_open: callsOpen,
+    calls_in_by_outcome: { ...forwarding.in },
+    calls_out_by_outcome: { ...forwarding.out },
+    news_connections_in: news.in.connections,
+    news_connections_out: news.out.connections,
+    news_missed_in_total: news.in.missed,
+    news_missed_out_total: news.out.missed,
+    tunnels_passed_on: passedOn.carried,
+    tunnels_passed_on_by_outcome: { ...passedOn.outcomes },
+    listener_silence_seconds: listener.silentMs / 1_000,
+    listener_losses_total: listener.lost,
+  };
 }
 
 function actorsOf({

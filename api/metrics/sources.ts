@@ -5,8 +5,10 @@
 import type { Histogram } from '../../transport/net/histogram.ts';
 import type { MetricsSource } from '../../actors/resources/node-metrics.ts';
 import type { ActorKind } from '../../actors/messages.ts';
+import type { KnownLink } from '../admin-links.ts';
 import type { ForwardingReadings } from '../forwarding-counters.ts';
 import type { ExecutionStatus } from '../../actors/resources/command.ts';
+import type { PeerAdminStatus } from '../../actors/resources/peer-admin.ts';
 import type { NodeStatus } from '../../actors/resources/node.ts';
 
 /** Counts by a word of a closed list. */
@@ -67,7 +69,30 @@ export interface LiveReadings {
   /** Spans on their way to a collector. Null: nothing is exported. */
   readonly traces: { readonly exported: number; readonly dropped: number } | null;
   readonly forwarding: ForwardingReadings;
-  readonly ownership: { readonly clusters: number; readonly leaseAgeMs: number; readonly isDegraded: boolean };
+  readonly ownership: {
+    readonly clusters: number;
+    /** Clusters that came here under a new epoch, and that left. */
+    readonly gained: number;
+    readonly lost: number;
+    readonly leaseAgeMs: number;
+    readonly isDegraded: boolean;
+  };
+  readonly adminLinks: AdminLinkReadings;
+  /** The connection on which the database notifies. */
+  readonly listener: { readonly silentMs: number; readonly lost: number };
+}
+
+/** What goes between this admin and the others. */
+export interface AdminLinkReadings {
+  readonly links: readonly KnownLink[];
+  /** Calls to others that are not answered yet. */
+  readonly callsOpen: number;
+  /** `in`: what others tell; `out`: what they are told. Missed: times that something may have been left out. */
+  readonly news: Readonly<
+    Record<'in' | 'out', { readonly connections: number; readonly notices: number; readonly missed: number }>
+  >;
+  /** Tunnels of agents that are passed on to the admins that wait for them. */
+  readonly passedOn: { readonly opening: number; readonly carried: number; readonly outcomes: Counts };
 }
 
 /** The proxies of this admin, and where they take people. */
@@ -135,4 +160,12 @@ export interface TotalReadings {
   readonly deliveriesPending: number | null;
   /** Who does what one admin does at a time; null: nobody does. */
   readonly tasks: readonly { readonly task: string; readonly admin: string | null }[] | null;
+  /** All admins that are listed; `silentMs` since each was heard, null of one that was stopped. */
+  readonly admins:
+    | readonly { readonly name: string; readonly status: PeerAdminStatus; readonly silentMs: number | null }[]
+    | null;
+  /** What this admin owns, of many the first by name. */
+  readonly owned:
+    | readonly { readonly cluster_name: string; readonly epoch: number; readonly owned_since: string | null }[]
+    | null;
 }

@@ -1,9 +1,13 @@
-/** This admin and its health. */
-import { ok } from '../../actors/refusal.ts';
+/** This admin and its health, and all admins. */
+import { z } from 'zod';
+import { ok, type Result } from '../../actors/refusal.ts';
 import { isDegraded } from '../../actors/standing.ts';
-import { nothing } from '../inputs.ts';
+import { nothing, storableText } from '../inputs.ts';
 import { inputOf } from '../list-input.ts';
 import { operation } from '../operation.ts';
+import type { PeerAdmin } from '../admin-ports.ts';
+import type { OperationPorts } from '../ports.ts';
+import { found } from '../reading.ts';
 import {
   AdminClusterResource,
   AdminResource,
@@ -11,6 +15,7 @@ import {
   MyAdminClusterResource,
   OrphanedClustersResource,
 } from '../../actors/resources/admin.ts';
+import { PEER_ADMIN_STATUSES, PeerAdminResource } from '../../actors/resources/peer-admin.ts';
 import { HealthView } from '../views/health.ts';
 
 export const get_admin = operation({
@@ -78,6 +83,79 @@ export const list_orphaned_clusters = operation({
     return ok(orphans.length === 0 ? {} : await ports.adminTopology.ownerless(orphans));
   },
 });
+
+/** Longest name, and longest id. */
+const NAME_OR_ID_MAX = 63;
+
+const anyAdmin = z.strictObject({ name: storableText(NAME_OR_ID_MAX).min(1).describe('Name or id of the admin.') });
+
+export const list_admins = operation({
+  name: 'list_admins',
+  kind: 'query',
+  summary:
+    'List all admins by name: since when they run, when they were last heard, what they own and have room for, and whether the one that answers gets to them.',
+  rest: { method: 'GET', path: '/admins', status: 200 },
+  list: true,
+  input: inputOf({ fields: { status: { kind: PEER_ADMIN_STATUSES, ops: ['in'] } }, sortable: ['name'] }),
+  output: PeerAdminResource,
+  handle: async ({ filters: [filter], page, pageSize, sort: [sort] }, { ports }) => {
+    const wanted = filter === undefined ? PEER_ADMIN_STATUSES : (filter.value as readonly string[]);
+    const byName = (await ports.peerAdmins.list()).filter(({ status }) => wanted.includes(status));
+    const all = sort?.descending === true ? byName.toReversed() : byName;
+    const rows = all.slice((page - 1) * pageSize, page * pageSize).map((admin) => linked(admin, ports));
+    return ok({ rows, totalCount: all.length });
+  },
+});
+
+export const get_peer_admin = operation({
+  name: 'get_peer_admin',
+  kind: 'query',
+  summary:
+    'Get any one of the admins by name or id, with the clusters that it owns: since when, and under which epoch.',
+  rest: { method: 'GET', path: '/admins/:name', status: 200 },
+  input: anyAdmin,
+  output: PeerAdminResource,
+  handle: async ({ name }, { ports }) => found(withClusters(await ports.peerAdmins.find(name), ports)),
+});
+
+export const drain_admin = operation({
+  name: 'drain_admin',
+  kind: 'mutation',
+  summary:
+    'Have an admin hand all of its clusters to others and take none, also after a restart, until resume_admin: before maintenance. Refused while no other admin is there to take them.',
+  rest: { method: 'POST', path: '/admins/:name/drain', status: 200 },
+  hints: { destructive: false, idempotent: true },
+  conflicts: true,
+  input: anyAdmin,
+  output: PeerAdminResource,
+  handle: async ({ name }, { ports }) => changed(await ports.peerAdmins.drain(name), ports),
+});
+
+export const resume_admin = operation({
+  name: 'resume_admin',
+  kind: 'mutation',
+  summary: 'Let an admin that was drained take clusters again.',
+  rest: { method: 'POST', path: '/admins/:name/resume', status: 200 },
+  hints: { destructive: false, idempotent: true },
+  input: anyAdmin,
+  output: PeerAdminResource,
+  handle: async ({ name }, { ports }) => changed(await ports.peerAdmins.resume(name), ports),
+});
+
+/** What an admin is, with how the one that answers gets to it. One that does not check in is not reached. */
+function linked(admin: PeerAdmin, { adminLink }: Pick<OperationPorts, 'adminLink'>): PeerAdminResource {
+  const isThere = admin.status === 'live' || admin.status === 'draining';
+  return { ...admin, link: isThere ? adminLink(admin.id) : null };
+}
+
+async function withClusters(admin: PeerAdmin | null, ports: OperationPorts): Promise<PeerAdminResource | null> {
+  return admin === null ? null : { ...linked(admin, ports), clusters: await ports.peerAdmins.clustersOf(admin.id) };
+}
+
+async function changed(result: Result<PeerAdmin>, ports: OperationPorts): Promise<Result<PeerAdminResource>> {
+  if (!result.ok) return result;
+  return ok({ ...linked(result.value, ports), clusters: await ports.peerAdmins.clustersOf(result.value.id) });
+}
 
 export const check_admin_health = operation({
   name: 'check_admin_health',

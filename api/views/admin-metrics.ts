@@ -1,5 +1,6 @@
 /** The metrics of an admin as clients see them. What is not known now is null, and never zero. */
 import { z } from 'zod';
+import { LINK_STATES } from '../../actors/resources/peer-admin.ts';
 
 const count = z.int().nullable();
 const number = z.number().nullable();
@@ -144,6 +145,35 @@ export const AdminMetricsView = z
     scrapes: z
       .object({ host: ScrapesView, agent: ScrapesView, wireguard: ScrapesView })
       .describe('Reads of the metrics of nodes.'),
-    ownership: z.object({ clusters: count, lease_age_seconds: number, degraded: z.boolean() }),
+    ownership: z.object({
+      clusters: count,
+      gained_total: totalSince,
+      lost_total: totalSince,
+      lease_age_seconds: number,
+      degraded: z.boolean(),
+    }),
+    peers: z
+      .object({
+        links: z.array(
+          z.object({
+            admin: z.string(),
+            state: z.enum(LINK_STATES),
+            since: z.iso.datetime().nullable(),
+            latency_seconds: number,
+          }),
+        ),
+        calls_open: count,
+        calls_in_by_outcome: counts,
+        calls_out_by_outcome: counts,
+        news_connections_in: count,
+        news_connections_out: count,
+        news_missed_in_total: totalSince,
+        news_missed_out_total: totalSince,
+        tunnels_passed_on: count,
+        tunnels_passed_on_by_outcome: counts,
+        listener_silence_seconds: number,
+        listener_losses_total: totalSince,
+      })
+      .describe('The other admins, and what goes between them and this one.'),
   })
   .meta({ id: 'AdminMetrics', description: 'What the admin that answers is doing.' });

@@ -116,6 +116,46 @@ export const admin: Dashboard = {
       ],
     },
     {
+      title: 'Several admins',
+      panels: [
+        area('Admins', 'short', [`max by (status) (edge_admin_admins{${OF}})`, '{{status}}']),
+        time('Since the last heartbeat', 's', [
+          `max by (admin) (edge_admin_heartbeat_age_seconds{${OF}})`,
+          '{{admin}}',
+        ]),
+        time(
+          'Clusters that change hands',
+          'ops',
+          [rate('edge_admin_clusters_gained_total', 'instance'), '{{instance}} gains'],
+          [rate('edge_admin_clusters_lost_total', 'instance'), '{{instance}} loses'],
+        ),
+        time('Links', 'short', [`edge_admin_link_up{${OF}}`, '{{instance}} to {{admin}}']),
+        time('Latency of links', 's', [`edge_admin_link_latency_seconds{${OF}}`, '{{instance}} to {{admin}}']),
+        time('Silence of the listener', 's', [`edge_admin_listener_silence_seconds{${OF}}`, '{{instance}}']),
+        time('Calls between admins', 'ops', [
+          rate('edge_admin_forwarded_calls_total', 'direction, outcome'),
+          '{{direction}} {{outcome}}',
+        ]),
+        time('Duration of forwarded operations', 's', ...quantiles('edge_admin_forward_duration_seconds', '', 'asked')),
+        time('Forwarded most', 'ops', [
+          `topk(10, ${rate('edge_admin_forward_duration_seconds_count', 'operation, outcome')})`,
+          '{{operation}} {{outcome}}',
+        ]),
+        time(
+          'News',
+          'ops',
+          [rate('edge_admin_news_notices_total', 'direction'), '{{direction}}'],
+          [rate('edge_admin_news_missed_total', 'direction'), '{{direction}}, missed'],
+        ),
+        time(
+          'Tunnels passed on',
+          'short',
+          [`sum by (state) (edge_admin_passed_on_tunnels{${OF}})`, '{{state}}'],
+          [rate('edge_admin_passed_on_tunnels_total', 'outcome'), '{{outcome}}, a second'],
+        ),
+      ],
+    },
+    {
       title: 'Reach',
       panels: [
         time(

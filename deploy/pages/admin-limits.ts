@@ -1,4 +1,5 @@
 /** Limits of several admins among each other. */
+import * as peerAdmins from '../../actors/resources/peer-admin.ts';
 import * as forwarding from '../../api/forwarded-call.ts';
 import * as names from '../../persistence/instance-lock.ts';
 import * as leases from '../../persistence/leases.ts';
@@ -27,6 +28,9 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
       'FORWARD_MS_MAX',
       'Longest time that one operation takes with all of its tries at other admins. Then it is a 503.',
     ],
+  ]),
+  limits('actors/resources/peer-admin.ts', peerAdmins, [
+    ['OWNED_CLUSTERS_MAX', 'Clusters of one admin that `get_peer_admin` and its metrics name, the first by name.'],
   ]),
   limits('persistence/instance-lock.ts', names, [
     ['NAME_WATCHED_MS_MAX', 'A start whose `ADMIN_NAME` another process has watches it for so long, then ends.'],

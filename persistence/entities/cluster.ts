@@ -27,5 +27,7 @@ export const ClusterOwnership = defineEntity({
     adminId: p.uuid().nullable(),
     epoch: p.bigint('string'),
     leaseUntil: instant(),
+    /** When this epoch began: kept by the database itself. Null: before that was noted. */
+    ownedSince: instant().nullable(),
   },
 });

@@ -1,6 +1,6 @@
 /** Admins and what they own, as the rows have it by the database's clock. */
 import type { Pool } from 'pg';
-import type { AdminTopology } from '../../api/ports.ts';
+import type { AdminTopology } from '../../api/admin-ports.ts';
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import { instant } from '../../actors/resources/instant.ts';
 import {

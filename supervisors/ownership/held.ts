@@ -19,6 +19,8 @@ export interface HeldLeases {
   /** Granted or renewed by a request that was sent at `sentAtMs` of the lease clock. */
   hold(cluster: ClusterId, epoch: number, sentAtMs: number): void;
   lose(cluster: ClusterId): void;
+  /** Clusters that came to this admin under a new epoch, and those that left it, since its start. */
+  readonly counters: { readonly gained: number; readonly lost: number };
   /** `sinceMs`: when the request was sent that brought this epoch, by the lease clock. */
   all(): readonly { readonly cluster: ClusterId; readonly epoch: number; readonly sinceMs: number }[];
 }
@@ -30,8 +32,10 @@ const NO_EPOCH = -1;
 export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): HeldLeases {
   const held = new Map<ClusterId, { readonly lease: Lease; readonly sinceMs: number; readonly untilMs: number }>();
   const waiting = new Map<ClusterId, (() => void)[]>();
+  const counters = { gained: 0, lost: 0 };
   const isFresh = (cluster: ClusterId): boolean => (held.get(cluster)?.untilMs ?? 0) > leaseClockMs();
   return {
+    counters,
     leaseOf: (cluster) => held.get(cluster)?.lease ?? { cluster, epoch: NO_EPOCH },
     holds: (cluster) => held.has(cluster),
     epochOf: (cluster, fresh) => (fresh && !isFresh(cluster) ? null : (held.get(cluster)?.lease.epoch ?? null)),
@@ -48,6 +52,7 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
       // The same lease object for the same epoch: the committer compares by reference first.
       const { lease, sinceMs } =
         known?.lease.epoch === epoch ? known : { lease: { cluster, epoch }, sinceMs: sentAtMs };
+      if (known?.lease !== lease) counters.gained += 1;
       held.set(cluster, { lease, sinceMs, untilMs: sentAtMs + leaseMs });
       const runs = isFresh(cluster) ? waiting.get(cluster) : undefined;
       if (runs === undefined) return;
@@ -55,7 +60,7 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
       for (const run of runs) run();
     },
     lose(cluster) {
-      held.delete(cluster);
+      if (held.delete(cluster)) counters.lost += 1;
       waiting.delete(cluster);
     },
     all: () => [...held].map(([cluster, { lease, sinceMs }]) => ({ cluster, epoch: lease.epoch, sinceMs })),

@@ -42,9 +42,17 @@ export function restingReadings(): LiveReadings {
     forwarding: {
       in: { answered: 0 },
       out: { answered: 0 },
-      durations: new Map([['delete_node', createHistogram([1])]]),
+      durations: [{ operation: 'delete_node', outcome: 'ok', durations: createHistogram([1]) }],
+      takenDurations: [{ operation: 'delete_node', outcome: 'ok', durations: createHistogram([1]) }],
     },
-    ownership: { clusters: 0, leaseAgeMs: 0, isDegraded: false },
+    ownership: { clusters: 0, gained: 0, lost: 0, leaseAgeMs: 0, isDegraded: false },
+    adminLinks: {
+      links: [{ id: 'b-id', name: 'b', state: { type: 'reached', sinceMs: 0 }, latencyMs: 1 }],
+      callsOpen: 0,
+      news: { in: { connections: 0, notices: 0, missed: 0 }, out: { connections: 0, notices: 0, missed: 0 } },
+      passedOn: { opening: 0, carried: 0, outcomes: { carried: 0 } },
+    },
+    listener: { silentMs: 0, lost: 0 },
   };
 }
 
@@ -56,6 +64,8 @@ export const NO_ROWS: TotalReadings = {
   brokerBacklog: 0,
   deliveriesPending: 0,
   tasks: [],
+  admins: [{ name: 'one', status: 'live', silentMs: 0 }],
+  owned: [{ cluster_name: 'first', epoch: 1, owned_since: '2026-01-15T10:00:00.000Z' }],
 };
 
 /** Sources of an admin at rest, but for what is given. */
@@ -66,4 +76,66 @@ export function fakeSources(sources: Partial<MetricSources> = {}): MetricSources
 /** Metrics of an admin at rest. */
 export function fakeAdminMetrics(): AdminMetrics {
   return createAdminMetrics(fakeSources());
+}
+
+/** Every reading has a number of its own, so that none is told under the name of another. */
+export function distinctReadings(): LiveReadings {
+  const durations = createHistogram([1, 2]);
+  durations.observe(1.5);
+  const sizes = createHistogram([10]);
+  sizes.observe(7);
+  return {
+    sessions: { open: 1, opened: 2, cut: 3, frames: { in: { hello: 4 }, out: { welcome: 5 } } },
+    actors: {
+      node: { count: 6, messages: 7, messagesMax: 8 },
+      cluster: { count: 9, messages: 10, messagesMax: 11 },
+      command: { count: 12, messages: 13, messagesMax: 14 },
+      webhook: { count: 15, messages: 16, messagesMax: 17 },
+    },
+    deadLetters: 18,
+    crashes: 19,
+    escalations: 20,
+    commits: { durations, sizes, waiting: 21, refused: 22, failed: 23 },
+    ended: { completed: 24, cancelled: 25, expired: 26, dropped: 27 },
+    database: { busy: 28, idle: 29, waiting: 30 },
+    tunnels: { open: 31, opened: { mesh: 32, url: 55 } },
+    gateway: { joined: 56, leftOut: 57, peers: { relayed: 58 } },
+    observer: { ports: { open: 65 }, members: 66, packets: { seen: 67 }, told: 68, shut: 69 },
+    relay: { clients: 59, opened: 60, refused: { unknown: 61 }, packets: 62, bytes: 63, dropped: { absent: 64 } },
+    proxies: {
+      http: { connections: 33, blocked: { credentials: 34 } },
+      socks5: { connections: 35, blocked: { slow: 36 } },
+      bytes: { up: 37, down: 38 },
+      open: 39,
+      closed: { normal: 40 },
+      reach: { forward: { connected: 41 }, chain: { offline: 42 } },
+    },
+    sshLogins: { accepted: 43 },
+    webhookDeliveries: { '2xx': 44 },
+    broker: { published: 45, tooOld: 46, failures: 47, isUp: true },
+    scrapes: {
+      host: { outcomes: { ok: 48 }, durations },
+      agent: { outcomes: { ok: 49 }, durations },
+      wireguard: { outcomes: { ok: 50 }, durations },
+    },
+    traces: { exported: 53, dropped: 54 },
+    forwarding: {
+      in: { answered: 55 },
+      out: { lost: 56 },
+      durations: [{ operation: 'delete_node', outcome: 'ok', durations }],
+      takenDurations: [{ operation: 'delete_alias', outcome: 'conflict', durations: sizes }],
+    },
+    ownership: { clusters: 51, gained: 70, lost: 71, leaseAgeMs: 52_000, isDegraded: true },
+    adminLinks: {
+      links: [
+        { id: 'b', name: 'b', state: { type: 'reached', sinceMs: 72_000 }, latencyMs: 73_000 },
+        { id: 'c', name: 'c', state: { type: 'unreached', sinceMs: 74_000, why: 'is away' }, latencyMs: 75_000 },
+        { id: 'd', name: 'd', state: { type: 'unknown' }, latencyMs: null },
+      ],
+      callsOpen: 76,
+      news: { in: { connections: 77, notices: 78, missed: 79 }, out: { connections: 80, notices: 81, missed: 82 } },
+      passedOn: { opening: 83, carried: 84, outcomes: { failed: 85 } },
+    },
+    listener: { silentMs: 86_000, lost: 87 },
+  };
 }

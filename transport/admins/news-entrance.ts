@@ -12,7 +12,7 @@ import type { Log } from '../net/log.ts';
 import { containListeners } from '../net/streams/contained.ts';
 import { NEWS_FRAME_BYTES_MAX } from './limits.ts';
 import { MessageSeals } from './message-seals.ts';
-import { NewsSender } from './news-sender.ts';
+import { NewsSender, type NewsCounters } from './news-sender.ts';
 import { decodeFromDialler } from './protocol/news.ts';
 import type { ReceivedHeader } from './peer-header.ts';
 import type { PeerKeys } from './peer-key.ts';
@@ -44,6 +44,8 @@ export interface NewsEntrancePorts {
 
 /** Other admins hear here what this one commits. One connection a process: a newer one ends the one before. */
 export class NewsEntrance {
+  /** Of all that heard since the start. */
+  readonly counters: NewsCounters = { notices: 0, missed: 0 };
   readonly #ports: NewsEntrancePorts;
   readonly #server = new WebSocketServer({
     noServer: true,
@@ -97,7 +99,7 @@ export class NewsEntrance {
     const { toDialled, toDialler } = keys.connectionKeys(header);
     const seals = new MessageSeals(toDialler, toDialled);
     const outlet = { send: (message: Uint8Array, sent?: () => void) => socket.send(message, sent) };
-    const sender = new NewsSender({ bus, clock, outlet });
+    const sender = new NewsSender({ bus, clock, outlet, counters: this.counters });
     const tails = new TailSender({ source, outlet, log });
     const socket: SealedSocket = new SealedSocket(
       opened,

@@ -72,6 +72,11 @@ export class NewsLink {
     this.#dial();
   }
 
+  /** Whether it is connected now. */
+  get isOpen(): boolean {
+    return this.#socket !== null;
+  }
+
   /** Replaces what was wanted before. */
   want(want: { readonly n: number; readonly wanted: WantedNews }): void {
     this.#want = want;

@@ -25,6 +25,8 @@ interface Linked {
 
 /** No connection is open before something is wanted, and none to anybody while there is nobody. */
 export class NewsListener implements NewsSource {
+  /** Notices that were heard, and times that some may have been left out, since the start. */
+  readonly counters = { notices: 0, missed: 0 };
   readonly #ports: NewsListenerPorts;
   readonly #askers = new Map<string, WantedNews>();
   readonly #links = new Map<string, Linked>();
@@ -92,6 +94,11 @@ export class NewsListener implements NewsSource {
     else this.#judge();
   }
 
+  /** Admins that tell their news now. */
+  open(): number {
+    return [...this.#links.values()].filter(({ link }) => link.isOpen).length;
+  }
+
   /** Ends every connection. */
   close(): void {
     this.#isClosed = true;
@@ -124,6 +131,7 @@ export class NewsListener implements NewsSource {
   }
 
   #heard(news: readonly News[]): void {
+    this.counters.notices += news.length;
     this.#ports.news.publish(
       news.map((notice) => (notice.type === 'execution-changed' ? { ...notice, again: true } : notice)),
     );
@@ -131,6 +139,7 @@ export class NewsListener implements NewsSource {
 
   /** Anything may have been left out until now. */
   #missed(): void {
+    this.counters.missed += 1;
     this.#n += 1;
     this.#lossN = this.#n;
     this.#hasNodes = this.#isHeard(this.#nodesSince);

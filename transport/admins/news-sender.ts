@@ -30,11 +30,20 @@ export interface NewsSenderPorts {
   readonly bus: Pick<Bus, 'subscribe'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly outlet: NewsOutlet;
+  /** Where it is counted. Default: nowhere. */
+  readonly counters?: NewsCounters;
+}
+
+/** Notices that were told, and times that too many waited, so that some were left out. */
+export interface NewsCounters {
+  notices: number;
+  missed: number;
 }
 
 /** Nothing is told before something is wanted. */
 export class NewsSender {
   readonly #ports: NewsSenderPorts;
+  readonly #counters: NewsCounters;
   #wanted: WantedNews = NO_NEWS;
   #unsubscribe: (() => void) | null = null;
   /** Written, oldest first. */
@@ -45,6 +54,7 @@ export class NewsSender {
 
   constructor(ports: NewsSenderPorts) {
     this.#ports = ports;
+    this.#counters = ports.counters ?? { notices: 0, missed: 0 };
   }
 
   /** What the other admin said. */
@@ -69,6 +79,7 @@ export class NewsSender {
     if (this.#waiting.length > NEWS_WAITING_MAX) {
       this.#waiting = [];
       this.#hasMissed = true;
+      this.#counters.missed += 1;
     }
     if (!this.#isSending) this.#cancelFlush ??= this.#ports.clock.after(NEWS_GATHER_MS, () => this.#flush());
   }
@@ -89,6 +100,7 @@ export class NewsSender {
     const count = fitting(this.#waiting);
     if (count === 0) return;
     this.#isSending = true;
+    this.#counters.notices += count;
     this.#ports.outlet.send(encodeNotices(this.#waiting.splice(0, count)), () => {
       this.#isSending = false;
       if (this.#waiting.length > 0 || this.#hasMissed) this.#flush();

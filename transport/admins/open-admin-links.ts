@@ -16,7 +16,7 @@ import { NewsEntrance } from './news-entrance.ts';
 import { NewsListener } from './news-listener.ts';
 import { PeerKeys } from './peer-key.ts';
 import { PeerProofs } from './peer-proofs.ts';
-import { Peers, type CheckedIn } from './peers.ts';
+import { Peers, type CheckedIn, type PeerLink } from './peers.ts';
 import { Probes } from './probes.ts';
 import { CALL_PATH, LINK_VERSION_TAILS, NEWS_PATH } from './protocol/version.ts';
 import { TailsOfOthers } from './tails-of-others.ts';
@@ -74,8 +74,27 @@ export interface AdminLinks {
    * told any more.
    */
   dismiss(): void;
+  /** For metrics. */
+  readings(): { readonly adminLinks: AdminLinkReadings };
   /** Ends every connection to others. */
   close(): Promise<void>;
+}
+
+/** What goes between this admin and the others. Counts are since its start. */
+export interface AdminLinkReadings {
+  readonly links: readonly PeerLink[];
+  /** Calls to others that are not answered yet. */
+  readonly callsOpen: number;
+  /** `in`: what others tell; `out`: what they are told. */
+  readonly news: Readonly<
+    Record<'in' | 'out', { readonly connections: number; readonly notices: number; readonly missed: number }>
+  >;
+  /** Tunnels of agents that are passed on to other admins: those that wait for the answer, and those that go on. */
+  readonly passedOn: {
+    readonly opening: number;
+    readonly carried: number;
+    readonly outcomes: Readonly<Record<string, number>>;
+  };
 }
 
 /** Nobody is known yet, and nobody can come in before `admit`. */
@@ -127,9 +146,33 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
       newsEntrance?.close();
       relay.close();
     },
+    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relay, newsEntrance }) }),
     close: () => {
       news.close();
       return calls.close();
     },
+  };
+}
+
+/** The parts that count. */
+interface Counting {
+  readonly peers: Peers;
+  readonly calls: Calls;
+  readonly news: NewsListener;
+  readonly relay: UpgradeRelay;
+  /** Null: nobody can come in yet. */
+  readonly newsEntrance: NewsEntrance | null;
+}
+
+function readingsOf({ peers, calls, news, relay, newsEntrance }: Counting): AdminLinkReadings {
+  const told = newsEntrance?.counters ?? { notices: 0, missed: 0 };
+  return {
+    links: peers.states(),
+    callsOpen: calls.open(),
+    news: {
+      in: { connections: news.open(), ...news.counters },
+      out: { connections: newsEntrance?.open() ?? 0, ...told },
+    },
+    passedOn: { ...relay.open, outcomes: relay.outcomes },
   };
 }

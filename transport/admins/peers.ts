@@ -29,11 +29,21 @@ export type PeerState =
   | { readonly type: 'reached'; readonly sinceMs: number }
   | { readonly type: 'unreached'; readonly sinceMs: number; readonly why: string };
 
+/** How an admin is reached. `latencyMs` of the last ping that was answered; null: none was. */
+export interface PeerLink {
+  readonly id: string;
+  readonly name: string;
+  readonly state: PeerState;
+  readonly latencyMs: number | null;
+}
+
 interface Known {
   readonly admin: CheckedIn;
   /** Null: it cannot be called. */
   readonly peer: Peer | null;
   state: PeerState;
+  /** How long its last answer to a ping took; null: there was none. */
+  latencyMs: number | null;
   /** When its address led to another admin last. */
   astrayAtMs: number;
 }
@@ -100,8 +110,19 @@ export class Peers {
   }
 
   /** All that are alive, with their state. */
-  states(): readonly { readonly id: string; readonly name: string; readonly state: PeerState }[] {
-    return [...this.#known.values()].map(({ admin: { id, name }, state }) => ({ id, name, state }));
+  states(): readonly PeerLink[] {
+    return [...this.#known.values()].map(({ admin: { id, name }, state, latencyMs }) => ({
+      id,
+      name,
+      state,
+      latencyMs,
+    }));
+  }
+
+  /** It answered a ping, and so long that took. */
+  measured(peer: Peer, latencyMs: number): void {
+    const known = this.#current(peer);
+    if (known !== undefined) known.latencyMs = latencyMs;
   }
 
   /** It answered, with proof. */
@@ -150,12 +171,13 @@ const MISLED = 'has an address that leads to another admin (ADMIN_PEER_URL)';
 function knownOf(admin: CheckedIn): Known {
   const { id, name, instanceId, peerUrl, linkVersion } = admin;
   if (instanceId === null || linkVersion === null || !isSpoken(linkVersion))
-    return { admin, peer: null, state: { type: 'other_version' }, astrayAtMs: -Infinity };
+    return { admin, peer: null, state: { type: 'other_version' }, latencyMs: null, astrayAtMs: -Infinity };
   const isPlaced = peerUrl !== null && URL.canParse(peerUrl);
   return {
     admin,
     peer: isPlaced ? { id, name, instance: instanceId, url: peerUrl, version: linkVersion } : null,
     state: { type: 'unknown' },
+    latencyMs: null,
     astrayAtMs: -Infinity,
   };
 }

@@ -58,10 +58,12 @@ export class Probes {
   async #ask(peer: Peer, probed: Probed): Promise<void> {
     const { peers, calls, newId, monotonicMs } = this.#ports;
     probed.isUnderWay = true;
+    const askedMs = monotonicMs();
     const outcome = await calls.call(peer.id, pingOf(newId(), peer), new AbortController().signal);
     probed.isUnderWay = false;
     probed.atMs = monotonicMs();
     probed.failures = outcome.type === 'lost' ? probed.failures + 1 : 0;
+    if (outcome.type === 'answered') peers.measured(peer, probed.atMs - askedMs);
     if (outcome.type === 'lost' && probed.failures >= FAILURES_MIN) peers.unreached(peer, outcome.why);
   }
 }

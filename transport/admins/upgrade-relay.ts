@@ -38,6 +38,8 @@ export interface UpgradeRelayPorts {
 
 /** Nothing is passed on at first. */
 export class UpgradeRelay implements TunnelRelay {
+  /** What became of upgrades that were to be passed on, since the start. */
+  readonly outcomes = { carried: 0, unauthorized: 0, failed: 0, full: 0 };
   readonly #ports: UpgradeRelayPorts;
   readonly #joins = new Joins();
   readonly #opening = new Set<ClientRequest>();
@@ -74,8 +76,10 @@ export class UpgradeRelay implements TunnelRelay {
     const peer = tag === null ? undefined : peers.all().find(({ id }) => tagOf(id) === tag);
     if (peer === undefined) return false;
     const isFull = this.#opening.size >= openingMax || this.#joins.open + this.#opening.size >= carriedMax;
-    if (isFull || this.#isClosed) answer(upgrade.socket, UNAVAILABLE);
-    else this.#dial(peer, token, upgrade);
+    if (isFull || this.#isClosed) {
+      this.outcomes.full += 1;
+      answer(upgrade.socket, UNAVAILABLE);
+    } else this.#dial(peer, token, upgrade);
     return true;
   }
 
@@ -116,6 +120,7 @@ export class UpgradeRelay implements TunnelRelay {
       if (settled()) {
         near.write(switched(response));
         if (farHead.length > 0) near.write(farHead);
+        this.outcomes.carried += 1;
         this.#joins.join(near, far, head);
       } else far.destroy();
     });
@@ -153,12 +158,14 @@ export class UpgradeRelay implements TunnelRelay {
   /** It is there, and does not take it. */
   #refused(peer: Peer, { socket, wrong }: TunnelUpgrade, status: number): void {
     if (status !== 401) return this.#failed(peer, socket, `the status ${status}`);
+    this.outcomes.unauthorized += 1;
     wrong();
     answer(socket, UNAUTHORIZED);
   }
 
   #failed({ name }: Peer, near: Duplex, problem: string): void {
     this.#ports.log.debug({ admin: name, problem }, 'a tunnel could not be passed on to its admin');
+    this.outcomes.failed += 1;
     answer(near, UNAVAILABLE);
   }
 }

@@ -29,6 +29,8 @@ export interface SubjectPorts {
   readonly receiverUrl: string;
   /** A node with an agent. */
   readonly liveNode: string;
+  /** Name of an admin that owns nothing. */
+  readonly idleAdmin: string;
 }
 
 /** Beginning of each name that is made up. */
@@ -92,6 +94,7 @@ const MAKERS: Readonly<Record<string, (subjects: Subjects) => Promise<Thing>>> =
       public_key: PUBLIC_KEY,
     }),
   ssh_recordings: async (subjects) => upload(subjects.ports.ownerUrl, (await enrolled(subjects)).api_token),
+  admins: ({ ports }) => Promise.resolve({ id: ports.idleAdmin, name: ports.idleAdmin }),
   webhooks: ({ ports }) => subscribed(ports, QUIET_EVENT),
   webhook_deliveries: async ({ ports }) => {
     const { id } = await subscribed(ports, 'edge.core.test');

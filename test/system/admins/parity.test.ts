@@ -24,6 +24,10 @@ const NOT_ASKED: Partial<Record<OperationName, string>> = {};
 /** Operations whose answers are compared by the fields that they have. */
 const BY_FIELDS: Partial<Record<OperationName, string>> = {
   get_admin: 'tells of the admin that answers',
+  list_admins: 'tells how the admin that answers gets to the others',
+  get_peer_admin: 'tells how the admin that answers gets to it',
+  drain_admin: 'tells how the admin that answers gets to it',
+  resume_admin: 'tells how the admin that answers gets to it',
   get_admin_metrics: 'tells of the admin that answers',
   check_admin_health: 'tells of the admin that answers',
   scrape_admin_metrics: 'tells of the admin that answers',
@@ -79,6 +83,7 @@ test.before('two admins and an agent start, and one of them gets everything', as
     ownerUrl: owner.url,
     receiverUrl: receiver.endpoint().url,
     liveNode: fleet.agent().node,
+    idleAdmin: other.name,
   });
   await fleet.reaches(fleet.agent(), 'healthy');
 });

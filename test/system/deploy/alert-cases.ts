@@ -2,95 +2,18 @@
  * What each alert is for: series of two hours at which it fires, and series that are near it and at which it does not.
  */
 
-/** Series by name, with values in promtool's notation: `a+bxn` is a, a+b, … with n steps of a minute. */
-type SeriesValues = Readonly<Record<string, string>>;
-
-/** An alert and its two sides. */
-export interface AlertCase {
-  readonly fires: SeriesValues;
-  readonly quiet: SeriesValues;
-}
+import { ADMIN_ALERT_CASES } from './admin-alert-cases.ts';
+import { ADMIN, always, lately, rising, type AlertCase } from './alert-series.ts';
 
 const NODE = 'node_id="n",cluster="c",instance="n"';
-const ADMIN = 'instance="a",job="edge-admin"';
 const DISK = `${NODE},device="/dev/sda1",fstype="ext4",mountpoint="/"`;
-
-/** It stays so. */
-const always = (value: number): string => `${value}+0x130`;
-
-/** A counter that rises so much a minute. */
-const rising = (perMinute: number): string => `0+${perMinute}x130`;
-
-/** Another value since five minutes. */
-const lately = (before: number, after: number): string => `${before}+0x114 ${after}+0x15`;
 
 const request = (kind: string, labels: string): string =>
   `edge_admin_request_duration_seconds_${kind}{${ADMIN},${labels}}`;
 
 /** By the name of the alert. */
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
-  EdgeAdminDown: { fires: { [`up{${ADMIN}}`]: always(0) }, quiet: { [`up{${ADMIN}}`]: always(1) } },
-  EdgeNoAdmin: {
-    fires: { [`up{${ADMIN}}`]: always(0) },
-    quiet: { [`up{${ADMIN}}`]: always(1), 'up{instance="b",job="edge-admin"}': always(0) },
-  },
-  EdgeAdminDatabaseAway: {
-    fires: {
-      [`up{${ADMIN}}`]: always(1),
-      'edge_admin_nodes{instance="b",job="edge-admin",status="healthy"}': always(1),
-    },
-    quiet: { [`up{${ADMIN}}`]: always(1), [`edge_admin_nodes{${ADMIN},status="healthy"}`]: always(0) },
-  },
-  EdgeAdminCommitsFail: {
-    fires: { [`edge_admin_commits_failed_total{${ADMIN}}`]: rising(6) },
-    quiet: { [`edge_admin_commits_failed_total{${ADMIN}}`]: rising(1) },
-  },
-  EdgeAdminCommitsSlow: {
-    fires: {
-      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="0.5"}`]: rising(10),
-      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="1"}`]: rising(60),
-      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="+Inf"}`]: rising(60),
-    },
-    quiet: {
-      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="0.5"}`]: rising(60),
-      [`edge_admin_commit_duration_seconds_bucket{${ADMIN},le="+Inf"}`]: rising(60),
-    },
-  },
-  EdgeAdminPoolExhausted: {
-    fires: { [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: always(1) },
-    quiet: {
-      [`edge_admin_database_connections{${ADMIN},state="waiting"}`]: '0+0x20 9 0+0x108',
-      [`edge_admin_database_connections{${ADMIN},state="busy"}`]: always(9),
-    },
-  },
-  EdgeAdminLeaseStale: {
-    fires: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(5) },
-    quiet: { [`edge_admin_lease_age_seconds{${ADMIN}}`]: always(1) },
-  },
-  EdgeAdminsDegraded: {
-    fires: { [`edge_admin_degraded{${ADMIN}}`]: always(1), 'edge_admin_degraded{instance="b"}': always(0) },
-    quiet: { [`edge_admin_degraded{${ADMIN}}`]: always(0) },
-  },
-  EdgeAdminActorCrashed: {
-    fires: { [`edge_admin_actor_crashes_total{${ADMIN}}`]: lately(0, 1) },
-    quiet: { [`edge_admin_actor_crashes_total{${ADMIN}}`]: always(7) },
-  },
-  EdgeAdminActorRests: {
-    fires: { [`edge_admin_actor_escalations_total{${ADMIN}}`]: lately(0, 1) },
-    quiet: { [`edge_admin_actor_escalations_total{${ADMIN}}`]: always(7) },
-  },
-  EdgeAdminMailboxFills: {
-    fires: { [`edge_admin_mailbox_messages_max{${ADMIN},kind="node"}`]: always(600) },
-    quiet: { [`edge_admin_mailbox_messages_max{${ADMIN},kind="node"}`]: always(500) },
-  },
-  EdgeAdminDeadLetters: {
-    fires: { [`edge_admin_dead_letters_total{${ADMIN}}`]: rising(120) },
-    quiet: { [`edge_admin_dead_letters_total{${ADMIN}}`]: rising(30) },
-  },
-  EdgeAdminLoopSlow: {
-    fires: { [`nodejs_eventloop_lag_p99_seconds{${ADMIN}}`]: always(0.3) },
-    quiet: { [`nodejs_eventloop_lag_p99_seconds{${ADMIN}}`]: always(0.1) },
-  },
+  ...ADMIN_ALERT_CASES,
   EdgeRequestsFail: {
     fires: {
       [request('count', 'surface="rest",operation="create_command",code="5xx"')]: rising(60),

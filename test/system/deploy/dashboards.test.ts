@@ -28,6 +28,7 @@ const MAY_BE_EMPTY: readonly (readonly [RegExp, string])[] = [
   [/^ALERTS/u, 'nothing is wrong with the fleet'],
   [/code="5xx".*> 0$/u, 'no request fails'],
   [/edge_admin_broker_/u, 'no broker is configured'],
+  [/edge_admin_(?:link_|forward_duration)/u, 'one admin alone has nobody to call'],
   ...(wireguardProblem === null
     ? []
     : [

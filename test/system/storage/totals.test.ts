@@ -12,10 +12,13 @@ import { openStoredFleet } from './fixture.ts';
 import { patient } from '../../support/busy.ts';
 import { storeEvents } from '../../support/stored-rows.ts';
 
+/** Id of an admin that owns nothing. */
+const NOBODY = '0193a1c2-7b1e-7c44-9d3a-4f6a2b8c1d01';
+
 /** The totals, once a busy machine has counted all of them within their limits. */
 function counted(pool: Pool, hasBroker: boolean): Promise<Totals> {
   return until('all totals', async () => {
-    const totals = await readTotals(pool, hasBroker);
+    const totals = await readTotals(pool, hasBroker, NOBODY);
     return totals.nodes !== null && totals.executions !== null && totals.webhooksBacklog !== null ? totals : null;
   });
 }
@@ -50,6 +53,8 @@ test('an empty database has zeros, and no backlog of a broker that is not config
       { task: 'sweeps', admin: null },
       { task: 'webhooks', admin: null },
     ],
+    admins: [],
+    owned: [],
   });
 });
 
@@ -89,7 +94,7 @@ test('what takes too long to count is not known, and the rest is', async (t) => 
   await holder.query('lock table node in access exclusive mode');
 
   const beganMs = performance.now();
-  const totals = await readTotals(database.pool, false);
+  const totals = await readTotals(database.pool, false, NOBODY);
   const tookMs = performance.now() - beganMs;
 
   t.is(totals.nodes, null);
@@ -105,5 +110,5 @@ test('a database that is not there is away, and not empty', async (t) => {
   });
   t.teardown(() => database.close());
 
-  await t.throwsAsync(readTotals(database.pool, false), { instanceOf: DatabaseUnavailable });
+  await t.throwsAsync(readTotals(database.pool, false, NOBODY), { instanceOf: DatabaseUnavailable });
 });

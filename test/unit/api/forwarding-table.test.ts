@@ -47,6 +47,8 @@ const GROUPS: Readonly<Record<'node' | 'cluster' | 'webhooks' | 'anywhere', read
     'delete_ssh_recording',
     'create_webhook',
     'publish_test_event',
+    'drain_admin',
+    'resume_admin',
   ],
 };
 

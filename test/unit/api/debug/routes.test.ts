@@ -27,6 +27,7 @@ async function dashboard(
       search: () => ({ actors: [], total: 0 }),
       counters: () => ({ deadLetters: 0, crashes: 0, escalations: 0 }),
       sessions: () => ({ sessions: [], total: 0 }),
+      links: () => [],
       database() {
         const look = Promise.withResolvers<DatabaseSnapshot>();
         looks.push(look);

@@ -6,35 +6,12 @@ import { adminCluster } from '../../../../api/health/admin-cluster.ts';
 import { DoesNotApply, HealthProblem, retried, runChecks, sharedChecks } from '../../../../api/health/check-runner.ts';
 import type { HealthPorts } from '../../../../api/health/ports.ts';
 import { subsystems, VPN_MANAGER_TRIES_MAX } from '../../../../api/health/subsystems.ts';
+import { wellPorts as ports } from '../../../support/health-ports.ts';
 import { patient } from '../../../support/busy.ts';
 
 const failing = (error: unknown) => async () => {
   throw error;
 }; // eslint-disable-line typescript/only-throw-error -- a check may throw anything
-
-/** An admin that is well, with everything switched on. */
-function ports(more: Partial<HealthPorts> = {}): HealthPorts {
-  return {
-    rows: {
-      write: () => Promise.resolve(true),
-      registrationAgeMs: () => Promise.resolve(800),
-      unrecordedClusters: () => Promise.resolve(0),
-      eventsLieBehind: () => Promise.resolve(false),
-      admins: () => Promise.resolve({ total: 2, silent: 0 }),
-      clusters: () => Promise.resolve({ total: 7, ownerless: 0 }),
-      idleTasks: () => Promise.resolve([]),
-    },
-    peers: { unheard: () => Promise.resolve({ total: 2, unheard: 0 }) },
-    clock: { skewMs: () => 3, isSkewed: () => false },
-    leasesQuietMs: () => 900,
-    standing: () => WHOLE,
-    vpnManager: { status: () => Promise.resolve(null) },
-    vpnClient: { state: () => ({ isHere: true, problem: null, note: null }) },
-    proxies: () => ({ http: true, socks5: true }),
-    broker: { isReached: () => true, backlog: () => Promise.resolve(0) },
-    ...more,
-  };
-}
 
 const errors = async (checks: Parameters<typeof runChecks>[0]) =>
   Object.fromEntries(
@@ -212,9 +189,14 @@ test('each subsystem fails by itself, with its own words', async (t) => {
   const cluster: readonly (readonly [Partial<HealthPorts>, string, string])[] = [
     [{ rows: { ...rows, write: failing(new DatabaseUnavailable('x')) } }, 'database', 'the database does not answer'],
     [
-      { rows: { ...rows, admins: () => Promise.resolve({ total: 2, silent: 1 }) } },
+      { rows: { ...rows, admins: () => Promise.resolve({ total: 2, silent: 1, draining: 0 }) } },
       'admins',
       '1 of 2 admins have not checked in for over 5 s',
+    ],
+    [
+      { links: () => ({ total: 2, unreached: 1 }) },
+      'admin_links',
+      '1 of 2 other admins is not reached from here: what it owns cannot be changed here',
     ],
     [
       { rows: { ...rows, clusters: () => Promise.resolve({ total: 7, ownerless: 2 }) } },
@@ -275,4 +257,23 @@ test('a check with tries of its own passes when one of them does, and fails with
   tries = 0;
   await t.throwsAsync(retried(passingAt(99), VPN_MANAGER_TRIES_MAX, 1)(), { message: `try ${VPN_MANAGER_TRIES_MAX}` });
   t.is(tries, VPN_MANAGER_TRIES_MAX);
+});
+
+test('an admin that drains, or does not get to another one, says so and stays in service', async (t) => {
+  const { rows } = ports();
+  const drains = { rows: { ...rows, isDraining: () => Promise.resolve(true) } };
+  const links = () => ({ total: 3, unreached: 2 });
+
+  t.deepEqual(await errors(subsystems(ports({ ...drains, links }))), {
+    peer_membership: [
+      true,
+      '2 of 3 other admins are not reached from here: what they own cannot be changed here; this admin drains: it gives its clusters away and takes none',
+    ],
+  });
+  t.deepEqual(
+    await errors(
+      adminCluster(ports({ rows: { ...rows, admins: () => Promise.resolve({ total: 2, silent: 0, draining: 1 }) } })),
+    ),
+    { admins: [true, '1 of 2 admins drains'] },
+  );
 });

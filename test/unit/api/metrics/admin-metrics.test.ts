@@ -35,6 +35,10 @@ test('a database that is away, or does not answer, takes away what only it knows
         'edge_admin_events_backlog',
         'edge_admin_executions',
         'edge_admin_webhook_deliveries_pending',
+        'edge_admin_admins',
+        'edge_admin_heartbeat_age_seconds',
+        'edge_admin_cluster_epoch',
+        'edge_admin_cluster_owned_since_timestamp_seconds',
       ],
     );
     t.deepEqual(

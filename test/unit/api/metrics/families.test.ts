@@ -3,54 +3,7 @@ import test from 'ava';
 import { createHistogram } from '../../../../transport/net/histogram.ts';
 import { FAMILIES } from '../../../../api/metrics/families.ts';
 import { type Readings } from '../../../../api/metrics/family.ts';
-import type { LiveReadings } from '../../../../api/metrics/sources.ts';
-import { NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
-
-/** Every reading has a number of its own, so that none is told under the name of another. */
-function distinct(): LiveReadings {
-  const durations = createHistogram([1, 2]);
-  durations.observe(1.5);
-  const sizes = createHistogram([10]);
-  sizes.observe(7);
-  return {
-    sessions: { open: 1, opened: 2, cut: 3, frames: { in: { hello: 4 }, out: { welcome: 5 } } },
-    actors: {
-      node: { count: 6, messages: 7, messagesMax: 8 },
-      cluster: { count: 9, messages: 10, messagesMax: 11 },
-      command: { count: 12, messages: 13, messagesMax: 14 },
-      webhook: { count: 15, messages: 16, messagesMax: 17 },
-    },
-    deadLetters: 18,
-    crashes: 19,
-    escalations: 20,
-    commits: { durations, sizes, waiting: 21, refused: 22, failed: 23 },
-    ended: { completed: 24, cancelled: 25, expired: 26, dropped: 27 },
-    database: { busy: 28, idle: 29, waiting: 30 },
-    tunnels: { open: 31, opened: { mesh: 32, url: 55 } },
-    gateway: { joined: 56, leftOut: 57, peers: { relayed: 58 } },
-    observer: { ports: { open: 65 }, members: 66, packets: { seen: 67 }, told: 68, shut: 69 },
-    relay: { clients: 59, opened: 60, refused: { unknown: 61 }, packets: 62, bytes: 63, dropped: { absent: 64 } },
-    proxies: {
-      http: { connections: 33, blocked: { credentials: 34 } },
-      socks5: { connections: 35, blocked: { slow: 36 } },
-      bytes: { up: 37, down: 38 },
-      open: 39,
-      closed: { normal: 40 },
-      reach: { forward: { connected: 41 }, chain: { offline: 42 } },
-    },
-    sshLogins: { accepted: 43 },
-    webhookDeliveries: { '2xx': 44 },
-    broker: { published: 45, tooOld: 46, failures: 47, isUp: true },
-    scrapes: {
-      host: { outcomes: { ok: 48 }, durations },
-      agent: { outcomes: { ok: 49 }, durations },
-      wireguard: { outcomes: { ok: 50 }, durations },
-    },
-    traces: { exported: 53, dropped: 54 },
-    forwarding: { in: { answered: 55 }, out: { lost: 56 }, durations: new Map([['delete_node', durations]]) },
-    ownership: { clusters: 51, leaseAgeMs: 52_000, isDegraded: true },
-  };
-}
+import { distinctReadings, NO_ROWS, restingReadings } from '../../../support/metric-sources.ts';
 
 function samplesOf(readings: Partial<Readings>): Readonly<Record<string, number>> {
   const all: Readings = {
@@ -86,11 +39,16 @@ test('every reading is told under its own name', (t) => {
       { task: 'sweeps', admin: 'one' },
       { task: 'webhooks', admin: null },
     ],
+    admins: [
+      { name: 'one', status: 'live' as const, silentMs: 88_000 },
+      { name: 'two', status: 'gone' as const, silentMs: null },
+    ],
+    owned: [{ cluster_name: 'first', epoch: 89, owned_since: '1970-01-01T00:01:30.000Z' }],
   };
 
   t.deepEqual(
     samplesOf({
-      live: distinct(),
+      live: distinctReadings(),
       totals,
       requests: [{ surface: 'rest', operation: 'get_node', code: '2xx', durations }],
     }),
@@ -178,14 +136,41 @@ test('every reading is told under its own name', (t) => {
       'scrape_duration_seconds source=host': 1.5,
       'scrape_duration_seconds source=agent': 1.5,
       'scrape_duration_seconds source=wireguard': 1.5,
-      'forwarded_calls_total direction=in outcome=answered': 55,
-      'forwarded_calls_total direction=out outcome=lost': 56,
-      'forward_duration_seconds operation=delete_node': 1.5,
       'task_holder task=sweeps holder=one': 1,
       'task_holder task=webhooks holder=': 0,
+      'admins status=live': 1,
+      'admins status=draining': 0,
+      'admins status=silent': 0,
+      'admins status=gone': 1,
+      'heartbeat_age_seconds admin=one': 88,
       owned_clusters: 51,
+      'cluster_epoch cluster=first': 89,
+      'cluster_owned_since_timestamp_seconds cluster=first': 90,
+      clusters_gained_total: 70,
+      clusters_lost_total: 71,
       lease_age_seconds: 52,
       degraded: 1,
+      listener_silence_seconds: 86,
+      listener_losses_total: 87,
+      'link_up admin=b': 1,
+      'link_up admin=c': 0,
+      'link_changed_timestamp_seconds admin=b': 72,
+      'link_changed_timestamp_seconds admin=c': 74,
+      'link_latency_seconds admin=b': 73,
+      'forwarded_calls_total direction=in outcome=answered': 55,
+      'forwarded_calls_total direction=out outcome=lost': 56,
+      peer_calls: 76,
+      'forward_duration_seconds operation=delete_node outcome=ok': 1.5,
+      'peer_call_duration_seconds operation=delete_alias outcome=conflict': 7,
+      'news_connections direction=in': 77,
+      'news_connections direction=out': 80,
+      'news_notices_total direction=in': 78,
+      'news_notices_total direction=out': 81,
+      'news_missed_total direction=in': 79,
+      'news_missed_total direction=out': 82,
+      'passed_on_tunnels state=opening': 83,
+      'passed_on_tunnels state=carried': 84,
+      'passed_on_tunnels_total outcome=failed': 85,
     },
   );
 });
@@ -197,7 +182,16 @@ test('what does not exist, or is not known now, is absent and not zero', (t) => 
 
   t.deepEqual(
     [...new Set(without({ totals: null }))],
-    ['nodes', 'events_backlog', 'executions', 'webhook_deliveries_pending'],
+    [
+      'nodes',
+      'events_backlog',
+      'executions',
+      'webhook_deliveries_pending',
+      'admins',
+      'heartbeat_age_seconds',
+      'cluster_epoch',
+      'cluster_owned_since_timestamp_seconds',
+    ],
   );
   t.deepEqual(
     [

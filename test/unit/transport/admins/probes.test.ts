@@ -123,7 +123,7 @@ test('another process of the same name is another one: what was known of the fir
 
   peers.saw([{ ...ROW, instanceId: 'another' }]);
 
-  t.deepEqual(peers.states(), [{ id: 'b-id', name: 'b', state: { type: 'unknown' } }]);
+  t.deepEqual(peers.states(), [{ id: 'b-id', name: 'b', state: { type: 'unknown' }, latencyMs: null }]);
   t.deepEqual([peers.has('b-id', 'b-process'), peers.has('b-id', 'another')], [false, true]);
 });
 
@@ -136,7 +136,7 @@ test('an admin is no peer of itself, and one of before calls is asked nothing', 
   ]);
   await probes.round();
 
-  t.deepEqual(peers.states(), [{ id: 'b-id', name: 'b', state: { type: 'other_version' } }]);
+  t.deepEqual(peers.states(), [{ id: 'b-id', name: 'b', state: { type: 'other_version' }, latencyMs: null }]);
   t.deepEqual(asked, []);
 });
 
