@@ -153,4 +153,5 @@ async function startActors(parts: Parts, feeds: Surfaces['feeds']): Promise<void
   });
   const sweeper = startSweeper({ ...base, ...rows, directory, isClockRight: () => !clock.isSkewed() });
   ends.add('sweeps', () => sweeper.stop());
+  ends.add('clusters', () => ownership.handOverAll());
 }

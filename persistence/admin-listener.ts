@@ -5,7 +5,7 @@
 import type { Log } from '../transport/net/log.ts';
 import type { AdminFrameBody } from '../transport/protocol/frames.ts';
 import type { WakeUps } from '../supervisors/ports.ts';
-import type { ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { ClusterId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
 import type { Database } from './database.ts';
 import {
   ADMIN_CHANNEL,
@@ -27,6 +27,8 @@ export interface AdminListenerPorts {
   readonly heard: (adminId: string) => void;
   /** A sweep of another admin ended executions of this node, if it is here. */
   readonly ended: (node: NodeId, executions: readonly ExecutionId[]) => void;
+  /** Another admin handed these over to this one. */
+  readonly given: (owned: readonly { readonly cluster: ClusterId; readonly epoch: number }[]) => void;
   /** What they stored for nodes of this one. */
   readonly wakeUps: WakeUps;
   readonly log: Log;
@@ -71,7 +73,8 @@ class HeardAdmins {
       return;
     }
     const message = readWakeUp(payload);
-    if (message?.type === 'node') wakeUps.moved(message.node, message.cluster);
+    if (message?.type === 'owned') this.#ports.given(message.owned);
+    else if (message?.type === 'node') wakeUps.moved(message.node, message.cluster);
     else if (message?.type === 'ended') this.#endExecutions(message.ended);
     else if (message !== null) wakeUps.heard(message.type, message.commands);
   }

@@ -40,6 +40,27 @@ export interface SizedCluster {
   readonly nodes: number;
 }
 
+/** A cluster and its owner by a lease that runs; null: nobody. */
+interface PlacedClusterRow extends SizedCluster {
+  readonly owner: string | null;
+  readonly epoch: number;
+  readonly isBusy: boolean;
+}
+
+/** Who owns what. */
+interface StoredPlacement {
+  readonly admins: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly capacity: number;
+    /** Since its process started. */
+    readonly aliveMs: number;
+    readonly isDraining: boolean;
+    readonly linkVersion: number | null;
+  }[];
+  readonly clusters: readonly PlacedClusterRow[];
+}
+
 /** A cluster under the epoch at which this admin owns it. */
 export interface Owned {
   readonly cluster: ClusterId;
@@ -89,6 +110,16 @@ export class Leases {
     const admins = rows[0]?.admins ?? [];
     for (const hear of this.#listeners) hear(admins);
     return { admins, free: rows[0]?.free ?? [] };
+  }
+
+  /** Live admins, and all clusters with their owners, in one snapshot. */
+  async placement(): Promise<StoredPlacement> {
+    const [row] = await this.#query<{ admins: StoredPlacement['admins'] | null; clusters: PlacedClusterRow[] | null }>(
+      'looking who owns what',
+      PLACEMENT,
+      [ADMIN_SILENCE_MS_MAX],
+    );
+    return { admins: row?.admins ?? [], clusters: row?.clusters ?? [] };
   }
 
   /** Takes those of the clusters that are still free; each gets the next epoch. */
@@ -160,6 +191,17 @@ export class Leases {
 
 /** A time as a number, also in JSON. */
 const UNIX_MS = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
+
+/** A cluster is busy while a node goes into it or out of it: who has to finish that should not change meanwhile. */
+const IS_BUSY = `exists (select 1 from mesh_move m where m.from_cluster_id = c.id or m.to_cluster_id = c.id)`;
+
+const PLACEMENT = `select
+  (select json_agg(json_build_object('id', a.id, 'name', a.name, 'capacity', a.max_wireguard_peers, 'linkVersion', a.link_version,
+      'aliveMs', ${UNIX_MS('clock_timestamp()')} - ${UNIX_MS('a.started_at')}, 'isDraining', i.draining_since is not null))
+    from admin a left join admin_identity i on i.name = a.name where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
+  (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count, 'epoch', w.epoch,
+      'owner', case when w.lease_until > clock_timestamp() then w.admin_id end, 'isBusy', ${IS_BUSY}))
+    from cluster_ownership w join cluster c on c.id = w.cluster_id) as clusters`;
 
 /**
  * Rows of $1 under the epochs that it knows, locked in the order in which batches lock them (committer/hot-batch.ts): in

@@ -7,11 +7,18 @@ import { hearAdmins, type AdminListenerPorts } from './admin-listener.ts';
 import { announcePresence, type PeerPresence } from './peer-presence.ts';
 import type { Storage } from './storage.ts';
 
+/**
+ * So long after clusters were handed over to this admin it looks for what others stored for them meanwhile, in ms: who
+ * read the owner just before told the one of before.
+ */
+const STORED_MEANWHILE_MS = 250;
+
 /** What is done with what the others say. */
 export interface OpenAdminMessagesPorts extends Pick<AdminListenerPorts, 'tunnels'> {
   /** Nodes that are connected here. */
   readonly sessions: Pick<AdminListenerPorts, 'sendToNode'>;
   readonly directory: { tellLocal(addressed: Addressed): void };
+  readonly ownership: { given: AdminListenerPorts['given'] };
   readonly wakeUps: AdminListenerPorts['wakeUps'] & { stop(): Promise<void> };
   readonly log: Log;
   /** Gets what is to be ended. */
@@ -21,7 +28,7 @@ export interface OpenAdminMessagesPorts extends Pick<AdminListenerPorts, 'tunnel
 /** Says from now on that this admin is here, and hears the others. */
 export function openAdminMessages(
   storage: Pick<Storage, 'adminId' | 'database' | 'listener' | 'peers'>,
-  { sessions, tunnels, directory, wakeUps, log, ends }: OpenAdminMessagesPorts,
+  { sessions, tunnels, directory, ownership, wakeUps, log, ends }: OpenAdminMessagesPorts,
 ): Pick<PeerPresence, 'unheard'> {
   const { adminId, database, peers } = storage;
   const presence = announcePresence(database.pool, adminId, { clock: systemClock, monotonicMs, log });
@@ -34,6 +41,10 @@ export function openAdminMessages(
     heard: (id) => {
       peers.heard(id);
       presence.heard(id);
+    },
+    given(owned) {
+      ownership.given(owned);
+      systemClock.after(STORED_MEANWHILE_MS, () => wakeUps.missed());
     },
     wakeUps,
     log,

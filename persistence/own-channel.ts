@@ -16,12 +16,17 @@ export const WOKEN_COMMANDS_MAX = 190;
 /** Executions in one message, each with its node: a pair takes 74 bytes. */
 export const WOKEN_ENDS_MAX = 90;
 
+/** Clusters in one message, each with its epoch: a pair takes 58 bytes at most. */
+export const OWNED_CLUSTERS_MAX = 100;
+
 /** One of them. As text: its type, then ids, with spaces between. */
 export type WakeUp =
   /** Executions of these commands are pending for nodes of this admin, or are to be cancelled there. */
   | { readonly type: 'run' | 'cancel'; readonly commands: readonly CommandId[] }
   /** This node came into this cluster of this admin. */
   | { readonly type: 'node'; readonly node: NodeId; readonly cluster: ClusterId }
+  /** These were handed over to this admin, each under this epoch. */
+  | { readonly type: 'owned'; readonly owned: readonly { readonly cluster: ClusterId; readonly epoch: number }[] }
   /** These expired, by a sweep elsewhere. */
   | { readonly type: 'ended'; readonly ended: readonly (readonly [NodeId, ExecutionId])[] };
 
@@ -32,6 +37,7 @@ export function ownChannel(adminId: string): string {
 
 const Commands = z.array(CommandId).min(1);
 const Move = z.tuple([NodeId, ClusterId]);
+const Grants = z.array(z.tuple([ClusterId, z.coerce.number().int().positive()])).min(1);
 const Ends = z.array(z.tuple([NodeId, ExecutionId])).min(1);
 
 /** Reads a notification; null when it is none of these messages: another version's. */
@@ -44,6 +50,10 @@ export function readWakeUp(payload: string): WakeUp | null {
   if (type === 'node') {
     const { data } = Move.safeParse(ids);
     return data === undefined ? null : { type, node: data[0], cluster: data[1] };
+  }
+  if (type === 'owned') {
+    const { data: grants } = Grants.safeParse(ids.map((pair) => pair.split(':')));
+    return grants === undefined ? null : { type, owned: grants.map(([cluster, epoch]) => ({ cluster, epoch })) };
   }
   if (type === 'ended') {
     const { data: ended } = Ends.safeParse(ids.map((pair) => pair.split(':')));

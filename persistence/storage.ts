@@ -11,6 +11,7 @@ import type { Database } from './database.ts';
 import { healthCounts } from './health.ts';
 import type { IncarnationWatch } from './incarnation.ts';
 import { createDatabaseInspection } from './inspection.ts';
+import { StoredHandOvers } from './hand-over.ts';
 import { Leases, LEASE_MS, type LiveAdmin } from './leases.ts';
 import type { Listener } from './listening.ts';
 import type { LivePeers } from './live-peers.ts';
@@ -154,6 +155,7 @@ export class Storage {
       loader: createLoader(database.pool),
       woken: wokenRows(database.pool, adminId),
       leases: this.#leases,
+      handOvers: new StoredHandOvers(database.writes),
       leaseMs: LEASE_MS,
       checkIn: async () => ((await incarnation.compared()) ? registry.checkIn() : null),
       ssh: this.#ssh,

@@ -17,6 +17,9 @@ export const FLEET_SETTINGS = {
     .default(20_000)
     .describe('Peers that this admin may have, admins and nodes together.'),
   CORE_NAME: text({ max: 128 }).default('default').describe('Name of this service in the events it publishes.'),
+  ADMIN_BALANCE_AFTER_MS: durationMs({ min: 1_000, max: 86_400_000 })
+    .default(60_000)
+    .describe('An admin that joins is given its share of the clusters after this time. Set it alike at every admin.'),
   ADMIN_FORGET_AFTER_MS: durationMs({ min: 5_000, max: 2_592_000_000 })
     .default(3_600_000)
     .describe('An admin that has not checked in for so long is removed from the list.'),

@@ -20,10 +20,11 @@ export interface ActorSettings {
   readonly EDGE_VPN_DEFAULT_DOMAIN: string;
   readonly WEBHOOK_CONCURRENCY: number;
   readonly WEBHOOK_RETRY_BASE_MS: number;
+  readonly ADMIN_BALANCE_AFTER_MS: number;
 }
 
 /** What they need from the start. */
-export interface OpenActorsPorts extends Omit<TreePorts, keyof OutwardLinks | 'settings' | 'kinds'> {
+export interface OpenActorsPorts extends Omit<TreePorts, keyof OutwardLinks | 'settings' | 'settledMs' | 'kinds'> {
   /** What other admins stored for nodes of this one. */
   readonly woken: WokenRows;
   /** What agents are told, read anew each time. */
@@ -66,6 +67,7 @@ export function openActors(settings: ActorSettings, { agentSettings, woken, ...p
   const tree = createTree({
     ...ports,
     ...links,
+    settledMs: settings.ADMIN_BALANCE_AFTER_MS,
     settings: {
       unreachableAfterMs: settings.NODE_UNREACHABLE_AFTER_MS,
       dampingMs: settings.NODE_STATUS_DAMPING_MS,

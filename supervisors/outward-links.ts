@@ -33,6 +33,8 @@ export function createOutwardLinks(): ConnectableLinks {
       hangUp: (session, code, reason) => links().sessions.hangUp(session, code, reason),
       renew: (session, cluster) => links().sessions.renew(session, cluster),
       hangUpNode: (node, code, reason) => links().sessions.hangUpNode(node, code, reason),
+      depart: (clusters, url) => links().sessions.depart(clusters, url),
+      departed: (msMax) => links().sessions.departed(msMax),
     },
     gateway: { become: (vpn) => links().gateway.become(vpn) },
     webhookSender: {

@@ -27,6 +27,8 @@ export interface Committer {
   commit(lease: Lease | null, changes: readonly Change[]): Promise<readonly RefusedChange[]>;
   /** Resolves when the database answers again; at once when it does. */
   ready(): Promise<void>;
+  /** Resolves when everything that waits now to be stored with others is stored or refused. Rejects as `commit`. */
+  caughtUp(): Promise<void>;
 }
 
 /** A change that its guard or a constraint refused. Its events were not stored either. */
@@ -91,6 +93,13 @@ export interface SessionLink {
   renew(session: SessionId, cluster: ClusterId): void;
   /** Whatever session the node has here. */
   hangUpNode(node: NodeId, code: CloseCode, reason: string): void;
+  /**
+   * Their agents are to go to another admin, at this URL; empty: to any. They are told at a pace. Until then they stay
+   * connected, and what they say is for nobody: they say it again where they come.
+   */
+  depart(clusters: ReadonlySet<ClusterId>, url: string): void;
+  /** Resolves when all of those are told, or after so many ms; what is left then is told at once. */
+  departed(msMax: number): Promise<void>;
 }
 
 /** Requests to webhooks. */

@@ -12,7 +12,7 @@ import type { BehaviourSettings, KindTable } from './runtime/kinds.ts';
 import { VpnWatcher } from './vpn/watcher.ts';
 import { createHeldLeases } from './ownership/held.ts';
 import type { HeldLeases } from './ownership/held.ts';
-import type { LeasePort } from './ownership/lease-port.ts';
+import type { HandOverPort, LeasePort } from './ownership/lease-port.ts';
 import { Ownership } from './ownership/loop.ts';
 import type { Ask } from '../actors/messages.ts';
 import type {
@@ -32,6 +32,9 @@ export interface TreePorts {
   readonly committer: Committer;
   readonly loader: Loader;
   readonly leases: LeasePort;
+  readonly handOvers: HandOverPort;
+  /** An admin gets no cluster by balancing before it has been there for so long, in ms. */
+  readonly settledMs: number;
   /** What the database grants, in ms. */
   readonly leaseMs: number;
   /** Says that this admin is there. */
@@ -95,17 +98,7 @@ export function createTree(ports: TreePorts): Tree {
     },
     isSettled: () => ownership.isSettled(),
   });
-  const ownership: Ownership = new Ownership({
-    adminId: ports.adminId,
-    leases: ports.leases,
-    checkIn: ports.checkIn,
-    held,
-    directory,
-    loader,
-    clock,
-    log,
-    leaseClockMs: ports.leaseClockMs,
-  });
+  const ownership: Ownership = new Ownership({ ...ports, held, directory });
   bus.subscribe((notices) => {
     for (const notice of notices)
       if (notice.type === 'cluster-created') ownership.created(notice.cluster, notice.epoch);

@@ -5,6 +5,9 @@ import * as names from '../../persistence/instance-lock.ts';
 import * as leases from '../../persistence/leases.ts';
 import * as adminNames from '../../persistence/sweeps/admin-names.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
+import * as handedOver from '../../persistence/hand-over.ts';
+import * as giveAway from '../../supervisors/ownership/give-away.ts';
+import * as handOver from '../../supervisors/ownership/hand-over.ts';
 import * as leftovers from '../../supervisors/ownership/leftovers.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
 import * as feeds from '../../api/feeds/limits.ts';
@@ -22,6 +25,17 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
       'LEFT_ROUNDS_MAX',
       'Rounds of a second that an admin has to take a free cluster; then it goes to any that has room.',
     ],
+  ]),
+  limits('supervisors/ownership/hand-over.ts', handOver, [
+    ['HANDED_OVER_AT_ONCE_MAX', 'Clusters that are handed over in one transaction.'],
+    ['HAND_OVER_DRAIN_MS_MAX', 'Who waits for an answer about a cluster gets it first, within this time.'],
+  ]),
+  limits('persistence/hand-over.ts', handedOver, [
+    ['HAND_OVER_LOCK_MS_MAX', 'A hand-over waits for a lock for so long. Then the cluster stays.'],
+    ['HAND_OVER_STATEMENT_MS_MAX', 'The same for one of its statements.'],
+  ]),
+  limits('supervisors/ownership/give-away.ts', giveAway, [
+    ['GIVE_ALL_MS_MAX', 'An admin that stops begins hand-overs for so long. What is left then is free for others.'],
   ]),
   limits('api/forwarded-call.ts', forwarding, [
     [

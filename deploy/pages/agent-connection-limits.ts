@@ -21,6 +21,7 @@ export const AGENT_CONNECTION_LIMITS: readonly (readonly Limit[])[] = [
     ['BYTES_PER_SECOND_MAX', 'Bytes of one agent in a second, in the long run. Beyond it, it is read no faster.'],
     ['SESSIONS_BURST_MAX', 'Sessions that one agent may begin in a row; then one in 2 s, others are cut (4008).'],
     ['UNSTORED_BYTES_MAX', 'Output that was read and is not stored yet, of all agents. Above it they wait.'],
+    ['DEPARTURE_GAP_MS', 'Least time between two agents that are told to go to another admin: 1,000 in 5 s.'],
     ['REPORT_LATE_MS', 'Without a report for so long a connected node is `unhealthy`.'],
   ]),
   limits('agent/session/suspicion.ts', suspicion, [

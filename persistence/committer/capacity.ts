@@ -4,20 +4,22 @@
  */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Refusal } from '../../actors/refusal.ts';
+import { HAND_OVER_LINK_VERSION } from '../../actors/hand-over.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
 import { GuardRefused } from './written.ts';
 
-/** First key of the advisory locks of this file; the second is of an admin. Any other number would do. */
-const ROOM_LOCK = 0x726f6f6d;
+/** First key of the advisory locks by which room is looked at; the second is of an admin. Any other number would do. */
+export const ROOM_LOCK = 0x726f6f6d;
 
-const IS_LIVE = `last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms'`;
+/** Of an admin, behind its alias: whether it is alive, by the database's clock. */
+export const IS_LIVE = `last_checked_in > clock_timestamp() - ${ADMIN_SILENCE_MS_MAX} * interval '1 ms'`;
 
 /** Of an admin `a`: for how many nodes it has room, by the database's clock. */
 export const EDGE_CAPACITY = `greatest(0, a.max_wireguard_peers - (select count(*) from admin peer where peer.id <> a.id and peer.${IS_LIVE}))::int`;
 
 /** Of an admin `a`: nodes of the clusters that it owns now. */
-const OWNED_NODES = `(select coalesce(sum(c.node_count), 0) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.admin_id = a.id and w.lease_until > clock_timestamp())::int`;
+export const OWNED_NODES = `(select coalesce(sum(c.node_count), 0) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.admin_id = a.id and w.lease_until > clock_timestamp())::int`;
 
 /** Why an agent or a node is not let in. It passes: agents go on asking. */
 export const NO_ROOM: Refusal = {
@@ -47,14 +49,21 @@ export async function refuseBeyondRoom(em: EntityManager, cluster: ClusterId, fr
 }
 
 /**
- * Whether this admin should own a cluster that it creates. Not when it has no room for a first node, and another one
- * has: then that one takes it in its next round.
+ * Who should own a cluster that this admin creates: itself, unless it has no room for a first node or is drained and
+ * another one can take it. That one is told within the transaction. Null: another one will take it in its next round.
  */
-export async function keepsCreated(em: EntityManager, adminId: string): Promise<boolean> {
-  const [found] = await em.execute<{ keeps: boolean }[]>(
-    `with room as (select a.id, a.${IS_LIVE} as is_live, ${EDGE_CAPACITY} - ${OWNED_NODES} as nodes from admin a)
-      select not exists (select 1 from room where id = ?::uuid and nodes <= 0) or not exists (select 1 from room where is_live and nodes > 0) as keeps`,
-    [adminId],
+export async function ownerOfCreated(em: EntityManager, adminId: string): Promise<string | null> {
+  const [found] = await em.execute<{ owner: string | null }[]>(
+    `with others as (
+        select a.id, ${EDGE_CAPACITY} - ${OWNED_NODES} as room, coalesce(a.link_version >= ${HAND_OVER_LINK_VERSION}, false) and a.peer_url is not null as can_be_told
+        from admin a left join admin_identity i on i.name = a.name where a.id <> ?::uuid and a.${IS_LIVE} and i.draining_since is null),
+      roomy as (select * from others where room > 0),
+      self as (
+        select ${EDGE_CAPACITY} - ${OWNED_NODES} as room, i.draining_since is not null as is_draining
+        from admin a left join admin_identity i on i.name = a.name where a.id = ?::uuid)
+      select case when not exists (select 1 from roomy) or exists (select 1 from self where room > 0 and not is_draining) or not exists (select 1 from self)
+        then ?::uuid else (select id from roomy where can_be_told order by room desc, id limit 1) end as owner`,
+    [adminId, adminId, adminId],
   );
-  return found?.keeps !== false;
+  return found?.owner ?? null;
 }

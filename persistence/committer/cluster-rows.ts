@@ -4,7 +4,8 @@ import type { ColdWrite } from '../../actors/writes.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import { Cluster } from '../entities/cluster.ts';
 import { FIRST_EPOCH, LEASE_MS } from '../leases.ts';
-import { keepsCreated } from './capacity.ts';
+import { ownChannel } from '../own-channel.ts';
+import { ownerOfCreated } from './capacity.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
 
@@ -27,8 +28,8 @@ export function writeCluster(em: EntityManager, write: ClusterWrite, adminId: st
 }
 
 /**
- * Its creator owns it from the first instant, so that the next request finds an owner; one that has no room for nodes
- * leaves it to an admin that has. The lease is by the database's clock (O2).
+ * Its creator owns it from the first instant, so that the next request finds an owner; one that has no room for nodes,
+ * or is drained, gives it to an admin that can take it. The lease is by the database's clock (O2).
  */
 async function create(em: EntityManager, write: Creation, adminId: string): Promise<Written> {
   const at = new Date(write.atMs);
@@ -42,12 +43,15 @@ async function create(em: EntityManager, write: Creation, adminId: string): Prom
     insertedAt: at,
     updatedAt: at,
   });
-  const isKept = await keepsCreated(em, adminId);
+  const owner = await ownerOfCreated(em, adminId);
   await em.execute(
     "insert into cluster_ownership (cluster_id, admin_id, epoch, lease_until) values (?, ?, ?, clock_timestamp() + ? * interval '1 ms')",
-    [write.id, isKept ? adminId : null, FIRST_EPOCH, isKept ? LEASE_MS : 0],
+    [write.id, owner, FIRST_EPOCH, owner === null ? 0 : LEASE_MS],
   );
-  return { notices: [{ type: 'cluster-created', cluster: write.id, epoch: isKept ? FIRST_EPOCH : null }] };
+  if (owner !== null && owner !== adminId)
+    await em.execute('select pg_notify(?, ?)', [ownChannel(owner), `owned ${write.id}:${FIRST_EPOCH}`]);
+  const epoch = owner === adminId ? FIRST_EPOCH : null;
+  return { notices: [{ type: 'cluster-created', cluster: write.id, epoch }] };
 }
 
 async function limit(em: EntityManager, write: Limit): Promise<Written> {

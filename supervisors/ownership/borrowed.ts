@@ -15,7 +15,7 @@ export interface BorrowPorts {
   readonly held: HeldLeases;
   readonly directory: Pick<Directory, 'evict'>;
   readonly log: Log;
-  leaseClockMs(): number;
+  readonly leaseClockMs: () => number;
 }
 
 /**

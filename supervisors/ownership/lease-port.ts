@@ -1,6 +1,8 @@
 /** Who owns which cluster, as the database has it. */
+import type { StaysBecause } from '../../actors/hand-over.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import type { AdminLoad, ClusterSize } from './placement.ts';
+import type { PlacedAdmin } from './moves.ts';
+import type { AdminLoad, ClusterSize, PlacedCluster } from './placement.ts';
 
 /** A cluster that nobody owns, or that this admin owned last. */
 export type SizedCluster = ClusterSize & { readonly cluster: ClusterId };
@@ -9,6 +11,24 @@ export type SizedCluster = ClusterSize & { readonly cluster: ClusterId };
 export interface Owned {
   readonly cluster: ClusterId;
   readonly epoch: number;
+}
+
+/** An admin that is alive. */
+export interface SurveyedAdmin extends AdminLoad {
+  readonly name: string;
+  /** Where other admins reach it; null: it does not listen yet. */
+  readonly peerUrl: string | null;
+  /** Version of what it says to other admins; null: none. */
+  readonly linkVersion: number | null;
+  /** Unix ms by the database's clock; null: it takes clusters. */
+  readonly drainingSinceMs: number | null;
+}
+
+/** Who owns what, with all that a plan of moves depends on, in one snapshot. */
+export interface Placement {
+  /** Those that are alive. `capacity`: peers that each can have. */
+  readonly admins: readonly (PlacedAdmin & { readonly name: string })[];
+  readonly clusters: readonly (PlacedCluster & { readonly epoch: number })[];
 }
 
 /** What ownership needs of the database. Implemented by persistence. */
@@ -20,7 +40,27 @@ export interface LeasePort {
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
   release(adminId: string, owned: readonly Owned[]): Promise<void>;
   survey(): Promise<{
-    readonly admins: readonly AdminLoad[];
+    readonly admins: readonly SurveyedAdmin[];
     readonly free: readonly SizedCluster[];
   }>;
+  placement(): Promise<Placement>;
+}
+
+/** Clusters from one admin to another while both live. Implemented by persistence. */
+export interface HandOverPort {
+  /**
+   * Gives what the other admin can take in one transaction, which tells it so. `url`: where agents reach it. Rejects: it
+   * is not known whether it was done.
+   */
+  give(
+    from: string,
+    owned: readonly Owned[],
+    to: string,
+  ): Promise<{
+    readonly given: readonly Owned[];
+    readonly url: string;
+    readonly staysBecause: StaysBecause | null;
+  }>;
+  /** Leases of this admin that run, without those named: it was given them, and did not hear of it. */
+  unheld(adminId: string, held: readonly ClusterId[]): Promise<readonly Owned[]>;
 }

@@ -7,30 +7,41 @@ import type { Log } from '../../transport/net/log.ts';
 import { edgeCapacity } from '../../actors/edge-capacity.ts';
 import { DatabaseUnavailable, NameTakenOver } from '../../actors/ports.ts';
 import type { Refusal } from '../../actors/refusal.ts';
-import { degradation, isDegraded, orphaned, WHOLE, type Standing } from '../../actors/standing.ts';
+import type { Standing } from '../../actors/standing.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
 import type { Directory } from '../runtime/directory.ts';
 import { createBorrowed, type Borrowed } from './borrowed.ts';
 import type { HeldLeases } from './held.ts';
-import type { LeasePort, Owned, SizedCluster } from './lease-port.ts';
+import { giveAllAway, notDraining, type GiveAwayPorts } from './give-away.ts';
+import { HandOvers } from './hand-over.ts';
+import type { HandOverPort, LeasePort, Owned, SizedCluster, SurveyedAdmin } from './lease-port.ts';
 import { Leftovers } from './leftovers.ts';
-import { assign, type AdminLoad } from './placement.ts';
+import { assign } from './placement.ts';
+import { Rebalancing } from './rebalancing.ts';
+import { retake } from './retake.ts';
+import { Settling } from './settling.ts';
 import { standingOf } from './standing.ts';
-import type { Loader } from '../ports.ts';
+import { ToldStanding } from './told-standing.ts';
+import { WatchTimes } from './watch-times.ts';
+import type { Committer, Loader, SessionLink } from '../ports.ts';
 
 /** Time between two rounds, in ms. A third of the lease, so that one lost round costs nothing. */
 export const ROUND_MS = 1_000;
 
-/**
- * An admin whose rounds are further apart than this was away itself, in ms: as long as a lease lasts, so that its own
- * may have run out meanwhile.
- */
-export const ROUNDS_APART_MS_MAX = 3_000;
+/** The agents of an admin that stops have so long to be told where to go at a pace, in ms; the rest is told at once. */
+export const DEPARTED_MS_MAX = 5_000;
 
 /** What the loop compares, and what it acts on. */
 export interface OwnershipPorts {
   readonly adminId: string;
   readonly leases: LeasePort;
+  /** What the database grants, in ms. */
+  readonly leaseMs: number;
+  readonly handOvers: HandOverPort;
+  /** An admin gets nothing by balancing before it has been there for so long, in ms. */
+  readonly settledMs: number;
+  readonly committer: Pick<Committer, 'caughtUp'>;
+  readonly sessions: Pick<SessionLink, 'depart' | 'departed'>;
   /** Says that this admin is there. */
   readonly checkIn: () => Promise<unknown>;
   readonly held: HeldLeases;
@@ -39,39 +50,60 @@ export interface OwnershipPorts {
   readonly clock: Clock;
   readonly log: Log;
   /** By which leases run out: runs on while this machine is suspended. */
-  leaseClockMs(): number;
+  readonly leaseClockMs: () => number;
 }
 
 /** An ownership loop, not started. */
 export class Ownership {
   readonly #ports: OwnershipPorts;
   readonly #borrowed: Borrowed;
-  /** Held, and their actors are not all here: reading their rows failed. */
-  readonly #unsettled = new Set<ClusterId>();
+  readonly #settling: Settling;
+  readonly #handOvers: HandOvers;
+  readonly #rebalancing: Rebalancing;
+  readonly #standing: ToldStanding;
   /** Created here and left free: their actors end in the next round. */
   #strangers: ClusterId[] = [];
   readonly #leftovers: Leftovers;
+  readonly #times: WatchTimes;
   #isStopped = false;
+  /** It stops, and takes nothing more. */
+  #isLeaving = false;
   #hasPeers = false;
-  #standing: Standing = WHOLE;
-  #succeededAtMs: number;
-  #watchedSinceMs: number;
   #cancel: () => void = () => undefined;
   #round: Promise<void> = Promise.resolve();
 
   constructor(ports: OwnershipPorts) {
     this.#ports = ports;
-    this.#borrowed = createBorrowed(ports, () => !this.#isStopped);
+    this.#borrowed = createBorrowed(ports, () => !this.#isStopped && !this.#isLeaving);
     this.#leftovers = new Leftovers(ports.adminId);
-    this.#succeededAtMs = ports.leaseClockMs();
-    this.#watchedSinceMs = this.#succeededAtMs;
+    this.#settling = new Settling(ports);
+    this.#standing = new ToldStanding(ports.log);
+    this.#handOvers = new HandOvers({ ...ports, left: (cluster) => this.#end(cluster, 'given') });
+    this.#rebalancing = new Rebalancing({ ...this.#giveAwayPorts(), ...ports, handOvers: this.#handOvers });
+    this.#times = new WatchTimes(ports.leaseClockMs);
   }
 
   /** Takes what is ours and starts its actors. Resolves when this admin is ready to serve; then goes on by itself. */
   async start(): Promise<void> {
-    await this.#retake();
+    await this.#ports.checkIn();
+    const { admins } = await this.#survey();
+    const sentAtMs = this.#ports.leaseClockMs();
+    this.#gained(await retake(this.#ports, admins), sentAtMs);
     await this.#compare();
     this.#schedule();
+  }
+
+  /**
+   * Gives everything to the other admins, as far as they take it, and takes nothing more. Resolves when their agents are
+   * told where to go too, or the time is up. Never rejects; an admin that is alone keeps all.
+   */
+  async handOverAll(): Promise<void> {
+    this.#isLeaving = true;
+    await this.#rebalancing.stop();
+    if (!this.#hasPeers) return;
+    await giveAllAway(this.#giveAwayPorts());
+    await this.#ports.sessions.departed(DEPARTED_MS_MAX);
+    await giveAllAway(this.#giveAwayPorts()); // what was created or came meanwhile
   }
 
   /** Stops the loop and gives every lease back. */
@@ -83,6 +115,19 @@ export class Ownership {
     await leases.release(adminId, held.all());
   }
 
+  /**
+   * Another admin handed these over. A lease counts from when a request of this admin for it was sent: it is renewed
+   * before anything is done under it. What cannot be done now the next round finds.
+   */
+  given(owned: readonly Owned[]): void {
+    this.#take(owned).catch((error: unknown) => this.#failed(error));
+  }
+
+  /** For metrics. */
+  handOvers() {
+    return this.#handOvers.readings();
+  }
+
   /** A cluster that this admin just created, and owns under this epoch; null: another is to own it. */
   created(cluster: ClusterId, epoch: number | null): void {
     if (epoch === null) this.#strangers.push(cluster);
@@ -91,7 +136,7 @@ export class Ownership {
 
   /** Whether the live admins have room for all clusters, as of the last round. */
   standing(): Standing {
-    return this.#standing;
+    return this.#standing.now;
   }
 
   /** Whether other admins were alive, as of the last round. */
@@ -101,9 +146,7 @@ export class Ownership {
 
   /** Why nothing is written for a cluster that no admin has room for; null: it is none. */
   orphaned(cluster: ClusterId): Refusal | null {
-    const { orphans, roomMax } = this.#standing;
-    const orphan = orphans.find((one) => one.cluster === cluster);
-    return orphan === undefined ? null : orphaned(orphan, roomMax);
+    return this.#standing.refusalOf(cluster);
   }
 
   /**
@@ -112,15 +155,12 @@ export class Ownership {
    * False: it is no orphan, or another admin was faster. Rejects with DatabaseUnavailable.
    */
   borrow(cluster: ClusterId): Promise<boolean> {
-    return this.#borrowed.borrow(
-      cluster,
-      this.#standing.orphans.map((orphan) => orphan.cluster),
-    );
+    return this.#borrowed.borrow(cluster, this.#standing.orphans());
   }
 
   /** Whether all actors of the clusters that are held are here. */
   isSettled(): boolean {
-    return this.#unsettled.size === 0;
+    return this.#settling.isSettled();
   }
 
   /** Held for the moment only: its agents belong nowhere still. */
@@ -130,17 +170,12 @@ export class Ownership {
 
   /** How long ago the last round succeeded, in ms. */
   quietMs(): number {
-    return this.#ports.leaseClockMs() - this.#succeededAtMs;
+    return this.#times.quietMs();
   }
 
-  /**
-   * For how long this admin has looked after the leases without a gap, in ms; 0 while it does not. A lease that ran out
-   * says something of its owner only to whoever was there to see it: not to an admin that stood still itself, or had no
-   * database, just as the owner perhaps.
-   */
+  /** For how long this admin has looked after the leases without a gap, in ms; 0 while it does not. */
   watchedMs(): number {
-    const nowMs = this.#ports.leaseClockMs();
-    return nowMs - this.#succeededAtMs > ROUNDS_APART_MS_MAX ? 0 : nowMs - this.#watchedSinceMs;
+    return this.#times.watchedMs();
   }
 
   /**
@@ -155,102 +190,81 @@ export class Ownership {
   }
 
   async #compare(): Promise<void> {
-    const { adminId, leases, checkIn } = this.#ports;
+    const { adminId, handOvers, held, checkIn } = this.#ports;
     const sentAtMs = this.#ports.leaseClockMs();
     await checkIn();
     await this.#borrowed.giveBack();
     await this.#renew(sentAtMs);
     for (const cluster of this.#strangers.splice(0)) this.#ports.directory.evict(cluster);
     const { admins, free } = await this.#survey();
-    const assigned = assign(free, admins);
+    const takers = notDraining(admins);
+    const assigned = assign(free, takers);
     this.#hasPeers = admins.some(({ id }) => id !== adminId);
-    this.#stands(standingOf(admins, free, assigned));
-    const claimedAtMs = this.#ports.leaseClockMs();
-    this.#gained(await leases.claim(adminId, this.#leftovers.claimed(free, admins, assigned)), claimedAtMs);
-    await this.#settle();
-    const nowMs = this.#ports.leaseClockMs();
-    if (nowMs - this.#succeededAtMs > ROUNDS_APART_MS_MAX) this.#watchedSinceMs = nowMs;
-    this.#succeededAtMs = nowMs;
+    this.#standing.is(standingOf(admins, free, assigned));
+    await this.#claim(this.#leftovers.claimed(free, takers, assigned));
+    if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));
+    await this.#settling.settle();
+    if (this.#hasPeers && !this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);
+    this.#times.succeeded();
+  }
+
+  async #claim(clusters: readonly ClusterId[]): Promise<void> {
+    const { adminId, leases, leaseClockMs } = this.#ports;
+    if (this.#isLeaving) return;
+    const sentAtMs = leaseClockMs();
+    this.#gained(await leases.claim(adminId, clusters), sentAtMs);
+  }
+
+  /** Ours by the rows, and not held yet. */
+  async #take(owned: readonly Owned[]): Promise<void> {
+    const { adminId, leases, leaseClockMs } = this.#ports;
+    if (owned.length === 0) return;
+    if (this.#isLeaving || this.#isStopped) return leases.release(adminId, owned);
+    const sentAtMs = leaseClockMs();
+    const gained = this.#gained(await leases.renew(adminId, owned), sentAtMs);
+    this.#handOvers.receivedMore(gained.length);
+    await this.#settling.settle();
+  }
+
+  #giveAwayPorts(): GiveAwayPorts {
+    const isBorrowed = (cluster: ClusterId): boolean => this.isBorrowed(cluster);
+    return { ...this.#ports, handOvers: this.#handOvers, isBorrowed };
   }
 
   /** Admins with the room that they have as so many. */
-  async #survey(): Promise<{ readonly admins: readonly AdminLoad[]; readonly free: readonly SizedCluster[] }> {
+  async #survey(): Promise<{ readonly admins: readonly SurveyedAdmin[]; readonly free: readonly SizedCluster[] }> {
     const { admins, free } = await this.#ports.leases.survey();
     return { admins: admins.map((one) => ({ ...one, capacity: edgeCapacity(one.capacity, admins.length) })), free };
-  }
-
-  /** What was its own before, as far as it has room: it may have less than then. The rest is free for others. */
-  async #retake(): Promise<void> {
-    const { adminId, leases, checkIn, log } = this.#ports;
-    await checkIn();
-    const { admins } = await this.#survey();
-    const me = admins.find(({ id }) => id === adminId);
-    if (me === undefined) return;
-    const before = await leases.mine(adminId);
-    const fitting = assign(before, [{ ...me, clusters: 0, nodes: 0 }]);
-    const staying = before.filter(({ cluster }) => fitting.has(cluster));
-    const left = before.length - staying.length;
-    if (left > 0) log.warn({ clusters: left }, 'this admin has no room any more for clusters that were its own');
-    const ids = staying.map(({ cluster }) => cluster);
-    const sentAtMs = this.#ports.leaseClockMs();
-    this.#gained(await leases.retake(adminId, ids), sentAtMs);
   }
 
   async #renew(sentAtMs: number): Promise<void> {
     const { adminId, leases, held, directory } = this.#ports;
     const before = held.all(); // not those that are created while the renewal is under way
     const renewed = await leases.renew(adminId, before);
-    const still = new Set(renewed.map((owned) => owned.cluster));
-    for (const { cluster } of before)
-      if (!still.has(cluster))
-        this.#lost(cluster, !this.#unsettled.has(cluster) && !directory.isLocal({ kind: 'cluster', id: cluster }));
-    for (const { cluster, epoch } of renewed) held.hold(cluster, epoch, sentAtMs);
-  }
-
-  /** Told of when it changes, or other clusters are left out than before. */
-  #stands(standing: Standing): void {
-    const { kind, orphans } = standing;
-    const before = this.#standing;
-    this.#standing = standing;
-    if (kind === before.kind && namesOf(standing) === namesOf(before)) return;
-    this.#ports.log.warn(
-      {
-        degraded: isDegraded(standing),
-        clusters: orphans.length,
-        nodes: orphans.reduce((sum, orphan) => sum + orphan.nodes, 0),
-        problem: degradation(standing),
-      },
-      isDegraded(standing) ? 'the admins do not have room for everything' : 'the admins have room for everything again',
-    );
-  }
-
-  #gained(owned: readonly Owned[], sentAtMs: number): void {
-    for (const { cluster, epoch } of owned) {
-      this.#ports.held.hold(cluster, epoch, sentAtMs);
-      this.#unsettled.add(cluster);
+    const still = new Set(column(renewed));
+    for (const { cluster, epoch } of before) {
+      if (still.has(cluster) || held.leaseOf(cluster).epoch !== epoch) continue;
+      if (held.isLeaving(cluster)) continue; // whoever gives it away sees what became of it
+      // Of one that was deleted here nobody lives any more, and its rows are gone: that is no news.
+      const isGone = this.#settling.isSettled(cluster) && !directory.isLocal({ kind: 'cluster', id: cluster });
+      this.#end(cluster, isGone ? 'deleted' : 'lost');
     }
-    if (owned.length > 0) this.#ports.log.info({ clusters: owned.length }, 'clusters are owned by this admin now');
+    for (const { cluster, epoch } of renewed) held.renewed(cluster, epoch, sentAtMs);
   }
 
-  /** Brings the actors of new clusters to life. What fails is tried again in the next round. */
-  async #settle(): Promise<void> {
-    const { loader, held, directory } = this.#ports;
-    const ids = [...this.#unsettled];
-    if (ids.length === 0) return;
-    for (const state of await loader.clusters(ids))
-      if (held.holds(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
-    for (const state of await loader.nodes(ids))
-      if (held.holds(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
-    for (const id of ids) this.#unsettled.delete(id);
+  #gained(owned: readonly Owned[], sentAtMs: number): readonly Owned[] {
+    const gained = this.#settling.gained(owned, sentAtMs);
+    if (gained.length > 0) this.#ports.log.info({ clusters: gained.length }, 'clusters are owned by this admin now');
+    return gained;
   }
 
-  /** Of one that was deleted here nobody lives any more, and its rows are gone: that is no news. */
-  #lost(cluster: ClusterId, isDeleted: boolean): void {
+  /** Agents of one that was given away are told where to go by whoever gave it. */
+  #end(cluster: ClusterId, why: 'lost' | 'deleted' | 'given'): void {
     this.#ports.held.lose(cluster);
     this.#borrowed.forget(cluster);
-    this.#unsettled.delete(cluster);
-    this.#ports.directory.evict(cluster);
-    if (!isDeleted) this.#ports.log.warn({ cluster }, 'a cluster is not owned by this admin any more');
+    this.#settling.forget(cluster);
+    this.#ports.directory.evict(cluster, why === 'given' ? 'agents stay' : 'agents go');
+    if (why === 'lost') this.#ports.log.warn({ cluster }, 'a cluster is not owned by this admin any more');
   }
 
   #schedule(): void {
@@ -266,19 +280,19 @@ export class Ownership {
     const { log } = this.#ports;
     if (error instanceof DatabaseUnavailable)
       log.warn({ error: error.message }, 'leases could not be renewed: trying again');
-    else if (error instanceof NameTakenOver) this.#end(error);
+    else if (error instanceof NameTakenOver) this.#endAll(error);
     else log.error({ error }, 'the ownership loop failed: trying again');
   }
 
   /** Nothing is renewed, delivered or given back: all of it is the other process's now. */
-  #end(error: NameTakenOver): void {
+  #endAll(error: NameTakenOver): void {
     const { held, log } = this.#ports;
     this.#isStopped = true;
-    for (const { cluster } of held.all()) this.#lost(cluster, true);
+    for (const { cluster } of held.all()) this.#end(cluster, 'deleted');
     log.error({ error: error.message }, 'this admin owns nothing any more');
   }
 }
 
-function namesOf({ orphans }: Standing): string {
-  return orphans.map(({ cluster }) => cluster).join(' ');
+function column(owned: readonly { readonly cluster: ClusterId }[]): readonly ClusterId[] {
+  return owned.map(({ cluster }) => cluster);
 }

@@ -40,13 +40,15 @@ export const MOVED_SHARE_MAX = 0.1;
 
 /**
  * The moves of one round; none: it may rest. They hold in any order and side by side: no admin is beyond its capacity
- * meanwhile. Only admins of this link version give and take. None at all while a cluster is about to be taken over, or
+ * meanwhile. Only admins of this link version give and take, and only those
+ * that have been there for `settledMs` by balancing. None at all while a cluster is about to be taken over, or
  * fits nowhere and no move would change that.
  */
 export function planned(
   admins: readonly PlacedAdmin[],
   clusters: readonly PlacedCluster[],
   linkVersion: number,
+  settledMs: number = SETTLED_MS_MIN,
 ): readonly Move[] {
   const live = new Set(admins.map(({ id }) => id));
   if (clusters.some(({ owner }) => owner !== null && !live.has(owner))) return [];
@@ -64,7 +66,7 @@ export function planned(
       free,
       movers(() => true),
     );
-  return balanced(movers(({ aliveMs }) => aliveMs >= SETTLED_MS_MIN));
+  return balanced(movers(({ aliveMs }) => aliveMs >= settledMs));
 }
 
 function holdingOf({ id, capacity }: PlacedAdmin, clusters: readonly PlacedCluster[]): Holding {

@@ -116,12 +116,13 @@ export class Directory {
     if (!this.isLocal(address)) this.#start(this.#enter(address), state, true);
   }
 
-  /** Ends every actor of a cluster that is not ours any more, and hangs up their agents. */
-  evict(cluster: ClusterId): void {
+  /** Ends every actor of a cluster that is not ours any more, and hangs up their agents unless they stay for now. */
+  evict(cluster: ClusterId, agents: 'agents go' | 'agents stay' = 'agents go'): void {
     for (const kind of ['node', 'cluster'] as const) {
       for (const cell of this.#cells[kind].values()) {
         if (cell.cluster !== cluster && cell.address.id !== cluster) continue;
-        if (kind === 'node') this.#ports.sessions.hangUpNode(cell.address.id as never, CLOSE.elsewhere, '');
+        if (kind === 'node' && agents === 'agents go')
+          this.#ports.sessions.hangUpNode(cell.address.id as never, CLOSE.elsewhere, '');
         this.#leave(cell, ELSEWHERE);
       }
     }

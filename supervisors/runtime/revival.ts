@@ -114,7 +114,13 @@ function isRelief({ type }: Message): boolean {
   return type === 'delete' || type === 'change-cluster';
 }
 
-const FOR_OWNER: ReadonlySet<Message['type']> = new Set(['run', 'rescan', 'count-changed']);
+const FOR_OWNER: ReadonlySet<Message['type']> = new Set([
+  'run',
+  'rescan',
+  'count-changed',
+  'agent-disconnected',
+  'report-late',
+]);
 
 /**
  * Nobody waits for it, and the owner of whom it is for is told by its channel, or finds it in the rows: it starts no

@@ -21,6 +21,8 @@ export function recordedSessions(): RecordedSessions {
     hangUp: (session, code) => void hungUp.push({ session, node: null, code }),
     renew: (session) => void hungUp.push({ session, node: null, code: 4010 }),
     hangUpNode: (node, code) => void hungUp.push({ session: null, node, code }),
+    depart: () => undefined,
+    departed: () => Promise.resolve(),
   };
 }
 

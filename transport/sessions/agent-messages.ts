@@ -1,8 +1,10 @@
 /** Frames as messages: what agents say to their nodes, and what agents of an older version are told. Pure. */
 import type { NodeMessage } from '../../actors/node/messages.ts';
 import type { AgentFrame, AdminFrameBody } from '../protocol/frames.ts';
-import type { SessionId } from '../protocol/ids.ts';
+import type { NodeId, SessionId } from '../protocol/ids.ts';
 import {
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSION_MIN,
   PROTOCOL_VERSION_RECALLS,
   PROTOCOL_VERSION_VPN,
   PROTOCOL_VERSION_REACH,
@@ -11,6 +13,13 @@ import {
 
 /** Frames that the session itself answers, or hands to who listens. */
 export type SessionFrame = Extract<AgentFrame, { type: 'ping' | 'tail-output' | 'refresh-settings' }>;
+
+/** Why an agent that says this hello for this node is not let in; null: it is. */
+export function problemOf({ protocol, node }: Extract<AgentFrame, { type: 'hello' }>, expected: NodeId): string | null {
+  if (protocol < PROTOCOL_VERSION_MIN)
+    return `protocol ${protocol} is too old: this admin speaks ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION}`;
+  return node === expected ? null : 'the token belongs to another node';
+}
 
 /** The message for the node. `from`: the address that the session comes from. */
 export function nodeMessageOf(

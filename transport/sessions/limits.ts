@@ -59,3 +59,10 @@ export const REPORT_LATE_MS = 30_000;
 
 /** `ws` limits. Its own defaults accept 100 MiB messages and any number of fragments. Source: notes on ws 8.23. */
 export const WS_FRAGMENTS_MAX = 64;
+
+/**
+ * Between two agents that are told to go to another admin lie at least so many ms, and up to so many more: at most 1,000
+ * are told within 5 s. Source: docs/decisions/placement.md.
+ */
+export const DEPARTURE_GAP_MS = 5;
+export const DEPARTURE_JITTER_MS = 2;

@@ -8,15 +8,18 @@ import type { CloseCode } from '../protocol/close-codes.ts';
 import type { AdminFrameBody, AgentFrame } from '../protocol/frames.ts';
 import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX } from '../protocol/limits.ts';
-import { PROTOCOL_VERSION, PROTOCOL_VERSION_GREET, PROTOCOL_VERSION_MIN } from '../protocol/version.ts';
-import { nodeMessageOf, asKnownTo, isKnownTo } from './agent-messages.ts';
+import { PROTOCOL_VERSION_GREET } from '../protocol/version.ts';
+import { asKnownTo, isKnownTo, nodeMessageOf, problemOf } from './agent-messages.ts';
 import { Connection } from './connection.ts';
+import { Departures } from './departures.ts';
 import { createFrameCounters, INVALID } from './frame-counters.ts';
-import { CLOSE_GRACE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS, TOO_MANY_TOLD_MS } from './limits.ts';
+import { HeardNodes, type HeardNode } from './heard-nodes.ts';
+import { CLOSE_GRACE_MS, SESSIONS_PER_SECOND_MAX, SWEEP_MS } from './limits.ts';
 import { createLiveTails } from './live-tails.ts';
-import { createNodeQuotas, TOO_MANY, type NodeQuota } from './node-quotas.ts';
+import { createNodeQuotas } from './node-quotas.ts';
 import type { SessionCounters, SessionPorts } from './session-ports.ts';
 import { SocketListeners } from './socket-listeners.ts';
+import { turnAway } from './turned-away.ts';
 import { createStallDetector, type StallDetector } from './stall-detector.ts';
 import { createUnstored } from './unstored-output.ts';
 
@@ -37,15 +40,20 @@ export class Sessions implements SessionLink {
     },
     failed: (connection, error) => this.#failed(connection, error),
   });
-  /** Nodes whose session ended since `heard` was last called, and when each was last heard. One entry a node. */
-  readonly #left = new Map<NodeId, number>();
+  readonly #heardNodes = new HeardNodes();
+  /** Sessions that are to go on at another admin, and wait to be told. */
+  readonly #departures: Departures<Connection>;
   #last = 0;
-  #heardSinceMs = 0;
   #isClosed = false;
 
   constructor(ports: SessionPorts) {
     this.#ports = ports;
     this.#stallDetector = createStallDetector(ports.clock);
+    this.#departures = new Departures({
+      clock: ports.clock,
+      random: Math.random,
+      tell: (connection, url) => this.#cutOff(connection, CLOSE.elsewhere, url),
+    });
     ports.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
@@ -57,7 +65,8 @@ export class Sessions implements SessionLink {
     const nowMs = this.#ports.clock.nowMs();
     const quota = this.#quotas.of(node, nowMs);
     if (!quota.takeSession(nowMs)) {
-      this.#tooMany(socket, node, quota, nowMs);
+      this.counters.cut += 1;
+      turnAway(socket, node, quota, this.#ports);
       return Math.ceil(1_000 / SESSIONS_PER_SECOND_MAX);
     }
     this.#last += 1;
@@ -65,7 +74,7 @@ export class Sessions implements SessionLink {
     this.#connections.set(connection.id, connection);
     this.counters.opened += 1;
     this.#listeners.attach(socket, connection);
-    if (this.#isClosed) connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
+    if (this.#isClosed) connection.close(CLOSE.shuttingDown, STOPPING);
     return 0;
   }
 
@@ -104,7 +113,9 @@ export class Sessions implements SessionLink {
   }
 
   hangUp(session: SessionId, code: CloseCode, reason: string): void {
-    this.#cutOff(this.#connections.get(session), code, reason);
+    const connection = this.#connections.get(session);
+    if (code === CLOSE.elsewhere && connection !== undefined && this.#departures.has(connection)) return; // in its turn
+    this.#cutOff(connection, code, reason);
   }
 
   hangUpNode(node: NodeId, code: CloseCode, reason: string): void {
@@ -115,11 +126,8 @@ export class Sessions implements SessionLink {
   renew(session: SessionId, cluster: ClusterId): void {
     const connection = this.#connections.get(session);
     if (connection === undefined) return;
-    if (
-      connection.protocol < PROTOCOL_VERSION_GREET ||
-      !connection.greeted ||
-      !this.#transmit(connection, { type: 'greet' })
-    )
+    const canRenew = connection.protocol >= PROTOCOL_VERSION_GREET && connection.greeted;
+    if (!canRenew || !this.#transmit(connection, { type: 'greet' }))
       return this.#cutOff(connection, CLOSE.elsewhere, '');
     this.#gone(connection);
     this.#last += 1;
@@ -130,33 +138,25 @@ export class Sessions implements SessionLink {
   }
 
   /** Nodes heard since the last call, each with the time, for `last_seen_at`. */
-  heard(): readonly { readonly node: NodeId; readonly atMs: number }[] {
-    const since = this.#heardSinceMs;
-    this.#heardSinceMs = this.#ports.clock.nowMs();
-    const heard = new Map(this.#left);
-    this.#left.clear();
-    for (const connection of this.#ofNode.values())
-      if (connection.heardMs >= since) heard.set(connection.node, connection.heardMs);
-    return [...heard].map(([node, atMs]) => ({ node, atMs }));
+  heard(): readonly HeardNode[] {
+    return this.#heardNodes.take(this.#ofNode.values(), this.#ports.clock.nowMs());
+  }
+
+  depart(clusters: ReadonlySet<ClusterId>, url: string): void {
+    this.#departures.add(
+      [...this.#connections.values()].filter(({ cluster }) => clusters.has(cluster)),
+      url,
+    );
+  }
+
+  departed(msMax: number): Promise<void> {
+    return this.#departures.over(msMax);
   }
 
   /** Says goodbye to all agents: they come back to another admin, or to this one when it is back. */
   close(): void {
     this.#isClosed = true;
-    for (const connection of this.#connections.values()) {
-      connection.close(CLOSE.shuttingDown, 'the admin is shutting down');
-      this.#ports.clock.after(CLOSE_GRACE_MS, () => connection.terminate());
-    }
-  }
-
-  /** Nothing of it is read. Told now and then: a line for each would be a flood of its own. */
-  #tooMany(socket: WebSocket, node: NodeId, quota: NodeQuota, nowMs: number): void {
-    this.counters.cut += 1;
-    if (quota.isToBeTold(nowMs, TOO_MANY_TOLD_MS))
-      this.#ports.log.warn({ node, problem: TOO_MANY }, 'a session broke the contract and was cut');
-    socket.on('error', () => {}); // whatever it sends
-    socket.close(CLOSE.policy, TOO_MANY);
-    this.#ports.clock.after(CLOSE_GRACE_MS, () => socket.terminate());
+    for (const connection of this.#connections.values()) this.#close(connection, CLOSE.shuttingDown, STOPPING);
   }
 
   #message(connection: Connection | undefined, data: Buffer, isBinary: boolean): void {
@@ -195,15 +195,14 @@ export class Sessions implements SessionLink {
   }
 
   #heard(connection: Connection, frame: AgentFrame, bytes: number): void {
-    if (frame.type === 'hello') return this.#greeted(connection, frame);
+    if (frame.type === 'hello' && !this.#departures.has(connection)) return this.#greeted(connection, frame);
     if (frame.type === 'ping') return this.#answer(connection);
     if (frame.type === 'tail-output') return this.tails.arrived(connection.node, frame);
     if (frame.type === 'refresh-settings')
       return void this.#transmit(connection, { type: 'settings', settings: this.#ports.settings });
+    if (this.#departures.has(connection)) return; // it says it again where it goes
     if (frame.type === 'report') connection.reported();
-    if (frame.type === 'result')
-      for (const result of frame.results) this.#unstored.came(connection, result.execution, result.output.length);
-    if (frame.type === 'output-part') this.#unstored.came(connection, frame.execution, bytes);
+    this.#unstored.heard(connection, frame, bytes);
     this.#tell(connection, nodeMessageOf(frame, connection.id, connection.remoteAddress));
   }
 
@@ -215,12 +214,8 @@ export class Sessions implements SessionLink {
   }
 
   #greeted(connection: Connection, hello: Extract<AgentFrame, { type: 'hello' }>): void {
-    if (hello.protocol < PROTOCOL_VERSION_MIN)
-      return this.#cut(
-        connection,
-        `protocol ${hello.protocol} is too old: this admin speaks ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION}`,
-      );
-    if (hello.node !== connection.node) return this.#cut(connection, 'the token belongs to another node');
+    const problem = problemOf(hello, connection.node);
+    if (problem !== null) return this.#cut(connection, problem);
     connection.hello(hello);
     this.#ofNode.set(connection.node, connection);
     this.#tell(connection, nodeMessageOf(hello, connection.id, connection.remoteAddress));
@@ -235,9 +230,7 @@ export class Sessions implements SessionLink {
     if (!isKnownTo(connection.protocol, frame)) return false;
     this.counters.frames.out[frame.type] += 1;
     if (frame.type === 'welcome') connection.welcomed = true;
-    if (frame.type === 'part-stored') this.#unstored.stored(connection, frame.execution);
-    else if (frame.type === 'confirm' || frame.type === 'settle')
-      for (const execution of frame.executions) this.#unstored.stored(connection, execution);
+    this.#unstored.sent(connection, frame);
     if (!connection.send(asKnownTo(connection.protocol, frame))) {
       this.#cut(connection, 'the agent does not read');
       return false;
@@ -249,17 +242,16 @@ export class Sessions implements SessionLink {
   #cut(connection: Connection, problem: string): void {
     this.counters.cut += 1;
     this.#ports.log.warn({ node: connection.node, problem }, 'a session broke the contract and was cut');
-    connection.close(CLOSE.policy, problem);
+    this.#close(connection, CLOSE.policy, problem);
     this.#gone(connection);
-    // A peer that floods may not answer the close: it gets a moment to read why.
-    this.#ports.clock.after(CLOSE_GRACE_MS, () => connection.terminate());
   }
 
   #gone(connection: Connection): void {
     if (!this.#connections.delete(connection.id)) return;
     this.#unstored.ended(connection);
+    this.#departures.forget(connection);
     if (this.#ofNode.get(connection.node) === connection) this.#ofNode.delete(connection.node);
-    if (connection.greeted) this.#left.set(connection.node, connection.heardMs);
+    if (connection.greeted) this.#heardNodes.left(connection.node, connection.heardMs);
     if (connection.greeted)
       this.#ports.tell({
         to: { kind: 'node', id: connection.node },
@@ -291,9 +283,16 @@ export class Sessions implements SessionLink {
 
   #cutOff(connection: Connection | undefined, code: CloseCode, reason: string): void {
     if (connection === undefined) return;
-    connection.close(code, reason);
+    this.#close(connection, code, reason);
     this.#gone(connection);
     if (code === CLOSE.revoked) this.#ports.revoked(connection.node);
+  }
+
+  /** A peer that floods may not answer the close: it gets a moment to read why. */
+  #close(connection: Connection, code: CloseCode, reason: string): void {
+    connection.close(code, reason);
     this.#ports.clock.after(CLOSE_GRACE_MS, () => connection.terminate());
   }
 }
+
+const STOPPING = 'the admin is shutting down';

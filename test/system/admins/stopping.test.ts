@@ -7,10 +7,11 @@ import { until } from '../../support/until.ts';
 import { urlOf } from '../../support/server.ts';
 
 /**
- * First whatever begins something new, then the ways in, then what was decided is stored before others may take the
+ * First the clusters go to other admins, then ends whatever begins something new, then the ways in, then what was decided is stored before others may take the
  * clusters over, and the rows last.
  */
 const ORDER = [
+  'clusters',
   'sweeps',
   'executions of other admins',
   'publishing',

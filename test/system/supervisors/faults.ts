@@ -31,6 +31,7 @@ export class FaultyCommitter {
   /** The real one with these faults, as an option of `startSupervisors`. */
   readonly over = (real: Committer): Committer => ({
     ready: () => real.ready(),
+    caughtUp: () => real.caughtUp(),
     commit: async (lease, changes) => {
       await this.#held?.promise;
       const lost = this.#lost;

@@ -4,6 +4,7 @@ import type { Clock } from '../../../actors/ports.ts';
 import { createTracer } from '../../../actors/tracer.ts';
 import { GroupCommitter } from '../../../persistence/committer/committer.ts';
 import { openDatabase } from '../../../persistence/database.ts';
+import { StoredHandOvers } from '../../../persistence/hand-over.ts';
 import { Leases, LEASE_MS } from '../../../persistence/leases.ts';
 import { createLoader } from '../../../persistence/loader/loader.ts';
 import { createSshLogins } from '../../../persistence/ssh/login-check.ts';
@@ -77,9 +78,11 @@ export async function startSupervisors(
     clock: options.clock ?? systemClock,
     settings: SETTINGS,
     leaseMs: LEASE_MS,
+    settledMs: 60_000,
     committer: options.committer?.(committer) ?? committer,
     loader: options.loader?.(loader) ?? loader,
     leases: new Leases(database.writes),
+    handOvers: new StoredHandOvers(database.writes),
     checkIn: () => registry.checkIn(),
     leaseClockMs: options.leaseClockMs ?? createLeaseClock(),
     ...(options.kinds !== undefined && { kinds: options.kinds }),

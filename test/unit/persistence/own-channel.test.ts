@@ -10,6 +10,7 @@ test('a message is its type and ids', (t) => {
   t.deepEqual(readWakeUp(`run ${A} ${B}`), { type: 'run', commands: [A, B] });
   t.deepEqual(readWakeUp(`cancel ${A}`), { type: 'cancel', commands: [A] });
   t.deepEqual(readWakeUp(`node ${NODE} ${CLUSTER}`), { type: 'node', node: NODE, cluster: CLUSTER });
+  t.deepEqual(readWakeUp(`owned ${CLUSTER}:7`), { type: 'owned', owned: [{ cluster: CLUSTER, epoch: 7 }] });
   t.deepEqual(readWakeUp(`ended ${NODE}:${execution(1)} ${NODE}:${execution(2)}`), {
     type: 'ended',
     ended: [
@@ -28,6 +29,9 @@ test('what is of another version, or no message at all, is left aside', (t) => {
     `walk ${A}`,
     `node ${NODE}`,
     `ended ${NODE}`,
+    `owned ${CLUSTER}`,
+    `owned ${CLUSTER}:x`,
+    `owned ${CLUSTER}:0`,
     `ended ${NODE}:`,
     `{"type":"run"}`,
     `run  ${A}`,

@@ -9,8 +9,9 @@
  * |---|---|---|
  * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
  * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed |
+ * | 3 | 2026-11-23 | an admin hears by its channel that it was handed a cluster over (`owned`) |
  */
-export const LINK_VERSION = 2;
+export const LINK_VERSION = 3;
 
 /** From this version on an admin tells others the live output of executions on its nodes. */
 export const LINK_VERSION_TAILS = 2;

@@ -24,3 +24,28 @@ test('a lease is fresh from when its grant was asked for, and what waits for it 
     [['now', `late ${CLUSTER}`], 4, 3, -1],
   );
 });
+
+test("what is on its way to another admin is not fresh and counts as nobody's, and is still written for; what waited runs when it stays after all, and never when it is gone", (t) => {
+  const held = createHeldLeases(3_000, () => 0);
+  const ran: string[] = [];
+  for (const cluster of [CLUSTER, OTHER_CLUSTER]) {
+    held.hold(cluster, 4, 0);
+    held.leave(cluster);
+    held.whenFresh(cluster, () => ran.push(cluster));
+  }
+
+  t.deepEqual(
+    [held.isFresh(CLUSTER), held.epochOf(CLUSTER, false), held.holds(CLUSTER), held.leaseOf(CLUSTER).epoch, ran],
+    [false, null, true, 4, []],
+  );
+
+  held.renewed(CLUSTER, 4, 100);
+  held.stay(CLUSTER);
+  held.lose(OTHER_CLUSTER);
+  held.renewed(OTHER_CLUSTER, 4, 100);
+
+  t.deepEqual(
+    [ran, held.isFresh(CLUSTER), held.epochOf(CLUSTER, true), held.holds(OTHER_CLUSTER)],
+    [[CLUSTER], true, 4, false],
+  );
+});

@@ -1,0 +1,70 @@
+/** An admin that gives everything away, as it stops or is drained: to whoever has room, as a takeover would place it. */
+import { takesClusters, type HandOverReason } from '../../actors/hand-over.ts';
+import { edgeCapacity } from '../../actors/edge-capacity.ts';
+import type { Log } from '../../transport/net/log.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { HandOvers } from './hand-over.ts';
+import type { HeldLeases } from './held.ts';
+import type { LeasePort, SurveyedAdmin } from './lease-port.ts';
+import { assign } from './placement.ts';
+
+/** An admin that stops has so long to begin to give its clusters to others, in ms. */
+export const GIVE_ALL_MS_MAX = 8_000;
+
+/** What it looks at, and who does it. */
+export interface GiveAwayPorts {
+  readonly adminId: string;
+  readonly leases: Pick<LeasePort, 'survey' | 'mine'>;
+  readonly held: Pick<HeldLeases, 'holds' | 'isLeaving'>;
+  readonly handOvers: Pick<HandOvers, 'give'>;
+  /** Held for the moment only: it is let go and not given. */
+  readonly isBorrowed: (cluster: ClusterId) => boolean;
+  readonly log: Log;
+  readonly leaseClockMs: () => number;
+}
+
+/** As it stops: until nothing is left that others take, or the time is up. Never rejects. */
+export async function giveAllAway(ports: GiveAwayPorts): Promise<void> {
+  const untilMs = ports.leaseClockMs() + GIVE_ALL_MS_MAX;
+  try {
+    while (ports.leaseClockMs() < untilMs) if ((await giveAway(ports, 'stop')).isOver) return;
+  } catch (error) {
+    ports.log.warn({ error }, 'clusters could not be handed over before the stop: they are let go');
+  }
+}
+
+/** What is left after one pass. `isOver`: another pass would give nothing more. */
+export interface LeftOver {
+  readonly clusters: number;
+  readonly isOver: boolean;
+}
+
+/** One pass over all that is held. Rejects with DatabaseUnavailable. */
+export async function giveAway(ports: GiveAwayPorts, reason: HandOverReason): Promise<LeftOver> {
+  const { adminId, leases, held, handOvers, isBorrowed } = ports;
+  const { admins } = await leases.survey();
+  const takers = takersOf(admins, adminId);
+  const mine = (await leases.mine(adminId)).filter(({ cluster }) => held.holds(cluster) && !isBorrowed(cluster));
+  const placed = assign(mine, takers);
+  let given = 0;
+  for (const taker of takers) {
+    const clusters = mine.map(({ cluster }) => cluster).filter((cluster) => placed.get(cluster) === taker.id);
+    if (clusters.length > 0) given += (await handOvers.give(clusters, taker, reason)).length;
+  }
+  return { clusters: mine.length - given, isOver: mine.length === given || given === 0 };
+}
+
+/** Admins that can be given clusters, with the room that they have as so many. */
+export function takersOf(admins: readonly SurveyedAdmin[], self: string): readonly SurveyedAdmin[] {
+  return admins
+    .filter((admin) => admin.id !== self && takesClusters(admin))
+    .map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
+}
+
+/** Those to whom free clusters go: who is drained takes some only where nobody else lives. */
+export function notDraining<Admin extends Pick<SurveyedAdmin, 'drainingSinceMs'>>(
+  admins: readonly Admin[],
+): readonly Admin[] {
+  const takers = admins.filter(({ drainingSinceMs }) => drainingSinceMs === null);
+  return takers.length > 0 ? takers : admins;
+}

@@ -1,0 +1,213 @@
+/**
+ * How clusters are given to another admin while both live: nothing new is begun for them, what was decided is stored,
+ * one transaction changes their owner, and only then their actors end here and their agents are told where to go.
+ */
+import type { HandOverReason, StaysBecause } from '../../actors/hand-over.ts';
+import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
+import { createHistogram, type Histogram } from '../../transport/net/histogram.ts';
+import type { Log } from '../../transport/net/log.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { Committer, SessionLink } from '../ports.ts';
+import { replyToOf } from '../runtime/asks.ts';
+import type { Directory } from '../runtime/directory.ts';
+import type { HeldLeases } from './held.ts';
+import type { HandOverPort, LeasePort, Owned } from './lease-port.ts';
+
+/** Clusters of one transaction: one message tells the new owner of all of them. */
+export const HANDED_OVER_AT_ONCE_MAX = 64;
+
+/** Whoever waits for an answer about a cluster has so long to get it before the cluster is handed over, in ms. */
+export const HAND_OVER_DRAIN_MS_MAX = 500;
+
+/** How often it is looked whether anybody still waits, in ms. */
+const DRAIN_LOOK_MS = 5;
+
+/** Wait before the rows are asked again what became of a hand-over, in ms. */
+const DOUBT_AGAIN_MS = 250;
+
+/** Upper bounds of how long hand-overs take, in ms. */
+const DURATIONS_MS = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000];
+
+/** Hand-overs of one admin since it started, in clusters. */
+export interface HandOverReadings {
+  /** Given to other admins, by the reason. */
+  readonly given: Readonly<Record<HandOverReason, number>>;
+  /** That came from other admins. */
+  readonly received: number;
+  /** That were to be given and stayed. */
+  readonly stayed: number;
+  /** From when nothing new was begun for them until the new owner had them, in ms. One for each transaction. */
+  readonly durations: Histogram;
+}
+
+/** Who takes clusters. */
+export interface Receiver {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What a hand-over needs. */
+export interface HandOversPorts {
+  readonly adminId: string;
+  readonly handOvers: HandOverPort;
+  readonly leases: Pick<LeasePort, 'renew'>;
+  /** What the database grants, in ms. */
+  readonly leaseMs: number;
+  readonly held: HeldLeases;
+  readonly directory: Pick<Directory, 'cells'>;
+  readonly committer: Pick<Committer, 'caughtUp'>;
+  readonly sessions: Pick<SessionLink, 'depart'>;
+  /** It is another admin's: its actors end, and its agents stay connected until they are told. */
+  readonly left: (cluster: ClusterId) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly leaseClockMs: () => number;
+}
+
+/** Nothing was handed over at first. */
+export class HandOvers {
+  readonly #ports: HandOversPorts;
+  readonly #given: Record<HandOverReason, number> = { balance: 0, room: 0, drain: 0, stop: 0 };
+  readonly #durations = createHistogram(DURATIONS_MS);
+  #received = 0;
+  #stayed = 0;
+  #underWay = 0;
+
+  constructor(ports: HandOversPorts) {
+    this.#ports = ports;
+  }
+
+  readings(): HandOverReadings {
+    return {
+      given: { ...this.#given },
+      received: this.#received,
+      stayed: this.#stayed,
+      durations: this.#durations,
+    };
+  }
+
+  /** Whether one goes on now. */
+  get isUnderWay(): boolean {
+    return this.#underWay > 0;
+  }
+
+  /** So many came from other admins. */
+  receivedMore(clusters: number): void {
+    this.#received += clusters;
+  }
+
+  /**
+   * Gives those of the clusters that are held here, HANDED_OVER_AT_ONCE_MAX at a time. Resolves with those that are not
+   * this admin's any more; the others stay as if nothing had been. Never rejects.
+   */
+  async give(clusters: readonly ClusterId[], to: Receiver, reason: HandOverReason): Promise<readonly ClusterId[]> {
+    const given: ClusterId[] = [];
+    this.#underWay += 1;
+    for (let at = 0; at < clusters.length; at += HANDED_OVER_AT_ONCE_MAX)
+      given.push(...(await this.#giveTogether(clusters.slice(at, at + HANDED_OVER_AT_ONCE_MAX), to, reason)));
+    this.#underWay -= 1;
+    return given;
+  }
+
+  async #giveTogether(
+    clusters: readonly ClusterId[],
+    to: Receiver,
+    reason: HandOverReason,
+  ): Promise<readonly ClusterId[]> {
+    const { adminId, held, handOvers, log, leaseClockMs } = this.#ports;
+    const wanted = new Set(clusters);
+    const owned = held.all().filter(({ cluster }) => wanted.has(cluster) && !held.isLeaving(cluster));
+    if (owned.length === 0) return [];
+    const beganMs = leaseClockMs();
+    for (const { cluster } of owned) held.leave(cluster);
+    await this.#drained(new Set(owned.map(({ cluster }) => cluster)));
+    const outcome = await handOvers
+      .give(adminId, owned, to.id)
+      .then(({ given, ...more }) => ({ ...more, given: new Set(given.map(({ cluster }) => cluster)) }))
+      .catch((error: unknown) => this.#inDoubt(owned, to, error));
+    const given = this.#settled(owned, outcome);
+    const tookMs = leaseClockMs() - beganMs;
+    this.#durations.observe(tookMs);
+    this.#given[reason] += given.length;
+    this.#stayed += owned.length - given.length;
+    if (given.length > 0)
+      log.info(
+        { clusters: given.length, admin: to.name, reason, took_ms: Math.round(tookMs) },
+        'clusters were handed over to another admin',
+      );
+    if (given.length < owned.length)
+      log.warn(
+        { clusters: owned.length - given.length, admin: to.name, reason, because: outcome.staysBecause },
+        'clusters could not be handed over: they stay',
+      );
+    return given;
+  }
+
+  /** Ends here what is not ours any more, and lets the rest go on. */
+  #settled(owned: readonly Owned[], { given, url }: Outcome): readonly ClusterId[] {
+    const { held, left, sessions } = this.#ports;
+    const gone = owned.filter(({ cluster }) => given.has(cluster)).map(({ cluster }) => cluster);
+    if (gone.length > 0) sessions.depart(new Set(gone), url);
+    for (const cluster of gone) left(cluster);
+    for (const { cluster } of owned) if (!given.has(cluster)) held.stay(cluster);
+    return gone;
+  }
+
+  /**
+   * Whoever asked before has an answer, and what was decided is stored, or the time is up: then it is refused as stale,
+   * and asked or said again at the new owner.
+   */
+  async #drained(clusters: ReadonlySet<ClusterId>): Promise<void> {
+    const { committer, leaseClockMs } = this.#ports;
+    const untilMs = leaseClockMs() + HAND_OVER_DRAIN_MS_MAX;
+    while (this.#isAsked(clusters) && leaseClockMs() < untilMs) await this.#pause(DRAIN_LOOK_MS);
+    const caughtUp = committer.caughtUp().catch(() => undefined); // the database is away: the hand-over says so
+    await Promise.race([caughtUp, this.#pause(Math.max(0, untilMs - leaseClockMs()))]);
+  }
+
+  #isAsked(clusters: ReadonlySet<ClusterId>): boolean {
+    for (const kind of ['node', 'cluster'] as const)
+      for (const { cluster, mailbox } of this.#ports.directory.cells(kind))
+        if (cluster !== null && clusters.has(cluster) && mailbox.some((message) => isAsk(message))) return true;
+    return false;
+  }
+
+  /**
+   * The rows are asked for as long as a lease lasts. Nothing is delivered meanwhile; and then neither, as a lease that
+   * was not renewed is not fresh.
+   */
+  async #inDoubt(owned: readonly Owned[], to: Receiver, error: unknown): Promise<Outcome> {
+    const { adminId, leases, leaseMs, log, leaseClockMs } = this.#ports;
+    if (error instanceof DatabaseUnavailable)
+      log.warn({ admin: to.name, error: error.message }, 'it is not known whether clusters were handed over');
+    else log.error({ admin: to.name, error }, 'handing over clusters failed');
+    const untilMs = leaseClockMs() + leaseMs;
+    while (leaseClockMs() < untilMs) {
+      try {
+        const still = new Set((await leases.renew(adminId, owned)).map(({ cluster }) => cluster));
+        const given = owned.map(({ cluster }) => cluster).filter((cluster) => !still.has(cluster));
+        return { given: new Set(given), url: '', staysBecause: null };
+      } catch {
+        await this.#pause(DOUBT_AGAIN_MS);
+      }
+    }
+    return { given: new Set(), url: '', staysBecause: null };
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#ports.clock.after(ms, resolve);
+    });
+  }
+}
+
+interface Outcome {
+  readonly given: ReadonlySet<ClusterId>;
+  /** Where their agents go; empty: it is not known. */
+  readonly url: string;
+  readonly staysBecause: StaysBecause | null;
+}
+
+function isAsk(message: object): boolean {
+  return replyToOf(message) !== null;
+}

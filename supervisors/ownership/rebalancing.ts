@@ -1,0 +1,112 @@
+/**
+ * Clusters that should be another admin's while all live. Every admin plans the same from one snapshot, and carries out
+ * the moves away from itself: nobody coordinates. Takes no input; it looks again after each change.
+ */
+import { edgeCapacity } from '../../actors/edge-capacity.ts';
+import type { HandOverReason } from '../../actors/hand-over.ts';
+import { DatabaseUnavailable } from '../../actors/ports.ts';
+import type { Log } from '../../transport/net/log.ts';
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import { giveAway, type GiveAwayPorts } from './give-away.ts';
+import type { HandOvers } from './hand-over.ts';
+import type { LeasePort, Placement, SurveyedAdmin } from './lease-port.ts';
+import { DIFFERENCE_MIN, planned } from './moves.ts';
+import type { Move } from './placement.ts';
+
+/** What it looks at, and who does it. */
+export interface RebalancingPorts extends GiveAwayPorts {
+  readonly leases: Pick<LeasePort, 'survey' | 'mine' | 'placement'>;
+  readonly handOvers: Pick<HandOvers, 'give' | 'isUnderWay'>;
+  /** An admin gets nothing by balancing before it has been there for so long, in ms. */
+  readonly settledMs: number;
+  readonly log: Log;
+}
+
+/** Nothing is planned at first. */
+export class Rebalancing {
+  readonly #ports: RebalancingPorts;
+  /** Who owned what when it was looked last. A plan is carried out only where that has come to rest. */
+  #seen = '';
+  /** Clusters that this admin should have given away and could not, as last told. */
+  #keptTold = 0;
+  #running: Promise<void> | null = null;
+
+  constructor(ports: RebalancingPorts) {
+    this.#ports = ports;
+  }
+
+  /** After each round of ownership: `admins` are those that are alive, `orphans` how many clusters fit nowhere. */
+  round(admins: readonly SurveyedAdmin[], orphans: number): void {
+    if (this.#running !== null || this.#ports.handOvers.isUnderWay) return;
+    this.#running = this.#look(admins, orphans)
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        this.#running = null;
+      });
+  }
+
+  /** Resolves when nothing is carried out any more. */
+  async stop(): Promise<void> {
+    await this.#running;
+  }
+
+  async #look(admins: readonly SurveyedAdmin[], orphans: number): Promise<void> {
+    const { adminId } = this.#ports;
+    const me = admins.find(({ id }) => id === adminId);
+    if (me === undefined) return;
+    if (me.drainingSinceMs !== null) return this.#drain();
+    this.#keptTold = 0;
+    if (orphans === 0 && !isUneven(admins)) return void (this.#seen = '');
+    const placement = await this.#ports.leases.placement();
+    const seen = pictureOf(placement);
+    const isAtRest = seen === this.#seen;
+    this.#seen = seen;
+    if (isAtRest) await this.#carryOut(this.#planned(placement, me), placement);
+  }
+
+  #planned({ admins, clusters }: Placement, { linkVersion }: SurveyedAdmin): readonly Move[] {
+    const { adminId, settledMs } = this.#ports;
+    if (linkVersion === null) return [];
+    const placed = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
+    return planned(placed, clusters, linkVersion, settledMs).filter(({ from }) => from === adminId);
+  }
+
+  async #carryOut(moves: readonly Move[], { admins, clusters }: Placement): Promise<void> {
+    const reason: HandOverReason = clusters.some(({ owner }) => owner === null) ? 'room' : 'balance';
+    for (const [to, toIt] of Map.groupBy(moves, (move) => move.to)) {
+      const name = admins.find(({ id }) => id === to)?.name ?? to;
+      await this.#ports.handOvers.give(
+        toIt.map(({ cluster }) => cluster as ClusterId),
+        { id: to, name },
+        reason,
+      );
+    }
+  }
+
+  /** What nobody takes stays here, and that is said once. */
+  async #drain(): Promise<void> {
+    const { clusters } = await giveAway(this.#ports, 'drain');
+    if (clusters > 0 && this.#keptTold === 0)
+      this.#ports.log.warn({ clusters }, 'this admin is drained, and no other admin takes its clusters: it keeps them');
+    this.#keptTold = clusters;
+  }
+
+  #failed(error: unknown): void {
+    const { log } = this.#ports;
+    if (error instanceof DatabaseUnavailable) log.debug({}, 'hand-overs wait for the database');
+    else log.error({ error }, 'planning of hand-overs failed: trying again');
+  }
+}
+
+/** Whether balancing may have something to do: two admins differ by more than one cluster. */
+function isUneven(admins: readonly SurveyedAdmin[]): boolean {
+  const counts = admins.filter(({ drainingSinceMs }) => drainingSinceMs === null).map(({ clusters }) => clusters);
+  return Math.max(...counts) - Math.min(...counts) >= DIFFERENCE_MIN;
+}
+
+/** Who owns what, under which epoch: a change of any of it is one. */
+function pictureOf({ admins, clusters }: Placement): string {
+  return [...admins.map(({ id }) => id), ...clusters.map(({ cluster, owner, epoch }) => `${cluster}${owner}${epoch}`)]
+    .sort()
+    .join(' ');
+}

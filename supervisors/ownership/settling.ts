@@ -1,0 +1,62 @@
+/** Clusters that came to this admin, and whose actors are brought to life from their rows. */
+import type { ClusterId } from '../../transport/protocol/ids.ts';
+import type { Loader } from '../ports.ts';
+import type { Directory } from '../runtime/directory.ts';
+import type { HeldLeases } from './held.ts';
+import type { Owned } from './lease-port.ts';
+
+/** From where to where. */
+export interface SettlingPorts {
+  readonly held: Pick<HeldLeases, 'hold' | 'leaseOf'>;
+  readonly loader: Pick<Loader, 'clusters' | 'nodes'>;
+  readonly directory: Pick<Directory, 'settle'>;
+}
+
+/** Nothing has to settle at first. */
+export class Settling {
+  readonly #ports: SettlingPorts;
+  /** Held, and their actors are not all here: reading their rows failed, or goes on. */
+  readonly #unsettled = new Set<ClusterId>();
+
+  constructor(ports: SettlingPorts) {
+    this.#ports = ports;
+  }
+
+  /** Granted by a request that was sent at this time of the lease clock. Answers those that were not held yet. */
+  gained(owned: readonly Owned[], sentAtMs: number): readonly Owned[] {
+    const { held } = this.#ports;
+    const fresh = owned.filter(({ cluster, epoch }) => held.leaseOf(cluster).epoch !== epoch);
+    for (const { cluster, epoch } of owned) held.hold(cluster, epoch, sentAtMs);
+    for (const { cluster } of fresh) this.#unsettled.add(cluster);
+    return fresh;
+  }
+
+  isSettled(cluster?: ClusterId): boolean {
+    return cluster === undefined ? this.#unsettled.size === 0 : !this.#unsettled.has(cluster);
+  }
+
+  forget(cluster: ClusterId): void {
+    this.#unsettled.delete(cluster);
+  }
+
+  /**
+   * Brings their actors to life. Rejects with DatabaseUnavailable: what is left is tried with the next call. What was
+   * read under a lease that ended meanwhile is not used.
+   */
+  async settle(): Promise<void> {
+    const { loader, directory } = this.#ports;
+    const ids = [...this.#unsettled];
+    if (ids.length === 0) return;
+    const epochs = new Map(ids.map((id) => [id, this.#epochOf(id)]));
+    const isStill = (id: ClusterId): boolean => epochs.get(id) === this.#epochOf(id) && this.#unsettled.has(id);
+    for (const state of await loader.clusters(ids))
+      if (isStill(state.id)) directory.settle({ kind: 'cluster', id: state.id }, state);
+    for (const state of await loader.nodes(ids))
+      if (isStill(state.record.cluster)) directory.settle({ kind: 'node', id: state.record.id }, state);
+    for (const id of ids) if (isStill(id)) this.#unsettled.delete(id);
+  }
+
+  #epochOf(cluster: ClusterId): number {
+    return this.#ports.held.leaseOf(cluster).epoch;
+  }
+}
