@@ -1,0 +1,170 @@
+/**
+ * Two releases side by side on one database, with agents of both: commands at both, takeovers both ways, an owner that
+ * wakes too late, and the order of a rolling upgrade.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
+import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
+import type { NodeResource } from '../../../actors/resources/node.ts';
+import { hangAfter } from '../../support/busy.ts';
+import { createDatabase } from '../../support/database.ts';
+import { FLEET_KEYS } from '../../support/fleet.ts';
+import { prepareAdmin, type AdminProgram } from '../../support/fleet/admin-program.ts';
+import { prepareAgent } from '../../support/fleet/agent-program.ts';
+import { releaseAt, type Release } from '../../support/fleet/release.ts';
+import { restClient } from '../../support/fleet/rest.ts';
+import { urlOf } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+
+/**
+ * Commits that stand for releases, since there are none yet: the last one whose admins do not call each other, and the
+ * last one whose admins do and hand nothing over. With the first release its commit takes their place.
+ */
+const RELEASES = {
+  'whose admins do not call each other': { commit: 'dcc8d357e41427eeb0b08f2fea9efae3d7d63e36', elsewhere: 503 },
+  'whose admins call each other and hand nothing over': {
+    commit: '5cf0e67e0932d094f4d5103f7c39d9371697e6df',
+    elsewhere: 201,
+  },
+} as const;
+
+const TEST_MS_MAX = 240_000;
+
+/** One step on a busy machine, in ms: agents of before take 20 s to see that their admin is silent. */
+const WAIT_MS_MAX = 90_000;
+
+/** An admin of before with a cluster, one of now with another, and in each cluster an agent of both. */
+async function sideBySide(t: ExecutionContext, release: Release) {
+  const connection = await createDatabase(t, { schema: 'empty' });
+  const env = {
+    ...FLEET_KEYS,
+    DATABASE_URL: urlOf(connection),
+    DATABASE_POOL_MAX: '10',
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  };
+  const older = await prepareAdmin(t, 'admin-old', env, undefined, release.program('edge-admin.ts'));
+  const newer = await prepareAdmin(t, 'admin-new', env);
+  const urls = { ADMIN_URLS: [older.url, newer.url].join(',') };
+  const start = (admin: AdminProgram) => admin.start({ ...urls, ADMIN_OWN_URL: admin.url });
+  await start(older);
+  await start(newer); // migrates beneath the other
+  const rests = new Map([older, newer].map((admin) => [admin, restClient(() => admin.url, FLEET_KEYS.MASTER_KEY)]));
+  const at = (admin: AdminProgram) => rests.get(admin)!;
+  for (const [cluster, admin] of [
+    ['of-old', older],
+    ['of-new', newer],
+  ] as const) {
+    await at(admin).post('/clusters', { name: cluster });
+    const { key } = await at(admin).post<EnrollmentKeyResource>(`/clusters/${cluster}/enrollment_keys`, {
+      uses_remaining: 2,
+    });
+    for (const [name, file] of [
+      ['old', release.program('edge-agent.ts')],
+      ['new', undefined],
+    ] as const)
+      prepareAgent(t, join(release.directory, `${cluster}-${name}`), { ...urls, ENROLLMENT_KEY: key }, file).start();
+  }
+  await until(
+    'all nodes to be healthy',
+    async () => (await at(newer).get<readonly NodeResource[]>('/nodes?status__in=healthy')).length === AGENTS || null,
+    WAIT_MS_MAX,
+  );
+  return { older, newer, start, at, ledger: join(release.directory, 'ledger') };
+}
+
+const AGENTS = 4;
+
+type SideBySide = Awaited<ReturnType<typeof sideBySide>>;
+
+/** Stores a command for all nodes at this admin. */
+function asked({ at, ledger }: SideBySide, admin: AdminProgram): Promise<CommandResource> {
+  return at(admin).post<CommandResource>('/commands', {
+    command_text: `echo "$EDGE_EXECUTION_ID" >>${ledger}; echo done`,
+    targeting: { type: 'all' },
+  });
+}
+
+/** What came of a command, once it is over, as this admin has it. */
+function over({ at }: SideBySide, admin: AdminProgram, { id }: CommandResource): Promise<readonly string[]> {
+  return until(
+    `the end of a command at ${admin.name}`,
+    async () => {
+      const found = await at(admin).get<readonly ExecutionResource[]>(`/command_executions?command_id__in=${id}`);
+      if (found.some(({ status }) => status === 'pending' || status === 'sent'))
+        throw new Error(JSON.stringify(found.map(({ status, cluster_name: cluster }) => [cluster, status])));
+      return found.map(({ status, output }) => `${status} ${output ?? ''}`);
+    },
+    WAIT_MS_MAX,
+  );
+}
+
+const ALL_DONE = Array.from({ length: AGENTS }, () => 'completed done\n');
+
+/** Gives a node of each cluster an alias, which its owner has to do: the statuses at this admin. */
+async function aliased({ at }: SideBySide, admin: AdminProgram): Promise<readonly number[]> {
+  const statuses: number[] = [];
+  for (const cluster of ['of-old', 'of-new']) {
+    const [node] = await at(admin).get<readonly NodeResource[]>(`/nodes?cluster_name=${cluster}`);
+    const body = { name: `by-${admin.name}` };
+    statuses.push((await at(admin).call('POST', `/nodes/${node?.id}/aliases`, { body })).status);
+  }
+  return statuses;
+}
+
+/** Resolves when this admin owns both clusters, as the one that answers has it. */
+function ownsAll({ at }: SideBySide, admin: AdminProgram, answering = admin): Promise<unknown> {
+  return until(`${admin.name} to own all`, async () => {
+    const owners = await at(answering).get<Readonly<Record<string, object>>>('/admins/edge_clusters');
+    return Object.keys(owners[admin.name] ?? {}).length === 2 || null;
+  });
+}
+
+for (const [name, { commit, elsewhere }] of Object.entries(RELEASES))
+  test.serial(
+    `beside a release ${name}: commands at both, takeovers both ways, no stale write, and the upgrade of it`,
+    async (t) => {
+      t.timeout(hangAfter(TEST_MS_MAX));
+      const release = await releaseAt(t, commit);
+      if (release === null) return;
+      const fleet = await sideBySide(t, release);
+      const { older, newer, start } = fleet;
+      const commands = [await asked(fleet, older), await asked(fleet, newer)];
+      for (const command of commands) t.deepEqual(await over(fleet, newer, command), ALL_DONE);
+      t.deepEqual(await aliased(fleet, older), [201, elsewhere]);
+      t.deepEqual(await aliased(fleet, newer), [elsewhere, 201]);
+
+      // the one of now takes over from an owner that stands still, and wakes too late
+      older.program.pause();
+      await ownsAll(fleet, newer);
+      const whileFrozen = await asked(fleet, newer);
+      older.program.resume();
+      await older.program.logged('a cluster is not owned by this admin any more');
+      t.deepEqual(await over(fleet, newer, whileFrozen), ALL_DONE);
+
+      // and the one of before from one that is killed
+      await newer.kill();
+      await ownsAll(fleet, older);
+      const withOlder = await asked(fleet, older);
+      t.deepEqual(await over(fleet, older, withOlder), ALL_DONE);
+
+      // the order of an upgrade: one of now comes first, the one of before goes
+      await start(newer);
+      older.program.terminate();
+      const whileStopping = await asked(fleet, newer);
+      t.is((await older.program.ended()).code, 0);
+      await ownsAll(fleet, newer);
+      t.deepEqual(await over(fleet, newer, whileStopping), ALL_DONE);
+
+      const starts = readFileSync(fleet.ledger, 'utf8').trim().split('\n');
+      t.is(starts.length, AGENTS * (commands.length + 3));
+      t.is(new Set(starts).size, starts.length, 'nothing ran twice');
+      for (const admin of [older, newer])
+        t.deepEqual(
+          admin.runs.flatMap((run) => run.lines().filter(({ level }) => level === 'error')),
+          [],
+        );
+    },
+  );
