@@ -125,7 +125,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     isHere: (id) => directory.isLocal({ kind: 'node', id }),
     liveOutput: (...asked) => feeds.executions.liveOutput(...asked),
   });
-  agents.admit(api, links.relay);
+  agents.admit(api, links.relays);
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();
   base.ends.add('the proxies', () => proxies.close());

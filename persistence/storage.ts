@@ -179,7 +179,7 @@ export class Storage {
     return {
       nodeByToken: (hash: Uint8Array) => this.#reads.nodeByToken(hash),
       deletedByToken: (hash: Uint8Array) => this.#reads.deletedByToken(hash),
-      ownerUrl: async (cluster: ClusterId) => (await this.#leases.ownerOf(cluster))?.url ?? null,
+      ownerOf: (cluster: ClusterId) => this.#leases.ownerOf(cluster),
       endpointOf: agentEndpointLookUp(pool),
       nodeByName: nodeNameLookUp(pool),
       diagnoses: diagnosisRows(pool),

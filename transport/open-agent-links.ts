@@ -17,7 +17,7 @@ import { createAddressLimiter } from './net/window-limiter.ts';
 import type { AgentSettings } from './protocol/agent-settings.ts';
 import type { ClusterId, NodeId } from './protocol/ids.ts';
 import { PROTOCOL_VERSION_FALLBACK, SESSION_PATH, TUNNEL_PATH } from './protocol/version.ts';
-import { createSessionGate, type GatePorts } from './sessions/gate.ts';
+import { createSessionGate, type GatePorts, type SessionRelay } from './sessions/gate.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { tracedRequests } from './tracing/traced-requests.ts';
 import { AgentRequests, type AgentRequestPorts } from './tunnels/agent-requests.ts';
@@ -41,7 +41,7 @@ export interface AgentLinkSettings {
 /** What the rows say of agents. Each call rejects with DatabaseUnavailable, but `askOwner`. */
 export interface AgentRows
   extends
-    Pick<GatePorts, 'nodeByToken' | 'deletedByToken' | 'ownerUrl'>,
+    Pick<GatePorts, 'nodeByToken' | 'deletedByToken' | 'ownerOf'>,
     Pick<AgentRequestPorts, 'endpointOf'>,
     Pick<ReachPorts, 'nodeByName'> {
   readonly diagnoses: DiagnosisPorts['rows'];
@@ -83,6 +83,12 @@ export interface UpgradeServer {
   onUpgrade(path: string, handler: (request: IncomingMessage, socket: Duplex, head: Buffer) => void): void;
 }
 
+/** By which what came to the wrong admin gets to the right one. */
+export interface AgentRelays {
+  readonly tunnels: TunnelRelay;
+  readonly sessions: SessionRelay;
+}
+
 /** The links. */
 export interface AgentLinks {
   readonly sessions: Sessions;
@@ -94,10 +100,10 @@ export interface AgentLinks {
   /** Tunnels are asked for through the VPN from now on, where `urlOf` knows the way of a node. */
   preferVpn(urlOf: (node: NodeId) => string | null): void;
   /**
-   * Agents may come in by this server from now on; `relay` has tunnels of other admins. Its own end comes after those of
-   * sessions and tunnels.
+   * Agents may come in by this server from now on; `relays` have tunnels and sessions of other admins. Its own end comes
+   * after those of sessions and tunnels.
    */
-  admit(server: UpgradeServer, relay: TunnelRelay): void;
+  admit(server: UpgradeServer, relays: AgentRelays): void;
   /** For metrics. */
   readings(): AgentLinkReadings;
 }
@@ -143,11 +149,11 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     preferVpn(urlOf) {
       vpnUrlOf = urlOf;
     },
-    admit(server, relay) {
-      server.onUpgrade(SESSION_PATH, createSessionGate(gatePorts(settings, sessions, ports)));
+    admit(server, relays) {
+      server.onUpgrade(SESSION_PATH, createSessionGate(gatePorts(settings, sessions, relays.sessions, ports)));
       server.onUpgrade(
         TUNNEL_PATH,
-        createTunnelGate(tunnels, 'url', { relay, wrong: countWrongTokens(monotonicMs, log) }),
+        createTunnelGate(tunnels, 'url', { relay: relays.tunnels, wrong: countWrongTokens(monotonicMs, log) }),
       );
       ports.ends.add('sessions', () => sessions.close());
       ports.ends.add('tunnels', () => tunnels.close());
@@ -178,6 +184,7 @@ function questionsTo(
       requests,
       tunnels,
       hasSession: (node) => sessions.has(node),
+      relayedBy: (node) => sessions.relayedBy(node),
       rows: rows.diagnoses,
       adminId,
       version,
@@ -188,11 +195,17 @@ function questionsTo(
 }
 
 /** A cluster that is held for the moment only has no owner to send its agents to. */
-function gatePorts(settings: AgentLinkSettings, sessions: Sessions, ports: AgentLinkPorts): GatePorts {
+function gatePorts(
+  settings: AgentLinkSettings,
+  sessions: Sessions,
+  relay: SessionRelay,
+  ports: AgentLinkPorts,
+): GatePorts {
   const { rows, held, ownership, clock, log } = ports;
   return {
     monotonicMs,
     sessions,
+    relay,
     log,
     wrongTokens: createAddressLimiter(
       {
@@ -205,7 +218,7 @@ function gatePorts(settings: AgentLinkSettings, sessions: Sessions, ports: Agent
     nodeByToken: (hash) => rows.nodeByToken(hash),
     deletedByToken: (hash) => rows.deletedByToken(hash),
     owns: (cluster) => held.holds(cluster) && !ownership.isBorrowed(cluster),
-    ownerUrl: async (cluster) => (ownership.isBorrowed(cluster) ? null : rows.ownerUrl(cluster)),
+    ownerOf: async (cluster) => (ownership.isBorrowed(cluster) ? null : rows.ownerOf(cluster)),
   };
 }
 

@@ -34,7 +34,13 @@ export type VpnBody = Extract<AdminFrameBody, { type: 'mesh-network' | 'mesh-cha
  * older one is ignored.
  */
 export type NodeMessage =
-  | { readonly type: 'agent-connected'; readonly session: SessionId; readonly hello: Hello }
+  /** `relayedBy`: the admin, by its name, that passes the session on; absent: its agent came here by itself. */
+  | {
+      readonly type: 'agent-connected';
+      readonly session: SessionId;
+      readonly hello: Hello;
+      readonly relayedBy?: string;
+    }
   /** `isOurs`: it was this admin that stood still and heard nobody, so that the silence says nothing of the agent. */
   | {
       readonly type: 'agent-disconnected';

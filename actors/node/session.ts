@@ -38,6 +38,7 @@ export function connected(
       reportedAtMs: nowMs,
       reportLate: false,
       wellSinceMs: null,
+      relayedBy: message.relayedBy ?? null,
       delivered: new Set(hello.holding),
       recalls: hello.recalls ?? false,
       ssh: NO_SSH,

@@ -25,6 +25,8 @@ export interface LiveSession {
   /** Since when everything that it reports works; null while something does not. */
   readonly wellSinceMs: number | null;
   readonly delivered: ReadonlySet<ExecutionId>;
+  /** The admin, by its name, that passes it on; null: its agent came to the owner by itself. */
+  readonly relayedBy: string | null;
   /** Whether the agent says how executions ended that it no longer holds. */
   readonly recalls: boolean;
   readonly ssh: SshSession;

@@ -33,8 +33,8 @@ export function problemsOf({ services }: HealthReport): readonly ServiceProblem[
 }
 
 /**
- * Why the node is told to be in `told`; null: it is healthy. `isDamped`: its session shows a better status, which is
- * told once it has lasted.
+ * Why the node is told to be in `told`; null: it is healthy, and its session comes straight here. `isDamped`: its session
+ * shows a better status, which is told once it has lasted.
  */
 export function reasonOf(
   record: Pick<NodeRecord, 'lastSeenAtMs'>,
@@ -44,11 +44,13 @@ export function reasonOf(
 ): string | null {
   if (session === null)
     return record.lastSeenAtMs === null ? NEVER_CONNECTED : `Nothing heard since ${instant(record.lastSeenAtMs)}`;
+  const relayed = session.relayedBy === null ? [] : [relayedWords(session.relayedBy)];
   const problems = [
     ...(session.reportLate ? [`No report since ${instant(session.reportedAtMs)}`] : []),
     ...problemsOf(session.report).map(({ name, problem }) => `${name}: ${problem}`),
+    ...relayed,
   ].join('; ');
-  if (!isDamped) return told === 'healthy' ? null : cutWords(problems, REASON_CHARS_MAX);
+  if (!isDamped) return told === 'healthy' ? (relayed[0] ?? null) : cutWords(problems, REASON_CHARS_MAX);
   const since =
     session.wellSinceMs === null
       ? `Connected since ${instant(session.connectedAtMs)}; ${problems}`
@@ -88,4 +90,9 @@ function vpnOf({ vpn: { report } }: LiveSession, nowMs: number): VpnEvidence | n
   if (gateway === null) return { handshake_age_ms: null, path: VPN_PATHS.find((path) => counts[path] > 0) ?? 'none' };
   const { path, handshake_age_ms: ageMs } = gateway;
   return { handshake_age_ms: ageMs === null ? null : ageMs + Math.max(0, nowMs - atMs), path };
+}
+
+/** That its session takes a way of its own, in words that complete any reason. */
+function relayedWords(admin: string): string {
+  return `Its session is relayed by the admin ${admin}: the agent does not reach the owner of its cluster`;
 }

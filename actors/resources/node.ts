@@ -52,7 +52,10 @@ export const NodeResource = resource('Node', 'A machine whose agent is enrolled 
   cluster_name: z.string(),
   status: z.enum(NODE_STATUSES),
   status_since: z.iso.datetime().describe('When this status began.'),
-  status_reason: z.string().nullable().describe('Why it is not healthy, in one sentence.'),
+  status_reason: z
+    .string()
+    .nullable()
+    .describe('Why it is not healthy, or by which admin its session is relayed, in one sentence.'),
   status_evidence: evidence
     .nullable()
     .describe('What the status rests on; null until the node was connected for the first time.'),

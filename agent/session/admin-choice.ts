@@ -7,6 +7,12 @@ import { isFollowed, isSameAdmin, REDIRECTS_MAX, STEADY_MS_MIN, type SessionOpti
 /** Up to this, a redirect is not followed at once, in ms: an admin's agents do not all come at the same moment. */
 const REDIRECT_MS_MAX = 200;
 
+/** What a connection is closed with that broke or never stood. Source: ports.ts, LinkOwner. */
+const NO_ANSWER = 1_006;
+
+/** Statuses by which a gateway before an admin says that it does not get there, by their hundreds. Source: RFC 9110, 15.6. */
+const STATUS_CLASS_SERVER = 5;
+
 /** What follows a lost connection. */
 export interface Rest {
   readonly waitMs: number;
@@ -23,6 +29,12 @@ export class AdminChoice {
   #round = 0;
   #redirects = 0;
   #redirect: string | null = null;
+  /** Who sent it where it is dialling now; null: it was sent by nobody. */
+  #sentBy: string | null = null;
+  #isFollowing = false;
+  /** Where the owner was not reached just before: the dial that follows says so, and no other one. */
+  #unreached: string | null = null;
+  #stranded: string | null = null;
   #url = '';
   /** Those that were silent when they were heard last. */
   #silent: readonly string[] = [];
@@ -38,9 +50,22 @@ export class AdminChoice {
     return this.#refusals.state;
   }
 
+  /** The URL at which the owner of its cluster was not reached, which the admin that is dialled is to know. */
+  get stranded(): string | null {
+    return this.#stranded;
+  }
+
+  /** Whether the admin that is dialled is one to which another one sent it. */
+  get isFollowing(): boolean {
+    return this.#isFollowing;
+  }
+
   /** The admin that is to be dialled now. */
   next(): string {
     const urls = this.#inOrder();
+    this.#isFollowing = this.#redirect !== null && this.#sentBy !== null;
+    this.#stranded = this.#unreached;
+    this.#unreached = null;
     this.#url = this.#redirect ?? urls[this.#attempt % urls.length] ?? '';
     this.#redirect = null;
     return this.#url;
@@ -55,6 +80,7 @@ export class AdminChoice {
   welcomed(url: string, nowMs: number): void {
     this.#url = url;
     this.answers(url);
+    this.#sentBy = null;
     this.#liveMs = nowMs;
     this.#refusals.welcomed();
   }
@@ -99,9 +125,28 @@ export class AdminChoice {
     };
   }
 
+  /**
+   * A connection ended without a welcome, with this status or close code. Where it was to be that with the owner, the one
+   * that sent it there is the next after so many ms, and is asked to pass the session on. Null: it was another one.
+   */
+  unreached(code: number): number | null {
+    const back = this.#sentBy;
+    const isAnswered = code !== NO_ANSWER && Math.floor(code / 100) !== STATUS_CLASS_SERVER;
+    if (!this.#isFollowing || back === null || isAnswered) return null;
+    this.#unreached = this.#url;
+    this.#sentBy = null;
+    this.#redirect = back;
+    this.#ports.log.warn(
+      { admin: back, owner: this.#url },
+      'The admin that owns this cluster is not reached: the one that named it is asked to pass the session on',
+    );
+    return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
+  }
+
   /** An admin sends it to another: after so many ms it is the next. Null: it is not followed. */
   redirected(url: string): number | null {
     this.answers(this.#url);
+    if (this.#stranded !== null && isSameAdmin(this.#stranded, url)) return null; // it cannot be passed on
     const isSafe = URL.canParse(url) && isFollowed(this.#url, url);
     this.#redirects += 1;
     if (!isSafe || this.#redirects > REDIRECTS_MAX) {
@@ -110,6 +155,7 @@ export class AdminChoice {
     }
     this.#ports.log.info({ admin: url }, 'Another admin owns this cluster');
     this.#redirect = url;
+    this.#sentBy = this.#url;
     return Math.round(this.#ports.random() * REDIRECT_MS_MAX);
   }
 

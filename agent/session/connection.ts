@@ -6,7 +6,7 @@ import { PROTOCOL_VERSION, PROTOCOL_VERSION_MIN } from '../../transport/protocol
 import { FrameChannel } from './frame-channel.ts';
 import { Heartbeat, rhythmOf } from './heartbeat.ts';
 import { LiveSession } from './live-session.ts';
-import type { Link, LinkOwner, SessionPorts } from './ports.ts';
+import type { DialHow, Link, LinkOwner, SessionPorts } from './ports.ts';
 import type { SessionCounters } from './session-counters.ts';
 import { helloOf, type SessionOptions } from './session-options.ts';
 
@@ -55,12 +55,11 @@ export class Connection implements LinkOwner {
   #protocol = 0;
   #live: LiveSession | null = null;
 
-  /** `handshakeMsMax`: as in `Dial`. */
-  constructor(url: string, parts: ConnectionParts, handshakeMsMax?: number) {
+  constructor(url: string, parts: ConnectionParts, how?: DialHow) {
     this.url = url;
     this.#parts = parts;
     parts.counters.dials += 1;
-    this.#link = parts.ports.dial(url, parts.options.token, this, handshakeMsMax);
+    this.#link = parts.ports.dial(url, parts.options.token, this, how);
   }
 
   /** What it carries; null before the welcome and after the end. */

@@ -2,7 +2,13 @@
 import { WebSocket } from 'ws';
 import type { ClientOptions } from 'ws';
 import { FRAME_BYTES_MAX } from '../../transport/protocol/limits.ts';
-import { NODE_DELETED, REFUSAL_HEADER, SESSION_PATH, SESSION_SUBPROTOCOL } from '../../transport/protocol/version.ts';
+import {
+  NODE_DELETED,
+  REFUSAL_HEADER,
+  SESSION_PATH,
+  SESSION_SUBPROTOCOL,
+  STRANDED_HEADER,
+} from '../../transport/protocol/version.ts';
 import { contained } from '../../transport/net/streams/contained.ts';
 import type { Dial, Link, LinkOwner } from './ports.ts';
 import { DIRECT, type Outbound } from '../outbound/outbound.ts';
@@ -16,10 +22,15 @@ const HANDSHAKE_MS_MAX = 10_000;
  * certificate authorities; `outbound`: how admins are reached. Redirects are not followed: they would carry the token elsewhere.
  */
 export function webSocketDial(options: ClientOptions = {}, outbound: Outbound = DIRECT): Dial {
-  return (adminUrl, token, owner, handshakeTimeout = HANDSHAKE_MS_MAX) => {
+  return (adminUrl, token, owner, { handshakeMsMax = HANDSHAKE_MS_MAX, stranded } = {}) => {
     try {
       const agent = outbound.agentFor(adminUrl);
-      return new WebSocketLink(adminUrl, token, owner, { handshakeTimeout, ...(agent && { agent }), ...options });
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(stranded !== undefined && { [STRANDED_HEADER]: new URL(stranded).href }),
+      };
+      const dialling = { handshakeTimeout: handshakeMsMax, ...(agent && { agent }), ...options, headers };
+      return new WebSocketLink(adminUrl, owner, dialling);
     } catch (error) {
       // an admin told of a URL, or gave a token, with which no request can be made
       return neverOpened(owner, networkProblem(error));
@@ -64,11 +75,10 @@ class WebSocketLink implements Link {
   #problem = '';
   #status: number | null = null;
 
-  constructor(adminUrl: string, token: string, owner: LinkOwner, options: ClientOptions) {
+  constructor(adminUrl: string, owner: LinkOwner, options: ClientOptions) {
     this.#owner = owner;
     const socket = new WebSocket(sessionUrl(adminUrl), SESSION_SUBPROTOCOL, {
       ...options,
-      headers: { authorization: `Bearer ${token}` },
       maxPayload: FRAME_BYTES_MAX,
       perMessageDeflate: false,
       followRedirects: false,

@@ -139,10 +139,17 @@ export interface LinkOwner {
 }
 
 /**
- * Opens a connection to the admin at an http(s) URL, which is given up where the upgrade is not answered within
- * `handshakeMsMax`; without that the dialler decides. Never throws.
+ * How a connection is opened. It is given up where the upgrade is not answered within `handshakeMsMax`; without that the
+ * dialler decides. `stranded`: the admin is told that the owner of the cluster, at this URL, is not reached from
+ * here.
  */
-export type Dial = (adminUrl: string, token: string, owner: LinkOwner, handshakeMsMax?: number) => Link;
+export interface DialHow {
+  readonly handshakeMsMax?: number;
+  readonly stranded?: string;
+}
+
+/** Opens a connection to the admin at an http(s) URL. Never throws. */
+export type Dial = (adminUrl: string, token: string, owner: LinkOwner, how?: DialHow) => Link;
 
 /** Those parts of the agent that let people reach the machine. No method throws. */
 export interface SessionReach {

@@ -9,7 +9,7 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
 import { NODE_DELETED } from '../../transport/protocol/version.ts';
-import type { AgentVpnFrameBody, SessionPorts } from './ports.ts';
+import type { AgentVpnFrameBody, DialHow, SessionPorts } from './ports.ts';
 import { AdminChoice } from './admin-choice.ts';
 import { Beside } from './beside.ts';
 import { Connection, SILENCE, type ConnectionOwner, type ConnectionParts, type Welcome } from './connection.ts';
@@ -177,7 +177,8 @@ export class Session implements ConnectionOwner {
       return this.#restBeforeNext(false);
     }
     this.#logEnd(admin, code, reason, wasLive);
-    this.#restBeforeNext(wasLive);
+    const backMs = wasLive ? null : this.#admins.unreached(code);
+    return backMs === null ? this.#restBeforeNext(wasLive) : this.#rest(backMs);
   }
 
   #logEnd(admin: string, code: number, reason: string, wasLive: boolean): void {
@@ -222,7 +223,15 @@ export class Session implements ConnectionOwner {
   }
 
   #dial(): void {
-    this.#connection = new Connection(this.#admins.next(), this.#parts);
+    const url = this.#admins.next();
+    this.#connection = new Connection(url, this.#parts, this.#how());
+  }
+
+  /** On a metered link answers are slow: there an owner gets the time of every other admin. */
+  #how(): DialHow {
+    const { stranded, isFollowing } = this.#admins;
+    const isQuick = isFollowing && this.#options.registration.rhythm === undefined;
+    return { ...(stranded !== null && { stranded }), ...(isQuick && { handshakeMsMax: BESIDE_HANDSHAKE_MS_MAX }) };
   }
 
   #restBeforeNext(wasLive: boolean): void {
@@ -254,7 +263,7 @@ export class Session implements ConnectionOwner {
       random: this.#ports.random,
       log: this.#ports.log,
       urls: this.#options.adminUrls,
-      connect: (url) => new Connection(url, this.#parts, BESIDE_HANDSHAKE_MS_MAX),
+      connect: (url) => new Connection(url, this.#parts, { handshakeMsMax: BESIDE_HANDSHAKE_MS_MAX }),
       doubted: (isSilent) =>
         isSilent ? this.#admins.wentSilent(connection.url) : this.#admins.answers(connection.url),
     });

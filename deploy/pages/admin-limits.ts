@@ -95,6 +95,10 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
       "Tunnels that came here, are another admin's, and were not answered by it yet. More are a 503.",
     ],
     ['RELAY_OPEN_MS_MAX', 'The other admin answers such a tunnel within this, or it is a 503.'],
+    [
+      'CARRIED_SESSIONS_MAX',
+      'Sessions of agents that are carried on to the owners of their clusters at once. More are sent there instead.',
+    ],
     ['CARRIED_STREAMS_MAX', 'Connections of agents that are carried on to other admins at once. More are a 503.'],
   ]),
   limits('api/feeds/limits.ts', feeds, [

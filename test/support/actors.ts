@@ -178,6 +178,7 @@ export function liveNode(
       report: HEALTHY,
       reportedAtMs: MADE_MS,
       reportLate: false,
+      relayedBy: null,
       wellSinceMs: MADE_MS,
       delivered: new Set(delivered),
       recalls: false,

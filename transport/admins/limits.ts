@@ -90,5 +90,8 @@ export const RELAYS_OPENING_MAX = 256;
 /** The other admin answers such an upgrade within this, in ms: half of the time that its token is good for. */
 export const RELAY_OPEN_MS_MAX = 5_000;
 
+/** Sessions of agents that are carried on to other admins, at once. More are sent to the owner, as those of older agents. */
+export const CARRIED_SESSIONS_MAX = 10_000;
+
 /** Connections of agents whose bytes go on to other admins, at once. More are told to come again. */
 export const CARRIED_STREAMS_MAX = 4_096;

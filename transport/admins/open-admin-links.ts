@@ -8,7 +8,7 @@ import type { TailSource, TailsElsewhere } from '../../api/feeds/ports.ts';
 import type { PeerCallHandler, PeerCalls } from '../../api/forwarding-ports.ts';
 import { monotonicMs } from '../net/clock.ts';
 import type { Log } from '../net/log.ts';
-import type { TunnelRelay } from '../tunnels/gate.ts';
+import type { AgentRelays } from '../open-agent-links.ts';
 import { CallEntrance } from './call-entrance.ts';
 import { Calls } from './calls.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
@@ -19,6 +19,7 @@ import { PeerProofs } from './peer-proofs.ts';
 import { Peers, type CheckedIn, type PeerLink } from './peers.ts';
 import { Probes } from './probes.ts';
 import { CALL_PATH, LINK_VERSION_TAILS, NEWS_PATH } from './protocol/version.ts';
+import { AdminSessionRelay } from './session-relay.ts';
 import { TailsOfOthers } from './tails-of-others.ts';
 import { UpgradeRelay } from './upgrade-relay.ts';
 
@@ -62,8 +63,8 @@ export interface AdminLinks {
   readonly news: NewsListener;
   /** Live output that others are asked for. */
   readonly tails: TailsElsewhere;
-  /** Passes tunnels on to the admins that wait for them. */
-  readonly relay: TunnelRelay;
+  /** Pass tunnels and sessions on to the admins whose they are. */
+  readonly relays: AgentRelays & { readonly sessions: AdminSessionRelay };
   /**
    * Other admins may come in by this server from now on; what they ask for is done by `handler`, and they may tail what
    * `tails` has.
@@ -105,7 +106,8 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
   const peers = new Peers(adminId, { log, nowMs });
   const proofs = new PeerProofs({ keys, peers, nowMs, monotonicMs, log });
   const calls = new Calls({ keys, peers, clock });
-  const relay = new UpgradeRelay({ keys, proofs, peers, clock, log });
+  const carrying = { keys, proofs, peers, clock, log };
+  const relays = { tunnels: new UpgradeRelay(carrying), sessions: new AdminSessionRelay(carrying) };
   const probes = new Probes({ peers, calls, newId: randomUUID, monotonicMs });
   const tails = new TailsOfOthers({
     offersTails: (admin) => (peers.callable(admin)?.version ?? 0) >= LINK_VERSION_TAILS,
@@ -120,6 +122,7 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     peers.saw(admins);
     calls.sweep();
     proofs.sweep();
+    relays.sessions.sweep();
     entrance?.sweep();
     newsEntrance?.sweep();
     news.round();
@@ -130,7 +133,7 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     calls,
     news,
     tails,
-    relay,
+    relays,
     admit(server, handler, source) {
       const callBytesMax = settings.MAX_BODY_BYTES + CALL_SLACK_BYTES;
       const entering = { adminId, keys, proofs, peers, clock, monotonicMs, log };
@@ -144,9 +147,10 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
     dismiss() {
       entrance?.close();
       newsEntrance?.close();
-      relay.close();
+      relays.tunnels.close();
+      relays.sessions.close();
     },
-    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relay, newsEntrance }) }),
+    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relay: relays.tunnels, newsEntrance }) }),
     close: () => {
       news.close();
       return calls.close();

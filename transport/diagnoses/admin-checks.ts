@@ -58,11 +58,21 @@ async function dialled(
 }
 
 function sessionCheck(
-  { hasSession, adminId }: DiagnosisPorts,
+  { hasSession, relayedBy, adminId }: DiagnosisPorts,
   node: NodeId,
   { owner, status }: NodeStanding,
 ): DiagnosisCheck {
   const details = { status, admin: owner?.name.slice(0, 256) ?? null, is_here: hasSession(node) };
+  const relay = relayedBy(node);
+  if (details.is_here && relay !== null)
+    return checked(
+      'node_session',
+      'warn',
+      `The agent has a session at this admin, relayed by the admin ${relay}: it does not reach this one itself.`,
+      'See whether the machine gets to the ADMIN_OWN_URL of this admin.',
+      0,
+      details,
+    );
   if (details.is_here)
     return checked('node_session', 'pass', 'The agent has a session at this admin.', null, 0, details);
   if (owner === null)

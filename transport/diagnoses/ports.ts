@@ -13,6 +13,8 @@ export interface DiagnosisPorts {
   readonly tunnels: Pick<Tunnels, 'reach'>;
   /** Whether the node has a live session at this admin. */
   readonly hasSession: (node: NodeId) => boolean;
+  /** The admin, by its name, that passes that session on; null: none does. */
+  readonly relayedBy: (node: NodeId) => string | null;
   /** Each rejects with DatabaseUnavailable. */
   readonly rows: {
     standing(node: NodeId): Promise<NodeStanding | null>;

@@ -25,8 +25,10 @@
  * | 9 | 2026-11-23 | settings may say how often to ping, and after how long without an answer another admin is asked beside
  * the one that is silent; an agent that does not reach the admin that an open-tunnel names tries the one of its session
  * |
+ * | 10 | 2026-11-23 | an agent that does not reach the admin to which it was sent says so with its next dial, by a header, and
+ * the admin that it reaches passes its session on |
  */
-export const PROTOCOL_VERSION = 9;
+export const PROTOCOL_VERSION = 10;
 
 /** From this version on an agent opens tunnels and asks about SSH logins. */
 export const PROTOCOL_VERSION_REACH = 2;
@@ -73,6 +75,12 @@ export const SESSION_PATH = '/api/v1/agents/session';
  */
 export const REFUSAL_HEADER = 'x-edge-refusal';
 export const NODE_DELETED = 'node-deleted';
+
+/**
+ * Header of a session whose agent was sent to the owner of its cluster and did not get there: its URL, as it was told.
+ * The admin passes the session on to it, if it can. None comes from an agent before version 10.
+ */
+export const STRANDED_HEADER = 'x-edge-stranded';
 
 /** WebSocket subprotocol of a tunnel: HTTP/2 in binary messages, the agent is the server. */
 export const TUNNEL_SUBPROTOCOL = 'edge.tunnel.v1';

@@ -21,17 +21,24 @@ export function problemOf({ protocol, node }: Extract<AgentFrame, { type: 'hello
   return node === expected ? null : 'the token belongs to another node';
 }
 
-/** The message for the node. `from`: the address that the session comes from. */
+/** By which session something was said: from which address it comes, and which admin passes it on, if any. */
+export interface SessionWay {
+  readonly id: SessionId;
+  readonly remoteAddress: string | null;
+  readonly relayedBy: string | null;
+}
+
+/** The message for the node. */
 export function nodeMessageOf(
   frame: Exclude<AgentFrame, SessionFrame>,
-  session: SessionId,
-  from: string | null,
+  { id: session, remoteAddress: from, relayedBy }: SessionWay,
 ): NodeMessage {
   switch (frame.type) {
     case 'hello':
       return {
         type: 'agent-connected',
         session,
+        ...(relayedBy !== null && { relayedBy }),
         hello: {
           registration: frame.registration,
           report: frame.report,

@@ -22,6 +22,12 @@ export type Received =
   | { readonly ok: true; readonly frame: AgentFrame | null }
   | { readonly ok: false; readonly problem: string };
 
+/** Which admin passed a session on, by its name, and at which address its agent came in there. */
+export interface SessionVia {
+  readonly by: string;
+  readonly address: string;
+}
+
 /** Why a socket is not read for now: more is not stored yet than memory is for, or this agent is over its share. */
 export type Hold = 'unstored' | 'rate';
 const HOLD_BITS: Readonly<Record<Hold, number>> = { unstored: 1, rate: 2 };
@@ -29,6 +35,16 @@ const HOLD_BITS: Readonly<Record<Hold, number>> = { unstored: 1, rate: 2 };
 /** What an agent with a rhythm of its own may miss. Source: transport/protocol/agent-description.ts. */
 const PINGS_MISSED = 2;
 const REPORTS_MISSED = 3;
+
+/** What a connection is made of. */
+export interface ConnectionParts {
+  readonly node: NodeId;
+  readonly cluster: ClusterId;
+  readonly socket: WebSocket;
+  readonly quota: NodeQuota;
+  /** Null: its agent came here by itself. */
+  readonly via: SessionVia | null;
+}
 
 /** A class, because there are ten thousand of them: methods are shared. */
 export class Connection {
@@ -56,11 +72,12 @@ export class Connection {
   #sentSeq = 0;
   #heardSeq = 0;
   readonly #quota: NodeQuota;
+  readonly #via: SessionVia | null;
   #holds = 0;
   #unstored: Map<ExecutionId, number> | null = null;
   #isRenewed = false;
 
-  constructor(id: SessionId, node: NodeId, cluster: ClusterId, socket: WebSocket, quota: NodeQuota, nowMs: number) {
+  constructor(id: SessionId, { node, cluster, socket, quota, via }: ConnectionParts, nowMs: number) {
     this.id = id;
     this.node = node;
     this.cluster = cluster;
@@ -69,6 +86,7 @@ export class Connection {
     this.heardMs = nowMs;
     this.reportedMs = nowMs;
     this.#quota = quota;
+    this.#via = via;
   }
 
   /**
@@ -76,7 +94,8 @@ export class Connection {
    * again.
    */
   renewed(id: SessionId, cluster: ClusterId, nowMs: number): Connection {
-    const next = new Connection(id, this.node, cluster, this.#socket, this.#quota, nowMs);
+    const parts = { node: this.node, cluster, socket: this.#socket, quota: this.#quota, via: this.#via };
+    const next = new Connection(id, parts, nowMs);
     next.protocol = this.protocol;
     next.#isRenewed = true;
     next.#sentSeq = this.#sentSeq;
@@ -88,9 +107,17 @@ export class Connection {
     return this.#socket;
   }
 
-  /** Where it comes from, as the socket shows it: that of a reverse proxy when there is one. Null: it is gone. */
+  /**
+   * Where it comes from, as the socket shows it, or the admin that passed it on says: that of a reverse proxy when there
+   * is one. Null: it is gone.
+   */
   get remoteAddress(): string | null {
-    return this.#stream?.remoteAddress ?? null;
+    return this.#via?.address ?? this.#stream?.remoteAddress ?? null;
+  }
+
+  /** The admin that passes it on, by its name; null: its agent came here by itself. */
+  get relayedBy(): string | null {
+    return this.#via?.by ?? null;
   }
 
   /** Its agent said hello. */

@@ -8,10 +8,32 @@ import type { WindowLimiter } from '../net/window-limiter.ts';
 import { CLOSE } from '../protocol/close-codes.ts';
 import type { ClusterId, NodeId } from '../protocol/ids.ts';
 import { FRAME_BYTES_MAX } from '../protocol/limits.ts';
-import { NODE_DELETED, REFUSAL_HEADER, SESSION_SUBPROTOCOL } from '../protocol/version.ts';
+import { NODE_DELETED, REFUSAL_HEADER, SESSION_SUBPROTOCOL, STRANDED_HEADER } from '../protocol/version.ts';
 import { CLOSE_GRACE_MS, WS_FRAGMENTS_MAX } from './limits.ts';
 import type { Sessions } from './sessions.ts';
 import { createTokenMemory } from './tokens.ts';
+
+/** What one admin tells another of a session that it passes on. */
+export interface PassedSession {
+  readonly token: string;
+  /** At which the agent came in. */
+  readonly address: string;
+}
+
+/** A session that another admin, by its name, passed on; or the status that this gets. */
+export type ReceivedSession = (PassedSession & { readonly by: string }) | { readonly refused: string };
+
+/** By which sessions get to the owner of their cluster where their agents do not. */
+export interface SessionRelay {
+  /** What another admin passed on with this upgrade; null: it comes from an agent. */
+  received(request: IncomingMessage): ReceivedSession | null;
+  /** Takes over the upgrade and brings it to the admin with this id. False: it can't, and nothing was done. */
+  passOn(
+    admin: string,
+    session: PassedSession,
+    upgrade: { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer },
+  ): boolean;
+}
 
 /** Whom the gate asks before it opens. */
 export interface GatePorts {
@@ -26,8 +48,9 @@ export interface GatePorts {
   deletedByToken(tokenHash: Uint8Array): Promise<boolean>;
   /** Whether this admin owns the cluster. */
   owns(cluster: ClusterId): boolean;
-  /** Where the owner is; null when nobody owns it now. */
-  ownerUrl(cluster: ClusterId): Promise<string | null>;
+  /** Who the owner is, and where agents find it; null when nobody owns it now. */
+  ownerOf(cluster: ClusterId): Promise<{ readonly adminId: string; readonly url: string } | null>;
+  readonly relay: SessionRelay;
 }
 
 /** What fits a close frame beside its code, in bytes. Source: RFC 6455, 5.5. */
@@ -71,11 +94,14 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
   const tokens = createTokenMemory(ports.wrongTokens, ports.monotonicMs);
 
   async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const token = bearerOf(request);
+    const received = ports.relay.received(request);
+    if (received !== null && 'refused' in received) return refuse(socket, received.refused);
+    const token = received?.token ?? bearerOf(request);
     if (token === null) return refuse(socket, '401 Unauthorized', 'www-authenticate: Bearer\r\n');
     if (!offersProtocol(request)) return refuse(socket, '400 Bad Request');
     const hash = createHash('sha256').update(token).digest();
-    const [key, address] = [hash.toString('base64'), request.socket.remoteAddress ?? 'unknown'];
+    const key = hash.toString('base64');
+    const address = received?.address ?? request.socket.remoteAddress ?? 'unknown';
     const waitMs = tokens.waitMs(key, address);
     if (waitMs > 0) return refuse(socket, '429 Too Many Requests', `retry-after: ${Math.ceil(waitMs / 1_000)}\r\n`);
     const known = await ports.nodeByToken(hash);
@@ -88,17 +114,15 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
       );
     }
     tokens.right(key);
-    const elsewhere = ports.owns(known.cluster) ? null : ((await ports.ownerUrl(known.cluster)) ?? '');
+    if (!ports.owns(known.cluster)) {
+      const owner = await ports.ownerOf(known.cluster);
+      if (owner !== null && received === null && isSameUrl(request.headers[STRANDED_HEADER], owner.url))
+        if (ports.relay.passOn(owner.adminId, { token, address }, { request, socket, head })) return;
+      return server.handleUpgrade(request, socket, head, (ws) => sendElsewhere(ws, owner?.url ?? ''));
+    }
     server.handleUpgrade(request, socket, head, (ws) => {
-      if (elsewhere === null) {
-        const waitMs = ports.sessions.accept(ws, known.node, known.cluster);
-        if (waitMs > 0) tokens.eager(key, waitMs);
-        return;
-      }
-      ws.on('error', () => ws.terminate());
-      // A URL that is cut leads nowhere; without one the agent tries the next that it knows.
-      ws.close(CLOSE.elsewhere, Buffer.byteLength(elsewhere) <= URL_BYTES_MAX ? elsewhere : '');
-      setTimeout(() => ws.terminate(), CLOSE_GRACE_MS).unref();
+      const waitMs = ports.sessions.accept(ws, known.node, known.cluster, received);
+      if (waitMs > 0) tokens.eager(key, waitMs);
     });
   }
 
@@ -108,6 +132,20 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
       refuse(socket, '503 Service Unavailable', 'retry-after: 1\r\n');
     });
   };
+}
+
+/** A URL that is cut leads nowhere; without one the agent tries the next that it knows. */
+function sendElsewhere(ws: WebSocket, url: string): void {
+  ws.on('error', () => ws.terminate());
+  ws.close(CLOSE.elsewhere, Buffer.byteLength(url) <= URL_BYTES_MAX ? url : '');
+  setTimeout(() => ws.terminate(), CLOSE_GRACE_MS).unref();
+}
+
+/** Whether an agent names this URL. Another owner than the one that it did not reach may be reached. */
+function isSameUrl(named: string | readonly string[] | undefined, url: string): boolean {
+  return (
+    typeof named === 'string' && URL.canParse(named) && URL.canParse(url) && new URL(named).href === new URL(url).href
+  );
 }
 
 function bearerOf(request: IncomingMessage): string | null {

@@ -10,7 +10,7 @@ import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION_GREET } from '../protocol/version.ts';
 import { asKnownTo, isKnownTo, nodeMessageOf, problemOf } from './agent-messages.ts';
-import { Connection } from './connection.ts';
+import { Connection, type SessionVia } from './connection.ts';
 import { Departures } from './departures.ts';
 import { createFrameCounters, INVALID } from './frame-counters.ts';
 import { HeardNodes, type HeardNode } from './heard-nodes.ts';
@@ -58,10 +58,10 @@ export class Sessions implements SessionLink {
   }
 
   /**
-   * Takes over an authenticated socket. Answers 0, or for how many ms its node may begin no further session: then it
-   * was closed.
+   * Takes over an authenticated socket, `via` an admin where one passed it on. Answers 0, or for how many ms its node may
+   * begin no further session: then it was closed.
    */
-  accept(socket: WebSocket, node: NodeId, cluster: ClusterId): number {
+  accept(socket: WebSocket, node: NodeId, cluster: ClusterId, via: SessionVia | null = null): number {
     const nowMs = this.#ports.clock.nowMs();
     const quota = this.#quotas.of(node, nowMs);
     if (!quota.takeSession(nowMs)) {
@@ -70,7 +70,7 @@ export class Sessions implements SessionLink {
       return Math.ceil(1_000 / SESSIONS_PER_SECOND_MAX);
     }
     this.#last += 1;
-    const connection = new Connection(this.#last as SessionId, node, cluster, socket, quota, nowMs);
+    const connection = new Connection(this.#last as SessionId, { node, cluster, socket, quota, via }, nowMs);
     this.#connections.set(connection.id, connection);
     this.counters.opened += 1;
     this.#listeners.attach(socket, connection);
@@ -87,6 +87,11 @@ export class Sessions implements SessionLink {
     return this.#ofNode.get(node)?.welcomed === true;
   }
 
+  /** The admin, by its name, that passes the session of a node on; null: none does, or it has no session here. */
+  relayedBy(node: NodeId): string | null {
+    return this.#ofNode.get(node)?.relayedBy ?? null;
+  }
+
   /** The version that the agent of a node speaks; 0: it has no session here. */
   protocolOf(node: NodeId): number {
     return this.#ofNode.get(node)?.protocol ?? 0;
@@ -98,18 +103,14 @@ export class Sessions implements SessionLink {
   }
 
   send(session: SessionId, frame: AdminFrameBody): void {
-    const connection = this.#connections.get(session);
-    if (connection !== undefined) this.#transmit(connection, frame);
+    const one = this.#connections.get(session);
+    if (one !== undefined) this.#transmit(one, frame);
   }
 
-  /**
-   * Sends to whatever live session the node has. False: it has none here, was not welcomed yet, or its agent does not
-   * know such frames.
-   */
+  /** Sends to the live session of the node. False: none was welcomed here, or its agent does not know such frames. */
   sendToNode(node: NodeId, frame: AdminFrameBody): boolean {
-    const connection = this.#ofNode.get(node);
-    // an agent takes anything before its welcome for a broken admin
-    return connection?.welcomed === true && this.#transmit(connection, frame);
+    const one = this.#ofNode.get(node);
+    return one?.welcomed === true && this.#transmit(one, frame); // before it an agent takes anything for a broken admin
   }
 
   hangUp(session: SessionId, code: CloseCode, reason: string): void {
@@ -203,7 +204,7 @@ export class Sessions implements SessionLink {
     if (this.#departures.has(connection)) return; // it says it again where it goes
     if (frame.type === 'report') connection.reported();
     this.#unstored.heard(connection, frame, bytes);
-    this.#tell(connection, nodeMessageOf(frame, connection.id, connection.remoteAddress));
+    this.#tell(connection, nodeMessageOf(frame, connection));
   }
 
   /** What is told with a ping spreads over a fleet as its pings do. */
@@ -218,7 +219,7 @@ export class Sessions implements SessionLink {
     if (problem !== null) return this.#cut(connection, problem);
     connection.hello(hello);
     this.#ofNode.set(connection.node, connection);
-    this.#tell(connection, nodeMessageOf(hello, connection.id, connection.remoteAddress));
+    this.#tell(connection, nodeMessageOf(hello, connection));
   }
 
   #tell(connection: Connection, message: NodeMessage): void {

@@ -33,6 +33,7 @@ export class FakeLink implements Link {
   readonly token: string;
   /** As it was dialled with. */
   readonly handshakeMsMax: number | undefined;
+  readonly stranded: string | undefined;
   bufferedBytes = 0;
   closeCode: number | null = null;
   isTerminated = false;
@@ -40,11 +41,12 @@ export class FakeLink implements Link {
   readonly #flushes: (() => void)[] = [];
   #seq = 0;
 
-  constructor(url: string, token: string, owner: LinkOwner, handshakeMsMax?: number) {
+  constructor(url: string, token: string, owner: LinkOwner, handshakeMsMax?: number, stranded?: string) {
     this.url = url;
     this.token = token;
     this.#owner = owner;
     this.handshakeMsMax = handshakeMsMax;
+    this.stranded = stranded;
   }
 
   send(text: string, flushed?: () => void): void {
@@ -167,8 +169,8 @@ export function sessionFixture(
   const note = (_fields: object, message: string) => {
     lines.push(message);
   };
-  const dial: Dial = (url, token, owner, handshakeMsMax) => {
-    const link = new FakeLink(url, token, owner, handshakeMsMax);
+  const dial: Dial = (url, token, owner, how) => {
+    const link = new FakeLink(url, token, owner, how?.handshakeMsMax, how?.stranded);
     links.push(link);
     return link;
   };

@@ -9,12 +9,16 @@
  * |---|---|---|
  * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
  * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed |
- * | 3 | 2026-11-23 | an admin hears by its channel that it was handed a cluster over (`owned`) |
+ * | 3 | 2026-11-23 | an admin hears by its channel that it was handed a cluster over (`owned`); sessions of agents are
+ * passed on |
  */
 export const LINK_VERSION = 3;
 
 /** From this version on an admin tells others the live output of executions on its nodes. */
 export const LINK_VERSION_TAILS = 2;
+
+/** From this version on an admin takes sessions of agents that another one passes on. */
+export const LINK_VERSION_SESSIONS = 3;
 
 /** The oldest version of the other side that this side still understands. */
 export const LINK_VERSION_MIN = 1;
@@ -36,7 +40,10 @@ export const NEWS_PATH = `${INTERNAL_PREFIX}news`;
 /** Header by which a request proves that it comes from an admin. Source: transport/admins/peer-key.ts. */
 export const PEER_HEADER = 'x-edge-peer';
 
-/** Header of a tunnel that an admin passes on to the one that waits for it: the tunnel's token, sealed, base64url. */
+/**
+ * Header of a tunnel or a session that an admin passes on to another one, sealed, base64url: the token, and of a session
+ * as JSON also the address at which its agent came in.
+ */
 export const RELAYED_HEADER = 'x-edge-relayed';
 
 /** Header of a 421: id of the admin that was reached in place of the one that was meant. */

@@ -113,7 +113,7 @@ test('an admin that takes the connection and does not answer is given up as soon
 
   const over = await new Promise<{ readonly code: number }>((resolve) => {
     const owner: LinkOwner = { opened() {}, message() {}, closed: (_link, code) => resolve({ code }) };
-    webSocketDial()(`http://127.0.0.1:${port}`, 'secret', owner, 50);
+    webSocketDial()(`http://127.0.0.1:${port}`, 'secret', owner, { handshakeMsMax: 50 });
   });
 
   t.is(over.code, 1_006);

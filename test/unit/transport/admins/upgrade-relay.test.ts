@@ -29,7 +29,7 @@ interface Gate {
 }
 
 /** Lets tunnels with this token in at an admin. */
-function openGate(admin: LinkedAdmin, token: string | null, relay: TunnelRelay = admin.links.relay): Gate {
+function openGate(admin: LinkedAdmin, token: string | null, relay: TunnelRelay = admin.links.relays.tunnels): Gate {
   const waiting = new Set(token === null ? [] : [token]);
   const state: Gate = { seen: [], wrong: 0 };
   const gate = createTunnelGate(

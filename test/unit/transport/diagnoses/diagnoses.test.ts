@@ -37,6 +37,7 @@ function fixture(more: Partial<DiagnosisPorts> = {}, standing: Partial<NodeStand
     requests: { get: async () => ({ ok: true, type: 'application/json', body: [Buffer.from(REPORT)] }) },
     tunnels: { reach: async () => ({ ok: true, stream: new PassThrough() }) },
     hasSession: () => true,
+    relayedBy: () => null,
     adminId: 'me',
     version: '1.0.0',
     clock: { nowMs: () => NOW_MS },
@@ -90,6 +91,7 @@ test('a node that is away gets its last report with its time, and is not asked',
   let asked = 0;
   const away = {
     hasSession: () => false,
+    relayedBy: () => null,
     tunnels: { reach: async () => notDialled('offline', 'The machine is not connected.') },
     requests: {
       get: async () => {

@@ -10,7 +10,11 @@ import { GATED } from './fixture.ts';
 test('a socket that is paused for two reasons is read again when both are gone', (t) => {
   const calls: string[] = [];
   const socket = { pause: () => calls.push('pause'), resume: () => calls.push('resume') } as unknown as WebSocket;
-  const connection = new Connection(session(1), GATED.node, GATED.cluster, socket, new NodeQuota(0), 0);
+  const connection = new Connection(
+    session(1),
+    { node: GATED.node, cluster: GATED.cluster, socket, quota: new NodeQuota(0), via: null },
+    0,
+  );
 
   connection.pause('rate');
   connection.pause('unstored');
@@ -23,7 +27,11 @@ test('a socket that is paused for two reasons is read again when both are gone',
 });
 
 test('a share of bytes is used up, and comes back with time', (t) => {
-  const connection = new Connection(session(1), GATED.node, GATED.cluster, {} as WebSocket, new NodeQuota(0), 0);
+  const connection = new Connection(
+    session(1),
+    { node: GATED.node, cluster: GATED.cluster, socket: {} as WebSocket, quota: new NodeQuota(0), via: null },
+    0,
+  );
 
   t.deepEqual(
     [

@@ -71,7 +71,8 @@ export async function openGate(
     },
     deletedByToken: (hash) => Promise.resolve(Buffer.from(hash).toString('hex') === HASH_OF_DELETED),
     owns: () => true,
-    ownerUrl: () => Promise.resolve(null),
+    ownerOf: () => Promise.resolve(null),
+    relay: { received: () => null, passOn: () => false },
     ...gate,
   });
   const server = createServer((_request, response) => response.writeHead(404).end());

@@ -67,7 +67,7 @@ test('while the database is away an agent gets a 503 and is told when to come ba
 
 test('an agent of a cluster that another admin owns is sent there', async (t) => {
   const fixture = await openGate(t, {
-    gate: { owns: () => false, ownerUrl: () => Promise.resolve('https://other.test:44000') },
+    gate: { owns: () => false, ownerOf: () => Promise.resolve({ adminId: 'other', url: 'https://other.test:44000' }) },
   });
 
   t.deepEqual(await fixture.dial().closed(), { code: 4010, reason: 'https://other.test:44000' });
@@ -76,7 +76,9 @@ test('an agent of a cluster that another admin owns is sent there', async (t) =>
 
 test('without a known owner, or with one whose URL fits no close frame, it is sent away without a URL', async (t) => {
   for (const url of [null, `https://${'x'.repeat(200)}.test`]) {
-    const fixture = await openGate(t, { gate: { owns: () => false, ownerUrl: () => Promise.resolve(url) } });
+    const fixture = await openGate(t, {
+      gate: { owns: () => false, ownerOf: () => Promise.resolve(url === null ? null : { adminId: 'other', url }) },
+    });
 
     t.deepEqual(await fixture.dial().closed(), { code: 4010, reason: '' });
   }

@@ -1,0 +1,244 @@
+/**
+ * Upgrades of agents that came in here and are passed on to another admin: what the agent sent to make a WebSocket, with
+ * the proof of an admin and something sealed beside it, and then the bytes both ways.
+ */
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
+import type { Clock } from '../../actors/ports.ts';
+import type { Log } from '../net/log.ts';
+import { Joins, type JoinsOptions } from '../net/streams/join.ts';
+import { RELAY_OPEN_MS_MAX } from './limits.ts';
+import type { PeerKeys } from './peer-key.ts';
+import type { PeerProofs } from './peer-proofs.ts';
+import type { Peer } from './peers.ts';
+import { PEER_HEADER, RELAYED_HEADER } from './protocol/version.ts';
+
+/** What passing on needs. */
+export interface CarriedUpgradesPorts {
+  readonly keys: PeerKeys;
+  readonly proofs: PeerProofs;
+  /** By the database's clock; its timers are those of this machine. */
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Of which kind they are, and how many there may be. */
+export interface CarriedKind {
+  /** As in "a tunnel could not be passed on". */
+  readonly name: string;
+  /** Where they go at the other admin. */
+  readonly path: string;
+  readonly openingMax: number;
+  readonly carriedMax: number;
+  readonly joins?: JoinsOptions;
+}
+
+/** An upgrade as it came in. */
+export interface CarriedUpgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What came behind the request already. */
+  readonly head: Buffer;
+  /** To be called when the other admin answers with 401. */
+  readonly wrong: () => void;
+}
+
+/** What another admin passed on: what it sealed, and who it is; or the status that this gets. */
+export type ReceivedUpgrade = { readonly said: Buffer; readonly admin: string } | { readonly refused: string };
+
+/** Nothing is passed on at first. */
+export class CarriedUpgrades {
+  /** What became of upgrades that were to be passed on, since the start. */
+  readonly outcomes = { carried: 0, unauthorized: 0, failed: 0, full: 0 };
+  readonly #ports: CarriedUpgradesPorts;
+  readonly #kind: CarriedKind;
+  readonly #joins: Joins;
+  readonly #opening = new Set<ClientRequest>();
+  readonly #carriedTo = new Map<Duplex, Peer>();
+  #isClosed = false;
+
+  constructor(ports: CarriedUpgradesPorts, kind: CarriedKind) {
+    this.#ports = ports;
+    this.#kind = kind;
+    this.#joins = new Joins(kind.joins);
+  }
+
+  /** Those that are not answered yet, and those whose bytes go both ways. */
+  get open(): { readonly opening: number; readonly carried: number } {
+    return { opening: this.#opening.size, carried: this.#joins.open };
+  }
+
+  /** Whether no more are taken now. */
+  get isFull(): boolean {
+    const { openingMax, carriedMax } = this.#kind;
+    return this.#isClosed || this.#opening.size >= openingMax || this.#joins.open + this.#opening.size >= carriedMax;
+  }
+
+  /** What another admin passed on with this upgrade; null: it comes from an agent. */
+  received(request: IncomingMessage): ReceivedUpgrade | null {
+    if (request.headers[PEER_HEADER] === undefined) return null;
+    const { proofs, keys } = this.#ports;
+    const proof = proofs.judge(this.#route, request);
+    if (proof.type === 'misdirected') return MISDIRECTED;
+    if (proof.type === 'full') return BUSY;
+    const sealed = request.headers[RELAYED_HEADER];
+    const said =
+      proof.type === 'proven' && typeof sealed === 'string'
+        ? keys.openCall(proof.header, Buffer.from(sealed, 'base64url'))
+        : null;
+    if (proof.type === 'proven' && said !== null) return { said, admin: proof.header.said.fromAdmin };
+    proofs.refused(request);
+    return WRONG;
+  }
+
+  /** Passes it on, with what only that admin can read. Where it does not take it, the agent is told to come again. */
+  carry(peer: Peer, said: Buffer, upgrade: CarriedUpgrade): void {
+    if (this.isFull) {
+      this.outcomes.full += 1;
+      return answer(upgrade.socket, UNAVAILABLE);
+    }
+    const { request, socket: near } = upgrade;
+    const asked = this.#asked(peer, said, request);
+    this.#opening.add(asked);
+    const cancel = this.#ports.clock.after(RELAY_OPEN_MS_MAX, () => asked.destroy());
+    let isOver = false;
+    const settled = (): boolean => {
+      if (isOver) return false;
+      isOver = true;
+      cancel();
+      this.#opening.delete(asked);
+      near.off('close', gone);
+      return true;
+    };
+    const gone = (): void => void asked.destroy();
+    near.once('close', gone);
+    asked.on('error', () => {}); // `close` follows
+    asked.once('close', () => {
+      if (settled()) this.#failed(peer, near, 'no answer');
+    });
+    asked.once('response', (response) => {
+      response.resume();
+      if (settled()) this.#refused(peer, upgrade, response.statusCode ?? 0);
+      asked.destroy();
+    });
+    asked.once('upgrade', (response, far, farHead) => {
+      if (settled()) this.#join(peer, upgrade, response, far, farHead);
+      else far.destroy();
+    });
+    asked.end();
+  }
+
+  /** Ends those that are carried to admins of which this is true. */
+  endThose(isGone: (peer: Peer) => boolean): void {
+    for (const [near, peer] of this.#carriedTo) if (isGone(peer)) near.destroy();
+  }
+
+  /** Takes no more, and ends what is open, on both sides. */
+  close(): void {
+    this.#isClosed = true;
+    for (const asked of this.#opening) asked.destroy();
+    void this.#joins.drain(0);
+  }
+
+  /** What the proof of an upgrade is bound to besides its header. */
+  get #route(): string {
+    return `GET ${this.#kind.path}`;
+  }
+
+  #asked(peer: Peer, said: Buffer, { headers }: IncomingMessage): ClientRequest {
+    const { keys, clock } = this.#ports;
+    const header = keys.header(this.#route, peer.instance, clock.nowMs());
+    const url = new URL(peer.url);
+    const place = {
+      host: url.hostname.replace(/^\[|\]$/gu, ''),
+      port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
+    };
+    const plain = { ...place, allowHalfOpen: true, noDelay: true };
+    const dial = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    return dial({
+      ...place,
+      path: `${url.pathname.replace(/\/+$/u, '')}${this.#kind.path}`,
+      headers: {
+        ...Object.fromEntries(
+          PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+        ),
+        host: url.host,
+        [PEER_HEADER]: header.text,
+        [RELAYED_HEADER]: keys.sealCall(header, said).toString('base64url'),
+      },
+      createConnection: () =>
+        url.protocol === 'https:'
+          ? connectTls({ ...plain, servername: place.host, ALPNProtocols: ['http/1.1'] })
+          : connect(plain),
+    });
+  }
+
+  #join(
+    peer: Peer,
+    { socket: near, head }: CarriedUpgrade,
+    response: IncomingMessage,
+    far: Duplex,
+    farHead: Buffer,
+  ): void {
+    near.write(switched(response));
+    if (farHead.length > 0) near.write(farHead);
+    this.outcomes.carried += 1;
+    this.#carriedTo.set(near, peer);
+    this.#joins.join(near, far, head, () => this.#carriedTo.delete(near));
+  }
+
+  /** It is there, and does not take it. */
+  #refused(peer: Peer, { socket, wrong }: CarriedUpgrade, status: number): void {
+    if (status !== 401) return this.#failed(peer, socket, `the status ${status}`);
+    this.outcomes.unauthorized += 1;
+    wrong();
+    answer(socket, UNAUTHORIZED);
+  }
+
+  #failed({ name }: Peer, near: Duplex, problem: string): void {
+    this.#ports.log.debug({ admin: name, problem }, `a ${this.#kind.name} could not be passed on to its admin`);
+    this.outcomes.failed += 1;
+    answer(near, UNAVAILABLE);
+  }
+}
+
+const MISDIRECTED: ReceivedUpgrade = { refused: '421 Misdirected Request' };
+const BUSY: ReceivedUpgrade = { refused: '503 Service Unavailable' };
+const WRONG: ReceivedUpgrade = { refused: '401 Unauthorized' };
+
+/** What makes the upgrade (RFC 6455, 4.1), and nothing else of what the agent sent. */
+const PASSED_ON = [
+  'upgrade',
+  'connection',
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-protocol',
+  'sec-websocket-extensions',
+];
+
+/** And of the answer (RFC 6455, 4.2.2). */
+const ANSWERED = new Set([
+  'upgrade',
+  'connection',
+  'sec-websocket-accept',
+  'sec-websocket-protocol',
+  'sec-websocket-extensions',
+]);
+
+const UNAUTHORIZED = '401 Unauthorized\r\nwww-authenticate: Bearer';
+const UNAVAILABLE = '503 Service Unavailable\r\nretry-after: 1';
+
+function switched({ rawHeaders }: IncomingMessage): string {
+  const lines = rawHeaders.flatMap((name, at) =>
+    at % 2 === 0 && ANSWERED.has(name.toLowerCase()) ? [`${name}: ${rawHeaders[at + 1] ?? ''}\r\n`] : [],
+  );
+  return `HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`;
+}
+
+function answer(near: Duplex, status: string): void {
+  near.once('finish', () => near.destroy());
+  near.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+}
