@@ -92,6 +92,11 @@ export function isLost(error: unknown): boolean {
   return isLost(error.cause);
 }
 
+/** Whether the client gave up waiting for an answer: its connection has no other until that one comes. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout'; // `pg` 8 gives no code
+}
+
 /** Whether only a write can tell if the database refuses this statement or all of them. */
 export function isDoubtful(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -3,10 +3,10 @@
  * ends within 5 s (L3).
  */
 import { defineConfig, MikroORM } from '@mikro-orm/postgresql';
-import { Client, Pool, type PoolConfig } from 'pg';
+import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import { asUnavailable } from './availability.ts';
+import { asUnavailable, isUnanswered } from './availability.ts';
 import { ENTITIES } from './entities/all.ts';
 import { Listener } from './listening.ts';
 import { bringUpToDate } from './schema-version.ts';
@@ -141,13 +141,32 @@ function openOrm(options: PoolConfig, dbName: string, log: Log): MikroORM {
     defineConfig({
       dbName,
       entities: ENTITIES,
-      driverOptions: options,
+      driverOptions: { ...options, onPoolCreated: (pool: Pool) => void pool.on('connect', endWhenSilent) },
       pool: { min: 0, max: ORM_CONNECTIONS_MAX, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX },
       logger: (message) => log.debug({}, message),
       colors: false,
       debug: false,
     }),
   );
+}
+
+/**
+ * Closes a connection that does not answer in time: whatever asks on it next would wait behind that answer, and MikroORM
+ * gives it back to its pool as if it were well. One that a firewall forgot, or whose server was lost without a word,
+ * kept an admin from its leases until the system gave the connection up, after a quarter of an hour. A statement that is
+ * slow is ended by the server before (STATEMENT_MS_MAX).
+ */
+function endWhenSilent(client: PoolClient): void {
+  const ask = client.query.bind(client) as (...asked: unknown[]) => unknown;
+  const watched = (...asked: unknown[]): unknown => {
+    const answer = ask(...asked);
+    if (answer instanceof Promise)
+      answer.catch((error: unknown) => {
+        if (isUnanswered(error)) void (client as PoolClient & Pick<Client, 'end'>).end().catch(() => {});
+      });
+    return answer;
+  };
+  client.query = watched as PoolClient['query'];
 }
 
 /**

@@ -48,13 +48,17 @@ function executionEffects(loader: Pick<Loader, 'openExecutions' | 'findOpen'>): 
       const { self } = actor;
       if (self.kind !== 'node') return;
       const loaded = await actor.untilLoaded(() => loader.openExecutions(self.id, limit, except));
-      if (loaded !== null) actor.tell({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
+      // Not to its successor, which could take it for the answer to a reading of its own, and run again what is over (C3).
+      if (loaded !== null)
+        actor.report({ type: 'executions-loaded', executions: loaded.executions, more: loaded.more });
     },
     'look-up': async ({ executions: asked, retry }, actor) => {
       const { self } = actor;
       if (self.kind !== 'node') return;
       const executions = await actor.untilLoaded(() => loader.findOpen(self.id, asked));
-      if (executions !== null) actor.tell({ type: 'executions-looked-up', asked, executions, retry });
+      // Its successor decides itself what it has to look up: this may be older than its own rows.
+      if (executions !== null)
+        actor.tell(actor.isOver ? retry : { type: 'executions-looked-up', asked, executions, retry });
     },
   };
 }

@@ -3,11 +3,11 @@ import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { type Change, type Effect, type Step, answer, refuse, step, unchanged } from '../step.ts';
 import type { OpenExecution } from '../records.ts';
 import { ok } from '../refusal.ts';
-import { deliver, missed, withOpen, without } from './delivery.ts';
+import { deliver, missed, rescan, withOpen, without } from './delivery.ts';
 import { cancelledHere, ending, sent } from './endings.ts';
 import type { MessageOf } from './messages.ts';
 import { traced } from './spans.ts';
-import type { NodeState } from './state.ts';
+import { youngest, type NodeState } from './state.ts';
 import { missing, toAgent, unknown } from './looked-up.ts';
 
 /** New executions for this node. They are stored already. */
@@ -16,6 +16,11 @@ export function run(state: NodeState, message: MessageOf<'run'>, nowMs: number):
   // add:
   // it could show as open what was told here and has finished since, and that would run twice.
   if (state.backlog || state.loading !== false) return missed(state);
+  // A commit is seen by others before its answer is here: a rescan for another command may have brought it, and its
+  // result may have been quicker than this. The rows know.
+  const { open, newestRead } = state;
+  if (newestRead !== null && message.executions.some(({ id }) => id <= newestRead && !open.has(id)))
+    return rescan(state);
   return deliver(withOpen(state, message.executions, state.backlog), nowMs);
 }
 
@@ -37,7 +42,11 @@ export function loaded(state: NodeState, message: MessageOf<'executions-loaded'>
     } else open.push(execution);
   }
   const ended = changes.flatMap(({ write }) => ('execution' in write ? [write.execution] : []));
-  const missed = missing(without({ ...state, loading: false }, ended), open, nowMs);
+  const newestRead = youngest(
+    state.newestRead,
+    message.executions.map(({ id }) => id),
+  );
+  const missed = missing(without({ ...state, loading: false, newestRead }, ended), open, nowMs);
   const over = new Set(missed.changes.flatMap(({ write }) => ('execution' in write ? [write.execution] : [])));
   const next = deliver(
     withOpen(

@@ -8,7 +8,7 @@ import type { OpenExecution } from '../records.ts';
 import { deliver, without } from './delivery.ts';
 import { lost } from './endings.ts';
 import type { NodeMessage, MessageOf } from './messages.ts';
-import type { NodeState } from './state.ts';
+import { youngest, type NodeState } from './state.ts';
 
 /**
  * What the rows say of executions that this actor did not hold. The rest is terminal: the agent stops and forgets it
@@ -55,8 +55,12 @@ function adopt(
     open.set(execution.id, execution);
     if (isHeld) delivered.add(execution.id);
   }
+  const newestRead = youngest(
+    state.newestRead,
+    executions.map(({ id }) => id),
+  );
   return missing(
-    { ...state, open, session: state.session === null ? null : { ...state.session, delivered } },
+    { ...state, open, newestRead, session: state.session === null ? null : { ...state.session, delivered } },
     found,
     nowMs,
   );

@@ -5,7 +5,7 @@ import { cancelRecoveryEffects } from './executions.ts';
 import { silenceRecoveryEffects } from './reachability.ts';
 import { grantRecoveryEffects } from './ssh.ts';
 import { dampingRecoveryEffects } from './status.ts';
-import type { NodeState } from './state.ts';
+import { youngest, type NodeState } from './state.ts';
 
 /**
  * After boot or a crash there is no session: the agent comes back by itself. Cancels that were asked for are asked for
@@ -49,6 +49,7 @@ export function refreshed(live: NodeState, rows: NodeState): NodeState {
     factsAllowance: live.factsAllowance,
     loading,
     reads: live.reads,
+    newestRead: youngest(live.newestRead, rows.newestRead === null ? [] : [rows.newestRead]),
     over: live.reads === 0 ? live.over : new Set([...live.over, ...endedSince(live, rows)]),
   };
 }

@@ -56,6 +56,11 @@ export interface NodeState {
    * Empty when none is under way.
    */
   readonly over: ReadonlySet<ExecutionId>;
+  /**
+   * The youngest execution that the rows brought here. Word of this one or an older one that comes by itself may be late:
+   * it was read, ran and is over, perhaps, before the answer to its commit was here. Null: the rows brought none.
+   */
+  readonly newestRead: ExecutionId | null;
   /** How many SSH logins are looked at from now on. */
   readonly sshAllowance: SshAllowance;
   /** How many executions that are not here its agent may still name. */
@@ -67,11 +72,19 @@ export interface NodeState {
 }
 
 /** A node that reads nothing. One object for all. */
-export const NOTHING_READ: Pick<NodeState, 'loading' | 'reads' | 'over'> = {
+export const NOTHING_READ: Pick<NodeState, 'loading' | 'reads' | 'over' | 'newestRead'> = {
   loading: false,
   reads: 0,
   over: new Set(),
+  newestRead: null,
 };
+
+/** The younger of these: their ids are in the order of their creation. */
+export function youngest(known: ExecutionId | null, executions: Iterable<ExecutionId>): ExecutionId | null {
+  let found = known;
+  for (const id of executions) if (found === null || id > found) found = id;
+  return found;
+}
 
 /** A node's own id. */
 export function nodeId(state: NodeState): NodeId {

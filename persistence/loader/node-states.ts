@@ -1,6 +1,6 @@
 /** Nodes as their actors hold them, many at once. */
 import type { Pool } from 'pg';
-import { NOTHING_READ, OPEN_EXECUTIONS_MAX, type NodeState } from '../../actors/node/state.ts';
+import { NOTHING_READ, OPEN_EXECUTIONS_MAX, youngest, type NodeState } from '../../actors/node/state.ts';
 import type { AliasRecord, VpnPlace, OpenExecution } from '../../actors/records.ts';
 import { FULL_FACTS_ALLOWANCE } from '../../actors/node/facts.ts';
 import { FULL_LOOK_UPS } from '../../actors/node/look-ups.ts';
@@ -72,6 +72,10 @@ export function nodeState(
     open: new Map(open.slice(0, OPEN_EXECUTIONS_MAX).map((execution) => [execution.id, execution])),
     backlog: open.length > OPEN_EXECUTIONS_MAX,
     ...NOTHING_READ,
+    newestRead: youngest(
+      null,
+      open.map(({ id }) => id),
+    ),
     sshAllowance: FULL_ALLOWANCE,
     lookUps: FULL_LOOK_UPS,
     vpnAllowances: FULL_VPN_ALLOWANCES,

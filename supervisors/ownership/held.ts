@@ -10,6 +10,11 @@ export interface HeldLeases {
   /** The lease to write under; an impossible epoch when the cluster is not held, so that the write is refused. */
   leaseOf(cluster: ClusterId): Lease;
   holds(cluster: ClusterId): boolean;
+  /**
+   * As which of the leases that were gained so far (`counters`) that of this cluster was; 0: it is not held. Rows that
+   * were read before may be older than what its last owner wrote.
+   */
+  gainOf(cluster: ClusterId): number;
   /** Null: not held, on its way to another admin, or only under a lease that is not fresh, where a fresh one is asked for. */
   epochOf(cluster: ClusterId, isFresh: boolean): number | null;
   /** Held, not on its way to another admin, and not run out by this machine's own clock. */
@@ -40,6 +45,7 @@ const NO_EPOCH = -1;
 
 interface HeldLease {
   readonly lease: Lease;
+  readonly gain: number;
   readonly sinceMs: number;
   readonly untilMs: number;
 }
@@ -64,9 +70,12 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
   function hold(cluster: ClusterId, epoch: number, sentAtMs: number): void {
     const known = held.get(cluster);
     // The same lease object for the same epoch: the committer compares by reference first.
-    const { lease, sinceMs } = known?.lease.epoch === epoch ? known : { lease: { cluster, epoch }, sinceMs: sentAtMs };
-    if (known?.lease !== lease) counters.gained += 1;
-    held.set(cluster, { lease, sinceMs, untilMs: sentAtMs + leaseMs });
+    const isKnown = known?.lease.epoch === epoch;
+    if (!isKnown) counters.gained += 1;
+    const { lease, gain, sinceMs } = isKnown
+      ? known
+      : { lease: { cluster, epoch }, gain: counters.gained, sinceMs: sentAtMs };
+    held.set(cluster, { lease, gain, sinceMs, untilMs: sentAtMs + leaseMs });
     runWaiting(cluster);
   }
 
@@ -74,6 +83,7 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
     counters,
     leaseOf: (cluster) => held.get(cluster)?.lease ?? { cluster, epoch: NO_EPOCH },
     holds: (cluster) => held.has(cluster),
+    gainOf: (cluster) => held.get(cluster)?.gain ?? 0,
     epochOf: (cluster, fresh) => (leaving.has(cluster) || (fresh && !isFresh(cluster)) ? null : epochOf(cluster)),
     isFresh,
     whenFresh(cluster, run) {

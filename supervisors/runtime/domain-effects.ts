@@ -5,6 +5,8 @@ import type { DomainEffect } from '../../actors/step.ts';
 /** The actor that an effect is performed for. */
 export interface Requester {
   readonly self: Address;
+  /** Whether it ended. */
+  readonly isOver: boolean;
   /** What it asked for and waits for, as nobody else will tell it. Nothing once it ended: its successor asks itself. */
   report(message: Message): void;
   /**

@@ -45,6 +45,10 @@ export class Performer implements Requester {
     this.#ports = ports;
   }
 
+  get isOver(): boolean {
+    return this.#ended;
+  }
+
   perform(effects: readonly Effect[]): void {
     for (const effect of effects)
       if (isOfDomain(effect, this.#ports.domains)) this.#ofDomain(effect);

@@ -64,6 +64,7 @@ export class Revival {
   async revive(cell: ActorCell): Promise<void> {
     const ports = this.#ports;
     cell.resting = false;
+    const { gained } = ports.held.counters;
     const state = await this.#rowsOf(cell);
     if (!ports.isVacant(cell)) return;
     if (state === UNREADABLE) return ports.leave(cell, UNAVAILABLE);
@@ -71,6 +72,8 @@ export class Revival {
     const cluster = cell.kind.cluster(state);
     const isWanted = cluster !== null && cell.mailbox.some(isRelief);
     if (cluster === null || ports.held.holds(cluster)) {
+      // The owner of before may have written after these rows were read: what it ended would run again (C3).
+      if (cluster !== null && ports.held.gainOf(cluster) > gained) return this.revive(cell);
       if (isWanted) void this.#isBorrowed(cluster); // one that is borrowed is kept for longer
       return ports.start(cell, state);
     }

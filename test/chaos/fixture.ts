@@ -5,9 +5,15 @@
 import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startFleet, type Fleet } from '../support/fleet.ts';
+import { startFleet, type EnvOf, type Fleet } from '../support/fleet.ts';
 import type { AgentProgram } from '../support/fleet/agent-program.ts';
 import type { AdminProgram } from '../support/fleet/admin-program.ts';
+import {
+  ADDRESSES,
+  openAdminNetworks,
+  type AdminNetworks,
+  type AdminPlace,
+} from '../support/networks/admin-networks.ts';
 import { openClock, type Clock } from '../support/clock-on-the-wall.ts';
 import { startMovableServer, type MovableServer } from '../support/movable-server.ts';
 import { childrenOf, signalAll } from '../support/processes.ts';
@@ -41,6 +47,8 @@ export interface Fixture {
   readonly clocks: { readonly admins: Clock; readonly agents: Clock } | null;
   /** Before each admin, in their order. */
   readonly wires: readonly Wire[];
+  /** Networks of its admins, and where each stands; null: all are in that of this process. */
+  readonly networks: (AdminNetworks & { placeOf(admin: AdminProgram): AdminPlace }) | null;
   readonly attempts: readonly Attempt[];
   /** Where every script writes its execution's id when it runs. */
   readonly ledger: string;
@@ -88,14 +96,18 @@ export interface FixtureOptions {
   readonly agentEnv?: Readonly<Record<string, string>>;
   /** Its programs have clocks that can be set. */
   readonly hasClocks?: boolean;
+  /** Its admins have networks of their own, with places for so many. This process is to have one itself. */
+  readonly places?: number;
+  readonly envOf?: EnvOf;
 }
 
 /** Opens a fixture of its own. */
 export async function openFixture(
   scope: Scope,
-  { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false }: FixtureOptions = {},
+  { admins = 1, agents = AGENTS, env = {}, agentEnv = {}, hasClocks = false, places, envOf }: FixtureOptions = {},
 ): Promise<Fixture> {
   const postgres = await startMovableServer(scope);
+  const networks = places === undefined ? null : await networksOf(scope, places, postgres);
   const clocks = hasClocks
     ? {
         admins: await openClock(join(postgres.directory, 'clock-of-admins')),
@@ -108,10 +120,12 @@ export async function openFixture(
     admins,
     agents,
     connection: postgres.connection,
-    env: { LOG_LEVEL: 'info', ENCRYPTION_KEY: encryptionKey, ...clocks?.admins.env, ...env },
+    env: { LOG_LEVEL: 'info', ENCRYPTION_KEY: encryptionKey, ...clocks?.admins.env, ...networks?.env, ...env },
+    ...(envOf && { envOf }),
+    ...(networks && { place: networks.place }),
     agentEnv: { ...clocks?.agents.env, ...agentEnv },
     frontProxy: async (adminUrl) => {
-      const wire = await openWire(scope, adminUrl);
+      const wire = await openWire(scope, adminUrl, networks?.agents);
       wires.push(wire);
       return wire.url;
     },
@@ -127,6 +141,7 @@ export async function openFixture(
     postgres,
     clocks,
     encryptionKey,
+    networks,
     wires,
     attempts,
     ledger,
@@ -175,6 +190,29 @@ export async function openFixture(
     recover: () => recover(fixture),
   };
   return fixture;
+}
+
+/** Networks of admins, with the database in them. */
+async function networksOf(scope: Scope, places: number, { connection }: MovableServer) {
+  const networks = await openAdminNetworks(scope, places);
+  const { host, port, user, database } = connection;
+  const url = await networks.serveDatabase(scope, join(host, `.s.PGSQL.${port}`), user, database);
+  const byAddress = new Map<string, AdminPlace>();
+  return {
+    ...networks,
+    env: { DATABASE_URL: url },
+    agents: ADDRESSES.agents,
+    place: () => {
+      const place = networks.place();
+      byAddress.set(place.address, place);
+      return place;
+    },
+    placeOf: ({ url: adminUrl, name }: AdminProgram): AdminPlace => {
+      const place = byAddress.get(new URL(adminUrl).hostname);
+      if (place === undefined) throw new Error(`${name} has no network of its own`);
+      return place;
+    },
+  };
 }
 
 async function recover(fixture: Fixture): Promise<void> {

@@ -91,7 +91,7 @@ export async function evidenceOf(
 }
 
 /** What did not end, for whoever looks for the reason. */
-async function stuck(fixture: Fixture): Promise<readonly string[]> {
+export async function stuck(fixture: Fixture): Promise<readonly string[]> {
   try {
     const rows = await fixture.fleet.sql<{ id: string; status: string; node_id: string; command_text: string }>(
       'select e.id, e.status, e.node_id, c.command_text from command_execution e join command c on c.id = e.command_id where e.finished_at is null limit 10',

@@ -3,16 +3,16 @@
  * matters, sets their database back, freezes them and shifts their clocks, and looks each time whether all held. One
  * line a round, a summary at the end; the exit status says whether all held.
  *
- * `npm run chaos -- --history SECONDS [--admins 3] [--seed 1]`: clients ask several admins for everything, while these and
- * their database are killed, frozen and ended, and what the clients were told is judged. Figures at the end say how
- * often each operation was answered how, at the owner and elsewhere.
+ * `npm run chaos -- --history [--faults 400 | --seconds 120] [--admins 3] [--seed 1] [--only WORDS]`: clients ask several
+ * admins for everything, while these are killed, frozen, ended and cut from their database, their agents and each other,
+ * and what the clients were told is judged. Figures at the end say how often each operation was answered how, at the
+ * owner and elsewhere.
  */
 import { parseArgs } from 'node:util';
 import { missingPeers } from '../support/peers.ts';
 import { createScope } from '../support/scope.ts';
 import { ACTS, type Act } from './acts.ts';
-import { FAULT_NAMES } from './history/faults.ts';
-import { playHistory } from './history/play.ts';
+import { enterNetworks, tellHistory } from './history/run.ts';
 import type { KillPoint } from './kill-points.ts';
 import { playRound, wholeStory, type Outcome } from './round.ts';
 import { openFixture, type Fixture } from './fixture.ts';
@@ -20,24 +20,39 @@ import { openFixture, type Fixture } from './fixture.ts';
 /** Kills unless told otherwise. Source: the proof that the main job asks for. */
 const KILLS = 200;
 
+/** Faults of a history unless told otherwise. */
+const FAULTS = 400;
+
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: String(KILLS) },
     only: { type: 'string' },
-    history: { type: 'string' },
+    history: { type: 'boolean', default: false },
+    faults: { type: 'string', default: String(FAULTS) },
+    seconds: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    clients: { type: 'string' },
+    logs: { type: 'string' },
     admins: { type: 'string', default: '3' },
     seed: { type: 'string', default: '1' },
   },
 });
-const counts = [values.kills, values.history ?? '1', values.admins, values.seed].map(Number);
+const counts = [
+  values.kills,
+  values.faults,
+  values.seconds ?? '1',
+  values.clients ?? '1',
+  values.admins,
+  values.seed,
+].map(Number);
 const killsWanted = Number(values.kills);
 const isWanted = (name: string): boolean => values.only === undefined || name.includes(values.only);
 
-const acts = ACTS.filter(({ names }) => names.some(isWanted));
+const acts = values.history ? ACTS : ACTS.filter(({ names }) => names.some(isWanted));
 
 if (!counts.every((count) => Number.isSafeInteger(count) && count >= 1) || acts.length === 0) {
   process.stderr.write(
-    'usage: npm run chaos [-- [--kills NUMBER] [--only WORDS OF A POINT] | --history SECONDS [--admins NUMBER] [--seed NUMBER]]\n',
+    'usage: npm run chaos [-- [--kills NUMBER] [--only WORDS OF A POINT] | --history [--faults NUMBER | --seconds NUMBER] [--admins NUMBER] [--clients NUMBER] [--seed NUMBER] [--only WORDS OF A FAULT] [--logs DIRECTORY]]\n',
   );
   process.exit(2);
 }
@@ -49,8 +64,8 @@ let scope = createScope();
 const onSignal = () => void scope.end().finally(() => process.exit(130));
 process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
 
-if (values.history === undefined) await playActs();
-else await tellHistory(Number(values.history));
+if (values.history) await playOneHistory();
+else await playActs();
 
 for (const breach of breaches) process.stdout.write(`  ${breach}\n`);
 process.exitCode = breaches.length === 0 ? 0 : 1;
@@ -74,14 +89,22 @@ async function playActs(): Promise<void> {
   );
 }
 
-async function tellHistory(seconds: number): Promise<void> {
+async function playOneHistory(): Promise<void> {
+  const problem = await enterNetworks();
+  const { seconds, clients, only, logs } = values;
+  const wish = {
+    admins: Number(values.admins),
+    seed: Number(values.seed),
+    faults: Number(values.faults),
+    isShort: values.short,
+    ...(seconds !== undefined && { seconds: Number(seconds) }),
+    ...(clients !== undefined && { clients: Number(clients) }),
+    ...(logs !== undefined && { logs }),
+    ...(only !== undefined && { only: only.split(',') }),
+  };
   try {
-    const options = { seconds, admins: Number(values.admins), seed: Number(values.seed), faults: FAULT_NAMES };
-    const { violations, calls, faults, figures } = await playHistory(scope, options);
-    breaches.push(...violations);
-    for (const figure of figures) process.stdout.write(`${figure}\n`);
-    const done = [...faults].map(([name, count]) => `${count} ${name}`).join(', ');
-    process.stdout.write(`${verdict()}: ${calls.length} calls, faults: ${done || 'none'}, ${secondsGone()} s\n`);
+    breaches.push(...(await tellHistory(scope, wish, problem, (line) => process.stdout.write(`${line}\n`))));
+    process.stdout.write(`${verdict()}: ${secondsGone()} s\n`);
   } finally {
     await scope.end();
   }

@@ -51,14 +51,14 @@ interface Direction {
   ended: (() => void) | null;
 }
 
-/** Opens a wire to an admin that may come, go and come back. */
-export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
+/** Opens a wire to an admin that may come, go and come back. `localAddress`: from where it dials; any unless given. */
+export async function openWire(scope: Scope, adminUrl: string, localAddress?: string): Promise<Wire> {
   const watchers: ((frame: Frame) => void)[] = [];
   const traps = new Set<Trap>();
   const server = createServer((request, response) => {
     const passed = httpRequest(
       adminUrl + (request.url ?? ''),
-      { method: request.method ?? 'GET', headers: request.headers },
+      { method: request.method ?? 'GET', headers: request.headers, localAddress },
       (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(response);
@@ -85,6 +85,7 @@ export async function openWire(scope: Scope, adminUrl: string): Promise<Wire> {
   function connect(request: IncomingMessage, socket: Duplex, head: Buffer, untilMs: number): void {
     if (socket.destroyed) return;
     const upper = new WebSocket(adminUrl.replace('http', 'ws') + (request.url ?? ''), SESSION_SUBPROTOCOL, {
+      localAddress,
       headers: { authorization: request.headers.authorization ?? '' },
     });
     sockets.add(upper);

@@ -7,6 +7,7 @@ import type { CommandResource, ExecutionResource } from '../../actors/resources/
 import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../actors/resources/node.ts';
 import { prepareAdmin, type AdminProgram, type FrontProxy } from './fleet/admin-program.ts';
+import type { AdminPlace } from './networks/admin-networks.ts';
 import { prepareAgent, type AgentProgram } from './fleet/agent-program.ts';
 import { restClient, type Rest } from './fleet/rest.ts';
 import type { Scope } from './scope.ts';
@@ -26,6 +27,9 @@ export const FLEET_KEYS = {
 /** The cluster that a fleet starts with. */
 export const CLUSTER = 'fleet';
 
+/** Settings of one admin alone, made of its name and of those of all. */
+export type EnvOf = (name: string, env: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
+
 /** How a fleet starts. */
 export interface FleetOptions {
   readonly agents?: number;
@@ -40,6 +44,10 @@ export interface FleetOptions {
   readonly connection?: TestConnection;
   /** Puts something between the agents and each admin. */
   readonly frontProxy?: FrontProxy;
+  /** Where each admin stands; in the network of the test unless given. */
+  readonly place?: () => AdminPlace;
+  /** Of each. */
+  readonly envOf?: EnvOf;
 }
 
 /** What to run, besides the script. Without a targeting: everything. */
@@ -57,6 +65,8 @@ export interface Fleet {
   admin(place?: number): AdminProgram;
   /** By its place, the first unless given. */
   agent(place?: number): AgentProgram;
+  /** Adds an admin and starts it; resolves when it serves. */
+  addAdmin(): Promise<AdminProgram>;
   /** Of the first admin, with the master key. */
   readonly rest: Rest;
   /** A directory for the test's own files, such as ledgers. */
@@ -102,8 +112,14 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
     ...options.env,
   };
   const admins: AdminProgram[] = [];
-  for (let index = 1; index <= (options.admins ?? 1); index += 1)
-    admins.push(await prepareAdmin(scope, `admin-${index}`, env, options.frontProxy));
+  const nextAdmin = async (): Promise<AdminProgram> => {
+    const name = `admin-${admins.length + 1}`;
+    const own = { ...env, ...options.envOf?.(name, env) };
+    const admin = await prepareAdmin(scope, name, own, options.frontProxy, 'edge-admin', options.place?.());
+    admins.push(admin);
+    return admin;
+  };
+  for (let index = 1; index <= (options.admins ?? 1); index += 1) await nextAdmin();
   await Promise.all(admins.map((admin) => admin.start()));
 
   const agents: AgentProgram[] = [];
@@ -113,6 +129,11 @@ export async function startFleet(scope: Scope, options: FleetOptions = {}): Prom
     directory,
     pool,
     scope,
+    addAdmin: async () => {
+      const admin = await nextAdmin();
+      await admin.start();
+      return admin;
+    },
     agentEnv: { ADMIN_URLS: admins.map(({ dialledUrl }) => dialledUrl).join(','), ...options.agentEnv },
   });
   await fleet.rest.post<ClusterResource>('/clusters', { name: CLUSTER });
@@ -128,10 +149,11 @@ interface Parts {
   readonly directory: string;
   readonly pool: Pool;
   readonly scope: Scope;
+  readonly addAdmin: Fleet['addAdmin'];
   readonly agentEnv: Readonly<Record<string, string>>;
 }
 
-function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts): Fleet {
+function createFleet({ admins, agents, directory, pool, scope, addAdmin, agentEnv }: Parts): Fleet {
   const rest = restClient(() => admins[0]?.url ?? '', FLEET_KEYS.MASTER_KEY);
   const key = (body: object = {}) => rest.post<EnrollmentKeyResource>(`/clusters/${CLUSTER}/enrollment_keys`, body);
   const executionsOf = (command: CommandResource) =>
@@ -146,6 +168,7 @@ function createFleet({ admins, agents, directory, pool, scope, agentEnv }: Parts
     admins,
     agents,
     admin: (place = 0) => placed(admins, place),
+    addAdmin,
     agent,
     rest,
     directory,

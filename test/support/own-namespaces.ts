@@ -14,17 +14,17 @@ const MOUNT_POINT = '/run/edge-fleet-tests';
 /** Variable that is set inside. */
 const INSIDE_VARIABLE = 'EDGE_TEST_NAMESPACES';
 
+/** Variable that is set where the network is one of its own too. */
+const NETWORK_VARIABLE = 'EDGE_TEST_NETWORK';
+
 /**
  * What starts inside, as process 1: it collects what its own children left behind, which Node does not. `ip netns`
  * keeps names in /run/netns.
  * A shell gives its background jobs no standard input and has them ignore Ctrl-C; Node takes signals back, and reads
  * nothing.
  */
-const INIT = [
-  `mkdir -p /run/netns ${MOUNT_POINT}`,
-  'mount -t tmpfs -o mode=0755 tests /run/netns',
-  `mount -t tmpfs -o mode=1777 tests ${MOUNT_POINT}`,
-].join(' && ');
+const NAMES = ['mkdir -p /run/netns', 'mount -t tmpfs -o mode=0755 tests /run/netns'].join(' && ');
+const FILES = [`mkdir -p ${MOUNT_POINT}`, `mount -t tmpfs -o mode=1777 tests ${MOUNT_POINT}`].join(' && ');
 
 const UNSHARE = ['unshare', '--pid', '--mount', '--fork', '--kill-child=KILL', '--mount-proc'];
 
@@ -35,24 +35,32 @@ export function isInOwnNamespaces(): boolean {
 
 /**
  * Goes on in such namespaces: this very process becomes their parent, so whoever ends it ends all. Returns why it could
- * not, in one line, or null when it is inside already. The environment inside is this one and `env`. Needs root, Linux
+ * not, in one line, or null when it is inside already. The environment inside is this one and `env`. With a network of
+ * its own it has nothing but a loopback, which is down; a run that is inside already keeps its files. Needs root, Linux
  * and unshare.
  */
-export function enterOwnNamespaces(env: Readonly<Record<string, string>>): string | null {
-  if (isInOwnNamespaces()) return null;
+export function enterOwnNamespaces(
+  env: Readonly<Record<string, string>>,
+  { hasNetwork = false }: { readonly hasNetwork?: boolean } = {},
+): string | null {
+  const keepsFiles = isInOwnNamespaces();
+  if (hasNetwork ? process.env[NETWORK_VARIABLE] === 'yes' : keepsFiles) return null;
   if (process.platform !== 'linux' || process.getuid?.() !== 0 || process.execve === undefined)
     return 'only root on Linux can make namespaces';
-  const tried = spawnSync('unshare', [...UNSHARE.slice(1), 'sh', '-c', INIT], { encoding: 'utf8' });
+  const flags = [...UNSHARE.slice(1), ...(hasNetwork ? ['--net'] : [])];
+  const init = keepsFiles ? NAMES : `${NAMES} && ${FILES}`;
+  const tried = spawnSync('unshare', [...flags, 'sh', '-c', init], { encoding: 'utf8' });
   if (tried.status !== 0) return tried.error?.message ?? tried.stderr.trim().split('\n')[0] ?? 'unshare failed';
   const path = spawnSync('sh', ['-c', 'command -v unshare'], { encoding: 'utf8' }).stdout.trim();
   return process.execve(
     path,
-    [...UNSHARE, 'sh', '-c', `${INIT} && "$@" & wait $!`, 'sh', process.execPath, ...process.argv.slice(1)],
+    ['unshare', ...flags, 'sh', '-c', `${init} && "$@" & wait $!`, 'sh', process.execPath, ...process.argv.slice(1)],
     {
       ...process.env,
       ...env,
       [INSIDE_VARIABLE]: 'yes',
-      TMPDIR: MOUNT_POINT,
+      ...(hasNetwork && { [NETWORK_VARIABLE]: 'yes' }),
+      ...(!keepsFiles && { TMPDIR: MOUNT_POINT }),
     },
   );
 }

@@ -51,8 +51,8 @@ export interface Receiver {
   endpoint(manner?: Manner): Endpoint;
 }
 
-/** Starts a receiver that ends with the scope. */
-export async function openReceiver(scope: Scope): Promise<Receiver> {
+/** Starts a receiver that ends with the scope, at an address of this machine. */
+export async function openReceiver(scope: Scope, address = '127.0.0.1'): Promise<Receiver> {
   const log: Arrival[] = [];
   const endpoints = new Map<
     string,
@@ -84,7 +84,7 @@ export async function openReceiver(scope: Scope): Promise<Receiver> {
     );
   });
   server.keepAliveTimeout = 30_000;
-  const origin = `http://127.0.0.1:${await listening(scope, server)}`;
+  const origin = `http://${address}:${await listening(scope, server, address)}`;
 
   return {
     log,

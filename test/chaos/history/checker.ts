@@ -12,6 +12,7 @@ import {
   executions,
   owners,
   revocations,
+  tailedOutputs,
   watchedCommands,
   watchedNodes,
   type Patience,
@@ -29,6 +30,7 @@ const RULES: readonly Rule[] = [
   events,
   watchedCommands,
   watchedNodes,
+  tailedOutputs,
 ];
 
 /** What was broken, one line each; empty when all held. */

@@ -16,6 +16,9 @@ import type { SimulatedNodes } from './simulated-nodes.ts';
 /** Times that what was not answered is asked for again, elsewhere. */
 const TRIES_MAX = 3;
 
+/** Of so many reads of executions one is followed by a reading of an output as it comes. */
+const TAILED_OF = 4;
+
 /** A client waits so long at most between two actions, in ms: as much as two processors serve beside admins and agents. */
 const REST_MS_MAX = 60;
 
@@ -26,6 +29,7 @@ export interface Service {
   readonly land: Landscape;
   readonly nodes: SimulatedNodes;
   watch(admin: AdminProgram, command: string): void;
+  tail(admin: AdminProgram, execution: string): void;
 }
 
 /** One of them. Numbers are drawn in one order, whatever is answered. */
@@ -94,6 +98,8 @@ export class Client implements Hand {
     const answeredMs = recorder.nowMs();
     for (const { id: execution, node_id: node, status, exit_code: exitCode } of answer.data)
       recorder.sightings.push({ execution, command, node, status, exitCode, admin, invokedMs, answeredMs });
+    const [first] = answer.data;
+    if (first !== undefined && this.number() % TAILED_OF === 0) this.#service.tail(this.#drawn(), first.id);
   }
 
   async blob(id: string): Promise<string | null> {

@@ -1,86 +1,116 @@
-/** What is done to admins and to the database of all, one thing after another, in an order that a seed decides. */
+/**
+ * What is done to admins, their networks and the database of all, in an order that a seed decides: at most so many at a
+ * time, no two of them to one admin.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { seededNumbers } from '../../support/seeded.ts';
 import type { Fixture } from '../fixture.ts';
+import { FAULTS, GUEST, type FaultKind, type FaultName, type Stage } from './fault-kinds.ts';
 import type { Recorder } from './recorder.ts';
 import { DATABASE_NAME } from './rules.ts';
-
-/** Time in which nothing is wrong, between two faults, in ms. */
-const CALM_MS = 4_000;
-
-/** An admin that was killed is away for as long as this and up to twice as long, in ms: about a lease. */
-const AWAY_MS = 1_500;
-
-/** A frozen admin loses its clusters: longer than a lease, in ms. */
-const FROZEN_MS = 5_000;
-
-/** The database stands still for as long as this, and up to twice as long, in ms. */
-const STANDSTILL_MS = 1_000;
 
 /** After it is done, what it was done to may be slow for so long, in ms. */
 const AFTERMATH_MS = 2_000;
 
-/** One kind of fault. */
-export type FaultName = keyof typeof FAULTS;
+/** Wait before it is looked again for an admin to which nothing is done, in ms. */
+const LOOK_MS = 50;
 
-interface Stage {
+/** How faults follow each other. */
+export interface FaultPlan {
+  readonly kinds: readonly FaultName[];
+  readonly seed: number;
+  /** So many at a time. */
+  readonly atOnce: number;
+  /** Time in which nothing more is done, between two of them, in ms. */
+  readonly calmMs: number;
+  /** How many in all; as long as it is not over unless given. */
+  readonly count?: number;
+  readonly isOver: () => boolean;
+}
+
+/** What faults work on. `joined`: an admin came that was not there before. */
+export interface FaultGround {
   readonly fixture: Fixture;
-  readonly admin: AdminProgram;
-  readonly chance: number;
+  readonly recorder: Recorder;
+  readonly joined: (admin: AdminProgram) => void;
 }
 
-const FAULTS = {
-  kill: async ({ fixture, admin, chance }: Stage) => {
-    await fixture.killAdmin(admin);
-    await delay(AWAY_MS * (1 + chance));
-    await admin.start();
-  },
-  freeze: async ({ fixture, admin }: Stage) => {
-    fixture.freezes += 1;
-    admin.program.pause();
-    await delay(FROZEN_MS);
-    admin.program.resume();
-  },
-  terminate: async ({ admin }: Stage) => {
-    admin.program.terminate();
-    await admin.program.ended();
-    await admin.start();
-  },
-  'database standstill': async ({ fixture, chance }: Stage) => {
-    const thaw = await fixture.pausePostgres();
-    await delay(STANDSTILL_MS * (1 + chance));
-    thaw();
-  },
-  'database kill': ({ fixture }: Stage) => fixture.killPostgres(),
-} as const;
+/** Does them until it is over, each kind as often as the others; resolves with how many of each. */
+export async function doFaults(ground: FaultGround, plan: FaultPlan): Promise<ReadonlyMap<FaultName, number>> {
+  if (plan.kinds.length === 0) return new Map();
+  const faults = new Faults(ground, plan);
+  await Promise.all(Array.from({ length: plan.atOnce }, () => faults.work()));
+  return faults.done;
+}
 
-/** All kinds. */
-export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
+class Faults {
+  readonly done = new Map<FaultName, number>();
+  readonly #ground: FaultGround;
+  readonly #plan: FaultPlan;
+  readonly #number: () => number;
+  /** To whom something is done now. */
+  readonly #busy = new Set<string>();
+  #left: FaultName[] = [];
+  #begun = 0;
 
-/** Does them until it is told to stop, each kind as often as the others; resolves with how many of each. */
-export async function doFaults(
-  { fixture, recorder }: { readonly fixture: Fixture; readonly recorder: Recorder },
-  {
-    kinds,
-    seed,
-    isOver,
-  }: { readonly kinds: readonly FaultName[]; readonly seed: number; readonly isOver: () => boolean },
-): Promise<ReadonlyMap<FaultName, number>> {
-  const number = seededNumbers(seed);
-  const done = new Map<FaultName, number>();
-  for (let round = 0; kinds.length > 0; round += 1) {
-    await delay(CALM_MS);
-    if (isOver()) break;
-    const kind = kinds[round % kinds.length] as FaultName;
-    const { admins } = fixture.fleet;
-    const admin = admins[number() % admins.length] as AdminProgram;
-    const isOfDatabase = kind.startsWith('database');
-    await recorder.fault(isOfDatabase ? DATABASE_NAME : admin.name, async () => {
-      await FAULTS[kind]({ fixture, admin, chance: number() / 2 ** 32 });
-      await delay(AFTERMATH_MS);
-    });
-    done.set(kind, (done.get(kind) ?? 0) + 1);
+  constructor(ground: FaultGround, plan: FaultPlan) {
+    this.#ground = ground;
+    this.#plan = plan;
+    this.#number = seededNumbers(plan.seed);
   }
-  return done;
+
+  /** One after another. */
+  async work(): Promise<void> {
+    const { calmMs, count = Infinity, isOver } = this.#plan;
+    for (;;) {
+      await delay(calmMs);
+      if (isOver() || this.#begun >= count) return;
+      this.#begun += 1;
+      const name = this.#next();
+      await this.#do(name);
+      this.done.set(name, (this.done.get(name) ?? 0) + 1);
+    }
+  }
+
+  /** Each kind once, in an order of its own, before any comes again. */
+  #next(): FaultName {
+    if (this.#left.length === 0) this.#left = [...this.#plan.kinds];
+    return this.#left.splice(this.#number() % this.#left.length, 1)[0] as FaultName;
+  }
+
+  async #do(name: FaultName): Promise<void> {
+    const { act, of, holdsFrames = false } = FAULTS[name];
+    const { whom, stage } = await this.#cast(of);
+    this.#busy.add(whom);
+    try {
+      const what = of === 'link' ? `${stage.admin.name} and ${stage.other.name}` : whom;
+      const fault = { name, what, holdsFrames, aftermathMs: AFTERMATH_MS };
+      await this.#ground.recorder.fault(fault, () => act(stage));
+    } finally {
+      this.#busy.delete(whom);
+    }
+  }
+
+  /** Draws all that it needs at once, so that it is the same for the same seed. */
+  async #cast(of: FaultKind['of']): Promise<{ readonly whom: string; readonly stage: Stage }> {
+    const { fixture, joined } = this.#ground;
+    const [first, second, chance] = [this.#number(), this.#number(), this.#number() / 2 ** 32];
+    const { admins } = fixture.fleet;
+    for (;;) {
+      const free = admins.filter(({ name, program }) => !this.#busy.has(name) && program.exit === null);
+      const admin = free[first % Math.max(1, free.length)];
+      const whom = of === 'admin' || of === 'link' ? admin?.name : NAMES[of];
+      if (whom !== undefined && !this.#busy.has(whom)) {
+        const one = admin ?? fixture.fleet.admin();
+        const others = admins.filter((other) => other !== one && other.program.exit === null);
+        const other = others[second % Math.max(1, others.length)] ?? one;
+        return { whom, stage: { fixture, admin: one, other, chance, joined } };
+      }
+      await delay(LOOK_MS);
+    }
+  }
 }
+
+/** As histories call what is no admin of its own choice. */
+const NAMES = { guest: GUEST, database: DATABASE_NAME, clocks: 'the clocks' } as const;

@@ -124,7 +124,12 @@ export interface OwnerSighting {
 
 /** A time in which an admin, or the database of all, did not serve as it should: calls may take longer then. */
 export interface Fault {
+  /** Its kind. */
+  readonly name: string;
+  /** To whom it was done. */
   readonly what: string;
+  /** Frames that left an admin before came to its agents late. */
+  readonly holdsFrames: boolean;
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -150,6 +155,16 @@ export interface NodeReader {
   readonly nodes: ReadonlyMap<string, ShownNode>;
 }
 
+/** What a reader of `executions.tail` put together, and what was wrong with how it came. */
+export interface TailReader {
+  readonly execution: string;
+  readonly admin: string;
+  readonly text: string;
+  readonly problems: readonly string[];
+  /** It was told the end. */
+  readonly isWhole: boolean;
+}
+
 /** An execution that an admin handed to its node, or whose result it confirmed. */
 export interface Handed {
   readonly frame: 'deliver' | 'confirm';
@@ -168,6 +183,7 @@ export interface History {
   readonly eventReaders: readonly EventReader[];
   readonly commandReaders: readonly CommandReader[];
   readonly nodeReaders: readonly NodeReader[];
+  readonly tailReaders: readonly TailReader[];
   readonly handed: readonly Handed[];
 }
 
@@ -181,6 +197,7 @@ export const NOTHING: History = {
   eventReaders: [],
   commandReaders: [],
   nodeReaders: [],
+  tailReaders: [],
   handed: [],
 };
 

@@ -2,19 +2,24 @@
  * Clients ask several admins for everything that changes something, while admins and their database are killed, frozen
  * and ended; and what they were told is judged.
  */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BUSY_MS, patient } from '../../support/busy.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import { restClient } from '../../support/fleet/rest.ts';
+import { ADDRESSES } from '../../support/networks/admin-networks.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 import type { Attempt } from '../books.ts';
 import { openFixture, type Fixture } from '../fixture.ts';
 import { breaches } from '../invariants.ts';
-import { evidenceOf } from '../round.ts';
+import { evidenceOf, stuck } from '../round.ts';
 import { violations } from './checker.ts';
 import { askAt, Client, type Service } from './client.ts';
-import { doFaults, type FaultName } from './faults.ts';
+import type { FaultName } from './fault-kinds.ts';
+import { doFaults, type FaultPlan } from './faults.ts';
 import { answerTable, servedShares, startTimes } from './figures.ts';
 import { isTerminal } from '../../../actors/resources/command.ts';
 import type { Call, History, Request } from './history.ts';
@@ -26,6 +31,8 @@ import { Recorder } from './recorder.ts';
 import { NO_ROWS } from './rows.ts';
 import { SimulatedNodes } from './simulated-nodes.ts';
 import { storedNodes, storedRows } from './stored.ts';
+import { subscribe, SUBSCRIBER, SUBSCRIBER_ENV } from './subscriber.ts';
+import { namedConnections, staleWrites, watchWrites } from './writes.ts';
 
 /** Clients at a time, unless told otherwise: so many that they meet, and no more than two processors serve beside the admins. */
 const CLIENTS = 6;
@@ -39,19 +46,19 @@ const OWNERS_MS = 100;
 /** Longest until feeds have told all, when all is over, in ms: an admin that just came back is reached after some seconds. */
 const TOLD_MS_MAX = 20_000;
 
-/**
- * Whether `nodes.watch` shows the whole fleet at any admin. As long as it shows changes of an admin's own clusters only,
- * what it leaves out is a figure and no breach.
- */
-const WATCHES_ALL_NODES = false;
-
-/** What is played. */
+/** What is played: for so many seconds, or until so many faults were done. */
 export interface HistoryOptions {
-  readonly seconds: number;
+  readonly seconds?: number;
   readonly admins: number;
   readonly seed: number;
-  readonly faults: readonly FaultName[];
+  readonly faults: Omit<FaultPlan, 'isOver' | 'seed'>;
   readonly clients?: number;
+  /** Its admins have networks of their own. This process is to have one itself. */
+  readonly hasNetworks?: boolean;
+  /** Where the logs of its admins are kept; they go with it unless given. */
+  readonly logs?: string;
+  /** Clocks of its admins can be set. */
+  readonly hasClocks?: boolean;
 }
 
 /** How it went. */
@@ -59,6 +66,8 @@ export interface HistoryOutcome {
   readonly violations: readonly string[];
   readonly calls: readonly Call[];
   readonly faults: ReadonlyMap<FaultName, number>;
+  /** What this machine could not do, a line each. */
+  readonly leftOut: readonly string[];
   /** Figures, a line each. */
   readonly figures: readonly string[];
 }
@@ -68,7 +77,10 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
   const fixture = await openFixture(scope, {
     admins: options.admins,
     agents: 0,
-    env: { WEBHOOK_ALLOW_PRIVATE_IPS: 'true' },
+    env: SUBSCRIBER_ENV,
+    envOf: namedConnections,
+    hasClocks: options.hasClocks ?? false,
+    ...(options.hasNetworks === true && { places: options.admins + 1 }),
   });
   const recorder = new Recorder();
   const { admins } = fixture.fleet;
@@ -78,16 +90,13 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
   const stopLooking = watchOwners(fixture, recorder);
   scope.teardown(stopLooking);
   for (let place = 0; place < EVENT_READERS; place += 1) await readers.readEvents(`reader ${place + 1}`, place);
-  for (const [place, admin] of admins.entries()) {
+  await watchWrites(fixture.fleet);
+  const deliveries = await subscribe(scope, fixture, options.hasNetworks === true ? ADDRESSES.clients : undefined);
+  const joined = (admin: AdminProgram): void => {
     readers.watchNodes(admin);
-    fixture.wires[place]?.watch((frame) => {
-      const told = { admin: admin.name, atMs: recorder.nowMs() };
-      if (frame.type === 'deliver')
-        for (const { execution } of frame.deliveries) recorder.handed.push({ frame: 'deliver', execution, ...told });
-      if (frame.type === 'confirm')
-        for (const execution of frame.executions) recorder.handed.push({ frame: 'confirm', execution, ...told });
-    });
-  }
+    watchFrames(fixture, recorder, admin);
+  };
+  for (const admin of admins) joined(admin);
   const land = new Landscape(await openHomes({ fixture, recorder, nodes, seed: options.seed }));
   const service: Service = {
     admins,
@@ -95,45 +104,69 @@ export async function playHistory(scope: Scope, options: HistoryOptions): Promis
     land,
     nodes,
     watch: (admin, command) => readers.watchCommand(admin, command),
+    tail: (admin, execution) => readers.tail(admin, execution),
   };
 
-  const endMs = performance.now() + options.seconds * 1_000;
-  const isOver = (): boolean => performance.now() > endMs;
+  const endMs = performance.now() + (options.seconds ?? Infinity) * 1_000;
+  let areFaultsDone = false;
+  const isOver = (): boolean => performance.now() > endMs || (options.seconds === undefined && areFaultsDone);
   const clients = Array.from(
     { length: options.clients ?? CLIENTS },
     (_, place) => new Client(place + 1, options.seed, service),
   );
   const [faults] = await Promise.all([
-    doFaults({ fixture, recorder }, { kinds: options.faults, seed: options.seed, isOver }),
+    doFaults({ fixture, recorder, joined }, { ...options.faults, seed: options.seed, isOver }).finally(() => {
+      areFaultsDone = true;
+    }),
     ...clients.map((client) => client.run(isOver)),
   ]);
 
   const late = await settle(fixture, service);
   stopLooking();
-  return { ...(await judged(fixture, service, late)), faults };
+  const more = [...late, ...(await deliveries()), ...(await staleWrites(fixture.fleet))];
+  if (options.logs !== undefined) keepLogs(options.logs, fixture);
+  const leftOut = fixture.networks?.hasDelays === false ? ['the delay of a slow link: needs netem'] : [];
+  return { ...(await judged(fixture, service, more)), faults, leftOut };
+}
+
+/** A file for each admin, with all of its runs. */
+function keepLogs(directory: string, { fleet }: Fixture): void {
+  mkdirSync(directory, { recursive: true });
+  for (const { name, runs } of fleet.admins)
+    writeFileSync(join(directory, `${name}.log`), runs.map(({ output }) => output).join('--- another run\n'));
+}
+
+/** Notes what this admin hands to agents, and what it confirms. */
+function watchFrames({ fleet, wires }: Fixture, recorder: Recorder, admin: AdminProgram): void {
+  wires[fleet.admins.indexOf(admin)]?.watch((frame) => {
+    const told = { admin: admin.name, atMs: recorder.nowMs() };
+    if (frame.type === 'deliver')
+      for (const { execution } of frame.deliveries) recorder.handed.push({ frame: 'deliver', execution, ...told });
+    if (frame.type === 'confirm')
+      for (const execution of frame.executions) recorder.handed.push({ frame: 'confirm', execution, ...told });
+  });
 }
 
 async function judged(
   fixture: Fixture,
-  { recorder, land, admins }: Service,
+  { recorder, land }: Service,
   late: readonly string[],
-): Promise<Omit<HistoryOutcome, 'faults'>> {
-  const rows = await storedRows(fixture.fleet);
+): Promise<Omit<HistoryOutcome, 'faults' | 'leftOut'>> {
+  const all = await storedRows(fixture.fleet);
+  const rows = { ...all, named: all.named.filter(({ name }) => name !== SUBSCRIBER) };
   const history = recorder.history();
   const { calls } = history;
-  const unseen = watchedNodes(history, rows, patience());
   const evidence = await evidenceOf(fixture, attemptsOf(land.commands, calls));
   return {
     calls,
     violations: [
       ...late,
-      ...violations(WATCHES_ALL_NODES ? history : { ...history, nodeReaders: [] }, rows, patience()),
+      ...violations(history, rows, patience()),
       ...breaches(evidence).map((line) => line + handedWhen(line, history)),
     ],
     figures: [
       ...answerTable(calls),
       `writes that were served: ${servedShares(calls)}`,
-      `nodes that the feeds of ${admins.length} admins show as they are not: ${unseen.length} of ${admins.length * rows.nodes.size}`,
       `ms from the answer of a create to its first start, p50 and p99: ${startTimes(land.commands, rows, fixture.startedS())}`,
     ],
   };
@@ -143,8 +176,11 @@ async function judged(
 async function settle(fixture: Fixture, { recorder, land, admins }: Service): Promise<string[]> {
   for (const admin of admins) if (admin.program.exit !== null) await admin.start();
   for (const guest of land.guests.values()) await leave(fixture, recorder, guest.id, guest.cluster);
-  await fixture.recover();
   const late: string[] = [];
+  await fixture.recover().catch(async (error: Error) => {
+    const open = (await stuck(fixture)).filter((line) => line.startsWith('still open'));
+    late.push(`C6: ${error.message}`, ...open.map((line) => line + handedWhen(line, recorder.history())));
+  });
   for (const { name, events } of recorder.eventReaders) {
     const isThere = async (): Promise<boolean> => {
       const [last] = await fixture.fleet.sql<{ id: string }>(
@@ -165,8 +201,7 @@ async function settle(fixture: Fixture, { recorder, land, admins }: Service): Pr
     const nodes = await storedNodes(fixture.fleet);
     return watchedNodes(recorder.history(), { ...NO_ROWS, nodes }, patience()).length > 0;
   };
-  if (WATCHES_ALL_NODES)
-    await until('all nodes as they are', async () => !(await isStale()), TOLD_MS_MAX).catch(() => null); // a rule says which
+  await until('all nodes as they are', async () => !(await isStale()), TOLD_MS_MAX).catch(() => null); // a rule says which
   await until('the end of what is watched', () => !isOpen(), TOLD_MS_MAX).catch(() => null); // the rule says which
   return late;
 }

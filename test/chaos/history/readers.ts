@@ -2,16 +2,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLiveClient, subscribePatiently, type LiveClient } from '../../../api/client/client.ts';
 import type { NodesMessage } from '../../../api/feeds/nodes.ts';
+import type { TailMessage } from '../../../api/feeds/tail.ts';
 import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
 import type { Scope } from '../../support/scope.ts';
-import type { OpenCommandReader, OpenEventReader, OpenNodeReader, Recorder } from './recorder.ts';
+import type { OpenCommandReader, OpenEventReader, OpenNodeReader, OpenTailReader, Recorder } from './recorder.ts';
 
 /** A reader of events stays at an admin for so long, in ms. */
 const STAY_MS = 3_000;
 
 /** Commands that are watched at most, in number. */
 const WATCHED_MAX = 200;
+
+/** Outputs that are read as they come, at a time, in number: fewer than an admin takes. */
+const TAILED_MAX = 24;
 
 /** A refused subscription is tried again after this, in ms. */
 const AGAIN_MS = 250;
@@ -21,6 +25,7 @@ export class Readers {
   readonly #admins: readonly AdminProgram[];
   readonly #recorder: Recorder;
   readonly #live = new Map<string, LiveClient>();
+  #tailed = 0;
   #isOver = false;
 
   constructor(scope: Scope, admins: readonly AdminProgram[], recorder: Recorder) {
@@ -62,6 +67,28 @@ export class Readers {
         onError: () => {
           reader.isWhole = false; // deleted meanwhile, or this admin is not there
         },
+      },
+    );
+  }
+
+  /** Puts an output together as this admin tells it: each byte once, in order. */
+  tail(admin: AdminProgram, execution: string): void {
+    if (this.#tailed >= TAILED_MAX) return;
+    this.#tailed += 1;
+    const reader: OpenTailReader = { execution, admin: admin.name, text: '', problems: [], isWhole: false };
+    this.#recorder.tailReaders.push(reader);
+    const over = (): void => {
+      this.#tailed -= 1;
+      subscription.unsubscribe();
+    };
+    const subscription = this.#of(admin).api.executions.tail.subscribe(
+      { id: execution },
+      {
+        onData: ({ data }) => {
+          noteOutput(reader, data);
+          if (reader.isWhole) over();
+        },
+        onError: () => over(), // deleted meanwhile, or this admin is not there
       },
     );
   }
@@ -121,4 +148,13 @@ export class Readers {
     this.#live.set(admin.name, live);
     return live;
   }
+}
+
+/** Outputs here are of one byte a character. */
+function noteOutput(reader: OpenTailReader, message: TailMessage): void {
+  if (message.type === 'end') reader.isWhole = true;
+  else if (message.type === 'snapshot' && message.offset === 0) reader.text = '';
+  else if (message.offset !== reader.text.length)
+    reader.problems.push(`${message.type} at ${message.offset}, where ${reader.text.length} were known`);
+  if (message.type === 'output') reader.text += message.text;
 }

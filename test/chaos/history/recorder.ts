@@ -12,6 +12,7 @@ import type {
   SessionSpan,
   ShownNode,
   Sighting,
+  TailReader,
 } from './history.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -31,6 +32,11 @@ export interface OpenNodeReader extends NodeReader {
   readonly nodes: Map<string, ShownNode>;
 }
 
+/** A reader of an output that is still told. */
+export interface OpenTailReader extends Mutable<TailReader> {
+  readonly problems: string[];
+}
+
 /** One history that grows. Times are ms since it began. */
 export class Recorder {
   readonly calls: Call[] = [];
@@ -40,6 +46,7 @@ export class Recorder {
   readonly eventReaders: OpenEventReader[] = [];
   readonly commandReaders: OpenCommandReader[] = [];
   readonly nodeReaders: OpenNodeReader[] = [];
+  readonly tailReaders: OpenTailReader[] = [];
   readonly handed: Handed[] = [];
   readonly #owners: OwnerSighting[] = [];
   /** By the name of a cluster, as they were seen last. */
@@ -72,17 +79,20 @@ export class Recorder {
     return owner === admin ? 'owner' : 'other';
   }
 
-  /** Notes what is done to an admin or the database, while it lasts. */
-  async fault(what: string, done: () => Promise<void>): Promise<void> {
-    const fault = { what, fromMs: this.nowMs(), toMs: Infinity };
+  /** Notes what is done to an admin or the database, while it lasts and for so long after. */
+  async fault(
+    { aftermathMs, ...what }: Omit<Fault, 'fromMs' | 'toMs'> & { readonly aftermathMs: number },
+    done: () => Promise<void>,
+  ): Promise<void> {
+    const fault = { ...what, fromMs: this.nowMs(), toMs: Infinity };
     this.faults.push(fault);
     await done();
-    fault.toMs = this.nowMs();
+    fault.toMs = this.nowMs() + aftermathMs;
   }
 
   /** All of it. */
   history(): History {
-    const { calls, sightings, sessions, faults, eventReaders, commandReaders, nodeReaders, handed } = this;
+    const { calls, sightings, sessions, faults, eventReaders, commandReaders, nodeReaders, tailReaders, handed } = this;
     return {
       calls,
       sightings,
@@ -92,6 +102,7 @@ export class Recorder {
       eventReaders,
       commandReaders,
       nodeReaders,
+      tailReaders,
       handed,
     };
   }

@@ -65,13 +65,21 @@ const deletion = calls(
   [{ verb: 'delete-node', node: ONE }, done(), { fromMs: 4, toMs: 100 }],
 );
 const slow = calls([{ verb: 'show', ...WEB }, NONE, { fromMs: 0, toMs: 9_000, admin: 'admin-2' }]);
+const fault = (what: string, fromMs: number, toMs: number) => ({
+  name: 'freeze',
+  what,
+  holdsFrames: false,
+  fromMs,
+  toMs,
+});
 const owner = (epoch: number, admin: string, atMs: number, id = '1') => ({ cluster: 'east', id, epoch, admin, atMs });
 
+const tailed = (text: string, isWhole: boolean, ...problems: readonly string[]): Partial<History> => ({
+  tailReaders: [{ execution: row.id, admin: 'admin-2', text, isWhole, problems }],
+});
+
 const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>> = {
-  'a call that is slow while its admin is frozen': [
-    { calls: slow, faults: [{ what: 'admin-2', fromMs: 100, toMs: 8_000 }] },
-    {},
-  ],
+  'a call that is slow while its admin is frozen': [{ calls: slow, faults: [fault('admin-2', 100, 8_000)] }, {}],
   'an execution that goes on, as several admins show it': [
     { sightings: [seen('pending', 0), seen('sent', 5), seen('pending', 8, { invokedMs: 2 }), seen('completed', 30)] },
     stored,
@@ -102,7 +110,7 @@ const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>
     {
       calls: deletion,
       sessions: [{ node: ONE, admin: 'admin-2', liveMs: 0, endedMs: 5_500 }],
-      faults: [{ what: 'admin-2', fromMs: 50, toMs: 5_000 }],
+      faults: [fault('admin-2', 50, 5_000)],
     },
     {},
   ],
@@ -124,6 +132,16 @@ const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>
     },
     { ...stored, ...inEast },
   ],
+  'a former owner whose frames were held up on their way to a node': [
+    {
+      owners: [owner(1, 'admin-1', 0), owner(2, 'admin-2', 1_000)],
+      handed: [{ frame: 'deliver', execution: row.id, admin: 'admin-1', atMs: 2_600 }],
+      faults: [{ ...fault('admin-1', 500, 3_000), holdsFrames: true }],
+    },
+    { ...stored, ...inEast },
+  ],
+  'an output that was read to its end': [tailed('', true), stored],
+  'an output whose reading was cut': [tailed('a', false), stored],
   'all nodes as they are, in whatever order their labels are': [
     { nodeReaders: [{ admin: 'admin-2', nodes: new Map([[ONE, { cluster: 'east', labels: { b: '2', a: '1' } }]]) }] },
     { nodes: new Map([[ONE, { cluster: 'east', labels: { a: '1', b: '2' } }]]) },
@@ -147,7 +165,7 @@ for (const [what, [history, rows]] of Object.entries(holds))
 
 const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>, RegExp]>> = {
   'a call is slow for no reason': [
-    { calls: slow, faults: [{ what: 'admin-1', fromMs: 100, toMs: 8_000 }] },
+    { calls: slow, faults: [fault('admin-1', 100, 8_000)] },
     {},
     /^L3: it took 9000 ms: client 0 asked admin-2/u,
   ],
@@ -217,6 +235,16 @@ const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>,
     },
     { ...stored, ...inEast },
     /^O1: admin-1 handed execution execution-1 to node node-1, of which admin-2 was the owner for 1600 ms$/u,
+  ],
+  'an output that was read to its end is another one': [
+    tailed('b\n', true),
+    stored,
+    /^C10: the output of execution execution-1 at admin-2 was "b\\n" at last, and is ""$/u,
+  ],
+  'a piece of an output comes twice': [
+    tailed('a\n', false, 'output at 0, where 2 were known'),
+    stored,
+    /^C10: .* came with output at 0, where 2 were known$/u,
   ],
   'a feed keeps a node that is deleted': [
     { nodeReaders: [{ admin: 'admin-2', nodes: new Map([[ONE, { cluster: 'east', labels: {} }]]) }] },

@@ -160,12 +160,16 @@ export const owners: Rule = ({ owners: seen }) =>
  * Nobody hands an execution to a node of which another admin is the owner already (O1). Of nodes that never moved: whose
  * the others were at that moment is not known.
  */
-export const deliveries: Rule = ({ handed, owners: seen, calls }, { executions: stored, nodes }, { notedMsMax }) => {
+export const deliveries: Rule = (
+  { handed, owners: seen, calls, faults },
+  { executions: stored, nodes },
+  { notedMsMax },
+) => {
   const moved = new Set(calls.flatMap(({ request }) => (request.verb === 'move' ? [request.node] : [])));
   const nodeOf = new Map(stored.map((row) => [row.id, row.node_id]));
   const owned = Map.groupBy(seen, ({ cluster }) => cluster);
   return handed.flatMap(({ frame, execution, admin, atMs }) => {
-    if (frame !== 'deliver') return [];
+    if (frame !== 'deliver' || isHeldUp(faults, admin, atMs)) return [];
     const node = nodeOf.get(execution) ?? '';
     if (moved.has(node)) return [];
     const all = owned.get(nodes.get(node)?.cluster ?? '') ?? [];
@@ -178,6 +182,13 @@ export const deliveries: Rule = ({ handed, owners: seen, calls }, { executions: 
     ];
   });
 };
+
+/** Whether frames that this admin sent before may have come only now. */
+function isHeldUp(faults: History['faults'], admin: string, atMs: number): boolean {
+  return faults.some(
+    ({ what, holdsFrames, fromMs, toMs }) => holdsFrames && what === admin && fromMs <= atMs && atMs <= toMs,
+  );
+}
 
 /** A reader of events has each once, from the first that it saw to the last, those of a subject in their order (V1). */
 export const events: Rule = ({ eventReaders }, { events: stored }) =>
@@ -224,6 +235,22 @@ export const watchedNodes: Rule = ({ nodeReaders }, { nodes: stored }) =>
       return is === seen ? [] : [`V1: node ${id} in the feed of ${admin} is ${seen}, and is ${is}`];
     }),
   );
+
+/** Who reads an output to its end has what is stored, each byte told once. */
+export const tailedOutputs: Rule = ({ tailReaders }, { executions: stored }) => {
+  const rows = new Map(stored.map((row) => [row.id, row]));
+  return tailReaders.flatMap(({ execution, admin, text, problems, isWhole }) => {
+    const where = `the output of execution ${execution} at ${admin}`;
+    const row = rows.get(execution);
+    const is = row?.output ?? '';
+    return [
+      ...problems.map((problem) => `C10: ${where} came with ${problem}`),
+      ...(isWhole && row !== undefined && text !== is
+        ? [`C10: ${where} was ${JSON.stringify(text)} at last, and is ${JSON.stringify(is)}`]
+        : []),
+    ];
+  });
+};
 
 function wordsOf(node: ShownNode | undefined): string {
   if (node === undefined) return 'none';

@@ -5,7 +5,7 @@
 import { appendFileSync } from 'node:fs';
 import { MemoryJournal, REGISTRATION, systemClock } from '../../../bench/product/simulated-agent.ts';
 import { webSocketDial } from '../../../agent/session/dial.ts';
-import type { Dial, Finished, SessionRunner } from '../../../agent/session/ports.ts';
+import type { Dial, Finished, OutputCursor, SessionRunner } from '../../../agent/session/ports.ts';
 import { Session } from '../../../agent/session/session.ts';
 import { NodeId, type ExecutionId } from '../../../transport/protocol/ids.ts';
 import { uptimeS } from '../scripts.ts';
@@ -123,6 +123,8 @@ class Scripts implements SessionRunner {
   readonly #finished: (executions: readonly ExecutionId[]) => void;
   readonly #texts = new Map<ExecutionId, string>();
   readonly #running = new Map<ExecutionId, ReturnType<typeof setTimeout>>();
+  /** Who waits for the end of an output. */
+  readonly #tails = new Map<ExecutionId, Set<() => void>>();
 
   constructor(
     journal: MemoryJournal,
@@ -166,14 +168,39 @@ class Scripts implements SessionRunner {
     this.#journal.forget(executions);
   }
 
-  tail(): null {
-    return null;
+  /** Its output is there from its start. */
+  tail(execution: ExecutionId, from: number, wake: () => void): OutputCursor | null {
+    const { mark } = scriptIn(this.#texts.get(execution) ?? '');
+    if (mark === '') return null;
+    const output = `${mark} ${execution}\n`;
+    const running = this.#running;
+    let offset = from;
+    const waiting = this.#tails.get(execution) ?? new Set();
+    this.#tails.set(execution, waiting.add(wake));
+    return {
+      read: () => {
+        if (offset >= output.length) return null;
+        const piece = { offset, text: output.slice(offset) };
+        offset = output.length;
+        return piece;
+      },
+      get ended() {
+        return !running.has(execution);
+      },
+      get offset() {
+        return offset;
+      },
+      close: () => void waiting.delete(wake),
+    };
   }
 
   #end(execution: ExecutionId, how: Finished, output: string): void {
     this.#running.delete(execution);
     this.#journal.finish(execution, { ...how, outputBytes: Buffer.byteLength(output) }, output);
     this.#finished([execution]);
+    const waiting = this.#tails.get(execution) ?? [];
+    this.#tails.delete(execution);
+    for (const wake of waiting) wake();
   }
 
   /** Whether it ran until now. */

@@ -86,6 +86,12 @@ const holds: Readonly<Record<string, readonly [readonly Call[], Rows]>> = {
     ),
     rowsWith('2'),
   ],
+  'of two that delete one thing at once both are told that it is gone, where one asked another admin': [
+    calls([create('a'), done(shown('1'))], [destroy('1'), done(), { fromMs: 1_000, toMs: 2_000 }]).concat(
+      calls([destroy('1'), done(), { fromMs: 1_500, toMs: 1_600 }]).map((call) => ({ ...call, place: 'other' })),
+    ),
+    rowsWith(null),
+  ],
   'a name goes with its node': [
     calls([create('a'), done(shown('1'))], [{ verb: 'delete-node', node: ONE }, LOST], [SHOW, NONE]),
     rowsWith(null),
@@ -204,6 +210,14 @@ const breaks: Readonly<Record<string, readonly [readonly Call[], Rows, RegExp]>>
     calls([create('a'), LOST], [SHOW, done(shown('1'))], [SHOW, NONE], [SHOW, done(shown('1'))]),
     rowsWith('1'),
     /client 2 asked .*: none; against client 1/u,
+  ],
+  'one thing is deleted twice, one after the other': [
+    calls([create('a'), done(shown('1'))], [destroy('1'), done()], [destroy('1'), done()]).map((call) => ({
+      ...call,
+      place: 'other',
+    })),
+    rowsWith(null),
+    /^O3: alias web of east: client 2/u,
   ],
   'a name outlives its node': [
     calls([create('a'), done(shown('1'))], [{ verb: 'delete-node', node: ONE }, done()], [SHOW, done(shown('1'))]),

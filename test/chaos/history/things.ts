@@ -13,10 +13,36 @@ export interface Thing {
 
 /** All of them that were asked for, each with the calls that may have changed or shown it. */
 export function thingsIn(calls: readonly Call[], rows: Rows): Thing[] {
-  const told = calls.filter(({ outcome }) => outcome.type !== 'unavailable');
+  const told = withCommonEnds(calls.filter(({ outcome }) => outcome.type !== 'unavailable'));
   const endMs = 1 + Math.max(0, ...calls.map(({ answeredMs }) => answeredMs));
   const deletions = byNode(told.filter(({ request, outcome }) => isDeletion(request) && outcome.type !== 'refused'));
   return [...names(told, rows, endMs, deletions), ...nodes(told, rows, endMs)];
+}
+
+/**
+ * A delete that another admin was asked for, and whose answer that admin lost, is asked for again; where nothing is
+ * there then, its first try did it, as far as anybody can know (docs/architecture.md, The link between admins). So of
+ * two that meet both may be told that it is done: it is gone. Those that were not asked at the owner are in doubt.
+ */
+function withCommonEnds(calls: readonly Call[]): readonly Call[] {
+  const ends = calls.filter(({ request, outcome }) => isEnd(request) && outcome.type === 'ok');
+  const meets = (one: Call): boolean =>
+    ends.some(
+      (other) =>
+        other !== one &&
+        subjectOf(other.request) === subjectOf(one.request) &&
+        other.invokedMs <= one.answeredMs &&
+        one.invokedMs <= other.answeredMs,
+    );
+  return calls.map((call) =>
+    ends.includes(call) && call.place !== 'owner' && call.place !== 'any' && meets(call)
+      ? { ...call, outcome: { type: 'doubt', why: 'somebody else deleted it meanwhile' } }
+      : call,
+  );
+}
+
+function isEnd({ verb }: Request): boolean {
+  return verb === 'delete' || verb === 'delete-node' || verb === 'clear-recovery';
 }
 
 function names(

@@ -1,6 +1,8 @@
 /** A real `edge-admin serve` that can be killed and started again on its port. */
 import type { Scope } from '../scope.ts';
 import { freePort } from '../free-ports.ts';
+import type { AdminPlace } from '../networks/admin-networks.ts';
+import { programFile } from '../programs.ts';
 import { Program } from './program.ts';
 
 /** An admin on a machine that is busy with many others may take this long to start, in ms. */
@@ -30,7 +32,7 @@ export type FrontProxy = (adminUrl: string) => Promise<string>;
 
 /**
  * Prepares an admin on a free port; `start` starts it. `env` holds its settings but for name, port and URLs. `file`: the
- * program of another release.
+ * program of another release. `place`: a network of its own, from which and at whose address it serves.
  */
 export async function prepareAdmin(
   scope: Scope,
@@ -38,11 +40,12 @@ export async function prepareAdmin(
   env: Readonly<Record<string, string>>,
   before: FrontProxy = async (adminUrl) => Promise.resolve(adminUrl),
   file: 'edge-admin' | URL = 'edge-admin',
+  place: AdminPlace = { address: '127.0.0.1', entry: [] },
 ): Promise<AdminProgram> {
   const port = await freePort();
   const httpProxyPort = await freePort();
   const socks5ProxyPort = await freePort();
-  const url = `http://127.0.0.1:${port}`;
+  const url = `http://${place.address}:${port}`;
   const dialledUrl = await before(url);
   const runs: Program[] = [];
   const current = (): Program => {
@@ -61,8 +64,10 @@ export async function prepareAdmin(
       return current();
     },
     async start(changed = {}) {
-      const program = Program.start(scope, file, ['serve'], {
-        ADMIN_API_HOST: '127.0.0.1',
+      const program = file instanceof URL ? file.pathname : programFile(file);
+      const words = [...place.entry, process.execPath, program, 'serve'];
+      const run = Program.run(scope, words[0] ?? process.execPath, words.slice(1), {
+        ADMIN_API_HOST: place.address,
         ADMIN_API_PORT: String(port),
         ADMIN_PROXY_HOST: '127.0.0.1',
         ADMIN_HTTP_PROXY_PORT: String(httpProxyPort),
@@ -75,8 +80,8 @@ export async function prepareAdmin(
         ...env,
         ...changed,
       });
-      runs.push(program);
-      await program.logged('edge-admin is ready', 0, READY_MS_MAX);
+      runs.push(run);
+      await run.logged('edge-admin is ready', 0, READY_MS_MAX);
     },
     async kill() {
       current().kill();

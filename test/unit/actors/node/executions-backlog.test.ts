@@ -76,6 +76,26 @@ test('an execution that ended while rows were read is not taken up again, whatev
   t.deepEqual([read.state.reads, read.state.over.size], [0, 0]);
 });
 
+test('an execution that the rows brought, and that has ended, is not run again by the late word of its own commit (C3)', (t) => {
+  const reading = liveNode([], { loading: 'asked', reads: 1 });
+
+  const read = say(reading, { type: 'executions-loaded', executions: [open(5)], more: false });
+  const ended = say(read.state, arrived(result(5)));
+  const told = say(ended.state, { type: 'run', executions: [open(5)] });
+
+  t.deepEqual(delivered(read), [execution(5)]);
+  t.deepEqual(told.effects, [{ type: 'load-open', limit: OPEN_EXECUTIONS_MAX, except: [] }]);
+  t.is(told.state.open.size, 0);
+});
+
+test('word of an execution that is older than one which the rows brought is looked up, and of a younger one is not', (t) => {
+  const read = say(liveNode([], { reads: 1 }), lookedUp([execution(5)], [open(5, 'sent')], acknowledged(execution(5))));
+
+  t.deepEqual(kinds(say(read.state, { type: 'run', executions: [open(4)] })), ['load-open']);
+  t.deepEqual(kinds(say(read.state, { type: 'run', executions: [open(5)] })), []);
+  t.deepEqual(delivered(say(read.state, { type: 'run', executions: [open(6)] })), [execution(6)]);
+});
+
 test('a look-up that was under way when its execution ended finds it over', (t) => {
   const retry = acknowledged(execution(1));
   const looking = liveNode([open(1)], { reads: 1 });
@@ -169,3 +189,7 @@ test('a full node remembers that there is more to look for', (t) => {
     { type: 'load-open', limit: OPEN_EXECUTIONS_MAX - 1, except: [execution(1)] },
   ]);
 });
+
+function kinds({ effects }: ReturnType<typeof say>): readonly string[] {
+  return effects.map(({ type }) => type);
+}

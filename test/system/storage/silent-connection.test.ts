@@ -1,0 +1,32 @@
+/** Connections to the database that fall silent without an end: they are not used again (L3). */
+import { createServer, connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import test from 'ava';
+import { openDatabase, QUERY_MS_MAX } from '../../../persistence/database.ts';
+import { hangAfter } from '../../support/busy.ts';
+import { createDatabase } from '../../support/database.ts';
+import { listening } from '../../support/listening.ts';
+import { silentLog } from '../../support/log.ts';
+
+test('a connection of MikroORM that does not answer is closed: what asks next has another one', async (t) => {
+  t.timeout(hangAfter(QUERY_MS_MAX * 4));
+  const { host, port, user, database } = await createDatabase(t);
+  const open = new Set<Socket>();
+  const server = createServer((outer) => {
+    const inner = connect(join(host, `.s.PGSQL.${port}`));
+    open.add(outer.on('error', () => inner.destroy()).on('close', () => inner.destroy()));
+    inner.on('error', () => outer.destroy());
+    outer.pipe(inner).pipe(outer);
+  });
+  const address = await listening(t, server);
+  const url = `postgresql://${user}@127.0.0.1:${address}/${database}`;
+  const { orm, close } = await openDatabase({ connection: { url }, poolMax: 2, log: silentLog });
+  t.teardown(close);
+  const ask = () => orm.em.fork().execute<{ one: number }[]>('select 1 as one');
+  t.deepEqual(await ask(), [{ one: 1 }]);
+
+  for (const socket of open) socket.unpipe().pause(); // as a firewall does that has forgotten it
+  await t.throwsAsync(ask(), { message: /Query read timeout/u });
+
+  t.deepEqual(await ask(), [{ one: 1 }]);
+});
