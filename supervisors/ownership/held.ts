@@ -72,10 +72,8 @@ export function createHeldLeases(leaseMs: number, leaseClockMs: () => number): H
     // The same lease object for the same epoch: the committer compares by reference first.
     const isKnown = known?.lease.epoch === epoch;
     if (!isKnown) counters.gained += 1;
-    const { lease, gain, sinceMs } = isKnown
-      ? known
-      : { lease: { cluster, epoch }, gain: counters.gained, sinceMs: sentAtMs };
-    held.set(cluster, { lease, gain, sinceMs, untilMs: sentAtMs + leaseMs });
+    const kept = isKnown ? known : { lease: { cluster, epoch }, gain: counters.gained, sinceMs: sentAtMs };
+    held.set(cluster, { ...kept, untilMs: sentAtMs + leaseMs });
     runWaiting(cluster);
   }
 

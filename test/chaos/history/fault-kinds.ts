@@ -1,7 +1,10 @@
 /** The kinds of faults: what each does to an admin, a link or the database, and that it is undone when it resolves. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { FLEET_KEYS } from '../../support/fleet.ts';
 import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { restClient } from '../../support/fleet/rest.ts';
 import { ADDRESSES, type Cut } from '../../support/networks/admin-networks.ts';
+import { until } from '../../support/until.ts';
 import type { Fixture } from '../fixture.ts';
 
 /** An admin that was killed is away for as long as this and up to twice as long, in ms: about a lease. */
@@ -96,12 +99,18 @@ const KINDS = {
   },
   drain: {
     of: 'admin',
-    act: async ({ fixture, admin, chance }) => {
-      const drains = (since: string) =>
-        fixture.fleet.sql(`update admin_identity set draining_since = ${since} where name = $1`, [admin.name]);
-      await drains('clock_timestamp()');
+    act: async ({ fixture, admin, other, chance }) => {
+      const rest = restClient(() => other.url, FLEET_KEYS.MASTER_KEY);
+      const path = `/admins/${admin.name}`;
+      await rest.call('POST', `${path}/drain`).catch(() => null); // the other one may be away, or be cut off
       await delay(VISIT_MS * (1 + chance));
-      await drains('null');
+      await until('the end of a drain', async () => {
+        for (const { url } of fixture.fleet.admins) {
+          const asked = restClient(() => url, FLEET_KEYS.MASTER_KEY).call('POST', `${path}/resume`);
+          if ((await asked.catch(() => null))?.status === 200) return true;
+        }
+        return false;
+      });
     },
   },
   'clock jump': {

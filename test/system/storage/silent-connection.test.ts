@@ -20,9 +20,9 @@ test('a connection of MikroORM that does not answer is closed: what asks next ha
   });
   const address = await listening(t, server);
   const url = `postgresql://${user}@127.0.0.1:${address}/${database}`;
-  const { orm, close } = await openDatabase({ connection: { url }, poolMax: 2, log: silentLog });
-  t.teardown(close);
-  const ask = () => orm.em.fork().execute<{ one: number }[]>('select 1 as one');
+  const opened = await openDatabase({ connection: { url }, poolMax: 2, log: silentLog });
+  t.teardown(() => opened.close());
+  const ask = () => opened.orm.em.fork().execute<{ one: number }[]>('select 1 as one');
   t.deepEqual(await ask(), [{ one: 1 }]);
 
   for (const socket of open) socket.unpipe().pause(); // as a firewall does that has forgotten it
