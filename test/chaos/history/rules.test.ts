@@ -74,10 +74,6 @@ const fault = (what: string, fromMs: number, toMs: number) => ({
 });
 const owner = (epoch: number, admin: string, atMs: number, id = '1') => ({ cluster: 'east', id, epoch, admin, atMs });
 
-const tailed = (text: string, isWhole: boolean, ...problems: readonly string[]): Partial<History> => ({
-  tailReaders: [{ execution: row.id, admin: 'admin-2', text, isWhole, problems }],
-});
-
 const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>> = {
   'a call that is slow while its admin is frozen': [{ calls: slow, faults: [fault('admin-2', 100, 8_000)] }, {}],
   'an execution that goes on, as several admins show it': [
@@ -140,8 +136,6 @@ const holds: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>]>
     },
     { ...stored, ...inEast },
   ],
-  'an output that was read to its end': [tailed('', true), stored],
-  'an output whose reading was cut': [tailed('a', false), stored],
   'all nodes as they are, in whatever order their labels are': [
     { nodeReaders: [{ admin: 'admin-2', nodes: new Map([[ONE, { cluster: 'east', labels: { b: '2', a: '1' } }]]) }] },
     { nodes: new Map([[ONE, { cluster: 'east', labels: { a: '1', b: '2' } }]]) },
@@ -235,16 +229,6 @@ const breaks: Readonly<Record<string, readonly [Partial<History>, Partial<Rows>,
     },
     { ...stored, ...inEast },
     /^O1: admin-1 handed execution execution-1 to node node-1, of which admin-2 was the owner for 1600 ms$/u,
-  ],
-  'an output that was read to its end is another one': [
-    tailed('b\n', true),
-    stored,
-    /^C10: the output of execution execution-1 at admin-2 was "b\\n" at last, and is ""$/u,
-  ],
-  'a piece of an output comes twice': [
-    tailed('a\n', false, 'output at 0, where 2 were known'),
-    stored,
-    /^C10: .* came with output at 0, where 2 were known$/u,
   ],
   'a feed keeps a node that is deleted': [
     { nodeReaders: [{ admin: 'admin-2', nodes: new Map([[ONE, { cluster: 'east', labels: {} }]]) }] },
