@@ -3,7 +3,7 @@
  * Version of what admins say to each other (transport/admins/protocol/version.ts) from which on one hears that it was
  * given a cluster. An older one is given none.
  */
-export const HAND_OVER_LINK_VERSION = 3;
+export const HAND_OVER_LINK_VERSION = 2;
 
 /**
  * Why clusters are handed over: so that all admins own about as many, to make room, because the admin is drained, or as

@@ -6,6 +6,9 @@ import { freePorts, type DemoPorts } from './ports.ts';
 import { startProgram } from './processes.ts';
 import type { Running } from './running.ts';
 
+/** An admin that owns nothing after a start on the rows of before gets its share after this, in ms: soon enough to be seen. */
+export const BALANCE_AFTER_MS = 10_000;
+
 /** An admin of the demo: its name, its process, and where it is reached beside the balancer. */
 export interface DemoAdmin {
   readonly name: string;
@@ -46,6 +49,7 @@ export async function startAdmins(
         ADMIN_NAME: name,
         ADMIN_URLS: [fronts.api, ...places.map(({ ports: { api } }) => api)].map(urlAt).join(','),
         ADMIN_OWN_URL: urlAt(ports.api),
+        ADMIN_BALANCE_AFTER_MS: String(BALANCE_AFTER_MS),
       },
       home.path(`${name}.log`),
     );

@@ -3,7 +3,7 @@ import { createClient, createLiveClient, type Api } from '../client.ts';
 import type { Connection } from '../connection.ts';
 import { Problem } from '../problem.ts';
 import { runCommand } from '../run/run.ts';
-import { startAdmins, targetingOf, type DemoAdmin } from './admins.ts';
+import { BALANCE_AFTER_MS, startAdmins, targetingOf, type DemoAdmin } from './admins.ts';
 import { holdDatabase } from './database.ts';
 import { ensureCluster, startAgents } from './fleet.ts';
 import type { DemoHome } from './home.ts';
@@ -105,7 +105,7 @@ function ownersTable(admins: readonly DemoAdmin[], owners: ReadonlyMap<string, s
     String(pid),
     url,
     [...owners].flatMap(([cluster, owner]) => (owner === name ? [cluster] : [])).join(', ') ||
-      'nothing yet: it gets its share a minute after its start',
+      `nothing yet: it gets its share ${BALANCE_AFTER_MS / 1_000} s after its start`,
   ]);
   const lines = [['ADMIN', 'PROCESS', 'URL', 'OWNS'], ...rows];
   const widths = [0, 1, 2].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));

@@ -2,23 +2,22 @@
 
 /**
  * One integer, which each admin stores with its row. Raised by every change that an admin of the version before could
- * notice. Admins whose versions differ by one understand each other: a message or a field is only added, and
- * LINK_VERSION_MIN rises one release later.
+ * notice, once a release: admins whose versions differ by one understand each other, so that two releases that follow
+ * each other do. A message or a field is only added, and LINK_VERSION_MIN rises one release later.
  *
  * | version | date | what changed |
  * |---|---|---|
  * | 1 | 2026-11-23 | first version: calls, news, tunnels that are passed on |
- * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed |
- * | 3 | 2026-11-23 | an admin hears by its channel that it was handed a cluster over (`owned`); sessions of agents are
- * passed on |
+ * | 2 | 2026-11-23 | the connection of news tells live output too: tail, untail, tail-read, tail-output, untailed; an admin
+ * hears by its channel that it was handed a cluster over (`owned`); sessions of agents are passed on |
  */
-export const LINK_VERSION = 3;
+export const LINK_VERSION = 2;
 
 /** From this version on an admin tells others the live output of executions on its nodes. */
 export const LINK_VERSION_TAILS = 2;
 
 /** From this version on an admin takes sessions of agents that another one passes on. */
-export const LINK_VERSION_SESSIONS = 3;
+export const LINK_VERSION_SESSIONS = 2;
 
 /** The oldest version of the other side that this side still understands. */
 export const LINK_VERSION_MIN = 1;
