@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import type { ListQuery } from '../actors/filters.ts';
+import type { Idempotency } from '../actors/node/messages.ts';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
@@ -12,6 +13,7 @@ import { createAddressLimits } from './keyless-limits.ts';
 import type { ForwardedPart } from './forwarded-part.ts';
 import type { Forwarding } from './forwarding.ts';
 import { codeOf } from './metrics/request-times.ts';
+import { withRoom } from './making-room.ts';
 import { listing, type Listing, type PageOf } from './listing.ts';
 import { parse } from './parse.ts';
 import { HTTP_STATUS } from './rest/answers.ts';
@@ -94,7 +96,7 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
       const asked = { principal: admitted.value, surface, requestId, trace };
       const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> =>
         forwarding.perform({ ...asked, ...part, idempotency: null });
-      const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
+      const perform = (idempotency: Idempotency | null): Promise<Result<unknown>> =>
         forwarding.perform<unknown>({
           ...asked,
           operation: operation.name,
@@ -104,7 +106,10 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
           ownedBy: operation.ownedBy === undefined ? null : () => operation.ownedBy?.(input.value, ports) ?? null,
           handle: (key, isRepeat) =>
             operation.handle(input.value, { ports, requestId, trace, idempotency: key, isRepeat, forward }),
-        }),
+        });
+      const entered = async () => (await operation.enters?.(input.value, ports)) ?? null;
+      const handled = await answerOnce(operation, rawInput, admitted.value, caller, ports.reads, (idempotency) =>
+        withRoom(() => perform(idempotency), { entered, ports, forward }),
       );
       if (!handled.ok) limits.takeBack(operation, caller);
       return (

@@ -15,7 +15,10 @@ import { operation } from './operation.ts';
 import type { OperationPorts } from './ports.ts';
 
 /** What enrolment needs of the outside. */
-export type EnrollPorts = Pick<OperationPorts, 'ask' | 'reads' | 'records' | 'vault' | 'clock' | 'newId'>;
+export type EnrollPorts = Pick<
+  OperationPorts,
+  'ask' | 'reads' | 'records' | 'vault' | 'clock' | 'newId' | 'standing' | 'makeRoom'
+>;
 
 /** For other admins: addresses and keys were judged where the agent came in. */
 export const enroll_agent = operation({

@@ -15,6 +15,9 @@ export const FORWARD_MS_MAX = 4_500;
 /** Waits between two tries, in ms: the first is made at once, those after it wait longer each, up to the last of these. */
 const PAUSES_MS = [0, 50, 100, 200];
 
+/** An owner that handed over what it is asked about answers within this time, in ms: it had so long before, and more. */
+const ANSWER_AFTER_CHANGE_MS = 100;
+
 /** The owner is another admin, and was another process or had another lease when this was asked. */
 interface Asked {
   readonly admin: string;
@@ -164,11 +167,13 @@ export class ForwardedCall<T> {
     this.#lost += 1;
   }
 
-  /** Ends at once when the owner changes: one that is frozen would never answer. */
+  /** Ends soon after the owner changes: one that is frozen would never answer, one that handed it over does. */
   async #call({ admin, epoch }: Asked): Promise<PeerOutcome> {
     const { calls, owners } = this.#ports;
     const [ended, moved] = [new AbortController(), new AbortController()];
-    void owners.changed(this.#owned, epoch, ended.signal).then(() => moved.abort());
+    void owners
+      .changed(this.#owned, epoch, ended.signal)
+      .then(() => this.#ports.clock.after(ANSWER_AFTER_CHANGE_MS, () => moved.abort()));
     if (this.#asked.afterLoss === 'record' && this.#idempotency === null)
       this.#idempotency = { scope: `${this.#asked.operation}:forwarded`, key: this.#callId, bodyHash: OWN_KEY };
     this.wasSent = true;

@@ -74,7 +74,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
   readonly actors: ForwardingParts['actors'] & {
     readonly tree: {
       readonly ask: Ask;
-      readonly ownership: Pick<OperationPorts, 'standing'> & { quietMs(): number };
+      readonly ownership: Pick<OperationPorts, 'standing' | 'makeRoom'> & { quietMs(): number };
       readonly directory: { readonly counters: ReturnType<DebugInspection['counters']> };
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
@@ -199,6 +199,7 @@ function operationPorts(
     urlGuard: webhooks.urlGuard,
     deliversWebhooks: () => publishing.deliversWebhooks(),
     standing: () => ownership.standing(),
+    makeRoom: (cluster) => ownership.makeRoom(cluster),
     adminLink: (id) => adminLinkTo(id, { id: parts.adminId, name: settings.ADMIN_NAME }, parts.links.peers.states()),
     settings: {
       get adminUrls() {

@@ -6,6 +6,7 @@ import type { OperationPorts, Page } from './ports.ts';
 import type { Scope } from './surface.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
 import type { Result } from '../actors/refusal.ts';
+import type { ClusterId } from '../transport/protocol/ids.ts';
 import type { TraceContext } from '../transport/protocol/trace-context.ts';
 
 /** One call: its ports, its request id, and the client's Idempotency-Key already hashed with the body, if any. */
@@ -90,6 +91,8 @@ export interface Operation<
   readonly output: Output;
   /** Whose owner must do it; null: nobody's, so that its handler says what is wrong. Left out: any admin does it. */
   ownedBy?(input: z.output<Input>, ports: OwnerPorts): Promise<OwnedBy | null> | OwnedBy;
+  /** The cluster into which a node comes: room is made there before it is refused for want of it. */
+  enters?(input: z.output<Input>, ports: OwnerPorts): Promise<ClusterId | null>;
   /** Null: it is not known what came of one whose answer was lost together with the owner. */
   readonly afterLoss: AfterLoss | null;
   handle(input: z.output<Input>, call: Call): Promise<Result<Handled<Output, List>>>;
@@ -132,6 +135,8 @@ export interface Definition<
   readonly output: Output;
   /** One that has it makes one ask and stores nothing before it. Default: any admin does it. */
   ownedBy?(input: z.output<Input>, ports: OwnerPorts): Promise<OwnedBy | null> | OwnedBy;
+  /** The cluster into which a node comes; null: there is none of that name. Default: no node comes anywhere. */
+  enters?(input: z.output<Input>, ports: OwnerPorts): Promise<ClusterId | null>;
   /** Doing it twice is as good as once. Default: false. */
   readonly repeatable?: true;
   /** It deletes: what is missing when it is done again was deleted by the first try. Default: false. */

@@ -60,6 +60,8 @@ export interface OperationPorts {
   deliversWebhooks(): boolean;
   /** Whether the admins have room for all clusters. */
   standing(): Standing;
+  /** Makes room for one more node in a cluster of this admin that is full. False: it cannot. Never rejects. */
+  makeRoom(cluster: ClusterId): Promise<boolean>;
   readonly settings: OperationSettings;
 }
 

@@ -4,6 +4,7 @@ import type { ActorKind } from '../actors/messages.ts';
 import { isDegraded } from '../actors/standing.ts';
 import { createOutwardLinks, type OutwardLinks } from './outward-links.ts';
 import { createInspection, type Inspection } from './runtime/inspection.ts';
+import type { HandOverReadings } from './ownership/hand-over.ts';
 import { createTree, type Tree, type TreePorts } from './tree.ts';
 import { HeardWakeUps, type WokenRows } from './wake-ups.ts';
 
@@ -58,6 +59,7 @@ export interface ActorReadings {
     readonly lost: number;
     readonly leaseAgeMs: number;
     readonly isDegraded: boolean;
+    readonly handOvers: HandOverReadings;
   };
 }
 
@@ -102,6 +104,7 @@ function readingsOf({ directory, ownership, held, ended }: Tree, { families }: I
       ...held.counters,
       leaseAgeMs: ownership.quietMs(),
       isDegraded: isDegraded(ownership.standing()),
+      handOvers: ownership.handOvers(),
     },
   };
 }

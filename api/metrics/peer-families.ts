@@ -25,6 +25,21 @@ export const PEER_FAMILIES: readonly Family[] = [
         silentMs === null ? [] : one(silentMs / 1_000, { admin: name }),
       ),
   ),
+  counter(
+    'clusters_handed_over_total',
+    'Clusters that this admin gave to another one while both lived, by why; those that came to it; those that stayed after all.',
+    ['outcome'],
+    ({ live: { ownership } }) => {
+      const { given, received, stayed } = ownership.handOvers;
+      return by('outcome', { ...given, received, stayed });
+    },
+  ),
+  histogram(
+    'hand_over_duration_seconds',
+    'From when nothing new was begun for clusters until their new owner had them.',
+    [],
+    ({ live: { ownership } }) => one(ownership.handOvers.durations),
+  ),
   gauge('owned_clusters', 'Clusters that this admin owns.', [], ({ live }) => one(live.ownership.clusters)),
   gauge(
     'cluster_epoch',

@@ -76,6 +76,7 @@ export interface LiveReadings {
     readonly lost: number;
     readonly leaseAgeMs: number;
     readonly isDegraded: boolean;
+    readonly handOvers: HandOverReadings;
   };
   readonly adminLinks: AdminLinkReadings;
   /** The connection on which the database notifies. */
@@ -93,6 +94,17 @@ export interface AdminLinkReadings {
   >;
   /** Tunnels of agents that are passed on to the admins that wait for them. */
   readonly passedOn: { readonly opening: number; readonly carried: number; readonly outcomes: Counts };
+}
+
+/** Clusters that changed hands while both admins lived. */
+export interface HandOverReadings {
+  /** To other admins, by why. */
+  readonly given: Counts;
+  readonly received: number;
+  /** That could not be given. */
+  readonly stayed: number;
+  /** In s. */
+  readonly durations: Histogram;
 }
 
 /** The proxies of this admin, and where they take people. */

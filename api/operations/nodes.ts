@@ -55,6 +55,7 @@ export const change_node_cluster = operation({
   input: z.strictObject({ id: NodeIdInput, cluster_name: ClusterName }),
   output: NodeResource,
   ownedBy: ({ id }) => ({ kind: 'node', id }),
+  enters: ({ cluster_name }, { reads }) => reads.clusterId(cluster_name),
   repeatable: true,
   handle: async ({ id, cluster_name }, call) => {
     const to = await call.ports.reads.clusterId(cluster_name);

@@ -11,7 +11,9 @@ import { decodeEnrollmentBlob, EnrollRequest, type EnrollAnswer } from '../../tr
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../issue-words.ts';
 import { admit, admitAgain, enroll_agent, type EnrollPorts } from '../enrolling.ts';
+import type { ForwardedPart } from '../forwarded-part.ts';
 import type { Forwarding } from '../forwarding.ts';
+import { withRoom } from '../making-room.ts';
 import { detailsOf } from '../parse.ts';
 import { rateLimited } from '../principals.ts';
 import { createAddressLimiter, createWindowLimiter } from '../../transport/net/window-limiter.ts';
@@ -120,19 +122,18 @@ async function enroll(
       return refuse('invalid_key', KEY_REFUSALS.invalid_key);
     }
 
-    const result = await forwarding.perform<EnrollAnswer>({
+    const asked = { idempotency: null, principal: 'agent', surface: 'agent', requestId, trace: null };
+    const forward = <T>(part: ForwardedPart<T>): Promise<Result<T>> => forwarding.perform({ ...asked, ...part });
+    const letIn: ForwardedPart<EnrollAnswer> = {
       operation: enroll_agent.name,
       input: { cluster: key.cluster, request: body },
       // With its secret a machine is known again, and a second try spends no second use (E1).
       afterLoss: request.machine_secret == null ? null : 'again',
-      idempotency: null,
-      principal: 'agent',
-      surface: 'agent',
-      requestId,
-      trace: null,
       ownedBy: () => ({ kind: 'cluster', id: key.cluster }),
       handle: (_key, isRepeat) => (isRepeat ? admitAgain(request, ports) : admit({ request, key, existing }, ports)),
-    });
+    };
+    const entered = () => Promise.resolve(key.cluster);
+    const result = await withRoom(() => forward(letIn), { entered, ports, forward });
     // The key was good, and let nobody in all the same: the id is another's, or the recovery key is none of it.
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
     return result;

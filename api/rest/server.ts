@@ -29,6 +29,7 @@ import { registerHealth } from './health.ts';
 import { readJsonBodies } from './json-body.ts';
 import { lingerAfterAnswers } from './lingering.ts';
 import { label_given_nodes } from '../labelling.ts';
+import { make_room } from '../making-room.ts';
 import { registerLeaving } from './leaving.ts';
 import { registerNodeMetrics } from './node-metrics.ts';
 import { registerRecordings, type RecordingLimits } from './recordings.ts';
@@ -228,7 +229,7 @@ function registerRoutes(
 }
 
 /** What other admins may ask for, by name. */
-const OPERATIONS = new Map(Object.entries<AnyOperation>({ ...catalogue, label_given_nodes, enroll_agent }));
+const OPERATIONS = new Map(Object.entries<AnyOperation>({ ...catalogue, label_given_nodes, enroll_agent, make_room }));
 
 /** Surfaces of which each call is timed where it is made: their requests hold many calls, or last for hours. */
 const TIMED_BY_CALL = ['/api/trpc', '/mcp'];

@@ -25,8 +25,8 @@ const DRAIN_LOOK_MS = 5;
 /** Wait before the rows are asked again what became of a hand-over, in ms. */
 const DOUBT_AGAIN_MS = 250;
 
-/** Upper bounds of how long hand-overs take, in ms. */
-const DURATIONS_MS = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000];
+/** Upper bounds of how long hand-overs take, in s. */
+const DURATIONS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** Hand-overs of one admin since it started, in clusters. */
 export interface HandOverReadings {
@@ -36,7 +36,7 @@ export interface HandOverReadings {
   readonly received: number;
   /** That were to be given and stayed. */
   readonly stayed: number;
-  /** From when nothing new was begun for them until the new owner had them, in ms. One for each transaction. */
+  /** From when nothing new was begun for them until the new owner had them, in s. One for each transaction. */
   readonly durations: Histogram;
 }
 
@@ -68,7 +68,7 @@ export interface HandOversPorts {
 export class HandOvers {
   readonly #ports: HandOversPorts;
   readonly #given: Record<HandOverReason, number> = { balance: 0, room: 0, drain: 0, stop: 0 };
-  readonly #durations = createHistogram(DURATIONS_MS);
+  readonly #durations = createHistogram(DURATIONS_S);
   #received = 0;
   #stayed = 0;
   #underWay = 0;
@@ -127,7 +127,7 @@ export class HandOvers {
       .catch((error: unknown) => this.#inDoubt(owned, to, error));
     const given = this.#settled(owned, outcome);
     const tookMs = leaseClockMs() - beganMs;
-    this.#durations.observe(tookMs);
+    this.#durations.observe(tookMs / 1_000);
     this.#given[reason] += given.length;
     this.#stayed += owned.length - given.length;
     if (given.length > 0)

@@ -124,9 +124,10 @@ export class Ownership {
   }
 
   /** For metrics. */
-  handOvers() {
-    return this.#handOvers.readings();
-  }
+  handOvers = () => this.#handOvers.readings();
+
+  /** As Rebalancing's: so that one more node fits into this cluster. */
+  makeRoom = (cluster: ClusterId): Promise<boolean> => this.#rebalancing.makeRoom(cluster);
 
   /** A cluster that this admin just created, and owns under this epoch; null: another is to own it. */
   created(cluster: ClusterId, epoch: number | null): void {
@@ -204,7 +205,7 @@ export class Ownership {
     await this.#claim(this.#leftovers.claimed(free, takers, assigned));
     if (this.#hasPeers) await this.#take(await handOvers.unheld(adminId, column(held.all())));
     await this.#settling.settle();
-    if (this.#hasPeers && !this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);
+    if (!this.#isLeaving) this.#rebalancing.round(admins, this.#standing.now.orphans.length);
     this.#times.succeeded();
   }
 

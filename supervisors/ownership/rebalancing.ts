@@ -12,6 +12,7 @@ import type { HandOvers } from './hand-over.ts';
 import type { LeasePort, Placement, SurveyedAdmin } from './lease-port.ts';
 import { DIFFERENCE_MIN, planned } from './moves.ts';
 import type { Move } from './placement.ts';
+import { moveForRoom } from './room-here.ts';
 
 /** What it looks at, and who does it. */
 export interface RebalancingPorts extends GiveAwayPorts {
@@ -30,6 +31,7 @@ export class Rebalancing {
   /** Clusters that this admin should have given away and could not, as last told. */
   #keptTold = 0;
   #running: Promise<void> | null = null;
+  #making: Promise<boolean> | null = null;
 
   constructor(ports: RebalancingPorts) {
     this.#ports = ports;
@@ -45,9 +47,36 @@ export class Rebalancing {
       });
   }
 
+  /**
+   * Moves a cluster away, so that one more node fits into this one at whoever owns it then. False: no single move does.
+   * One at a time: who asks meanwhile waits for it and looks again. Never rejects.
+   */
+  makeRoom(cluster: ClusterId): Promise<boolean> {
+    this.#making ??= this.#madeRoom(cluster)
+      .catch((error: unknown) => {
+        this.#failed(error);
+        return false;
+      })
+      .finally(() => {
+        this.#making = null;
+      });
+    return this.#making;
+  }
+
+  async #madeRoom(cluster: ClusterId): Promise<boolean> {
+    const { adminId, leases, handOvers } = this.#ports;
+    const placement = withEdgeCapacity(await leases.placement());
+    const { linkVersion = null } = placement.admins.find(({ id }) => id === adminId) ?? {};
+    const move = linkVersion === null ? null : moveForRoom(cluster, 1, placement, linkVersion);
+    if (move === null || move.from !== adminId) return false;
+    const name = placement.admins.find(({ id }) => id === move.to)?.name ?? move.to;
+    return (await handOvers.give([move.cluster as ClusterId], { id: move.to, name }, 'room')).length > 0;
+  }
+
   /** Resolves when nothing is carried out any more. */
   async stop(): Promise<void> {
     await this.#running;
+    await this.#making;
   }
 
   async #look(admins: readonly SurveyedAdmin[], orphans: number): Promise<void> {
@@ -56,7 +85,7 @@ export class Rebalancing {
     if (me === undefined) return;
     if (me.drainingSinceMs !== null) return this.#drain();
     this.#keptTold = 0;
-    if (orphans === 0 && !isUneven(admins)) return void (this.#seen = '');
+    if (admins.length < 2 || (orphans === 0 && !isUneven(admins))) return void (this.#seen = '');
     const placement = await this.#ports.leases.placement();
     const seen = pictureOf(placement);
     const isAtRest = seen === this.#seen;
@@ -64,11 +93,11 @@ export class Rebalancing {
     if (isAtRest) await this.#carryOut(this.#planned(placement, me), placement);
   }
 
-  #planned({ admins, clusters }: Placement, { linkVersion }: SurveyedAdmin): readonly Move[] {
+  #planned(placement: Placement, { linkVersion }: SurveyedAdmin): readonly Move[] {
     const { adminId, settledMs } = this.#ports;
     if (linkVersion === null) return [];
-    const placed = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
-    return planned(placed, clusters, linkVersion, settledMs).filter(({ from }) => from === adminId);
+    const { admins, clusters } = withEdgeCapacity(placement);
+    return planned(admins, clusters, linkVersion, settledMs).filter(({ from }) => from === adminId);
   }
 
   async #carryOut(moves: readonly Move[], { admins, clusters }: Placement): Promise<void> {
@@ -96,6 +125,11 @@ export class Rebalancing {
     if (error instanceof DatabaseUnavailable) log.debug({}, 'hand-overs wait for the database');
     else log.error({ error }, 'planning of hand-overs failed: trying again');
   }
+}
+
+function withEdgeCapacity({ admins, clusters }: Placement): Placement {
+  const placed = admins.map((admin) => ({ ...admin, capacity: edgeCapacity(admin.capacity, admins.length) }));
+  return { admins: placed, clusters };
 }
 
 /** Whether balancing may have something to do: two admins differ by more than one cluster. */

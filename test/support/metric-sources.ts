@@ -45,7 +45,7 @@ export function restingReadings(): LiveReadings {
       durations: [{ operation: 'delete_node', outcome: 'ok', durations: createHistogram([1]) }],
       takenDurations: [{ operation: 'delete_node', outcome: 'ok', durations: createHistogram([1]) }],
     },
-    ownership: { clusters: 0, gained: 0, lost: 0, leaseAgeMs: 0, isDegraded: false },
+    ownership: { clusters: 0, gained: 0, lost: 0, leaseAgeMs: 0, isDegraded: false, handOvers: handOversOf(null) },
     adminLinks: {
       links: [{ id: 'b-id', name: 'b', state: { type: 'reached', sinceMs: 0 }, latencyMs: 1 }],
       callsOpen: 0,
@@ -125,7 +125,7 @@ export function distinctReadings(): LiveReadings {
       durations: [{ operation: 'delete_node', outcome: 'ok', durations }],
       takenDurations: [{ operation: 'delete_alias', outcome: 'conflict', durations: sizes }],
     },
-    ownership: { clusters: 51, gained: 70, lost: 71, leaseAgeMs: 52_000, isDegraded: true },
+    ownership: { clusters: 51, gained: 70, lost: 71, leaseAgeMs: 52_000, isDegraded: true, handOvers: handOversOf(91) },
     adminLinks: {
       links: [
         { id: 'b', name: 'b', state: { type: 'reached', sinceMs: 72_000 }, latencyMs: 73_000 },
@@ -137,5 +137,16 @@ export function distinctReadings(): LiveReadings {
       passedOn: { opening: 83, carried: 84, outcomes: { failed: 85 } },
     },
     listener: { silentMs: 86_000, lost: 87 },
+  };
+}
+
+/** Numbers from this one on; null: nothing was handed over. */
+function handOversOf(from: number | null): LiveReadings['ownership']['handOvers'] {
+  const at = (place: number): number => (from === null ? 0 : from + place);
+  return {
+    given: { balance: at(0), room: at(1), drain: at(2), stop: at(3) },
+    received: at(4),
+    stayed: at(5),
+    durations: createHistogram([1]),
   };
 }

@@ -263,6 +263,11 @@ export function closeReason(reason: string): Buffer {
   return bytes.subarray(0, end);
 }
 
+/** A URL as a reason: empty where it does not fit, since one that is cut leads nowhere. */
+export function urlReason(url: string): string {
+  return Buffer.byteLength(url) <= CLOSE_REASON_BYTES_MAX ? url : '';
+}
+
 /** First byte: final fragment, text. Source: RFC 6455, 5.2. */
 const FINAL_TEXT = 0x81;
 const LENGTH_16_BITS = 126;

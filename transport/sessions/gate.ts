@@ -10,6 +10,7 @@ import type { ClusterId, NodeId } from '../protocol/ids.ts';
 import { FRAME_BYTES_MAX } from '../protocol/limits.ts';
 import { NODE_DELETED, REFUSAL_HEADER, SESSION_SUBPROTOCOL, STRANDED_HEADER } from '../protocol/version.ts';
 import { CLOSE_GRACE_MS, WS_FRAGMENTS_MAX } from './limits.ts';
+import { urlReason } from './connection.ts';
 import type { Sessions } from './sessions.ts';
 import { createTokenMemory } from './tokens.ts';
 
@@ -52,9 +53,6 @@ export interface GatePorts {
   ownerOf(cluster: ClusterId): Promise<{ readonly adminId: string; readonly url: string } | null>;
   readonly relay: SessionRelay;
 }
-
-/** What fits a close frame beside its code, in bytes. Source: RFC 6455, 5.5. */
-const URL_BYTES_MAX = 123;
 
 /** Codes that `ws` closes with by itself. Source: `kStatusCode` in ws/lib/receiver.js. */
 const REFUSED_BY_WS: Readonly<Record<number, string>> = {
@@ -137,7 +135,7 @@ export function createSessionGate(ports: GatePorts): (request: IncomingMessage, 
 /** A URL that is cut leads nowhere; without one the agent tries the next that it knows. */
 function sendElsewhere(ws: WebSocket, url: string): void {
   ws.on('error', () => ws.terminate());
-  ws.close(CLOSE.elsewhere, Buffer.byteLength(url) <= URL_BYTES_MAX ? url : '');
+  ws.close(CLOSE.elsewhere, urlReason(url));
   setTimeout(() => ws.terminate(), CLOSE_GRACE_MS).unref();
 }
 

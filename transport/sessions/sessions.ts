@@ -10,7 +10,7 @@ import type { ClusterId, NodeId, SessionId } from '../protocol/ids.ts';
 import { HELLO_MS_MAX } from '../protocol/limits.ts';
 import { PROTOCOL_VERSION_GREET } from '../protocol/version.ts';
 import { asKnownTo, isKnownTo, nodeMessageOf, problemOf } from './agent-messages.ts';
-import { Connection, type SessionVia } from './connection.ts';
+import { Connection, urlReason, type SessionVia } from './connection.ts';
 import { Departures } from './departures.ts';
 import { createFrameCounters, INVALID } from './frame-counters.ts';
 import { HeardNodes, type HeardNode } from './heard-nodes.ts';
@@ -52,7 +52,7 @@ export class Sessions implements SessionLink {
     this.#departures = new Departures({
       clock: ports.clock,
       random: Math.random,
-      tell: (connection, url) => this.#cutOff(connection, CLOSE.elsewhere, url),
+      tell: (connection, url) => this.#cutOff(connection, CLOSE.elsewhere, urlReason(url)),
     });
     ports.clock.after(SWEEP_MS, () => this.#sweep());
   }

@@ -250,6 +250,7 @@ export function fakePorts(
     urlGuard: { problem: async () => null },
     deliversWebhooks: () => true,
     standing: () => WHOLE,
+    makeRoom: () => Promise.resolve(false),
     checkHealth: async () => [{ name: 'database', healthy: true, duration_ms: 1, error: null }],
     checkClusterHealth: async () => [],
     settings: {
