@@ -64,8 +64,9 @@ export class ForwardedCall<T> {
 
   /** Tries until it is done. Rejects with DatabaseUnavailable, and as what is done here does. */
   async done(): Promise<Result<T>> {
-    while (this.#leftMs() > 0) {
-      const owner = await this.#ports.owners.of(this.#owned);
+    const { owners } = this.#ports;
+    for (let lately = owners.lately(this.#owned); this.#leftMs() > 0; lately = null) {
+      const owner = lately ?? (await owners.of(this.#owned));
       const result = (await this.#settled(owner)) ?? (await this.#tried(owner));
       if (result !== null) return result;
     }
@@ -178,7 +179,7 @@ export class ForwardedCall<T> {
       this.#idempotency = { scope: `${this.#asked.operation}:forwarded`, key: this.#callId, bodyHash: OWN_KEY };
     this.wasSent = true;
     const outcome = await calls.call(admin, this.#message(epoch), moved.signal);
-    ended.abort();
+    ended.abort(ANSWERED); // a reason of its own saves the making of an error
     return outcome;
   }
 
@@ -257,6 +258,9 @@ export class ForwardedCall<T> {
     });
   }
 }
+
+/** Why nobody waits for another owner any more. */
+const ANSWERED = 'answered';
 
 /** The answer of every delete that was done. */
 const DELETED: { readonly ok: true; readonly value: never } = { ok: true, value: null as never };

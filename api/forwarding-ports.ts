@@ -31,6 +31,11 @@ export interface OwnersPort {
   /** Rejects with DatabaseUnavailable. What is owned here, under a lease that did not run out, costs no statement. */
   of(owned: OwnedBy): Promise<Owner>;
   /**
+   * Who it was a moment ago, without a statement; null: that has to be read. Good for a first try: whoever is asked
+   * looks whether it is the owner.
+   */
+  lately(owned: OwnedBy): Owner | null;
+  /**
    * Resolves when it is known to be owned under another epoch than this (null: under any), or not to be there, or the
    * signal aborts. Never rejects.
    */

@@ -11,9 +11,11 @@ import { connections } from './cases/connections.ts';
 import { converge } from './cases/converge.ts';
 import { exporters } from './cases/exporters.ts';
 import { discovery } from './cases/discovery.ts';
+import { failover } from './cases/failover.ts';
 import { fanout } from './cases/fanout.ts';
 import { fanoutWithBroker } from './cases/fanout-with-broker.ts';
 import { fanoutWithTraces } from './cases/fanout-with-traces.ts';
+import { forward } from './cases/forward.ts';
 import { labels } from './cases/labels.ts';
 import { liars } from './cases/liars.ts';
 import { metered } from './cases/metered.ts';
@@ -35,6 +37,8 @@ const CASES: Readonly<
   Record<string, { readonly about: string; readonly run: (options: CaseOptions) => Promise<void> }>
 > = {
   fanout: { about: 'one command to every node, durable and confirmed', run: fanout },
+  forward: { about: 'a call at an admin that has it done by the owner, beside the owner', run: forward },
+  failover: { about: 'several admins of which one is killed, frozen, ended, added or drained', run: failover },
   sessions: { about: 'connecting, idling, and kill -9 of the admin', run: sessions },
   sustained: { about: 'independent commands, 256 in flight', run: sustained },
   watch: { about: 'live feeds: one change, and a storm', run: watch },
@@ -70,18 +74,19 @@ const CASES: Readonly<
   ssh: { about: "logins and copies beside OpenSSH's server", run: ssh },
 };
 
-const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--repeats N] [--seconds N] [--rate N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]
+const USAGE = `npm run bench -- CASE [PART …] [--nodes N[,N…]] [--admins N] [--repeats N] [--seconds N] [--rate N] [--mib N] [--json] [--floor-only] [--install] [--profile DIR]
 
 ${Object.entries(CASES)
   .map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`)
   .join('\n')}
 
---nodes may be given several times. --install installs peers that are missing. --mib is the size of a transfer. --profile writes CPU profiles of the admin, and of the agent in cases of its own.`;
+--nodes may be given several times. --admins spreads the fleet over so many. --install installs peers that are missing. --mib is the size of a transfer. --profile writes CPU profiles of the admin, and of the agent in cases of its own.`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     nodes: { type: 'string', multiple: true, default: [] },
+    admins: { type: 'string' },
     repeats: { type: 'string' },
     seconds: { type: 'string' },
     rate: { type: 'string' },
@@ -109,6 +114,7 @@ try {
     report,
     names: positionals.slice(1),
     nodes: values.nodes.flatMap((text) => text.split(',').map((part) => positive(part, '--nodes'))),
+    admins: values.admins === undefined ? undefined : positive(values.admins, '--admins'),
     repeats: values.repeats === undefined ? undefined : positive(values.repeats, '--repeats'),
     seconds: values.seconds === undefined ? undefined : positive(values.seconds, '--seconds'),
     rate: values.rate === undefined ? undefined : positive(values.rate, '--rate'),

@@ -1,11 +1,12 @@
 /**
  * Who owns a node, a cluster or the webhooks now: what is held here is known without the database, the rest is read.
- * Nothing is kept: a read of one row is cheaper than being wrong.
+ * What other admins own is remembered for a moment, for first tries only.
  */
 import type { Pool } from 'pg';
 import type { HeldHere, OwnedBy, Owner, OwnersPort } from '../api/forwarding-ports.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { ClusterId, NodeId } from '../transport/protocol/ids.ts';
+import { RecentOwners } from './recent-owners.ts';
 import { WEBHOOKS_CHANNEL } from './publishing/names.ts';
 import { batched } from './reads/batch.ts';
 import { rowsOf, sql } from './reads/sql.ts';
@@ -36,6 +37,7 @@ export class StoredOwners implements OwnersPort {
   readonly #ports: OwnersPorts;
   readonly #byNode: (id: NodeId) => Promise<OwnerRow | undefined>;
   readonly #byCluster: (id: ClusterId) => Promise<OwnerRow | undefined>;
+  readonly #recent = new RecentOwners();
 
   constructor(ports: OwnersPorts) {
     this.#ports = ports;
@@ -50,7 +52,9 @@ export class StoredOwners implements OwnersPort {
   async of(owned: OwnedBy): Promise<Owner> {
     switch (owned.kind) {
       case 'node':
-        return this.#held(this.#ports.here.clusterOfNode(owned.id)) ?? this.#owner(await this.#byNode(owned.id));
+        return (
+          this.#held(this.#ports.here.clusterOfNode(owned.id)) ?? this.#ofNode(owned.id, await this.#byNode(owned.id))
+        );
       case 'cluster':
         return this.#held(owned.id) ?? this.#owner(await this.#byCluster(owned.id));
       case 'webhooks':
@@ -60,6 +64,14 @@ export class StoredOwners implements OwnersPort {
       default:
         return owned satisfies never;
     }
+  }
+
+  lately(owned: OwnedBy): Owner | null {
+    const { here, clock } = this.#ports;
+    if (owned.kind !== 'node' && owned.kind !== 'cluster') return null;
+    const cluster =
+      owned.kind === 'cluster' ? owned.id : (here.clusterOfNode(owned.id) ?? this.#recent.clusterOf(owned.id));
+    return this.#held(cluster) ?? (cluster === null ? null : this.#recent.ownerOf(cluster, clock.nowMs()));
   }
 
   async changed(owned: OwnedBy, epoch: number | null, signal: AbortSignal): Promise<void> {
@@ -84,7 +96,19 @@ export class StoredOwners implements OwnersPort {
     return epoch === null ? null : { type: 'here', epoch };
   }
 
+  #ofNode(node: NodeId, row: OwnerRow | undefined): Owner {
+    this.#recent.isIn(node, row?.cluster ?? null);
+    return this.#owner(row);
+  }
+
+  /** Remembers it where it is another admin's. */
   #owner(row: OwnerRow | undefined): Owner {
+    const owner = this.#judged(row);
+    if (row !== undefined && row.cluster !== null) this.#recent.owns(row.cluster, owner, this.#ports.clock.nowMs());
+    return owner;
+  }
+
+  #judged(row: OwnerRow | undefined): Owner {
     const { here, adminId } = this.#ports;
     if (row === undefined || row.cluster === null) return { type: 'missing' };
     if (row.admin === null) return { type: here.isOrphan(row.cluster) ? 'no_room' : 'nobody' };

@@ -8,6 +8,8 @@ export interface CaseOptions {
   readonly names: readonly string[];
   /** Sizes of the fleet; empty: the case's own. */
   readonly nodes: readonly number[];
+  /** Admins that share the fleet; undefined: the case's own. */
+  readonly admins: number | undefined;
   /** Counted rounds; undefined: the case's own. */
   readonly repeats: number | undefined;
   /** Bytes that are moved at a time, in MiB; undefined: the case's own. */

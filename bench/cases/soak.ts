@@ -1,12 +1,12 @@
 /** `soak`: commands at an admin that does not own their nodes, for as long as is asked: how much its memory grows. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBenchServer, withClient } from '../fleet/database.ts';
-import { freePort } from '../fleet/ports.ts';
 import { nodeId } from '../fleet/nodes.ts';
 import { slope } from '../method/statistics.ts';
 import { rssBytes } from '../method/usage.ts';
-import { startAdmin, type AdminProcess } from '../product/admin.ts';
+import type { AdminProcess } from '../product/admin.ts';
 import { startProduct, type Product } from '../product/contestant.ts';
+import { startPeer } from '../product/peers.ts';
 import type { CaseOptions } from './options.ts';
 
 const NODES = 50;
@@ -40,11 +40,7 @@ export async function soak(options: CaseOptions): Promise<void> {
   let other: AdminProcess | undefined;
   try {
     product = await startProduct(postgres, nodes);
-    other = await startAdmin({
-      ...product.place,
-      port: await freePort(),
-      env: { ...product.place.env, ADMIN_NAME: 'bench-other' },
-    });
+    other = await startPeer(product.place, 'bench-other');
     const looks = await load(other, { nodes, seconds, rate });
     await delay(LOOK_SECONDS * 1_000); // what is under way ends
     const counted = looks.slice(Math.floor(looks.length * WARM_UP_SHARE));

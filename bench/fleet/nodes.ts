@@ -15,8 +15,8 @@ export function nodeToken(index: number): string {
 }
 
 /** Name of the cluster that the node is in. */
-export function clusterNameOf(index: number): string {
-  return `bench-${Math.floor(index / NODES_PER_CLUSTER)}`;
+export function clusterNameOf(index: number, perCluster = NODES_PER_CLUSTER): string {
+  return `bench-${Math.floor(index / perCluster)}`;
 }
 
 /** Inserts nodes 0 … count - 1 and their clusters, as enrolment would have left them. */

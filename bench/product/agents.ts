@@ -13,6 +13,8 @@ const DIALS_AT_ONCE = 256;
 const agents: SimulatedAgent[] = [];
 const welcomed = new Map<number, () => void>();
 const live = new Set<number>();
+/** Sessions of each agent since they were counted last. */
+const begun = new Map<number, number>();
 const runs = new Map<ExecutionId, number>();
 const operations = new Map<string, () => void>();
 let confirmed = 0;
@@ -28,6 +30,7 @@ const ledger: Ledger = {
   },
   live: (index) => {
     live.add(index);
+    begun.set(index, (begun.get(index) ?? 0) + 1);
     welcomed.get(index)?.();
     welcomed.delete(index);
   },
@@ -80,14 +83,24 @@ async function sustainCommands({
 
 serveQuestions({
   sustain: sustainCommands,
-  /** Connects nodes 0 … nodes - 1; answers the seconds from the first dial to the last welcome. */
-  connect: async ({ port, nodes, atOnce = DIALS_AT_ONCE }: { port: number; nodes: number; atOnce?: number }) => {
+  /** Connects nodes 0 … nodes - 1, in turns to the admins of these ports; answers the seconds from the first dial to the last welcome. */
+  connect: async ({
+    port = 0,
+    ports = [port],
+    nodes,
+    atOnce = DIALS_AT_ONCE,
+  }: {
+    port?: number;
+    ports?: readonly number[];
+    nodes: number;
+    atOnce?: number;
+  }) => {
     const began = performance.now();
     let next = agents.length;
     const dialler = async (): Promise<void> => {
       for (let index = next; index < nodes; index = next) {
         next += 1;
-        await connect(port, index);
+        await connect(ports[index % ports.length] ?? port, index);
       }
     };
     await Promise.all(Array.from({ length: atOnce }, dialler));
@@ -113,6 +126,12 @@ serveQuestions({
     executions: runs.size,
     ranTwice: [...runs.values()].filter((times) => times > 1).length,
   }),
+  /** Agents whose session began anew since this was asked last, and how often one's did at most. */
+  reconnects: () => {
+    const counts = [...begun.values()];
+    begun.clear();
+    return { agents: counts.length, most: Math.max(0, ...counts) };
+  },
   /** Nodes from … to - 1 report the opposite of what they reported before. Answers when that began: Unix time in ms. */
   flip: ({ from, to }: { from: number; to: number }) => {
     const began = nowMs();

@@ -1,4 +1,5 @@
 /** Seals the messages of one connection between admins, each way in order: its place is its nonce. */
+import type { KeyObject } from 'node:crypto';
 import { opened, sealed } from './peer-key.ts';
 
 /** Bytes of the counter at the end of a nonce: no connection says 2^48 things. Source: NIST SP 800-38D, 8.2.1. */
@@ -10,12 +11,12 @@ const BOUND_TO = '';
 
 /** The two keys of one connection. Each is used for one direction of it and for nothing else. */
 export class MessageSeals {
-  readonly #outward: Buffer;
-  readonly #inward: Buffer;
+  readonly #outward: KeyObject;
+  readonly #inward: KeyObject;
   #sealed = 0;
   #opened = 0;
 
-  constructor(outward: Buffer, inward: Buffer) {
+  constructor(outward: KeyObject, inward: KeyObject) {
     this.#outward = outward;
     this.#inward = inward;
   }

@@ -33,6 +33,8 @@ export class ScriptedOwners {
   isDatabaseAway = false;
   looks = 0;
   owner: Owner = elsewhere('b', 7);
+  /** What is remembered of it. */
+  lately: Owner | null = null;
   /** By name of an admin, what it does with each call; the last goes on. */
   scripts: Record<string, Scripted> = {};
   here: (isRepeat: boolean) => Promise<Result<unknown>> = async () => Promise.resolve(ok('done here'));
@@ -43,6 +45,7 @@ export class ScriptedOwners {
       owners: {
         hasPeers: () => this.hasPeers,
         of: async () => this.#now(),
+        lately: () => this.lately,
         changed: (_owned, epoch, signal) => this.#changed(epoch, signal),
       },
       calls: {

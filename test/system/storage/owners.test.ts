@@ -1,6 +1,7 @@
 /** Who owns what, as the rows and this admin say it together (`persistence/owners.ts`). */
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { RECENT_OWNER_MS } from '../../../persistence/recent-owners.ts';
 import { OWNER_LOOK_MS, StoredOwners } from '../../../persistence/owners.ts';
 import type { HeldHere, Owner } from '../../../api/forwarding-ports.ts';
 import type { ClusterId, NodeId } from '../../../transport/protocol/ids.ts';
@@ -184,4 +185,31 @@ test('whoever waits for another owner is told of the next one, and of nothing le
   given.abort();
   await second;
   t.is(clock.waiting(), 0);
+});
+
+test('what another admin owns is remembered for a moment, also for nodes of the same cluster, and nothing else is', async (t) => {
+  const { cluster, owners, clock, held, me, them, pool } = await fixture(t);
+  const [theirs, dead] = [await cluster(them, 3), await cluster(them, 3, -1)];
+  const owned = { kind: 'cluster', id: theirs.cluster } as const;
+  const node = { kind: 'node', id: theirs.node } as const;
+  const owner: Owner = { type: 'elsewhere', admin: them, epoch: 3 };
+
+  t.deepEqual([owners.lately(owned), owners.lately(node)], [null, null]);
+  await owners.of(node);
+  await owners.of({ kind: 'node', id: dead.node });
+  t.deepEqual([owners.lately(owned), owners.lately(node)], [owner, owner]);
+  t.is(owners.lately({ kind: 'cluster', id: dead.cluster }), null);
+
+  clock.pass(RECENT_OWNER_MS);
+  t.is(owners.lately(node), null, 'too long ago');
+  await owners.of(owned);
+  t.deepEqual(owners.lately(node), owner, 'its cluster is known still');
+
+  held.set(theirs.cluster, 4);
+  t.deepEqual(owners.lately(node), { type: 'here', epoch: 4 }, 'this admin took it over');
+  held.clear();
+  await pool.query('delete from node where id = $1', [theirs.node]);
+  await owners.of(node);
+  t.is(owners.lately(node), null, 'it is gone');
+  t.not(me, them);
 });

@@ -205,3 +205,22 @@ test('while the database is away nobody is called, and the answer comes at once'
   t.is(ms, 0);
   t.deepEqual(owners.received, []);
 });
+
+test('a first try asks whoever owned it a moment ago, and each further one whoever the row says', async (t) => {
+  const owners = new ScriptedOwners();
+  owners.lately = elsewhere('b', 7);
+  owners.owner = elsewhere('c', 8);
+  owners.scripts = { b: says({ type: 'not_owner', owner: null, epoch: null }), c: answers('done by c') };
+
+  const { result } = await owners.ask();
+
+  t.deepEqual(result, ok('done by c'));
+  t.deepEqual(
+    owners.received.map(({ admin, call }) => [admin, call.epoch]),
+    [
+      ['b', 7],
+      ['c', 8],
+    ],
+  );
+  t.is(owners.looks, 1);
+});

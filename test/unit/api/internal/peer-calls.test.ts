@@ -38,6 +38,7 @@ async function said(
           if (owner instanceof Error) throw owner;
           return Promise.resolve(owner);
         },
+        lately: () => null,
         changed: async () => Promise.resolve(),
       },
       calls: {

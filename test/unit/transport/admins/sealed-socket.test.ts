@@ -1,4 +1,5 @@
 /** Messages between admins, each sealed for its place: whatever comes of them otherwise ends the connection. */
+import { createSecretKey } from 'node:crypto';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
@@ -10,7 +11,8 @@ import { createFakeClock } from '../../../support/fake-clock.ts';
 import { listening } from '../../../support/listening.ts';
 import { until } from '../../../support/until.ts';
 
-const KEYS = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)] as const;
+const keyOf = (byte: number) => createSecretKey(Buffer.alloc(32, byte));
+const KEYS = [keyOf(1), keyOf(2)] as const;
 const MESSAGES = ['first', 'second', 'third'].map((text) => Buffer.from(text));
 
 /** A sealed socket over real sockets, and the bare other end, which says whatever the test wants. */
@@ -60,7 +62,7 @@ const FAULTS: Readonly<Record<string, (sealed: readonly Buffer[]) => readonly (B
   'one that is empty': ([one]) => [one!, Buffer.alloc(0)],
   'one in clear': ([one]) => [one!, '{"type":"missed"}'],
   'one of the other direction': ([one]) => [one!, secondOf(new MessageSeals(KEYS[0], KEYS[1]))],
-  'one of another connection': ([one]) => [one!, secondOf(new MessageSeals(Buffer.alloc(32, 3), KEYS[0]))],
+  'one of another connection': ([one]) => [one!, secondOf(new MessageSeals(keyOf(3), KEYS[0]))],
 };
 
 for (const [name, made] of Object.entries(FAULTS))
