@@ -129,6 +129,7 @@ export const admin: Dashboard = {
           [rate('edge_admin_clusters_gained_total', 'instance'), '{{instance}} gains'],
           [rate('edge_admin_clusters_lost_total', 'instance'), '{{instance}} loses'],
         ),
+        time('Handed over', 'ops', [rate('edge_admin_clusters_handed_over_total', 'outcome'), '{{outcome}}']),
         time('Links', 'short', [`edge_admin_link_up{${OF}}`, '{{instance}} to {{admin}}']),
         time('Latency of links', 's', [`edge_admin_link_latency_seconds{${OF}}`, '{{instance}} to {{admin}}']),
         time('Silence of the listener', 's', [`edge_admin_listener_silence_seconds{${OF}}`, '{{instance}}']),
