@@ -16,7 +16,7 @@ export function describe(
   ofProcess: Readonly<Record<string, number>>,
   nowMs: number,
 ): AdminMetricsResource {
-  const { sessions, commits, ended, database, tunnels, ownership } = live;
+  const { sessions, commits, ended, database, tunnels } = live;
   return {
     name,
     version,
@@ -61,16 +61,7 @@ export function describe(
     scrapes: Object.fromEntries(
       METRICS_SOURCES.map((source) => [source, scrapesOf(live.scrapes[source])]),
     ) as AdminMetricsResource['scrapes'],
-    ownership: {
-      clusters: ownership.clusters,
-      gained_total: ownership.gained,
-      lost_total: ownership.lost,
-      handed_over_by_reason: { ...ownership.handOvers.given },
-      received_total: ownership.handOvers.received,
-      stayed_total: ownership.handOvers.stayed,
-      lease_age_seconds: ownership.leaseAgeMs / 1_000,
-      degraded: ownership.isDegraded,
-    },
+    ownership: ownershipOf(live),
     peers: peersOf(live),
   };
 }
@@ -179,6 +170,20 @@ function brokerOf(broker: LiveReadings['broker']): AdminMetricsResource['broker'
         too_old_total: broker.tooOld,
         failures_total: broker.failures,
       };
+}
+
+function ownershipOf({ ownership }: LiveReadings): AdminMetricsResource['ownership'] {
+  const { given, received, stayed } = ownership.handOvers;
+  return {
+    clusters: ownership.clusters,
+    gained_total: ownership.gained,
+    lost_total: ownership.lost,
+    handed_over_by_reason: { ...given },
+    received_total: received,
+    stayed_total: stayed,
+    lease_age_seconds: ownership.leaseAgeMs / 1_000,
+    degraded: ownership.isDegraded,
+  };
 }
 
 function peersOf({ adminLinks, forwarding, listener }: LiveReadings): AdminMetricsResource['peers'] {
