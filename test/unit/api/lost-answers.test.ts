@@ -110,7 +110,7 @@ test('a create that the next owner finds done meanwhile is answered by its recor
 test('a delete that was lost with its owner was done when nothing is there, at the next one or anywhere', async (t) => {
   const [atNext, gone, never] = [frozenOwner(), frozenOwner(), new ScriptedOwners()];
   atNext.scripts['c'] = says({ type: 'answered', result: NOT_FOUND });
-  gone.clock.after(3_100, () => {
+  gone.clock.after(3_200, () => {
     gone.owner = { type: 'missing' };
   });
   never.scripts = { b: says({ type: 'answered', result: NOT_FOUND }) };
