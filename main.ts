@@ -106,7 +106,7 @@ async function openParts(config: AdminConfig, log: Log, ends: Unwind, signal: Ab
 /** Where people, programs and agents come in. Answers the URL. */
 async function openToOthers(config: AdminConfig, parts: Parts) {
   const { base, urls, storage, links, agents, vpn, proxies } = parts;
-  const { api, feeds } = openSurfaces(config, {
+  const { api, feeds, peerCalls } = openSurfaces(config, {
     ...base,
     ...parts,
     rows: storage.forSurfaces(),
@@ -121,7 +121,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
     return api.close();
   });
   const { directory } = parts.actors.tree;
-  links.admit(api, api.peerCalls, {
+  links.admit(api, peerCalls, {
     isHere: (id) => directory.isLocal({ kind: 'node', id }),
     liveOutput: (...asked) => feeds.executions.liveOutput(...asked),
   });

@@ -4,15 +4,16 @@ import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import type { DebugInspection } from '../actors/inspection.ts';
 import type { Tracer } from '../actors/tracer.ts';
-import { systemClock } from '../transport/net/clock.ts';
-import { adminLinkTo, linkSnapshot, type KnownLink } from './admin-links.ts';
+import { adminLinkTo, type KnownLink } from './admin-links.ts';
 import { createIds } from './creation-ids.ts';
-import { mountDebug } from './debug/routes.ts';
+import { withDebugPage } from './debug/elsewhere.ts';
+import { openDebug } from './debug/open-debug.ts';
 import type { ProxyPorts } from './docs/guide/page.ts';
 import type { Feeds } from './feeds/feeds.ts';
 import { openFeeds, type FeedRows, type FeedSources } from './feeds/open-feeds.ts';
 import type { Tails, TailsElsewhere } from './feeds/ports.ts';
 import { tailsEverywhere } from './feeds/tails-everywhere.ts';
+import type { PeerCallHandler } from './forwarding-ports.ts';
 import type { ForwardingReadings } from './forwarding-counters.ts';
 import { openForwarding, type ForwardingParts } from './open-forwarding.ts';
 import { adminCluster } from './health/admin-cluster.ts';
@@ -25,7 +26,7 @@ import type { LiveReadings, TotalReadings } from './metrics/sources.ts';
 import type { OperationPorts } from './ports.ts';
 import type { GateSettings } from './principals.ts';
 import { mountRelays, type RelayPorts } from './rest/relays.ts';
-import { createApi, type Api, type Mount } from './rest/server.ts';
+import { createApi, type Api } from './rest/server.ts';
 import { mountTrpc } from './trpc/mount.ts';
 import type { OwnNames } from './origins.ts';
 
@@ -130,6 +131,8 @@ interface Listening {
 export interface Surfaces {
   readonly api: Api;
   readonly feeds: Pick<Feeds, 'open' | 'executions'>;
+  /** Does what other admins ask for. */
+  readonly peerCalls: PeerCallHandler;
 }
 
 /** All of them on one server. */
@@ -145,6 +148,7 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
     clock,
   });
   const feeds = openFeeds({ ...parts, tails }, settings.CORE_NAME);
+  const debug = openDebug(settings, parts);
   const api = createApi({
     log,
     tracer,
@@ -166,10 +170,10 @@ export function openSurfaces(settings: SurfaceSettings, parts: SurfaceParts): Su
         offersPublicTools: settings.PUBLIC_ENROLLMENT_KEY_ENABLED && settings.DEFAULT_CLUSTER_NAME !== undefined,
         version: parts.version,
       }),
-      ...debugMount(settings, parts),
+      ...(debug === null ? [] : [debug.mount]),
     ],
   });
-  return { api, feeds };
+  return { api, feeds, peerCalls: withDebugPage(debug?.page ?? null, api.peerCalls) };
 }
 
 function operationPorts(
@@ -265,31 +269,4 @@ function healthPorts({ rows, actors, vpn, publishing, proxies, peers, links, clo
         ? null
         : { isReached: () => broker.problem() === null, backlog: (max) => rows.brokerBacklog(max) },
   };
-}
-
-/** The debug dashboard, where it is switched on. */
-function debugMount(
-  settings: SurfaceSettings,
-  { version, rows, actors, agents, links }: SurfaceParts,
-): readonly Mount[] {
-  if (!settings.ADMIN_DEBUG_DASHBOARD_ENABLED) return [];
-  const credentials = settings.ADMIN_DEBUG_AUTH_ENABLED
-    ? { username: settings.ADMIN_DEBUG_DASHBOARD_USERNAME, password: settings.ADMIN_DEBUG_DASHBOARD_PASSWORD ?? '' }
-    : null;
-  const { sessions } = agents;
-  return [
-    mountDebug({
-      admin: { name: settings.ADMIN_NAME, version },
-      credentials,
-      failuresPerMinuteMax: settings.AUTH_FAILURES_PER_MINUTE_MAX,
-      clock: systemClock,
-      inspection: {
-        ...actors.inspection,
-        counters: () => actors.tree.directory.counters,
-        sessions: (limit) => ({ sessions: sessions.snapshots(limit), total: sessions.count() }),
-        links: () => links.peers.states().map(linkSnapshot),
-        database: rows.inspection,
-      },
-    }),
-  ];
 }

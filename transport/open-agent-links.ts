@@ -134,9 +134,14 @@ export function openAgentLinks(settings: AgentLinkSettings, ports: AgentLinkPort
     askOwner: (node, token) => rows.askOwner(node, token, ports.urls.own()),
     tag: tagOf(ports.adminId),
     // A session may have come by a balancer, which leads to any admin. An older agent knows no other way than one URL:
-    // that of its session always leads here, if by another admin.
+    // that of its session always leads here, if by another admin. One whose session is relayed does not get here
+    // straight: it takes that way at once.
     ownUrl: (node) =>
-      ownership.hasPeers() && sessions.protocolOf(node) >= PROTOCOL_VERSION_FALLBACK ? ports.urls.own() : null,
+      ownership.hasPeers() &&
+      sessions.protocolOf(node) >= PROTOCOL_VERSION_FALLBACK &&
+      sessions.relayedBy(node) === null
+        ? ports.urls.own()
+        : null,
     vpnUrl: (node) => vpnUrlOf(node),
   });
   endTunnelsOfRevoked(bus, tunnels);

@@ -9,6 +9,7 @@ import {
   type FamilySnapshot,
 } from '../../actors/inspection.ts';
 import { escape, layout } from '../docs/layout.ts';
+import { adminOf, query } from './links.ts';
 import { plot } from './plot.ts';
 import type { Sample } from './samples.ts';
 
@@ -32,6 +33,10 @@ input:focus-visible,select:focus-visible,button:focus-visible{outline:2px solid 
 /** What the page is made of. */
 export interface DebugPage {
   readonly admin: { readonly name: string; readonly version: string; readonly startedAtMs: number };
+  /** The query names it, as when it is looked at through another admin: so do its links. */
+  readonly isNamed: boolean;
+  /** Other admins that are alive. */
+  readonly others: readonly string[];
   readonly search: ActorSearch;
   /** From 1. */
   readonly page: number;
@@ -50,6 +55,7 @@ export function debugPage(shown: DebugPage): string {
     `Debug: ${admin.name}`,
     `<h1>Inside ${escape(admin.name)}</h1>
 <p>Version ${escape(admin.version)}, Node ${escape(process.version)}, up for ${duration(nowMs - admin.startedAtMs)}, at ${new Date(nowMs).toISOString()}.</p>
+${admins(shown)}
 <nav aria-label="On this page">${['process', 'tree', 'actors', 'sessions', 'database', 'outbox', 'leases', 'admins', 'links'].map((id) => `<a href="#${id}">${id}</a>`).join(' · ')}</nav>
 ${plots(shown.samples)}
 ${tree(shown)}
@@ -62,6 +68,18 @@ ${links(shown)}`,
   return refreshSeconds === 0
     ? html
     : html.replace('</head>', `<meta http-equiv="refresh" content="${refreshSeconds}"></head>`);
+}
+
+/** This one and the others: each link shows that admin, through whichever admin the page is looked at. */
+function admins({ admin, others }: DebugPage): string {
+  if (others.length === 0) return '';
+  const links = [admin.name, ...others].toSorted().map((name) => {
+    const shown = escape(name);
+    return name === admin.name
+      ? `<b>${shown}</b>`
+      : `<a href="?${escape(new URLSearchParams({ admin: name }).toString())}">${shown}</a>`;
+  });
+  return `<nav aria-label="Admins">Admins: ${links.join(' · ')}</nav>`;
 }
 
 function plots(samples: readonly Sample[]): string {
@@ -95,36 +113,33 @@ ${plot({ title: 'Processor', series: [{ name: 'of one core', colour: '--amber', 
 </div>`;
 }
 
-function tree({ inspection }: DebugPage): string {
+function tree({ inspection, ...shown }: DebugPage): string {
   const families = inspection.families();
   const { deadLetters, crashes, escalations } = inspection.counters();
   return `<h2 id="tree">Supervision tree</h2>
 <p>Since the start: ${crashes} crashes, ${escalations} of them too many in a row, ${deadLetters} messages that found nobody.</p>
-<ul class="tree"><li>system<ul>${families.map(branch).join('')}</ul></li></ul>`;
+<ul class="tree"><li>system<ul>${families.map((family) => branch(family, adminOf(shown))).join('')}</ul></li></ul>`;
 }
 
-function branch({
-  kind,
-  actors: count,
-  shards,
-  mailboxMessages,
-  mailboxMessagesMax,
-  restarts,
-}: FamilySnapshot): string {
-  return `<li><a href="?kind=${kind}#actors">${kind}</a>: ${count} under ${shards} ${shards === 1 ? 'parent' : 'parents'}, ${mailboxMessages} messages wait${mailboxMessages === 0 ? '' : ` (${mailboxMessagesMax} at one)`}, <span${restarts === 0 ? '' : ' class="bad"'}>${restarts} restarts</span></li>`;
+function branch(
+  { kind, actors: count, shards, mailboxMessages, mailboxMessagesMax, restarts }: FamilySnapshot,
+  admin: Readonly<Record<string, string>>,
+): string {
+  return `<li><a href="?${escape(new URLSearchParams({ ...admin, kind }).toString())}#actors">${kind}</a>: ${count} under ${shards} ${shards === 1 ? 'parent' : 'parents'}, ${mailboxMessages} messages wait${mailboxMessages === 0 ? '' : ` (${mailboxMessagesMax} at one)`}, <span${restarts === 0 ? '' : ' class="bad"'}>${restarts} restarts</span></li>`;
 }
 
-function actors({ inspection, search, page, refreshSeconds }: DebugPage): string {
+function actors(shown: DebugPage): string {
+  const { inspection, search, page, refreshSeconds } = shown;
   const { actors: found, total } = inspection.search(search);
   const pages = Math.max(1, Math.ceil(total / ACTORS_A_PAGE));
   const link = (to: number, text: string) =>
     to < 1 || to > pages
       ? ''
-      : `<a href="?${escape(query({ ...search, page: to, refresh: refreshSeconds }))}#actors">${text}</a>`;
+      : `<a href="?${escape(query({ ...search, page: to, refresh: refreshSeconds, named: adminOf(shown) }))}#actors">${text}</a>`;
   const option = (value: string, chosen: string, text: string) =>
     `<option value="${value}"${value === chosen ? ' selected' : ''}>${text}</option>`;
   return `<h2 id="actors">Actors</h2>
-<form method="get" action="#actors">
+<form method="get" action="#actors">${shown.isNamed ? `<input type="hidden" name="admin" value="${escape(shown.admin.name)}">` : ''}
 <label>Part of an id<input name="q" value="${escape(search.text)}" maxlength="64"></label>
 <label>Kind<select name="kind">${option('', search.kind ?? '', 'all')}${ACTOR_KINDS.map((kind) => option(kind, search.kind ?? '', kind)).join('')}</select></label>
 <label>First<select name="sort">${ACTOR_ORDERS.map((order) => option(order, search.order, { mailbox: 'most messages', restarts: 'most restarts', id: 'by id' }[order])).join('')}</select></label>
@@ -246,22 +261,6 @@ function table(headings: readonly string[], rows: readonly (readonly string[])[]
     `<${tag}${headings[column]?.startsWith('#') ? ' class="n"' : ''}>${text}</${tag}>`;
   if (rows.length === 0) return '<p class="soft">None.</p>';
   return `<div class="box"><table><tr>${headings.map((heading, column) => cell('th', heading.replace('#', ''), column)).join('')}</tr>${rows.map((row) => `<tr>${row.map((text, column) => cell('td', text, column)).join('')}</tr>`).join('')}</table></div>`;
-}
-
-function query({
-  kind,
-  text,
-  order,
-  page,
-  refresh,
-}: Pick<ActorSearch, 'kind' | 'text' | 'order'> & { readonly page: number; readonly refresh: number }): string {
-  return new URLSearchParams({
-    ...(kind !== null && { kind }),
-    ...(text !== '' && { q: text }),
-    sort: order,
-    page: String(page),
-    ...(refresh !== 0 && { refresh: String(refresh) }),
-  }).toString();
 }
 
 function round(value: number): string {

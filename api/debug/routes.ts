@@ -7,12 +7,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DatabaseUnavailable, type Clock } from '../../actors/ports.ts';
 import { ACTOR_KINDS, ACTOR_ORDERS, type DebugInspection } from '../../actors/inspection.ts';
-import { refuse, type Refusal } from '../../actors/refusal.ts';
+import { ok, refuse, type Result } from '../../actors/refusal.ts';
 import { sendRefusal } from '../rest/answers.ts';
 import { addressOf } from '../rest/requests.ts';
 import type { Mount } from '../rest/server.ts';
 import { createAddressLimiter } from '../../transport/net/window-limiter.ts';
 import { FOREIGN_HOST, type WebPages } from '../origins.ts';
+import type { DebugElsewhere } from './elsewhere.ts';
 import { ACTORS_A_PAGE, debugPage, REFRESH_SECONDS } from './page.ts';
 import { startSampling } from './samples.ts';
 
@@ -30,7 +31,12 @@ const ADDRESSES_MAX = 10_000;
 /** Pages that are made at once: each walks over all actors. */
 const PAGES_MAX = 4;
 
+/** Longest name of an admin, in characters. */
+const NAME_CHARS_MAX = 256;
+
 const DebugQuery = z.strictObject({
+  /** Whose page: this admin's unless another one is named. */
+  admin: z.string().max(NAME_CHARS_MAX).default(''),
   q: z.string().max(64).default(''),
   kind: z.enum([...ACTOR_KINDS, '']).default(''),
   sort: z.enum(ACTOR_ORDERS).default('mailbox'),
@@ -54,19 +60,49 @@ export interface DebugKit {
   readonly failuresPerMinuteMax: number;
   readonly admin: { readonly name: string; readonly version: string };
   readonly clock: Clock;
+  readonly elsewhere: DebugElsewhere;
 }
 
-/** The dashboard as a surface of the server. */
-export function mountDebug(kit: DebugKit): Mount {
-  return ({ app, pages }) => registerDebug(app, pages, kit);
+/** The dashboard. */
+export interface DebugDashboard {
+  /** As a surface of the server. */
+  readonly mount: Mount;
+  /** The page of this admin for another one, which let somebody in. */
+  readonly page: (query: unknown) => Promise<Result<string>>;
 }
 
-/** The sampling that it starts ends with the server. */
-function registerDebug(app: FastifyInstance, pages: WebPages, kit: DebugKit): void {
-  const isAdmitted = createAdmission(pages, kit);
+/** Nobody has looked yet. */
+export function createDebug(kit: DebugKit): DebugDashboard {
   const sampling = startSampling();
   const startedAtMs = kit.clock.nowMs();
   let making = 0;
+  const page = async (query: unknown, isForOther: boolean): Promise<Result<string>> => {
+    const asked = DebugQuery.safeParse(query);
+    if (!asked.success) return malformed(asked.error.issues);
+    if (making >= PAGES_MAX) return BUSY;
+    making += 1;
+    try {
+      const { admin } = asked.data;
+      if (!isForOther && admin !== '' && admin !== kit.admin.name) return await kit.elsewhere.page(admin, query);
+      return ok(await pageOf(kit, asked.data, startedAtMs, sampling.samples()));
+    } finally {
+      making -= 1;
+    }
+  };
+  return {
+    mount: ({ app, pages }) => registerDebug(app, pages, kit, { page: (query) => page(query, false), sampling }),
+    page: (query) => page(query, true),
+  };
+}
+
+/** The sampling ends with the server. */
+function registerDebug(
+  app: FastifyInstance,
+  pages: WebPages,
+  kit: DebugKit,
+  { page, sampling }: Pick<DebugDashboard, 'page'> & { readonly sampling: ReturnType<typeof startSampling> },
+): void {
+  const isAdmitted = createAdmission(pages, kit);
   app.addHook('onClose', (_app, done) => {
     sampling.stop();
     done();
@@ -74,19 +110,12 @@ function registerDebug(app: FastifyInstance, pages: WebPages, kit: DebugKit): vo
 
   app.get(DEBUG_PATH, async (request, reply) => {
     if (!(await isAdmitted(request, reply))) return reply;
-    const asked = DebugQuery.safeParse(request.query);
-    if (!asked.success) return sendRefusal(reply, malformed(asked.error.issues));
-    if (making >= PAGES_MAX) return sendRefusal(reply, BUSY);
-    making += 1;
-    try {
-      const html = await pageOf(kit, asked.data, startedAtMs, sampling.samples());
-      return await reply
-        .header('content-type', 'text/html; charset=utf-8')
-        .header('content-security-policy', PAGE_POLICY)
-        .send(html);
-    } finally {
-      making -= 1;
-    }
+    const html = await page(request.query);
+    if (!html.ok) return sendRefusal(reply, html.refusal);
+    return reply
+      .header('content-type', 'text/html; charset=utf-8')
+      .header('content-security-policy', PAGE_POLICY)
+      .send(html.value);
   });
 }
 
@@ -133,16 +162,16 @@ function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-function malformed(issues: readonly z.core.$ZodIssue[]): Refusal {
+function malformed(issues: readonly z.core.$ZodIssue[]) {
   const names = issues.map((issue) =>
     issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue.path.join('.'),
   );
-  return refuse('bad_request', `Unknown or malformed query parameter: ${names.join(', ')}.`).refusal;
+  return refuse('bad_request', `Unknown or malformed query parameter: ${names.join(', ')}.`);
 }
 
 async function pageOf(
-  { inspection, admin, clock }: DebugKit,
-  { q, kind, sort, page, refresh }: z.output<typeof DebugQuery>,
+  { inspection, admin, clock, elsewhere }: DebugKit,
+  { admin: asked, q, kind, sort, page, refresh }: z.output<typeof DebugQuery>,
   startedAtMs: number,
   samples: ReturnType<ReturnType<typeof startSampling>['samples']>,
 ): Promise<string> {
@@ -152,6 +181,9 @@ async function pageOf(
   });
   return debugPage({
     admin: { ...admin, startedAtMs },
+    // Named on every link of it, whichever admin it is looked at through.
+    isNamed: asked !== '',
+    others: elsewhere.names(),
     page,
     refreshSeconds: refresh,
     samples,
@@ -172,7 +204,5 @@ const UNAUTHORIZED = refuse(
   'unauthorized',
   'This takes the user name and the password of the debug dashboard.',
 ).refusal;
-const BUSY = {
-  ...refuse('service_unavailable', 'The dashboard is being looked at by many. Try again shortly.').refusal,
-  retryAfterSeconds: 1,
-};
+const CROWDED = refuse('service_unavailable', 'The dashboard is being looked at by many. Try again shortly.');
+const BUSY = { ...CROWDED, refusal: { ...CROWDED.refusal, retryAfterSeconds: 1 } };

@@ -3,7 +3,8 @@ import { fastify } from 'fastify';
 import test, { type ExecutionContext } from 'ava';
 import { DatabaseUnavailable } from '../../../../actors/ports.ts';
 import type { DatabaseSnapshot } from '../../../../actors/inspection.ts';
-import { DEBUG_PATH, mountDebug } from '../../../../api/debug/routes.ts';
+import { ok, refuse } from '../../../../actors/refusal.ts';
+import { createDebug, DEBUG_PATH } from '../../../../api/debug/routes.ts';
 import { createWebPages } from '../../../../api/origins.ts';
 import type { MountKit } from '../../../../api/rest/server.ts';
 import { systemClock } from '../../../../transport/net/clock.ts';
@@ -17,7 +18,8 @@ async function dashboard(
   const looks: PromiseWithResolvers<DatabaseSnapshot>[] = [];
   const app = fastify();
   t.teardown(() => app.close());
-  mountDebug({
+  const asked: unknown[] = [];
+  const debug = createDebug({
     admin: { name: 'one', version: '0' },
     credentials,
     failuresPerMinuteMax: 3,
@@ -34,10 +36,22 @@ async function dashboard(
         return look.promise;
       },
     },
-  })({ app, pages: createWebPages({ urls: [], hosts: [] }) } as unknown as MountKit);
+    elsewhere: {
+      names: () => ['two'],
+      page: async (name, query) => {
+        asked.push(query);
+        return Promise.resolve(
+          name === 'two' ? ok('the page of two') : refuse('not_found', 'No admin of this name is alive.'),
+        );
+      },
+    },
+  });
+  debug.mount({ app, pages: createWebPages({ urls: [], hosts: [] }) } as unknown as MountKit);
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
     looks,
+    asked,
+    page: debug.page,
     look: (query = '', headers: Readonly<Record<string, string>> = {}) =>
       fetch(`${url}${DEBUG_PATH}${query}`, { headers }),
   };
@@ -107,4 +121,33 @@ test('without the right name and password nothing is looked at, whatever is sent
   await until('a look', () => looks.length === 1);
   looks[0]?.reject(new DatabaseUnavailable('away'));
   t.is((await right).status, 200);
+});
+
+test('the page of another admin is asked of it, with all that was asked for; nobody else is asked for this one', async (t) => {
+  const { look, looks, asked } = await dashboard(t);
+
+  const other = await look('?admin=two&kind=node');
+  const unknown = await look('?admin=three');
+  const own = look('?admin=one&kind=node');
+  await until('a look', () => looks.length === 1);
+  looks[0]?.reject(new DatabaseUnavailable('away'));
+  const html = await (await own).text();
+
+  t.deepEqual([other.status, await other.text(), unknown.status], [200, 'the page of two', 404]);
+  t.deepEqual(asked, [{ admin: 'two', kind: 'node' }, { admin: 'three' }]);
+  t.regex(html, /<b>one<\/b> · <a href="\?admin=two">two<\/a>/u);
+  t.regex(html, /<input type="hidden" name="admin" value="one">/u);
+});
+
+test('what another admin asks for is made here, whoever it names, and goes no further', async (t) => {
+  const { page, looks, asked } = await dashboard(t);
+  const made = page({ admin: 'two' });
+  await until('a look', () => looks.length === 1);
+  looks[0]?.reject(new DatabaseUnavailable('away'));
+
+  const html = await made;
+
+  t.regex(html.ok ? html.value : '', /Inside one/u);
+  t.like(await page({ colour: 'blue' }), { ok: false, refusal: { code: 'bad_request' } });
+  t.deepEqual(asked, []);
 });
