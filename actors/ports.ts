@@ -13,6 +13,9 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }
 
+/** The same, where nothing was written: it was never begun, or the database took it back. */
+export class NothingWritten extends DatabaseUnavailable {}
+
 /** Another process has taken the name of this admin over: it may do nothing more. */
 export class NameTakenOver extends Error {
   override readonly name = 'NameTakenOver';

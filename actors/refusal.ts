@@ -59,6 +59,15 @@ export const UNAVAILABLE: Refusal = {
   retryAfterSeconds: 1,
 };
 
+/** Begins each refusal that leaves open whether something was done; no other 503 does. Source: docs/api.md. */
+export const NOT_KNOWN = 'It is not known whether this was done';
+
+/** The database did not answer a commit, or whoever is to do it takes its time: it may be done, or be done later. */
+export const IN_DOUBT: Refusal = {
+  ...UNAVAILABLE,
+  message: `${NOT_KNOWN}: there was no answer in time.`,
+};
+
 /** What passes by itself, and so carries a time after which to try again, always. Source: docs/api.md. */
 const PASSING: ReadonlySet<RefusalCode> = new Set(['rate_limited', 'service_unavailable', 'degraded_mode']);
 

@@ -5,9 +5,9 @@
 import type { z } from 'zod';
 import type { ListQuery } from '../actors/filters.ts';
 import type { Idempotency } from '../actors/node/messages.ts';
-import { DatabaseUnavailable } from '../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import { ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
+import { IN_DOUBT, ok, UNAVAILABLE, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { answerOnce } from './idempotency.ts';
 import { createAddressLimits } from './keyless-limits.ts';
 import type { ForwardedPart } from './forwarded-part.ts';
@@ -118,7 +118,8 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
     } catch (error) {
       limits.takeBack(operation, caller);
       const { requestId, surface, record } = caller;
-      return { ok: false, refusal: failureOf(error, { operation: operation.name, surface, requestId, record }, log) };
+      const circumstances = { operation: operation.name, kind: operation.kind, surface, requestId, record };
+      return { ok: false, refusal: failureOf(error, circumstances, log) };
     }
   };
 }
@@ -126,14 +127,18 @@ function untimedCall({ ports, gate, log, forwarding }: CallKit): CallOperation {
 /** Where something went wrong. */
 export interface Circumstances {
   readonly operation: string;
+  /** What only reads leaves nothing open. */
+  readonly kind: AnyOperation['kind'];
   readonly surface: Surface | 'other';
   readonly requestId: string;
   readonly record: RequestRecord | undefined;
 }
 
 /** What is said of an error: that the database is away, or that it is a bug, whose cause is logged. */
-export function failureOf(error: unknown, { operation, surface, requestId, record }: Circumstances, log: Log): Refusal {
-  if (error instanceof DatabaseUnavailable) return UNAVAILABLE;
+export function failureOf(error: unknown, circumstances: Circumstances, log: Log): Refusal {
+  const { operation, kind, surface, requestId, record } = circumstances;
+  if (error instanceof DatabaseUnavailable)
+    return kind === 'query' || error instanceof NothingWritten ? UNAVAILABLE : IN_DOUBT;
   log.error(
     {
       error,

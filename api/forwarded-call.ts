@@ -3,7 +3,7 @@
  * What is tried again was not done before, or is known to bear it.
  */
 import type { Idempotency } from '../actors/node/messages.ts';
-import { ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
+import { NOT_KNOWN, ok, refuse, type Refusal, type Result } from '../actors/refusal.ts';
 import { traceparentOf } from '../transport/protocol/trace-context.ts';
 import type { ForwardingCounters } from './forwarding-counters.ts';
 import type { OwnedBy, Owner, PeerCall, PeerOutcome } from './forwarding-ports.ts';
@@ -272,10 +272,8 @@ function passing(message: string): Refusal {
   return { ...refuse('service_unavailable', message).refusal, retryAfterSeconds: 1 };
 }
 
-/** The only refusal that does not say that nothing was done. */
-export const IN_DOUBT = passing(
-  'It is not known whether this was done: the admin that owns it did not answer in time.',
-);
+/** The owner may have done it. */
+export const IN_DOUBT = passing(`${NOT_KNOWN}: the admin that owns it did not answer in time.`);
 const UNREACHED = passing('The admin that owns this cannot be reached now. Nothing was done; try again shortly.');
 const OWNERLESS = passing('No admin has taken this over yet. Nothing was done; try again shortly.');
 const TOO_MANY = passing('Too many calls wait for the admin that owns this. Nothing was done; try again shortly.');

@@ -2,7 +2,7 @@
  * Tells a database that is away from a statement that could not be run now, and both from a statement that is wrong
  * (L4).
  */
-import { DatabaseUnavailable } from '../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten } from '../actors/ports.ts';
 
 /**
  * SQLSTATE classes: connection exception, insufficient resources, operator intervention (also statement timeouts),
@@ -129,5 +129,7 @@ function isSqlStateOfServer(code: string): boolean {
  */
 export function asUnavailable(error: unknown, doing: string): unknown {
   if (error instanceof DatabaseUnavailable || !isUnavailable(error)) return error;
-  return new DatabaseUnavailable(`The database is not available (${doing}).`, { cause: error });
+  // A statement that the server itself ended has its transaction taken back.
+  const Kind = isLost(error) ? DatabaseUnavailable : NothingWritten;
+  return new Kind(`The database is not available (${doing}).`, { cause: error });
 }

@@ -1,6 +1,7 @@
 /** One transaction on one connection of the pool. */
 import type { Pool, PoolClient } from 'pg';
-import { asUnavailable, isLost } from './availability.ts';
+import { NothingWritten } from '../actors/ports.ts';
+import { asUnavailable, isLost, isUnavailable } from './availability.ts';
 
 /**
  * Runs the work between `begin` and `commit`. Rolls back and rethrows when it throws; errors of a lost or stuck
@@ -14,7 +15,9 @@ export async function inTransaction<T>(
   begin = 'begin',
 ): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => {
-    throw asUnavailable(error, doing);
+    throw isUnavailable(error)
+      ? new NothingWritten(`The database is not available (${doing}).`, { cause: error })
+      : error;
   });
   try {
     await client.query(begin);

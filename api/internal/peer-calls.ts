@@ -53,7 +53,13 @@ async function answered(kit: PeerCallKit, call: PeerCall): Promise<PeerAnswer> {
     tell(answer);
     return answer;
   } catch (error) {
-    const circumstances = { operation: operation.name, surface, requestId: call.request_id, record };
+    const circumstances = {
+      operation: operation.name,
+      kind: operation.kind,
+      surface,
+      requestId: call.request_id,
+      record,
+    };
     const answer: PeerAnswer = {
       type: 'answered',
       result: { ok: false, refusal: failureOf(error, circumstances, log) },

@@ -4,9 +4,9 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { KEY_REFUSALS, verifiedEvent } from '../../actors/cluster/enrollment.ts';
-import { DatabaseUnavailable } from '../../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten } from '../../actors/ports.ts';
 import type { EnrollmentKeyRecord } from '../../actors/records.ts';
-import { refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
+import { IN_DOUBT, refuse, UNAVAILABLE, type Result } from '../../actors/refusal.ts';
 import { decodeEnrollmentBlob, EnrollRequest, type EnrollAnswer } from '../../transport/protocol/enrollment.ts';
 import { ENROLL_PATH } from '../../transport/protocol/version.ts';
 import { IN_WORDS } from '../issue-words.ts';
@@ -138,7 +138,8 @@ async function enroll(
     if (!result.ok && result.refusal.code === 'conflict' && (waitMs === 0 || isFirst())) await tell();
     return result;
   } catch (error) {
-    if (error instanceof DatabaseUnavailable) return { ok: false, refusal: UNAVAILABLE };
+    if (error instanceof DatabaseUnavailable)
+      return { ok: false, refusal: error instanceof NothingWritten ? UNAVAILABLE : IN_DOUBT };
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Cold changes: a transaction each, as many at once as MikroORM has connections, the others in turn. */
 import type { Lease } from '../../actors/behaviour.ts';
 import { ASK_MS_MAX } from '../../actors/limits.ts';
-import { DatabaseUnavailable } from '../../actors/ports.ts';
+import { NothingWritten } from '../../actors/ports.ts';
 import type { Change } from '../../actors/step.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import { isConflict } from '../availability.ts';
@@ -56,7 +56,7 @@ export class ColdCommits {
   async #storeInTime(lease: Lease | null, change: Change, queuedMs: number): Promise<readonly RefusedChange[]> {
     this.#throwIfAway();
     const beganMs = performance.now();
-    if (beganMs - queuedMs > ASK_MS_MAX) throw new DatabaseUnavailable('Too many changes wait to be stored.');
+    if (beganMs - queuedMs > ASK_MS_MAX) throw new NothingWritten('Too many changes wait to be stored.');
     const outcome = await this.#storeUnhindered(lease, change);
     const refused = outcome.refusal === null ? [] : [{ change, refusal: outcome.refusal }];
     this.#ports.news.tell([change], refused, beganMs, outcome.notices);

@@ -3,7 +3,7 @@
  * nobody else's write is refused for it (L4).
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { DatabaseUnavailable } from '../../actors/ports.ts';
+import { NothingWritten } from '../../actors/ports.ts';
 import { isUnavailable } from '../availability.ts';
 import type { Unit } from './hot-batch.ts';
 import { keyOf } from './statement.ts';
@@ -161,7 +161,7 @@ export class Isolation {
     const ports = this.#ports;
     const away =
       ports.awayError() ??
-      (ports.monotonicMs() > piece.untilMs ? new DatabaseUnavailable('The database takes too long.') : null);
+      (ports.monotonicMs() > piece.untilMs ? new NothingWritten('The database takes too long.') : null);
     if (away !== null) return piece.waiting.forEach((one) => one.reject(away));
     try {
       await ports.store(piece.waiting, piece.patience);

@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Notice } from '../../actors/notice.ts';
-import { DatabaseUnavailable } from '../../actors/ports.ts';
+import { NothingWritten, type DatabaseUnavailable } from '../../actors/ports.ts';
 import type { Change } from '../../actors/step.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { isDoubtful, isLost } from '../availability.ts';
@@ -47,7 +47,7 @@ export class Outage {
 
   /** What whoever comes is told while the database is away; null while it is there. */
   error(): DatabaseUnavailable | null {
-    return this.isOn ? new DatabaseUnavailable('The database is not available.') : null;
+    return this.isOn ? new NothingWritten('The database is not available.') : null;
   }
 
   /** Resolves when the database answers again; at once when it does. */

@@ -1,6 +1,6 @@
 /** Questions under way: who waits for an answer, and until when. */
 import type { Addressed, Ask } from '../../actors/messages.ts';
-import { UNAVAILABLE } from '../../actors/refusal.ts';
+import { IN_DOUBT } from '../../actors/refusal.ts';
 import type { Result } from '../../actors/refusal.ts';
 import { ASK_MS_MAX, ASK_SWEEP_MS } from '../../actors/limits.ts';
 import type { Clock } from '../../actors/ports.ts';
@@ -33,7 +33,7 @@ export function createAsks(clock: Clock, tell: (addressed: Addressed) => void): 
     for (const [replyTo, one] of waiting) {
       if (one.deadlineMs > nowMs) break;
       waiting.delete(replyTo);
-      one.resolve({ ok: false, refusal: UNAVAILABLE });
+      one.resolve({ ok: false, refusal: IN_DOUBT });
     }
     sweeping = waiting.size > 0;
     if (sweeping) clock.after(ASK_SWEEP_MS, sweep);

@@ -6,10 +6,10 @@
 import { dispatch, spawn as nactSpawn, stop as nactStop } from 'nact';
 import type { ActorSystemRef, Ref } from 'nact';
 import type { Refusal } from '../../actors/refusal.ts';
-import { STALE_EPOCH, UNAVAILABLE } from '../../actors/refusal.ts';
+import { IN_DOUBT, STALE_EPOCH, UNAVAILABLE } from '../../actors/refusal.ts';
 import type { Behaviour, Lease } from '../../actors/behaviour.ts';
 import type { Mailbox } from './mailbox.ts';
-import { DatabaseUnavailable } from '../../actors/ports.ts';
+import { DatabaseUnavailable, NothingWritten } from '../../actors/ports.ts';
 import type { Clock } from '../../actors/ports.ts';
 import { TransitionFailed, decideBatch } from './batch.ts';
 import type { KitMessage, Batch } from './batch.ts';
@@ -157,7 +157,7 @@ class Actor<S, M extends KitMessage> implements RunningActor {
       } catch (error) {
         return this.#turned(
           error instanceof DatabaseUnavailable
-            ? await this.#inDoubt(state, batch)
+            ? await this.#inDoubt(state, batch, error instanceof NothingWritten ? UNAVAILABLE : IN_DOUBT)
             : this.#unstorable(state, batch, error),
         );
       }
@@ -173,8 +173,8 @@ class Actor<S, M extends KitMessage> implements RunningActor {
    * Unknown whether it was stored. Who waits is told to try again; facts are decided again on the state that the rows
    * have.
    */
-  #inDoubt(state: S, batch: Batch<S, M>): Promise<S> {
-    for (const message of batch.messages) this.#refuse(message, UNAVAILABLE);
+  #inDoubt(state: S, batch: Batch<S, M>, refusal: Refusal): Promise<S> {
+    for (const message of batch.messages) this.#refuse(message, refusal);
     this.#plan.mailbox.putBack(batch.messages.filter((message) => !expectsReply(message)));
     return this.#recovered(state);
   }

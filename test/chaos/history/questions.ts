@@ -1,5 +1,5 @@
 /** How a request is asked over REST, and what its answer says. */
-import { UNAVAILABLE } from '../../../actors/refusal.ts';
+import { NOT_KNOWN } from '../../../actors/refusal.ts';
 import { unreachable } from '../../../actors/step.ts';
 import type { Answer, Sent } from '../../support/fleet/rest.ts';
 import type { Named, Outcome, Request, Resource, Shown } from './history.ts';
@@ -10,12 +10,6 @@ export interface Question extends Sent {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
 }
-
-/**
- * Sentences of a 503 that leave open whether it was done. The first one is said when an ask was not answered in time,
- * and when a commit is in doubt, but also when nothing was done.
- */
-const DOUBTFUL: readonly string[] = [UNAVAILABLE.message, 'It is not known whether this was done'];
 
 /** How one kind is asked for. */
 interface Form {
@@ -190,8 +184,7 @@ export function outcomeOf(request: Request, { status, data, error, text }: Answe
   if (status === 404 && request.verb === 'show') return { type: 'ok', status, shown: [] };
   if (status === 404 && request.verb === 'show-node') return { type: 'ok', status, node: null };
   const { code = 'none', message: why = text } = error ?? {};
-  if (status === 503 && DOUBTFUL.some((sentence) => why.startsWith(sentence)))
-    return { type: 'doubt', why: `503: ${why}` };
+  if (status === 503 && why.startsWith(NOT_KNOWN)) return { type: 'doubt', why: `503: ${why}` };
   return { type: status >= 500 || status === 429 ? 'unavailable' : 'refused', status, code, why };
 }
 
