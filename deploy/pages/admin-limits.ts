@@ -8,6 +8,7 @@ import * as forgotten from '../../persistence/sweeps/forgotten.ts';
 import * as handedOver from '../../persistence/hand-over.ts';
 import * as giveAway from '../../supervisors/ownership/give-away.ts';
 import * as handOver from '../../supervisors/ownership/hand-over.ts';
+import * as rebalancing from '../../supervisors/ownership/rebalancing.ts';
 import * as leftovers from '../../supervisors/ownership/leftovers.ts';
 import * as wakeUps from '../../supervisors/wake-ups.ts';
 import * as feeds from '../../api/feeds/limits.ts';
@@ -36,6 +37,9 @@ export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   ]),
   limits('supervisors/ownership/give-away.ts', giveAway, [
     ['GIVE_ALL_MS_MAX', 'An admin that stops begins hand-overs for so long. What is left then is free for others.'],
+  ]),
+  limits('supervisors/ownership/rebalancing.ts', rebalancing, [
+    ['KEPT_REST_ROUNDS', 'Rounds of a second after which a drain that nobody takes from tries again.'],
   ]),
   limits('api/forwarded-call.ts', forwarding, [
     [

@@ -23,6 +23,9 @@ export interface RebalancingPorts extends GiveAwayPorts {
   readonly log: Log;
 }
 
+/** Rounds that are left out after one in which nobody took what was to be given: a try that fails holds up writes. */
+export const KEPT_REST_ROUNDS = 4;
+
 /** Nothing is planned at first. */
 export class Rebalancing {
   readonly #ports: RebalancingPorts;
@@ -30,6 +33,7 @@ export class Rebalancing {
   #seen = '';
   /** Clusters that this admin should have given away and could not, as last told. */
   #keptTold = 0;
+  #restRounds = 0;
   #running: Promise<void> | null = null;
   #making: Promise<boolean> | null = null;
 
@@ -40,6 +44,8 @@ export class Rebalancing {
   /** After each round of ownership: `admins` are those that are alive, `orphans` how many clusters fit nowhere. */
   round(admins: readonly SurveyedAdmin[], orphans: number): void {
     if (this.#running !== null || this.#ports.handOvers.isUnderWay) return;
+    this.#restRounds -= 1;
+    if (this.#restRounds >= 0) return;
     this.#running = this.#look(admins, orphans)
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
@@ -114,7 +120,8 @@ export class Rebalancing {
 
   /** What nobody takes stays here, and that is said once. */
   async #drain(): Promise<void> {
-    const { clusters } = await giveAway(this.#ports, 'drain');
+    const { clusters, isOver } = await giveAway(this.#ports, 'drain');
+    if (clusters > 0 && isOver) this.#restRounds = KEPT_REST_ROUNDS;
     if (clusters > 0 && this.#keptTold === 0)
       this.#ports.log.warn({ clusters }, 'this admin is drained, and no other admin takes its clusters: it keeps them');
     this.#keptTold = clusters;
