@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import type { AdminClusterResource } from '../../../actors/resources/admin.ts';
 import type { CommandResource, ExecutionResource } from '../../../actors/resources/command.ts';
 import type { EnrollmentKeyResource } from '../../../actors/resources/enrollment-key.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
@@ -21,13 +22,19 @@ import { until } from '../../support/until.ts';
 
 /**
  * Commits that stand for releases, since there are none yet: the last one whose admins do not call each other, and the
- * last one whose admins do and hand nothing over. With the first release its commit takes their place.
+ * last one whose admins do and hand nothing over. With the first release its commit takes their place. Beside each: what
+ * an admin answers where the owner is of the other release, and how the newer one ends.
  */
 const RELEASES = {
-  'whose admins do not call each other': { commit: 'dcc8d357e41427eeb0b08f2fea9efae3d7d63e36', elsewhere: 503 },
+  'whose admins do not call each other': {
+    commit: 'dcc8d357e41427eeb0b08f2fea9efae3d7d63e36',
+    elsewhere: 503,
+    ending: 'SIGKILL',
+  },
   'whose admins call each other and hand nothing over': {
     commit: '5cf0e67e0932d094f4d5103f7c39d9371697e6df',
     elsewhere: 201,
+    ending: 'SIGTERM',
   },
 } as const;
 
@@ -48,7 +55,8 @@ async function sideBySide(t: ExecutionContext, release: Release) {
   const older = await prepareAdmin(t, 'admin-old', env, undefined, release.program('edge-admin.ts'));
   const newer = await prepareAdmin(t, 'admin-new', env);
   const urls = { ADMIN_URLS: [older.url, newer.url].join(',') };
-  const start = (admin: AdminProgram) => admin.start({ ...urls, ADMIN_OWN_URL: admin.url });
+  const balanced = { ADMIN_BALANCE_AFTER_MS: '1s' }; // it would give half of all away, if the other one could take it
+  const start = (admin: AdminProgram) => admin.start({ ...urls, ...balanced, ADMIN_OWN_URL: admin.url });
   await start(older);
   await start(newer); // migrates beneath the other
   const rests = new Map([older, newer].map((admin) => [admin, restClient(() => admin.url, FLEET_KEYS.MASTER_KEY)]));
@@ -122,7 +130,19 @@ function ownsAll({ at }: SideBySide, admin: AdminProgram, answering = admin): Pr
   });
 }
 
-for (const [name, { commit, elsewhere }] of Object.entries(RELEASES))
+/** Resolves when this admin has looked at the leases after now: each of its rounds begins with a check-in. */
+async function lookedAround({ at }: SideBySide, admin: AdminProgram): Promise<void> {
+  const checkedIn = async () => {
+    const [group] = await at(admin).get<readonly AdminClusterResource[]>('/admins/admin_clusters');
+    return group?.admins.find(({ name }) => name === admin.name)?.last_checked_in;
+  };
+  for (const time of ['first', 'second']) {
+    const before = await checkedIn();
+    await until(`the ${time} round of ${admin.name}`, async () => (await checkedIn()) !== before);
+  }
+}
+
+for (const [name, { commit, elsewhere, ending }] of Object.entries(RELEASES))
   test.serial(
     `beside a release ${name}: commands at both, takeovers both ways, no stale write, and the upgrade of it`,
     async (t) => {
@@ -144,8 +164,10 @@ for (const [name, { commit, elsewhere }] of Object.entries(RELEASES))
       await older.program.logged('a cluster is not owned by this admin any more');
       t.deepEqual(await over(fleet, newer, whileFrozen), ALL_DONE);
 
-      // and the one of before from one that is killed
-      await newer.kill();
+      // and the one of before from one that is gone, and hands nothing to who would not hear of it
+      await lookedAround(fleet, newer);
+      process.kill(newer.program.pid, ending);
+      t.is((await newer.program.ended()).code, ending === 'SIGKILL' ? null : 0);
       await ownsAll(fleet, older);
       const withOlder = await asked(fleet, older);
       t.deepEqual(await over(fleet, older, withOlder), ALL_DONE);
@@ -161,6 +183,11 @@ for (const [name, { commit, elsewhere }] of Object.entries(RELEASES))
       const starts = readFileSync(fleet.ledger, 'utf8').trim().split('\n');
       t.is(starts.length, AGENTS * (commands.length + 3));
       t.is(new Set(starts).size, starts.length, 'nothing ran twice');
+      const handedOver = (line: Readonly<Record<string, unknown>>) => String(line['msg']).includes('handed over');
+      t.deepEqual(
+        newer.runs.flatMap((run) => run.lines().filter(handedOver)),
+        [],
+      );
       for (const admin of [older, newer])
         t.deepEqual(
           admin.runs.flatMap((run) => run.lines().filter(({ level }) => level === 'error')),
