@@ -1,6 +1,6 @@
 /** The metrics of an admin as one of several: what it owns, how it gets to the others, and what goes between them. */
 import { PEER_ADMIN_STATUSES } from '../../actors/resources/peer-admin.ts';
-import { by, counter, gauge, histogram, one, type Family, type Readings } from './family.ts';
+import { by, counter, gauge, histogram, one, type Family, type Readings, type Sample } from './family.ts';
 
 /** In the order in which they are written. */
 export const PEER_FAMILIES: readonly Family[] = [
@@ -153,19 +153,29 @@ export const PEER_FAMILIES: readonly Family[] = [
     ({ live: { adminLinks } }) => by('direction', { in: adminLinks.news.in.missed, out: adminLinks.news.out.missed }),
   ),
   gauge(
-    'passed_on_tunnels',
-    'Tunnels of agents that came in here and are passed on to the admin that waits for them: opening, and carried.',
-    ['state'],
+    'passed_on_connections',
+    'Connections of agents (tunnels, sessions) that came in here and are passed on to the admin whose they are: opening, and carried.',
+    ['kind', 'state'],
     ({ live: { adminLinks } }) =>
-      by('state', { opening: adminLinks.passedOn.opening, carried: adminLinks.passedOn.carried }),
+      ofKinds(adminLinks.passedOn, ({ opening, carried }, kind) => by('state', { opening, carried }, { kind })),
   ),
   counter(
-    'passed_on_tunnels_total',
-    'Tunnels that were to be passed on, by what became of them: carried, refused there (unauthorized), not answered (failed), or too many (full).',
-    ['outcome'],
-    ({ live: { adminLinks } }) => by('outcome', adminLinks.passedOn.outcomes),
+    'passed_on_connections_total',
+    'Connections that were to be passed on, by what became of them: carried, refused there (unauthorized), not answered (failed), or too many (full).',
+    ['kind', 'outcome'],
+    ({ live: { adminLinks } }) =>
+      ofKinds(adminLinks.passedOn, ({ outcomes }, kind) => by('outcome', outcomes, { kind })),
   ),
 ];
+
+type PassedOn = Readings['live']['adminLinks']['passedOn'];
+
+function ofKinds(
+  passedOn: PassedOn,
+  read: (of: PassedOn['tunnels'], kind: string) => readonly Sample<number>[],
+): readonly Sample<number>[] {
+  return [...read(passedOn.tunnels, 'tunnel'), ...read(passedOn.sessions, 'session')];
+}
 
 type Link = Readings['live']['adminLinks']['links'][number];
 

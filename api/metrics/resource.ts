@@ -202,8 +202,10 @@ function peersOf({ adminLinks, forwarding, listener }: LiveReadings): AdminMetri
     news_connections_out: news.out.connections,
     news_missed_in_total: news.in.missed,
     news_missed_out_total: news.out.missed,
-    tunnels_passed_on: passedOn.carried,
-    tunnels_passed_on_by_outcome: { ...passedOn.outcomes },
+    tunnels_passed_on: passedOn.tunnels.carried,
+    tunnels_passed_on_by_outcome: { ...passedOn.tunnels.outcomes },
+    sessions_passed_on: passedOn.sessions.carried,
+    sessions_passed_on_by_outcome: { ...passedOn.sessions.outcomes },
     listener_silence_seconds: listener.silentMs / 1_000,
     listener_losses_total: listener.lost,
   };

@@ -92,8 +92,10 @@ export interface AdminLinkReadings {
   readonly news: Readonly<
     Record<'in' | 'out', { readonly connections: number; readonly notices: number; readonly missed: number }>
   >;
-  /** Tunnels of agents that are passed on to the admins that wait for them. */
-  readonly passedOn: { readonly opening: number; readonly carried: number; readonly outcomes: Counts };
+  /** Tunnels and sessions of agents that are passed on to the admins whose they are. */
+  readonly passedOn: Readonly<
+    Record<'tunnels' | 'sessions', { readonly opening: number; readonly carried: number; readonly outcomes: Counts }>
+  >;
 }
 
 /** Clusters that changed hands while both admins lived. */

@@ -174,6 +174,8 @@ export const AdminMetricsView = z
         news_missed_out_total: totalSince,
         tunnels_passed_on: count,
         tunnels_passed_on_by_outcome: counts,
+        sessions_passed_on: count,
+        sessions_passed_on_by_outcome: counts,
         listener_silence_seconds: number,
         listener_losses_total: totalSince,
       })

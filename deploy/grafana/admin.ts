@@ -149,10 +149,10 @@ export const admin: Dashboard = {
           [rate('edge_admin_news_missed_total', 'direction'), '{{direction}}, missed'],
         ),
         time(
-          'Tunnels passed on',
+          'Connections of agents passed on',
           'short',
-          [`sum by (state) (edge_admin_passed_on_tunnels{${OF}})`, '{{state}}'],
-          [rate('edge_admin_passed_on_tunnels_total', 'outcome'), '{{outcome}}, a second'],
+          [`sum by (kind, state) (edge_admin_passed_on_connections{${OF}})`, '{{kind}} {{state}}'],
+          [rate('edge_admin_passed_on_connections_total', 'kind, outcome'), '{{kind}} {{outcome}}, a second'],
         ),
       ],
     },

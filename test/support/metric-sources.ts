@@ -50,7 +50,10 @@ export function restingReadings(): LiveReadings {
       links: [{ id: 'b-id', name: 'b', state: { type: 'reached', sinceMs: 0 }, latencyMs: 1 }],
       callsOpen: 0,
       news: { in: { connections: 0, notices: 0, missed: 0 }, out: { connections: 0, notices: 0, missed: 0 } },
-      passedOn: { opening: 0, carried: 0, outcomes: { carried: 0 } },
+      passedOn: {
+        tunnels: { opening: 0, carried: 0, outcomes: { carried: 0 } },
+        sessions: { opening: 0, carried: 0, outcomes: { carried: 0 } },
+      },
     },
     listener: { silentMs: 0, lost: 0 },
   };
@@ -134,7 +137,10 @@ export function distinctReadings(): LiveReadings {
       ],
       callsOpen: 76,
       news: { in: { connections: 77, notices: 78, missed: 79 }, out: { connections: 80, notices: 81, missed: 82 } },
-      passedOn: { opening: 83, carried: 84, outcomes: { failed: 85 } },
+      passedOn: {
+        tunnels: { opening: 83, carried: 84, outcomes: { failed: 85 } },
+        sessions: { opening: 93, carried: 94, outcomes: { full: 95 } },
+      },
     },
     listener: { silentMs: 86_000, lost: 87 },
   };

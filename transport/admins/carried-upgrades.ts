@@ -36,6 +36,15 @@ export interface CarriedKind {
   readonly joins?: JoinsOptions;
 }
 
+/** Those of one kind. */
+export interface CarriedReadings {
+  /** Not answered yet. */
+  readonly opening: number;
+  readonly carried: number;
+  /** Since the start. */
+  readonly outcomes: Readonly<Record<string, number>>;
+}
+
 /** An upgrade as it came in. */
 export interface CarriedUpgrade {
   readonly request: IncomingMessage;

@@ -9,6 +9,7 @@ import type { PeerCallHandler, PeerCalls } from '../../api/forwarding-ports.ts';
 import { monotonicMs } from '../net/clock.ts';
 import type { Log } from '../net/log.ts';
 import type { AgentRelays } from '../open-agent-links.ts';
+import type { CarriedReadings } from './carried-upgrades.ts';
 import { CallEntrance } from './call-entrance.ts';
 import { Calls } from './calls.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
@@ -90,12 +91,8 @@ export interface AdminLinkReadings {
   readonly news: Readonly<
     Record<'in' | 'out', { readonly connections: number; readonly notices: number; readonly missed: number }>
   >;
-  /** Tunnels of agents that are passed on to other admins: those that wait for the answer, and those that go on. */
-  readonly passedOn: {
-    readonly opening: number;
-    readonly carried: number;
-    readonly outcomes: Readonly<Record<string, number>>;
-  };
+  /** Upgrades of agents that are passed on to other admins. */
+  readonly passedOn: Readonly<Record<'tunnels' | 'sessions', CarriedReadings>>;
 }
 
 /** Nobody is known yet, and nobody can come in before `admit`. */
@@ -150,7 +147,7 @@ export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPort
       relays.tunnels.close();
       relays.sessions.close();
     },
-    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relay: relays.tunnels, newsEntrance }) }),
+    readings: () => ({ adminLinks: readingsOf({ peers, calls, news, relays, newsEntrance }) }),
     close: () => {
       news.close();
       return calls.close();
@@ -163,12 +160,12 @@ interface Counting {
   readonly peers: Peers;
   readonly calls: Calls;
   readonly news: NewsListener;
-  readonly relay: UpgradeRelay;
+  readonly relays: { readonly tunnels: UpgradeRelay; readonly sessions: AdminSessionRelay };
   /** Null: nobody can come in yet. */
   readonly newsEntrance: NewsEntrance | null;
 }
 
-function readingsOf({ peers, calls, news, relay, newsEntrance }: Counting): AdminLinkReadings {
+function readingsOf({ peers, calls, news, relays, newsEntrance }: Counting): AdminLinkReadings {
   const told = newsEntrance?.counters ?? { notices: 0, missed: 0 };
   return {
     links: peers.states(),
@@ -177,6 +174,9 @@ function readingsOf({ peers, calls, news, relay, newsEntrance }: Counting): Admi
       in: { connections: news.open(), ...news.counters },
       out: { connections: newsEntrance?.open() ?? 0, ...told },
     },
-    passedOn: { ...relay.open, outcomes: relay.outcomes },
+    passedOn: {
+      tunnels: { ...relays.tunnels.open, outcomes: relays.tunnels.outcomes },
+      sessions: relays.sessions.readings(),
+    },
   };
 }

@@ -6,7 +6,12 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { SESSION_PATH } from '../protocol/version.ts';
 import type { PassedSession, ReceivedSession, SessionRelay } from '../sessions/gate.ts';
-import { CarriedUpgrades, type CarriedUpgrade, type CarriedUpgradesPorts } from './carried-upgrades.ts';
+import {
+  CarriedUpgrades,
+  type CarriedReadings,
+  type CarriedUpgrade,
+  type CarriedUpgradesPorts,
+} from './carried-upgrades.ts';
 import { CARRIED_SESSIONS_MAX, RELAYS_OPENING_MAX } from './limits.ts';
 import type { Peers } from './peers.ts';
 import { LINK_VERSION_SESSIONS } from './protocol/version.ts';
@@ -56,6 +61,11 @@ export class AdminSessionRelay implements SessionRelay {
     if (peer === null || peer.version < LINK_VERSION_SESSIONS || this.#carried.isFull) return false;
     this.#carried.carry(peer, Buffer.from(JSON.stringify({ token, address })), { ...upgrade, wrong: () => {} });
     return true;
+  }
+
+  /** For metrics. */
+  readings(): CarriedReadings {
+    return { ...this.#carried.open, outcomes: this.#carried.outcomes };
   }
 
   /** Ends those that are carried to processes that live no more: their agents come again, and find the new owner. */

@@ -175,9 +175,12 @@ test('every reading is told under its own name', (t) => {
       'news_notices_total direction=out': 81,
       'news_missed_total direction=in': 79,
       'news_missed_total direction=out': 82,
-      'passed_on_tunnels state=opening': 83,
-      'passed_on_tunnels state=carried': 84,
-      'passed_on_tunnels_total outcome=failed': 85,
+      'passed_on_connections kind=tunnel state=opening': 83,
+      'passed_on_connections kind=tunnel state=carried': 84,
+      'passed_on_connections kind=session state=opening': 93,
+      'passed_on_connections kind=session state=carried': 94,
+      'passed_on_connections_total kind=tunnel outcome=failed': 85,
+      'passed_on_connections_total kind=session outcome=full': 95,
     },
   );
 });
