@@ -281,8 +281,8 @@ async function checked(
   const unfinished = (): Promise<number> =>
     withClient(several.database, async (client) => {
       const { rows } = await client.query<{ count: number }>(
-        `select count(*)::int as count from unnest($1::uuid[]) as id
-        where (select count(*) from command_execution e where e.command_id = id and e.status = 'completed') <> 1`,
+        `select count(*)::int as count from unnest($1::uuid[]) as asked(id)
+        where (select count(*) from command_execution e where e.command_id = asked.id and e.status = 'completed') <> 1`,
         [created],
       );
       return rows[0]?.count ?? -1;

@@ -5,6 +5,7 @@ import { startFloor } from '../floor/contestant.ts';
 import { interleave } from '../method/interleave.ts';
 import { quantile } from '../method/statistics.ts';
 import { profiled, startProduct, type Product } from '../product/contestant.ts';
+import { fanoutOverAdmins } from './fanout-admins.ts';
 import { compare, verdict, type Target } from './findings.ts';
 import type { CaseOptions } from './options.ts';
 
@@ -23,6 +24,7 @@ const GROWTH_MAX = 1.3;
 
 /** Runs every size, then compares the cost an execution at the largest size with that at 1,000. */
 export async function fanout(options: CaseOptions): Promise<void> {
+  if (options.admins !== undefined && options.admins > 1) return fanoutOverAdmins(options, options.admins);
   const costs = new Map<number, Cost>();
   for (const nodes of options.nodes.length > 0 ? options.nodes : NODES) {
     const cost = await fanoutOf(nodes, options);

@@ -1,4 +1,4 @@
-/** A fleet under test, the floor's or the product's: both are driven and read in the same way. */
+/** A fleet under test, the floor's or the product's: all are driven and read in the same way. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { cpuMs, rssBytes, treeCpuMs } from '../method/usage.ts';
 import type { Sample, Side } from '../method/interleave.ts';
@@ -22,8 +22,10 @@ export interface AgentPool {
 
 /** Server, agents and database of one side, connected and idle. */
 export interface Contestant {
-  readonly name: 'floor' | 'product';
+  readonly name: string;
   readonly serverPid: number;
+  /** Of further servers that do their part. */
+  readonly otherPids?: readonly number[];
   readonly agents: AgentPool;
   readonly database: DatabasePlace;
   readonly postgres: BenchServer;
@@ -90,7 +92,7 @@ async function stalled(side: Contestant): Promise<never> {
 
 function readings(side: Contestant): { server: number; agents: number; postgres: number } {
   return {
-    server: cpuMs(side.serverPid),
+    server: [side.serverPid, ...(side.otherPids ?? [])].reduce((sum, pid) => sum + cpuMs(pid), 0),
     agents: cpuMs(side.agents.worker.pid),
     postgres: treeCpuMs(side.postgres.pid),
   };
