@@ -9,8 +9,8 @@ const LOOPBACK = '127.0.0.1';
 /** Pause between two checks of a server, in ms. */
 const CHECK_EVERY_MS = 500;
 
-/** Longest wait for the answer of one, in ms. */
-const CHECK_MS_MAX = 1_000;
+/** Longest wait for the answer of one, in ms: a machine that starts all this is busy. */
+const CHECK_MS_MAX = 2_000;
 
 /** A server that does not answer so many checks in a row gets no connections, and loses those that it has. */
 const SILENT_CHECKS_MAX = 2;
@@ -79,13 +79,10 @@ export class Balancer {
     near.once('close', () => {
       this.#open -= 1;
     });
-    this.#turn += 1;
-    const inTurn = this.#targets.map((_target, place) => this.#targets[(this.#turn + place) % this.#targets.length]);
-    this.#dial(
-      near,
-      front,
-      inTurn.flatMap((target) => (target?.isUp === true ? [target] : [])),
-    );
+    this.#turn = (this.#turn + 1) % this.#targets.length;
+    const inTurn = [...this.#targets.slice(this.#turn), ...this.#targets.slice(0, this.#turn)];
+    const up = inTurn.filter(({ isUp }) => isUp);
+    this.#dial(near, front, up.length > 0 ? up : inTurn); // nobody was seen to be up yet: somebody may be all the same
   }
 
   /** To the first of these that takes the connection: nothing was said on it yet. */
@@ -106,7 +103,7 @@ export class Balancer {
         near.destroy();
       });
       near.once('close', () => far.destroy());
-      if (near.destroyed || !target.isUp) far.destroy();
+      if (near.destroyed) far.destroy();
       else near.pipe(far).pipe(near);
     });
   }

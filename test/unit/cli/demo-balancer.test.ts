@@ -11,11 +11,14 @@ import { until } from '../../support/until.ts';
 /** Two servers that answer with their name, behind a balancer. */
 async function balanced(t: ExecutionContext) {
   const ready = [true, true];
+  const refused = [0, 0];
   const servers: Server[] = [];
   const ports: number[] = [];
   for (const name of [0, 1]) {
     const server = createServer((request, answer) => {
-      answer.writeHead(request.url === '/readyz' && ready[name] === false ? 503 : 200, { connection: 'close' });
+      const isRefused = request.url === '/readyz' && ready[name] === false;
+      if (isRefused) refused[name] = (refused[name] ?? 0) + 1;
+      answer.writeHead(isRefused ? 503 : 200, { connection: 'close' });
       answer.end(String(name));
     });
     server.on('upgrade', (_request, socket) => {
@@ -32,7 +35,7 @@ async function balanced(t: ExecutionContext) {
   );
   t.teardown(() => balancer.close());
   const asked = async (): Promise<string> => (await fetch(`http://127.0.0.1:${front}/`)).text();
-  return { ready, servers, front, asked };
+  return { ready, refused, servers, front, asked };
 }
 
 test('connections go in turns, and past a server that says that it is not ready', async (t) => {
@@ -66,4 +69,12 @@ test('a server that is gone costs no connection, and what was open over it ends'
 
   t.deepEqual(answers, ['1', '1', '1', '1']);
   t.is(sockets.filter(({ destroyed }) => destroyed).length, 1);
+});
+
+test('where nobody was seen to be up, whoever takes the connection has it', async (t) => {
+  const { ready, refused, asked } = await balanced(t);
+  ready.fill(false);
+  await until('both to have been seen as not ready', () => refused.every((checks) => checks > 1)); // the second check follows the first
+
+  t.regex(await asked(), /^[01]$/u);
 });
