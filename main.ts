@@ -129,7 +129,7 @@ async function openToOthers(config: AdminConfig, parts: Parts) {
   const url = urls.listensAt(await api.listen(config.ADMIN_API_HOST, config.ADMIN_API_PORT));
   await proxies.open();
   base.ends.add('the proxies', () => proxies.close());
-  await vpn.relayFor();
+  await vpn.relayFor((what, work) => storage.step(what, work));
   return { url, feeds };
 }
 

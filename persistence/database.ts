@@ -7,6 +7,8 @@ import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
 import { asUnavailable, isUnanswered } from './availability.ts';
+import { CommitWitnesses } from './commit-witnesses.ts';
+import { placeDatabase, type Connection } from './connection-options.ts';
 import { ENTITIES } from './entities/all.ts';
 import { Listener } from './listening.ts';
 import { bringUpToDate } from './schema-version.ts';
@@ -56,17 +58,6 @@ export const ORM_CONNECTIONS_MAX = 2;
 const WRITE_CONNECTIONS = 4;
 const POOL_DIVIDED_MIN = 8;
 
-/** Where the database is. `host` may be the directory of a Unix socket. */
-export type Connection =
-  | {
-      readonly host: string;
-      readonly port?: number;
-      readonly user: string;
-      readonly database: string;
-      readonly password?: string;
-    }
-  | { readonly url: string };
-
 /** How a database is opened. */
 export interface DatabaseOptions {
   readonly connection: Connection;
@@ -81,6 +72,8 @@ export interface Database {
   readonly pool: Pool;
   /** The same for the group commit and the leases, and for nobody else. */
   readonly writes: Pool;
+  /** Commits of actors that were acknowledged last. */
+  readonly witnesses: CommitWitnesses;
   /** Connections in use and spare, and callers that wait for one. Without those of MikroORM. */
   connections(): { readonly busy: number; readonly idle: number; readonly waiting: number };
   /**
@@ -96,9 +89,10 @@ export interface Database {
 
 /** Opens the database lazily: nothing is dialled before the first call. */
 export async function openDatabase({ connection, poolMax, log }: DatabaseOptions): Promise<Database> {
+  const place = placeDatabase(connection, log);
   const lost = (error: Error): void => log.warn({ error: error.message }, 'lost a connection to the database');
   const opened = (max: number): Pool => {
-    const made = new Pool({ ...timed(connection), max, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
+    const made = new Pool({ ...timed(place.options), max, idleTimeoutMillis: IDLE_CONNECTION_MS_MAX });
     made.on('error', lost);
     made.on('connect', (client) => client.on('error', lost)); // a server that goes away while a client is checked out
     return made;
@@ -106,12 +100,13 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
   const isDivided = poolMax >= POOL_DIVIDED_MIN;
   const pool = opened(Math.max(1, poolMax - ORM_CONNECTIONS_MAX - (isDivided ? WRITE_CONNECTIONS : 0)));
   const writes = isDivided ? opened(WRITE_CONNECTIONS) : pool;
-  const orm = openOrm(timed(connection), databaseName(connection), log);
+  const orm = openOrm(timed(place.options), place.name, log);
 
   return {
     orm,
     pool,
     writes,
+    witnesses: new CommitWitnesses(),
     connections: () => {
       const pools = isDivided ? [pool, writes] : [pool];
       const sum = (count: (one: Pool) => number): number => pools.reduce((total, one) => total + count(one), 0);
@@ -123,12 +118,12 @@ export async function openDatabase({ connection, poolMax, log }: DatabaseOptions
     },
     migrate: async () => {
       try {
-        await bringUpToDate(untimed(connection), databaseName(connection), log);
+        await bringUpToDate(untimed(place.options), place.name, log);
       } catch (error) {
         throw asUnavailable(error, 'bringing the schema up to date');
       }
     },
-    listen: (clock) => new Listener({ ...untimed(connection), connectionTimeoutMillis: CONNECT_MS_MAX }, clock, log),
+    listen: (clock) => new Listener({ ...untimed(place.options), connectionTimeoutMillis: CONNECT_MS_MAX }, clock, log),
     close: async () => {
       await Promise.all([pool.end(), ...(isDivided ? [writes.end()] : []), orm.close(true)]);
     },
@@ -173,9 +168,9 @@ function endWhenSilent(client: PoolClient): void {
  * Connection settings with every timeout. A plan made for the values at hand beats a generic one for filters of very
  * different selectivity.
  */
-function timed(connection: Connection): PoolConfig {
+function timed(place: PoolConfig): PoolConfig {
   return {
-    ...untimed(connection),
+    ...untimed(place),
     connectionTimeoutMillis: CONNECT_MS_MAX,
     query_timeout: QUERY_MS_MAX,
     statement_timeout: STATEMENT_MS_MAX,
@@ -186,21 +181,17 @@ function timed(connection: Connection): PoolConfig {
 }
 
 /** For migrations, which may take their time once they have begun. */
-function untimed(connection: Connection): PoolConfig {
-  const place: PoolConfig = 'url' in connection ? { connectionString: connection.url } : { ...connection };
+function untimed(place: PoolConfig): PoolConfig {
   return { ...place, connectionTimeoutMillis: PATIENT_CONNECT_MS_MAX, keepAlive: true, application_name: 'edge-admin' };
 }
 
 /** A connection of its own, without limits of time, for work of an operator that takes as long as it takes. */
-export function dedicatedClient(connection: Connection): Client {
-  return new Client(untimed(connection));
+export function dedicatedClient(connection: Connection, log: Log): Client {
+  return new Client(untimed(placeDatabase(connection, log).options));
 }
 
 /** Runs migrations up to `last`, and no later one. */
 export function migrateTo(connection: Connection, last: string, log: Log): Promise<void> {
-  return bringUpToDate(untimed(connection), databaseName(connection), log, last);
-}
-
-function databaseName(connection: Connection): string {
-  return 'url' in connection ? decodeURIComponent(new URL(connection.url).pathname.slice(1)) : connection.database;
+  const place = placeDatabase(connection, log);
+  return bringUpToDate(untimed(place.options), place.name, log, last);
 }

@@ -3,6 +3,8 @@
  * of its events goes on above all ids of before (V4).
  */
 import type { Pool, PoolClient } from 'pg';
+import type { Log } from '../transport/net/log.ts';
+import type { Database } from './database.ts';
 import { rowsOf, sql } from './reads/sql.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -10,6 +12,8 @@ import { inTransaction } from './transaction.ts';
 export interface Incarnation {
   readonly number: number;
   readonly beganAtMs: number;
+  /** In which it began: its identity and its timeline, or `unknown`. */
+  readonly server: string;
 }
 
 /** How long a start waits for writers of another admin before it gives up comparing, in ms. */
@@ -35,14 +39,14 @@ export async function settledIncarnation(pool: Pool): Promise<Incarnation> {
 
 /** The present one. Rejects with DatabaseUnavailable when the database is away. */
 export async function incarnationOf(pool: Pool): Promise<Incarnation> {
-  const [row] = await rowsOf<{ number: number; at: number }>(
+  const [row] = await rowsOf<{ number: number; at: number; server: string }>(
     pool,
     'looking for the incarnation of the database',
     sql`
-    select number, (extract(epoch from began_at) * 1000)::float8 as at from database_incarnation`,
+    select number, (extract(epoch from began_at) * 1000)::float8 as at, server from database_incarnation`,
   );
   if (row === undefined) throw new Error('The table database_incarnation is empty: restore its row from a backup.');
-  return { number: row.number, beganAtMs: row.at };
+  return { number: row.number, beganAtMs: row.at, server: row.server };
 }
 
 /**
@@ -63,8 +67,8 @@ export async function aheadBy(client: Pool | PoolClient): Promise<number> {
 /** Looks whether the database is still the one that this admin knows. */
 export interface IncarnationWatch {
   /**
-   * Resolves once it was set back, restored or promoted beneath this admin: nothing that it remembers of the rows holds
-   * any more.
+   * Resolves once it was set back, restored, or promoted with a loss beneath this admin: nothing that it remembers of
+   * the rows holds any more.
    */
   readonly isOver: Promise<void>;
   /**
@@ -74,32 +78,84 @@ export interface IncarnationWatch {
   compared(): Promise<boolean>;
 }
 
+/** What the database says of itself, and of this admin. */
+interface Seen {
+  readonly number: number;
+  readonly at: number;
+  /** Of the present incarnation, and of the one that answers. */
+  readonly server: string;
+  readonly here: string;
+  readonly checkedInMs: number | null;
+}
+
 /**
  * Settles the incarnation of the start, and compares with it from then on. A database that was set back in place, with
- * files of the same server, is known by this admin's own row: it is older than it was.
+ * files of the same server, is known by this admin's own row: it is older than it was. A standby that was promoted and
+ * has every commit that was acknowledged to this admin is the same database: its incarnation is begun, and nothing else
+ * changes.
  */
-export async function watchIncarnation(pool: Pool, adminName: string): Promise<IncarnationWatch> {
-  const known = await settledIncarnation(pool);
+export async function watchIncarnation(
+  { pool, witnesses }: Pick<Database, 'pool' | 'witnesses'>,
+  adminName: string,
+  log: Log,
+): Promise<IncarnationWatch> {
+  let known = await settledIncarnation(pool);
   const { promise, resolve } = Promise.withResolvers<void>();
   let checkedInMs = 0;
+
+  async function goesOn(seen: Seen): Promise<boolean> {
+    const mayBe = isPromotionOf(known.server, seen.here) && seen.number - known.number <= 1;
+    if (!mayBe || !(await witnesses.areIn(pool, timelineOf(seen.here)))) return false;
+    known = await settledIncarnation(pool);
+    log.warn(
+      {},
+      'a standby of the database was promoted, and has all that was acknowledged: this admin goes on with it',
+    );
+    return true;
+  }
+
   return {
     isOver: promise,
     async compared() {
-      const [row] = await rowsOf<{ number: number; at: number; isHere: boolean; checkedInMs: number | null }>(
-        pool,
-        'looking for the incarnation of the database',
-        sql`
-        select number, (extract(epoch from began_at) * 1000)::float8 as at, server = database_server() as "isHere",
-          (select (extract(epoch from last_checked_in) * 1000)::float8 from admin where name = ${adminName}) as "checkedInMs" from database_incarnation`,
-      );
-      const isSame = row?.isHere === true && row.number === known.number && row.at === known.beganAtMs;
+      const seen = await lookedAt(pool, adminName);
       // A row that is not there: another process of this name has checked out, and this one appears again.
-      if (!isSame || (row.checkedInMs ?? checkedInMs) < checkedInMs) {
+      const isOlder = (seen?.checkedInMs ?? checkedInMs) < checkedInMs;
+      if (seen === null || isOlder || !(isOf(seen, known) || (await goesOn(seen)))) {
         resolve();
         return false;
       }
-      checkedInMs = row.checkedInMs ?? checkedInMs;
+      checkedInMs = seen.checkedInMs ?? checkedInMs;
       return true;
     },
   };
+}
+
+async function lookedAt(pool: Pool, adminName: string): Promise<Seen | null> {
+  const [row] = await rowsOf<Seen>(
+    pool,
+    'looking for the incarnation of the database',
+    sql`
+    select number, (extract(epoch from began_at) * 1000)::float8 as at, server, database_server() as here,
+      (select (extract(epoch from last_checked_in) * 1000)::float8 from admin where name = ${adminName}) as "checkedInMs" from database_incarnation`,
+  );
+  return row ?? null;
+}
+
+function isOf(seen: Seen, { number, beganAtMs }: Incarnation): boolean {
+  return seen.server === seen.here && seen.number === number && seen.at === beganAtMs;
+}
+
+/** The same server by its identity, one timeline further. */
+function isPromotionOf(before: string, here: string): boolean {
+  const [timeline, timelineHere] = [before, here].map((server) => Number.parseInt(timelineOf(server), 16));
+  return identityOf(before) === identityOf(here) && timelineHere === (timeline ?? Number.NaN) + 1;
+}
+
+/** What `database_server()` says, in its parts. */
+function identityOf(server: string): string {
+  return server.split('/')[0] ?? '';
+}
+
+function timelineOf(server: string): string {
+  return server.split('/')[1] ?? '';
 }

@@ -64,7 +64,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   const { pool, orm } = database;
   await arrival.done('connecting for the first time', () => pool.query('select 1'));
   await arrival.done('migrating', () => database.migrate());
-  const incarnation = await arrival.done('comparing', () => watchIncarnation(pool, settings.ADMIN_NAME));
+  const incarnation = await arrival.done('comparing', () => watchIncarnation(database, settings.ADMIN_NAME, log));
   const time = { clock: systemClock, monotonicMs, log };
   const clock = await arrival.done('asking for the time', () => DatabaseClock.start(pool, time));
   ends.add('the clock', () => clock.stop());

@@ -24,6 +24,7 @@ import { Migration20261123110000_admin_links } from './migrations/Migration20261
 import { Migration20261123120000_gone_admins } from './migrations/Migration20261123120000_gone_admins.ts';
 import { Migration20261123130000_label_tokens } from './migrations/Migration20261123130000_label_tokens.ts';
 import { Migration20261123140000_owned_since } from './migrations/Migration20261123140000_owned_since.ts';
+import { Migration20261123150000_relays } from './migrations/Migration20261123150000_relays.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -46,6 +47,7 @@ const MIGRATIONS = [
   Migration20261123120000_gone_admins,
   Migration20261123130000_label_tokens,
   Migration20261123140000_owned_since,
+  Migration20261123150000_relays,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

@@ -43,6 +43,7 @@ import { readTotals } from './totals.ts';
 import { StoredNetworks } from './vpn/embedded-vpn-rows.ts';
 import { relayClustersLookUp, vpnMemberLookUp } from './vpn/key-look-ups.ts';
 import { VPN_MEMBER_CHANGES, readVpns, storeGateway } from './vpn/readings.ts';
+import { relayRows } from './vpn/relay-rows.ts';
 import { StoredVpnRows, VPN_CHANGES } from './vpn/vpn-rows.ts';
 import type { Vault } from './vault.ts';
 import { createWriteProbe } from './write-probe.ts';
@@ -52,6 +53,7 @@ const BACKLOG_COUNTED_MAX = 100_000;
 
 /** The settings by which rows are read, made and kept, under their names. */
 export interface StorageSettings extends SweepSettings, PublishingSettings {
+  readonly ADMIN_NAME: string;
   readonly ADMIN_CLUSTER_NAME: string;
   readonly EDGE_VPN_DEFAULT_DOMAIN: string;
   readonly CLUSTER_AUTO_GENERATED_V4_RANGES: readonly string[];
@@ -199,6 +201,7 @@ export class Storage {
       leaseMs: VPN_LEASE_MS,
       memberOf: vpnMemberLookUp(pool, monotonicMs),
       clustersOf: this.#relayClusters,
+      relays: relayRows(pool, this.#opened.settings.ADMIN_NAME),
       storeGateway: (...said: Tail<Tail<Parameters<typeof storeGateway>>>) => storeGateway(pool, adminId, ...said),
       /** Hears what the rows tell of VPNs; `ofMembers`: of their members too. */
       listen: (ofMembers: boolean, run: () => void) =>

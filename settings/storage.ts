@@ -1,13 +1,17 @@
 /** Settings of the database, its key, and how long things are kept. */
 import { z } from 'zod';
+import { readDatabaseUrl } from './database-url.ts';
 import { readSettings, type Settings } from './environment.ts';
 import { durationMs, integer, secret, text } from './fields.ts';
 
 /** Database and keeping. */
 export const STORAGE_SETTINGS = {
   DATABASE_URL: secret()
-    .refine((value) => URL.canParse(value) && ['postgres:', 'postgresql:'].includes(new URL(value).protocol))
-    .meta({ expected: 'a URL like postgresql://user:password@host:5432/database' })
+    .refine((value) => readDatabaseUrl(value) !== null)
+    .meta({
+      expected:
+        'a URL like postgresql://user:password@host:5432/database; several hosts as host1:5432,host2:5432, with target_session_attrs=read-write',
+    })
     .optional()
     .meta({ defaultText: 'an embedded PostgreSQL', description: 'PostgreSQL to use.' }),
   DATABASE_POOL_MAX: integer({ min: 2, max: 200 })

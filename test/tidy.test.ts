@@ -55,7 +55,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   // Pure code that both need is said once: what a node may cost is a bucket in its state, and what an address is.
   'actors/': { values: [WIRE, ...PURE_NET] },
   'supervisors/': { values: ['actors/', WIRE, NET] },
-  'persistence/': { values: ['actors/', WIRE, NET], types: PORTS },
+  'persistence/': { values: ['actors/', WIRE, NET, 'settings/database-url.ts'], types: PORTS },
   // The wire of proxies, which both sides serve.
   [PROXIES]: { values: [NET] },
   // A member of a VPN, which agents and gateways are: the interface, the protocol of relays, and paths over both.

@@ -1,5 +1,5 @@
 /**
- * What relays and their users ask of an admin, without a credential: the map of its own relay, and whether a key is a
+ * What relays and their users ask of an admin, without a credential: the map of the relays inside admins, and whether a key is a
  * member's. Not in the catalogue: the forms are those of the public DERP protocol.
  */
 import type { FastifyInstance } from 'fastify';
@@ -31,7 +31,7 @@ const AdmissionRequest = z.object({
 
 /** What these routes need. */
 export interface RelayPorts {
-  /** As it is published; null: this admin has no relay of its own. */
+  /** As it is published; null: no admin has a relay. */
   readonly map: () => unknown;
   /** By WireGuard public key, base64; none: it is nobody's. */
   readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
@@ -56,7 +56,7 @@ function registerRelays(app: FastifyInstance, { map, clustersOf, clock }: RelayP
   app.get(RELAY_MAP_PATH, (_request, reply) => {
     const own = map();
     return own === null
-      ? sendRefusal(reply, refuse('not_found', 'This admin has no relay of its own.').refusal)
+      ? sendRefusal(reply, refuse('not_found', 'No admin here has a relay of its own.').refusal)
       : reply.send(own);
   });
 

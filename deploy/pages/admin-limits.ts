@@ -3,6 +3,9 @@ import * as peerAdmins from '../../actors/resources/peer-admin.ts';
 import * as forwarding from '../../api/forwarded-call.ts';
 import * as names from '../../persistence/instance-lock.ts';
 import * as leases from '../../persistence/leases.ts';
+import * as readWriteHost from '../../persistence/read-write-host.ts';
+import * as relayRows from '../../persistence/vpn/relay-rows.ts';
+import * as databaseUrl from '../../settings/database-url.ts';
 import * as adminNames from '../../persistence/sweeps/admin-names.ts';
 import * as forgotten from '../../persistence/sweeps/forgotten.ts';
 import * as handedOver from '../../persistence/hand-over.ts';
@@ -20,6 +23,13 @@ import { limits, type Limit } from './limit.ts';
 export const ADMIN_LIMITS: readonly (readonly Limit[])[] = [
   limits('persistence/leases.ts', leases, [
     ['LEASE_MS', 'An admin that does not renew its lease for so long loses its clusters to another one.'],
+  ]),
+  limits('persistence/vpn/relay-rows.ts', relayRows, [
+    ['RELAY_GONE_MS', 'The relay of an admin that was killed stays in the map for so long.'],
+  ]),
+  limits('settings/database-url.ts', databaseUrl, [['DATABASE_HOSTS_MAX', 'Hosts in one `DATABASE_URL`.']]),
+  limits('persistence/read-write-host.ts', readWriteHost, [
+    ['HOST_MS_MAX', 'A host of the database has so long to say whether it takes writes. Then the next one is asked.'],
   ]),
   limits('supervisors/ownership/leftovers.ts', leftovers, [
     [

@@ -6,7 +6,8 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
-import { dedicatedClient, migrateTo, openDatabase, type Connection } from '../database.ts';
+import type { Connection } from '../connection-options.ts';
+import { dedicatedClient, migrateTo, openDatabase } from '../database.ts';
 import { encryptionKeyIn } from '../embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from '../embedded/launcher.ts';
 import { refuseUnknown } from '../schema-version.ts';
@@ -92,7 +93,7 @@ async function withDatabase<T>(
     storage.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: storage.DATA_DIR, log }) : null;
   try {
     const connection = postgres?.connection ?? { url: storage.DATABASE_URL ?? '' };
-    const client = dedicatedClient(connection);
+    const client = dedicatedClient(connection, log);
     await client.connect();
     try {
       return await work(client, connection);

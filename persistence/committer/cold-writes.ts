@@ -8,6 +8,7 @@ import { STALE_EPOCH, type Refusal } from '../../actors/refusal.ts';
 import type { Change } from '../../actors/step.ts';
 import type { ColdWrite } from '../../actors/writes.ts';
 import { asUnavailable } from '../availability.ts';
+import { WITNESS, type Witness } from '../commit-witnesses.ts';
 import type { Database } from '../database.ts';
 import { Event } from '../entities/event.ts';
 import { IdempotencyKey } from '../entities/idempotency-key.ts';
@@ -44,7 +45,7 @@ export async function storeCold(
   change: Change,
 ): Promise<ColdOutcome> {
   try {
-    const written = await database.orm.em.fork().transactional(async (em) => {
+    const { written, witness } = await database.orm.em.fork().transactional(async (em) => {
       if (lease !== null) await checkLease(em, lease);
       const outcome = await perform(em, change.write as ColdWrite, change.events, adminId);
       await insertEvents(em, outcome.events ?? change.events);
@@ -55,8 +56,10 @@ export async function storeCold(
         // since when: the database's clock
         await em.insert(IdempotencyKey, { scope, key, ...sealIdempotencyRecord(vault, change.idempotencyRecord) });
       }
-      return outcome;
+      const [last] = await em.execute<Witness[]>(WITNESS);
+      return { written: outcome, witness: last };
     });
+    if (witness !== undefined) database.witnesses.add(witness);
     return { refusal: null, notices: written.notices };
   } catch (error) {
     if (error instanceof EnrollmentRefused) return turnedAway(database, error);

@@ -41,7 +41,7 @@ export class GroupCommitter implements Committer {
     this.#outage = new Outage({ pool: this.#pool, log, committed });
     this.#news = new CommitNews(committed);
     const shared = { vault, wakeUps: new WakeUps(ports), outage: this.#outage, news: this.#news };
-    this.#hot = new HotCommits({ ...shared, pool: this.#pool, log });
+    this.#hot = new HotCommits({ ...shared, pool: this.#pool, witnesses: ports.database.witnesses, log });
     this.#cold = new ColdCommits({ ...shared, database: ports.database, adminId });
   }
 

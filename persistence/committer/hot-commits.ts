@@ -7,6 +7,7 @@ import type { Pool } from 'pg';
 import type { Lease } from '../../actors/behaviour.ts';
 import type { RefusedChange } from '../../supervisors/ports.ts';
 import type { Log } from '../../transport/net/log.ts';
+import type { CommitWitnesses } from '../commit-witnesses.ts';
 import { isConflict } from '../availability.ts';
 import { inTransaction } from '../transaction.ts';
 import type { CommitNews } from './commit-news.ts';
@@ -40,6 +41,7 @@ export const CONFLICTS_MAX = 3;
 /** Where hot changes are stored, and who hears of it. */
 export interface HotCommitPorts extends BatchPorts {
   readonly pool: Pool;
+  readonly witnesses: CommitWitnesses;
   readonly outage: Outage;
   readonly news: CommitNews;
   readonly log: Log;
@@ -147,7 +149,7 @@ export class HotCommits {
    * nothing of it was stored.
    */
   async #store(waiting: readonly Waiting[], patience: Patience, conflicts = 0): Promise<void> {
-    const { pool, news } = this.#ports;
+    const { pool, news, witnesses } = this.#ports;
     const beganMs = performance.now();
     try {
       const units = waiting.map((one) => one.unit);
@@ -156,6 +158,7 @@ export class HotCommits {
         'storing a batch',
         (client) => storeBatch(client, this.#ports, units),
         beginWith(patience),
+        witnesses,
       );
       news.tell(changesOf(waiting), [...outcome.values()].flat(), beganMs);
       for (const one of waiting) one.resolve(outcome.get(one.unit) ?? []);

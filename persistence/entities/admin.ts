@@ -14,6 +14,8 @@ export const AdminIdentity = defineEntity({
     drainingSince: instant().nullable(),
     /** Of its embedded relay, its own among all admins. */
     relayRegion: p.integer().nullable().unique(),
+    /** Where that relay is, for the map. */
+    relay: p.json().nullable(),
     /** Since when no admin of this name is in the list; means nothing while one is. */
     goneSince: instant().nullable(),
   },

@@ -21,8 +21,8 @@ export interface AgentSettingsBoard {
   readonly settings: Readonly<AgentSettings>;
   /** Who coordinates VPNs, and by what it sees from where members come. */
   coordinates(vpn: AgentSettings['mesh']): void;
-  /** Where the map of a relay of this admin is, for those who were given no other. */
-  relaysAt(mapUrl: string): void;
+  /** Where the map of the relays inside admins is now, for those who were given no other; null: there are none. */
+  relaysAt(mapUrl: () => string | null): void;
   /** Whether other admins live, which agents may ask while this one is silent. */
   peersKnownBy(hasPeers: () => boolean): void;
 }
@@ -33,7 +33,7 @@ export function createAgentSettings(
   urls: () => readonly string[],
 ): AgentSettingsBoard {
   let vpn: AgentSettings['mesh'] = { mode: 'embedded', observers: [] };
-  let relayMapUrls = settings.CORE_DERP_MAP_URLS;
+  let ownMapUrl = (): string | null => null;
   let hasPeers = (): boolean => false;
   return {
     settings: {
@@ -41,7 +41,9 @@ export function createAgentSettings(
         return [...urls()];
       },
       get derp_map_urls() {
-        return [...relayMapUrls];
+        const given = settings.CORE_DERP_MAP_URLS;
+        const own = given.length > 0 ? null : ownMapUrl();
+        return own === null ? [...given] : [own];
       },
       refresh_ms: SETTINGS_REFRESH_MS,
       ssh_recording: {
@@ -63,7 +65,7 @@ export function createAgentSettings(
       vpn = now;
     },
     relaysAt(mapUrl) {
-      if (relayMapUrls.length === 0) relayMapUrls = [mapUrl];
+      ownMapUrl = mapUrl;
     },
     peersKnownBy(known) {
       hasPeers = known;

@@ -69,6 +69,8 @@ export class Connection {
   #hasOwnRhythm = false;
   /** How often it was told to. */
   #toldPingMs: number | undefined;
+  /** Where it was told that relays are. */
+  #toldRelays = '';
   #sentSeq = 0;
   #heardSeq = 0;
   readonly #quota: NodeQuota;
@@ -129,11 +131,10 @@ export class Connection {
     this.#reportLateMs = Math.max(REPORT_LATE_MS, REPORTS_MISSED * (rhythm?.report_ms ?? 0));
   }
 
-  /** Whether its agent pings at another pace than it is to by now, because it was told before other admins came or went. */
-  isPacedOtherwise({ ping_ms: pingMs }: Pick<AgentSettings, 'ping_ms'>): boolean {
-    return (
-      this.#toldPingMs !== pingMs && this.welcomed && !this.#hasOwnRhythm && this.protocol >= PROTOCOL_VERSION_DOUBTS
-    );
+  /** Whether its agent was told otherwise: how often it pings, as admins came or went since, or where relays are. */
+  isToldOtherwise({ ping_ms: pingMs, derp_map_urls: urls }: AgentSettings): boolean {
+    const isPaced = this.#toldPingMs !== pingMs && !this.#hasOwnRhythm && this.protocol >= PROTOCOL_VERSION_DOUBTS;
+    return this.welcomed && (isPaced || this.#toldRelays !== urls.join(' '));
   }
 
   /** Whether it was silent for too long; `listeningMs`: since when this admin has been able to hear. */
@@ -173,7 +174,10 @@ export class Connection {
   /** Sends a frame. False when the agent does not read: too much waits. */
   send(body: AdminFrameBody): boolean {
     if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX) return false;
-    if (body.type === 'welcome' || body.type === 'settings') this.#toldPingMs = body.settings.ping_ms;
+    if (body.type === 'welcome' || body.type === 'settings') {
+      this.#toldPingMs = body.settings.ping_ms;
+      this.#toldRelays = body.settings.derp_map_urls.join(' ');
+    }
     this.#sentSeq += 1;
     this.#write(encodeFrame(body, this.#sentSeq));
     return true;

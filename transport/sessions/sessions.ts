@@ -210,7 +210,7 @@ export class Sessions implements SessionLink {
   /** What is told with a ping spreads over a fleet as its pings do. */
   #answer(connection: Connection): void {
     const { settings } = this.#ports;
-    if (this.#transmit(connection, { type: 'pong' }) && connection.isPacedOtherwise(settings))
+    if (this.#transmit(connection, { type: 'pong' }) && connection.isToldOtherwise(settings))
       this.#transmit(connection, { type: 'settings', settings });
   }
 

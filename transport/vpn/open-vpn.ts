@@ -23,9 +23,15 @@ import {
   type AdminObserverSettings,
 } from './observer/admin-observer.ts';
 import { createEmbeddedRelay, type EmbeddedRelay, type EmbeddedRelaySettings } from './relay/embedded.ts';
+import { LiveRelays } from './relay/live-relays.ts';
+import type { OwnRegion } from './relay/map.ts';
+
+/** A region's code may have so many characters. Source: transport/vpn/derp/map.ts. */
+const CODE_CHARACTERS_MAX = 64;
 
 /** The settings for it, under their names. */
 export interface VpnSettings extends AdminObserverSettings, EmbeddedRelaySettings {
+  readonly ADMIN_NAME: string;
   readonly EDGE_VPN_API_URL?: string | undefined;
   /** There when the URL is. */
   readonly EDGE_VPN_MASTER_KEY?: string | undefined;
@@ -43,6 +49,12 @@ export interface VpnStorage extends Pick<AdminObserverPorts, 'memberOf'> {
   /** In whose VPNs a key is. */
   readonly clustersOf: (publicKey: string) => Promise<readonly string[]>;
   readonly storeGateway: GatewayPorts['store'];
+  /** Relays inside admins. */
+  readonly relays: {
+    region(): Promise<number>;
+    publish(relay: Omit<OwnRegion, 'id'> | null): Promise<void>;
+    live(): Promise<readonly OwnRegion[]>;
+  };
 }
 
 /** What it needs. */
@@ -71,11 +83,15 @@ export interface VpnPorts {
 export interface Vpn {
   readonly manager: VpnManager;
   readonly gateway: Gateway;
-  readonly relay: Pick<EmbeddedRelay, 'derpMap' | 'changed'>;
+  /** `derpMap`: of all relays inside admins that live, as it is published; null: there are none. */
+  readonly relay: { derpMap(): unknown; changed(cluster: ClusterId | null): void };
   /** Sees from where members come from now on, where that is switched on. Agents are told by whom. */
   observe(): Promise<void>;
-  /** Relays from now on, where that is switched on. Agents are told where. Rejects with a line for the operator. */
-  relayFor(): Promise<void>;
+  /**
+   * Relays from now on, where that is switched on, and tells agents of all relays inside admins. `step` does what needs
+   * the database. Rejects with a line for the operator.
+   */
+  relayFor(step: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>): Promise<void>;
   /** For metrics. */
   readings(): VpnReadings;
 }
@@ -95,11 +111,12 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
   const isEmbedded = manager.kind === 'embedded';
   const gateway = gatewayOf(settings, ports, isEmbedded);
   const relay = createEmbeddedRelay(settings, { clustersOf: rows.clustersOf, nowMs: () => clock.nowMs(), log });
+  const relays = new LiveRelays({ read: () => rows.relays.live(), clock, log });
   let observer: AdminObserver | null = null;
   return {
     manager,
     gateway,
-    relay,
+    relay: { derpMap: () => relays.map(), changed: (cluster) => relay.changed(cluster) },
     async observe() {
       const started = await startAdminObserver(
         { ...settings, ADMIN_OBSERVER_ENABLED: settings.ADMIN_OBSERVER_ENABLED && isEmbedded },
@@ -116,9 +133,19 @@ export function openVpn(settings: VpnSettings, ports: VpnPorts): Vpn {
       ends.add('the observer', () => started.close());
       told.coordinates(isEmbedded ? { mode: 'embedded', observers: [...started.observers] } : { mode: 'netmaker' });
     },
-    async relayFor() {
+    async relayFor(step) {
       ends.add('the relay', () => relay.close());
-      if (await relay.open(urls.own())) told.relaysAt(`${urls.own()}${RELAY_MAP_PATH}`);
+      const own = await relay.open(urls.own(), async () => ({
+        id: await step('the region of its relay', () => rows.relays.region()),
+        code: settings.ADMIN_NAME.slice(0, CODE_CHARACTERS_MAX),
+      }));
+      await step('saying where its relay is', () => rows.relays.publish(own));
+      await relays.start();
+      ends.add('relays of admins', () => relays.stop());
+      told.relaysAt(() => {
+        const version = relays.version();
+        return version === '' ? null : `${urls.own()}${RELAY_MAP_PATH}?version=${version}`;
+      });
     },
     readings: () => ({
       gateway: gateway.readings(),

@@ -198,7 +198,7 @@ test('an encryption key is 32 bytes, in base64, base64url or hex', (t) => {
 
 test("a database URL is PostgreSQL's, and its password is never repeated", (t) => {
   t.deepEqual(problemsOf({ DATABASE_URL: 'mysql://u:hunter2@db/edge' }), [
-    'DATABASE_URL holds a value of 25 characters that does not fit: it should be a URL like postgresql://user:password@host:5432/database',
+    'DATABASE_URL holds a value of 25 characters that does not fit: it should be a URL like postgresql://user:password@host:5432/database; several hosts as host1:5432,host2:5432, with target_session_attrs=read-write',
   ]);
 });
 

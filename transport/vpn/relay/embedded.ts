@@ -1,6 +1,7 @@
 /** The relay inside an admin: for the members of the clusters in its database, by the rows. */
 import type { Log } from '../../net/log.ts';
 import { createClusterAdmission } from './admission.ts';
+import type { OwnRegion } from './map.ts';
 import { openRelay, type OpenedRelay } from './open.ts';
 import type { RelayCounters } from './counters.ts';
 
@@ -15,13 +16,8 @@ export interface EmbeddedRelaySettings {
   readonly DATA_DIR: string;
 }
 
-/** Its region: the first of those that the protocol leaves to operators. */
-const REGION = { id: 900, code: 'admin' };
-
 /** The relay, which is there once it is opened. */
 export interface EmbeddedRelay {
-  /** What agents are told of it; null: it is off, or not open yet. */
-  derpMap(): unknown;
   /** Null: it is off, or not open yet. */
   readings(): (Readonly<RelayCounters> & { readonly clients: number }) | null;
   /** A key that is nobody's any more (E5). */
@@ -29,10 +25,10 @@ export interface EmbeddedRelay {
   /** Something changed in a cluster, null in any: who of it is connected is looked up again, within a second. */
   changed(cluster: string | null): void;
   /**
-   * Listens where it is switched on, and answers whether it is. `url` is the first of the admin's. Rejects with a line
-   * for the operator.
+   * Listens where it is switched on, and answers where; null: it is off. `url` is the first of the admin's, `region` is
+   * asked where it is on. Rejects with a line for the operator.
    */
-  open(url: string): Promise<boolean>;
+  open(url: string, region: () => Promise<Pick<OwnRegion, 'id' | 'code'>>): Promise<OwnRegion | null>;
   close(): Promise<void>;
 }
 
@@ -52,19 +48,19 @@ export function createEmbeddedRelay(
   let opened: OpenedRelay | null = null;
 
   return {
-    derpMap: () => opened?.derpMap ?? null,
     readings: () => (opened === null ? null : { clients: opened.relay.count(), ...opened.relay.counters }),
     forget: (publicKey) => opened?.relay.forget(publicKey),
     changed: (cluster) => opened?.relay.changed(cluster),
-    async open(url) {
-      if (!settings.EMBEDDED_RELAY) return false;
+    async open(url, region) {
+      if (!settings.EMBEDDED_RELAY) return null;
+      const given = await region();
       const { EMBEDDED_RELAY_HOST: host, EMBEDDED_RELAY_PORT: port } = settings;
       const hostName = (settings.EMBEDDED_RELAY_HOSTNAME ?? new URL(url).hostname).replace(/^\[(.*)\]$/u, '$1');
       opened = await openRelay({
         host,
         port,
         hostName,
-        region: REGION,
+        region: given,
         admission: createClusterAdmission(clustersOf),
         log,
         dataDir: settings.DATA_DIR,
@@ -77,8 +73,8 @@ export function createEmbeddedRelay(
           { cause: error },
         );
       });
-      log.info({ port: opened.port, host: hostName }, 'the relay listens');
-      return true;
+      log.info({ port: opened.port, host: hostName, region: given.id }, 'the relay listens');
+      return opened.region;
     },
     close: async () => {
       await opened?.close();

@@ -11,27 +11,33 @@ export interface OwnRegion {
   readonly pin: string | null;
 }
 
-/** A map of this one region. No STUN: members are told where they are seen by their observers. */
-export function ownRelayMap({ id, code, hostName, port, pin }: OwnRegion): unknown {
-  const bare = hostName.replace(/^\[(.*)\]$/u, '$1');
+/** A map of this one region. */
+export function ownRelayMap(region: OwnRegion): unknown {
+  return relayMapOf([region]);
+}
+
+/** A map of these regions. No STUN: members are told where they are seen by their observers. */
+export function relayMapOf(regions: readonly OwnRegion[]): unknown {
   return {
     omitDefaultRegions: true,
-    Regions: {
-      [id]: {
+    Regions: Object.fromEntries(regions.map((one) => [one.id, publishedRegion(one)])),
+  };
+}
+
+function publishedRegion({ id, code, hostName, port, pin }: OwnRegion): unknown {
+  return {
+    RegionID: id,
+    RegionCode: code,
+    RegionName: code,
+    Nodes: [
+      {
+        Name: `${id}a`,
         RegionID: id,
-        RegionCode: code,
-        RegionName: code,
-        Nodes: [
-          {
-            Name: `${id}a`,
-            RegionID: id,
-            HostName: bare,
-            ...(pin !== null && { CertName: `sha256-raw:${pin}` }),
-            DERPPort: port,
-            STUNPort: -1,
-          },
-        ],
+        HostName: hostName.replace(/^\[(.*)\]$/u, '$1'),
+        ...(pin !== null && { CertName: `sha256-raw:${pin}` }),
+        DERPPort: port,
+        STUNPort: -1,
       },
-    },
+    ],
   };
 }

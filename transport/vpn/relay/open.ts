@@ -23,6 +23,8 @@ export interface OpenRelayOptions extends CertificateOptions {
 export interface OpenedRelay {
   readonly relay: Relay;
   readonly port: number;
+  /** Where it is. */
+  readonly region: OwnRegion;
   /** As a relay map is published. */
   readonly derpMap: unknown;
   close(): Promise<void>;
@@ -46,6 +48,7 @@ export async function openRelay({
       throw error;
     },
   );
-  derpMap = ownRelayMap({ ...region, hostName: certificateOptions.hostName, port: server.port, pin });
-  return { relay, port: server.port, derpMap, close: () => server.close() };
+  const own = { ...region, hostName: certificateOptions.hostName, port: server.port, pin };
+  derpMap = ownRelayMap(own);
+  return { relay, port: server.port, region: own, derpMap, close: () => server.close() };
 }

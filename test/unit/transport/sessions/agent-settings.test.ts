@@ -20,7 +20,7 @@ test('agents are told what is known when they ask, as a frame carries it', (t) =
 
   urls.listensAt('http://127.0.0.1:44000');
   told.coordinates({ mode: 'embedded', observers: [observer] });
-  told.relaysAt('http://127.0.0.1:44000/map');
+  told.relaysAt(() => 'http://127.0.0.1:44000/map');
 
   const common = { refresh_ms: 300_000, ssh_recording: { mode: 'off', bytes_max: 1_024, ms_max: 1_000 } };
   t.deepEqual(AgentSettings.parse(JSON.parse(early)), {
@@ -41,7 +41,7 @@ test('whoever configured relay maps is told of no other', (t) => {
   const configured = { ...SETTINGS, CORE_DERP_MAP_URLS: ['https://maps.test/derp'] };
   const told = createAgentSettings(configured, () => []);
 
-  told.relaysAt('http://127.0.0.1:44000/map');
+  told.relaysAt(() => 'http://127.0.0.1:44000/map');
 
   t.deepEqual(told.settings.derp_map_urls, ['https://maps.test/derp']);
 });

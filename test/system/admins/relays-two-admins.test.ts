@@ -1,0 +1,72 @@
+/** Two admins with a relay each: regions of their own in one map, which every agent is told. */
+import test from 'ava';
+import { RELAY_GONE_MS } from '../../../persistence/vpn/relay-rows.ts';
+import { newBoxKeys } from '../../../transport/vpn/derp/box.ts';
+import type { RelayRegion } from '../../../transport/vpn/derp/map.ts';
+import { RELAY_MAP_PATH } from '../../../transport/protocol/version.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
+import type { AdminProgram } from '../../support/fleet/admin-program.ts';
+import { hangAfter } from '../../support/busy.ts';
+import { connectedClient, mapOf } from '../../support/relay.ts';
+import { until } from '../../support/until.ts';
+
+/** Longest until the map is another one, in ms: the time of a relay that is gone, a look each 5 s, and a ping. */
+const TOLD_MS_MAX = RELAY_GONE_MS + 20_000;
+
+const regionsAt = async (admin: AdminProgram): Promise<readonly RelayRegion[]> => {
+  const answer = await fetch(`${admin.url}${RELAY_MAP_PATH}`);
+  return answer.ok ? [...mapOf(await answer.json()).regions.values()] : [];
+};
+
+/** A member of the cluster's VPN for each node; answers their private keys. */
+async function members(fleet: Fleet): Promise<readonly string[]> {
+  const keys = fleet.agents.map(() => newBoxKeys());
+  for (const [index, { publicKey }] of keys.entries())
+    await fleet.sql(
+      `insert into mesh_member (node_id, cluster_id, host_index, public_key, endpoints, inserted_at, updated_at)
+        select id, cluster_id, $2, $3, '[]', now(), now() from node where id = $1
+        on conflict (node_id) do update set public_key = excluded.public_key`,
+      [fleet.agent(index).node, 10 + index, publicKey.toString('base64')],
+    );
+  return keys.map(({ privateKey }) => privateKey.toString('base64'));
+}
+
+test('relays of two admins are regions of one map; members at both reach each other; one that is gone leaves it, and comes back as the same region', async (t) => {
+  t.timeout(hangAfter(120_000));
+  const fleet = await startFleet(t, {
+    admins: 2,
+    agents: 2,
+    env: { EMBEDDED_RELAY: 'true', EMBEDDED_RELAY_HOST: '127.0.0.1', EMBEDDED_RELAY_PORT: '0' },
+  });
+  const [one, other] = [fleet.admin(0), fleet.admin(1)];
+  const told = () => new Set(fleet.agents.map((agent) => agent.enrollment.settings.derp_map_urls.join(' ')));
+  const versions = () => new Set([...told()].map((url) => new URL(url).search));
+  const regions = await until('both relays in the map of both', async () => {
+    const both = await Promise.all([regionsAt(one), regionsAt(other)]);
+    return both.every(({ length }) => length === 2) && both;
+  });
+  t.deepEqual(regions[0], regions[1]);
+  t.deepEqual(
+    regions[0].map(({ code }) => code).toSorted(),
+    fleet.admins.map(({ name }) => name),
+  );
+  await until('agents to be told of that map', () => versions().size === 1 && ![...told()].includes(''), TOLD_MS_MAX);
+  const before = [...versions()][0];
+
+  const [first, second] = await members(fleet);
+  const [here, there] = regions[0] as [RelayRegion, RelayRegion];
+  const waiting = await connectedClient(t, there, { privateKey: second ?? '' });
+  await connectedClient(t, here, { privateKey: first ?? '' });
+  const sender = await connectedClient(t, there, { privateKey: first ?? '' }); // where the other one waits
+  sender.connection.send(waiting.publicKey, Buffer.from('from the region of the other admin'));
+  await until('the packet', () => waiting.packets.length > 0);
+
+  const code = regions[0].find((region) => region.code === other.name)?.id;
+  await other.kill();
+  await until('its relay to leave the map', async () => (await regionsAt(one)).length === 1, TOLD_MS_MAX);
+  await until('agents to be told', () => versions().size === 1 && !versions().has(before ?? ''), TOLD_MS_MAX);
+  await other.start();
+  await until('its relay in the map', async () => (await regionsAt(one)).length === 2, TOLD_MS_MAX);
+
+  t.is((await regionsAt(other)).find((region) => region.code === other.name)?.id, code);
+});

@@ -1,0 +1,98 @@
+/**
+ * A standby that is promoted beneath an admin: the same database where it has all that was acknowledged, and one that
+ * was set back where it has not.
+ */
+import test, { type ExecutionContext } from 'ava';
+import { openDatabase } from '../../../persistence/database.ts';
+import { watchIncarnation } from '../../../persistence/incarnation.ts';
+import { inTransaction } from '../../../persistence/transaction.ts';
+import { hangAfter } from '../../support/busy.ts';
+import { silentLog } from '../../support/log.ts';
+import { startReplicatedServers } from '../../support/replicated-servers.ts';
+import { until } from '../../support/until.ts';
+
+const NAME = 'admin-1';
+
+async function openWatched(t: ExecutionContext, synchronous: boolean) {
+  t.timeout(hangAfter(30_000));
+  const servers = await startReplicatedServers(t, { synchronous });
+  const database = await openDatabase({ connection: { url: servers.url }, poolMax: 10, log: silentLog });
+  t.teardown(() => database.close());
+  await database.migrate();
+  const watch = await watchIncarnation(database, NAME, silentLog);
+  /** As the group commit does. */
+  const store = (value: number): Promise<unknown> =>
+    inTransaction(
+      database.writes,
+      'storing',
+      (client) => client.query('insert into kept values ($1)', [value]),
+      'begin',
+      database.witnesses,
+    );
+  await database.pool.query('create table kept (value int)');
+  const failOver = async (): Promise<void> => {
+    await servers.primary.kill();
+    await servers.standby.sql('select pg_promote(true, 60)');
+  };
+  const back = () => until('the database to answer', () => database.pool.query('select 1'));
+  const values = async () => (await database.pool.query<{ value: number }>('select value from kept order by 1')).rows;
+  return { servers, database, watch, store, failOver, back, values };
+}
+
+test('a synchronous standby has all that was acknowledged: an admin goes on with it, and events are ordered above those of before', async (t) => {
+  const { database, watch, store, failOver, back, values } = await openWatched(t, true);
+  t.true(await watch.compared());
+  for (let value = 1; value <= 20; value += 1) await store(value);
+  const ordered = async (): Promise<bigint> =>
+    BigInt((await database.pool.query<{ id: string }>('select event_transaction()::text as id')).rows[0]?.id ?? 0);
+  const before = await ordered();
+
+  await failOver();
+  await back();
+
+  t.true(await watch.compared());
+  t.true(await watch.compared());
+  t.is((await values()).length, 20);
+  t.true((await ordered()) > before);
+  await store(21);
+  t.true(await watch.compared());
+});
+
+test('a standby that did not get the last commit is a database that was set back', async (t) => {
+  const { servers, watch, store, failOver, back, values } = await openWatched(t, false);
+  await store(1);
+  const [place] = await servers.primary.sql<{ lsn: string }>('select pg_current_wal_lsn()::text as lsn');
+  await until('the standby to have it', async () => {
+    const [row] = await servers.standby.sql<{ has: boolean }>(
+      `select pg_last_wal_replay_lsn() >= '${place?.lsn}'::pg_lsn as has`,
+    );
+    return row?.has;
+  });
+  await servers.standby.sql(`alter system set primary_conninfo = ''; `);
+  await servers.standby.sql('select pg_reload_conf()');
+  await until(
+    'the standby to follow no more',
+    async () => (await servers.standby.sql('select from pg_stat_wal_receiver')).length === 0,
+  );
+  await store(2);
+
+  await failOver();
+  await back();
+
+  t.false(await watch.compared());
+  await watch.isOver;
+  t.deepEqual(await values(), [{ value: 1 }]);
+});
+
+test('a commit that waits for a synchronous standby that is away is not acknowledged', async (t) => {
+  const { servers, store } = await openWatched(t, true);
+  await servers.standby.pause();
+
+  const outcome = await store(1).then(
+    () => 'acknowledged',
+    (error: Error) => error.name,
+  );
+  servers.standby.resume();
+
+  t.is(outcome, 'DatabaseUnavailable');
+});

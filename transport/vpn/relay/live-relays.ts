@@ -1,0 +1,74 @@
+/** Relays of all admins as one map, and whether it is another than before. */
+import { createHash } from 'node:crypto';
+import type { Log } from '../../net/log.ts';
+import { relayMapOf, type OwnRegion } from './map.ts';
+
+/** How often it is looked for admins that came or went, in ms. */
+const LOOK_EVERY_MS = 5_000;
+
+/** What it needs. */
+export interface LiveRelaysPorts {
+  /** Relays of admins that live. */
+  readonly read: () => Promise<readonly OwnRegion[]>;
+  readonly clock: { after(ms: number, run: () => void): () => void };
+  readonly log: Log;
+}
+
+/** The map, empty at first. */
+export class LiveRelays {
+  readonly #ports: LiveRelaysPorts;
+  #regions: readonly OwnRegion[] = [];
+  /** Of the regions: the same for the same map at every admin. */
+  #version = '';
+  #isStopped = false;
+  #cancel = (): void => {};
+
+  constructor(ports: LiveRelaysPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks once, then goes on by itself. Never rejects: what is not known now is so a moment later. */
+  async start(): Promise<void> {
+    await this.#look();
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  /** As it is published; null: no admin has a relay. */
+  map(): unknown {
+    return this.#regions.length === 0 ? null : relayMapOf(this.#regions);
+  }
+
+  /** Another one for each map; empty: there is none. */
+  version(): string {
+    return this.#version;
+  }
+
+  #schedule(): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#ports.clock.after(LOOK_EVERY_MS, () => void this.#look().then(() => this.#schedule()));
+  }
+
+  async #look(): Promise<void> {
+    const { read, log } = this.#ports;
+    try {
+      const regions = await read();
+      const version = versionOf(regions);
+      if (version !== this.#version)
+        log.info({ regions: regions.map(({ id }) => id) }, 'the map of relays inside admins is another one now');
+      this.#regions = regions;
+      this.#version = version;
+    } catch (error) {
+      log.debug({ error: (error as Error).message }, 'relays of other admins could not be looked for');
+    }
+  }
+}
+
+function versionOf(regions: readonly OwnRegion[]): string {
+  if (regions.length === 0) return '';
+  return createHash('sha256').update(JSON.stringify(regions)).digest('hex').slice(0, 16);
+}
