@@ -29,6 +29,8 @@ export class ReadWriteHost {
   readonly #optionsOf: (place: DatabasePlace) => PoolConfig;
   readonly #log: Log;
   readonly #monotonicMs: () => number;
+  /** Connections, and where each goes. */
+  readonly #open = new Map<Socket, DatabasePlace>();
   /** Asked first the next time. */
   #last: DatabasePlace | null = null;
   #answer: Answer | null = null;
@@ -63,9 +65,17 @@ export class ReadWriteHost {
     return searched.place;
   }
 
-  /** A connection to it was lost: whether it still takes writes is asked before the next one. */
-  doubt(): void {
-    if (this.#answer?.untilMs != null) this.#answer = null;
+  /**
+   * This connection goes there. When it is lost, whether that host still takes writes is asked at once: where another one
+   * does by then, connections to a host that stands still are not waited for, one after the other.
+   */
+  opened(socket: Socket, place: DatabasePlace): void {
+    this.#open.set(socket, place);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      if (this.#answer?.untilMs != null) this.#answer = null;
+      if (this.#open.size > 0) this.find().catch(() => {}); // whoever needs it is told
+    });
   }
 
   /** A socket that goes to the host that takes writes, wherever it is told to go. */
@@ -94,6 +104,7 @@ export class ReadWriteHost {
     if (this.#last !== null && this.#last !== place)
       this.#log.warn({ host: place.host, port: place.port }, 'the database takes writes at another host now');
     this.#last = place;
+    for (const [socket, to] of this.#open) if (to !== place) socket.destroy(new MovedOn());
     return place;
   }
 
@@ -126,6 +137,16 @@ class NoHostTakesWrites extends Error {
   }
 }
 
+/** Another host takes writes now. */
+class MovedOn extends Error {
+  override readonly name = 'MovedOn';
+  readonly code = 'ECONNRESET';
+
+  constructor() {
+    super('the database takes writes at another host now');
+  }
+}
+
 class FoundSocket extends Socket {
   readonly #hosts: ReadWriteHost;
 
@@ -141,9 +162,10 @@ class FoundSocket extends Socket {
 
   async #dial(): Promise<void> {
     try {
-      const { host, port } = await this.#hosts.find();
+      const place = await this.#hosts.find();
+      const { host, port } = place;
       if (this.destroyed) return;
-      this.once('close', () => this.#hosts.doubt());
+      this.#hosts.opened(this, place);
       if (host.startsWith('/')) super.connect(`${host}/.s.PGSQL.${port}`);
       else super.connect(port, host);
     } catch (error) {
