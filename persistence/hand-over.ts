@@ -7,7 +7,7 @@ import { HAND_OVER_LINK_VERSION, type StaysBecause } from '../actors/hand-over.t
 import type { ClusterId } from '../transport/protocol/ids.ts';
 import { asUnavailable } from './availability.ts';
 import { EDGE_CAPACITY, IS_LIVE, OWNED_NODES, ROOM_LOCK } from './committer/capacity.ts';
-import { LEASE_MS, type Owned } from './leases.ts';
+import { GIVEN_NOTHING_SINCE, LEASE_MS, type Owned } from './leases.ts';
 import { ownChannel } from './own-channel.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -108,7 +108,7 @@ const LOCKED = `select o.cluster_id from ${HELD} order by o.cluster_id for updat
 
 const GIVEN = `with receiver as (
     select a.id, a.url, a.${IS_LIVE} and a.peer_url is not null and coalesce(a.link_version >= ${HAND_OVER_LINK_VERSION}, false) as is_there,
-      i.draining_since is not null as is_draining, greatest(0, ${EDGE_CAPACITY} - ${OWNED_NODES}) as room
+      ${GIVEN_NOTHING_SINCE} is not null as is_draining, greatest(0, ${EDGE_CAPACITY} - ${OWNED_NODES}) as room
     from admin a left join admin_identity i on i.name = a.name where a.id = $4::uuid and a.id <> $1::uuid),
   held as (
     select h.cluster_id, sum(c.node_count) over (order by c.node_count, c.id) as nodes

@@ -12,6 +12,9 @@ export const LEASE_MS = 3_000;
 /** An admin that has not checked in for this long counts as gone, in ms. */
 export const ADMIN_SILENCE_MS_MAX = 3_000;
 
+/** Since when the admin `a` with the identity `i` is given no clusters: it is being drained, or stops. Null: it is not. */
+export const GIVEN_NOTHING_SINCE = 'coalesce(i.draining_since, a.stopping_since)';
+
 /** Epoch of a cluster that its creator owns. */
 export const FIRST_EPOCH = 1;
 
@@ -101,7 +104,7 @@ export class Leases {
       'looking for clusters without owner',
       `select
         (select json_agg(json_build_object('id', a.id, 'name', a.name, 'url', a.url, 'capacity', a.max_wireguard_peers, 'clusters', coalesce(o.clusters, 0), 'nodes', coalesce(o.nodes, 0),
-            'instanceId', a.instance_id, 'peerUrl', a.peer_url, 'linkVersion', a.link_version, 'startedAtMs', ${UNIX_MS('a.started_at')}, 'drainingSinceMs', ${UNIX_MS('i.draining_since')}))
+            'instanceId', a.instance_id, 'peerUrl', a.peer_url, 'linkVersion', a.link_version, 'startedAtMs', ${UNIX_MS('a.started_at')}, 'drainingSinceMs', ${UNIX_MS(GIVEN_NOTHING_SINCE)}))
           from admin a left join admin_identity i on i.name = a.name left join (select admin_id, count(*)::int as clusters, sum(c.node_count)::int as nodes from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until > clock_timestamp() group by admin_id) o on o.admin_id = a.id
           where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
         (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count)) from cluster_ownership w join cluster c on c.id = w.cluster_id where w.lease_until <= clock_timestamp()) as free`,
@@ -156,6 +159,13 @@ export class Leases {
     );
   }
 
+  /** Says that this admin stops, for as long as its process lives: others give it nothing more. */
+  async stopping(adminId: string): Promise<void> {
+    await this.#query('telling of a stop', 'update admin set stopping_since = clock_timestamp() where id = $1', [
+      adminId,
+    ]);
+  }
+
   /** Lets these go at once, for a drain. */
   async release(adminId: string, owned: readonly Owned[]): Promise<void> {
     await this.#query(
@@ -197,7 +207,7 @@ const IS_BUSY = `exists (select 1 from mesh_move m where m.from_cluster_id = c.i
 
 const PLACEMENT = `select
   (select json_agg(json_build_object('id', a.id, 'name', a.name, 'capacity', a.max_wireguard_peers, 'linkVersion', a.link_version,
-      'aliveMs', ${UNIX_MS('clock_timestamp()')} - ${UNIX_MS('a.started_at')}, 'isDraining', i.draining_since is not null))
+      'aliveMs', ${UNIX_MS('clock_timestamp()')} - ${UNIX_MS('a.started_at')}, 'isDraining', ${GIVEN_NOTHING_SINCE} is not null))
     from admin a left join admin_identity i on i.name = a.name where a.last_checked_in > clock_timestamp() - $1 * interval '1 ms') as admins,
   (select json_agg(json_build_object('cluster', c.id, 'name', c.name, 'nodes', c.node_count, 'epoch', w.epoch,
       'owner', case when w.lease_until > clock_timestamp() then w.admin_id end, 'isBusy', ${IS_BUSY}))

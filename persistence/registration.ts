@@ -95,7 +95,8 @@ export async function checkInAs(
     `insert into admin as a (id, name, url, peer_url, admin_cluster_name, version, max_wireguard_peers, link_version, started_at, instance_id, last_checked_in)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?::timestamptz, ?::uuid, clock_timestamp())
       on conflict (name) do update set url = excluded.url, peer_url = excluded.peer_url, admin_cluster_name = excluded.admin_cluster_name, version = excluded.version,
-        max_wireguard_peers = excluded.max_wireguard_peers, link_version = excluded.link_version, started_at = excluded.started_at, instance_id = excluded.instance_id, last_checked_in = clock_timestamp()
+        max_wireguard_peers = excluded.max_wireguard_peers, link_version = excluded.link_version, started_at = excluded.started_at, instance_id = excluded.instance_id, last_checked_in = clock_timestamp(),
+        stopping_since = case when a.instance_id = excluded.instance_id then a.stopping_since end
         where a.instance_id = excluded.instance_id or a.instance_id is not distinct from ?::uuid
       returning a.id`,
     [

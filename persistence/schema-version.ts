@@ -25,6 +25,7 @@ import { Migration20261123120000_gone_admins } from './migrations/Migration20261
 import { Migration20261123130000_label_tokens } from './migrations/Migration20261123130000_label_tokens.ts';
 import { Migration20261123140000_owned_since } from './migrations/Migration20261123140000_owned_since.ts';
 import { Migration20261123150000_relays } from './migrations/Migration20261123150000_relays.ts';
+import { Migration20261123160000_stopping } from './migrations/Migration20261123160000_stopping.ts';
 
 /** Every migration, oldest first. A new one is added here. */
 const MIGRATIONS = [
@@ -48,6 +49,7 @@ const MIGRATIONS = [
   Migration20261123130000_label_tokens,
   Migration20261123140000_owned_since,
   Migration20261123150000_relays,
+  Migration20261123160000_stopping,
 ];
 
 /** Table in which MikroORM notes the migrations it has run. */

@@ -6,7 +6,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Refusal } from '../../actors/refusal.ts';
 import { HAND_OVER_LINK_VERSION } from '../../actors/hand-over.ts';
 import type { ClusterId } from '../../transport/protocol/ids.ts';
-import { ADMIN_SILENCE_MS_MAX } from '../leases.ts';
+import { ADMIN_SILENCE_MS_MAX, GIVEN_NOTHING_SINCE } from '../leases.ts';
 import { GuardRefused } from './written.ts';
 
 /** First key of the advisory locks by which room is looked at; the second is of an admin. Any other number would do. */
@@ -56,10 +56,10 @@ export async function ownerOfCreated(em: EntityManager, adminId: string): Promis
   const [found] = await em.execute<{ owner: string | null }[]>(
     `with others as (
         select a.id, ${EDGE_CAPACITY} - ${OWNED_NODES} as room, coalesce(a.link_version >= ${HAND_OVER_LINK_VERSION}, false) and a.peer_url is not null as can_be_told
-        from admin a left join admin_identity i on i.name = a.name where a.id <> ?::uuid and a.${IS_LIVE} and i.draining_since is null),
+        from admin a left join admin_identity i on i.name = a.name where a.id <> ?::uuid and a.${IS_LIVE} and ${GIVEN_NOTHING_SINCE} is null),
       roomy as (select * from others where room > 0),
       self as (
-        select ${EDGE_CAPACITY} - ${OWNED_NODES} as room, i.draining_since is not null as is_draining
+        select ${EDGE_CAPACITY} - ${OWNED_NODES} as room, ${GIVEN_NOTHING_SINCE} is not null as is_draining
         from admin a left join admin_identity i on i.name = a.name where a.id = ?::uuid)
       select case when not exists (select 1 from roomy) or exists (select 1 from self where room > 0 and not is_draining) or not exists (select 1 from self)
         then ?::uuid else (select id from roomy where can_be_told order by room desc, id limit 1) end as owner`,

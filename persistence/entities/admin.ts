@@ -36,6 +36,8 @@ export const Admin = defineEntity({
     lastCheckedIn: instant(),
     /** Of its process. Null, as the two that follow: a release from before admins called each other. */
     instanceId: p.uuid().nullable(),
+    /** Since when its process stops: it is given no clusters. */
+    stoppingSince: instant().nullable(),
     /** Where other admins reach it; null also as long as it does not listen. */
     peerUrl: p.text().nullable(),
     linkVersion: p.integer().nullable(),

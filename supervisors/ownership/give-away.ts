@@ -14,7 +14,7 @@ export const GIVE_ALL_MS_MAX = 8_000;
 /** What it looks at, and who does it. */
 export interface GiveAwayPorts {
   readonly adminId: string;
-  readonly leases: Pick<LeasePort, 'survey' | 'mine'>;
+  readonly leases: Pick<LeasePort, 'survey' | 'mine' | 'stopping'>;
   readonly held: Pick<HeldLeases, 'holds' | 'isLeaving'>;
   readonly handOvers: Pick<HandOvers, 'give'>;
   /** Held for the moment only: it is let go and not given. */
@@ -27,6 +27,7 @@ export interface GiveAwayPorts {
 export async function giveAllAway(ports: GiveAwayPorts): Promise<void> {
   const untilMs = ports.leaseClockMs() + GIVE_ALL_MS_MAX;
   try {
+    await ports.leases.stopping(ports.adminId); // it owns fewest soon, and would be given clusters for balance
     while (ports.leaseClockMs() < untilMs) if ((await giveAway(ports, 'stop')).isOver) return;
   } catch (error) {
     ports.log.warn({ error }, 'clusters could not be handed over before the stop: they are let go');

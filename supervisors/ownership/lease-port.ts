@@ -39,6 +39,8 @@ export interface LeasePort {
   retake(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
   claim(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]>;
   release(adminId: string, owned: readonly Owned[]): Promise<void>;
+  /** Says that this admin stops: it is given nothing more. */
+  stopping(adminId: string): Promise<void>;
   survey(): Promise<{
     readonly admins: readonly SurveyedAdmin[];
     readonly free: readonly SizedCluster[];

@@ -16,7 +16,7 @@ import { moveForRoom } from './room-here.ts';
 
 /** What it looks at, and who does it. */
 export interface RebalancingPorts extends GiveAwayPorts {
-  readonly leases: Pick<LeasePort, 'survey' | 'mine' | 'placement'>;
+  readonly leases: Pick<LeasePort, 'survey' | 'mine' | 'placement' | 'stopping'>;
   readonly handOvers: Pick<HandOvers, 'give' | 'isUnderWay'>;
   /** An admin gets nothing by balancing before it has been there for so long, in ms. */
   readonly settledMs: number;

@@ -115,6 +115,21 @@ test('a giver that is killed the moment it has given, and a receiver that is kil
   t.deepEqual(await runsOnce(fleet, other), ['ran', 'ran']);
 });
 
+test('an admin that stops is given nothing by others, until a process of its name starts again', async (t) => {
+  const { fleet } = await twoAdmins(t);
+  const { owner, other, epoch } = await ownership(fleet);
+  await fleet.sql('update admin set stopping_since = clock_timestamp() where name = $1', [other.name]);
+  await drain(fleet, owner);
+
+  await owner.program.logged('this admin is drained, and no other admin takes its clusters: it keeps them');
+  t.deepEqual(await fleet.owner(CLUSTER), { admin: owner, epoch });
+
+  await other.kill();
+  await other.start();
+  await ownedBy(fleet, other);
+  t.deepEqual(await runsOnce(fleet, owner), ['ran']);
+});
+
 test('a receiver that is full or drained too is given nothing: the giver keeps its clusters, serves them and says so', async (t) => {
   const { fleet } = await twoAdmins(t);
   const { owner, other, epoch } = await ownership(fleet);
