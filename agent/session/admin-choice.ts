@@ -137,7 +137,7 @@ export class AdminChoice {
     this.#sentBy = null;
     this.#redirect = back;
     this.#ports.log.warn(
-      { admin: back, owner: this.#url },
+      { admin: back, url: this.#url },
       'The admin that owns this cluster is not reached: the one that named it is asked to pass the session on',
     );
     return Math.round(this.#ports.random() * REDIRECT_MS_MAX);

@@ -132,12 +132,12 @@ export class HandOvers {
     this.#stayed += owned.length - given.length;
     if (given.length > 0)
       log.info(
-        { clusters: given.length, admin: to.name, reason, took_ms: Math.round(tookMs) },
+        { clusters: given.length, admin: to.name, reason, duration_ms: Math.round(tookMs) },
         'clusters were handed over to another admin',
       );
     if (given.length < owned.length)
       log.warn(
-        { clusters: owned.length - given.length, admin: to.name, reason, because: outcome.staysBecause },
+        { clusters: owned.length - given.length, admin: to.name, reason, problem: outcome.staysBecause },
         'clusters could not be handed over: they stay',
       );
     return given;

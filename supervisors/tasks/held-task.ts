@@ -77,7 +77,7 @@ export class HeldTask {
     try {
       await lease.release(held);
     } catch (error) {
-      log.debug({ task: name, error: (error as Error).message }, 'a task was not given back: its lease runs out');
+      log.debug({ what: name, error: (error as Error).message }, 'a task was not given back: its lease runs out');
     }
   }
 
@@ -117,8 +117,8 @@ export class HeldTask {
       this.#isAway = false;
     } catch (error) {
       this.#isAway = error instanceof DatabaseUnavailable;
-      if (this.#isAway) log.debug({ task: name }, 'the lease of a task waits for the database');
-      else log.error({ error, task: name }, 'a task could not be held: trying again');
+      if (this.#isAway) log.debug({ what: name }, 'the lease of a task waits for the database');
+      else log.error({ error, what: name }, 'a task could not be held: trying again');
     }
   }
 

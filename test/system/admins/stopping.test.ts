@@ -18,6 +18,7 @@ const ORDER = [
   'requests to webhooks',
   'networks',
   'coordination of VPNs',
+  'relays of admins',
   'the relay',
   'the proxies',
   'tunnels',
