@@ -99,6 +99,7 @@ export async function watchIncarnation(
   adminName: string,
   log: Log,
 ): Promise<IncarnationWatch> {
+  await witnesses.tryIn(pool, log);
   let known = await settledIncarnation(pool);
   const { promise, resolve } = Promise.withResolvers<void>();
   let checkedInMs = 0;

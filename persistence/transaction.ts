@@ -24,7 +24,7 @@ export async function inTransaction<T>(
   try {
     await client.query(begin);
     const result = await work(client);
-    if (witnesses === null) await client.query('commit');
+    if (witnesses?.areKept !== true) await client.query('commit');
     else witnesses.add(await witnessedCommit(client));
     client.release();
     return result;
