@@ -21,18 +21,21 @@ const FORWARDING_SECONDS_MAX = 0.0015;
 
 /** One that costs a commit, and one for which the owner only reads. Both are done by the owner's actors or nobody's. */
 const CALLS: Readonly<Record<string, (product: Product) => Promise<Call>>> = {
-  write: async () =>
-    Promise.resolve({ method: 'PATCH', path: `/nodes/${nodeId(0)}/labels`, body: { labels: { bench: 'yes' } } }),
+  write: async () => {
+    let count = 0; // labels that are there already are not written again
+    const body = (): object => ({ labels: { bench: String((count += 1)) } });
+    return Promise.resolve({ method: 'PATCH', path: `/nodes/${nodeId(0)}/labels`, body });
+  },
   read: async ({ admin }) => {
     const { id } = await admin.http.call<{ readonly id: string }>('POST', '/clusters/bench-0/enrollment_keys', {});
-    return { method: 'PATCH', path: `/enrollment_keys/${id}`, body: {} }; // nothing is changed
+    return { method: 'PATCH', path: `/enrollment_keys/${id}`, body: () => ({}) }; // nothing is changed
   },
 };
 
 interface Call {
   readonly method: string;
   readonly path: string;
-  readonly body: object;
+  readonly body: () => object;
 }
 
 /** Two admins of which the second owns nothing; the same call at each in turns, one at a time. */
@@ -52,7 +55,7 @@ export async function forward(options: CaseOptions): Promise<void> {
         run: async () => {
           const before = cpuMs(owner.pid) + cpuMs(edge.pid);
           const began = performance.now();
-          await at.http.call(asked.method, asked.path, asked.body);
+          await at.http.call(asked.method, asked.path, asked.body());
           const seconds = (performance.now() - began) / 1_000;
           return { seconds, readings: { cpu_ms: cpuMs(owner.pid) + cpuMs(edge.pid) - before } };
         },
@@ -76,7 +79,7 @@ export async function forward(options: CaseOptions): Promise<void> {
               },
         );
       await profiled({ ...product, admin: edge }, options.profileDir, `forward-${call}`, async () => {
-        for (let count = 0; count < WARM_UPS; count += 1) await edge.http.call(asked.method, asked.path, asked.body);
+        for (let count = 0; count < WARM_UPS; count += 1) await edge.http.call(asked.method, asked.path, asked.body());
       });
     }
   } finally {
