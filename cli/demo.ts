@@ -3,7 +3,7 @@
  * `npm run demo`: an admin, or several, agents and a command on all of them, on this machine, with nothing to install.
  */
 import { parseArgs } from 'node:util';
-import { createClient, createLiveClient } from './client.ts';
+import { createClient } from './client.ts';
 import { DEMO_CLUSTER, ensureCluster, startAdmin, startAgents } from './demo/fleet.ts';
 import { openHome, type DemoHome } from './demo/home.ts';
 import { allowLogin } from './demo/login.ts';
@@ -11,7 +11,7 @@ import { nextSteps } from './demo/next-steps.ts';
 import { firstFree, portsFor, sayPort } from './demo/ports.ts';
 import { Running } from './demo/running.ts';
 import { EXIT, Problem, problemOf } from './problem.ts';
-import { runCommand } from './run/run.ts';
+import { showRun } from './demo/shown-run.ts';
 
 /** Admins that this machine should be asked to run at once: each of them owns one of the demo's clusters at least. */
 const ADMINS_MAX = 6;
@@ -85,23 +85,13 @@ async function demonstrate(home: DemoHome, options: Options, running: Running, s
   await startAgents(home, connection, agents, running.addAgent);
 
   say(`Running on all nodes of the cluster ${DEMO_CLUSTER}: ${SCRIPT}\n`);
-  const live = createLiveClient(connection);
   const command = {
     command_text: SCRIPT,
     targeting: { type: 'clusters' as const, cluster_names: [DEMO_CLUSTER], node_filters: { status: 'healthy' } },
     timeout: 30_000,
   };
   const api = createClient(connection);
-  const status = await runCommand(api, live, command, {
-    format: 'table',
-    summary: 'grouped',
-    isRaw: false,
-    isColoured: false,
-    waitsForAway: true,
-    isFramed: false,
-    cancel: stop,
-    leave: stop,
-  }).finally(() => live.close());
+  const status = await showRun(api, connection, command, stop);
   if (options.exit || status !== EXIT.ok) return status;
 
   const facts = {

@@ -157,6 +157,7 @@ function endWhenSilent(client: PoolClient): void {
     const answer = ask(...asked);
     if (answer instanceof Promise)
       answer.catch((error: unknown) => {
+        // It is given up: how its end goes says nothing to anybody.
         if (isUnanswered(error)) void (client as PoolClient & Pick<Client, 'end'>).end().catch(() => {});
       });
     return answer;

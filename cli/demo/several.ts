@@ -1,8 +1,8 @@
 /** The demo with several admins: one PostgreSQL, a balancer before them, and what is left when one of them dies. */
-import { createClient, createLiveClient, type Api } from '../client.ts';
+import { createClient, type Api } from '../client.ts';
 import type { Connection } from '../connection.ts';
 import { Problem } from '../problem.ts';
-import { runCommand } from '../run/run.ts';
+import { showRun } from './shown-run.ts';
 import { BALANCE_AFTER_MS, startAdmins, targetingOf, type DemoAdmin } from './admins.ts';
 import { holdDatabase } from './database.ts';
 import { ensureCluster, startAgents } from './fleet.ts';
@@ -79,18 +79,8 @@ async function runOnAll(
   { api, say, stop }: SeveralPorts & { readonly api: Api },
 ): Promise<number> {
   say(`Running on all nodes by way of the balancer: ${SCRIPT}\n`);
-  const live = createLiveClient(connection);
   const command = { command_text: SCRIPT, targeting: targetingOf(CLUSTERS), timeout: 30_000 };
-  return runCommand(api, live, command, {
-    format: 'table',
-    summary: 'grouped',
-    isRaw: false,
-    isColoured: false,
-    waitsForAway: true,
-    isFramed: false,
-    cancel: stop,
-    leave: stop,
-  }).finally(() => live.close());
+  return showRun(api, connection, command, stop);
 }
 
 /** Rejects when none of them is left. */

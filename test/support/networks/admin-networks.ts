@@ -79,7 +79,7 @@ createServer({ allowHalfOpen: true, noDelay: true }, (outer) => {
   outer.pipe(inner).pipe(outer);
   outer.on('error', () => inner.destroy()).on('close', () => inner.destroy());
   inner.on('error', () => outer.destroy()).on('close', () => outer.destroy());
-}).listen(Number(port), host, () => console.log('serves the database'));`;
+}).listen(Number(port), host, () => process.stdout.write('serves the database\\n'));`;
 
 const run = promisify(execFile);
 
