@@ -1,5 +1,6 @@
 /** Everything that can be said to a node. Facts in the past tense, requests in the imperative. */
 import type { AdminFrameBody, ExecutionResult } from '../../transport/protocol/frames.ts';
+import type { UpdateOutcome } from '../../transport/protocol/updates.ts';
 import type { HealthReport, Registration } from '../../transport/protocol/agent-description.ts';
 import type { ToldFacts } from '../../transport/protocol/facts.ts';
 import type { ClusterId, ExecutionId, SessionId } from '../../transport/protocol/ids.ts';
@@ -130,6 +131,15 @@ export type NodeMessage =
     }
   /** The agent wants a direct path to the peer with this key. */
   | { readonly type: 'direct-wanted'; readonly session: SessionId; readonly publicKey: string }
+  /** The agent's updater took the signal for this request (null), or says why not. */
+  | {
+      readonly type: 'update-answered';
+      readonly session: SessionId;
+      readonly request: string;
+      readonly error: string | null;
+    }
+  /** What came of an update. */
+  | { readonly type: 'update-ended'; readonly session: SessionId; readonly outcome: UpdateOutcome }
   | { readonly type: 'mesh-reported'; readonly session: SessionId; readonly report: VpnReport }
   /** A cluster tells its members. */
   | { readonly type: 'mesh-told'; readonly cluster: ClusterId; readonly body: VpnBody }

@@ -111,6 +111,9 @@ function ofSession(state: NodeState, message: News, settings: NodeSettings, nowM
       return advertised(state, session, message, settings.agent.mesh, nowMs);
     case 'direct-wanted':
       return directWanted(state, message, nowMs);
+    case 'update-answered':
+    case 'update-ended':
+      return unchanged(state); // self-updates are not wired yet
     case 'mesh-reported':
       return vpnReported(state, session, message, nowMs);
     default:

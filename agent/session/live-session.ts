@@ -105,6 +105,9 @@ export class LiveSession {
         return vpn?.told(frame);
       case 'ssh-unanswered-stored':
         return this.#tellUnanswered(frame.ids);
+      case 'update':
+      case 'update-outcome-stored':
+        return; // self-updates are not wired yet
       case 'pong':
         return this.#asking.ponged();
       case 'still-open':

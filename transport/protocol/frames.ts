@@ -32,6 +32,7 @@ import { WireguardEndpoint, WireguardKey } from './wireguard.ts';
 import { Registration, HealthReport } from './agent-description.ts';
 import { AgentSettings } from './agent-settings.ts';
 import { ToldFacts } from './facts.ts';
+import { UpdateAnswer, UpdateOutcome } from './updates.ts';
 
 const Executions = z.array(ExecutionId).max(EXECUTIONS_PER_FRAME_MAX);
 /**
@@ -137,6 +138,12 @@ export const AgentFrame = z.discriminatedUnion('type', [
   /** It wants a direct path to this peer: both are to try at once. */
   z.object({ seq, type: z.literal('mesh-try'), public_key: WireguardKey }),
   z.object({ seq, type: z.literal('mesh-report'), report: VpnReport }),
+  z.object({ seq, type: z.literal('update-answer'), ...UpdateAnswer.shape }),
+  /**
+   * What came of an update that was accepted, where the updater says it. Repeated after each welcome until
+   * `update-outcome-stored` names its request.
+   */
+  z.object({ seq, type: z.literal('update-outcome'), ...UpdateOutcome.shape }),
   z.object({ seq, type: z.literal('refresh-settings') }),
   z.object({ seq, type: z.literal('ping') }),
 ]);
@@ -276,6 +283,10 @@ export const AdminFrame = z.discriminatedUnion('type', [
    * and not answered comes again; numbers go on.
    */
   z.object({ seq, type: z.literal('greet') }),
+  /** The updater of this machine is to be told to fetch the newest release: once for each request. */
+  z.object({ seq, type: z.literal('update'), request: Uuid }),
+  /** What came of the update of this request is stored: the agent forgets it. */
+  z.object({ seq, type: z.literal('update-outcome-stored'), request: Uuid }),
   z.object({ seq, type: z.literal('pong') }),
 ]);
 export type AdminFrame = z.infer<typeof AdminFrame>;

@@ -86,3 +86,9 @@ export const SSH_GRANTS_MAX = 256;
 export const EXIT_TIMED_OUT = 124;
 export const EXIT_INTERRUPTED = 137;
 export const EXIT_CANCELLED = 143;
+
+/** Longest reason why an update was refused or taken back, in characters: the end of a log fits. */
+export const UPDATE_ERROR_CHARS_MAX = 4_096;
+
+/** Longest version of an agent that is told, in characters. */
+export const UPDATE_VERSION_CHARS_MAX = 64;

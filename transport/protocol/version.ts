@@ -27,8 +27,9 @@
  * |
  * | 10 | 2026-11-23 | an agent that does not reach the admin to which it was sent says so with its next dial, by a header, and
  * the admin that it reaches passes its session on |
+ * | 11 | 2026-11-23 | self-updates: update, update-answer, update-outcome, update-outcome-stored |
  */
-export const PROTOCOL_VERSION = 10;
+export const PROTOCOL_VERSION = 11;
 
 /** From this version on an agent opens tunnels and asks about SSH logins. */
 export const PROTOCOL_VERSION_REACH = 2;
@@ -59,6 +60,9 @@ export const PROTOCOL_VERSION_DOUBTS = 9;
 
 /** From this version on an agent that does not reach the admin that an open-tunnel names tries that of its session. */
 export const PROTOCOL_VERSION_FALLBACK = 9;
+
+/** From this version on an agent tells its updater when it is asked to, and an admin listens what came of it. */
+export const PROTOCOL_VERSION_UPDATES = 11;
 
 /** The oldest version of the other side that this side still understands. */
 export const PROTOCOL_VERSION_MIN = 1;

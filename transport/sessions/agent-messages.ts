@@ -9,6 +9,7 @@ import {
   PROTOCOL_VERSION_VPN,
   PROTOCOL_VERSION_REACH,
   PROTOCOL_VERSION_TRACES,
+  PROTOCOL_VERSION_UPDATES,
 } from '../protocol/version.ts';
 
 /** Frames that the session itself answers, or hands to who listens. */
@@ -76,6 +77,17 @@ export function nodeMessageOf(
       return { type: 'direct-wanted', session, publicKey: frame.public_key };
     case 'mesh-report':
       return { type: 'mesh-reported', session, report: frame.report };
+    case 'update-answer':
+      return {
+        type: 'update-answered',
+        session,
+        request: frame.request,
+        error: frame.accepted ? null : (frame.error ?? 'the agent gave no reason'),
+      };
+    case 'update-outcome': {
+      const { seq: _seq, type: _type, ...outcome } = frame;
+      return { type: 'update-ended', session, outcome };
+    }
     default:
       throw new Error(`no such frame: ${JSON.stringify((frame satisfies never as { type: string }).type)}`);
   }
@@ -90,12 +102,14 @@ const VPN_FRAMES: ReadonlySet<AdminFrameBody['type']> = new Set([
   'mesh-try',
   'netmaker-join',
 ]);
+const UPDATES: ReadonlySet<AdminFrameBody['type']> = new Set(['update', 'update-outcome-stored']);
 const REACH: ReadonlySet<AdminFrameBody['type']> = new Set(['open-tunnel', 'ssh-verdict', 'end-ssh']);
 
 /** Whether an agent that speaks this version knows such frames. */
 export function isKnownTo(protocol: number, { type }: AdminFrameBody): boolean {
   return (
     (protocol >= PROTOCOL_VERSION_REACH || !REACH.has(type)) &&
+    (protocol >= PROTOCOL_VERSION_UPDATES || !UPDATES.has(type)) &&
     (protocol >= PROTOCOL_VERSION_VPN || !VPN_FRAMES.has(type))
   );
 }

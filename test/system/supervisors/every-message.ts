@@ -68,6 +68,11 @@ const NODE: Cases<'node'> = {
   }),
   'ssh-grants-reported': () => ({ session: session(1), grants: [{ ssh_username_id: v7(), ssh_public_key_id: null }] }),
   'ssh-grants-checked': () => ({ session: session(1), sshUsernames: [v7()], sshPublicKeys: [] }),
+  'update-answered': () => ({ session: session(1), request: v7(), error: null }),
+  'update-ended': () => ({
+    session: session(1),
+    outcome: { request: v7(), outcome: 'updated', from: '0.1.0', to: '0.2.0', error: null },
+  }),
   'mesh-advertised': () => ({
     session: session(1),
     advertisement: {

@@ -13,6 +13,8 @@ const FOREIGN = [
   '(result).results[].output',
   '(ssh-unanswered).logins[].username',
   '(tail-output).text',
+  '(update-answer).error',
+  '(update-outcome).error',
   '(verify-ssh).credential.password',
   '(verify-ssh).username',
 ];
