@@ -1,6 +1,7 @@
 /** The shape of the code base. A failure here is a decision to take, not a line to add: see docs/architecture.md. */
 import test from 'ava';
 import packageFile from '../package.json' with { type: 'json' };
+import { DEVELOPMENT_PARTS, PACKAGE_PARTS, PURE_PARTS } from './support/package-rules.ts';
 import {
   cyclesIn,
   importsOf,
@@ -30,6 +31,7 @@ const WIREGUARD = 'transport/vpn/wireguard/';
 const DERP = 'transport/vpn/derp/';
 const MEMBER = 'transport/vpn/member/';
 const CLIENT = 'api/client/';
+const RELEASE_REPOSITORY = 'transport/releases/repository/';
 const EVERYTHING = [''];
 
 /**
@@ -62,14 +64,16 @@ const PARTS: Readonly<Record<string, Rule>> = {
   // What a key and an address are is said once, by the wire (R4).
   [WIREGUARD]: { values: ['transport/protocol/wireguard.ts'] },
   [DERP]: { values: [NET] },
+  // Whether metadata of releases may be believed: asked by whoever makes it, keeps it, and installs by it.
+  [RELEASE_REPOSITORY]: { values: [WIRE] },
   [MEMBER]: { values: [WIRE, NET, WIREGUARD, DERP] },
-  'transport/': { values: ['actors/', WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER], types: PORTS },
+  'transport/': { values: ['actors/', WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, RELEASE_REPOSITORY], types: PORTS },
   'api/': { values: ['actors/', WIRE, NET] },
   // The published client: what it knows of the service are types.
   [CLIENT]: { values: [], types: ['api/', 'actors/'] },
   'agent/': { values: [WIRE, NET, PROXIES, WIREGUARD, DERP, MEMBER, 'settings/'] },
   'cli/': {
-    values: [WIRE, ADDRESSES, CLIENT, 'settings/', 'package.json'],
+    values: [WIRE, ADDRESSES, CLIENT, RELEASE_REPOSITORY, 'actors/version-order.ts', 'settings/', 'package.json'],
     types: ['api/', 'actors/ports.ts', `${NET}log.ts`],
   },
   'cli/relay.ts': { values: ['cli/', 'transport/vpn/relay/', NET, 'settings/'] },
@@ -95,33 +99,6 @@ const PARTS: Readonly<Record<string, Rule>> = {
   'deploy/': { values: EVERYTHING },
   'test/': { values: EVERYTHING },
 };
-
-/** Packages that only some parts may import. */
-const PACKAGE_PARTS: Readonly<Record<string, readonly string[]>> = {
-  // Arithmetic without effects: the one package besides zod in a part that stays pure.
-  '@noble/curves': ['actors/ssh/curves.ts'],
-  nact: ['supervisors/runtime/'],
-  pg: ['persistence/', 'bench/', 'test/chaos/', 'test/'],
-  'prom-client': ['api/metrics/'],
-  '@mikro-orm/core': ['persistence/', 'test/'],
-  '@mikro-orm/postgresql': ['persistence/', 'test/'],
-  '@mikro-orm/migrations': ['persistence/', 'test/'],
-  // Loaded where traces are exported and nowhere else: they cost memory and a quarter of a second.
-  '@opentelemetry/api': ['transport/tracing/export.ts'],
-  '@opentelemetry/resources': ['transport/tracing/export.ts'],
-  '@opentelemetry/sdk-trace': ['transport/tracing/export.ts'],
-  '@opentelemetry/otlp-exporter-base': ['transport/tracing/export.ts'],
-  '@opentelemetry/otlp-transformer': ['transport/tracing/export.ts'],
-};
-
-/**
- * Parts in which no package may be imported but zod and what PACKAGE_PARTS gives them: they are read by every program,
- * or must stay pure.
- */
-const PURE_PARTS = ['settings/', WIRE, 'actors/'];
-
-/** Parts that are not shipped and may use what is installed for development. */
-const DEVELOPMENT_PARTS = ['test/', 'bench/', 'test/chaos/', 'deploy/'];
 
 /** Parts whose exports carry their description as a field (an operation's summary), or are named by their time. */
 const SELF_DESCRIBING_PARTS = ['api/operations/', 'persistence/migrations/'];

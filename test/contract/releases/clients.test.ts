@@ -1,0 +1,71 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { Updater } from 'tuf-js';
+import { mirrorReleases } from '../../support/release-mirror.ts';
+import { createReleases, forge } from '../../support/releases.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const CHANNEL = 'channels/stable/linux-x64.json';
+const DAY_MS = 86_400_000;
+
+/** A machine that trusts a root. */
+function machine(t: ExecutionContext, root: string) {
+  const metadataDir = join(temporaryDirectory(t), 'trust');
+  mkdirSync(metadataDir);
+  writeFileSync(join(metadataDir, 'root.json'), root);
+  return (url: string) =>
+    new Updater({
+      metadataDir,
+      metadataBaseUrl: `${url}/releases/metadata`,
+      targetDir: metadataDir,
+      targetBaseUrl: `${url}/releases/targets`,
+      config: { prefixTargetsWithHash: false, fetchRetry: 0, fetchTimeout: 5_000 },
+    });
+}
+
+async function fetched(updater: Updater, target: string): Promise<string> {
+  const info = await updater.getTargetInfo(target);
+  if (info === undefined) throw new Error(`no ${target}`);
+  return readFileSync(await updater.downloadTarget(info), 'utf8');
+}
+
+async function published(t: ExecutionContext) {
+  const releases = await createReleases(temporaryDirectory(t));
+  await releases.add({ version: '0.2.0' });
+  await releases.promote('0.2.0');
+  return { releases, mirror: await mirrorReleases(t, releases.directory), at: machine(t, releases.root) };
+}
+
+test('tuf-js reads what is signed', async (t) => {
+  const { mirror, at } = await published(t);
+
+  const description = JSON.parse(await fetched(at(mirror.url), CHANNEL)) as { version: string; files: unknown[] };
+
+  t.like(description, { version: '0.2.0', arch: 'linux-x64' });
+  t.is(description.files.length, 3);
+});
+
+test('tuf-js refuses what was forged, replayed, is out of date, or garbage', async (t) => {
+  const { releases, mirror, at } = await published(t);
+  await fetched(at(mirror.url), CHANNEL);
+  const older = releases.snapshot();
+  await releases.add({ version: '0.3.0' });
+  await fetched(at(mirror.url), CHANNEL);
+
+  releases.restore(older);
+  await t.throwsAsync(fetched(at(mirror.url), CHANNEL), { message: /less than current version/u });
+  forge(releases.repository, 'timestamp.json');
+  await t.throwsAsync(fetched(at(mirror.url), CHANNEL), { message: /signed by 0\/1 keys/u });
+  mirror.behave((path) => (path.endsWith('timestamp.json') ? 'garbage' : 'ok'));
+  await t.throwsAsync(fetched(at(mirror.url), CHANNEL));
+  mirror.behave((path) => (path.startsWith('targets/') ? 'garbage' : 'ok'));
+  await releases.sign({ nowMs: Date.now() });
+  await releases.sign();
+  await t.throwsAsync(fetched(machine(t, releases.root)(mirror.url), CHANNEL), { message: /hash|length/iu });
+  mirror.behave(() => 'ok');
+  releases.refresh({ nowMs: Date.now() - 40 * DAY_MS });
+  await t.throwsAsync(fetched(machine(t, releases.root)(mirror.url), CHANNEL), {
+    message: /timestamp\.json is expired/u,
+  });
+});
