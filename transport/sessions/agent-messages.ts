@@ -78,19 +78,24 @@ export function nodeMessageOf(
     case 'mesh-report':
       return { type: 'mesh-reported', session, report: frame.report };
     case 'update-answer':
-      return {
-        type: 'update-answered',
-        session,
-        request: frame.request,
-        error: frame.accepted ? null : (frame.error ?? 'the agent gave no reason'),
-      };
-    case 'update-outcome': {
-      const { seq: _seq, type: _type, ...outcome } = frame;
-      return { type: 'update-ended', session, outcome };
-    }
+    case 'update-outcome':
+      return updateMessageOf(frame, session);
     default:
       throw new Error(`no such frame: ${JSON.stringify((frame satisfies never as { type: string }).type)}`);
   }
+}
+
+/** What an agent says of its updater. */
+function updateMessageOf(
+  frame: Extract<AgentFrame, { type: 'update-answer' | 'update-outcome' }>,
+  session: SessionId,
+): NodeMessage {
+  if (frame.type === 'update-answer') {
+    const error = frame.accepted ? null : (frame.error ?? 'the agent gave no reason');
+    return { type: 'update-answered', session, request: frame.request, error };
+  }
+  const { seq: _seq, type: _type, ...outcome } = frame;
+  return { type: 'update-ended', session, outcome };
 }
 
 /** Frames that an agent of an older version would take for a broken peer. */
