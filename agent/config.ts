@@ -21,6 +21,7 @@ import { portRange } from './access/egress/port-ranges.ts';
 import { LOG_LEVELS } from '../transport/net/log.ts';
 import { NO_PROXY_MAX, proxyOf } from './outbound/proxy-choice.ts';
 import { DEFAULT_PORTS, type PortSetting } from './served-ports.ts';
+import { UPDATE_SETTINGS } from './update/settings.ts';
 
 /** Largest COMMAND_OUTPUT_MAX_BYTES: what the parts of one output can carry. Source: transport/protocol/limits.ts. */
 const OUTPUT_BYTES_MAX = OUTPUT_PARTS_MAX * OUTPUT_PART_BYTES_MAX;
@@ -136,9 +137,7 @@ export const AGENT_SETTINGS = {
       description:
         'Labels of this machine when it enrols for the first time. Those of its enrollment key come before them; later they are changed by operators.',
     }),
-  AGENT_SELF_UPDATE_ENABLED: flag()
-    .default(false)
-    .meta({ expected: 'true or false', description: 'Whether this machine takes part in managed self-updates.' }),
+  ...UPDATE_SETTINGS,
   AGENT_METERED: flag().default(false).meta({
     expected: 'true or false',
     description:

@@ -5,8 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { makeDirectories } from './directories.ts';
 import { AgentProblem, EXIT_STATUS, systemProblem } from './problem.ts';
 
-/** Name of the file of the identity in it. */
+/** Names of the files of the identity, of the journal, and of what this machine ran before. */
 export const IDENTITY_FILE = 'identity.json';
+export const JOURNAL_FILE = 'journal.db';
+export const LEDGER_FILE = 'executions.ledger';
 
 /**
  * Names of the files of the SSH host key, of WireGuard's key, and of the process and the API's port of the agent that
@@ -16,6 +18,14 @@ export const SSH_HOST_KEY_FILE = 'ssh-host-key';
 export const VPN_KEYS_FILE = 'mesh-keys.json';
 export const PID_FILE = 'agent.pid';
 export const API_PORT_FILE = 'api-port';
+
+/**
+ * What an agent and the updater of its machine say to each other by files, and the file by which an operator keeps the
+ * machine at its version. Source: docs/architecture.md, Self-updates.
+ */
+export const HEALTH_FILE = 'health.json';
+export const UPDATING_FILE = 'updating.json';
+export const PIN_FILE = 'update-pinned';
 
 /** Paths in it. */
 export interface DataDirectory {
@@ -37,6 +47,11 @@ export interface DataDirectory {
   readonly relayMap: string;
   /** Where the agent listens for `edge-agent doctor`. */
   readonly apiPort: string;
+  /** Which self-update requests this machine was asked for, and what came of them. */
+  readonly updates: string;
+  readonly health: string;
+  readonly updating: string;
+  readonly pin: string;
   /** Lets the next agent in. The death of this one does as well. */
   release(): void;
 }
@@ -72,8 +87,8 @@ export function openDataDirectory(path: string): DataDirectory {
     path,
     lock: lockFile,
     identity: join(path, IDENTITY_FILE),
-    journal: join(path, 'journal.db'),
-    ledger: join(path, 'executions.ledger'),
+    journal: join(path, JOURNAL_FILE),
+    ledger: join(path, LEDGER_FILE),
     shims: join(path, 'keepers'), // as older agents named it: what they left there is taken up after an update
     sshHostKey: join(path, SSH_HOST_KEY_FILE),
     sshUnanswered: join(path, 'ssh-unanswered.json'),
@@ -82,6 +97,10 @@ export function openDataDirectory(path: string): DataDirectory {
     vpnPicture: join(path, 'mesh-network.json'),
     relayMap: join(path, 'relay-map.json'),
     apiPort: join(path, API_PORT_FILE),
+    updates: join(path, 'updates.json'),
+    health: join(path, HEALTH_FILE),
+    updating: join(path, UPDATING_FILE),
+    pin: join(path, PIN_FILE),
     release() {
       rmSync(pidFile, { force: true });
       lock.close();

@@ -1,5 +1,5 @@
 /** Files that are whole after any crash: the old content or the new, never a piece. */
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
@@ -22,4 +22,14 @@ export function writeDurably(path: string, content: string): void {
   } finally {
     closeSync(directory);
   }
+}
+
+/**
+ * The same without waiting for the disk: for what says how things are now, and is made anew after a power cut. Readers
+ * see the old content or the new.
+ */
+export function replaceFile(path: string, content: string): void {
+  const temporary = `${path}.new`;
+  writeFileSync(temporary, content, { mode: 0o600 });
+  renameSync(temporary, path);
 }

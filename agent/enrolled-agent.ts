@@ -2,8 +2,6 @@
 import { DELETED_REASON } from '../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../transport/protocol/agent-settings.ts';
 import type { AgentPorts } from '../transport/protocol/agent-description.ts';
-import type { SshRecordingSettings } from '../transport/protocol/ssh.ts';
-import { startTimer } from '../transport/net/streams/timer.ts';
 import type { PickedPorts } from './free-ports.ts';
 import { OwnServers } from './own-servers.ts';
 import { startReach, type Reach } from './access/reach.ts';
@@ -17,11 +15,12 @@ import { aliveMs } from './execution/timeline.ts';
 import { FactsWatch, LOOK_MS } from './machine/facts-watch.ts';
 import { machineFacts } from './machine/facts.ts';
 import { aborted, stopParts, type AgentEnd } from './stopping.ts';
-import { trimMemory } from './trim-memory.ts';
+import { FirstTrim } from './trim-memory.ts';
 import { Reports } from './observability/doctor/reports.ts';
 import { diskService, healthReport, type Service } from './observability/health.ts';
 import { startVisibility, type Visibility } from './observability/visibility.ts';
-import type { SessionClock } from './session/ports.ts';
+import { CLOCK } from './session/clock.ts';
+import type { AgentNews } from './session/ports.ts';
 import { EXIT_STATUS } from './problem.ts';
 import { webSocketDial } from './session/dial.ts';
 import { rejoined, type AgentOptions, type Enrolled } from './enrollment/joining.ts';
@@ -29,20 +28,12 @@ import { createSessionCounters } from './session/session-counters.ts';
 import type { SessionOptions } from './session/session-options.ts';
 import { Session } from './session/session.ts';
 import { SharedIdentity } from './session/shared-identity.ts';
+import { Rejoining } from './enrollment/rejoining.ts';
 import { StoredEnrollment } from './enrollment/stored-enrollment.ts';
+import { HealthFile } from './update/health-file.ts';
+import { openUpdates } from './update/open-updates.ts';
+import type { Updates } from './update/updates.ts';
 import { startVpn, type AgentVpn } from './vpn/vpn.ts';
-
-/** The first session is followed by whatever waited for this node; memory is trimmed after that, in ms. */
-const TRIM_AFTER_MS = 2_000;
-
-/** An admin that says nothing of it has nothing recorded. */
-const NOTHING_RECORDED: SshRecordingSettings = { mode: 'off', bytes_max: 1_024, ms_max: 1_000 };
-
-/** Time as the parts see it. */
-const CLOCK: SessionClock = {
-  nowMs: () => performance.now(),
-  after: (ms, act) => startTimer(ms, act, { isHolding: true }),
-};
 
 /** What it takes of the program. The journal is open, and stays its owner's to close. */
 export interface EnrolledAgentOptions extends AgentOptions {
@@ -60,16 +51,20 @@ export class EnrolledAgent {
   readonly #options: EnrolledAgentOptions;
   readonly #enrollment: StoredEnrollment;
   readonly #executor: Executor;
+  readonly #updates: Updates;
+  readonly #health: HealthFile;
+  readonly #trim = new FirstTrim();
   readonly #counters = createSessionCounters();
   readonly #own = new OwnServers();
   readonly #shared = new SharedIdentity(() => CLOCK.nowMs());
   readonly #facts = new FactsWatch({
     read: () => machineFacts(this.#sshHostKey),
-    say: (facts) => this.#session?.sayFacts(facts) ?? false,
+    say: (facts) => this.#session?.say({ type: 'facts-changed', facts }) ?? false,
   });
   /** Complete once all parts are there: metrics may be asked for as soon as their server listens. */
   readonly #services: Service[] = [];
   readonly #over = Promise.withResolvers<AgentEnd>();
+  readonly #rejoining: Rejoining;
   #vpn: AgentVpn | null = null;
   #sshHostKey: string | null = null;
   #session: Session | null = null;
@@ -77,13 +72,11 @@ export class EnrolledAgent {
   #ports: Partial<AgentPorts> = {};
   /** Of the admin that welcomed this node last. */
   #adminUrl = '';
-  #isTrimmed = false;
-  #isRejoining = false;
   /** Called when the journal holds no result any more that an admin has not confirmed. */
   #allConfirmed: (() => void) | null = null;
 
   constructor(options: EnrolledAgentOptions) {
-    const { config, directory, identity, journal, log } = options;
+    const { config, directory, identity, journal, log, version } = options;
     this.#options = options;
     this.#enrollment = new StoredEnrollment(directory.identity, identity, log);
     this.#executor = openExecutor({
@@ -94,6 +87,22 @@ export class EnrolledAgent {
       log,
       onFinished: (executions) => this.#session?.finished(executions),
       onHeld: () => this.#session?.askOpen(),
+    });
+    const say = (message: AgentNews) => this.#session?.say(message) ?? false;
+    this.#updates = openUpdates({ config, directory, version, say, log });
+    this.#health = new HealthFile({
+      path: directory.health,
+      version,
+      services: () => this.#services,
+      session: () => this.#session,
+      welcomes: () => this.#counters.welcomes,
+      nowMs: () => CLOCK.nowMs(),
+      log,
+    });
+    this.#rejoining = new Rejoining({
+      join: () => rejoined(options, directory, this.#enrollment.identity),
+      joined: (enrolled) => this.#over.resolve({ rejoined: enrolled }),
+      log,
     });
   }
 
@@ -121,19 +130,27 @@ export class EnrolledAgent {
     this.#session = session;
 
     executor.recover();
-    executor.beat();
-    const beats = setInterval(() => executor.beat(), BEAT_MS).unref();
+    this.#beat();
+    const beats = setInterval(() => this.#beat(), BEAT_MS).unref();
     reports.listening(visibility.apiPlace);
     const looks = setInterval(() => this.#facts.look(), LOOK_MS).unref();
     session.start();
+    this.#updates.begin();
     const end = await Promise.race([this.#over.promise, aborted(signal)]);
     clearInterval(beats);
     clearInterval(looks);
     const whenConfirmed = (act: () => void) => {
       this.#allConfirmed = act;
     };
-    await stopParts({ journal, executor, reach, visibility, reports, vpn, session, whenConfirmed, log }, end);
+    const updates = this.#updates;
+    await stopParts({ journal, executor, reach, visibility, reports, vpn, session, updates, whenConfirmed, log }, end);
+    this.#health.close();
     return end;
+  }
+
+  #beat(): void {
+    this.#executor.beat();
+    this.#health.look();
   }
 
   #startReach(): Promise<Reach> {
@@ -148,7 +165,7 @@ export class EnrolledAgent {
       token: this.#enrollment.token,
       proxyPassword: this.#enrollment.proxyPassword,
       clock: CLOCK,
-      recording: () => this.#enrollment.settings.ssh_recording ?? NOTHING_RECORDED,
+      recording: () => this.#enrollment.recording,
       askAdmin: (attempt, username, credential) => this.#session?.verifySsh(attempt, username, credential) ?? false,
       vpnWay: () => this.#vpn?.wayToGateway() ?? null,
     });
@@ -164,7 +181,7 @@ export class EnrolledAgent {
       adminUrls: () => this.#adminUrls(),
       clock: CLOCK,
       log,
-      say: (word) => this.#session?.sayOfVpn(word) ?? false,
+      say: (message) => this.#session?.say(message) ?? false,
     });
   }
 
@@ -206,6 +223,7 @@ export class EnrolledAgent {
         session: () => this.#counters,
         adminUrls: () => this.#adminUrls().length,
         services: () => this.#services,
+        updates: () => this.#updates.counters,
         ...reach.counts,
       },
     });
@@ -218,6 +236,7 @@ export class EnrolledAgent {
       runner: this.#executor,
       reach: reach.session,
       ...(this.#vpn !== null && { vpn: this.#vpn.session }),
+      updates: this.#updates,
       report: () => healthReport(this.#services),
       facts: () => this.#facts.greeting(),
       counters: this.#counters,
@@ -262,8 +281,7 @@ export class EnrolledAgent {
     this.#enrollment.noteDeletion(false);
     this.#adminUrl = url;
     this.#vpn?.configured(this.#enrollment.settings, url, true);
-    if (!this.#isTrimmed) setTimeout(trimMemory, TRIM_AFTER_MS).unref();
-    this.#isTrimmed = true;
+    this.#trim.connected();
   }
 
   #confirmed(): void {
@@ -276,18 +294,7 @@ export class EnrolledAgent {
   }
 
   #unknown(wasDeleted: boolean): void {
-    if (wasDeleted) return this.#enrollment.noteDeletion(true);
-    if (this.#isRejoining) return;
-    this.#isRejoining = true;
-    void this.#joinAgain()
-      .catch((error: unknown) => this.#options.log.error({}, (error as Error).message))
-      .finally(() => {
-        this.#isRejoining = false;
-      });
-  }
-
-  async #joinAgain(): Promise<void> {
-    const found = await rejoined(this.#options, this.#options.directory, this.#enrollment.identity);
-    if (found !== null) this.#over.resolve({ rejoined: found });
+    if (wasDeleted) this.#enrollment.noteDeletion(true);
+    else this.#rejoining.begin();
   }
 }

@@ -87,6 +87,10 @@ async function removeAll(
     directory.vpnKeys,
     directory.vpnPicture,
     directory.relayMap,
+    directory.updates,
+    directory.health,
+    directory.updating,
+    directory.pin,
     join(directory.path, CODE_CACHE_DIRECTORY),
   ])
     rmSync(path, { recursive: true, force: true });

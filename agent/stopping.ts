@@ -9,6 +9,7 @@ import type { Visibility } from './observability/visibility.ts';
 import { EXIT_STATUS, type ExitStatus } from './problem.ts';
 import type { Enrolled } from './enrollment/joining.ts';
 import type { Session } from './session/session.ts';
+import type { Updates } from './update/updates.ts';
 import type { AgentVpn } from './vpn/vpn.ts';
 
 /**
@@ -40,6 +41,7 @@ export interface RunningParts {
   readonly reports: Pick<Reports, 'close'>;
   readonly vpn: Pick<AgentVpn, 'close'> | null;
   readonly session: Pick<Session, 'isLive' | 'stop'>;
+  readonly updates: Pick<Updates, 'isUnderWay' | 'close'>;
   /** Calls it once admins have confirmed every result in the journal; asked for when there is one. */
   readonly whenConfirmed: (act: () => void) => void;
   readonly log: Log;
@@ -54,18 +56,26 @@ export async function aborted(signal: AbortSignal): Promise<AgentEnd> {
   return EXIT_STATUS.ok;
 }
 
-/** Resolves when nothing of it is left that holds the process. */
+/**
+ * Resolves when nothing of it is left that holds the process. Where an update ends it, or it has joined again, what runs
+ * goes on: the next one takes it up, as after a restart.
+ */
 export async function stopParts(parts: RunningParts, end: AgentEnd): Promise<void> {
-  const { journal, executor, session, log } = parts;
-  if (end === EXIT_STATUS.ok) log.info({}, 'Stopping: running commands are ended and reported');
+  const { journal, executor, session, updates, log } = parts;
+  const isUpdate = end === EXIT_STATUS.ok && updates.isUnderWay;
+  if (isUpdate) log.info({}, 'Stopping for an update: running commands go on, and the next agent takes them up');
+  else if (end === EXIT_STATUS.ok) log.info({}, 'Stopping: running commands are ended and reported');
   const deadline = sleep(CONFIRMATION_MS_MAX);
+  updates.close();
   parts.visibility.close();
   parts.reports.close();
-  // Joined again: the next round takes up what runs, as after a restart.
   const ended =
-    typeof end === 'number' ? executor.close({ keepsWaiting: end === EXIT_STATUS.revoked }) : executor.detach();
+    typeof end !== 'number' || isUpdate
+      ? executor.detach()
+      : executor.close({ keepsWaiting: end === EXIT_STATUS.revoked });
   await Promise.race([Promise.all([ended, parts.reach.close()]), sleep(CLOSE_MS_MAX)]);
-  if (session.isLive && journal.finished().length > 0)
+  // after an update the next agent sends what is left: the machine is away for as short as can be
+  if (session.isLive && journal.finished().length > 0 && !isUpdate)
     await Promise.race([deadline, new Promise<void>(parts.whenConfirmed)]);
   await parts.vpn?.close({ isKept: end !== EXIT_STATUS.revoked });
   session.stop();

@@ -15,3 +15,17 @@ export function trimMemory(): void {
   setFlagsFromString('--no-expose-gc');
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
+
+/** The first session is followed by whatever waited for this node; memory is trimmed after that, in ms. */
+const TRIM_AFTER_MS = 2_000;
+
+/** Of one agent. */
+export class FirstTrim {
+  #isDone = false;
+
+  /** A session is live. */
+  connected(): void {
+    if (!this.#isDone) setTimeout(trimMemory, TRIM_AFTER_MS).unref();
+    this.#isDone = true;
+  }
+}

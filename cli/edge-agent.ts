@@ -3,11 +3,12 @@
 import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import manifest from '../package.json' with { type: 'json' };
+import type { GivenConfig } from '../agent/config.ts';
 import { CODE_CACHE_DIRECTORY, defaultDataDirectory } from '../agent/default-directory.ts';
 import { WarmStart } from '../agent/warm-start.ts';
 import { plainText } from './plain-text.ts';
 
-const COMMANDS = ['up', 'leave', 'doctor', 'metrics-key', 'rotate-key'] as const;
+const COMMANDS = ['up', 'leave', 'doctor', 'check', 'metrics-key', 'rotate-key'] as const;
 
 /** Those with all that they may be given. */
 const OPTIONED = ['leave --local', 'doctor --json'] as const;
@@ -21,6 +22,7 @@ async function main([command = '--help', ...rest]: readonly string[]): Promise<v
   else if (command === 'doctor' && rest.every((word) => word === '--json')) await doctor(rest.includes('--json'));
   else if (command === 'leave' && rest.every((word) => word === '--local'))
     await run(command, rest.includes('--local'));
+  else if (command === 'check' && rest.length === 0) await check();
   else if (isCommand(command) && rest.length === 0) await run(command);
   else if (isCommand(command) && rest.every((word) => word === '--help' || word === '-h'))
     process.stdout.write(await help());
@@ -41,21 +43,14 @@ async function noCommand(given: string): Promise<string> {
 
 /** Not by way of `run`: it works where the agent itself would not start, and leaves nothing on the disk. */
 async function doctor(isJson: boolean): Promise<void> {
-  const { AGENT_SETTINGS } = await import('../agent/config.ts');
-  const { readSettings } = await import('../settings/environment.ts');
+  const settings = await settingsOrExit();
   const { diagnoseMachine } = await import('../agent/observability/doctor/command.ts');
   const { showsColours } = await import('./colours.ts');
   const { reportText } = await import('./doctor/report-text.ts');
   const { AgentProblem } = await import('../agent/problem.ts');
-  const { withProxyVariables } = await import('../agent/outbound/proxy-choice.ts');
-  const read = readSettings(AGENT_SETTINGS, withProxyVariables(process.env));
-  if (!read.ok) {
-    for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
-    process.exit(2);
-  }
   try {
     for (const line of await misspelt()) process.stderr.write(`edge-agent: ${line}\n`);
-    const report = await diagnoseMachine(read.settings, manifest.version);
+    const report = await diagnoseMachine(settings, manifest.version);
     process.exitCode = report.overall === 'fail' ? 1 : 0;
     // Not before the last byte is taken; what a check left hanging is not waited for.
     process.stdout.write(
@@ -74,19 +69,38 @@ async function doctor(isJson: boolean): Promise<void> {
   }
 }
 
+/** What an updater asks of a new version before it switches. Like the doctor, it leaves nothing on the disk. */
+async function check(): Promise<void> {
+  const settings = await settingsOrExit();
+  const { selfCheck } = await import('../agent/self-check.ts');
+  const { AgentProblem } = await import('../agent/problem.ts');
+  await import('../agent/agent.ts'); // all that `up` needs can be loaded
+  try {
+    process.stdout.write(`${selfCheck(settings, manifest.version)}\n`);
+  } catch (error) {
+    if (!(error instanceof AgentProblem)) throw error;
+    process.stderr.write(`edge-agent: ${plainText(error.message)}\n`);
+    process.exitCode = error.status;
+  }
+}
+
+/** Ends the program with a line for each setting that does not fit. */
+async function settingsOrExit(): Promise<GivenConfig> {
+  const { AGENT_SETTINGS } = await import('../agent/config.ts');
+  const { readSettings } = await import('../settings/environment.ts');
+  const { withProxyVariables } = await import('../agent/outbound/proxy-choice.ts');
+  const read = readSettings(AGENT_SETTINGS, withProxyVariables(process.env));
+  if (read.ok) return read.settings;
+  for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
+  process.exit(2);
+}
+
 async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<void> {
   // What an agent does never runs hot enough to repay the optimizing compiler, which takes 5 MiB of memory (measured).
   process.getBuiltinModule('node:v8').setFlagsFromString('--no-opt');
   const warmStart = new WarmStart(join(process.env['AGENT_DATA_DIR'] || defaultDataDirectory(), CODE_CACHE_DIRECTORY));
   warmStart.first();
-  const { AGENT_SETTINGS } = await import('../agent/config.ts');
-  const { readSettings } = await import('../settings/environment.ts');
-  const { withProxyVariables } = await import('../agent/outbound/proxy-choice.ts');
-  const read = readSettings(AGENT_SETTINGS, withProxyVariables(process.env));
-  if (!read.ok) {
-    for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
-    process.exit(2);
-  }
+  const settings = await settingsOrExit();
 
   const { createLog } = await import('../agent/log.ts');
   const { runAgent } = await import('../agent/agent.ts');
@@ -97,21 +111,21 @@ async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<vo
       import('../agent/observability/doctor/doctor.ts'),
     ]),
   );
-  const log = createLog(read.settings.LOG_LEVEL, isatty(2));
+  const log = createLog(settings.LOG_LEVEL, isatty(2));
   for (const line of await misspelt()) log.warn({}, line);
   const stop = new AbortController();
   const diskAnswered = () => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   };
-  const options = { config: read.settings, version: manifest.version, log, signal: stop.signal, diskAnswered };
+  const options = { config: settings, version: manifest.version, log, signal: stop.signal, diskAnswered };
   try {
     if (name === 'metrics-key')
       return void process.stdout.write(
-        `${(await import('../agent/observability/api-key.ts')).storedApiKey(read.settings.AGENT_DATA_DIR)}\n`,
+        `${(await import('../agent/observability/api-key.ts')).storedApiKey(settings.AGENT_DATA_DIR)}\n`,
       );
     if (name === 'rotate-key')
       return void process.stdout.write(
-        `${await (await import('../agent/vpn/rotation.ts')).rotateKey(read.settings.AGENT_DATA_DIR)}\n`,
+        `${await (await import('../agent/vpn/rotation.ts')).rotateKey(settings.AGENT_DATA_DIR)}\n`,
       );
     process.exit(
       await (name === 'up' ? runAgent(options) : (await import('../agent/leave.ts')).leave({ ...options, isLocal })),
@@ -145,12 +159,13 @@ Usage:
   edge-agent up           enrol if needed, connect, and run commands until stopped by SIGTERM
   edge-agent leave        remove the node at the admin, and identity, journal and keys here; --local: here alone
   edge-agent doctor       check this machine, with its agent or without: network first, then services; --json for programs
+  edge-agent check        say whether this version can run on the data here; changes nothing, also while an agent runs
   edge-agent metrics-key  print the bearer key of this agent's metrics, for a Prometheus on this machine
   edge-agent rotate-key   change the WireGuard key of this machine; connections through its network go on
   edge-agent --version
   edge-agent --help
 
-Exit status: 0 stopped, 1 failed, 2 bad setting, 3 enrolment refused, 4 revoked by the admin; of doctor: 0 nothing failed, 1 something did.
+Exit status: 0 stopped, 1 failed, 2 bad setting, 3 enrolment refused, 4 revoked by the admin; of doctor: 0 nothing failed, 1 something did; of check: 0 it can run, 1 it cannot.
 
 Settings (environment variables):
 ${settingsHelp(AGENT_SETTINGS)}`;

@@ -1,9 +1,13 @@
 /** What enrolment gave this machine, as it stands on its disk: admins change it while the agent runs. */
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
 import type { NodeId } from '../../transport/protocol/ids.ts';
+import type { SshRecordingSettings } from '../../transport/protocol/ssh.ts';
 import type { Log } from '../../transport/net/log.ts';
 import { storeIdentity } from './identity.ts';
 import type { Enrolled } from './joining.ts';
+
+/** An admin that says nothing of it has nothing recorded. */
+const NOTHING_RECORDED: SshRecordingSettings = { mode: 'off', bytes_max: 1_024, ms_max: 1_000 };
 
 /** One machine's. A change that the disk refuses is logged, and holds until the agent ends. */
 export class StoredEnrollment {
@@ -49,6 +53,11 @@ export class StoredEnrollment {
   /** As an admin said last. */
   get settings(): AgentSettings {
     return this.#identity.enrollment.settings;
+  }
+
+  /** What is recorded of SSH sessions, as an admin said last. */
+  get recording(): SshRecordingSettings {
+    return this.settings.ssh_recording ?? NOTHING_RECORDED;
   }
 
   /** Settings that changed go to the disk, so that the next start finds the admins that are there by then. */

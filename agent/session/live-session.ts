@@ -4,7 +4,6 @@
  */
 import type { HealthReport } from '../../transport/protocol/agent-description.ts';
 import type { AdminFrame, AgentFrameBody } from '../../transport/protocol/frames.ts';
-import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
 import {
@@ -13,8 +12,9 @@ import {
   PROTOCOL_VERSION_VPN,
   PROTOCOL_VERSION_REACH,
   PROTOCOL_VERSION_TRACES,
+  PROTOCOL_VERSION_UPDATES,
 } from '../../transport/protocol/version.ts';
-import type { AgentVpnFrameBody, SessionPorts } from './ports.ts';
+import type { AgentNews, SessionPorts } from './ports.ts';
 import { arrived, recalled, type DeliveryPorts } from './deliveries.ts';
 import { Asking } from './still-open.ts';
 import { ResultSender } from './result-sender.ts';
@@ -65,11 +65,12 @@ export class LiveSession {
     if (grants.length > 0 && this.#options.protocol >= PROTOCOL_VERSION_REACH)
       this.#options.send({ type: 'ssh-grants', grants: [...grants] });
     this.#tellUnanswered(null);
+    for (const outcome of this.#ports.updates?.outcomes() ?? []) this.say({ type: 'update-outcome', ...outcome });
   }
 
   /** What the admin says. */
   hear(frame: CarriedFrame): void {
-    const { runner, reach, vpn } = this.#ports;
+    const { runner, reach, vpn, updates } = this.#ports;
     switch (frame.type) {
       case 'deliver':
         this.#asking.arriving();
@@ -106,8 +107,9 @@ export class LiveSession {
       case 'ssh-unanswered-stored':
         return this.#tellUnanswered(frame.ids);
       case 'update':
+        return updates?.asked(frame.request);
       case 'update-outcome-stored':
-        return; // self-updates are not wired yet
+        return updates?.outcomeStored(frame.request);
       case 'pong':
         return this.#asking.ponged();
       case 'still-open':
@@ -140,17 +142,10 @@ export class LiveSession {
     return true;
   }
 
-  /** Says what the machine is now. False: this admin does not listen, or does not hear it now. */
-  sayFacts(facts: NodeFacts): boolean {
-    if (this.#options.protocol < PROTOCOL_VERSION_FACTS || !this.#options.isRoomy()) return false;
-    this.#options.send({ type: 'facts-changed', facts });
-    return true;
-  }
-
-  /** Says something of the VPN. False: this admin knows of none, or does not hear it now. */
-  sayOfVpn(message: AgentVpnFrameBody): boolean {
-    if (this.#options.protocol < PROTOCOL_VERSION_VPN || !this.#options.isRoomy()) return false;
-    this.#options.send(message);
+  /** Says something of this machine. False: this admin knows nothing of the kind, or does not hear it now. */
+  say(news: AgentNews): boolean {
+    if (this.#options.protocol < versionOf(news.type) || !this.#options.isRoomy()) return false;
+    this.#options.send(news);
     return true;
   }
 
@@ -224,4 +219,10 @@ export class LiveSession {
     const logins = this.#options.protocol < PROTOCOL_VERSION_GREET ? [] : (this.#ports.reach?.unanswered(stored) ?? []);
     if (logins.length > 0) this.#options.send({ type: 'ssh-unanswered', logins: [...logins] });
   }
+}
+
+/** From which version on admins know what to do with it. */
+function versionOf(type: AgentNews['type']): number {
+  if (type === 'facts-changed') return PROTOCOL_VERSION_FACTS;
+  return type === 'update-answer' || type === 'update-outcome' ? PROTOCOL_VERSION_UPDATES : PROTOCOL_VERSION_VPN;
 }

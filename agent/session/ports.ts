@@ -8,6 +8,7 @@ import type { AdminFrame, AgentFrameBody, Delivery } from '../../transport/proto
 import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import type { SshGrant, SshVerdict, UnansweredLogin } from '../../transport/protocol/ssh.ts';
+import type { UpdateOutcome } from '../../transport/protocol/updates.ts';
 import type { SessionCounters } from './session-counters.ts';
 
 /** What became of the deliveries of one frame. */
@@ -180,6 +181,22 @@ export interface SessionVpn {
   told(order: AdminVpnFrame): void;
 }
 
+/** What an agent says of self-updates. */
+export type AgentUpdateFrameBody = Extract<AgentFrameBody, { type: `update-${string}` }>;
+
+/** What an agent says of itself between reports; admins that are too old for it do not hear it. */
+export type AgentNews = AgentVpnFrameBody | AgentUpdateFrameBody | Extract<AgentFrameBody, { type: 'facts-changed' }>;
+
+/** Self-updates of this machine. No method throws. */
+export interface SessionUpdates {
+  /** The updater is to be told, once for each request. What came of it is said when it is known. */
+  asked(request: string): void;
+  /** What came of updates, and no admin has stored yet; asked after every welcome. */
+  outcomes(): readonly UpdateOutcome[];
+  /** An admin has stored what came of it. */
+  outcomeStored(request: string): void;
+}
+
 /** Everything that a session needs. */
 export interface SessionPorts {
   readonly journal: SessionJournal;
@@ -188,6 +205,8 @@ export interface SessionPorts {
   readonly reach?: SessionReach;
   /** Absent where there can be no VPN: the simulated agents of a benchmark. */
   readonly vpn?: SessionVpn;
+  /** Absent where nothing can be updated: the simulated agents of a benchmark. */
+  readonly updates?: SessionUpdates;
   readonly report: () => HealthReport;
   /** What the machine is. Absent where there is none: the simulated agents of a benchmark. */
   readonly facts?: () => NodeFacts;

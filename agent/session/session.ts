@@ -4,12 +4,11 @@
  */
 import { CLOSE } from '../../transport/protocol/close-codes.ts';
 import type { AgentSettings } from '../../transport/protocol/agent-settings.ts';
-import type { NodeFacts } from '../../transport/protocol/facts.ts';
 import type { ExecutionId } from '../../transport/protocol/ids.ts';
 import { RECONNECT_MS_MAX } from '../../transport/protocol/limits.ts';
 import type { SshCredential } from '../../transport/protocol/ssh.ts';
 import { NODE_DELETED } from '../../transport/protocol/version.ts';
-import type { AgentVpnFrameBody, DialHow, SessionPorts } from './ports.ts';
+import type { AgentNews, DialHow, SessionPorts } from './ports.ts';
 import { AdminChoice } from './admin-choice.ts';
 import { Beside } from './beside.ts';
 import { Connection, SILENCE, type ConnectionOwner, type ConnectionParts, type Welcome } from './connection.ts';
@@ -84,14 +83,14 @@ export class Session implements ConnectionOwner {
     return this.#connection?.live?.verifySsh(attempt, username, credential) ?? false;
   }
 
-  /** Says what the machine is now. False: no admin that listens hears it now; the next hello says it. */
-  sayFacts(facts: NodeFacts): boolean {
-    return this.#connection?.live?.sayFacts(facts) ?? false;
+  /** Says something of this machine. False: no admin that knows of such things hears it now. */
+  say(news: AgentNews): boolean {
+    return this.#connection?.live?.say(news) ?? false;
   }
 
-  /** Says something of the VPN. False: no admin that knows of one hears it now. */
-  sayOfVpn(message: AgentVpnFrameBody): boolean {
-    return this.#connection?.live?.sayOfVpn(message) ?? false;
+  /** When the admin of a live session was heard last, on the session's clock; null: there is no live one. */
+  get heardMs(): number | null {
+    return this.isLive ? (this.#connection?.heardMs ?? null) : null;
   }
 
   /** What admins say of this node, while they refuse it; null: nothing of the kind. */

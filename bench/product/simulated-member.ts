@@ -67,7 +67,7 @@ export function simulatedMember(url: string, index: number, counts: VpnCounts, l
   const peers = new Set<string>();
   let revision: VpnRevision | null = null;
   const advertise = (): void =>
-    void session.sayOfVpn({
+    void session.say({
       type: 'mesh-advertise',
       advertisement: {
         public_key: memberKey(index),

@@ -1,8 +1,9 @@
 /** The journal's tables. */
 
 /**
- * Raised with every change of the tables that an older agent could not live with: one that goes back to the version
- * before must still read the file.
+ * What an agent must know to read the file, as SQLite's `user_version`: every agent refuses another one. So it stays as
+ * it is, for as long as an agent of before may come back, as an updater brings it when a new version does not work: the
+ * tables only grow, by what LATER_COLUMNS says and nothing else. Source: docs/architecture.md, Self-updates.
  */
 export const JOURNAL_VERSION = 1;
 
@@ -38,6 +39,12 @@ CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB)`;
  * that do not know them. `traceparent` is that of the delivery, `ran_ms` how long the process ran.
  */
 export const LATER_COLUMNS = { traceparent: 'TEXT', ran_ms: 'INTEGER' } as const;
+
+/**
+ * How far the tables have grown, for people and for releases (`journal_schema`): raised with LATER_COLUMNS, refused by
+ * nobody. 1: the first tables; 2: traces.
+ */
+export const JOURNAL_GROWTH = 2;
 
 /** The journal was written by a newer agent. */
 export class JournalVersionError extends Error {

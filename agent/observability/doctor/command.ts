@@ -14,7 +14,7 @@ import { createOutbound } from '../../outbound/outbound.ts';
 import { readIdentity, type Identity } from '../../enrollment/identity.ts';
 import { diagnose, DIAGNOSIS_MS_MAX, failed, warned } from './check.ts';
 import type { Check, Finding } from './check.ts';
-import { connectionChecks, loginCheck, systemPlaces } from './doctor.ts';
+import { connectionChecks, loginCheck, ownUpdaterCheck, systemPlaces } from './doctor.ts';
 import type { MachineFacts, SystemPlaces } from './doctor.ts';
 import { diskCheck, resourceChecks, systemCheck } from './machine.ts';
 import type { NodeStanding } from './standing.ts';
@@ -56,6 +56,7 @@ export async function diagnoseMachine(
     existingDisk(directory),
     ...resourceChecks(places),
     loginCheck(facts, places, null),
+    ownUpdaterCheck(facts),
     systemCheck({ version }),
   ]);
 }

@@ -2,10 +2,12 @@
  * Which checks there are, and in which order: the network and the VPN before the services, because nothing above works
  * while something below does not.
  */
+import { join } from 'node:path';
 import type { Diagnosis } from '../../../transport/protocol/diagnosis.ts';
 import type { AgentPorts } from '../../../transport/protocol/agent-description.ts';
 import { createVet } from '../../../transport/net/guard/vetting.ts';
 import type { GivenConfig } from '../../config.ts';
+import { PIN_FILE } from '../../data-directory.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import type { Service } from '../health.ts';
 import { MACHINE_WIREGUARD } from '../metrics/wireguard.ts';
@@ -19,6 +21,7 @@ import { networkChecks } from './network.ts';
 import { coreChecks, portChecks, problemOf } from './services.ts';
 import type { JournalCounts, SessionState } from './services.ts';
 import { sshCheck } from './ssh.ts';
+import { updaterCheck } from './updater.ts';
 import { vpnChecks } from './vpn.ts';
 import type { VpnSources } from './vpn.ts';
 
@@ -111,6 +114,16 @@ export function loginCheck(
   });
 }
 
+/** The updater, which can be looked at with or without a running agent. */
+export function ownUpdaterCheck({ config, directory }: MachineFacts): Check {
+  return updaterCheck({
+    isEnabled: config.AGENT_SELF_UPDATE_ENABLED,
+    url: config.AGENT_UPDATER_URL,
+    token: config.AGENT_UPDATER_TOKEN,
+    pinPath: join(directory, PIN_FILE),
+  });
+}
+
 /** A report by a running agent. Never rejects; it changes nothing, and the health of the agent least of all. */
 export function diagnoseAgent(
   machine: MachineFacts,
@@ -123,7 +136,6 @@ export function diagnoseAgent(
     proxyHosts: config.AGENT_PROXY_HOST,
     isProxyEnabled: config.AGENT_PROXY_ENABLED,
     openProxies: openProxiesProblem(config),
-    isSelfUpdateEnabled: config.AGENT_SELF_UPDATE_ENABLED,
   };
   return diagnose([
     ...connectionChecks(machine, places, agent),
@@ -132,6 +144,7 @@ export function diagnoseAgent(
     ...resourceChecks(places),
     loginCheck(machine, places, agent),
     ...portChecks(sources),
+    ownUpdaterCheck(machine),
     systemCheck({ version }),
   ]);
 }

@@ -44,7 +44,6 @@ export interface ServiceSources {
   readonly isProxyEnabled: boolean;
   /** What is wrong with whom the proxies let in; null: nothing. */
   readonly openProxies: string | null;
-  readonly isSelfUpdateEnabled: boolean;
 }
 
 /** Session, journal and runner. */
@@ -64,12 +63,11 @@ export function coreChecks({ services, session, journal }: ServiceSources): read
   ];
 }
 
-/** Proxies, exporters and the updater. */
+/** Proxies and exporters. */
 export function portChecks(sources: ServiceSources): readonly Check[] {
   return [
     { name: 'proxies', look: (signal) => proxies(sources, signal) },
     { name: 'exporters', look: (signal) => exporters(sources, signal) },
-    { name: 'updater', look: () => updater(sources) },
   ];
 }
 
@@ -184,18 +182,6 @@ async function exporters({ services, ports }: ServiceSources, signal: AbortSigna
       details,
     );
   return passed('The API and both exporters of metrics answer on their ports.', details);
-}
-
-function updater({ isSelfUpdateEnabled }: ServiceSources): Finding {
-  if (!isSelfUpdateEnabled)
-    return passed('Self-updates are switched off (AGENT_SELF_UPDATE_ENABLED), so no updater is needed.', {
-      is_enabled: false,
-    });
-  return warned(
-    'Self-updates are enabled, and no updater sidecar is reachable: this machine is not updated.',
-    'Update the agent by your own means, or unset AGENT_SELF_UPDATE_ENABLED.',
-    { is_enabled: true },
-  );
 }
 
 /** Whether something accepts a connection. It is closed at once. */

@@ -10,6 +10,7 @@ import type { JournalCounts } from '../../execution/execution.ts';
 import type { AgentProxies } from '../../access/proxies/proxies.ts';
 import type { SessionCounters } from '../../session/session-counters.ts';
 import type { SshServer } from '../../access/ssh/server.ts';
+import type { UpdateCounters } from '../../update/updates.ts';
 
 /** What is asked at a scrape. Null: this part is off, and its metrics are absent. */
 export interface OwnMetricsSources {
@@ -27,10 +28,14 @@ export interface OwnMetricsSources {
   readonly ssh: (() => SshServer['counters']) | null;
   /** Those of the health report. */
   readonly services: () => readonly Service[];
+  readonly updates: () => UpdateCounters;
 }
 
 /** Words of the metrics for the ends of a tunnel, where they differ. Source: docs/metrics.md. */
 const ENDS: Readonly<Record<string, string>> = { drain: 'drain_timeout' };
+
+/** What can come of an update. Source: transport/protocol/updates.ts. */
+const UPDATE_OUTCOMES = ['updated', 'rolled_back', 'unchanged'] as const;
 
 /** The agent's own metrics as text. */
 export async function ownMetrics(sources: OwnMetricsSources): Promise<string> {
@@ -48,6 +53,7 @@ export async function ownMetrics(sources: OwnMetricsSources): Promise<string> {
   addExecutions(exposition, sources.journal(), sources.session());
   addSession(exposition, sources.session(), sources.adminUrls());
   addServices(exposition, sources.services());
+  addUpdates(exposition, sources.updates());
   addEgress(exposition, sources.egress(), sources.tunnelStreams());
   if (sources.proxies !== null) addProxies(exposition, sources.proxies());
   if (sources.ssh !== null) addSsh(exposition, sources.ssh());
@@ -151,6 +157,31 @@ function addServices(exposition: Exposition, services: readonly Service[]): void
     'Whether a part of the agent works, as in its health report.',
     'service',
     Object.fromEntries(services.map(({ name, problem }) => [name, problem() === null ? 1 : 0])),
+  );
+}
+
+function addUpdates(exposition: Exposition, { asked, accepted, refused, lastOutcome }: UpdateCounters): void {
+  exposition.single(
+    'edge_agent_update_requests_total',
+    'counter',
+    'Self-update requests that an admin sent, each once.',
+    asked,
+  );
+  counted(
+    exposition,
+    'edge_agent_update_answers_total',
+    'counter',
+    'What they were answered: the updater took the signal, or did not.',
+    'answer',
+    { accepted, refused },
+  );
+  counted(
+    exposition,
+    'edge_agent_update_last_outcome',
+    'gauge',
+    'What the updater says came of the last update: 1 at one outcome, 0 at the others, and at all while none is known.',
+    'outcome',
+    Object.fromEntries(UPDATE_OUTCOMES.map((outcome) => [outcome, Number(outcome === lastOutcome)])),
   );
 }
 

@@ -78,7 +78,7 @@ export function startVpnMember(
     clusterName: () => clusterName,
     clock: systemClock,
     log: silentLog,
-    say: (word) => session.sayOfVpn(word),
+    say: (word) => session.say(word),
     named: (picture) => {
       if (picture !== null && pictures.at(-1) !== picture) pictures.push(picture);
     },

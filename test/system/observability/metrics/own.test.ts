@@ -39,6 +39,7 @@ const QUIET: OwnMetricsSources = {
   services: () => [],
   proxies: null,
   ssh: null,
+  updates: () => ({ asked: 0, accepted: 0, refused: 0, lastOutcome: null }),
   journal: () => ({ waiting: 0, started: 0, unconfirmed: 0, received: 0, completed: 0, cancelled: 0, dropped: 0 }),
   egress: () =>
     new CountedEgress({ rules: { blockedPorts: [], blockedHosts: [], allowedHosts: [], servedPorts: [] } }).counts(),

@@ -33,7 +33,7 @@ test('a change is said to an admin that listens, and to no older one', (t) => {
     link().open();
     link().hear({ type: 'welcome', protocol, cluster_name: 'c', settings: SETTINGS });
 
-    t.is(session.sayFacts({ ...FACTS, hostname: 'two' }), isHeard, `protocol ${protocol}`);
+    t.is(session.say({ type: 'facts-changed', facts: { ...FACTS, hostname: 'two' } }), isHeard, `protocol ${protocol}`);
     t.deepEqual(
       link().frames.flatMap((frame) => (frame.type === 'facts-changed' ? [frame.facts.hostname] : [])),
       isHeard ? ['two'] : [],
@@ -45,10 +45,10 @@ test('a change is said to an admin that listens, and to no older one', (t) => {
 test('without a session nobody hears of a change, and a socket that is full is not filled further', (t) => {
   const { link, session } = fixtureOf(() => 'one');
 
-  t.false(session.sayFacts(FACTS));
+  t.false(session.say({ type: 'facts-changed', facts: FACTS }));
   link().open();
   link().hear({ type: 'welcome', protocol: PROTOCOL_VERSION_FACTS, cluster_name: 'c', settings: SETTINGS });
   link().bufferedBytes = 10_000_000;
 
-  t.false(session.sayFacts(FACTS));
+  t.false(session.say({ type: 'facts-changed', facts: FACTS }));
 });

@@ -51,7 +51,6 @@ async function sources(t: ExecutionContext, more: Partial<ServiceSources> = {}):
     proxyHosts: ['127.0.0.1'],
     isProxyEnabled: true,
     openProxies: null,
-    isSelfUpdateEnabled: false,
     ...more,
   };
 }
@@ -72,20 +71,18 @@ test("services that all work pass, and credentials of the admin's URL are not to
 
   t.deepEqual(
     Object.entries(found).map(([name, { status }]) => [name, status]),
-    ['session', 'journal', 'runner', 'proxies', 'exporters', 'updater'].map((name) => [name, 'pass']),
+    ['session', 'journal', 'runner', 'proxies', 'exporters'].map((name) => [name, 'pass']),
   );
   t.notRegex(JSON.stringify(found), /hunter22/u);
   t.is(
     found['session']?.summary,
     'The agent has had a session with https://admin.example since 1970-01-01T00:00:01.000Z.',
   );
-  t.regex(found['updater']?.summary ?? '', /switched off/u);
 });
 
 test('a lost session, and the problem of a service, are told as they are', async (t) => {
   const from = await sources(t, {
     session: () => ({ isLive: false, refusal: null, adminUrl: null, sinceMs: null }),
-    isSelfUpdateEnabled: true,
     services: () => [
       { name: 'journal', problem: () => 'the disk is full' },
       { name: 'runner', problem: () => 'it cannot start processes' },
@@ -96,7 +93,7 @@ test('a lost session, and the problem of a service, are told as they are', async
 
   const found = await looked(from);
 
-  t.deepEqual(column(Object.values(found), 'status'), ['fail', 'fail', 'fail', 'fail', 'fail', 'warn']);
+  t.deepEqual(column(Object.values(found), 'status'), ['fail', 'fail', 'fail', 'fail', 'fail']);
   t.deepEqual(
     [found['journal']?.summary, found['proxies']?.summary],
     ['The disk is full.', 'It does not listen on port 1: another program has it.'],
