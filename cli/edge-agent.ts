@@ -90,9 +90,11 @@ async function settingsOrExit(): Promise<GivenConfig> {
   const { readSettings } = await import('../settings/environment.ts');
   const { withProxyVariables } = await import('../agent/outbound/proxy-choice.ts');
   const read = readSettings(AGENT_SETTINGS, withProxyVariables(process.env));
-  if (read.ok) return read.settings;
-  for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
-  process.exit(2);
+  if (!read.ok) {
+    for (const problem of read.problems) process.stderr.write(`edge-agent: ${problem}\n`);
+    process.exit(2);
+  }
+  return read.settings;
 }
 
 async function run(name: (typeof COMMANDS)[number], isLocal = false): Promise<void> {
