@@ -21,7 +21,7 @@ const FILE_BYTES_MAX = 1_048_576;
  * One request. `asked`: the updater may have been told, and what it said is not known. `from`: the version that ran
  * then; `at_ms`: Unix time of it.
  */
-const UpdateRecord = z.object({
+export const UpdateRecord = z.object({
   request: Uuid,
   state: z.enum(['asked', 'accepted', 'refused']),
   error: z.string().max(UPDATE_ERROR_CHARS_MAX).nullable(),
