@@ -22,3 +22,8 @@ export function webhookSecret(id: string): string {
 export function webhookHeaders(id: string): string {
   return `webhook/${id}/sealed_headers`;
 }
+
+/** The answer that is kept under an Idempotency-Key. */
+export function idempotencyRecord(scope: string, key: string): string {
+  return `idempotency_key:${scope}:${key}`;
+}

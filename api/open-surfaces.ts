@@ -80,7 +80,7 @@ export interface SurfaceParts extends FeedSources, ForwardingParts {
     };
     readonly inspection: Pick<DebugInspection, 'families' | 'search'>;
   } & Counting<'actors' | 'deadLetters' | 'crashes' | 'escalations' | 'ended' | 'ownership'>;
-  readonly storage: Counting<'commits' | 'database' | 'sshLogins' | 'listener'>;
+  readonly storage: Counting<'commits' | 'database' | 'sshLogins' | 'listener' | 'encryption'>;
   readonly agents: Pick<OperationPorts, 'nodeMetrics' | 'nodeDiagnoses'> &
     Counting<'sessions' | 'tunnels' | 'scrapes'> & {
       readonly sessions: {

@@ -32,6 +32,7 @@ Usage:
   edge-admin relay                  run a relay for nodes that do not reach each other directly
   edge-admin backup FILE            write the whole database into a new file while it is used
   edge-admin restore FILE           load such a file into an empty database
+  edge-admin rotate-encryption-key  make another key in DATA_DIR; the next start seals all secrets under it
   edge-admin settings [--markdown]  list the settings
   edge-admin --help | --version
 
@@ -42,7 +43,7 @@ It is configured by environment variables. Without any, serve makes a database a
 Exit status: 0 stopped in order, 1 could not start or stop, 2 a wrong argument or setting, 70 a bug.
 `;
 
-const COMMANDS = ['serve', 'relay', 'backup', 'restore', 'settings', 'help'] as const;
+const COMMANDS = ['serve', 'relay', 'backup', 'restore', 'rotate-encryption-key', 'settings', 'help'] as const;
 
 const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
@@ -68,6 +69,8 @@ async function main(args: string[]): Promise<void> {
       return serve();
     case 'relay':
       return relayAlone();
+    case 'rotate-encryption-key':
+      return rotateKey();
     case 'backup':
     case 'restore':
       return file === undefined ? refuse([`the file is missing: edge-admin ${command} FILE`]) : copy(command, file);
@@ -124,6 +127,24 @@ async function copy(command: 'backup' | 'restore', file: string): Promise<void> 
       ? backUp(read.config, file, packageFile.version, log)
       : restore(read.config, file, log));
     process.stdout.write(`${done}\n`);
+  } catch (error) {
+    process.stderr.write(`edge-admin: ${because(error as Error, read.config)}\n`);
+    process.exitCode = EXIT_START_FAILED;
+  }
+}
+
+/** Of the key in DATA_DIR. One that is set is rotated where it is set. */
+async function rotateKey(): Promise<void> {
+  const read = readStorageConfig(process.env);
+  if (!read.ok) return refuse(read.problems);
+  const { DATA_DIR, DATABASE_URL, ENCRYPTION_KEY } = read.config;
+  if (ENCRYPTION_KEY !== undefined || DATABASE_URL !== undefined)
+    return refuse([
+      'ENCRYPTION_KEY is set, so it is rotated where it is set: put its value into ENCRYPTION_KEYS_OLD, a new one (openssl rand -base64 32) in its place, and restart every admin',
+    ]);
+  const { rotateEncryptionKeyIn } = await import('../persistence/embedded/encryption-key.ts');
+  try {
+    process.stdout.write(`${rotateEncryptionKeyIn(DATA_DIR)}\n`);
   } catch (error) {
     process.stderr.write(`edge-admin: ${because(error as Error, read.config)}\n`);
     process.exitCode = EXIT_START_FAILED;

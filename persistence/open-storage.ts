@@ -8,12 +8,12 @@ import { DatabaseArrival } from './arrival.ts';
 import { GroupCommitter } from './committer/committer.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { openDatabase, type Database } from './database.ts';
-import { encryptionKeyIn } from './embedded/encryption-key.ts';
+import { encryptionKeysIn } from './embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from './embedded/launcher.ts';
 import { watchIncarnation } from './incarnation.ts';
 import { takeName } from './instance-lock.ts';
 import { LivePeers } from './live-peers.ts';
-import { checkEncryptionKey } from './secret-check.ts';
+import { EncryptionKeys } from './sealing/encryption-keys.ts';
 import { Storage, type StorageSettings } from './storage.ts';
 import { createVault } from './vault.ts';
 
@@ -22,8 +22,11 @@ export interface OpenStorageSettings extends StorageSettings {
   /** Left out: an embedded PostgreSQL in DATA_DIR. */
   readonly DATABASE_URL?: string | undefined;
   readonly DATA_DIR: string;
-  /** Left out: the key in DATA_DIR, made at the first start. */
+  /** Left out: the keys in DATA_DIR, of which the first is made at the first start. */
   readonly ENCRYPTION_KEY?: Uint8Array | undefined;
+  readonly ENCRYPTION_KEYS_OLD?: readonly Uint8Array[] | undefined;
+  /** Whether others guess ENCRYPTION_KEY. */
+  readonly isEncryptionKeyWeak: boolean;
   readonly DATABASE_POOL_MAX: number;
   readonly DATABASE_WAIT_MS: number;
   readonly ADMIN_NAME: string;
@@ -53,7 +56,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   const postgres =
     settings.DATABASE_URL === undefined ? await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, log }) : null;
   if (postgres !== null) ends.add('PostgreSQL', () => postgres.stop());
-  const vault = createVault(settings.ENCRYPTION_KEY ?? encryptionKeyIn(settings.DATA_DIR));
+  const vault = createVault(...keysOf(settings));
   const database = await openDatabase({
     connection: postgres?.connection ?? { url: settings.DATABASE_URL ?? '' },
     poolMax: settings.DATABASE_POOL_MAX,
@@ -61,15 +64,18 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
   });
   ends.add('database connections', () => database.close());
   const arrival = new DatabaseArrival(settings.DATABASE_WAIT_MS, log, signal);
-  const { pool, orm } = database;
+  const { pool } = database;
   await arrival.done('connecting for the first time', () => pool.query('select 1'));
   await arrival.done('migrating', () => database.migrate());
   const incarnation = await arrival.done('comparing', () => watchIncarnation(database, settings.ADMIN_NAME, log));
   const time = { clock: systemClock, monotonicMs, log };
   const clock = await arrival.done('asking for the time', () => DatabaseClock.start(pool, time));
   ends.add('the clock', () => clock.stop());
-  await arrival.done('checking the encryption key', () => checkEncryptionKey(orm, vault));
   const registry = registryOf(settings, options, database, clock);
+  const { isEncryptionKeyWeak: isWeak } = settings;
+  const keys = new EncryptionKeys({ pool, vault, instanceId: registry.instanceId, isWeak, log });
+  await arrival.done('checking the encryption key', () => keys.settle());
+  await arrival.done('saying which encryption key is wanted', () => keys.wish());
   const listener = database.listen(systemClock);
   ends.add('the listening connection', () => listener.stop());
   const adminId = await arrival.done('taking up its name', () =>
@@ -82,6 +88,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
     }),
   );
   ends.add('registration', () => registry.checkOut());
+  await arrival.done('comparing the encryption key', () => keys.confirm());
   const peers = new LivePeers(adminId, monotonicMs);
   const committer = new GroupCommitter({
     database,
@@ -91,7 +98,7 @@ export async function openStorage(settings: OpenStorageSettings, options: OpenSt
     log,
     committed: (notices) => bus.publish(notices),
   });
-  const rows = { database, listener, vault, incarnation, clock, registry, committer, peers };
+  const rows = { database, listener, vault, keys, incarnation, clock, registry, committer, peers };
   return new Storage({ settings, adminId, ...rows, arrival, log });
 }
 
@@ -113,4 +120,18 @@ function registryOf(
     },
     clock,
   );
+}
+
+/** ENCRYPTION_KEY and former ones: as they are set, or out of DATA_DIR. */
+export function keysOf({
+  ENCRYPTION_KEY,
+  ENCRYPTION_KEYS_OLD = [],
+  DATA_DIR,
+}: Pick<OpenStorageSettings, 'ENCRYPTION_KEY' | 'ENCRYPTION_KEYS_OLD' | 'DATA_DIR'>): readonly [
+  Uint8Array,
+  readonly Uint8Array[],
+] {
+  if (ENCRYPTION_KEY !== undefined) return [ENCRYPTION_KEY, ENCRYPTION_KEYS_OLD];
+  const { key, former } = encryptionKeysIn(DATA_DIR);
+  return [key, former];
 }

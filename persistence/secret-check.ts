@@ -1,8 +1,7 @@
-/** Refuses to start with another ENCRYPTION_KEY than the one the database was made with (E3). */
-import type { MikroORM } from '@mikro-orm/postgresql';
-import { asUnavailable } from './availability.ts';
-import { SecretCheck } from './entities/secret-check.ts';
-import { SealBroken, type Vault } from './vault.ts';
+/** A known text, sealed: by it a database tells under which ENCRYPTION_KEY it is (E3). */
+import type { Pool, PoolClient } from 'pg';
+import { rowsOf, sql } from './reads/sql.ts';
+import { SealBroken, type Keyring } from './vault.ts';
 
 /** The row, and the name its text is sealed under. */
 const NAME = 'encryption_key';
@@ -16,39 +15,47 @@ export class WrongEncryptionKey extends Error {
 }
 
 /** Opens the known text of a backup. Throws WrongEncryptionKey. */
-export function checkSealed(vault: Vault, sealed: string | null): void {
-  try {
-    if (sealed !== null) openCheck(vault, sealed);
-  } catch (error) {
-    throw error instanceof SealBroken
-      ? new WrongEncryptionKey(
-          'ENCRYPTION_KEY, or encryption.key in DATA_DIR, is not the key that the backup was made with. Restore that with it.',
-          { cause: error },
-        )
-      : error;
-  }
+export function checkSealed(vault: Keyring, sealed: string | null): void {
+  if (sealed !== null && keyOfCheck(vault, sealed) === null)
+    throw new WrongEncryptionKey(
+      'ENCRYPTION_KEY, or encryption.key in DATA_DIR, is not the key that the backup was made with. Restore that with it.',
+      { cause: new SealBroken('sealed under another key') },
+    );
 }
 
-function openCheck(vault: Vault, sealed: string): void {
-  if (vault.open(sealed, NAME) !== KNOWN_TEXT) throw new SealBroken('opened to another text');
+/** Id of the key that seals by what the database says; null: none of these, or it holds no such text yet. */
+export async function storedKey(
+  client: Pool | PoolClient,
+  vault: Keyring,
+  lock: 'for update' | '' = '',
+): Promise<{ readonly isThere: boolean; readonly id: string | null }> {
+  const locked = lock === '' ? sql`` : sql`for update`;
+  const [row] = await rowsOf<{ sealed: string }>(
+    client,
+    'checking the encryption key',
+    sql`select sealed from secret_check where name = ${NAME} ${locked}`,
+  );
+  return { isThere: row !== undefined, id: row === undefined ? null : keyOfCheck(vault, row.sealed) };
 }
 
-/**
- * Seals a known text on the first start, and opens it on every later one. Throws WrongEncryptionKey. Of admins that
- * start at once, one seals and the others verify.
- */
-export async function checkEncryptionKey(orm: MikroORM, vault: Vault): Promise<void> {
-  const em = orm.em.fork();
-  try {
-    await em.upsert(SecretCheck, { name: NAME, sealed: vault.seal(KNOWN_TEXT, NAME) }, { onConflictAction: 'ignore' });
-    const { sealed } = await em.fork().findOneOrFail(SecretCheck, { name: NAME });
-    openCheck(vault, sealed);
-  } catch (error) {
-    if (error instanceof SealBroken)
-      throw new WrongEncryptionKey(
-        'ENCRYPTION_KEY is not the key that this database was made with. Start with the former key, or restore its file (encryption.key in DATA_DIR).',
-        { cause: error },
-      );
-    throw asUnavailable(error, 'checking the encryption key');
-  }
+/** Seals the known text under the key of this id: `first`, where there is none yet, else in the place of the one there. */
+export async function storeCheck(
+  client: Pool | PoolClient,
+  vault: Keyring,
+  id: string,
+  { first }: { readonly first: boolean },
+): Promise<void> {
+  const sealed = vault.sealUnder(id, KNOWN_TEXT, NAME);
+  await rowsOf(
+    client,
+    'storing the check of the encryption key',
+    first
+      ? sql`insert into secret_check (name, sealed) values (${NAME}, ${sealed}) on conflict do nothing`
+      : sql`update secret_check set sealed = ${sealed} where name = ${NAME}`,
+  );
+}
+
+function keyOfCheck(vault: Keyring, sealed: string): string | null {
+  const id = vault.keyOf(sealed, NAME);
+  return id !== null && vault.open(sealed, NAME) === KNOWN_TEXT ? id : null;
 }

@@ -45,7 +45,9 @@ import { relayClustersLookUp, vpnMemberLookUp } from './vpn/key-look-ups.ts';
 import { VPN_MEMBER_CHANGES, readVpns, storeGateway } from './vpn/readings.ts';
 import { relayRows } from './vpn/relay-rows.ts';
 import { StoredVpnRows, VPN_CHANGES } from './vpn/vpn-rows.ts';
-import type { Vault } from './vault.ts';
+import type { EncryptionKeys } from './sealing/encryption-keys.ts';
+import { KeyRotation } from './sealing/rotation.ts';
+import type { Keyring } from './vault.ts';
 import { createWriteProbe } from './write-probe.ts';
 
 /** Events of a channel that wait are counted up to this, for whoever looks in from outside. */
@@ -66,7 +68,8 @@ export interface OpenedStorage {
   readonly adminId: string;
   readonly database: Database;
   readonly listener: Listener;
-  readonly vault: Vault;
+  readonly vault: Keyring;
+  readonly keys: EncryptionKeys;
   readonly incarnation: IncarnationWatch;
   readonly clock: DatabaseClock;
   readonly registry: AdminRegistry;
@@ -83,7 +86,7 @@ export class Storage {
   readonly database: Database;
   /** The one connection on which this admin hears what the database notifies. */
   readonly listener: Listener;
-  readonly vault: Vault;
+  readonly vault: Keyring;
   readonly clock: DatabaseClock;
   /** Whether there are other admins. */
   readonly peers: LivePeers;
@@ -93,6 +96,7 @@ export class Storage {
   readonly #reads;
   readonly #leases;
   readonly #relayClusters;
+  readonly #rotation;
 
   constructor(opened: OpenedStorage) {
     const { settings, adminId, database, listener, vault, clock, peers, log } = opened;
@@ -113,6 +117,7 @@ export class Storage {
     this.#leases = new Leases(database.writes);
     this.#leases.onSurvey((admins) => peers.surveyed(admins));
     this.#relayClusters = relayClustersLookUp(database.pool);
+    this.#rotation = new KeyRotation({ pool: database.pool, vault, keys: opened.keys, log });
   }
 
   /** Resolves when the database was set back, restored or promoted beneath this admin. */
@@ -120,9 +125,12 @@ export class Storage {
     return this.#opened.incarnation.isOver;
   }
 
-  /** Resolves when another process has taken over the name of this admin, which may do nothing more then. */
+  /**
+   * Resolves when another process has taken over the name of this admin, or secrets are sealed under a key that it has
+   * not: it may do nothing more then.
+   */
   get takenOver(): Promise<Error> {
-    return this.#opened.registry.takenOver;
+    return Promise.race([this.#opened.registry.takenOver, this.#opened.keys.lost]);
   }
 
   /** Does another step of the start, which must be one that can be done again, once the database lets it. */
@@ -144,6 +152,7 @@ export class Storage {
       database: database.connections(),
       sshLogins: { ...this.#ssh.counters },
       listener: listener.readings(),
+      encryption: this.#rotation.readings(),
     };
   }
 
@@ -255,7 +264,7 @@ export class Storage {
 
   /** What time does to rows, and the lease under which whole tables are swept. `inputs`: what is in no row. */
   forSweeps(inputs: SweepInputs) {
-    const { settings, adminId, registry, database, peers } = this.#opened;
+    const { settings, adminId, registry, database, peers, keys } = this.#opened;
     const told = { adminId, hasPeers: () => peers.areThere() };
     const sweeps = createSweepRows(database.pool, told, settings, {
       ...inputs,
@@ -263,7 +272,8 @@ export class Storage {
       forgetNames: () => pruneAdminNames(database.pool),
     });
     const lease = taskLease(database.writes, adminId, SWEEPS_TASK, TASK_LEASE_MS);
-    return { sweeps, lease, leaseMs: TASK_LEASE_MS };
+    const sealing = { compareKeys: () => keys.compare(), sealAnew: () => this.#rotation.step() };
+    return { sweeps: { ...sweeps, ...sealing }, lease, leaseMs: TASK_LEASE_MS };
   }
 
   /** Executions whose rows say something else than what is known of them here. */

@@ -19,7 +19,7 @@ import { labelOf } from './names.ts';
 import { REACH_SETTINGS } from './reach.ts';
 import { certificateFilesProblems, EMBEDDED_RELAY_SETTINGS } from './relay.ts';
 import { SERVER_SETTINGS, serverProblems } from './server.ts';
-import { STORAGE_SETTINGS, storageProblems } from './storage.ts';
+import { isWeakEncryptionKey, STORAGE_SETTINGS, storageProblems } from './storage.ts';
 import { TRACING_SETTINGS, tracingVariables } from './tracing.ts';
 import { netmakerProblems, VPN_SETTINGS, vpnProblems } from './vpn.ts';
 
@@ -83,6 +83,8 @@ type Resolved =
 export type AdminConfig = Read & { readonly [Name in Resolved]: NonNullable<Read[Name]> } & {
   /** The file of the MASTER_KEY that was made; null: one was given. */
   readonly masterKeyFile: string | null;
+  /** Whether others guess ENCRYPTION_KEY. One that was made here they do not. */
+  readonly isEncryptionKeyWeak: boolean;
   readonly broker: BrokerSettings | null;
   readonly tracing: ReturnType<typeof tracingVariables>;
 };
@@ -122,6 +124,8 @@ export function readAdminConfig(
     config: {
       ...withFallbacks(read.settings, read.settings.MASTER_KEY ?? made?.key ?? '', hostName),
       masterKeyFile: made?.file ?? null,
+      isEncryptionKeyWeak:
+        read.settings.ENCRYPTION_KEY !== undefined && isWeakEncryptionKey(read.settings.ENCRYPTION_KEY),
       broker: chosen.broker,
       tracing: tracingVariables(env, read.settings),
     },
@@ -132,7 +136,7 @@ function withFallbacks(
   read: Read,
   masterKey: string,
   hostName: string,
-): Omit<AdminConfig, 'masterKeyFile' | 'broker' | 'tracing'> {
+): Omit<AdminConfig, 'masterKeyFile' | 'isEncryptionKeyWeak' | 'broker' | 'tracing'> {
   return {
     ...read,
     MASTER_KEY: masterKey,

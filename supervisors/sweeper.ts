@@ -8,7 +8,7 @@ import type { Notice } from '../actors/notice.ts';
 import { DatabaseUnavailable } from '../actors/ports.ts';
 import type { Clock } from '../actors/ports.ts';
 import type { Log } from '../transport/net/log.ts';
-import type { CommandId, ExecutionId, NodeId } from '../transport/protocol/ids.ts';
+import type { Ended, SweepPort } from './sweep-port.ts';
 import type { Directory } from './runtime/directory.ts';
 import { HeldTask, type TaskLease } from './tasks/held-task.ts';
 
@@ -42,49 +42,14 @@ export const GONE_NODES_EVERY_MS = 5_000;
 /** Nodes that are deleted in one look, each in a transaction of its own. */
 const GONE_NODES_MAX = 100;
 
+/**
+ * Time between two looks which encryption key seals, and what is to be sealed anew, in ms. Source:
+ * docs/decisions/key-rotation.md.
+ */
+export const ENCRYPTION_KEYS_EVERY_MS = 2_000;
+
 /** How often `last_seen_at` is stored, in ms. */
 export const PRESENCE_EVERY_MS = 10_000;
-
-/** An execution that a sweep ended. */
-interface Ended {
-  readonly execution: ExecutionId;
-  readonly command: CommandId;
-  readonly node: NodeId;
-  readonly clusterName: string;
-  readonly status: 'expired' | 'dropped';
-}
-
-/** What the sweeper asks of the rows. Implemented by persistence; each call is one bounded transaction. */
-export interface SweepPort {
-  expireDue(): Promise<readonly Ended[]>;
-  dropOrphans(): Promise<readonly Ended[]>;
-  /** Ends executions of one node that is gone. */
-  dropOf(node: NodeId): Promise<readonly Ended[]>;
-  prune(): Promise<{
-    readonly executions: readonly ExecutionId[];
-    readonly commands: readonly CommandId[];
-    readonly events: number;
-    readonly deliveries: number;
-    readonly orphanDeliveries: number;
-    readonly recordings: number;
-  }>;
-  storePresence(): Promise<void>;
-  /** Open executions of our clusters that stand still although their node is there. */
-  findForgotten(): Promise<{
-    readonly pending: readonly NodeId[];
-    readonly cancels: readonly { readonly node: NodeId; readonly execution: ExecutionId }[];
-  }>;
-  /** Makes nodes unreachable whose cluster nobody has owned for a while. */
-  markOwnerless(): Promise<readonly NodeId[]>;
-  /** Removes admins that are gone. Answers how many. */
-  forgetAdmins(): Promise<number>;
-  /** Removes names that no admin has had for long. Answers how many. */
-  forgetNames(): Promise<number>;
-  /** At most `limit` nodes of our clusters with random ids that were not seen for long; none where they are kept. */
-  findGone(limit: number): Promise<readonly NodeId[]>;
-  /** Rows of one batch. As many found: there are more. */
-  readonly batchRows: number;
-}
 
 /** What sweeps, and who is told. */
 export interface SweeperPorts {
@@ -155,6 +120,10 @@ class Sweeper {
       await sweeps.storePresence();
       return false;
     });
+    this.#every(ENCRYPTION_KEYS_EVERY_MS, 'the encryption key', async () => {
+      await sweeps.compareKeys();
+      return false;
+    });
     this.#startTables();
   }
 
@@ -166,6 +135,7 @@ class Sweeper {
     this.#everyHeld(OWNERLESS_EVERY_MS, 'nodes without an owner', () => this.#markOwnerless());
     this.#everyHeld(OWNERLESS_EVERY_MS, 'admins that are gone', () => this.#forgetAdmins());
     this.#everyHeld(NAMES_EVERY_MS, 'names of admins', () => this.#forgetNames());
+    this.#everyHeld(ENCRYPTION_KEYS_EVERY_MS, 'sealing anew', () => sweeps.sealAnew());
     this.#everyHeld(PRUNE_EVERY_MS, 'pruning', () => this.#prune());
   }
 

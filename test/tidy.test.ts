@@ -85,6 +85,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
       'main.ts',
       'persistence/backup/',
       'persistence/embedded/master-key.ts',
+      'persistence/embedded/encryption-key.ts',
       NET,
       'settings/',
       'package.json',

@@ -107,6 +107,27 @@ export const FAMILIES: readonly Family[] = [
       },
     }) => by('state', { busy, idle, waiting }),
   ),
+  gauge(
+    'encryption_keys',
+    'Keys that open what is sealed here: ENCRYPTION_KEY, and former ones while it is rotated.',
+    [],
+    ({ live }) => one(live.encryption.keys),
+  ),
+  counter('encryption_sealed_total', 'Secrets that this admin sealed anew under ENCRYPTION_KEY.', [], ({ live }) =>
+    one(live.encryption.sealed),
+  ),
+  gauge(
+    'encryption_unreadable',
+    'Secrets that no key of this admin opens, as of its last look at all of them; 0 where it has not looked.',
+    [],
+    ({ live }) => one(live.encryption.unreadable),
+  ),
+  gauge(
+    'encryption_rotated',
+    'Whether this admin knows that nothing is sealed under a former key: of several, the one that sweeps does.',
+    [],
+    ({ live }) => one(live.encryption.isDone),
+  ),
   ...REACH_FAMILIES,
   counter('ssh_logins_total', 'SSH logins that agents asked about, by verdict.', ['outcome'], ({ live }) =>
     by('outcome', live.sshLogins),

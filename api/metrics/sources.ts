@@ -79,6 +79,13 @@ export interface LiveReadings {
     readonly handOvers: HandOverReadings;
   };
   readonly adminLinks: AdminLinkReadings;
+  /** Of sealing secrets anew after a change of the encryption key; `sealed` since the start. */
+  readonly encryption: {
+    readonly keys: number;
+    readonly sealed: number;
+    readonly unreadable: number;
+    readonly isDone: boolean;
+  };
   /** The connection on which the database notifies. */
   readonly listener: { readonly silentMs: number; readonly lost: number };
 }

@@ -8,8 +8,8 @@ import type { Client } from 'pg';
 import type { Log } from '../../transport/net/log.ts';
 import type { Connection } from '../connection-options.ts';
 import { dedicatedClient, migrateTo, openDatabase } from '../database.ts';
-import { encryptionKeyIn } from '../embedded/encryption-key.ts';
 import { startEmbeddedPostgres } from '../embedded/launcher.ts';
+import { keysOf } from '../open-storage.ts';
 import { refuseUnknown } from '../schema-version.ts';
 import { checkSealed } from '../secret-check.ts';
 import { createVault } from '../vault.ts';
@@ -26,6 +26,7 @@ export interface Storage {
   readonly DATABASE_POOL_MAX: number;
   readonly DATA_DIR: string;
   readonly ENCRYPTION_KEY?: Uint8Array | undefined;
+  readonly ENCRYPTION_KEYS_OLD?: readonly Uint8Array[] | undefined;
 }
 
 /** Name of the file in DATA_DIR that holds the key of an admin that was given none. */
@@ -63,7 +64,7 @@ export async function restore(storage: Storage, file: string, log: Log): Promise
       `The key of the backup is missing: put its ${KEY_FILE} into DATA_DIR (${storage.DATA_DIR}), or set ENCRYPTION_KEY.`,
     );
   }
-  const vault = createVault(storage.ENCRYPTION_KEY ?? encryptionKeyIn(storage.DATA_DIR));
+  const vault = createVault(...keysOf(storage));
   const { tables, rows, header } = await withDatabase(storage, log, async (client, connection) => {
     const restored = await restoreBackup(file, {
       client,

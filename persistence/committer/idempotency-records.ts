@@ -2,6 +2,7 @@
 import type { PoolClient } from 'pg';
 import type { Vault } from '../vault.ts';
 import type { IdempotencyRecord } from '../../actors/records.ts';
+import { idempotencyRecord as boundTo } from '../../actors/sealed-columns.ts';
 
 /**
  * Where the hash of the body stands in a row: sealed with the answer. A plain one, of a body with a password in it,
@@ -16,7 +17,7 @@ export function sealIdempotencyRecord(
 ): { readonly bodyHash: string; readonly sealedAnswer: string } {
   return {
     bodyHash: SEALED,
-    sealedAnswer: vault.seal(JSON.stringify({ bodyHash, answer }), sealName(scope, key)),
+    sealedAnswer: vault.seal(JSON.stringify({ bodyHash, answer }), boundTo(scope, key)),
   };
 }
 
@@ -30,15 +31,10 @@ export function openIdempotencyRecord(
     sealedAnswer,
   }: { readonly scope: string; readonly key: string; readonly bodyHash: string; readonly sealedAnswer: string },
 ): { readonly bodyHash: string; readonly answer: unknown } {
-  const opened = JSON.parse(vault.open(sealedAnswer, sealName(scope, key))) as unknown;
+  const opened = JSON.parse(vault.open(sealedAnswer, boundTo(scope, key))) as unknown;
   return bodyHash === SEALED
     ? (opened as { readonly bodyHash: string; readonly answer: unknown })
     : { bodyHash, answer: opened };
-}
-
-/** What the sealed text is bound to. */
-function sealName(scope: string, key: string): string {
-  return `idempotency_key:${scope}:${key}`;
 }
 
 /** Stores an answer. False when the key is taken: the create that took it won. */

@@ -1,6 +1,17 @@
-/** A key that is made once, into a file of DATA_DIR, for an admin that was given none. */
+/** Files of keys in DATA_DIR, for an admin that was given none: made once, replaced as a whole. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fchownSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
@@ -31,14 +42,40 @@ function create(path: string, content: string): void {
     closeSync(file);
     rmSync(unfinished, { force: true });
   }
+  syncDirectory(path);
+}
+
+/**
+ * Puts this content in the place of what the file at `path` holds, or makes it: for the owner of `like` alone. After a
+ * crash it is the one or the other, and synced. Throws what the file system says.
+ */
+export function replaceKeyFile(path: string, content: string, like: string): void {
+  const unfinished = `${path}.new-${randomBytes(6).toString('hex')}`;
+  const { uid, gid } = statSync(like);
+  const file = openSync(unfinished, 'wx', 0o600);
+  try {
+    if (process.getuid?.() === 0) fchownSync(file, uid, gid); // run by root, for the account of the admin
+    writeSync(file, content);
+    fsyncSync(file);
+    renameSync(unfinished, path);
+  } finally {
+    closeSync(file);
+    rmSync(unfinished, { force: true });
+  }
+  syncDirectory(path);
+}
+
+/** The name itself. */
+function syncDirectory(path: string): void {
   const directory = openSync(dirname(path), 'r');
   try {
-    fsyncSync(directory); // the name itself
+    fsyncSync(directory);
   } finally {
     closeSync(directory);
   }
 }
 
-function hasCode(error: unknown, code: string): boolean {
+/** Whether the file system says this. */
+export function hasCode(error: unknown, code: string): boolean {
   return (error as NodeJS.ErrnoException).code === code;
 }

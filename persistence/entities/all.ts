@@ -3,6 +3,7 @@ import { Admin, AdminIdentity } from './admin.ts';
 import { Cluster, ClusterOwnership } from './cluster.ts';
 import { Command, CommandExecution, ExecutionOutputPart } from './command.ts';
 import { DatabaseIncarnation } from './incarnation.ts';
+import { EncryptionKey, EncryptionKeyWish } from './encryption-key.ts';
 import { EnrollmentKey } from './enrollment-key.ts';
 import { Event } from './event.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
@@ -28,6 +29,8 @@ export const ENTITIES = [
   CommandExecution,
   DatabaseIncarnation,
   DeletedNode,
+  EncryptionKey,
+  EncryptionKeyWish,
   EnrollmentKey,
   Event,
   EventChannel,

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { TailSource } from '../../api/feeds/ports.ts';
 import type { PeerAnswer, PeerCall, PeerCallHandler } from '../../api/forwarding-ports.ts';
 import { createBus, type Bus } from '../../actors/bus.ts';
-import { createVault } from '../../persistence/vault.ts';
+import { createVault, type Keyring } from '../../persistence/vault.ts';
 import { systemClock } from '../../transport/net/clock.ts';
 import {
   openAdminLinks,
@@ -46,24 +46,28 @@ export interface LinkedAdmin {
   readonly offering: IncomingMessage[];
   /** Calls that came to its handler, in order. */
   readonly calls: PeerCall[];
+  /** Its keys. */
+  readonly vault: Keyring;
   /** How far its clock is ahead of the other's, in ms. */
   aheadMs: number;
   /** Tells it who is alive. */
   saw(...rows: readonly CheckedIn[]): void;
 }
 
-/** An admin that knows nobody. `key`: its ENCRYPTION_KEY. */
+/** An admin that knows nobody. `key`: its ENCRYPTION_KEY; `former`: its ENCRYPTION_KEYS_OLD. */
 export async function startLinked(
   t: Scope,
   name: string,
-  { key = LINK_KEY, bodyBytesMax = 1_048_576, linkVersion = LINK_VERSION } = {},
+  { key = LINK_KEY, former = [] as readonly Buffer[], bodyBytesMax = 1_048_576, linkVersion = LINK_VERSION } = {},
 ): Promise<LinkedAdmin> {
   const served = await serve(t);
   const log = recordingLog();
   const [id, instanceId] = [randomUUID(), randomUUID()];
   let hear: (admins: readonly CheckedIn[]) => void = () => undefined;
+  const vault = createVault(key, former);
   const admin = {
     id,
+    vault,
     instanceId,
     row: { id, name, instanceId, peerUrl: served.url, linkVersion },
     served,
@@ -84,7 +88,7 @@ export async function startLinked(
     {
       adminId: id,
       instanceId,
-      vault: createVault(key),
+      vault,
       onAdmins: (listener) => {
         hear = listener;
       },
@@ -162,5 +166,5 @@ export function noSignal(): AbortSignal {
 
 /** The keys by which an admin speaks, for requests that a test makes by hand. */
 export function keysOf({ id, instanceId }: Pick<LinkedAdmin, 'id' | 'instanceId'>, key = LINK_KEY): PeerKeys {
-  return new PeerKeys(createVault(key).derive(ROOT_KEY), { admin: id, instance: instanceId });
+  return new PeerKeys(() => createVault(key).roots(ROOT_KEY), { admin: id, instance: instanceId });
 }

@@ -55,6 +55,7 @@ export function restingReadings(): LiveReadings {
         sessions: { opening: 0, carried: 0, outcomes: { carried: 0 } },
       },
     },
+    encryption: { keys: 1, sealed: 0, unreadable: 0, isDone: true },
     listener: { silentMs: 0, lost: 0 },
   };
 }
@@ -142,6 +143,7 @@ export function distinctReadings(): LiveReadings {
         sessions: { opening: 93, carried: 94, outcomes: { full: 95 } },
       },
     },
+    encryption: { keys: 2, sealed: 100, unreadable: 101, isDone: false },
     listener: { silentMs: 86_000, lost: 87 },
   };
 }

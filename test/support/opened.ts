@@ -2,13 +2,13 @@
 import type { ExecutionContext } from 'ava';
 import { openDatabase, type Database } from '../../persistence/database.ts';
 import { createReads } from '../../persistence/reads/reads.ts';
-import { createVault, type Vault } from '../../persistence/vault.ts';
+import { createVault, type Keyring } from '../../persistence/vault.ts';
 import type { Reads } from '../../api/ports.ts';
 import { createDatabase } from './database.ts';
 import { silentLog } from './log.ts';
 
 export interface Opened extends Database {
-  readonly vault: Vault;
+  readonly vault: Keyring;
   readonly reads: Reads;
 }
 

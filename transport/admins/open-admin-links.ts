@@ -15,7 +15,7 @@ import { Calls } from './calls.ts';
 import { CALL_SLACK_BYTES } from './limits.ts';
 import { NewsEntrance } from './news-entrance.ts';
 import { NewsListener } from './news-listener.ts';
-import { PeerKeys } from './peer-key.ts';
+import { PeerKeys, type LinkRoot } from './peer-key.ts';
 import { PeerProofs } from './peer-proofs.ts';
 import { Peers, type CheckedIn, type PeerLink } from './peers.ts';
 import { Probes } from './probes.ts';
@@ -37,8 +37,8 @@ export interface AdminLinkPorts {
   readonly adminId: string;
   /** Of this process. */
   readonly instanceId: string;
-  /** Makes 32 bytes from ENCRYPTION_KEY. */
-  readonly vault: { derive(info: string): Uint8Array };
+  /** Makes 32 bytes from each ENCRYPTION_KEY, first from the one that seals. */
+  readonly vault: { roots(info: string): readonly LinkRoot[] };
   /** Tells who is alive, as often as it is known anew. */
   onAdmins(listener: (admins: readonly CheckedIn[]) => void): void;
   /** Commits of this admin, which others are told. */
@@ -99,7 +99,7 @@ export interface AdminLinkReadings {
 export function openAdminLinks(settings: AdminLinkSettings, ports: AdminLinkPorts): AdminLinks {
   const { adminId, instanceId, vault, clock, log } = ports;
   const nowMs = (): number => clock.nowMs();
-  const keys = new PeerKeys(vault.derive(ROOT_KEY), { admin: adminId, instance: instanceId });
+  const keys = new PeerKeys(() => vault.roots(ROOT_KEY), { admin: adminId, instance: instanceId });
   const peers = new Peers(adminId, { log, nowMs });
   const proofs = new PeerProofs({ keys, peers, nowMs, monotonicMs, log });
   const calls = new Calls({ keys, peers, clock });

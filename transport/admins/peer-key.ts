@@ -30,6 +30,12 @@ const KEYS_KEPT_MAX = 256;
 /** What a key is for. */
 type Purpose = 'call' | 'answer';
 
+/** 32 bytes made from an ENCRYPTION_KEY, and which. */
+export interface LinkRoot {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+}
+
 /** Made once: bytes would be made a key of anew for each use, which takes longer than the use (25 µs of 50). */
 interface Keys {
   readonly proof: KeyObject;
@@ -41,15 +47,23 @@ interface Keys {
  * 2^32 of one key, and what was recorded before a restart is worth nothing after it.
  */
 export class PeerKeys {
-  readonly #root: Uint8Array;
+  readonly #roots: () => readonly LinkRoot[];
+  /** By which of them each header was proven or written: all that belongs to a header is under that one. */
+  readonly #rootOf = new WeakMap<ReceivedHeader, LinkRoot>();
   readonly #admin: string;
   /** This process. */
   readonly instance: string;
   readonly #kept = new Map<string, Keys>();
 
-  /** `root`: 32 bytes made from ENCRYPTION_KEY. `admin` and `instance`: ids of this admin and of this process. */
-  constructor(root: Uint8Array, { admin, instance }: { readonly admin: string; readonly instance: string }) {
-    this.#root = root;
+  /**
+   * `roots`: of the key by which this admin speaks, then of others by which it hears too, while keys are rotated. `admin`
+   * and `instance`: ids of this admin and of this process.
+   */
+  constructor(
+    roots: () => readonly LinkRoot[],
+    { admin, instance }: { readonly admin: string; readonly instance: string },
+  ) {
+    this.#roots = roots;
     this.#admin = admin;
     this.instance = instance;
   }
@@ -64,62 +78,85 @@ export class PeerKeys {
       nonce: randomBytes(NONCE_BYTES).toString('base64url'),
     };
     const unproven = writtenHeader(said);
-    const proof = this.#proof(route, said, unproven).toString('base64url');
-    return { said, unproven, proof, text: `${unproven}.${proof}` };
+    const root = this.#speaking();
+    const proof = this.#proof(root, route, said, unproven).toString('base64url');
+    const header = { said, unproven, proof, text: `${unproven}.${proof}` };
+    this.#rootOf.set(header, root);
+    return header;
   }
 
-  /** Whether whoever wrote this header has the key. In constant time. */
-  isProven(route: string, { said, unproven, proof }: ReceivedHeader): boolean {
+  /** Whether whoever wrote this header has a key. In constant time for each key. */
+  isProven(route: string, header: ReceivedHeader): boolean {
+    const { said, unproven, proof } = header;
     const given = Buffer.from(proof, 'base64url');
-    return given.byteLength === PROOF_BYTES && timingSafeEqual(given, this.#proof(route, said, unproven));
+    if (given.byteLength !== PROOF_BYTES) return false;
+    const root = this.#roots().find((one) => timingSafeEqual(given, this.#proof(one, route, said, unproven)));
+    if (root !== undefined) this.#rootOf.set(header, root);
+    return root !== undefined;
   }
 
   /** Seals the body that belongs to a header: nothing of either can be changed, or come with the other. */
-  sealCall({ said, text }: ReceivedHeader, body: Uint8Array): Buffer {
-    return sealed(this.#of('call', said).seal, Buffer.from(said.nonce, 'base64url'), text, body);
+  sealCall(header: ReceivedHeader, body: Uint8Array): Buffer {
+    const { said, text } = header;
+    return sealed(this.#of('call', header).seal, Buffer.from(said.nonce, 'base64url'), text, body);
   }
 
   /** Null: it was sealed by nobody who has the key, or not for this header. */
-  openCall({ said, text }: ReceivedHeader, body: Buffer): Buffer | null {
-    return opened(this.#of('call', said).seal, Buffer.from(said.nonce, 'base64url'), text, body);
+  openCall(header: ReceivedHeader, body: Buffer): Buffer | null {
+    const { said, text } = header;
+    return opened(this.#of('call', header).seal, Buffer.from(said.nonce, 'base64url'), text, body);
   }
 
   /** Seals the answer to a request, which alone it answers. */
-  sealAnswer({ said, text }: ReceivedHeader, body: Uint8Array): Buffer {
+  sealAnswer(header: ReceivedHeader, body: Uint8Array): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
-    return Buffer.concat([nonce, sealed(this.#of('answer', said).seal, nonce, text, body)]);
+    return Buffer.concat([nonce, sealed(this.#of('answer', header).seal, nonce, header.text, body)]);
   }
 
   /** Null: it is no answer to this request of whoever was asked. */
-  openAnswer({ said, text }: ReceivedHeader, body: Buffer): Buffer | null {
-    const { seal } = this.#of('answer', said);
-    return opened(seal, body.subarray(0, NONCE_BYTES), text, body.subarray(NONCE_BYTES));
+  openAnswer(header: ReceivedHeader, body: Buffer): Buffer | null {
+    const { seal } = this.#of('answer', header);
+    return opened(seal, body.subarray(0, NONCE_BYTES), header.text, body.subarray(NONCE_BYTES));
   }
 
   /**
    * The keys of the connection that this header opens, one a direction. No other connection has them: its header has
    * another nonce, and none is taken twice.
    */
-  connectionKeys({ unproven }: ReceivedHeader): { readonly toDialled: KeyObject; readonly toDialler: KeyObject } {
-    const [toDialled, toDialler] = twoKeys(this.#root, `connection|${unproven}`);
+  connectionKeys(header: ReceivedHeader): { readonly toDialled: KeyObject; readonly toDialler: KeyObject } {
+    const [toDialled, toDialler] = twoKeys(this.#rootBehind(header).bytes, `connection|${header.unproven}`);
     return { toDialled, toDialler };
   }
 
-  #proof(route: string, said: PeerHeader, unproven: string): Buffer {
-    const { proof } = this.#of('call', said);
+  #proof(root: LinkRoot, route: string, said: PeerHeader, unproven: string): Buffer {
+    const { proof } = this.#made(root, 'call', said);
     return createHmac('sha256', proof).update(`${route}\n${unproven}`).digest().subarray(0, PROOF_BYTES);
   }
 
+  #of(purpose: Purpose, header: ReceivedHeader): Keys {
+    return this.#made(this.#rootBehind(header), purpose, header.said);
+  }
+
+  #rootBehind(header: ReceivedHeader): LinkRoot {
+    return this.#rootOf.get(header) ?? this.#speaking();
+  }
+
+  #speaking(): LinkRoot {
+    const [root] = this.#roots();
+    if (root === undefined) throw new Error('There is no key to speak by.');
+    return root;
+  }
+
   /** Remembered where this process is one of the two: a stranger could name any number of others. */
-  #of(purpose: Purpose, { fromInstance, toInstance, sentAtMs }: PeerHeader): Keys {
+  #made({ id, bytes }: LinkRoot, purpose: Purpose, { fromInstance, toInstance, sentAtMs }: PeerHeader): Keys {
     const info = [purpose, fromInstance, toInstance, Math.floor(sentAtMs / DAY_MS)].join('|');
-    const known = this.#kept.get(info);
+    const known = this.#kept.get(`${id}|${info}`);
     if (known !== undefined) return known;
-    const [proof, seal] = twoKeys(this.#root, info);
+    const [proof, seal] = twoKeys(bytes, info);
     const keys = { proof, seal };
     if (fromInstance !== this.instance && toInstance !== this.instance) return keys;
     if (this.#kept.size >= KEYS_KEPT_MAX) this.#kept.clear();
-    this.#kept.set(info, keys);
+    this.#kept.set(`${id}|${info}`, keys);
     return keys;
   }
 }

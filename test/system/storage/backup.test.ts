@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { v7 } from 'uuid';
 import { backUp, restore, type Storage } from '../../../persistence/backup/backup.ts';
 import { tablesOf } from '../../../persistence/backup/tables.ts';
-import { checkEncryptionKey } from '../../../persistence/secret-check.ts';
+import { storeCheck } from '../../../persistence/secret-check.ts';
 import { column } from '../../support/columns.ts';
 import { createDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/log.ts';
@@ -61,7 +61,7 @@ async function backedUp(t: ExecutionContext) {
   const { host, port, user, database } = (opened.pool as unknown as { options: TestConnection }).options;
   const connection = { host, port, user, database };
   const cluster = v7();
-  await checkEncryptionKey(opened.orm, opened.vault);
+  await storeCheck(opened.pool, opened.vault, opened.vault.wanted, { first: true });
   await opened.pool.query(
     `insert into cluster (id, name, ipv4_range, ipv6_range, inserted_at, updated_at) values ($1, 'a', '10.0.1.0/24', 'fd00:0:0:1::/64', now(), now())`,
     [cluster],

@@ -1,21 +1,16 @@
 /** Who sweeps what: whole tables under a lease that one admin has, what belongs to owners at each admin. */
 import test, { type ExecutionContext } from 'ava';
 import { createBus } from '../../../actors/bus.ts';
-import {
-  EXPIRY_EVERY_MS,
-  FORGOTTEN_EVERY_MS,
-  PRUNE_EVERY_MS,
-  startSweeper,
-  type SweepPort,
-} from '../../../supervisors/sweeper.ts';
+import { EXPIRY_EVERY_MS, FORGOTTEN_EVERY_MS, PRUNE_EVERY_MS, startSweeper } from '../../../supervisors/sweeper.ts';
+import type { SweepPort } from '../../../supervisors/sweep-port.ts';
 import { RENEW_MS } from '../../../supervisors/tasks/held-task.ts';
 import type { Directory } from '../../../supervisors/runtime/directory.ts';
 import { silentLog } from '../../support/log.ts';
 import { channelFixture, LEASE_MS, settled } from './publishing/fixture.ts';
 
 /** Sweeps of whole tables, and those for what this admin owns. */
-const TABLES = ['dropOrphans', 'expireDue', 'forgetAdmins', 'markOwnerless', 'prune'];
-const OWNERS = ['findForgotten', 'findGone', 'storePresence'];
+const TABLES = ['dropOrphans', 'expireDue', 'forgetAdmins', 'markOwnerless', 'prune', 'sealAnew'];
+const OWNERS = ['compareKeys', 'findForgotten', 'findGone', 'storePresence'];
 
 function openSweeper(t: ExecutionContext) {
   const fixture = channelFixture();
@@ -43,6 +38,8 @@ function openSweeper(t: ExecutionContext) {
     forgetAdmins: () => called('forgetAdmins', 0),
     forgetNames: () => called('forgetNames', 0),
     findGone: () => called('findGone', []),
+    compareKeys: () => called('compareKeys', undefined),
+    sealAnew: () => called('sealAnew', false),
     batchRows: 10,
   };
   const start = () => {
@@ -87,7 +84,7 @@ test('one that was paused beyond its lease sweeps no table when it wakes and ano
   pause(LEASE_MS);
   row.holder = 'another';
 
-  t.deepEqual(await sweptIn(FORGOTTEN_EVERY_MS), ['findForgotten']);
+  t.deepEqual(await sweptIn(FORGOTTEN_EVERY_MS), ['compareKeys', 'findForgotten']);
   t.false(sweeper.holds());
 });
 

@@ -4,7 +4,11 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { encryptionKeyIn } from '../../../../persistence/embedded/encryption-key.ts';
+import {
+  encryptionKeyIn,
+  encryptionKeysIn,
+  rotateEncryptionKeyIn,
+} from '../../../../persistence/embedded/encryption-key.ts';
 import { EmbeddedPostgresError } from '../../../../persistence/embedded/failure.ts';
 import { masterKeyIn } from '../../../../persistence/embedded/master-key.ts';
 import { ROOT } from '../../../support/source-text.ts';
@@ -79,4 +83,45 @@ test('a damaged encryption key is refused, not replaced', (t) => {
 
   t.throws(() => encryptionKeyIn(dir), { instanceOf: EmbeddedPostgresError, message: /holds no key of 32 bytes/u });
   t.is(readFileSync(join(dir, 'encryption.key'), 'utf8'), 'short\n');
+});
+
+test('a rotation puts another key into its file and keeps the former ones beside it, for the same owner alone', (t) => {
+  const dir = temporaryDirectory(t);
+  const first = encryptionKeyIn(dir);
+
+  rotateEncryptionKeyIn(dir);
+  const second = encryptionKeysIn(dir);
+  rotateEncryptionKeyIn(dir);
+  const third = encryptionKeysIn(dir);
+
+  t.deepEqual(second.former, [first]);
+  t.deepEqual(third.former, [second.key, first]);
+  t.is(new Set([first, second.key, third.key].map((key) => Buffer.from(key).toString('hex'))).size, 3);
+  t.deepEqual(readdirSync(dir).toSorted(), ['encryption-old.keys', 'encryption.key']);
+  t.deepEqual(
+    readdirSync(dir).map((name) => statSync(join(dir, name)).mode & 0o777),
+    [0o600, 0o600],
+  );
+});
+
+test('a rotation that was cut off between its two files has changed nothing', (t) => {
+  const dir = temporaryDirectory(t);
+  const key = encryptionKeyIn(dir);
+  writeFileSync(join(dir, 'encryption-old.keys'), `${Buffer.from(key).toString('base64')}\n`);
+
+  t.deepEqual(encryptionKeysIn(dir), { key, former: [] });
+});
+
+test('a rotation is refused where there is no key, and where former ones would be lost', (t) => {
+  const dir = temporaryDirectory(t);
+  const empty = t.throws(() => rotateEncryptionKeyIn(dir), { instanceOf: EmbeddedPostgresError });
+  encryptionKeyIn(dir);
+  for (let times = 0; times < 4; times += 1) rotateEncryptionKeyIn(dir);
+  const before = encryptionKeysIn(dir);
+
+  const full = t.throws(() => rotateEncryptionKeyIn(dir), { instanceOf: EmbeddedPostgresError });
+
+  t.regex(empty?.message ?? '', /encryption\.key is not there: set DATA_DIR as the admin has it\.$/u);
+  t.regex(full?.message ?? '', /holds 4 keys: remove those/u);
+  t.deepEqual(encryptionKeysIn(dir), before);
 });

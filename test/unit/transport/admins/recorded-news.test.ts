@@ -43,7 +43,10 @@ for (const { version, route, root, header: text, fromDialler, fromDialled } of r
   test(`a connection of version ${version} is proven, and each of its messages is opened in its place`, (t) => {
     const header = readHeader(text);
     if (header === null) throw new Error('the recording has no header');
-    const keys = new PeerKeys(bytes(root), { admin: header.said.fromAdmin, instance: header.said.toInstance });
+    const keys = new PeerKeys(() => [{ id: 'recorded', bytes: bytes(root) }], {
+      admin: header.said.fromAdmin,
+      instance: header.said.toInstance,
+    });
     const { toDialled, toDialler } = keys.connectionKeys(header);
     const [dialled, dialler] = [new MessageSeals(toDialler, toDialled), new MessageSeals(toDialled, toDialler)];
 

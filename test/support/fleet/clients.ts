@@ -1,0 +1,77 @@
+/** Clients that go on calling several admins while these are restarted, as people's programs do: one retry elsewhere. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Answer, Rest } from './rest.ts';
+
+/** Between two calls of a client, in ms. */
+const PAUSE_MS = 20;
+
+/** What clients saw so far. */
+export interface ClientCounts {
+  calls: number;
+  /** That failed once, and were answered by the retry. */
+  retried: number;
+  /** That failed at both: what each said. */
+  readonly failed: string[];
+}
+
+/** Clients that call. */
+export interface CallingClients {
+  readonly counts: ClientCounts;
+  /** Resolves when the last call is over. */
+  stop(): Promise<ClientCounts>;
+}
+
+/** One call: a method, a path below /api/v1, and a body. */
+export interface ClientCall {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: object;
+}
+
+/**
+ * A client for each admin, which calls that one first and, where it does not answer as wanted, another one once more
+ * after `waitMs`, under the same idempotency key. `next` makes the next call.
+ */
+export function callingClients(
+  admins: readonly Rest[],
+  next: (count: number) => ClientCall,
+  told: (call: ClientCall, answer: Answer<unknown>) => void = () => {},
+  waitMs = 1_000,
+): CallingClients {
+  const counts: ClientCounts = { calls: 0, retried: 0, failed: [] };
+  let isOver = false;
+  const once = async (rest: Rest | undefined, call: ClientCall, key: string): Promise<string | null> => {
+    try {
+      const sent = { headers: { 'idempotency-key': key }, ...(call.body !== undefined && { body: call.body }) };
+      const answer = await rest!.call(call.method, call.path, sent);
+      if (answer.status >= 400) return `${answer.status} ${answer.text.slice(0, 200)}`;
+      told(call, answer);
+      return null;
+    } catch (error) {
+      return String((error as Error).cause ?? error);
+    }
+  };
+  const clients = admins.map(async (rest, place) => {
+    while (!isOver) {
+      counts.calls += 1;
+      const [call, key] = [next(counts.calls), randomUUID()];
+      const first = await once(rest, call, key);
+      if (first !== null) {
+        await delay(waitMs);
+        const second = await once(admins[(place + 1) % admins.length], call, key);
+        if (second === null) counts.retried += 1;
+        else counts.failed.push(`${call.method} ${call.path}: ${first}; ${second}`);
+      }
+      await delay(PAUSE_MS);
+    }
+  });
+  return {
+    counts,
+    async stop() {
+      isOver = true;
+      await Promise.all(clients);
+      return counts;
+    },
+  };
+}
