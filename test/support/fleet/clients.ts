@@ -40,7 +40,7 @@ export function callingClients(
   waitMs = 1_000,
 ): CallingClients {
   const counts: ClientCounts = { calls: 0, retried: 0, failed: [] };
-  let isOver = false;
+  const over = new AbortController();
   const once = async (rest: Rest | undefined, call: ClientCall, key: string): Promise<string | null> => {
     try {
       const sent = { headers: { 'idempotency-key': key }, ...(call.body !== undefined && { body: call.body }) };
@@ -53,7 +53,7 @@ export function callingClients(
     }
   };
   const clients = admins.map(async (rest, place) => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       counts.calls += 1;
       const [call, key] = [next(counts.calls), randomUUID()];
       const first = await once(rest, call, key);
@@ -69,7 +69,7 @@ export function callingClients(
   return {
     counts,
     async stop() {
-      isOver = true;
+      over.abort();
       await Promise.all(clients);
       return counts;
     },
