@@ -91,9 +91,9 @@ export class AgentFixture {
     return this.#agent;
   }
 
-  /** Starts a run, with more settings if given. */
-  start(more: Readonly<Record<string, string>> = {}, words?: readonly string[]): AgentProcess {
-    this.#agent = AgentProcess.start(this.#t, { ...this.settings, ...more }, words);
+  /** Starts a run, with more settings if given, and of another version if its file is. */
+  start(more: Readonly<Record<string, string>> = {}, words?: readonly string[], file?: string): AgentProcess {
+    this.#agent = AgentProcess.start(this.#t, { ...this.settings, ...more }, words, file);
     return this.#agent;
   }
 

@@ -23,13 +23,17 @@ export class AgentProcess {
     });
   }
 
-  /** Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. */
+  /**
+   * Starts `edge-agent` with nothing but PATH, HOME and `environment`; killed after the test if it still lives. `file`: of
+   * another version.
+   */
   static start(
     t: ExecutionContext,
     environment: Record<string, string>,
     words: readonly string[] = ['up'],
+    file: string = programFile('edge-agent'),
   ): AgentProcess {
-    const args = [programFile('edge-agent'), ...words];
+    const args = [file, ...words];
     const child = spawn(process.execPath, args, {
       env: {
         PATH: process.env['PATH'] ?? '',
