@@ -29,8 +29,8 @@ export async function agentBundle(scope: Scope, version: string): Promise<string
     plugins: [
       {
         name: 'version',
-        setup: ({ onLoad }) =>
-          onLoad({ filter: PACKAGE_FILE }, ({ path }) =>
+        setup: (bundler) =>
+          bundler.onLoad({ filter: PACKAGE_FILE }, ({ path }) =>
             path === join(ROOT, 'package.json')
               ? { contents: JSON.stringify({ ...manifest, version }), loader: 'json' }
               : undefined,
