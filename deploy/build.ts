@@ -12,6 +12,9 @@ import packageFile from '../package.json' with { type: 'json' };
 import { AGENT, bundlePrograms, NATIVE, PROGRAMS, PROGRAMS_DIRECTORY } from './bundles.ts';
 import { buildClient, CLIENT_EXPORTS, CLIENT_PACKAGE } from './client.ts';
 import { licenses, LICENSES_FILE } from './licenses.ts';
+import { bundleOneFile, ONE_FILE } from './one-file.ts';
+import { programInputs, programSbom, SBOM_SUFFIX } from './sbom.ts';
+import { buildTimeMs } from './build-time.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
@@ -27,6 +30,9 @@ const VIEWER = 'asyncapi-viewer';
 
 /** The client for programs of others: a package of its own in it, which can be published alone. */
 const CLIENT = 'client';
+
+/** What each program is made of. */
+const SBOMS = 'sbom';
 
 /** What monitoring systems are given, without the programs that make it. */
 const MONITORING = 'deploy/{grafana,prometheus}/**/*.{json,yml,yaml}';
@@ -54,7 +60,11 @@ for (const file of globSync(MONITORING, { cwd: ROOT })) {
 for (const file of [...VIEWER_FILES.map((shown) => shown.file), 'browser/standalone/index.js.LICENSE.txt', 'LICENSE'])
   cpSync(fileURLToPath(import.meta.resolve(`#asyncapi-viewer/${file}`)), join(DIST, VIEWER, file));
 const client = await buildClient(join(DIST, CLIENT));
-writeFileSync(join(DIST, LICENSES_FILE), licenses([...metafiles, client]));
+const oneFile = await bundleOneFile(join(DIST, ONE_FILE), versionCheck('edge'));
+writeFileSync(join(DIST, LICENSES_FILE), licenses([...metafiles, client, oneFile]));
+mkdirSync(join(DIST, SBOMS));
+for (const [name, inputs] of programInputs(metafiles))
+  writeFileSync(join(DIST, SBOMS, `${name}${SBOM_SUFFIX}`), programSbom(name, inputs, buildTimeMs()));
 process.stdout.write(
   `${packageFile.name} ${packageFile.version} is in ${DIST}: npm publish ${DIST} publishes it\n${CLIENT_PACKAGE} ${packageFile.version} is in ${join(DIST, CLIENT)}\n`,
 );

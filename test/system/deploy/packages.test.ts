@@ -1,0 +1,153 @@
+/** What `npm run package` makes, before anything of it is installed. */
+import { execFile, execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import ava from 'ava';
+import { buildDistribution, fileIn, makePackages } from '../../support/packages.ts';
+import { peerTest } from '../../support/peer-test.ts';
+import { createScope } from '../../support/scope.ts';
+import { ROOT } from '../../support/source-text.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const test = await peerTest('dpkg-deb', 'lintian', 'rpmbuild');
+const run = promisify(execFile);
+const scope = createScope();
+ava.after.always('its files go', () => scope.end());
+
+/** Those of our programs: what Node and PostgreSQL bring is checked by hand at a new version, as it takes a minute. */
+const OURS = ['edge', 'edge-admin'];
+
+let [dist, out] = ['', ''];
+
+test.before(async () => {
+  dist = await buildDistribution(scope);
+  out = await makePackages(scope, dist, '--only', 'deb', '--only', 'rpm', '--only', 'cli', ...ours());
+});
+
+test('Debian finds nothing wrong with the packages', async (t) => {
+  for (const name of OURS) {
+    const { stdout } = await run('lintian', [
+      '--fail-on',
+      'none',
+      '--tag-display-limit',
+      '0',
+      fileIn(out, `${name}_*.deb`),
+    ]);
+
+    t.is(stdout, '', name);
+  }
+});
+
+test('the same sources make the same packages, whatever time it is and whoever builds', async (t) => {
+  const again = await makePackages(t, dist, '--only', 'deb', '--only', 'rpm', '--only', 'cli', ...ours());
+
+  t.is(readFileSync(join(again, 'SHA256SUMS'), 'utf8'), readFileSync(join(out, 'SHA256SUMS'), 'utf8'));
+});
+
+test('checksums are of every file, and one that was changed is found', async (t) => {
+  const sums = () => run('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: out });
+
+  t.is(readFileSync(join(out, 'SHA256SUMS'), 'utf8').split('\n').length, readdirSync(out).length);
+  await sums();
+  const file = fileIn(out, 'edge.cdx.json');
+  const before = readFileSync(file);
+  writeFileSync(file, Buffer.concat([before, Buffer.from(' ')]));
+  const { stdout } = await t.throwsAsync<Error & { stdout: string }>(sums());
+  writeFileSync(file, before);
+
+  t.is(stdout, 'edge.cdx.json: FAILED\n');
+});
+
+test('what operators change and what holds keys is marked so, for both systems', async (t) => {
+  const deb = fileIn(out, 'edge-admin_*.deb');
+  const rpm = fileIn(out, 'edge-admin-0*.rpm');
+  const { stdout: conffiles } = await run('dpkg-deb', ['--info', deb, 'conffiles']);
+  const { stdout: listed } = await run('dpkg-deb', ['--contents', deb]);
+  const { stdout: configuration } = await run('rpm', ['-qp', '--configfiles', rpm]);
+  const { stdout: modes } = await run('rpm', ['-qp', '--queryformat', '[%{FILEMODES:perms} %{FILENAMES}\n]', rpm]);
+
+  for (const text of [conffiles, configuration]) t.is(text, '/etc/edge-admin/admin.env\n/etc/edge-admin/relay.env\n');
+  t.regex(listed, /^-rw------- root\/root +\d+ \S+ \S+ \.\/etc\/edge-admin\/admin\.env$/mu);
+  t.regex(modes, /^-rw------- \/etc\/edge-admin\/admin\.env$/mu);
+  t.deepEqual(
+    listed.match(/^.* (?!root\/root).*\d{2}:\d{2} .*$/gmu)?.filter((line) => !line.includes(' root/root ')) ?? [],
+    [],
+  );
+});
+
+test('an rpm brings the same files as the deb, but for what Debian alone wants', async (t) => {
+  const paths = (text: string): readonly string[] =>
+    text
+      .split('\n')
+      .map((path) => path.replace(/^\.?\/(?:usr\/)?lib\/systemd/u, '/lib/systemd').replace(/^\./u, ''))
+      .filter((path) => path !== '' && !path.endsWith('/') && !/lintian|copyright|changelog\.Debian/u.test(path))
+      .toSorted();
+  const deb = execFileSync(
+    'sh',
+    ['-c', 'dpkg-deb --fsys-tarfile "$1" | tar -t', 'sh', fileIn(out, 'edge-admin_*.deb')],
+    { encoding: 'utf8' },
+  );
+  const { stdout: rpm } = await run('rpm', ['-qpl', fileIn(out, 'edge-admin-0*.rpm')]);
+
+  t.deepEqual(
+    paths(rpm).filter((path) => path !== '/var/lib/edge-admin'),
+    paths(deb),
+  );
+});
+
+test('edge in one file needs Node alone, wherever it lies and whatever it is called', async (t) => {
+  const file = readFileSync(fileIn(out, 'edge-[0-9]*[0-9]'));
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
+  for (const name of ['edge', 'edge.mjs', 'edge.cjs', 'a b'])
+    writeFileSync(join(directory, name), file, { mode: 0o755 });
+
+  for (const name of ['edge', 'edge.mjs', 'edge.cjs', 'a b']) {
+    const { stdout, stderr } = await run(join(directory, name), ['node', 'ls', '--help'], {
+      env: { PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`, HOME: directory },
+    });
+
+    t.is(stderr, '', name);
+    t.regex(stdout, /^Usage: edge node ls/u, name);
+  }
+});
+
+test('edge in one file starts as fast as the one that is published, with compiled code at hand', async (t) => {
+  const directory = temporaryDirectory(t);
+  const took = (file: string): number => {
+    const env = { PATH: process.env['PATH'], HOME: directory, NODE_COMPILE_CACHE: join(directory, 'code') };
+    const begun = performance.now();
+    execFileSync(process.execPath, [file, 'node', 'ls', '--help'], { env });
+    return performance.now() - begun;
+  };
+  const files = [fileIn(out, 'edge-[0-9]*[0-9]'), join(dist, 'edge.js')];
+  for (const file of [...files, ...files]) took(file);
+  const [one = 0, published = 0] = files.map((file) => Math.min(...Array.from({ length: 8 }, () => took(file))));
+
+  t.true(one < published * 1.25, `${one} ms, and the published one takes ${published} ms`);
+});
+
+test('wrong words are named in one line', async (t) => {
+  const said = async (...words: string[]): Promise<string> => {
+    const { stderr } = await t.throwsAsync<Error & { stderr: string }>(
+      run(process.execPath, ['deploy/packages/run.ts', '--out', temporaryDirectory(t), ...words], { cwd: ROOT }),
+    );
+    return stderr;
+  };
+
+  t.is(
+    await said('--arch', 'mips'),
+    'package: --arch is "mips": it should be one of amd64, arm64 (npm run package -- --help lists what there is)\n',
+  );
+  t.regex(await said('--only', 'msi'), /^package: --only is "msi": it should be one of deb, rpm, tar, cli [^\n]+\n$/u);
+  t.regex(await said('--oot', 'x'), /^package: Unknown option '--oot' [^\n]+\n$/u);
+  t.regex(
+    await said('--dist', dist, '--package', 'edge-admim'),
+    /^package: --package is "edge-admim": it should be one of edge-runtime, [^\n]+\n$/u,
+  );
+});
+
+function ours(): readonly string[] {
+  return OURS.flatMap((name) => ['--package', name]);
+}
