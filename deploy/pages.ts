@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { AGENT_SETTINGS } from '../agent/config.ts';
+import { UPDATER_SETTINGS } from '../agent/updater/settings.ts';
 import { ADMIN_SETTING_THEMES } from '../settings/admin.ts';
 import { settingsMarkdown } from '../settings/environment.ts';
 import { RELAY_SETTINGS } from '../settings/relay.ts';
@@ -20,12 +21,14 @@ const REGIONS: Readonly<Record<string, Readonly<Record<string, (page: string) =>
         .map(([theme, shape]) => `### ${theme}\n\n${settingsMarkdown(shape)}`)
         .join('\n'),
     'settings of edge-agent': () => settingsMarkdown(AGENT_SETTINGS),
+    'settings of edge-updater': () => settingsMarkdown(UPDATER_SETTINGS),
     'settings of a relay': () => settingsMarkdown(RELAY_SETTINGS),
   },
   'docs/cli.md': {
     'commands of edge': edgeHelp,
     'commands of edge-admin': () => plainHelp('edge-admin'),
     'commands of edge-agent': () => plainHelp('edge-agent'),
+    'commands of edge-updater': () => plainHelp('edge-updater'),
   },
   'docs/api.md': { errors: errorsTable, operations: operationsTable },
   'docs/limits.md': { limits: limitsTables },

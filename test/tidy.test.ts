@@ -94,6 +94,7 @@ const PARTS: Readonly<Record<string, Rule>> = {
   },
   'cli/demo': { values: ['cli/', 'persistence/embedded/launcher.ts', NET] },
   'cli/edge-agent.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
+  'cli/edge-updater.ts': { values: ['cli/', 'agent/', WIRE, 'settings/', 'package.json'] },
   'console/': { values: [CLIENT], types: ['api/'] },
   'main.ts': { values: EVERYTHING },
   'bench/': { values: EVERYTHING },

@@ -8,7 +8,7 @@ import { createProgram } from '../../cli/program.ts';
 const HELP_COLUMNS = 110;
 
 /** Programs that print their help themselves; their settings are in docs/settings.md. */
-type Plain = 'edge-admin' | 'edge-agent';
+type Plain = 'edge-admin' | 'edge-agent' | 'edge-updater';
 
 const PROGRAM = await createProgram();
 

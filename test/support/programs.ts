@@ -8,20 +8,22 @@ import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
-import { AGENT, bundlePrograms, PROGRAMS_DIRECTORY } from '../../deploy/bundles.ts';
+import { AGENT, bundlePrograms, PROGRAMS_DIRECTORY, UPDATER } from '../../deploy/bundles.ts';
 import { ROOT } from './source-text.ts';
 
 /** Variable with the directory of the bundle, where there is one. */
 export const PROGRAMS_VARIABLE = 'EDGE_TEST_PROGRAMS';
 
 /** A program, as users call it. */
-export type ProgramName = 'edge' | 'edge-admin' | 'edge-agent';
+export type ProgramName = 'edge' | 'edge-admin' | 'edge-agent' | 'edge-updater';
 
 /** The file to start it by. */
 export function programFile(name: ProgramName): string {
   const directory = process.env[PROGRAMS_VARIABLE];
   if (directory === undefined) return join(ROOT, 'cli', `${name}.ts`);
-  return name === 'edge-agent' ? join(directory, AGENT) : join(directory, PROGRAMS_DIRECTORY, `${name}.js`);
+  if (name === 'edge-agent') return join(directory, AGENT);
+  if (name === 'edge-updater') return join(directory, UPDATER);
+  return join(directory, PROGRAMS_DIRECTORY, `${name}.js`);
 }
 
 /** Where code that was compiled before is, for a process with these arguments. Code of a bundle goes with it. */

@@ -60,7 +60,7 @@ function prepare(): { readonly directory: string; readonly path: string } {
   const directory = temporaryDirectory(scope);
   const programs = join(directory, '.programs');
   mkdirSync(programs);
-  for (const name of ['edge', 'edge-admin', 'edge-agent'] as const satisfies readonly ProgramName[]) {
+  for (const name of ['edge', 'edge-admin', 'edge-agent', 'edge-updater'] as const satisfies readonly ProgramName[]) {
     writeFileSync(join(programs, name), `#!/bin/sh\nexec '${process.execPath}' '${programFile(name)}' "$@"\n`);
     chmodSync(join(programs, name), 0o755);
   }
@@ -95,6 +95,8 @@ function run(command: string, { directory, path }: ReturnType<typeof prepare>, u
           METRICS_KEY: command.startsWith('EDGE_API_KEY=$METRICS_KEY') ? FLEET_KEYS.METRICS_KEY : '',
           DATA_DIR: join(directory, 'data'),
           AGENT_DATA_DIR: join(directory, 'agent'),
+          UPDATER_DIR: join(directory, 'updater'),
+          UPDATER_AGENT_DATA_DIR: join(directory, 'agent'),
           ...FREE_PORTS, // the usual ones may be another's, which an agent says
           ...compileCache([programFile('edge')]),
         },

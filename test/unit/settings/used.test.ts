@@ -4,6 +4,7 @@
  */
 import test from 'ava';
 import { AGENT_SETTINGS } from '../../../agent/config.ts';
+import { UPDATER_SETTINGS } from '../../../agent/updater/settings.ts';
 import { ADMIN_SETTINGS } from '../../../settings/admin.ts';
 import { RELAY_SETTINGS } from '../../../settings/relay.ts';
 import { trackedFiles, withoutComments, withoutLiterals, type SourceFile } from '../../support/source-text.ts';
@@ -48,7 +49,11 @@ const AS_GIVEN = /^OTEL_/u;
 
 test('every setting is used by code', (t) => {
   const used = usedNames(trackedFiles());
-  const names = [...new Set([ADMIN_SETTINGS, AGENT_SETTINGS, RELAY_SETTINGS].flatMap((shape) => Object.keys(shape)))];
+  const names = [
+    ...new Set(
+      [ADMIN_SETTINGS, AGENT_SETTINGS, RELAY_SETTINGS, UPDATER_SETTINGS].flatMap((shape) => Object.keys(shape)),
+    ),
+  ];
 
   t.deepEqual(
     names.filter((name) => !used.has(name) && !AS_GIVEN.test(name)),

@@ -1,0 +1,169 @@
+/** What people and installers ask of the updater, besides to serve. */
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemProblem } from '../problem.ts';
+import { linkedName, replaceLink } from './durable.ts';
+import { takeLock } from './lock.ts';
+import type { UpdaterParts } from './parts.ts';
+import { fetchVersion, findOffer } from './prepare.ts';
+import { keptProblems, readHealth } from './health.ts';
+import { HEALTH_FILE } from './layout.ts';
+import { UpdateProblem } from './problem.ts';
+import { agentFile } from './settings.ts';
+import type { Outcome, State, Wish } from './state.ts';
+import { readState, writeState } from './state-file.ts';
+import { tokenAt } from './token.ts';
+import { refusing, transition } from './transition.ts';
+import { trustRoot } from './trust.ts';
+import { drive, stateOf } from './updater.ts';
+import { isVersionWhole, linkedVersion } from './versions.ts';
+
+/**
+ * Lays out the first version: trust, files, links, token. Starts nothing. Done again it changes nothing but what is
+ * missing. Answers the version.
+ */
+export async function bootstrap(parts: UpdaterParts, rootFile: string | null): Promise<string> {
+  const { config, layout, log } = parts;
+  mkdirSync(layout.directory, { recursive: true, mode: 0o755 });
+  const lock = takeLock(layout.lock, layout.lockHolder, parts.nowMs());
+  try {
+    if (rootFile !== null) {
+      const kept = trustRoot(layout.trust, readRoot(rootFile));
+      if (kept === 'kept') log.info({}, 'This machine trusts a root already, which stays');
+    }
+    tokenAt(layout.token, config.UPDATER_TOKEN);
+    const current = linkedVersion(layout, layout.current);
+    if (current !== null && (await isVersionWhole(layout, current.name))) return current.version;
+    const offer = await findOffer(parts, stateOf(parts).pinned);
+    const name = await fetchVersion(parts, offer);
+    if (linkedName(layout.previous) === null) replaceLink(layout.previous, `versions/${name}`);
+    replaceLink(layout.current, `versions/${name}`);
+    return offer.release.version;
+  } finally {
+    lock.release();
+  }
+}
+
+/** Updates now. Answers what came of it. */
+export async function updateNow(parts: UpdaterParts, force: boolean): Promise<Outcome | null> {
+  const wish: Wish = { by: 'hand', request: null, force, asked_at: parts.nowMs() };
+  const state = await drive(parts, { type: 'asked', wish });
+  return state.phase.step === 'idle' ? state.outcome : null;
+}
+
+/** Goes back to the version before, by hand; the one that is left is not taken again by itself. */
+export async function rollBack(parts: UpdaterParts): Promise<Outcome | null> {
+  const { layout, config, nowMs } = parts;
+  const [from, to] = [linkedVersion(layout, layout.current), linkedVersion(layout, layout.previous)];
+  if (from === null || to === null || from.name === to.name)
+    throw new UpdateProblem('there is no version before this one: nothing was changed');
+  if (!(await isVersionWhole(layout, to.name)))
+    throw new UpdateProblem(`the files of ${to.version} are damaged: nothing was changed`);
+  const wish: Wish = { by: 'hand', request: null, force: true, asked_at: nowMs() };
+  const problems = [...keptProblems(readHealth(agentFile(config, HEALTH_FILE)))];
+  const state = await drive(parts, { type: 'prepared', change: { wish, from, to, before: to.name, problems } });
+  if (state.phase.step === 'idle' && state.outcome?.outcome === 'updated')
+    writeState(layout.state, refusing(state, from, 'somebody went back from it by hand', nowMs()));
+  return state.phase.step === 'idle' ? state.outcome : null;
+}
+
+/** Keeps this machine at one version, which the next update installs; null: it follows its channel again. */
+export function pin({ layout, nowMs, log }: UpdaterParts, version: string | null): void {
+  const lock = takeLock(layout.lock, layout.lockHolder, nowMs());
+  try {
+    const state = readState(layout.state, (problem) => log.error({}, problem));
+    writeState(layout.state, transition(state, { type: 'pin', version }, nowMs()).state);
+  } finally {
+    lock.release();
+  }
+}
+
+/** What the updater knows, for people. */
+export function statusText(parts: UpdaterParts): string {
+  const { config, layout } = parts;
+  const state = stateOf(parts);
+  const [current, previous] = [linkedVersion(layout, layout.current), linkedVersion(layout, layout.previous)];
+  const rows: readonly (readonly [string, string])[] = [
+    ['Version', current?.version ?? 'none: edge-updater bootstrap installs one'],
+    ['Version before', previous === null || previous.name === current?.name ? 'none' : previous.version],
+    [
+      'Channel',
+      state.pinned === null ? config.UPDATER_CHANNEL : `${config.UPDATER_CHANNEL}, pinned to ${state.pinned}`,
+    ],
+    ['Now', phaseText(state)],
+    [
+      'Last update',
+      state.outcome === null
+        ? 'none'
+        : outcomeText(state.outcome, ` on ${new Date(state.outcome.finished_at).toISOString()}`),
+    ],
+    ...(state.refused === null
+      ? []
+      : [
+          [
+            'Taken back',
+            `${state.refused.version}, on ${new Date(state.refused.at).toISOString()}: ${firstLine(state.refused.reason)}`,
+          ] as const,
+        ]),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}\n`).join('');
+}
+
+/** The same for programs. */
+export function statusJson(parts: UpdaterParts): string {
+  const { layout } = parts;
+  const [current, previous] = [linkedVersion(layout, layout.current), linkedVersion(layout, layout.previous)];
+  const { phase, outcome, refused, pinned } = stateOf(parts);
+  return `${JSON.stringify({ current, previous, channel: parts.config.UPDATER_CHANNEL, pinned, step: phase.step, outcome, refused }, null, 2)}\n`;
+}
+
+/** What the version before asks of a new one: whether it can go on with what it finds. Throws an UpdateProblem. */
+export function selfCheckText({ layout }: UpdaterParts, version: string): string {
+  readState(layout.state, (problem) => {
+    throw new UpdateProblem(problem);
+  });
+  if (!existsSync(join(layout.trust, 'root.json')))
+    throw new UpdateProblem(`${layout.trust} has no root.json: edge-updater bootstrap --root FILE makes one`);
+  return `edge-updater ${version}: settings, state and trust can be used`;
+}
+
+/** One line about what came of an update; `when` stands behind its verb. */
+export function outcomeText({ outcome, from, to, error, away_ms: awayMs }: Outcome, when = ''): string {
+  if (outcome === 'updated')
+    return `updated from ${from} to ${to}${when}${awayMs === null ? '' : `, away for ${(awayMs / 1_000).toFixed(1)} s`}`;
+  if (outcome === 'rolled_back') return `${to} was taken back to ${from}${when}: ${error ?? ''}`;
+  return error === null ? `${from} is the newest${when}` : `nothing was changed${when}: ${error}`;
+}
+
+function phaseText({ phase }: State): string {
+  switch (phase.step) {
+    case 'idle':
+      return 'nothing is under way';
+    case 'preparing':
+      return 'a release is fetched and checked';
+    case 'switching':
+      return `it switches from ${phase.change.from.version} to ${phase.change.to.version}`;
+    case 'watching':
+      return `${phase.change.to.version} runs and is watched`;
+    case 'returning':
+      return `it goes back from ${phase.change.to.version} to ${phase.change.from.version}`;
+    default:
+      return phase satisfies never;
+  }
+}
+
+function readRoot(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw new UpdateProblem(`${path} cannot be read: ${isMissing ? 'there is no such file' : systemProblem(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? '';
+}

@@ -1,0 +1,25 @@
+/** The parts of an updater, of its settings. */
+import { createOutbound } from '../outbound/outbound.ts';
+import type { Log } from '../../transport/net/log.ts';
+import { layoutOf } from './layout.ts';
+import type { UpdaterParts } from './parts.ts';
+import { createAgentService } from './service.ts';
+import type { UpdaterConfig } from './settings.ts';
+import { WATCH_TIMES } from './watch.ts';
+import { LOOK_MS } from './watching.ts';
+
+/** What every command of the updater begins with. */
+export function openUpdater(config: UpdaterConfig, log: Log, signal: AbortSignal): UpdaterParts {
+  const outbound = createOutbound(config);
+  return {
+    config,
+    layout: layoutOf(config.UPDATER_DIR),
+    service: createAgentService(config),
+    options: { agentFor: (url) => outbound.agentFor(url) },
+    log,
+    times: { ...WATCH_TIMES, wellMs: config.UPDATER_WELL_FOR, deadlineMs: config.UPDATER_DEADLINE },
+    lookMs: LOOK_MS,
+    signal,
+    nowMs: () => Date.now(),
+  };
+}

@@ -1,0 +1,22 @@
+/** What every step of an update works with. */
+import type { Log } from '../../transport/net/log.ts';
+import type { Layout } from './layout.ts';
+import type { MirrorOptions } from './mirror.ts';
+import type { AgentService } from './service.ts';
+import type { UpdaterConfig } from './settings.ts';
+import type { WatchTimes } from './watch.ts';
+
+/** What the updater works with. */
+export interface UpdaterParts {
+  readonly config: UpdaterConfig;
+  readonly layout: Layout;
+  readonly service: AgentService;
+  readonly options: MirrorOptions;
+  readonly log: Log;
+  readonly times: WatchTimes;
+  readonly lookMs: number;
+  /** Stops it where it is; what is stored is taken up by the next one. */
+  readonly signal: AbortSignal;
+  /** Unix ms. */
+  readonly nowMs: () => number;
+}

@@ -1,0 +1,131 @@
+/** From "what does the channel name" to a version on the disk that may be switched to. */
+import { join } from 'node:path';
+import { channelTarget, releaseTarget } from '../../transport/protocol/releases.ts';
+import { systemProblem } from '../problem.ts';
+import { mirrorUrls } from './admins.ts';
+import { download } from './download.ts';
+import { linkedName } from './durable.ts';
+import { keptProblems, readHealth } from './health.ts';
+import { HEALTH_FILE } from './layout.ts';
+import { reasonOf, UpdateProblem } from './problem.ts';
+import { machineArch, versionName, type Release } from './release.ts';
+import { assertRoom } from './room.ts';
+import { selfCheck } from './self-check.ts';
+import { agentFile } from './settings.ts';
+import type { OnDisk, State, UpdaterEvent, Wish } from './state.ts';
+import { ChangedProblem, downgradeProblem, refreshTrust, type Trusted } from './trust.ts';
+import type { UpdaterParts } from './parts.ts';
+import { isVersionWhole, linkedVersion, makeVersion, missingFiles } from './versions.ts';
+
+/** What a mirror offers this machine. */
+export interface Offer {
+  readonly release: Release;
+  /** The same signed metadata, at each place where files may be had. */
+  readonly mirrors: readonly Trusted[];
+}
+
+/** What would be done, and why not. */
+export interface Decision {
+  readonly current: OnDisk | null;
+  readonly to: OnDisk;
+  /** Null: there is something to install. */
+  readonly left: { readonly error: string | null } | null;
+}
+
+/** Finds and prepares the release. Never rejects: what is wrong is what is told. */
+export async function prepare(parts: UpdaterParts, state: State, wish: Wish): Promise<UpdaterEvent> {
+  const from = linkedVersion(parts.layout, parts.layout.current);
+  let to = '';
+  try {
+    const offer = await findOffer(parts, state.pinned);
+    const { current, to: target, left } = await decide(parts, state, wish, offer.release);
+    to = target.version;
+    if (left !== null) return { type: 'left', from: from?.version ?? '', to, error: left.error };
+    parts.log.info({ from_version: current?.version ?? null, to_version: to }, 'A release is fetched');
+    await fetchVersion(parts, offer);
+    const { previous } = parts.layout;
+    return {
+      type: 'prepared',
+      change: {
+        wish,
+        from: current ?? target, // where nothing runs there is nothing to go back to
+        to: target,
+        before: linkedName(previous),
+        problems: [...keptProblems(readHealth(agentFile(parts.config, HEALTH_FILE)))],
+      },
+    };
+  } catch (error) {
+    if (parts.signal.aborted) throw error;
+    const reason =
+      error instanceof UpdateProblem ? error.message : `the release could not be prepared: ${systemProblem(error)}`;
+    return { type: 'left', from: from?.version ?? '', to, error: reason };
+  }
+}
+
+/** What the channel names, or the version that is pinned. */
+export async function findOffer(parts: UpdaterParts, pinned: string | null): Promise<Offer> {
+  const urls = mirrorUrls(parts.config);
+  const arch = machineArch();
+  const path = pinned === null ? channelTarget(parts.config.UPDATER_CHANNEL, arch) : releaseTarget(pinned, arch);
+  const problems: string[] = [];
+  for (const url of urls) {
+    try {
+      const { trusted, release } = await offered(parts, url, path);
+      const mirrors = [url, ...urls.filter((other) => other !== url)].map((mirror) => ({ ...trusted, mirror }));
+      return { release, mirrors };
+    } catch (error) {
+      if (!(error instanceof UpdateProblem)) throw error;
+      problems.push(reasonOf(error));
+    }
+  }
+  throw new UpdateProblem(problems.join('; '));
+}
+
+async function offered(
+  { layout, options, nowMs }: UpdaterParts,
+  url: string,
+  path: string,
+): Promise<{ readonly trusted: Trusted; readonly release: Release }> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const trusted = await refreshTrust(layout.trust, url, options, nowMs());
+      const release = await trusted.release(path);
+      if (release === null) throw new UpdateProblem(`${url} has no signed ${path}`);
+      return { trusted, release };
+    } catch (error) {
+      if (!(error instanceof ChangedProblem) || tries > 1) throw error;
+    }
+  }
+}
+
+/** Whether this release is to be installed here. */
+export async function decide(parts: UpdaterParts, state: State, wish: Wish, release: Release): Promise<Decision> {
+  const { layout } = parts;
+  const current = linkedVersion(layout, layout.current);
+  const to = { name: versionName(release), version: release.version };
+  const left = async (): Promise<Decision['left']> => {
+    if (release.arch !== machineArch())
+      return { error: `the release is for ${release.arch}, and this machine is ${machineArch()}` };
+    if (current?.name === to.name) return (await isVersionWhole(layout, to.name)) ? { error: null } : null;
+    const older = downgradeProblem(current?.version ?? null, release);
+    if (older !== null) return { error: older };
+    if (state.refused?.name !== to.name || wish.force || wish.by === 'request') return null;
+    return {
+      error: `${to.version} was taken back on ${new Date(state.refused.at).toISOString()}: ${state.refused.reason}. To try it again: edge-updater update --force`,
+    };
+  };
+  return { current, to, left: await left() };
+}
+
+/** Has the version on the disk, whole and checked. */
+export async function fetchVersion(
+  { config, layout, options, signal }: UpdaterParts,
+  { release, mirrors }: Offer,
+): Promise<string> {
+  const missing = await missingFiles(layout, release);
+  assertRoom(layout, missing);
+  for (const file of missing) await download(file, mirrors, { ...options, downloads: layout.downloads, signal });
+  const name = await makeVersion(layout, release);
+  await selfCheck(join(layout.versions, name), release.version, config);
+  return name;
+}

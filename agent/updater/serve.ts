@@ -1,0 +1,112 @@
+/** The resident updater: answers the agent, looks after it from time to time, and makes room for its own next version. */
+import { realpathSync, rmSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, sep } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { linkedName } from './durable.ts';
+import type { UpdaterParts } from './parts.ts';
+import { decide, findOffer } from './prepare.ts';
+import { AgentSilence } from './repair.ts';
+import { RunningUpdates } from './running-updates.ts';
+import { startUpdaterServer } from './server.ts';
+import type { Wish } from './state.ts';
+import { tokenAt } from './token.ts';
+import { stateOf } from './updater.ts';
+
+/** How often it looks whether another version of itself is current by now, in ms. */
+const OWN_VERSION_MS = 2_000;
+
+/** An updater that runs for so long has come up, in ms: the launcher then no longer counts its starts. */
+const UP_MS = 10_000;
+
+/** Set by the launcher where this updater stands in for a newer one that did not come up. */
+const INSTEAD_VARIABLE = 'EDGE_UPDATER_INSTEAD';
+
+/** Checks are spread by this share of their interval, so that machines that started together do not ask together. */
+const JITTER = 0.2;
+
+/** Serves until the signal, or until another version of the updater is to run. Rejects with an UpdateProblem. */
+export async function serveUpdater(parts: UpdaterParts, program: string): Promise<void> {
+  const { config, layout, log, signal } = parts;
+  const began = linkedName(layout.current);
+  const { promise: replaced, resolve: replace } = Promise.withResolvers<void>();
+  const isOurs = isBelow(program, layout.versions);
+  const updates = new RunningUpdates(parts, () => {
+    if (isOurs && linkedName(layout.current) !== began) replace();
+  });
+  const server = await startUpdaterServer(config.UPDATER_LISTEN, tokenAt(layout.token, config.UPDATER_TOKEN), {
+    update: (asked) => updates.update(asked),
+    outcome: () => updates.outcome(),
+    check: () => wouldBe(parts),
+  });
+  log.info({ port: (server.address() as AddressInfo).port, version: began }, 'The updater is ready');
+  const up = setTimeout(() => {
+    if (process.env[INSTEAD_VARIABLE] === undefined) rmSync(layout.updaterStarts, { force: true });
+  }, UP_MS);
+  updates.resume();
+  void lookAfter(parts, updates).catch((error: unknown) =>
+    log.error({ error }, 'The updater no longer looks after the agent'),
+  );
+  const look = setInterval(() => {
+    // by a command of somebody's
+    if (isOurs && !updates.isRunning && linkedName(layout.current) !== began && stateOf(parts).phase.step === 'idle')
+      replace();
+  }, OWN_VERSION_MS);
+  const stopped = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await Promise.race([stopped, replaced]);
+  if (!signal.aborted) log.info({}, 'Another version of the updater is current: this one ends, to be started anew');
+  clearInterval(look);
+  clearTimeout(up);
+  await closed(server);
+}
+
+/** What an update would do now, for GET /v1/check and `edge-updater update --dry-run`. */
+export async function wouldBe(parts: UpdaterParts): Promise<object> {
+  const state = stateOf(parts);
+  const wish: Wish = { by: 'hand', request: null, force: false, asked_at: parts.nowMs() };
+  const { release } = await findOffer(parts, state.pinned);
+  const { current, to, left } = await decide(parts, state, wish, release);
+  return {
+    current: current?.version ?? null,
+    available: to.version,
+    released_at: release.released_at,
+    would: left === null ? 'update' : 'nothing',
+    reason: left === null ? null : (left.error ?? `${to.version} is what runs`),
+  };
+}
+
+async function lookAfter(parts: UpdaterParts, updates: RunningUpdates): Promise<void> {
+  const { config, log, signal } = parts;
+  const silence = new AgentSilence(parts, performance.now());
+  while (!signal.aborted) {
+    const waitMs = config.UPDATER_CHECK_EVERY * (1 - JITTER + 2 * JITTER * Math.random());
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted || updates.isRunning) continue;
+    const isDead = await silence.isDead(performance.now());
+    if (isDead)
+      log.warn({}, 'The agent has said nothing for a long time: it is repaired or updated where that can be done');
+    if (isDead || config.UPDATER_AUTOMATIC) await updates.wish({ by: 'timer', request: null, force: false })?.finished;
+  }
+}
+
+function isBelow(program: string, directory: string): boolean {
+  try {
+    return dirname(realpathSync(program)).startsWith(`${realpathSync(directory)}${sep}`);
+  } catch {
+    return false;
+  }
+}
+
+/** Answers that are under way go out; nobody is waited for longer than a moment. */
+async function closed(server: Server): Promise<void> {
+  const end = setTimeout(() => server.closeAllConnections(), 1_000);
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
+  clearTimeout(end);
+}

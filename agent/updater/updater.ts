@@ -1,0 +1,159 @@
+/** The updater: drives the state of an update through its steps, each stored before it is done. */
+import { existsSync, rmSync } from 'node:fs';
+import { uptime } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { writeDurably } from '../durable-file.ts';
+import { noteVerified } from './boot.ts';
+import { linkedName, replaceLink } from './durable.ts';
+import { UPDATING_FILE } from './layout.ts';
+import { takeLock } from './lock.ts';
+import type { UpdaterParts } from './parts.ts';
+import { prepare } from './prepare.ts';
+import { reasonOf, UpdateProblem } from './problem.ts';
+import { RESTART_MS_MAX } from './service.ts';
+import { agentFile } from './settings.ts';
+import type { State, Switch, UpdaterEffect, UpdaterEvent } from './state.ts';
+import { readState, writeState } from './state-file.ts';
+import { transition } from './transition.ts';
+import { isVersionWhole, prune } from './versions.ts';
+import { watchVersion } from './watching.ts';
+
+/** A restart that fails on the way back is tried so often, with a pause in between, in ms. */
+const RESTART_TRIES_MAX = 3;
+const RESTART_PAUSE_MS = 2_000;
+
+/** Most of a log that goes into a reason, in characters; the reason itself stands before it. */
+const LOG_CHARS_MAX = 3_072;
+
+/** The state as it stands on the disk. */
+export function stateOf({ layout, log }: Pick<UpdaterParts, 'layout' | 'log'>): State {
+  return readState(layout.state, (problem) => log.error({}, problem));
+}
+
+/**
+ * Takes up what an earlier process left, and then does what this event asks for. Resolves with the state in which it
+ * ended, which is idle unless the signal came. Throws a BusyProblem while another process is at it.
+ */
+export async function drive(parts: UpdaterParts, event: UpdaterEvent | null): Promise<State> {
+  const lock = takeLock(parts.layout.lock, parts.layout.lockHolder, parts.nowMs());
+  try {
+    let state = stateOf(parts);
+    if (event === null || state.phase.step !== 'idle')
+      state = await follow(parts, state, { type: 'restarted', current: linkedName(parts.layout.current) });
+    return event === null || state.phase.step !== 'idle' ? state : await follow(parts, state, event);
+  } finally {
+    lock.release();
+  }
+}
+
+async function follow(parts: UpdaterParts, first: State, event: UpdaterEvent): Promise<State> {
+  let state = first;
+  let next: UpdaterEvent | null = event;
+  while (next !== null) {
+    const step = transition(state, next, parts.nowMs());
+    if (step.state !== state) writeState(parts.layout.state, step.state);
+    state = step.state;
+    next = parts.signal.aborted ? null : await perform(parts, state, step.effect);
+  }
+  return state;
+}
+
+async function perform(
+  parts: UpdaterParts,
+  { phase, ...state }: State,
+  effect: UpdaterEffect,
+): Promise<UpdaterEvent | null> {
+  if (effect === 'tidy') return tidy(parts, { phase, ...state });
+  switch (phase.step) {
+    case 'idle':
+      return null;
+    case 'preparing':
+      return prepare(parts, { phase, ...state }, phase.wish);
+    case 'switching':
+      return switchOver(parts, phase.change);
+    case 'watching':
+      return watch(parts, phase.change, phase.starts);
+    case 'returning':
+      return goBack(parts, phase.change);
+    default:
+      return phase satisfies never;
+  }
+}
+
+async function switchOver(parts: UpdaterParts, change: Switch): Promise<UpdaterEvent> {
+  const { layout, log, nowMs } = parts;
+  const { from, to } = change;
+  try {
+    if (!(await isVersionWhole(layout, to.name))) throw new UpdateProblem(`the files of ${to.version} are damaged`);
+    noteVerified(layout, [to.name]);
+    tellAgent(parts, from.version, to.version);
+    if (from.name !== to.name) {
+      replaceLink(layout.previous, `versions/${from.name}`);
+      replaceLink(layout.current, `versions/${to.name}`);
+    }
+    log.info({ from_version: from.version, to_version: to.version }, 'The agent is restarted with the new version');
+    const restartedAt = nowMs();
+    await parts.service.restart();
+    log.info({ duration_ms: nowMs() - restartedAt }, 'The agent was restarted');
+    return { type: 'switched', restartedAt };
+  } catch (error) {
+    return { type: 'failed', reason: reasonOf(error) };
+  }
+}
+
+async function watch(parts: UpdaterParts, change: Switch, starts: number): Promise<UpdaterEvent | null> {
+  const restartedSeconds =
+    starts > 0 ? parts.times.crashWindowMs / 1_000 : (parts.nowMs() - (change.restarted_at ?? 0)) / 1_000;
+  const end = await watchVersion(parts, change, uptime() - restartedSeconds);
+  if (end === null) return null;
+  const { connectedSince } = end;
+  if (end.verdict === 'good') {
+    const awayMs =
+      connectedSince === null || change.restarted_at === null
+        ? null
+        : Math.max(0, connectedSince - change.restarted_at);
+    parts.log.info({ to_version: change.to.version, away_ms: awayMs }, 'The new version is well');
+    return { type: 'committed', awayMs };
+  }
+  const tail = (await parts.service.logTail()).slice(-LOG_CHARS_MAX);
+  return { type: 'failed', reason: tail === '' ? end.reason : `${end.reason}\nIts log ended with:\n${tail}` };
+}
+
+async function goBack(parts: UpdaterParts, change: Switch): Promise<UpdaterEvent> {
+  const { layout, log } = parts;
+  const { from, to, before } = change;
+  log.warn({ from_version: to.version, to_version: from.version }, 'The new version is taken back');
+  tellAgent(parts, to.version, from.version);
+  const isWhole = await isVersionWhole(layout, from.name);
+  if (isWhole) {
+    noteVerified(layout, [from.name]);
+    replaceLink(layout.current, `versions/${from.name}`);
+    if (before !== null && before !== to.name) replaceLink(layout.previous, `versions/${before}`);
+  }
+  let problem = isWhole ? null : `${from.version} is damaged, so ${to.version} stays`;
+  for (let tries = 1; tries <= RESTART_TRIES_MAX; tries += 1) {
+    try {
+      await parts.service.restart();
+      break;
+    } catch (error) {
+      if (tries === RESTART_TRIES_MAX) problem = [problem, reasonOf(error)].filter((part) => part !== null).join('; ');
+      else await sleep(RESTART_PAUSE_MS);
+    }
+  }
+  return { type: 'returned', problem };
+}
+
+/** Nothing is under way: what is no longer needed goes. */
+function tidy({ config, layout, log }: UpdaterParts, state: State): null {
+  rmSync(agentFile(config, UPDATING_FILE), { force: true });
+  const kept = [linkedName(layout.current), linkedName(layout.previous)].filter((name) => name !== null);
+  const removed = prune(layout, { names: new Set(kept), version: state.pinned });
+  if (removed.length > 0) log.info({ versions: removed.join(', ') }, 'Versions were removed that nothing needs');
+  return null;
+}
+
+/** Has the agent take the SIGTERM that follows for an update: its commands go on. */
+function tellAgent({ config, nowMs }: UpdaterParts, from: string, to: string): void {
+  if (!existsSync(config.UPDATER_AGENT_DATA_DIR)) return; // it never ran
+  writeDurably(agentFile(config, UPDATING_FILE), `${JSON.stringify({ from, to, until: nowMs() + RESTART_MS_MAX })}\n`);
+}

@@ -1,0 +1,122 @@
+/** A machine with an updater: a signed repository, a mirror of it, directories, and an agent that is kept running. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createLog } from '../../../agent/log.ts';
+import { bootstrap } from '../../../agent/updater/commands.ts';
+import { layoutOf, type Layout } from '../../../agent/updater/layout.ts';
+import { openUpdater } from '../../../agent/updater/open.ts';
+import type { UpdaterParts } from '../../../agent/updater/parts.ts';
+import { UPDATER_SETTINGS } from '../../../agent/updater/settings.ts';
+import type { State, Wish } from '../../../agent/updater/state.ts';
+import { drive, stateOf } from '../../../agent/updater/updater.ts';
+import { linkedVersion } from '../../../agent/updater/versions.ts';
+import { readSettings } from '../../../settings/environment.ts';
+import { mirrorReleases, type ReleaseMirror } from '../release-mirror.ts';
+import { createReleases, type ReleaseFixture } from '../releases.ts';
+import type { Scope } from '../scope.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
+import { smallAgent, smallRuntime, smallUpdater, type Behaviour } from './small-agent.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** How long things take in tests, in ms. */
+const TIMES = { wellMs: 300, deadlineMs: 3_000, limitMs: 6_000, crashWindowMs: 5_000, staleMs: 1_000 };
+
+/** A machine. */
+export interface UpdaterFixture {
+  readonly releases: ReleaseFixture;
+  readonly mirror: ReleaseMirror;
+  readonly layout: Layout;
+  readonly dataDirectory: string;
+  /** Settings of the updater. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly agent: Supervisor;
+  /** What the updater logged. */
+  readonly lines: readonly string[];
+  /** What the steps work with, with some of it changed. */
+  parts(changes?: Partial<UpdaterParts>): UpdaterParts;
+  /** Signs a release and has the channel name it. */
+  publish(version: string, behaviour?: Behaviour): Promise<void>;
+  /** Installs what the channel names and starts the agent. */
+  install(): Promise<void>;
+  /** Asks for an update and waits for its end. */
+  update(wish?: Partial<Wish>, changes?: Partial<UpdaterParts>): Promise<State>;
+  /** The version that is current. */
+  current(): string | null;
+  /** The version that the agent which runs now says it has. */
+  running(): string | null;
+}
+
+/** Makes one; nothing is published or installed. `directory`: where the updater has its files. */
+export async function updaterFixture(scope: Scope, directory?: string): Promise<UpdaterFixture> {
+  const place = temporaryDirectory(scope);
+  const releases = await createReleases(join(place, 'releases'));
+  const mirror = await mirrorReleases(scope, releases.directory);
+  const dataDirectory = join(place, 'agent');
+  mkdirSync(dataDirectory);
+  const layout = layoutOf(directory ?? join(place, 'updater'));
+  const env = {
+    UPDATER_DIR: layout.directory,
+    UPDATER_MIRRORS: mirror.url,
+    UPDATER_AGENT_DATA_DIR: dataDirectory,
+    UPDATER_RESTART_COMMAND: `pid=$(cat ${join(place, 'agent.pid')}); kill $pid; while kill -0 $pid 2>/dev/null; do sleep 0.02; done`,
+    UPDATER_LISTEN: '127.0.0.1:0',
+  };
+  const agentEnv = { UPDATER_DIR: layout.directory, AGENT_DATA_DIR: dataDirectory };
+  const agent = new Supervisor(scope, 'agent', agentEnv, join(place, 'agent.pid'));
+  const lines: string[] = [];
+  const log = createLog('debug', false, (line) => void lines.push(line), 'edge-updater');
+  const parts = (changes: Partial<UpdaterParts> = {}): UpdaterParts => {
+    const read = readSettings(UPDATER_SETTINGS, env);
+    if (!read.ok) throw new Error(read.problems.join('; '));
+    const opened = openUpdater(read.settings, log, new AbortController().signal);
+    const service = {
+      restart: () => agent.restart(),
+      logTail: async () => agent.output.slice(-200),
+      isStopped: async () => false,
+    };
+    return { ...opened, times: TIMES, lookMs: 25, service, ...changes };
+  };
+  return {
+    releases,
+    mirror,
+    layout,
+    dataDirectory,
+    env,
+    agent,
+    lines,
+    parts,
+    async publish(version, behaviour = 'well') {
+      const files = {
+        node: smallRuntime(),
+        'edge-agent.cjs': smallAgent(version, behaviour),
+        'edge-updater.cjs': smallUpdater(version),
+      };
+      await releases.add({ version, files });
+      await releases.promote(version, { allowDowngrade: false });
+    },
+    async install() {
+      const root = join(place, 'root.json');
+      if (!existsSync(root)) writeFileSync(root, releases.root);
+      await bootstrap(parts(), root);
+      agent.start();
+    },
+    update: (wish = {}, changes = {}) => {
+      const asked: Wish = { by: 'request', request: null, force: false, asked_at: Date.now(), ...wish };
+      return drive(parts(changes), { type: 'asked', wish: asked });
+    },
+    current: () => linkedVersion(layout, layout.current)?.version ?? null,
+    running() {
+      try {
+        const health = JSON.parse(readFileSync(join(dataDirectory, 'health.json'), 'utf8')) as { version: string };
+        return health.version;
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+/** The state as it stands on the disk. */
+export function storedState(fixture: UpdaterFixture): State {
+  return stateOf(fixture.parts());
+}
