@@ -17,6 +17,7 @@ const Health = z.object({
   problems: z.array(z.string()).max(256),
   last_answer_at: UnixMs,
 });
+/** What the agent says of itself. */
 export type Health = z.infer<typeof Health>;
 
 /** The file as it is now. `mark` changes with every write of it, whatever the clocks say. */

@@ -13,6 +13,7 @@ const UnixMs = z.int().min(0);
 
 /** A version on the disk: the name of its directory, and what it calls itself. */
 const OnDisk = z.object({ name: Name, version: z.string().max(64) });
+/** A version on the disk. */
 export type OnDisk = z.infer<typeof OnDisk>;
 
 /** Who wants an update. `force`: also one that was gone back from. */
@@ -22,6 +23,7 @@ const Wish = z.object({
   force: z.boolean(),
   asked_at: UnixMs,
 });
+/** Who wants an update. */
 export type Wish = z.infer<typeof Wish>;
 
 /** A switch under way. `problems`: what the agent said of its services before, which is not the new version's fault. */
@@ -34,6 +36,7 @@ const Switch = z.object({
   problems: z.array(z.string().max(512)).max(PROBLEMS_MAX),
   restarted_at: UnixMs.nullable(),
 });
+/** A switch under way. */
 export type Switch = z.infer<typeof Switch>;
 
 /** Where it is. Each is stored before anything is done about it. */
@@ -44,6 +47,7 @@ const Phase = z.discriminatedUnion('step', [
   z.object({ step: z.literal('watching'), change: Switch, starts: z.int().min(0) }),
   z.object({ step: z.literal('returning'), change: Switch, reason: z.string().max(UPDATE_ERROR_CHARS_MAX) }),
 ]);
+/** Where it is. */
 export type Phase = z.infer<typeof Phase>;
 
 /** What came of the last update. `from` and `to` are versions; `away_ms`: how long the agent was not connected. */
@@ -56,6 +60,7 @@ const Outcome = z.object({
   finished_at: UnixMs,
   away_ms: z.int().min(0).nullable(),
 });
+/** What came of an update. */
 export type Outcome = z.infer<typeof Outcome>;
 
 /** All of it. */
